@@ -1,0 +1,219 @@
+-- The head of a project's log. Whoever writes to a project locks this row first: that makes seq dense and in commit
+-- order, and leaves one writer at a time to a project's channels, aliases and idempotency keys.
+create table event_logs (
+  project_id uuid primary key references projects,
+  last_seq bigint not null default 0
+) with (fillfactor = 50);
+
+-- A named stream of a project's events. slug is its identity, name the spelling first seen.
+create table channels (
+  project_id uuid not null references projects,
+  id uuid not null,
+  public_id text not null,
+  slug text not null,
+  name text not null,
+  icon text,
+  created_at timestamptz not null,
+  primary key (project_id, id),
+  unique (project_id, slug)
+);
+
+-- Something that happened. user_ref is the user_id or alias as it was sent: reads resolve it.
+create table events (
+  project_id uuid not null,
+  id uuid not null,
+  channel_id uuid not null,
+  seq bigint not null check (seq > 0),
+  occurred_at timestamptz not null,
+  created_at timestamptz not null,
+  title text not null,
+  description text,
+  icon text,
+  tags text[] not null,
+  -- json, not jsonb: kept and returned as it was sent.
+  metadata json not null,
+  user_ref text,
+  source text not null,
+  notify boolean not null,
+  -- Serves every reader of the log.
+  primary key (project_id, seq),
+  -- Serves an event by its id.
+  unique (project_id, id),
+  foreign key (project_id, channel_id) references channels (project_id, id)
+);
+
+-- Serves the list of a channel's events.
+create index events_of_channel on events (project_id, channel_id, seq);
+
+-- Serves the list of a person's events, and erasure.
+create index events_of_user on events (project_id, user_ref, seq) where user_ref is not null;
+
+-- Serves the text search. Rows wait in a list that autovacuum sorts in, so that an insert stays cheap.
+create index events_text on events
+  using gin (to_tsvector('simple', title || ' ' || coalesce(description, '')))
+  with (gin_pending_list_limit = 16384);
+
+-- Appends events to the logs of their projects, in order; a row each. Each statement of a volatile function has a
+-- snapshot of its own, so the second one sees what others committed while the first waited for the lock.
+-- A row either knows its channel (channel_slug null) or brings a candidate for a new one; heads, tails and fingerprints
+-- come with a key alone. No row comes back for a project that is gone.
+-- The plan is pinned: planning anew costs more than the work, and a plan made on empty tables would scan them.
+create function append_events(
+  project_ids uuid[], ids uuid[], occurred_ats timestamptz[],
+  channel_ids uuid[], channel_public_ids text[], channel_slugs text[], channel_names text[],
+  titles text[], descriptions text[], icons text[], tag_lists text[], metadatas text[], user_refs text[],
+  sources text[], notifies boolean[],
+  keys text[], fingerprints bytea[], heads text[], tails text[]
+) returns table (
+  ord int, outcome text, seq bigint, at_ms bigint, channel_id uuid, channel_public_id text, channel_name text,
+  user_id text, body text
+)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  at timestamptz;
+  at_text text;
+begin
+  perform from event_logs l where l.project_id = any(project_ids) order by l.project_id for update;
+  -- After the lock, so that time never runs against seq.
+  at := date_trunc('milliseconds', clock_timestamp());
+  at_text := to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+
+  return query
+  with input as materialized (
+    select *
+    from unnest(
+      project_ids, ids, occurred_ats, channel_ids, channel_public_ids, channel_slugs, channel_names,
+      titles, descriptions, icons, tag_lists, metadatas, user_refs, sources, notifies,
+      keys, fingerprints, heads, tails
+    ) with ordinality as i (
+      project_id, id, occurred_at, channel_id, channel_public_id, channel_slug, channel_name,
+      title, description, icon, tags, metadata, user_ref, source, notify,
+      key, fingerprint, head, tail, ord
+    )
+  ), seen as materialized (
+    select
+      i.project_id, i.id, i.occurred_at, i.channel_slug, i.title, i.description, i.icon, i.tags, i.metadata,
+      i.user_ref, i.source, i.notify, i.key, i.fingerprint, i.head, i.tail, i.ord,
+      l.last_seq,
+      k.fingerprint as known_fingerprint, k.body as known_body,
+      coalesce(k.expires_at > at, false) as done,
+      i.channel_slug is not null and c.id is null as is_new_channel,
+      coalesce(c.id, i.channel_id) as channel_id,
+      coalesce(c.public_id, i.channel_public_id) as channel_public_id,
+      coalesce(c.name, i.channel_name) as channel_name,
+      coalesce(u.user_id, a.user_id, i.user_ref) as user_id
+    from input i
+      join event_logs l on l.project_id = i.project_id
+      left join lateral (
+        select k.fingerprint, k.body, k.expires_at
+        from idempotency_keys k where k.project_id = i.project_id and k.key = i.key limit 1
+      ) k on i.key is not null
+      left join lateral (
+        select c.id, c.public_id, c.name
+        from channels c where c.project_id = i.project_id and c.slug = i.channel_slug limit 1
+      ) c on i.channel_slug is not null
+      left join lateral (
+        select u.user_id
+        from identities u where u.project_id = i.project_id and u.user_id = i.user_ref limit 1
+      ) u on i.user_ref is not null
+      left join lateral (
+        select a.user_id
+        from aliases a where a.project_id = i.project_id and a.alias = i.user_ref limit 1
+      ) a on i.user_ref is not null
+  ), placed as materialized (
+    select *, last_seq + count(*) filter (where not done) over (partition by project_id order by ord) as seq
+    from seen
+  ), ready as materialized (
+    select *, case
+        when done then known_body
+        when key is not null then
+          head || seq || ',"channelId":"' || channel_public_id || '","channelName":' || to_json(channel_name)::text
+          || ',"userId":' || coalesce(to_json(user_id)::text, 'null')
+          || ',"timestamp":"'
+          || coalesce(to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), at_text)
+          || '","createdAt":"' || at_text || tail
+      end as body
+    from placed
+  ), new_channels as (
+    insert into channels (project_id, id, public_id, slug, name, icon, created_at)
+    select distinct on (project_id, channel_slug)
+      project_id, channel_id, channel_public_id, channel_slug, channel_name, icon, at
+    from ready
+    where is_new_channel and not done
+    order by project_id, channel_slug, ord
+  ), new_events as (
+    insert into events (
+      project_id, id, channel_id, seq, occurred_at, created_at, title, description, icon, tags, metadata,
+      user_ref, source, notify
+    )
+    select
+      project_id, id, channel_id, seq, coalesce(occurred_at, at), at, title, description, icon, tags::text[],
+      metadata::json, user_ref, source, notify
+    from ready
+    where not done
+  ), answers as (
+    insert into idempotency_keys as k (project_id, key, fingerprint, status, user_id, body, expires_at)
+    select project_id, key, fingerprint, 201, user_id, body, at + interval '24 hours'
+    from ready
+    where not done and key is not null
+    on conflict (project_id, key) do update set
+      fingerprint = excluded.fingerprint, status = excluded.status, user_id = excluded.user_id,
+      body = excluded.body, expires_at = excluded.expires_at
+  ), heads_moved as (
+    update event_logs l set last_seq = m.seq
+    from (select project_id, max(seq) as seq from ready where not done group by project_id) m
+    where l.project_id = m.project_id
+  )
+  select
+    ord::int,
+    case when not done then 'done' when known_fingerprint = fingerprint then 'replayed' else 'reused' end,
+    seq, (extract(epoch from at) * 1000)::bigint, channel_id, channel_public_id, channel_name, user_id, body
+  from ready;
+end
+$$;
+
+-- Erases a user of a project: identity, properties and aliases go, and what names them in events and in stored answers
+-- becomes null. Returns the number of events that named them, and whether there was an identity.
+create function erase_user(project uuid, erased text) returns table (events bigint, was_known boolean)
+language plpgsql as $$
+declare
+  refs text[];
+begin
+  perform from event_logs l where l.project_id = project for update;
+
+  -- An alias that is someone else's user_id names that other user.
+  refs := array[erased] || array(
+    select a.alias
+    from aliases a
+    where a.project_id = project and a.user_id = erased
+      and not exists (select from identities i where i.project_id = project and i.user_id = a.alias)
+  );
+
+  update events e set user_ref = null where e.project_id = project and e.user_ref = any(refs);
+  get diagnostics events = row_count;
+
+  -- The first place that names the user in an event's answer is ours: it stands before all that the caller wrote.
+  update idempotency_keys k set
+    user_id = null,
+    body = case k.status
+      when 201 then overlay(
+        k.body placing '"userId":null'
+        from position('"userId":' || to_json(k.user_id)::text in k.body)
+        for length('"userId":' || to_json(k.user_id)::text))
+      else '{"success":true,"data":{"id":' || (k.body::json #> '{data,id}')::text
+        || ',"userId":null,"properties":{},"aliases":{"created":[]},"updatedAt":'
+        || (k.body::json #> '{data,updatedAt}')::text
+        || '},"requestId":' || (k.body::json #> '{requestId}')::text || '}'
+    end
+  where k.project_id = project and k.user_id = any(refs);
+
+  delete from identities i where i.project_id = project and i.user_id = erased;
+  was_known := found;
+  return next;
+end
+$$;

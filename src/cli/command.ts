@@ -1,0 +1,80 @@
+import { defineCommand, type ArgsDef, type CommandDef, type ParsedArgs } from 'citty'
+
+/** What a command says: `text` for people, `json` for programs that passed --json. */
+export interface Output {
+  text: string
+  json: unknown
+  /** Whether the command did its work and found that something is wrong. */
+  hasFailed?: boolean
+}
+
+/** The command line itself is wrong: exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+export interface CommandOptions<Args extends ArgsDef> {
+  name: string
+  description: string
+  /** Whole command lines, shown under --help. */
+  examples: string[]
+  args: Args
+  run(args: ParsedArgs<Args>): Promise<Output | void>
+}
+
+const JSON_ARG = {
+  json: { type: 'boolean', description: 'Print JSON for programs', default: false },
+} as const
+
+const EXAMPLES = new WeakMap<object, string[]>()
+
+/** A command of `tidings`; each takes --json, and refuses options that it does not know. */
+export function command<const Args extends ArgsDef>({
+  name,
+  description,
+  examples,
+  args,
+  run,
+}: CommandOptions<Args>): CommandDef {
+  const all = { ...args, ...JSON_ARG }
+  const def = defineCommand({
+    meta: { name, description },
+    args: all as ArgsDef,
+    async run({ args: given }) {
+      refuseUnknown(given, all)
+      // citty parsed them by these definitions.
+      const output = await run(given as unknown as ParsedArgs<Args>)
+      if (!output) return
+      console.log(given['json'] ? JSON.stringify(output.json) : output.text)
+      if (output.hasFailed) process.exitCode = 1
+    },
+  })
+  EXAMPLES.set(def, examples)
+  return def
+}
+
+/** The lines under --help that teach by example. */
+export function toExamples(def: CommandDef): string {
+  const examples = EXAMPLES.get(def) ?? []
+  return examples.length === 0
+    ? ''
+    : `EXAMPLES\n\n${examples.map(line => `  ${line}`).join('\n')}\n`
+}
+
+function refuseUnknown(given: Record<string, unknown>, known: ArgsDef): void {
+  const names = new Set(Object.keys(known).flatMap(name => [name, toKebab(name), toCamel(name)]))
+  const unknown = Object.keys(given).find(name => name !== '_' && !names.has(name))
+  if (unknown !== undefined) throw new UsageError(`There is no option --${unknown}`)
+  const positionals = Object.values(known).filter(({ type }) => type === 'positional').length
+  const extra = (given['_'] as string[])[positionals]
+  if (extra !== undefined)
+    throw new UsageError(`What is ${JSON.stringify(extra)} for? Put text in quotes.`)
+}
+
+function toKebab(name: string): string {
+  return name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
+}
+
+function toCamel(name: string): string {
+  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}

@@ -1,0 +1,161 @@
+import { defineCommand } from 'citty'
+import { listProjects, type ProjectInfo } from '../accounts/projects.ts'
+import type { Queryable } from '../db/sql.ts'
+import { ensureFirstProject } from '../keys/first-start.ts'
+import { createKey, listKeys, revokeKey, rotateKey, type KeyInfo } from '../keys/keys.ts'
+import { SCOPES, type Scope } from '../keys/schema.ts'
+import { parseList } from './api.ts'
+import { command, UsageError } from './command.ts'
+import { withDatabase } from './environment.ts'
+
+const project = {
+  type: 'string',
+  description: 'Project, by name or id; not needed while there is one',
+} as const
+const id = { type: 'positional', required: true, description: 'Id of the key' } as const
+
+const create = command({
+  name: 'create',
+  description: 'Make an API key. It is shown this once.',
+  examples: [
+    'tidings keys create --name ci',
+    'tidings keys create --name billing --limit 1000 --scopes events:write,identities:write',
+    'KEY=$(tidings keys create --json | jq -r .key)',
+  ],
+  args: {
+    project,
+    name: { type: 'string', default: 'API key', description: 'What it is for' },
+    limit: { type: 'string', default: '100', description: 'Requests per 60 seconds' },
+    scopes: { type: 'string', default: SCOPES.join(), description: 'What it may do' },
+    expires: { type: 'string', description: 'When it ends, like 2027-01-31' },
+  },
+  async run(args) {
+    const limit = toWhole('limit', args.limit, 1_000_000_000)
+    const scopes = toScopes(args.scopes)
+    const expiresAt = args.expires === undefined ? undefined : toDate('expires', args.expires)
+    return withDatabase(async sql => {
+      await sql.begin(ensureFirstProject)
+      const { uuid, id: projectId, name } = await findProject(sql, args.project)
+      const { token, ...made } = await createKey(sql, {
+        projectId: uuid,
+        name: args.name,
+        limit,
+        scopes,
+        ...(expiresAt && { expiresAt }),
+      })
+      return {
+        json: {
+          key: token,
+          id: made.id,
+          name: args.name,
+          project: { id: projectId, name },
+          limit,
+          scopes,
+        },
+        text: `${token}\n\nThis is the only time it is shown. It opens the project ${JSON.stringify(name)}.`,
+      }
+    })
+  },
+})
+
+const list = command({
+  name: 'list',
+  description: 'List the API keys of a project.',
+  examples: ['tidings keys list', "tidings keys list --project 'My project' --json"],
+  args: { project },
+  run: args =>
+    withDatabase(async sql => {
+      const keys = await listKeys(sql, (await findProject(sql, args.project)).uuid)
+      const lines = keys.map(
+        key =>
+          `${key.id}  tdg_…${key.lastFour}  ${toState(key).padEnd(8)} ${key.limit}/min  ${key.name}`,
+      )
+      return {
+        json: keys,
+        text: lines.join('\n') || 'No keys yet: `tidings keys create` makes one.',
+      }
+    }),
+})
+
+const revoke = command({
+  name: 'revoke',
+  description: 'End an API key: it is refused from the next request on.',
+  examples: ['tidings keys revoke key_01kadz5p6vf2w8y3m4n5q6r7s8'],
+  args: { id, project },
+  run: args =>
+    withDatabase(async sql => {
+      await revokeKey(sql, (await findProject(sql, args.project)).uuid, args.id)
+      return { json: { id: args.id, revoked: true }, text: `Revoked ${args.id}` }
+    }),
+})
+
+const rotate = command({
+  name: 'rotate',
+  description: 'Make a new key like an old one, which lives on for a while.',
+  examples: ['tidings keys rotate key_01kadz5p6vf2w8y3m4n5q6r7s8 --overlap 48'],
+  args: {
+    id,
+    project,
+    overlap: { type: 'string', default: '24', description: 'Hours for which the old key lives on' },
+  },
+  run: args => {
+    const overlapHours = toWhole('overlap', args.overlap, 24 * 365)
+    return withDatabase(async sql => {
+      const { uuid } = await findProject(sql, args.project)
+      const made = await rotateKey(sql, uuid, { id: args.id, overlapHours })
+      return {
+        json: { key: made.token, id: made.id, replaces: args.id, overlapHours },
+        text: `${made.token}\n\nThe old key ends in ${overlapHours} hours.`,
+      }
+    })
+  },
+})
+
+export const keys = defineCommand({
+  meta: { name: 'keys', description: 'Make, list, rotate and revoke API keys.' },
+  subCommands: { create, list, rotate, revoke },
+})
+
+async function findProject(sql: Queryable, wanted: string | undefined): Promise<ProjectInfo> {
+  const projects = await listProjects(sql)
+  const found =
+    wanted === undefined
+      ? projects
+      : projects.filter(({ id, name }) => id === wanted || name === wanted)
+  const [only] = found
+  if (only && found.length === 1) return only
+  const names = projects
+    .map(({ id, name, organization }) => `\n  ${id}  ${name} (${organization})`)
+    .join('')
+  throw new UsageError(
+    projects.length === 0
+      ? 'There is no project yet: `tidings keys create` makes the first one.'
+      : `Say which project with --project:${names}`,
+  )
+}
+
+function toState({ revokedAt, expiresAt }: KeyInfo): string {
+  if (revokedAt) return 'revoked'
+  return expiresAt && expiresAt.getTime() <= Date.now() ? 'expired' : 'live'
+}
+
+function toWhole(option: string, text: string, max: number): number {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value >= (option === 'overlap' ? 0 : 1) && value <= max) return value
+  throw new UsageError(`--${option} must be a whole number up to ${max}`)
+}
+
+function toScopes(text: string): Scope[] {
+  return parseList(text).map(name => {
+    const scope = SCOPES.find(known => known === name)
+    if (!scope) throw new UsageError(`--scopes may name ${SCOPES.join(', ')}; it names ${name}`)
+    return scope
+  })
+}
+
+function toDate(option: string, text: string): Date {
+  const date = new Date(text)
+  if (!(date.getTime() > Date.now()))
+    throw new UsageError(`--${option} must be a date in the future, like 2027-01-31`)
+  return date
+}

@@ -1,0 +1,20 @@
+/**
+ * A Postgres array literal, to be sent as `${toArray(xs)}::text[]`: postgres.js mistypes arrays by their first
+ * element, and knows none at all without its start-up type query.
+ */
+export function toArray(values: readonly (string | number | boolean | null | undefined)[]): string {
+  let literal = '{'
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]
+    if (index > 0) literal += ','
+    if (value === null || value === undefined) literal += 'NULL'
+    else if (typeof value === 'string') literal += quote(value)
+    else literal += String(value)
+  }
+  return `${literal}}`
+}
+
+function quote(value: string): string {
+  const escaped = /["\\]/.test(value) ? value.replace(/["\\]/g, '\\$&') : value
+  return `"${escaped}"`
+}

@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { closeSync, fchownSync, fstatSync, openSync, readFileSync, renameSync } from 'node:fs'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { ensureBinaries } from './binaries.ts'
+import type { Account } from './folders.ts'
+
+/** Where a program runs and logs, and as whom. Its binaries may be copied to `home`. */
+export type Place = { home: string; log: string; cwd: string; account: Account | undefined }
+
+export type Launched = {
+  child: ChildProcess
+  /** How it ended (`exit 0`, `signal SIGKILL`, an error of spawn), once it has. */
+  ended(): string | undefined
+  /** Why it ended, from what it wrote to the log. */
+  explain(): string
+}
+
+const LOG_MAX_BYTES = 10 * 1024 * 1024
+
+/**
+ * Starts a program of Postgres in a session of its own, which a Ctrl-C at our terminal does not
+ * reach, with none of our environment. It writes to a file: a pipe would break when we are killed.
+ */
+export function launch(
+  { home, log, account, cwd }: Place,
+  program: 'initdb' | 'postgres',
+  args: string[],
+): Launched {
+  const bin = join(ensureBinaries(home, account), 'bin', program)
+  rotateLog(log)
+  const fd = openSync(log, 'a', 0o600)
+  if (account) fchownSync(fd, account.uid, account.gid)
+  const start = fstatSync(fd).size
+  let ended: string | undefined
+  try {
+    const child = spawn(bin, args, {
+      ...account,
+      cwd,
+      env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/nonexistent' },
+      detached: true,
+      stdio: ['ignore', fd, fd],
+    })
+    child.once('error', error => (ended = error.message))
+    child.once('exit', (code, name) => (ended ??= name ? `signal ${name}` : `exit ${code}`))
+    child.unref()
+    return {
+      child,
+      ended: () => ended,
+      explain: () => `${program}: ${ended}; ${toCause(readFrom(log, start))} (log: ${log})`,
+    }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Keeps one older log. Nothing writes to it now: Postgres does not run. */
+function rotateLog(log: string): void {
+  const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0
+  if (size > LOG_MAX_BYTES) renameSync(log, `${log}.old`)
+}
+
+function readFrom(log: string, start: number): string {
+  return readFileSync(log).subarray(start).toString('utf8')
+}
+
+function toCause(output: string): string {
+  const lines = output.trim().split('\n')
+  const telling = lines.filter(line => /FATAL|PANIC|DETAIL|HINT|error/.test(line))
+  return (telling.length > 0 ? telling : lines).slice(-3).join(' ')
+}

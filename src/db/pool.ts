@@ -1,0 +1,53 @@
+import { Fault } from '../errors.ts'
+import { logger } from '../log.ts'
+import { connect, type ConnectOptions, type Sql } from './sql.ts'
+
+const log = logger('db')
+const DEADLINE_MS = 8_000
+
+export interface Pool {
+  /** The connections of the moment: ask each time, never keep it. */
+  readonly sql: Sql
+  /**
+   * Runs `work` under a deadline. The server's own time-outs end what is slow; the deadline is for a server that does
+   * not answer at all: then every connection is replaced, because a dead one would swallow the next statement, too.
+   */
+  run<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
+  end(): Promise<void>
+}
+
+export function createPool(url: string, options: ConnectOptions, deadlineMs = DEADLINE_MS): Pool {
+  let sql = connect(url, options)
+
+  function replace(stale: Sql): void {
+    if (stale !== sql) return
+    log.error('No answer from the database in {deadlineMs} ms, reconnecting', {
+      pool: options.name,
+      deadlineMs,
+    })
+    sql = connect(url, options)
+    void stale.end({ timeout: 0 }).catch(() => {})
+  }
+
+  return {
+    get sql() {
+      return sql
+    },
+    async run(work) {
+      const used = sql
+      const late = Promise.withResolvers<never>()
+      const timer = setTimeout(() => {
+        replace(used)
+        late.reject(
+          new Fault('unavailable', 'The database did not answer in time, try again shortly'),
+        )
+      }, deadlineMs)
+      try {
+        return await Promise.race([work(used), late.promise])
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    end: () => sql.end({ timeout: 5 }),
+  }
+}

@@ -1,0 +1,58 @@
+import postgres from 'postgres'
+
+/** A pool: its statements run each in a transaction of its own. */
+export type Sql = postgres.Sql
+/** An open transaction. */
+export type Tx = postgres.TransactionSql
+/** Either: for functions that need not care. */
+export type Queryable = postgres.ISql
+
+/** A piece of a statement. Never await one, nor return it from an async function: that would run it. */
+export type Fragment = postgres.PendingQuery<postgres.Row[]>
+
+export interface ConnectOptions {
+  /** Shown by Postgres as `tidings <name>`. */
+  name: string
+  max: number
+  /** Server settings of each connection, over the defaults below. */
+  settings?: Record<string, string | number>
+}
+
+/** Opens a pool lazily: nothing is dialled before the first statement. */
+export function connect(url: string, { name, max, settings }: ConnectOptions): Sql {
+  return postgres(url, {
+    max,
+    fetch_types: false,
+    connect_timeout: 3,
+    backoff: attempt => Math.min(0.05 * 2 ** attempt, 1),
+    onnotice: () => {},
+    connection: {
+      application_name: `tidings ${name}`,
+      statement_timeout: 5_000,
+      lock_timeout: 2_000,
+      idle_in_transaction_session_timeout: 10_000,
+      ...settings,
+    },
+  })
+}
+
+/** The five-character SQLSTATE when Postgres itself refused the statement: then nothing of it was committed. */
+export function sqlState(error: unknown): string | undefined {
+  return error instanceof postgres.PostgresError ? error.code : undefined
+}
+
+// Classes of SQLSTATE that say «not now» rather than «not this»: connection, resources, locks and time-outs,
+// operator intervention, system errors.
+const NOT_NOW = /^(08|53|55|57|58)/
+
+/** Whether the database could not be reached or could not serve in time: the caller may try again. */
+export function isUnavailable(error: unknown): boolean {
+  const state = sqlState(error)
+  if (state !== undefined) return NOT_NOW.test(state) || state === '25006'
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)
+}
+
+export const UNIQUE_VIOLATION = '23505'
+export const FOREIGN_KEY_VIOLATION = '23503'
+export const DEADLOCK = '40P01'

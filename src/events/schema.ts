@@ -1,0 +1,123 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { ChannelName } from '../channels/name.ts'
+import { JsonObject } from '../http/json-object.ts'
+import { Text, TrimmedText } from '../http/rules.ts'
+import { Icon } from './icon.ts'
+import { Instant, Timestamp } from './timestamp.ts'
+
+const Title = TrimmedText({
+  maxLength: 500,
+  description: 'What happened.',
+  examples: ['New payment'],
+})
+const Description = Text({ maxLength: 5_000, description: 'More about it.' })
+const UserId = Text({ minLength: 1, maxLength: 255, description: 'A user_id, or an alias of one.' })
+const Tag = Text({ minLength: 1, maxLength: 50 })
+const Notify = Type.Boolean({
+  default: true,
+  description: 'Whether people are notified on their devices.',
+})
+
+/** An event as it is sent. */
+export const EventInput = Type.Object(
+  {
+    channelName: ChannelName,
+    title: Title,
+    description: Type.Optional(Description),
+    icon: Type.Optional(Icon),
+    tags: Type.Optional(Type.Array(Tag, { maxItems: 20 })),
+    metadata: Type.Optional(JsonObject('Anything else about the event.')),
+    userId: Type.Optional(Type.Union([UserId, Type.Null()])),
+    notify: Type.Optional(Notify),
+    source: Type.Optional(Text({ minLength: 1, maxLength: 100, default: 'api' })),
+    timestamp: Type.Optional(Timestamp),
+  },
+  { $id: 'EventInput' },
+)
+export type EventInput = Static<typeof EventInput>
+
+/** An event as LogSnag's clients send it. */
+export const LogInput = Type.Object(
+  {
+    channel: ChannelName,
+    event: Title,
+    description: Type.Optional(Description),
+    icon: Type.Optional(Icon),
+    tags: Type.Optional(JsonObject('Becomes the metadata, and a tag `key:value` each.')),
+    user_id: Type.Optional(UserId),
+    notify: Type.Optional(Type.Boolean({ default: false })),
+    timestamp: Type.Optional(Type.Number({ description: 'Unix seconds.' })),
+  },
+  { $id: 'LogInput' },
+)
+export type LogInput = Static<typeof LogInput>
+
+const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+
+/** An event as it is kept. */
+export const Event = Type.Object(
+  {
+    id: Type.String({ examples: ['evt_01kadz5p6vf2w8y3m4n5q6r7s8'] }),
+    seq: Type.Integer({
+      minimum: 1,
+      description: "Its place in the project's log: dense, in commit order.",
+    }),
+    channelId: Type.String({ examples: ['chn_01kadz5p6vf2w8y3m4n5q6r7s8'] }),
+    channelName: Type.String(),
+    userId: nullable('The user_id where the reference is known, else the reference as sent.'),
+    timestamp: Type.String({ format: 'date-time', description: 'When it happened.' }),
+    createdAt: Type.String({ format: 'date-time', description: 'When it was accepted.' }),
+    title: Type.String(),
+    description: nullable('More about it.'),
+    icon: nullable('A single emoji.'),
+    tags: Type.Array(Type.String()),
+    metadata: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
+    source: Type.String(),
+    notify: Type.Boolean(),
+  },
+  { $id: 'Event', additionalProperties: false },
+)
+export type Event = Static<typeof Event>
+
+/** The filters of a list of events. */
+export const EventQuery = Type.Object({
+  channel: Type.Optional(
+    Text({ minLength: 1, maxLength: 255, description: 'Name or id of a channel.' }),
+  ),
+  tag: Type.Optional(
+    Text({ minLength: 1, maxLength: 50, description: 'A tag that the event has.' }),
+  ),
+  userId: Type.Optional(
+    Text({
+      minLength: 1,
+      maxLength: 255,
+      description: 'A user_id or an alias: finds the events under all of them.',
+    }),
+  ),
+  source: Type.Optional(
+    Text({ minLength: 1, maxLength: 100, description: 'The source of the event.' }),
+  ),
+  text: Type.Optional(
+    Text({
+      minLength: 1,
+      maxLength: 200,
+      description: 'Words that begin words of title or description.',
+    }),
+  ),
+  from: Type.Optional(Instant('Only what happened at this moment or later.')),
+  to: Type.Optional(Instant('Only what happened at this moment or earlier.')),
+  after: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Reads forward in the order of the log, from the event after this seq.',
+    }),
+  ),
+  cursor: Type.Optional(
+    Text({ minLength: 1, maxLength: 100, description: 'The nextCursor of the page before.' }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Items on the page.' }),
+  ),
+})
+export type EventQuery = Static<typeof EventQuery>

@@ -1,0 +1,170 @@
+import { Fault } from '../errors.ts'
+import { Invalid } from './validation.ts'
+import { findBadText } from './text.ts'
+import type { Issue } from './rules.ts'
+
+export const MAX_BODY_BYTES = 256 * 1024
+const MAX_DEPTH = 64
+const MAX_ISSUES = 20
+
+const JSON_TYPE = /^\s*application\/json\s*(;|$)/i
+const TEXT_TYPE = /^\s*(text\/plain|application\/x-www-form-urlencoded)\s*(;|$)/i
+const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i
+// What the plain parse would change without a word: an integer of many digits, and a negative zero.
+const UNSAFE_NUMBER = /\d{16}|-0(?!\.?\d*[1-9])/
+
+export interface BodyLimits {
+  /** How long a body may take to arrive. */
+  timeoutMs: number
+}
+
+/** The JSON object in a request's body. Throws `Fault` (408, 413, 415) or `Invalid` (400). */
+export async function readJson(request: Request, limits: BodyLimits): Promise<object> {
+  checkType(request, JSON_TYPE, 'application/json')
+  return parseJson(decode(await readBytes(request, limits)))
+}
+
+/** The text in a request's body. Throws like `readJson`. */
+export async function readText(request: Request, limits: BodyLimits): Promise<string> {
+  checkType(request, TEXT_TYPE, 'text/plain')
+  const text = decode(await readBytes(request, limits))
+  const bad = findBadText(text)
+  if (bad) throw invalid('invalid_encoding', bad)
+  return text
+}
+
+function checkType(request: Request, accepted: RegExp, name: string): void {
+  const encoding = request.headers.get('content-encoding')
+  if (encoding !== null && encoding.trim().toLowerCase() !== 'identity') {
+    throw new Fault('unsupported_media_type', 'Send the body without a Content-Encoding')
+  }
+  const type = request.headers.get('content-type') ?? ''
+  const charset = CHARSET.exec(type)?.[1]?.toLowerCase()
+  if (!accepted.test(type) || (charset !== undefined && !/^utf-?8$/.test(charset))) {
+    throw new Fault('unsupported_media_type', `Send the body as ${name} in UTF-8`)
+  }
+}
+
+async function readBytes(request: Request, { timeoutMs }: BodyLimits): Promise<Uint8Array> {
+  const declared = request.headers.get('content-length')
+  if (declared !== null && Number(declared) > MAX_BODY_BYTES) throw tooLarge()
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    late.reject(
+      new Fault('request_timeout', 'The body did not arrive in time', { Connection: 'close' }),
+    )
+  }, timeoutMs)
+  try {
+    const bytes = declared === null ? collect(request) : request.arrayBuffer()
+    return new Uint8Array(await Promise.race([bytes, late.promise]))
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    throw new Fault('request_timeout', 'The body did not arrive whole', { Connection: 'close' })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Reads a body of unknown length, no further than the limit. */
+async function collect(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body ?? []) {
+    size += chunk.length
+    if (size > MAX_BODY_BYTES) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return new Uint8Array(Buffer.concat(chunks))
+}
+
+function tooLarge(): Fault {
+  return new Fault('payload_too_large', `The body must be at most ${MAX_BODY_BYTES / 1024} KiB`)
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw invalid('invalid_encoding', 'The body is not valid UTF-8')
+  }
+}
+
+function parseJson(text: string): object {
+  checkDepth(text)
+  let value: unknown
+  try {
+    value = UNSAFE_NUMBER.test(text) ? JSON.parse(text, keepExact) : JSON.parse(text)
+  } catch {
+    throw invalid(
+      'invalid_json',
+      text.trim() === '' ? 'The body is empty' : 'The body is not valid JSON',
+    )
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid('invalid_type', 'The body must be a JSON object')
+  }
+  if (text.includes('\\u')) checkTexts(value)
+  return value
+}
+
+/** Deep nesting is cheap to send and dear to parse, walk and store: it is counted in the text. */
+function checkDepth(text: string): void {
+  let depth = 0
+  let inString = false
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index)
+    if (inString) {
+      if (unit === 0x5c) index++
+      else if (unit === 0x22) inString = false
+    } else if (unit === 0x22) inString = true
+    else if (unit === 0x7b || unit === 0x5b) {
+      if (++depth > MAX_DEPTH)
+        throw invalid('too_deep', `The body must be at most ${MAX_DEPTH} levels deep`)
+    } else if (unit === 0x7d || unit === 0x5d) depth--
+  }
+}
+
+/** An integer that a double cannot hold becomes NaN, which no rule accepts; a negative zero stays one when written. */
+function keepExact(
+  this: unknown,
+  _key: string,
+  value: unknown,
+  context?: { source?: string },
+): unknown {
+  if (typeof value !== 'number') return value
+  if (Object.is(value, -0)) return rawJson('-0')
+  if (!Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '')) return NaN
+  return value
+}
+
+function rawJson(text: string): unknown {
+  // Both runtimes have it; the compiler's library does not know it yet.
+  return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(text)
+}
+
+/** Only an escape can bring U+0000 or half of a surrogate pair into a body of valid UTF-8. */
+function checkTexts(body: object): void {
+  const issues: Issue[] = []
+  const visit = (value: unknown, path: string[]): void => {
+    if (issues.length >= MAX_ISSUES) return
+    if (typeof value === 'string') report(value, path)
+    else if (Array.isArray(value))
+      value.forEach((item, index) => visit(item, [...path, String(index)]))
+    else if (typeof value === 'object' && value !== null) {
+      for (const [key, item] of Object.entries(value)) {
+        report(key, [...path, key])
+        visit(item, [...path, key])
+      }
+    }
+  }
+  const report = (text: string, path: string[]): void => {
+    const bad = findBadText(text)
+    if (bad) issues.push({ path, code: 'invalid_encoding', message: bad })
+  }
+  visit(body, [])
+  if (issues.length > 0) throw new Invalid(issues)
+}
+
+function invalid(code: Issue['code'], message: string): Invalid {
+  return new Invalid([{ path: [], code, message }])
+}

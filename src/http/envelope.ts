@@ -1,0 +1,71 @@
+import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import { CODES } from './rules.ts'
+
+/** One thing wrong with a request: `path` leads to the field, a failure of the whole body has an empty one. */
+export const Detail = Type.Object(
+  {
+    path: Type.Array(Type.String()),
+    message: Type.String(),
+    code: Type.Unsafe<(typeof CODES)[number]>({ type: 'string', enum: [...CODES] }),
+  },
+  { $id: 'Detail', additionalProperties: false },
+)
+export type Detail = Static<typeof Detail>
+
+export const RequestId = Type.String({
+  format: 'uuid',
+  description: 'Names this request in the logs.',
+})
+
+/** A page of a list. `nextCursor` leads to the next one and is null on the last. */
+export interface Page<Item> {
+  items: Item[]
+  nextCursor: string | null
+}
+
+export function PageOf<Item extends TSchema>(item: Item) {
+  return Type.Object(
+    {
+      items: Type.Array(item),
+      nextCursor: Type.Union([Type.String(), Type.Null()], {
+        description: 'Pass it as `cursor` to get the next page; null on the last page.',
+      }),
+    },
+    { additionalProperties: false },
+  )
+}
+
+export function SuccessOf<Data extends TSchema>(data: Data) {
+  return Type.Object(
+    { success: Type.Literal(true), data, requestId: RequestId },
+    { additionalProperties: false },
+  )
+}
+
+/** The success envelope around `dataJson`, which is JSON already. */
+export function toSuccess(dataJson: string, requestId: string): string {
+  return `{"success":true,"data":${dataJson},"requestId":"${requestId}"}`
+}
+
+const failed = { success: Type.Literal(false), error: Type.String() }
+
+export const ValidationFailure = Type.Object(
+  { ...failed, details: Type.Array(Detail, { minItems: 1, maxItems: 20 }), requestId: RequestId },
+  { $id: 'ValidationFailure', additionalProperties: false },
+)
+export const Unauthorized = Type.Object(
+  { error: Type.String(), message: Type.String() },
+  { $id: 'Unauthorized', additionalProperties: false },
+)
+export const RateLimited = Type.Object(
+  { ...failed, message: Type.String(), requestId: RequestId },
+  { $id: 'RateLimited', additionalProperties: false },
+)
+export const Failure = Type.Object(
+  { ...failed, code: Type.String(), requestId: RequestId },
+  { $id: 'Failure', additionalProperties: false },
+)
+export const InternalFailure = Type.Object(
+  { ...failed, requestId: RequestId },
+  { $id: 'InternalFailure', additionalProperties: false },
+)

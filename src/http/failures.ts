@@ -1,0 +1,87 @@
+import { isUnavailable } from '../db/sql.ts'
+import { Fault, toReason, type FaultCode } from '../errors.ts'
+import { logger } from '../log.ts'
+import { Invalid } from './validation.ts'
+
+const log = logger('http')
+
+const STATUS: Record<FaultCode, number> = {
+  unauthorized: 401,
+  insufficient_scope: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  idempotency_key_in_use: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_key_reused: 422,
+  rate_limited: 429,
+  unavailable: 503,
+}
+
+/** A response that is still to be written. */
+export interface Answer {
+  status: number
+  body: string
+  headers: Record<string, string>
+}
+
+/** The only place where a thrown value becomes a response. What is no expected failure is a bug: logged here, once. */
+export function toFailure(error: unknown, requestId: string): Answer {
+  if (error instanceof Invalid) {
+    return answer(400, {
+      success: false,
+      error: 'Validation error',
+      details: error.details,
+      requestId,
+    })
+  }
+  const fault = isUnavailable(error) ? toUnavailable(error, requestId) : error
+  if (fault instanceof Fault) return toAnswer(fault, requestId)
+  log.error('Request failed: {reason}', {
+    requestId,
+    reason: toReason(error),
+    stack: toStack(error),
+  })
+  return answer(500, { success: false, error: 'Internal server error', requestId })
+}
+
+function toAnswer({ code, message, headers }: Fault, requestId: string): Answer {
+  if (code === 'unauthorized') return answer(401, { error: 'Unauthorized', message }, headers)
+  if (code === 'rate_limited') {
+    return answer(
+      429,
+      { success: false, error: 'Rate limit exceeded', message, requestId },
+      headers,
+    )
+  }
+  const retry = code === 'unavailable' ? { 'Retry-After': '1' } : {}
+  return answer(
+    STATUS[code],
+    { success: false, error: message, code, requestId },
+    { ...retry, ...headers },
+  )
+}
+
+function toUnavailable(error: unknown, requestId: string): Fault {
+  log.warning('Database unavailable: {reason}', { requestId, reason: toReason(error) })
+  return new Fault('unavailable', 'The database cannot be reached, try again shortly')
+}
+
+function answer(
+  status: number,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): Answer {
+  return { status, body: JSON.stringify(body), headers: { ...headers } }
+}
+
+/** Where it happened, without the message: that may quote what the caller sent. */
+function toStack(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  return error.stack
+    ?.split('\n')
+    .filter(line => /^\s+at |@/.test(line))
+    .slice(0, 8)
+    .join('\n')
+}

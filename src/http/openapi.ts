@@ -1,0 +1,43 @@
+import { toComponents, toOperation, type Contract } from './operation.ts'
+import { CODES } from './rules.ts'
+
+const DESCRIPTION = `Applications post events with one call; people see them live, get them on their phones, and have them
+delivered as signed webhooks.
+
+Every request carries \`Authorization: Bearer <API_KEY>\`. A key belongs to one project and may make 100 requests in
+60 seconds unless its limit says otherwise. The window begins with the key's first request.
+
+\`details[].code\` of a 400 is one of ${CODES.map(code => `\`${code}\``).join(', ')}.`
+
+/** The OpenAPI 3.1 document of all contracts. The schemas are those that validate at run time. */
+export function toDocument(
+  contracts: readonly Contract[],
+  baseUrl: string,
+): Record<string, unknown> {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const contract of contracts) {
+    const path = contract.path.replace(/:(\w+)/g, '{$1}')
+    const item = (paths[path] ??= {})
+    item[contract.method.toLowerCase()] = toOperation(contract)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tidings',
+      version: '1.0.0',
+      summary: 'Know the moment it happens.',
+      description: DESCRIPTION,
+      license: { name: 'AGPL-3.0', identifier: 'AGPL-3.0-only' },
+    },
+    servers: [{ url: baseUrl }],
+    security: [{ apiKey: [] }],
+    tags: [...new Set(contracts.map(({ tag }) => tag))].map(name => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `tdg_…`.' },
+      },
+      schemas: toComponents(),
+    },
+  }
+}

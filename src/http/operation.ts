@@ -1,0 +1,187 @@
+import { Kind, type TObject, type TSchema } from '@sinclair/typebox'
+import {
+  Failure,
+  InternalFailure,
+  RateLimited,
+  SuccessOf,
+  Unauthorized,
+  ValidationFailure,
+} from './envelope.ts'
+
+/** Everything that an endpoint promises: it is validated at run time and becomes its OpenAPI operation. */
+export interface Contract {
+  method: 'GET' | 'POST' | 'DELETE'
+  /** With parameters as `:name`. */
+  path: `/v1/${string}`
+  operationId: string
+  summary: string
+  description?: string
+  tag: string
+  /** The scope that the key needs; any key will do without. */
+  scope?: string
+  params?: Record<string, TSchema>
+  query?: TObject
+  /** A JSON body, or plain text. */
+  body?: TSchema | 'text'
+  example?: unknown
+  success: { status: 200 | 201; description: string; data: TSchema }
+  /** Whether there may be nothing to answer with. */
+  hasNotFound?: boolean
+}
+
+const integer = (description: string) => ({ description, schema: { type: 'integer' } })
+const requestId = {
+  'X-Request-Id': {
+    description: 'The id of this request.',
+    schema: { type: 'string', format: 'uuid' },
+  },
+}
+const rate = {
+  'X-RateLimit-Limit': integer('Requests allowed in the window.'),
+  'X-RateLimit-Remaining': integer('Requests left in the window.'),
+  'X-RateLimit-Reset': integer('Unix seconds at which the window ends.'),
+}
+const replay = {
+  'X-Idempotent-Replay': {
+    description: '`true` on the answer to a request that was made before.',
+    schema: { type: 'string', enum: ['true'] },
+  },
+}
+const retry = { 'Retry-After': integer('Seconds to wait before the next try.') }
+const challenge = {
+  'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } },
+}
+
+/** The schemas that operations refer to by name. */
+export const NAMED = new Map<string, TSchema>()
+
+/** The OpenAPI 3.1 operation of a contract. */
+export function toOperation(contract: Contract): Record<string, unknown> {
+  const { success, body, scope } = contract
+  const isWrite = contract.method === 'POST'
+  return {
+    operationId: contract.operationId,
+    summary: contract.summary,
+    ...(contract.description && { description: contract.description }),
+    tags: [contract.tag],
+    security: [{ apiKey: [] }],
+    parameters: [
+      ...Object.entries(contract.params ?? {}).map(([name, schema]) =>
+        parameter('path', name, schema, true),
+      ),
+      ...Object.entries(contract.query?.properties ?? {}).map(([name, schema]) =>
+        parameter('query', name, schema, false),
+      ),
+      ...(isWrite ? [IDEMPOTENCY_KEY] : []),
+    ],
+    ...(body && {
+      requestBody: {
+        required: true,
+        content:
+          body === 'text'
+            ? {
+                'text/plain': { schema: { type: 'string' }, example: contract.example },
+                'application/x-www-form-urlencoded': { schema: { type: 'string' } },
+              }
+            : { 'application/json': { schema: refer(body), example: contract.example } },
+      },
+    }),
+    responses: {
+      [success.status]: response(success.description, SuccessOf(success.data), {
+        ...rate,
+        ...(isWrite && replay),
+      }),
+      400: response(
+        'A rule of the request is broken; `details` lists every failing field.',
+        ValidationFailure,
+        rate,
+      ),
+      401: response('The API key is missing or invalid.', Unauthorized, challenge),
+      ...(scope && { 403: response(`The key lacks the scope \`${scope}\`.`, Failure, rate) }),
+      ...(contract.hasNotFound && {
+        404: response('There is no such thing in this project.', Failure, rate),
+      }),
+      ...(body && {
+        408: response('The body did not arrive in time.', Failure, rate),
+        409: response('A request with this Idempotency-Key is still running.', Failure, {
+          ...rate,
+          ...retry,
+        }),
+        413: response('The body is over 256 KiB.', Failure, rate),
+        415: response('The body is not of the declared content type.', Failure, rate),
+        422: response('The Idempotency-Key was used for another request.', Failure, rate),
+      }),
+      429: response('The rate limit is exceeded.', RateLimited, { ...rate, ...retry }),
+      500: response('A bug of the server.', InternalFailure, rate),
+      503: response('The database cannot be reached in time.', Failure, retry),
+    },
+  }
+}
+
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'Makes the request safe to retry: for 24 hours the same key gets the same answer and does nothing again.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
+}
+
+function parameter(place: 'path' | 'query', name: string, schema: TSchema, required: boolean) {
+  const { description, ...rest } = refer(schema) as Record<string, unknown>
+  return {
+    name,
+    in: place,
+    required,
+    ...(description !== undefined && { description }),
+    schema: rest,
+  }
+}
+
+function response(description: string, schema: TSchema, headers: object) {
+  return {
+    description,
+    headers: { ...requestId, ...headers },
+    content: { 'application/json': { schema: refer(schema) } },
+  }
+}
+
+/** Plain JSON Schema, in which a schema with an `$id` becomes a reference to the component of that name. */
+function refer(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(refer)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const id = (schema as TSchema).$id
+  if (id !== undefined) {
+    NAMED.set(id, schema as TSchema)
+    return { $ref: `#/components/schemas/${id}` }
+  }
+  return expand(schema)
+}
+
+/** The named schemas in full, those that they refer to included. */
+export function toComponents(): Record<string, unknown> {
+  const components: Record<string, unknown> = {}
+  // Expanding one may name further ones, which a Map's iteration then reaches, too.
+  for (const [id, schema] of NAMED) {
+    const { $id: _, ...rest } = schema
+    components[id] = expand(rest)
+  }
+  return Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** «x or null» is a type array where x is a plain type, and `anyOf` elsewhere. */
+function expand(schema: object): unknown {
+  if ((schema as TSchema)[Kind] === 'Union') {
+    const { anyOf, ...rest } = schema as TSchema
+    const [first, second, ...more] = anyOf as TSchema[]
+    if (
+      more.length === 0 &&
+      second?.type === 'null' &&
+      typeof first?.type === 'string' &&
+      !first.$id
+    ) {
+      return { ...(expand(first) as object), ...rest, type: [first.type, 'null'] }
+    }
+  }
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, refer(value)]))
+}

@@ -1,0 +1,123 @@
+import { Kind, Type, TypeRegistry, type TSchema } from '@sinclair/typebox'
+import { findBadText } from './text.ts'
+
+/** The closed set of `details[].code`. */
+export const CODES = [
+  'required',
+  'invalid_type',
+  'too_short',
+  'too_long',
+  'too_many',
+  'too_deep',
+  'invalid_format',
+  'invalid_value',
+  'out_of_range',
+  'invalid_json',
+  'invalid_encoding',
+] as const
+
+export interface Issue {
+  /** Below the value that was checked. */
+  path: string[]
+  code: (typeof CODES)[number]
+  message: string
+}
+
+export const NO_ISSUES: readonly Issue[] = []
+
+/** What a rule checks: the value, and the schema that names the rule and carries its bounds. */
+export type Rule = (value: unknown, schema: TSchema) => readonly Issue[]
+
+const rules = new Map<string, Rule>()
+
+/** Makes `kind` a TypeBox kind whose values pass when `rule` has no issue with them. */
+export function defineRule(kind: string, rule: Rule): string {
+  rules.set(kind, rule)
+  TypeRegistry.Set<TSchema>(kind, (schema, value) => rule(value, schema).length === 0)
+  return kind
+}
+
+/** What the rule of `schema` has against `value`, or undefined where the schema has no rule. */
+export function explain(schema: TSchema, value: unknown): readonly Issue[] | undefined {
+  return rules.get(schema[Kind])?.(value, schema)
+}
+
+/** One issue with the value itself. */
+export function issue(code: Issue['code'], message: string): Issue[] {
+  return [{ path: [], code, message }]
+}
+
+export function invalidType(expected: string, value: unknown): Issue[] {
+  return issue('invalid_type', `Expected ${expected}, received ${typeName(value)}`)
+}
+
+export function typeName(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+}
+
+/** The length of text in code points. */
+export function countPoints(text: string): number {
+  let count = text.length
+  for (let index = 0; index < text.length - 1; index++) {
+    const unit = text.charCodeAt(index)
+    if (unit >= 0xd800 && unit <= 0xdbff) {
+      count--
+      index++
+    }
+  }
+  return count
+}
+
+/** The issue with the length of `text` in code points, if it is outside the schema's bounds. */
+export function checkLength(text: string, schema: TSchema): readonly Issue[] {
+  const min = schema['minLength'] ?? 0
+  const max = schema['maxLength'] ?? Infinity
+  if (text.length >= min && text.length <= max && min <= 1) return NO_ISSUES
+  const length = countPoints(text)
+  if (length < min)
+    return issue('too_short', `Must have at least ${min} character${min > 1 ? 's' : ''}`)
+  if (length > max) return issue('too_long', `Must have at most ${max} characters`)
+  return NO_ISSUES
+}
+
+const TEXT = defineRule('Text', (value, schema) => {
+  if (typeof value !== 'string') return invalidType('string', value)
+  const length = checkLength(value, schema)
+  return length.length > 0 ? length : checkCharacters(value)
+})
+
+const TRIMMED = defineRule('TrimmedText', (value, schema) => {
+  if (typeof value !== 'string') return invalidType('string', value)
+  const length = checkLength(value.trim(), schema)
+  return length.length > 0 ? length : checkCharacters(value)
+})
+
+/** The issue with text that Postgres cannot keep as it is. */
+export function checkCharacters(text: string): readonly Issue[] {
+  const bad = findBadText(text)
+  return bad ? issue('invalid_encoding', bad) : NO_ISSUES
+}
+
+interface TextOptions {
+  minLength?: number
+  maxLength: number
+  description?: string
+  examples?: string[]
+  default?: string
+}
+
+/** Text kept exactly as sent; its length counts in code points. */
+export function Text(options: TextOptions) {
+  return Type.Unsafe<string>({ ...options, [Kind]: TEXT, type: 'string' })
+}
+
+/** Text that is trimmed; its length counts in code points, and at least one is no white space. */
+export function TrimmedText(options: TextOptions) {
+  return Type.Unsafe<string>({
+    ...options,
+    [Kind]: TRIMMED,
+    type: 'string',
+    minLength: 1,
+    pattern: '\\S',
+  })
+}

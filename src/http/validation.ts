@@ -1,0 +1,96 @@
+import type { TSchema, Static } from '@sinclair/typebox'
+import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler'
+import { ValueErrorType } from '@sinclair/typebox/errors'
+import type { Detail } from './envelope.ts'
+import { explain, invalidType, issue, type Issue } from './rules.ts'
+
+const MAX_DETAILS = 20
+
+/** A request that breaks the rules of its body, path, query or headers: a 400 that lists every failing field. */
+export class Invalid extends Error {
+  readonly details: Detail[]
+
+  constructor(issues: readonly Issue[]) {
+    super('Validation error')
+    this.name = 'Invalid'
+    this.details = issues.slice(0, MAX_DETAILS).map(({ path, code, message }) => ({
+      path: path.map(toWellFormed),
+      message,
+      code,
+    }))
+  }
+}
+
+/** One field that breaks its rule. */
+export function invalidField(field: string, code: Issue['code'], message: string): Invalid {
+  return new Invalid([{ path: [field], code, message }])
+}
+
+export interface Validator<Value> {
+  /** The value, typed; throws `Invalid` with every issue. */
+  parse(value: unknown): Value
+}
+
+/** Compiles `schema`; `alsoCheck` adds the rules that concern several fields. */
+export function createValidator<Schema extends TSchema>(
+  schema: Schema,
+  alsoCheck: (value: Static<Schema>) => readonly Issue[] = () => [],
+): Validator<Static<Schema>> {
+  const compiled = TypeCompiler.Compile(schema)
+  return {
+    parse(value) {
+      if (!compiled.Check(value)) throw new Invalid(toIssues(compiled.Errors(value)))
+      const issues = alsoCheck(value)
+      if (issues.length > 0) throw new Invalid(issues)
+      return value
+    },
+  }
+}
+
+/** One issue a path, in the order of the schema. */
+function toIssues(errors: Iterable<ValueError>): Issue[] {
+  const byPath = new Map<string, Issue[]>()
+  for (const error of errors) {
+    if (byPath.has(error.path)) continue
+    const base = toPath(error.path)
+    byPath.set(
+      error.path,
+      toOwnIssues(error).map(found => ({ ...found, path: [...base, ...found.path] })),
+    )
+    if (byPath.size >= MAX_DETAILS) break
+  }
+  return [...byPath.values()].flat()
+}
+
+function toOwnIssues({ type, schema, value, errors }: ValueError): readonly Issue[] {
+  switch (type) {
+    case ValueErrorType.ObjectRequiredProperty:
+      return issue('required', 'Required')
+    case ValueErrorType.ArrayMaxItems:
+      return issue('too_many', `Must have at most ${schema['maxItems']} items`)
+    case ValueErrorType.IntegerMinimum:
+    case ValueErrorType.IntegerMaximum:
+      return issue('out_of_range', `Must be from ${schema['minimum']} to ${schema['maximum']}`)
+    case ValueErrorType.Union: {
+      // Our unions are «x or null»: what x has against the value is what the caller wants to know.
+      const first = [...(errors[0] ?? [])][0]
+      return first ? toOwnIssues(first) : issue('invalid_value', 'Invalid value')
+    }
+    default:
+      return explain(schema, value) ?? invalidType(schema['type'] ?? 'another type', value)
+  }
+}
+
+/** The segments of a JSON pointer. */
+function toPath(pointer: string): string[] {
+  if (pointer === '') return []
+  return pointer
+    .slice(1)
+    .split('/')
+    .map(segment => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
+/** A refused key may be no valid text itself, and the answer must be. */
+function toWellFormed(text: string): string {
+  return text.toWellFormed().replaceAll('\u0000', '\ufffd')
+}

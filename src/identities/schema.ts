@@ -1,0 +1,95 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { JsonObject } from '../http/json-object.ts'
+import { NO_ISSUES, Text, type Issue } from '../http/rules.ts'
+
+const UserId = Text({
+  minLength: 1,
+  maxLength: 255,
+  description: 'Your own id of the user: the same in every call. Compared exactly.',
+  examples: ['user_123'],
+})
+const Alias = Text({ minLength: 1, maxLength: 255, examples: ['ada@example.com'] })
+
+const fields = {
+  properties: Type.Optional(
+    JsonObject(
+      'Replaces the stored properties as a whole; absent, they stay, and `{}` clears them.',
+    ),
+  ),
+  aliases: Type.Optional(Type.Array(Alias, { maxItems: 50 })),
+}
+
+/** A user as an application knows them. `userId` is a synonym of `user_id`; one of the two is required. */
+export const IdentifyInput = Type.Object(
+  { user_id: UserId, userId: Type.Optional(UserId), ...fields },
+  { $id: 'IdentifyInput' },
+)
+export type IdentifyInput = Static<typeof IdentifyInput>
+
+/** Two spellings of one field must agree. */
+export function checkUserId({ user_id, userId }: IdentifyInput): readonly Issue[] {
+  if (userId === undefined || userId === user_id) return NO_ISSUES
+  return [
+    { path: ['userId'], code: 'invalid_value', message: 'Must equal user_id when both are given' },
+  ]
+}
+
+/** Lets `userId` stand for `user_id`, which the schema requires. */
+export function withUserId(body: object): object {
+  if (!Object.hasOwn(body, 'userId') || Object.hasOwn(body, 'user_id')) return body
+  return { ...body, user_id: (body as { userId: unknown }).userId }
+}
+
+const stored = {
+  id: Type.String({ examples: ['idn_01kadz5p6vf2w8y3m4n5q6r7s8'] }),
+  userId: Type.String(),
+  properties: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
+}
+
+/** The answer to identify. A replay whose user was erased since has no userId. */
+export const Identified = Type.Object(
+  {
+    ...stored,
+    userId: Type.Union([Type.String(), Type.Null()]),
+    aliases: Type.Object(
+      {
+        created: Type.Array(Type.String()),
+        failed: Type.Optional(
+          Type.Array(
+            Type.Object(
+              { alias: Type.String(), reason: Type.String() },
+              { additionalProperties: false },
+            ),
+            { description: 'Present only when at least one alias failed.' },
+          ),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    updatedAt: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'Identified', additionalProperties: false },
+)
+export type Identified = Static<typeof Identified>
+
+/** A user with all their aliases. */
+export const User = Type.Object(
+  {
+    ...stored,
+    aliases: Type.Array(Type.String()),
+    createdAt: Type.String({ format: 'date-time' }),
+    updatedAt: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'User', additionalProperties: false },
+)
+export type User = Static<typeof User>
+
+/** What an erasure did. */
+export const Erased = Type.Object(
+  {
+    userId: Type.String(),
+    events: Type.Integer({ description: 'How many events named the user and no longer do.' }),
+  },
+  { $id: 'Erased', additionalProperties: false },
+)
+export type Erased = Static<typeof Erased>

@@ -1,0 +1,73 @@
+import type { Queryable, Sql } from '../db/sql.ts'
+import { Fault } from '../errors.ts'
+import type { Erased } from './schema.ts'
+
+interface Row {
+  public_id: string
+  user_id: string
+  properties: string
+  aliases: string
+  created_at: Date
+  updated_at: Date
+}
+
+/** The JSON of the user whom `reference` names, by user_id or else by alias. Throws `not_found`. */
+export async function getUserJson(
+  sql: Queryable,
+  projectId: string,
+  reference: string,
+): Promise<string> {
+  const [row] = await sql<Row[]>`
+    select
+      i.public_id, i.user_id, i.properties::text as properties,
+      (
+        select coalesce(json_agg(a.alias order by a.created_at, a.alias), '[]')::text
+        from aliases a
+        where a.project_id = i.project_id and a.user_id = i.user_id
+      ) as aliases,
+      i.created_at, i.updated_at
+    from identities i
+    where i.project_id = ${projectId} and i.user_id = coalesce(
+      (select user_id from identities where project_id = ${projectId} and user_id = ${reference}),
+      (select user_id from aliases where project_id = ${projectId} and alias = ${reference})
+    )
+  `
+  if (!row) throw new Fault('not_found', 'No user has this user_id or alias')
+  return (
+    `{"id":"${row.public_id}","userId":${JSON.stringify(row.user_id)},"properties":${row.properties}` +
+    `,"aliases":${row.aliases},"createdAt":"${row.created_at.toISOString()}","updatedAt":"${row.updated_at.toISOString()}"}`
+  )
+}
+
+/** Erases a user and every reference to them. Throws `not_found` when nothing knows the user. */
+export async function eraseUser(sql: Sql, projectId: string, userId: string): Promise<Erased> {
+  const [row] = await sql<[{ events: string; was_known: boolean }]>`
+    select events, was_known from erase_user(${projectId}, ${userId})
+  `
+  if (!row.was_known && row.events === '0') throw new Fault('not_found', 'No user has this user_id')
+  return { userId, events: Number(row.events) }
+}
+
+/** Every reference that resolves to whom `reference` names: the user_id and its aliases, or only itself. */
+export async function listReferences(
+  sql: Queryable,
+  projectId: string,
+  reference: string,
+): Promise<string[]> {
+  const rows = await sql<{ reference: string }[]>`
+    with person as (
+      select coalesce(
+        (select user_id from identities where project_id = ${projectId} and user_id = ${reference}),
+        (select user_id from aliases where project_id = ${projectId} and alias = ${reference}),
+        ${reference}
+      ) as user_id
+    )
+    select user_id as reference from person
+    union
+    select a.alias
+    from person p
+      join aliases a on a.project_id = ${projectId} and a.user_id = p.user_id
+    where not exists (select from identities i where i.project_id = a.project_id and i.user_id = a.alias)
+  `
+  return rows.map(row => row.reference)
+}

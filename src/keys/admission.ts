@@ -1,0 +1,136 @@
+import { toArray } from '../db/arrays.ts'
+import { createBatcher } from '../db/batch.ts'
+import type { Pool } from '../db/pool.ts'
+import { toGrant, type Grant } from '../limits/rate-limit.ts'
+import { admissionBatch } from '../metrics.ts'
+import type { Scope } from './schema.ts'
+
+const MAX_WAITING = 20_000
+const LAST_USED_EVERY_MS = 15_000
+
+/** A live key, as admission knows it. */
+export interface Key {
+  id: string
+  projectId: string
+  scopes: readonly Scope[]
+}
+
+export interface Admitted {
+  key: Key
+  grant: Grant
+}
+
+export interface Admission {
+  /** Authenticates by the key's SHA-256 and takes one request of its window; undefined for no live key. */
+  admit(hash: string): Promise<Admitted | undefined>
+  readonly waiting: number
+  /** Writes down when keys were last used, and stops. */
+  stop(): Promise<void>
+}
+
+interface Row {
+  hash: string
+  id: string
+  project_id: string
+  scopes: string
+  rate_limit: number
+  used: number
+  reset_at: number
+  retry_after: number
+}
+
+/**
+ * Requests that arrive together are admitted in one statement. Nothing is cached: so a revocation holds from the next
+ * request on, and a limit is exact over any number of processes.
+ */
+export function createAdmission(pool: Pool): Admission {
+  const used = new Set<string>()
+
+  async function run(hashes: string[]): Promise<(Admitted | undefined)[]> {
+    const asked = new Map<string, number>()
+    for (const hash of hashes) asked.set(hash, (asked.get(hash) ?? 0) + 1)
+    // Windows are taken in the order of keys: in any other, two processes could deadlock.
+    const rows = await pool.run(
+      sql => sql<Row[]>`
+      with asked as (
+        select decode(a.hash, 'hex') as hash, a.n
+        from unnest(${toArray([...asked.keys()])}::text[], ${toArray([...asked.values()])}::int[]) as a (hash, n)
+      ), known as (
+        select k.id, k.hash, k.project_id, k.scopes, k.rate_limit, asked.n
+        from asked
+          join api_keys k on k.hash = asked.hash
+        where k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
+      ), taken as (
+        insert into rate_windows as w (key_id, used, started_at)
+        select id, n, now() from known order by id
+        on conflict (key_id) do update set
+          used = case when w.started_at <= now() - interval '60 s' then excluded.used
+            else least(w.used + excluded.used, 1000000000) end,
+          started_at = case when w.started_at <= now() - interval '60 s' then excluded.started_at
+            else w.started_at end
+        returning key_id, used, started_at
+      )
+      select
+        encode(k.hash, 'hex') as hash, k.id, k.project_id, array_to_string(k.scopes, ' ') as scopes, k.rate_limit,
+        t.used, ceil(extract(epoch from t.started_at + interval '60 s'))::float8 as reset_at,
+        extract(epoch from t.started_at + interval '60 s' - now())::float8 as retry_after
+      from known k
+        join taken t on t.key_id = k.id
+    `,
+    )
+    const byHash = new Map(rows.map(row => [row.hash, { row, key: toKey(row), dealt: 0 }]))
+    return hashes.map(hash => {
+      const found = byHash.get(hash)
+      if (!found) return undefined
+      used.add(found.key.id)
+      const { row, key } = found
+      const window = {
+        limit: row.rate_limit,
+        used: row.used,
+        resetAt: row.reset_at,
+        retryAfter: row.retry_after,
+      }
+      return { key, grant: toGrant(window, asked.get(hash) ?? 0, ++found.dealt) }
+    })
+  }
+
+  async function writeLastUsed(): Promise<void> {
+    if (used.size === 0) return
+    const ids = [...used]
+    used.clear()
+    // Only a convenience for people: the next request writes it again when this one fails.
+    await pool
+      .run(
+        sql => sql`
+        update api_keys set last_used_at = now() where id = any(${toArray(ids)}::uuid[])
+      `,
+      )
+      .catch(() => {})
+  }
+
+  const batcher = createBatcher({
+    run,
+    maxJobs: 5_000,
+    maxWaiting: MAX_WAITING,
+    observe: jobs => admissionBatch.observe(jobs),
+  })
+  const timer = setInterval(() => void writeLastUsed(), LAST_USED_EVERY_MS)
+  timer.unref()
+
+  return {
+    admit: hash => batcher.add(hash),
+    get waiting() {
+      return batcher.waiting
+    },
+    async stop() {
+      clearInterval(timer)
+      await batcher.drain()
+      await writeLastUsed()
+    },
+  }
+}
+
+function toKey(row: Row): Key {
+  // The table's scopes were checked when the key was made.
+  return { id: row.id, projectId: row.project_id, scopes: row.scopes.split(' ') as Scope[] }
+}

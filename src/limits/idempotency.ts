@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto'
+import { Fault } from '../errors.ts'
+import { invalidField } from '../http/validation.ts'
+
+/** A claim on doing something once: the caller's key, and what it was used for. */
+export interface Claim {
+  key: string
+  /** SHA-256 over method, route and canonical body. */
+  fingerprint: Buffer
+}
+
+/** What the database made of a keyed request: `reused` is the same key with another request. */
+export type Outcome = 'done' | 'replayed' | 'reused'
+
+const HEADER = 'Idempotency-Key'
+const MAX_WAIT_MS = 300
+
+/** The key in a request's headers, unquoted; undefined when there is none. Throws `Invalid`. */
+export function readKey(headers: Headers): string | undefined {
+  const raw = headers.get(HEADER)
+  if (raw === null) return undefined
+  const key = /^"(.*)"$/.exec(raw)?.[1] ?? raw
+  if (key.length < 1) throw invalidField(HEADER, 'too_short', 'Must have at least 1 character')
+  if (key.length > 255) throw invalidField(HEADER, 'too_long', 'Must have at most 255 characters')
+  if (!/^[\x20-\x7e]+$/.test(key))
+    throw invalidField(HEADER, 'invalid_format', 'Must be printable ASCII')
+  return key
+}
+
+/** The claim of a request; `body` is parsed JSON, whose order of keys does not matter, or text, where all does. */
+export function toClaim(key: string, method: string, path: string, body: unknown): Claim {
+  const text = typeof body === 'string' ? body : toCanonical(body)
+  return { key, fingerprint: createHash('sha256').update(`${method} ${path}\n${text}`).digest() }
+}
+
+/** JSON text with the keys of every object sorted. */
+export function toCanonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(toCanonical).join()}]`
+  // A number that is written as it came (see http/body.ts) is an object, too.
+  if (typeof value !== 'object' || value === null || isRaw(value)) return JSON.stringify(value)
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${toCanonical(item)}`).join()}}`
+}
+
+function isRaw(value: object): boolean {
+  return (JSON as unknown as { isRawJSON(value: unknown): boolean }).isRawJSON(value)
+}
+
+export interface Inflight {
+  /**
+   * Runs `work`, or waits for the same key that is running in this process, at most 300 ms and holding no connection.
+   * Between processes the lock on the project's log does the same.
+   */
+  once<Result extends { outcome: Outcome }>(
+    project: string,
+    claim: Claim,
+    work: () => Promise<Result>,
+  ): Promise<Result>
+}
+
+interface Running {
+  fingerprint: Buffer
+  result: Promise<{ outcome: Outcome }>
+}
+
+export function createInflight(): Inflight {
+  const running = new Map<string, Running>()
+  return {
+    async once<Result extends { outcome: Outcome }>(
+      project: string,
+      claim: Claim,
+      work: () => Promise<Result>,
+    ): Promise<Result> {
+      const name = `${project} ${claim.key}`
+      const deadline = performance.now() + MAX_WAIT_MS
+      for (let other = running.get(name); other; other = running.get(name)) {
+        const result = await within(other.result, deadline - performance.now())
+        if (result === undefined) continue // It failed: the key is free for us.
+        if (result.outcome === 'reused') break // It claimed nothing: ask the database, as it did.
+        const outcome = other.fingerprint.equals(claim.fingerprint) ? 'replayed' : 'reused'
+        // The same fingerprint means the same endpoint, hence the same kind of result.
+        return { ...(result as Result), outcome }
+      }
+      const result = work()
+      const mine = { fingerprint: claim.fingerprint, result }
+      running.set(name, mine)
+      try {
+        return await result
+      } finally {
+        if (running.get(name) === mine) running.delete(name)
+      }
+    },
+  }
+}
+
+/** The result, or undefined when it failed. Throws when it takes longer than `ms`. */
+async function within<Result>(result: Promise<Result>, ms: number): Promise<Result | undefined> {
+  const late = Promise.withResolvers<'late'>()
+  const timer = setTimeout(() => late.resolve('late'), Math.max(0, ms))
+  const settled = await Promise.race([result.catch(() => undefined), late.promise])
+  clearTimeout(timer)
+  if (settled === 'late') {
+    throw new Fault(
+      'idempotency_key_in_use',
+      'A request with this Idempotency-Key is still running',
+      {
+        'Retry-After': '1',
+      },
+    )
+  }
+  return settled
+}

@@ -1,0 +1,39 @@
+/** What a request got from the window of its key. */
+export interface Grant {
+  limit: number
+  /** Requests left in the window after this one. */
+  remaining: number
+  /** Unix seconds at which the window ends. */
+  resetAt: number
+  /** Seconds until then, by the database's clock. */
+  retryAfter: number
+  isAllowed: boolean
+}
+
+/** A window after `used` requests of which the last `asked` came together. */
+export interface Window {
+  limit: number
+  used: number
+  resetAt: number
+  retryAfter: number
+}
+
+/** Deals the window's last requests out: the first of them took place `used - asked + 1`. */
+export function toGrant(window: Window, asked: number, nth: number): Grant {
+  const place = window.used - asked + nth
+  return {
+    limit: window.limit,
+    remaining: Math.max(0, window.limit - place),
+    resetAt: window.resetAt,
+    retryAfter: Math.max(1, Math.ceil(window.retryAfter)),
+    isAllowed: place <= window.limit,
+  }
+}
+
+export function toHeaders(grant: Grant): Record<string, string> {
+  return {
+    'X-RateLimit-Limit': String(grant.limit),
+    'X-RateLimit-Remaining': String(grant.remaining),
+    'X-RateLimit-Reset': String(grant.resetAt),
+  }
+}

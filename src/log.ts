@@ -1,0 +1,27 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { configureSync, getLogger, jsonLinesFormatter, withContext } from '@logtape/logtape'
+import type { Logger, LogLevel, LogRecord } from '@logtape/logtape'
+
+export type Log = Logger
+export const LOG_LEVELS = ['debug', 'info', 'warning', 'error'] as const
+
+/** Sends every line of `level` and above to `write`, as one JSON object a line. Call it once. */
+export function configureLog(level: LogLevel, write: (line: string) => void): void {
+  configureSync({
+    reset: true,
+    sinks: { lines: (record: LogRecord) => write(jsonLinesFormatter(record)) },
+    loggers: [
+      { category: 'tidings', lowestLevel: level, sinks: ['lines'] },
+      { category: ['logtape', 'meta'], lowestLevel: 'error', sinks: ['lines'] },
+    ],
+    contextLocalStorage: new AsyncLocalStorage(),
+  })
+}
+
+/** The logger of one part of the server, named as its folder: `logger('db')`. */
+export function logger(part: string): Log {
+  return getLogger(['tidings', part])
+}
+
+/** Runs `work` with `fields` on every line that it logs. */
+export { withContext as withLogFields }

@@ -1,0 +1,64 @@
+#!/usr/bin/env bun
+import { defineCommand, renderUsage, runCommand, type CommandDef } from 'citty'
+import { toExamples, UsageError } from './cli/command.ts'
+import { doctor } from './cli/doctor.ts'
+import { identify } from './cli/identify.ts'
+import { keys } from './cli/keys.ts'
+import { migrate } from './cli/migrate.ts'
+import { send } from './cli/send.ts'
+import { serve } from './cli/serve.ts'
+import { version } from './cli/version.ts'
+import { ConfigError } from './config.ts'
+import { toReason } from './errors.ts'
+
+const OK = 0
+const FAILED = 1
+const USAGE = 2
+
+const root = defineCommand({
+  meta: { name: 'tidings', description: 'Know the moment it happens.' },
+  subCommands: { serve, send, identify, keys, migrate, doctor, version },
+})
+
+process.exit(await main(process.argv.slice(2)))
+
+/** Runs one command line; returns the exit code: 0 done, 1 failed, 2 the command line or configuration is wrong. */
+async function main(argv: string[]): Promise<number> {
+  const path = findCommand(argv)
+  const [command, parent] = path.toReversed()
+  if (argv.length === 0 || argv.includes('--help') || argv.includes('-h')) {
+    console.log(await toHelp(command ?? root, parent))
+    return argv.length === 0 ? USAGE : OK
+  }
+  try {
+    await runCommand(root, { rawArgs: argv[0] === '--version' ? ['version'] : argv })
+    return Number(process.exitCode ?? OK)
+  } catch (error) {
+    const isUsage =
+      error instanceof UsageError || error instanceof ConfigError || isParseError(error)
+    console.error(isUsage ? (error as Error).message : toReason(error))
+    if (isUsage && !(error instanceof ConfigError))
+      console.error(`\n${await toHelp(command ?? root, parent)}`)
+    return isUsage ? USAGE : FAILED
+  }
+}
+
+/** The commands that the words of `argv` name, outermost first. */
+function findCommand(argv: string[]): CommandDef[] {
+  const path: CommandDef[] = [root]
+  for (const word of argv) {
+    const subCommands = path.at(-1)?.subCommands as Record<string, CommandDef> | undefined
+    const next = subCommands?.[word]
+    if (!next) break
+    path.push(next)
+  }
+  return path
+}
+
+async function toHelp(command: CommandDef, parent: CommandDef | undefined): Promise<string> {
+  return `${await renderUsage(command, parent)}\n${toExamples(command)}`
+}
+
+function isParseError(error: unknown): boolean {
+  return error instanceof Error && error.name === 'CLIError'
+}

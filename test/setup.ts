@@ -1,0 +1,11 @@
+import { afterAll } from 'bun:test'
+import { configureLog } from '../src/log.ts'
+import { closeCluster } from './support/postgres.ts'
+
+// What a server logs in a test is of interest when the test fails: TIDINGS_TEST_LOG=debug shows it.
+const level = process.env['TIDINGS_TEST_LOG']
+configureLog(level === 'debug' ? 'debug' : 'error', line => {
+  if (level) process.stderr.write(line)
+})
+
+afterAll(closeCluster)

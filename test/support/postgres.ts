@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startEmbedded, type Embedded } from '../../src/db/embedded.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { MIGRATIONS } from '../../src/db/migrations.ts'
+import { connect, type Sql } from '../../src/db/sql.ts'
+
+let cluster: Promise<{ postgres: Embedded; admin: Sql; template: string }> | undefined
+const made: string[] = []
+
+/** The Postgres that all tests of this run share, with a template database at the current schema. */
+async function getCluster() {
+  cluster ??= open()
+  return cluster
+}
+
+async function open() {
+  // One for all runs of this user, started where none is running: a new cluster costs half a second.
+  const dataDir = join(tmpdir(), `tidings-test-${process.getuid?.() ?? 'user'}`)
+  const postgres = await startEmbedded({ dataDir })
+  const admin = connect(postgres.url, {
+    name: 'test admin',
+    max: 1,
+    settings: { statement_timeout: 60_000, lock_timeout: 60_000 },
+  })
+  const template = await ensureTemplate(postgres, admin)
+  return { postgres, admin, template }
+}
+
+/** Made once for each state of /sql, and kept. */
+async function ensureTemplate(postgres: Embedded, admin: Sql): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify(MIGRATIONS)).digest('hex').slice(0, 12)
+  const template = `template_${hash}`
+  await admin`select pg_advisory_lock(1)`
+  const [found] = await admin`select from pg_database where datname = ${template}`
+  if (!found) {
+    const draft = `${template}_draft`
+    await admin.unsafe(`drop database if exists ${draft} with (force)`)
+    await admin.unsafe(`create database ${draft}`)
+    await migrate(toUrl(postgres, draft))
+    await admin.unsafe(`alter database ${draft} rename to ${template}`)
+  }
+  await admin`select pg_advisory_unlock(1)`
+  return template
+}
+
+/** A fresh database at the current schema; it goes when the run ends. */
+export async function cloneDatabase(): Promise<string> {
+  const { postgres, admin, template } = await getCluster()
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  await admin.unsafe(`create database ${name} template ${template} strategy file_copy`)
+  made.push(name)
+  return toUrl(postgres, name)
+}
+
+/** An empty database without any schema. */
+export async function createEmptyDatabase(): Promise<string> {
+  const { postgres, admin } = await getCluster()
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  await admin.unsafe(`create database ${name}`)
+  made.push(name)
+  return toUrl(postgres, name)
+}
+
+/** Drops what was made, and stops Postgres unless another run uses it. */
+export async function closeCluster(): Promise<void> {
+  if (!cluster) return
+  const { postgres, admin } = await cluster
+  for (const name of made) await admin.unsafe(`drop database if exists ${name} with (force)`)
+  await admin.end({ timeout: 5 })
+  await postgres.stop()
+}
+
+function toUrl(postgres: Embedded, database: string): string {
+  return postgres.url.replace(/\/postgres$/, `/${database}`)
+}

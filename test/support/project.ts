@@ -1,0 +1,81 @@
+import { createOrganization, createProject } from '../../src/accounts/projects.ts'
+import { createKey, type NewKey } from '../../src/keys/keys.ts'
+import type { Booted } from './server.ts'
+
+/** A project of its own for one test, and a key to it. */
+export interface TestProject {
+  /** The uuid. */
+  id: string
+  key: string
+  /** The id of the key. */
+  keyId: string
+  /** Requests `path` with the key; `json` is sent as the body. */
+  request(path: string, options?: RequestOptions): Promise<Answered>
+  post(path: string, json: unknown, headers?: Record<string, string>): Promise<Answered>
+  get(path: string): Promise<Answered>
+}
+
+export interface RequestOptions {
+  method?: string
+  json?: unknown
+  body?: string | Uint8Array<ArrayBuffer>
+  headers?: Record<string, string>
+}
+
+export interface Answered {
+  status: number
+  headers: Headers
+  text: string
+  // Tests look into it freely: what they expect is the check.
+  body: any
+}
+
+export async function newProject(
+  { sql, url }: Pick<Booted, 'sql' | 'url'>,
+  options: Partial<Omit<NewKey, 'projectId'>> = {},
+): Promise<TestProject> {
+  const id = await sql.begin(async tx =>
+    createProject(tx, {
+      organizationId: await createOrganization(tx, 'Test organization'),
+      name: 'Test project',
+    }),
+  )
+  const key = await createKey(sql, { projectId: id, name: 'test', limit: 1_000_000, ...options })
+  return { id, key: key.token, keyId: key.id, ...createRequests(url, key.token) }
+}
+
+/** Ways to request a server with a key. */
+export function createRequests(url: string, key: string) {
+  const request = (path: string, options: RequestOptions = {}) =>
+    send(`${url}${path}`, key, options)
+  return {
+    request,
+    post: (path: string, json: unknown, headers: Record<string, string> = {}) =>
+      request(path, { method: 'POST', json, headers }),
+    get: (path: string) => request(path),
+  }
+}
+
+async function send(url: string, key: string, options: RequestOptions): Promise<Answered> {
+  const { method = 'GET', json, headers = {} } = options
+  const body = json === undefined ? options.body : JSON.stringify(json)
+  const response = await fetch(url, {
+    method,
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(json !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body }),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, body: parse(text) }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,79 @@
+import { createServer } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** One request as it arrived; `body` is its text. */
+export type Received = { method: string; url: string; headers: IncomingHttpHeaders; body: string }
+
+/**
+ * What to answer: a status with a body (text as it is, anything else as JSON), a connection cut before
+ * (`drop`) or within (`cut`) the answer, or one left open before (`hang`) or within (`stall`) it.
+ */
+export type Reply =
+  | { status: number; headers?: Record<string, string>; body?: unknown }
+  | 'drop'
+  | 'cut'
+  | 'hang'
+  | 'stall'
+
+export type ScriptedServer = {
+  /** Without a trailing slash. */
+  url: string
+  /** Every request so far, in order of arrival. */
+  received: Received[]
+  /** Resolves when `count` requests have arrived. */
+  until(count: number): Promise<void>
+  close(): Promise<void>
+}
+
+/** Starts a real HTTP server on loopback that answers its n-th request with the n-th reply, the last one for ever. */
+export async function startScriptedServer(...replies: Reply[]): Promise<ScriptedServer> {
+  const received: Received[] = []
+  const waiting: { count: number; resolve: () => void }[] = []
+
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const { method = '', url = '', headers } = request
+    const reply = replies[Math.min(received.length, replies.length - 1)] ?? { status: 418 }
+    received.push({ method, url, headers, body: Buffer.concat(chunks).toString() })
+    for (const { count, resolve } of waiting) if (received.length >= count) resolve()
+    send(response, reply)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo // A TCP server has no other kind.
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    received,
+    until: count =>
+      new Promise(resolve => {
+        if (received.length >= count) resolve()
+        else waiting.push({ count, resolve })
+      }),
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function send(response: ServerResponse, reply: Reply): void {
+  // A kept connection that dies is reopened by some clients unasked, which would count twice.
+  response.setHeader('Connection', 'close')
+  if (reply === 'hang') return
+  if (reply === 'drop') {
+    response.destroy()
+    return
+  }
+  if (reply === 'stall' || reply === 'cut') {
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '100' })
+    response.write('{"success":', () => reply === 'cut' && response.destroy())
+    return
+  }
+  const { status, headers = {}, body = '' } = reply
+  const [type, text] =
+    typeof body === 'string' ? ['text/html', body] : ['application/json', JSON.stringify(body)]
+  response.writeHead(status, { 'Content-Type': type, ...headers }).end(text)
+}

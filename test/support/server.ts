@@ -1,0 +1,36 @@
+import { parseConfig, type Config } from '../../src/config.ts'
+import { connect, type Sql } from '../../src/db/sql.ts'
+import { startServer, type Server, type ServerOptions } from '../../src/server.ts'
+import { cloneDatabase } from './postgres.ts'
+
+/** A real server on a database of its own. */
+export interface Booted extends AsyncDisposable {
+  url: string
+  databaseUrl: string
+  server: Server
+  /** A pool beside the server's, for looking and for ageing rows. */
+  sql: Sql
+}
+
+/** Starts a server as in production, on a free port and a clone of the template database. */
+export async function boot(
+  overrides: Partial<Config> = {},
+  options: ServerOptions = {},
+): Promise<Booted> {
+  const databaseUrl = overrides.databaseUrl ?? (await cloneDatabase())
+  const server = await startServer(
+    { ...parseConfig({ PORT: '0' }, String), ...overrides, databaseUrl },
+    options,
+  )
+  const sql = connect(databaseUrl, { name: 'test', max: 2 })
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    databaseUrl,
+    server,
+    sql,
+    async [Symbol.asyncDispose]() {
+      await server.stop()
+      await sql.end({ timeout: 1 })
+    },
+  }
+}
