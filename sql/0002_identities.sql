@@ -28,11 +28,15 @@ create index aliases_of_identity on aliases (project_id, user_id);
 -- Identifies many users in one call, in order; a row each, with the JSON answer. The project's log is locked first,
 -- as by every writer of a project: so keys and aliases are claimed by one transaction at a time.
 -- A null in properties_list keeps the stored properties. No row comes back for a project that is gone.
+-- The plan is pinned, as in append_events: one made on empty tables would scan them when they have grown.
 create function identify_users(
   project_ids uuid[], user_ids text[], ids uuid[], public_ids text[], properties_list text[], alias_lists text[],
   keys text[], fingerprints bytea[], tails text[]
 ) returns table (ord int, outcome text, body text)
-language plpgsql as $$
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
 declare
   at timestamptz;
   seen record;
@@ -81,8 +85,14 @@ begin
           when a.user_id is not null then 'Already an alias of another user'
         end as reason
       from asked
-        left join identities i on i.project_id = project_ids[n] and i.user_id = asked.alias
-        left join aliases a on a.project_id = project_ids[n] and a.alias = asked.alias
+        left join lateral (
+          select i.user_id
+          from identities i where i.project_id = project_ids[n] and i.user_id = asked.alias limit 1
+        ) i on true
+        left join lateral (
+          select a.user_id
+          from aliases a where a.project_id = project_ids[n] and a.alias = asked.alias limit 1
+        ) a on true
     ), made as (
       insert into aliases (project_id, alias, user_id, created_at)
       select project_ids[n], judged.alias, user_ids[n], at from judged where judged.reason is null

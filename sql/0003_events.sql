@@ -56,7 +56,7 @@ create index events_text on events
 -- Appends events to the logs of their projects, in order; a row each. Each statement of a volatile function has a
 -- snapshot of its own, so the second one sees what others committed while the first waited for the lock.
 -- A row either knows its channel (channel_slug null) or brings a candidate for a new one; heads, tails and fingerprints
--- come with a key alone. No row comes back for a project that is gone.
+-- come with a key alone. A channel comes back only where it was looked up. No row comes back for a project that is gone.
 -- The plan is pinned: planning anew costs more than the work, and a plan made on empty tables would scan them.
 create function append_events(
   project_ids uuid[], ids uuid[], occurred_ats timestamptz[],
@@ -108,7 +108,9 @@ begin
       coalesce(c.name, i.channel_name) as channel_name,
       coalesce(u.user_id, a.user_id, i.user_ref) as user_id
     from input i
-      join event_logs l on l.project_id = i.project_id
+      join lateral (
+        select l.last_seq from event_logs l where l.project_id = i.project_id limit 1
+      ) l on true
       left join lateral (
         select k.fingerprint, k.body, k.expires_at
         from idempotency_keys k where k.project_id = i.project_id and k.key = i.key limit 1
@@ -165,36 +167,96 @@ begin
       fingerprint = excluded.fingerprint, status = excluded.status, user_id = excluded.user_id,
       body = excluded.body, expires_at = excluded.expires_at
   ), heads_moved as (
-    update event_logs l set last_seq = m.seq
-    from (select project_id, max(seq) as seq from ready where not done group by project_id) m
-    where l.project_id = m.project_id
+    -- The rows are there: this is an update that finds each by its key, however many projects there are.
+    insert into event_logs (project_id, last_seq)
+    select project_id, max(seq) from ready where not done group by project_id
+    on conflict (project_id) do update set last_seq = excluded.last_seq
   )
   select
     ord::int,
     case when not done then 'done' when known_fingerprint = fingerprint then 'replayed' else 'reused' end,
-    seq, (extract(epoch from at) * 1000)::bigint, channel_id, channel_public_id, channel_name, user_id, body
+    seq, (extract(epoch from at) * 1000)::bigint,
+    case when channel_slug is not null then channel_id end,
+    case when channel_slug is not null then channel_public_id end,
+    case when channel_slug is not null then channel_name end,
+    user_id, body
   from ready;
 end
+$$;
+
+-- The names under which events may know a user: the user_id and its aliases. An alias that is someone else's user_id
+-- names that other user, and a name that is nothing but an alias names no user of its own: then there are none.
+create function names_of_user(project uuid, name text) returns text[]
+language sql stable as $$
+  select case
+    when exists (select from identities i where i.project_id = project and i.user_id = name)
+      or not exists (select from aliases a where a.project_id = project and a.alias = name)
+    then array[name] || array(
+      select a.alias
+      from aliases a
+      where a.project_id = project and a.user_id = name
+        and not exists (select from identities i where i.project_id = project and i.user_id = a.alias)
+    )
+    else '{}'
+  end
+$$;
+
+-- Takes a user out of at most so many events; returns how many it found. It comes before `erase_user`, which holds up
+-- the project's writers and so should find few. Planned anew each time: a plan made on a small table would scan it
+-- when it is big.
+create function forget_events(project uuid, name text, most int) returns int
+language plpgsql
+set plan_cache_mode = force_custom_plan
+as $$
+declare
+  names text[] := names_of_user(project, name);
+  n int;
+begin
+  with found as (
+    select e.seq
+    from events e
+    where e.project_id = project and e.user_ref = any(names)
+    order by e.seq
+    limit most
+    for update
+  )
+  update events e set user_ref = null
+    from found
+    where e.project_id = project and e.seq = found.seq;
+  get diagnostics n = row_count;
+  return n;
+end
+$$;
+
+-- An answer to identify without the failed aliases that are among `names`.
+create function forget_failed(answer json, names text[]) returns text
+language sql immutable as $$
+  select '{"success":true,"data":{"id":' || (answer #> '{data,id}')::text
+    || ',"userId":' || (answer #> '{data,userId}')::text
+    || ',"properties":' || (answer #> '{data,properties}')::text
+    || ',"aliases":{"created":' || (answer #> '{data,aliases,created}')::text
+    || coalesce(',"failed":[' || (
+      select string_agg(f.item::text, ',' order by f.place)
+      from json_array_elements(answer #> '{data,aliases,failed}') with ordinality as f (item, place)
+      where f.item ->> 'alias' <> all(names)
+    ) || ']', '')
+    || '},"updatedAt":' || (answer #> '{data,updatedAt}')::text
+    || '},"requestId":' || (answer -> 'requestId')::text || '}'
 $$;
 
 -- Erases a user of a project: identity, properties and aliases go, and what names them in events and in stored answers
 -- becomes null. Returns the number of events that named them, and whether there was an identity.
 create function erase_user(project uuid, erased text) returns table (events bigint, was_known boolean)
-language plpgsql as $$
+language plpgsql
+set plan_cache_mode = force_custom_plan
+as $$
 declare
-  refs text[];
+  names text[];
 begin
   perform from event_logs l where l.project_id = project for update;
+  names := names_of_user(project, erased);
 
-  -- An alias that is someone else's user_id names that other user.
-  refs := array[erased] || array(
-    select a.alias
-    from aliases a
-    where a.project_id = project and a.user_id = erased
-      and not exists (select from identities i where i.project_id = project and i.user_id = a.alias)
-  );
-
-  update events e set user_ref = null where e.project_id = project and e.user_ref = any(refs);
+  update events e set user_ref = null where e.project_id = project and e.user_ref = any(names);
   get diagnostics events = row_count;
 
   -- The first place that names the user in an event's answer is ours: it stands before all that the caller wrote.
@@ -210,7 +272,14 @@ begin
         || (k.body::json #> '{data,updatedAt}')::text
         || '},"requestId":' || (k.body::json #> '{requestId}')::text || '}'
     end
-  where k.project_id = project and k.user_id = any(refs);
+  where k.project_id = project and k.user_id = any(names);
+
+  -- The answers to others may say that a name was taken.
+  update idempotency_keys k set body = forget_failed(k.body::json, names)
+  where k.project_id = project and k.status = 200 and exists (
+    select from json_array_elements(k.body::json #> '{data,aliases,failed}') as f (item)
+    where f.item ->> 'alias' = any(names)
+  );
 
   delete from identities i where i.project_id = project and i.user_id = erased;
   was_known := found;

@@ -23,3 +23,6 @@ create index idempotency_keys_expired on idempotency_keys (expires_at);
 
 -- Serves erasure.
 create index idempotency_keys_of_user on idempotency_keys (project_id, user_id) where user_id is not null;
+
+-- Serves erasure, which looks through the answers to identify.
+create index idempotency_keys_of_identify on idempotency_keys (project_id) where status = 200;

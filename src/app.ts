@@ -1,7 +1,8 @@
 import { Elysia } from 'elysia'
 import { Fault } from './errors.ts'
-import { toFailure, type Answer } from './http/failures.ts'
+import { toFailure } from './http/failures.ts'
 import type { OpenRoute } from './http/open-route.ts'
+import { toPathname } from './http/pathname.ts'
 import { invalidField } from './http/validation.ts'
 import { toResponse, type Endpoint, type Gate } from './keys/endpoint.ts'
 
@@ -20,32 +21,35 @@ export function createApp({ gate, endpoints, openRoutes }: AppOptions) {
   const app = new Elysia({ normalize: false, strictPath: true })
   // First, so that it covers every route.
   app.onError(({ code, error, request }) =>
-    toPlainResponse(
-      toFailure(code === 'NOT_FOUND' ? toMissing(request) : error, crypto.randomUUID()),
-    ),
+    toErrorResponse(code === 'NOT_FOUND' ? toMissing(request) : error),
   )
   for (const { contract, respond } of endpoints) {
-    app.route(contract.method, contract.path, ({ request }) => respond(gate, request), {
-      parse: 'none',
-    })
+    app.route(
+      contract.method,
+      contract.path,
+      // Elysia brings HEAD to where GET goes; it would cost a request of the rate limit and answer nothing.
+      ({ request }) =>
+        request.method === 'HEAD' ? toErrorResponse(toMissing(request)) : respond(gate, request),
+      { parse: 'none' },
+    )
   }
   for (const { path, respond } of openRoutes) {
     app.get(path, ({ request }) => respond(request), { parse: 'none' })
   }
 
   const methods = new Map<string, { matches: RegExp; allowed: string[] }>()
-  for (const { method, path } of [
-    ...endpoints.map(({ contract }) => contract),
-    ...openRoutes.map(({ path }) => ({ method: 'GET', path })),
+  for (const { path, allowed } of [
+    ...endpoints.map(({ contract: { path, method } }) => ({ path, allowed: [method] })),
+    ...openRoutes.map(({ path }) => ({ path, allowed: ['GET', 'HEAD'] })),
   ]) {
     const known = methods.get(path) ?? { matches: toPattern(path), allowed: [] }
-    known.allowed.push(method)
+    known.allowed.push(...allowed)
     methods.set(path, known)
   }
 
   /** 405 where the path has other methods, 404 where it has none. */
   function toMissing(request: Request): Fault {
-    const { pathname } = new URL(request.url)
+    const pathname = toPathname(request.url)
     const found = [...methods.values()].filter(({ matches }) => matches.test(pathname))
     if (found.length === 0)
       return new Fault('not_found', `There is nothing at ${request.method} ${pathname}`)
@@ -56,21 +60,16 @@ export function createApp({ gate, endpoints, openRoutes }: AppOptions) {
   return {
     fetch(request: Request): Response | Promise<Response> {
       if (!HOST.test(request.headers.get('host') ?? '')) {
-        return toPlainResponse(
-          toFailure(
-            invalidField('Host', 'invalid_format', 'Must be one host name'),
-            crypto.randomUUID(),
-          ),
-        )
+        return toErrorResponse(invalidField('Host', 'invalid_format', 'Must be one host name'))
       }
       return app.handle(request)
     },
   }
 }
 
-function toPlainResponse(answer: Answer): Response {
-  const { requestId } = JSON.parse(answer.body) as { requestId: string }
-  return toResponse(answer, requestId)
+function toErrorResponse(error: unknown): Response {
+  const requestId = crypto.randomUUID()
+  return toResponse(toFailure(error, requestId), requestId)
 }
 
 function toPattern(path: string): RegExp {

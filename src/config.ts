@@ -57,9 +57,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
     const text = values.get(name)
     if (text === undefined) return undefined
     const value = parse(text)
-    // DATABASE_URL holds a password: its value is never shown.
-    const shown = name === 'DATABASE_URL' ? '' : `: it is ${JSON.stringify(text)}`
-    if (value === undefined) problems.push(`${name} must be ${what}${shown}`)
+    if (value === undefined) problems.push(`${name} must be ${what}${toShown(name, text)}`)
     return value
   }
 
@@ -95,13 +93,20 @@ function readValues(
     else if (value) values.set(name, value)
     else if (file) {
       try {
-        values.set(name, readFile(file).trim())
+        const text = readFile(file).trim()
+        if (text) values.set(name, text)
+        else problems.push(`${name}_FILE must name a file that is not empty${toShown(name, file)}`)
       } catch {
-        problems.push(`${name}_FILE cannot be read: it is ${JSON.stringify(file)}`)
+        problems.push(`${name}_FILE must name a file that can be read${toShown(name, file)}`)
       }
     }
   }
   return values
+}
+
+/** What is there instead, for the end of a problem; nothing where it may hold a password. */
+function toShown(name: string, text: string): string {
+  return name === 'DATABASE_URL' || text.includes('@') ? '' : `: it is ${JSON.stringify(text)}`
 }
 
 function toPort(text: string): number | undefined {
@@ -115,7 +120,8 @@ function toHost(text: string): string | undefined {
 function toBaseUrl(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
-  if (!/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) return undefined
+  if (!/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
+    return undefined
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
 }
 

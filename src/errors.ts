@@ -1,16 +1,18 @@
-/** The expected failures, by the code that clients see. Their HTTP form is in http/failures.ts. */
-export type FaultCode =
-  | 'unauthorized'
-  | 'insufficient_scope'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'request_timeout'
-  | 'idempotency_key_in_use'
-  | 'idempotency_key_reused'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
-  | 'rate_limited'
-  | 'unavailable'
+/** The `code` that answers carry beside `error`. */
+export const FAILURE_CODES = [
+  'insufficient_scope',
+  'not_found',
+  'method_not_allowed',
+  'request_timeout',
+  'idempotency_key_in_use',
+  'idempotency_key_reused',
+  'payload_too_large',
+  'unsupported_media_type',
+  'unavailable',
+] as const
+
+/** The expected failures; 401 and 429 have answers of their own form. Their HTTP form is in http/failures.ts. */
+export type FaultCode = (typeof FAILURE_CODES)[number] | 'unauthorized' | 'rate_limited'
 
 /** An expected failure: its message is written for, and shown to, the caller. */
 export class Fault extends Error {

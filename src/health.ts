@@ -38,7 +38,7 @@ async function findReasons({ reads, appender, state }: HealthOptions): Promise<s
     () => late.resolve('The database did not answer within a second'),
     READY_MS,
   )
-  const database = isSchemaCurrent(reads.sql).then(
+  const database = reads.run(isSchemaCurrent).then(
     isCurrent => (isCurrent ? undefined : 'The database has another schema than this program'),
     (error: unknown) => `The database cannot be reached: ${toReason(error)}`,
   )

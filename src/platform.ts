@@ -163,7 +163,7 @@ async function upgradeOnBun<Data>(
   request: Request,
   peer: () => string,
 ): Promise<Response | undefined> {
-  const data = await options.upgrade(request, peer)
+  const data = await options.upgrade(withFindablePath(request), peer)
   if (data instanceof Response) return data
   if (server.upgrade(request, { data: { data } })) return undefined
   return new Response('Upgrade Required', { status: 426 })
@@ -230,7 +230,7 @@ function serveOnDeno<Data>(
     async (request, info) => {
       const peer = () => info.remoteAddr.hostname
       if (!wantsSocket(request)) return options.fetch(withFindablePath(request), peer)
-      const data = await options.upgrade(request, peer)
+      const data = await options.upgrade(withFindablePath(request), peer)
       return data instanceof Response ? data : accept(request, data)
     },
   )

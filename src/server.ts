@@ -4,6 +4,7 @@ import { createApp } from './app.ts'
 import { openDatabase } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
 import { createPool } from './db/pool.ts'
+import { createDrain } from './drain.ts'
 import { createAppender } from './events/append.ts'
 import { eventRoutes } from './events/routes.ts'
 import { healthRoutes } from './health.ts'
@@ -29,7 +30,8 @@ const log = logger('server')
 /** Above our own limit, so that a normal client gets our envelope. */
 const PLATFORM_BODY_BYTES = 8 * 1024 * 1024
 const BODY_TIMEOUT_MS = 20_000
-const STOP_MS = 25_000
+/** Less than the 25 s that we promise: the process must end, too. */
+const STOP_MS = 24_000
 
 export interface Server {
   url: string
@@ -44,6 +46,8 @@ export interface Server {
 export interface ServerOptions {
   /** How long a request's body may take to arrive. */
   bodyTimeoutMs?: number
+  /** How long the database may take to answer before its connections are replaced. */
+  databaseDeadlineMs?: number
 }
 
 /** Opens everything and serves. Throws with a sentence for people when it cannot. */
@@ -57,9 +61,11 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     await migrate(database.url)
 
     // Pools are apart because postgres.js sends statements to busy connections: a slow read would hold up the rest.
-    const admissions = createPool(database.url, { name: 'admission', max: 1 })
-    const appends = createPool(database.url, { name: 'append', max: 1 })
-    const reads = createPool(database.url, { name: 'api', max: 8 })
+    const open = (name: string, max: number) =>
+      createPool(database.url, { name, max }, options.databaseDeadlineMs)
+    const admissions = open('admission', 1)
+    const appends = open('append', 1)
+    const reads = open('api', 8)
     closers.push(async () => {
       await Promise.all([admissions.end(), appends.end(), reads.end()])
     })
@@ -74,6 +80,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       await Promise.all([appender.drain(), identifier.drain(), admission.stop(), sweeper.stop()])
     })
 
+    const drain = createDrain()
     const peers = new WeakMap<Request, () => string>()
     const gate = {
       admission,
@@ -91,8 +98,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       ...channelRoutes({ reads }),
       ...identityRoutes({ identifier, reads }),
       ...eventRoutes({ appender, reads }),
-    ]
-    const state = { isDraining: false }
+    ].map(drain.cover)
     let baseUrl = config.baseUrl ?? ''
     const getDocument = once(() =>
       toDocument(
@@ -101,7 +107,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       ),
     )
     const openRoutes: OpenRoute[] = [
-      ...healthRoutes({ reads, appender, state }),
+      ...healthRoutes({ reads, appender, state: drain }),
       ...docsRoutes(getDocument),
       ...assetRoutes(),
     ]
@@ -140,9 +146,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       metricsPort: metrics?.port,
       firstKey,
       stop: once(async () => {
-        state.isDraining = true
         log.info('Stopping')
-        await within(STOP_MS, closeAll())
+        await within(STOP_MS, drain.start().then(closeAll))
       }),
     }
   } catch (error) {

@@ -15,6 +15,6 @@ export function toArray(values: readonly (string | number | boolean | null | und
 }
 
 function quote(value: string): string {
-  const escaped = /["\\]/.test(value) ? value.replace(/["\\]/g, '\\$&') : value
-  return `"${escaped}"`
+  const isPlain = !value.includes('"') && !value.includes('\\')
+  return isPlain ? `"${value}"` : `"${value.replace(/["\\]/g, '\\$&')}"`
 }

@@ -1,15 +1,11 @@
 import { Fault } from '../errors.ts'
-import {
-  DEADLOCK,
-  FOREIGN_KEY_VIOLATION,
-  UNIQUE_VIOLATION,
-  isUnavailable,
-  sqlState,
-} from './sql.ts'
+import { DEADLOCK, FOREIGN_KEY_VIOLATION, UNIQUE_VIOLATION, isUnavailable, sqlState } from './sql.ts'
 
-export interface BatcherOptions<Job, Result> {
-  /** Does all jobs in one round trip; results in the order of the jobs. */
-  run(jobs: Job[]): Promise<Result[]>
+export interface BatcherOptions<Job, Row, Result> {
+  /** Does all jobs in one round trip; rows in the order of the jobs. */
+  run(jobs: Job[]): Promise<Row[]>
+  /** What a job's row means to whoever asked. */
+  toResult(row: Row, job: Job): Result
   maxJobs: number
   /** Beyond this many waiting jobs `add` refuses. */
   maxWaiting: number
@@ -31,26 +27,91 @@ interface Waiting<Job, Result> {
   reject(error: unknown): void
 }
 
+/** A batch and what became of it; `outcome` never rejects. */
+interface Running<Job, Row, Result> {
+  batch: Waiting<Job, Result>[]
+  outcome: Promise<{ rows: Row[] } | { error: unknown }>
+}
+
 /**
- * Does work together that arrives together: one batch is in flight, the next takes what has piled up meanwhile.
- * There is no timer, so a lone job is not delayed and a crowd gets bigger batches.
+ * Does work together that arrives together: one batch is in flight, the next takes what has piled up
+ * meanwhile. There is no timer, so a lone job is not delayed and a crowd gets bigger batches.
  */
-export function createBatcher<Job, Result>(
-  options: BatcherOptions<Job, Result>,
+export function createBatcher<Job, Row, Result>(
+  options: BatcherOptions<Job, Row, Result>,
 ): Batcher<Job, Result> {
   let queue: Waiting<Job, Result>[] = []
-  let running: Promise<void> | undefined
+  let flushing: Promise<void> | undefined
+
+  function start(batch: Waiting<Job, Result>[]): Running<Job, Row, Result> {
+    const run = async () => options.run(batch.map(({ job }) => job))
+    const outcome = run().then(
+      rows => ({ rows }),
+      (error: unknown) => ({ error }),
+    )
+    return { batch, outcome }
+  }
+
+  function startNext(): Running<Job, Row, Result> | undefined {
+    if (queue.length === 0) return undefined
+    const batch = queue.slice(0, options.maxJobs)
+    queue = queue.slice(options.maxJobs)
+    options.observe?.(batch.length)
+    return start(batch)
+  }
 
   async function flush(): Promise<void> {
     // One turn of the event loop: requests that were read together share the first batch, too.
     await new Promise<void>(resolve => setImmediate(resolve))
-    while (queue.length > 0) {
-      const batch = queue.slice(0, options.maxJobs)
-      queue = queue.slice(options.maxJobs)
-      options.observe?.(batch.length)
-      await settle(batch, options.run)
+    for (let running = startNext(); running; ) {
+      const outcome = await running.outcome
+      if ('error' in outcome) {
+        await recover(running.batch, outcome.error)
+        running = startNext()
+      } else {
+        // Before the answers are written, so that the database has work while they are.
+        const next = startNext()
+        deliver(running.batch, outcome.rows)
+        running = next
+      }
     }
-    running = undefined
+    flushing = undefined
+  }
+
+  function deliver(batch: Waiting<Job, Result>[], rows: Row[]): void {
+    batch.forEach(({ job, resolve, reject }, index) => {
+      try {
+        // `run` promises a row for each job.
+        resolve(options.toResult(rows[index] as Row, job))
+      } catch (error) {
+        reject(error)
+      }
+    })
+  }
+
+  /** Tries again what may be: the batch once after a collision, else its jobs one by one. */
+  async function recover(
+    batch: Waiting<Job, Result>[],
+    error: unknown,
+    retries = 1,
+  ): Promise<void> {
+    const state = sqlState(error)
+    // Without an answer of Postgres the outcome is unknown: only the caller may try again, with its key.
+    if (state === undefined || isUnavailable(error)) {
+      for (const { reject } of batch) reject(error)
+    } else if (retries > 0 && isCollision(state)) {
+      const again = await start(batch).outcome
+      if ('error' in again) await recover(batch, again.error, retries - 1)
+      else deliver(batch, again.rows)
+    } else if (batch.length > 1) {
+      for (const one of batch) {
+        const alone = await start([one]).outcome
+        if ('error' in alone) await recover([one], alone.error)
+        else deliver([one], alone.rows)
+      }
+    } else {
+      batch[0]?.reject(error)
+    }
   }
 
   return {
@@ -62,38 +123,15 @@ export function createBatcher<Job, Result>(
       }
       return new Promise<Result>((resolve, reject) => {
         queue.push({ job, resolve, reject })
-        running ??= flush()
+        flushing ??= flush()
       })
     },
     get waiting() {
       return queue.length
     },
     async drain() {
-      while (running) await running
+      while (flushing) await flushing
     },
-  }
-}
-
-async function settle<Job, Result>(
-  batch: Waiting<Job, Result>[],
-  run: (jobs: Job[]) => Promise<Result[]>,
-  retries = 1,
-): Promise<void> {
-  try {
-    const results = await run(batch.map(({ job }) => job))
-    batch.forEach(({ resolve }, index) => resolve(results[index]!))
-  } catch (error) {
-    const state = sqlState(error)
-    // Without an answer of Postgres the outcome is unknown: only the caller may try again, with its key.
-    if (state === undefined || isUnavailable(error)) {
-      for (const { reject } of batch) reject(error)
-    } else if (retries > 0 && isCollision(state)) {
-      await settle(batch, run, retries - 1)
-    } else if (batch.length > 1) {
-      for (const one of batch) await settle([one], run)
-    } else {
-      batch[0]?.reject(error)
-    }
   }
 }
 

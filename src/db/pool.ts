@@ -16,7 +16,11 @@ export interface Pool {
   end(): Promise<void>
 }
 
-export function createPool(url: string, options: ConnectOptions, deadlineMs = DEADLINE_MS): Pool {
+export function createPool(
+  url: string,
+  options: ConnectOptions,
+  deadlineMs: number | undefined = DEADLINE_MS,
+): Pool {
   let sql = connect(url, options)
 
   function replace(stale: Sql): void {

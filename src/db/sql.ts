@@ -20,19 +20,29 @@ export interface ConnectOptions {
 
 /** Opens a pool lazily: nothing is dialled before the first statement. */
 export function connect(url: string, { name, max, settings }: ConnectOptions): Sql {
+  const session = {
+    application_name: `tidings ${name}`,
+    statement_timeout: 5_000,
+    lock_timeout: 2_000,
+    idle_in_transaction_session_timeout: 10_000,
+    // A client that vanishes (power, network) sends no FIN, and between a statement and its commit no time-out above
+    // runs: by default it would keep its locks, and so a project's log, for hours.
+    tcp_keepalives_idle: 10,
+    tcp_keepalives_interval: 5,
+    tcp_keepalives_count: 3,
+    tcp_user_timeout: 25_000,
+    ...settings,
+  }
   return postgres(url, {
     max,
     fetch_types: false,
     connect_timeout: 3,
     backoff: attempt => Math.min(0.05 * 2 ** attempt, 1),
     onnotice: () => {},
-    connection: {
-      application_name: `tidings ${name}`,
-      statement_timeout: 5_000,
-      lock_timeout: 2_000,
-      idle_in_transaction_session_timeout: 10_000,
-      ...settings,
-    },
+    // As text, because postgres.js drops what is falsy: a 0 lifts a limit that the database may set.
+    connection: Object.fromEntries(
+      Object.entries(session).map(([setting, value]) => [setting, String(value)]),
+    ),
   })
 }
 

@@ -1,4 +1,4 @@
-import { createKnownChannels } from '../channels/known.ts'
+import { createKnownChannels, type KnownChannel } from '../channels/known.ts'
 import { toArray } from '../db/arrays.ts'
 import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
@@ -36,43 +36,70 @@ interface Row {
   outcome: Outcome
   seq: string
   at_ms: string
-  channel_id: string
-  channel_public_id: string
-  channel_name: string
+  /** Null, as the two after it, for a channel that was known. */
+  channel_id: string | null
+  channel_public_id: string | null
+  channel_name: string | null
   user_id: string | null
   body: string | null
+}
+
+/** What the log made of a job, and the channel that it went to. */
+interface Placed {
+  row: Row
+  channel: KnownChannel
 }
 
 /** The one write path of the log: events that arrive together are appended in one transaction. */
 export function createAppender({ pool, inflight }: { pool: Pool; inflight: Inflight }): Appender {
   const known = createKnownChannels()
 
-  async function run(jobs: Append[]): Promise<(Appended | undefined)[]> {
+  async function run(jobs: Append[]): Promise<(Placed | undefined)[]> {
     const nowMs = Date.now()
-    const rows = await pool.run(sql => appendRows(sql, jobs, nowMs))
-    const results = new Array<Appended | undefined>(jobs.length)
-    for (const row of rows) {
-      const { draft, projectId, requestId } = jobs[row.ord - 1]!
-      const channel = { uuid: row.channel_id, id: row.channel_public_id, name: row.channel_name }
-      known.keep(projectId, draft.channelSlug, channel, nowMs)
-      const place = {
-        seq: row.seq,
-        channelId: channel.id,
-        channelName: channel.name,
-        userId: row.user_id,
-        createdAtMs: Number(row.at_ms),
+    const channels = jobs.map(({ projectId, draft }) =>
+      known.find(projectId, draft.channelSlug, nowMs),
+    )
+    try {
+      const rows = await pool.run(sql => appendRows(sql, jobs, channels))
+      const placed = new Array<Placed | undefined>(jobs.length)
+      for (const row of rows) {
+        const index = row.ord - 1
+        placed[index] = { row, channel: channels[index] ?? toChannel(row) }
       }
-      const body = row.body ?? toEventAnswer(draft, place, requestId)
-      results[row.ord - 1] = { outcome: row.outcome, body }
+      return placed
+    } catch (error) {
+      // A channel that is gone must be looked up again before the retry.
+      known.clear()
+      throw error
     }
-    return results
   }
 
-  function appendRows(sql: Pool['sql'], jobs: Append[], nowMs: number): Promise<Row[]> {
-    const candidates = new Map<string, { uuid: string; id: string; name: string }>()
-    const channels = jobs.map(({ projectId, draft }) => {
-      const found = known.find(projectId, draft.channelSlug, nowMs)
-      if (found) return { ...found, slug: null }
+  /** Throws when the job's project is gone: then the function had no row for it. */
+  function toResult(placed: Placed | undefined, { projectId, draft, requestId }: Append): Appended {
+    if (!placed) throw invalidKey()
+    const { row, channel } = placed
+    if (row.channel_id !== null) known.keep(projectId, draft.channelSlug, channel, Date.now())
+    if (row.body !== null) return { outcome: row.outcome, body: row.body }
+    const place = {
+      seq: row.seq,
+      channelId: channel.id,
+      channelName: channel.name,
+      userId: row.user_id,
+      createdAtMs: Number(row.at_ms),
+    }
+    return { outcome: row.outcome, body: toEventAnswer(draft, place, requestId) }
+  }
+
+  function appendRows(
+    sql: Pool['sql'],
+    jobs: Append[],
+    found: (KnownChannel | undefined)[],
+  ): Promise<Row[]> {
+    // One candidate for all events of a batch that may make the same channel.
+    const candidates = new Map<string, KnownChannel>()
+    const channels = jobs.map(({ projectId, draft }, index) => {
+      const channel = found[index]
+      if (channel) return { ...channel, slug: null }
       const key = `${projectId} ${draft.channelSlug}`
       const candidate = candidates.get(key) ?? { ...newId('chn'), name: draft.channelName }
       candidates.set(key, candidate)
@@ -108,15 +135,8 @@ export function createAppender({ pool, inflight }: { pool: Pool; inflight: Infli
   }
 
   const batcher = createBatcher({
-    async run(jobs: Append[]) {
-      try {
-        return await run(jobs)
-      } catch (error) {
-        // A channel that is gone must be looked up again before the retry.
-        known.clear()
-        throw error
-      }
-    },
+    run,
+    toResult,
     maxJobs: MAX_ROWS,
     maxWaiting: MAX_WAITING,
     observe: jobs => appendBatch.observe(jobs),
@@ -124,11 +144,7 @@ export function createAppender({ pool, inflight }: { pool: Pool; inflight: Infli
 
   return {
     append(job) {
-      const work = async () => {
-        const appended = await batcher.add(job)
-        if (!appended) throw invalidKey()
-        return appended
-      }
+      const work = () => batcher.add(job)
       return job.claim ? inflight.once(job.projectId, job.claim, work) : work()
     },
     get waiting() {
@@ -136,6 +152,14 @@ export function createAppender({ pool, inflight }: { pool: Pool; inflight: Infli
     },
     drain: () => batcher.drain(),
   }
+}
+
+/** The channel that the function looked up or made. */
+function toChannel(row: Row): KnownChannel {
+  if (row.channel_id === null || row.channel_public_id === null || row.channel_name === null) {
+    throw new Error('append_events returned no channel')
+  }
+  return { uuid: row.channel_id, id: row.channel_public_id, name: row.channel_name }
 }
 
 function toTime(ms: number | null): string | null {

@@ -1,3 +1,4 @@
+import { countPoints } from '../http/rules.ts'
 import type { EventInput, LogInput } from './schema.ts'
 import { splitEmoji } from './icon.ts'
 
@@ -16,7 +17,7 @@ export function fromLog(input: LogInput): EventInput {
     tags: pairs
       .filter(([, value]) => typeof value !== 'object')
       .map(([key, value]) => `${key}:${value}`)
-      .filter(tag => tag.length <= MAX_TAG_LENGTH)
+      .filter(tag => countPoints(tag) <= MAX_TAG_LENGTH)
       .slice(0, MAX_TAGS),
     userId: input.user_id ?? null,
     notify: input.notify ?? false,

@@ -63,7 +63,7 @@ export function eventRoutes({ appender, reads }: { appender: Appender; reads: Po
                 message: 'Must be Unix seconds, not in the future',
               },
             ],
-      example: { project: 'shop', channel: 'payments', event: 'New payment', tags: { amount: 42 } },
+      example: { channel: 'payments', event: 'New payment', tags: { amount: 42 } },
       success: created,
       handle: call => create(call, fromLog(call.body)),
     }),

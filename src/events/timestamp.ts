@@ -2,6 +2,9 @@ import { Kind, Type } from '@sinclair/typebox'
 import { defineRule, invalidType, issue, NO_ISSUES, type Rule } from '../http/rules.ts'
 
 const MAX_AHEAD_MS = 5 * 60_000
+// What Postgres writes of the years between, JavaScript reads as the same year: of year 99 as 1999.
+const FIRST_MS = Date.parse('0100-01-01T00:00:00Z')
+const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z')
 const SHAPE =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?([Zz]|[+-]\d\d(?::?\d\d)?))?$/
 
@@ -59,8 +62,7 @@ export function parseTimestamp(text: string): number | undefined {
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined
   const midnight = Date.parse(`${year}-${month}-${day}T00:00:00Z`)
   // A day that does not exist is refused or moved into the next month.
-  if (Number.isNaN(midnight) || new Date(midnight).getUTCDate() !== Number(day) || year === '0000')
-    return undefined
+  if (Number.isNaN(midnight) || new Date(midnight).getUTCDate() !== Number(day)) return undefined
   const offset = toOffsetMinutes(zone)
   if (offset === undefined) return undefined
   // A leap second is the last moment of its minute.
@@ -68,7 +70,8 @@ export function parseTimestamp(text: string): number | undefined {
     Number(second) === 60
       ? 59_999
       : Number(second) * 1000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
-  return midnight + (Number(hour) * 60 + Number(minute) - offset) * 60_000 + ms
+  const moment = midnight + (Number(hour) * 60 + Number(minute) - offset) * 60_000 + ms
+  return moment >= FIRST_MS && moment <= LAST_MS ? moment : undefined
 }
 
 function toOffsetMinutes(zone: string): number | undefined {

@@ -1,11 +1,13 @@
 import { Fault } from '../errors.ts'
-import { Invalid } from './validation.ts'
+import { isRawNumber, toRawNumber } from './raw-number.ts'
+import { NO_ISSUES, type Issue } from './rules.ts'
 import { findBadText } from './text.ts'
-import type { Issue } from './rules.ts'
+import { Invalid } from './validation.ts'
 
 export const MAX_BODY_BYTES = 256 * 1024
 const MAX_DEPTH = 64
 const MAX_ISSUES = 20
+const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i
 const TEXT_TYPE = /^\s*(text\/plain|application\/x-www-form-urlencoded)\s*(;|$)/i
@@ -18,10 +20,19 @@ export interface BodyLimits {
   timeoutMs: number
 }
 
+/** A JSON object, and what is wrong with its texts wherever they are. */
+export interface JsonBody {
+  value: object
+  issues: readonly Issue[]
+}
+
 /** The JSON object in a request's body. Throws `Fault` (408, 413, 415) or `Invalid` (400). */
-export async function readJson(request: Request, limits: BodyLimits): Promise<object> {
+export async function readJson(request: Request, limits: BodyLimits): Promise<JsonBody> {
   checkType(request, JSON_TYPE, 'application/json')
-  return parseJson(decode(await readBytes(request, limits)))
+  const text = decode(await readBytes(request, limits))
+  const value = parseJson(text)
+  // Only an escape can bring U+0000 or half of a surrogate pair into valid UTF-8.
+  return { value, issues: text.includes('\\u') ? findBadTexts(value) : NO_ISSUES }
 }
 
 /** The text in a request's body. Throws like `readJson`. */
@@ -83,7 +94,7 @@ function tooLarge(): Fault {
 
 function decode(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return utf8.decode(bytes)
   } catch {
     throw invalid('invalid_encoding', 'The body is not valid UTF-8')
   }
@@ -100,10 +111,9 @@ function parseJson(text: string): object {
       text.trim() === '' ? 'The body is empty' : 'The body is not valid JSON',
     )
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawNumber(value)) {
     throw invalid('invalid_type', 'The body must be a JSON object')
   }
-  if (text.includes('\\u')) checkTexts(value)
   return value
 }
 
@@ -132,18 +142,12 @@ function keepExact(
   context?: { source?: string },
 ): unknown {
   if (typeof value !== 'number') return value
-  if (Object.is(value, -0)) return rawJson('-0')
+  if (Object.is(value, -0)) return toRawNumber('-0')
   if (!Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '')) return NaN
   return value
 }
 
-function rawJson(text: string): unknown {
-  // Both runtimes have it; the compiler's library does not know it yet.
-  return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(text)
-}
-
-/** Only an escape can bring U+0000 or half of a surrogate pair into a body of valid UTF-8. */
-function checkTexts(body: object): void {
+function findBadTexts(body: object): Issue[] {
   const issues: Issue[] = []
   const visit = (value: unknown, path: string[]): void => {
     if (issues.length >= MAX_ISSUES) return
@@ -162,7 +166,7 @@ function checkTexts(body: object): void {
     if (bad) issues.push({ path, code: 'invalid_encoding', message: bad })
   }
   visit(body, [])
-  if (issues.length > 0) throw new Invalid(issues)
+  return issues
 }
 
 function invalid(code: Issue['code'], message: string): Invalid {

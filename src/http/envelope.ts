@@ -1,4 +1,5 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import { FAILURE_CODES } from '../errors.ts'
 import { CODES } from './rules.ts'
 
 /** One thing wrong with a request: `path` leads to the field, a failure of the whole body has an empty one. */
@@ -62,7 +63,11 @@ export const RateLimited = Type.Object(
   { $id: 'RateLimited', additionalProperties: false },
 )
 export const Failure = Type.Object(
-  { ...failed, code: Type.String(), requestId: RequestId },
+  {
+    ...failed,
+    code: Type.Unsafe<(typeof FAILURE_CODES)[number]>({ type: 'string', enum: [...FAILURE_CODES] }),
+    requestId: RequestId,
+  },
   { $id: 'Failure', additionalProperties: false },
 )
 export const InternalFailure = Type.Object(

@@ -1,4 +1,5 @@
 import { Kind, Type } from '@sinclair/typebox'
+import { isRawNumber } from './raw-number.ts'
 import { NO_ISSUES, countPoints, defineRule, invalidType, type Issue } from './rules.ts'
 import { findBadText } from './text.ts'
 
@@ -31,7 +32,7 @@ export function JsonObject(description: string) {
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
 }
 
 function isTooLarge(value: object): boolean {
@@ -78,7 +79,7 @@ function inspect(value: unknown, path: string[], issues: Issue[]): void {
 }
 
 function needsLook(value: unknown): boolean {
-  return typeof value !== 'boolean' && value !== null
+  return typeof value !== 'boolean' && value !== null && !isRawNumber(value)
 }
 
 /** body.ts has refused integers that lost digits already; what is left is what no double can hold or jsonb would swell. */

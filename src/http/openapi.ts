@@ -1,4 +1,5 @@
-import { toComponents, toOperation, type Contract } from './operation.ts'
+import { FAILURE_CODES } from '../errors.ts'
+import { TAGS, toComponents, toOperation, type Contract } from './operation.ts'
 import { CODES } from './rules.ts'
 
 const DESCRIPTION = `Applications post events with one call; people see them live, get them on their phones, and have them
@@ -7,7 +8,10 @@ delivered as signed webhooks.
 Every request carries \`Authorization: Bearer <API_KEY>\`. A key belongs to one project and may make 100 requests in
 60 seconds unless its limit says otherwise. The window begins with the key's first request.
 
-\`details[].code\` of a 400 is one of ${CODES.map(code => `\`${code}\``).join(', ')}.`
+Every answer has a \`requestId\`, but for 401. A path that is not listed here is answered 404, a method that its path does
+not have 405 with \`Allow\`, both before authentication and like the other failures: with a \`code\`, one of
+${toList(FAILURE_CODES)}.
+\`details[].code\` of a 400 is one of ${toList(CODES)}.`
 
 /** The OpenAPI 3.1 document of all contracts. The schemas are those that validate at run time. */
 export function toDocument(
@@ -31,7 +35,10 @@ export function toDocument(
     },
     servers: [{ url: baseUrl }],
     security: [{ apiKey: [] }],
-    tags: [...new Set(contracts.map(({ tag }) => tag))].map(name => ({ name })),
+    tags: [...new Set(contracts.map(({ tag }) => tag))].map(name => ({
+      name,
+      description: TAGS[name],
+    })),
     paths,
     components: {
       securitySchemes: {
@@ -40,4 +47,8 @@ export function toDocument(
       schemas: toComponents(),
     },
   }
+}
+
+function toList(codes: readonly string[]): string {
+  return codes.map(code => `\`${code}\``).join(', ')
 }

@@ -1,4 +1,4 @@
-import { Kind, type TObject, type TSchema } from '@sinclair/typebox'
+import { Kind, type TSchema } from '@sinclair/typebox'
 import {
   Failure,
   InternalFailure,
@@ -7,6 +7,15 @@ import {
   Unauthorized,
   ValidationFailure,
 } from './envelope.ts'
+import type { ObjectSchema } from './validation.ts'
+
+/** What operations are about. */
+export const TAGS = {
+  Events: 'What happened. Events are kept in one log per project.',
+  Identities: 'Who your users are, and the other names that they go by.',
+  Channels: 'The named streams that events are sent to.',
+  Keys: 'What an API key opens.',
+}
 
 /** Everything that an endpoint promises: it is validated at run time and becomes its OpenAPI operation. */
 export interface Contract {
@@ -16,11 +25,11 @@ export interface Contract {
   operationId: string
   summary: string
   description?: string
-  tag: string
+  tag: keyof typeof TAGS
   /** The scope that the key needs; any key will do without. */
   scope?: string
   params?: Record<string, TSchema>
-  query?: TObject
+  query?: ObjectSchema
   /** A JSON body, or plain text. */
   body?: TSchema | 'text'
   example?: unknown
@@ -29,15 +38,12 @@ export interface Contract {
   hasNotFound?: boolean
 }
 
-const integer = (description: string) => ({ description, schema: { type: 'integer' } })
-const requestId = {
-  'X-Request-Id': {
-    description: 'The id of this request.',
-    schema: { type: 'string', format: 'uuid' },
-  },
-}
+const integer = (description: string, minimum = 0) => ({
+  description,
+  schema: { type: 'integer', minimum },
+})
 const rate = {
-  'X-RateLimit-Limit': integer('Requests allowed in the window.'),
+  'X-RateLimit-Limit': integer('Requests allowed in the window.', 1),
   'X-RateLimit-Remaining': integer('Requests left in the window.'),
   'X-RateLimit-Reset': integer('Unix seconds at which the window ends.'),
 }
@@ -47,9 +53,22 @@ const replay = {
     schema: { type: 'string', enum: ['true'] },
   },
 }
-const retry = { 'Retry-After': integer('Seconds to wait before the next try.') }
+const retry = { 'Retry-After': integer('Seconds to wait before the next try.', 1) }
+const always = {
+  'X-Request-Id': {
+    description: 'The id of this request.',
+    schema: { type: 'string', format: 'uuid' },
+  },
+  'Cache-Control': {
+    description: 'Always `no-store`.',
+    schema: { type: 'string', const: 'no-store' },
+  },
+}
 const challenge = {
-  'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } },
+  'WWW-Authenticate': {
+    description: 'Always `Bearer`.',
+    schema: { type: 'string', const: 'Bearer' },
+  },
 }
 
 /** The schemas that operations refer to by name. */
@@ -57,19 +76,19 @@ export const NAMED = new Map<string, TSchema>()
 
 /** The OpenAPI 3.1 operation of a contract. */
 export function toOperation(contract: Contract): Record<string, unknown> {
-  const { success, body, scope } = contract
+  const { success, body, query, params, scope } = contract
   const isWrite = contract.method === 'POST'
   return {
     operationId: contract.operationId,
     summary: contract.summary,
     ...(contract.description && { description: contract.description }),
     tags: [contract.tag],
-    security: [{ apiKey: [] }],
+    security: [{ apiKey: scope ? [scope] : [] }],
     parameters: [
-      ...Object.entries(contract.params ?? {}).map(([name, schema]) =>
+      ...Object.entries(params ?? {}).map(([name, schema]) =>
         parameter('path', name, schema, true),
       ),
-      ...Object.entries(contract.query?.properties ?? {}).map(([name, schema]) =>
+      ...Object.entries(query?.properties ?? {}).map(([name, schema]) =>
         parameter('query', name, schema, false),
       ),
       ...(isWrite ? [IDEMPOTENCY_KEY] : []),
@@ -88,32 +107,42 @@ export function toOperation(contract: Contract): Record<string, unknown> {
     }),
     responses: {
       [success.status]: response(success.description, SuccessOf(success.data), {
-        ...rate,
-        ...(isWrite && replay),
+        has: rate,
+        ...(isWrite && { mayHave: replay }),
       }),
-      400: response(
-        'A rule of the request is broken; `details` lists every failing field.',
-        ValidationFailure,
-        rate,
-      ),
-      401: response('The API key is missing or invalid.', Unauthorized, challenge),
-      ...(scope && { 403: response(`The key lacks the scope \`${scope}\`.`, Failure, rate) }),
+      ...((body || query || params) && {
+        400: response(
+          'A rule of the request is broken; `details` lists every failing field.',
+          ValidationFailure,
+          { has: rate },
+        ),
+      }),
+      401: response('The API key is missing or invalid.', Unauthorized, { has: challenge }),
+      ...(scope && {
+        403: response(`The key lacks the scope \`${scope}\`.`, Failure, { has: rate }),
+      }),
       ...(contract.hasNotFound && {
-        404: response('There is no such thing in this project.', Failure, rate),
+        404: response('There is no such thing in this project.', Failure, { has: rate }),
       }),
       ...(body && {
-        408: response('The body did not arrive in time.', Failure, rate),
+        408: response('The body did not arrive in time.', Failure, { has: rate }),
         409: response('A request with this Idempotency-Key is still running.', Failure, {
-          ...rate,
-          ...retry,
+          has: { ...rate, ...retry },
         }),
-        413: response('The body is over 256 KiB.', Failure, rate),
-        415: response('The body is not of the declared content type.', Failure, rate),
-        422: response('The Idempotency-Key was used for another request.', Failure, rate),
+        413: response('The body is over 256 KiB.', Failure, { has: rate }),
+        415: response('The body is not of the declared content type.', Failure, { has: rate }),
+        422: response('The Idempotency-Key was used for another request.', Failure, { has: rate }),
       }),
-      429: response('The rate limit is exceeded.', RateLimited, { ...rate, ...retry }),
-      500: response('A bug of the server.', InternalFailure, rate),
-      503: response('The database cannot be reached in time.', Failure, retry),
+      429: response(
+        'The rate limit is exceeded; without its headers, that of failed authentications.',
+        RateLimited,
+        { has: retry, mayHave: rate },
+      ),
+      500: response('A bug of the server.', InternalFailure, { mayHave: rate }),
+      503: response('The database cannot be reached in time.', Failure, {
+        has: retry,
+        mayHave: rate,
+      }),
     },
   }
 }
@@ -138,10 +167,24 @@ function parameter(place: 'path' | 'query', name: string, schema: TSchema, requi
   }
 }
 
-function response(description: string, schema: TSchema, headers: object) {
+interface ResponseHeaders {
+  /** Headers that every such response has. */
+  has?: object
+  mayHave?: object
+}
+
+function response(
+  description: string,
+  schema: TSchema,
+  { has = {}, mayHave = {} }: ResponseHeaders,
+) {
+  const required = Object.entries({ ...always, ...has }).map(([name, header]) => [
+    name,
+    { ...header, required: true },
+  ])
   return {
     description,
-    headers: { ...requestId, ...headers },
+    headers: { ...Object.fromEntries(required), ...mayHave },
     content: { 'application/json': { schema: refer(schema) } },
   }
 }

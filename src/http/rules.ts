@@ -1,4 +1,5 @@
 import { Kind, Type, TypeRegistry, type TSchema } from '@sinclair/typebox'
+import { isRawNumber } from './raw-number.ts'
 import { findBadText } from './text.ts'
 
 /** The closed set of `details[].code`. */
@@ -52,7 +53,9 @@ export function invalidType(expected: string, value: unknown): Issue[] {
 }
 
 export function typeName(value: unknown): string {
-  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  if (value === null) return 'null'
+  if (isRawNumber(value)) return 'number'
+  return Array.isArray(value) ? 'array' : typeof value
 }
 
 /** The length of text in code points. */

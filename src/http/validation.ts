@@ -1,8 +1,8 @@
-import type { TSchema, Static } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler'
 import { ValueErrorType } from '@sinclair/typebox/errors'
 import type { Detail } from './envelope.ts'
-import { explain, invalidType, issue, type Issue } from './rules.ts'
+import { explain, invalidType, issue, NO_ISSUES, type Issue } from './rules.ts'
 
 const MAX_DETAILS = 20
 
@@ -26,25 +26,40 @@ export function invalidField(field: string, code: Issue['code'], message: string
   return new Invalid([{ path: [field], code, message }])
 }
 
+/** A schema of `Value`: TypeBox carries the type along in `static`. */
+export type SchemaOf<Value> = TSchema & { static: Value }
+/** The schema of an object, as `Type.Object` makes it. */
+export type ObjectSchema = TSchema & { properties: Record<string, TSchema> }
+
 export interface Validator<Value> {
-  /** The value, typed; throws `Invalid` with every issue. */
-  parse(value: unknown): Value
+  /** The value, typed; throws `Invalid` with every issue, those that the caller has found already included. */
+  parse(value: unknown, found?: readonly Issue[]): Value
 }
 
 /** Compiles `schema`; `alsoCheck` adds the rules that concern several fields. */
-export function createValidator<Schema extends TSchema>(
-  schema: Schema,
-  alsoCheck: (value: Static<Schema>) => readonly Issue[] = () => [],
-): Validator<Static<Schema>> {
+export function createValidator<Value>(
+  schema: SchemaOf<Value>,
+  alsoCheck: (value: Value) => readonly Issue[] = () => [],
+): Validator<Value> {
   const compiled = TypeCompiler.Compile(schema)
   return {
-    parse(value) {
-      if (!compiled.Check(value)) throw new Invalid(toIssues(compiled.Errors(value)))
-      const issues = alsoCheck(value)
+    parse(value, found = NO_ISSUES) {
+      if (!compiled.Check(value)) {
+        throw new Invalid(join(found, toIssues(compiled.Errors(value))))
+      }
+      const checked = value as Value // The schema's check guarantees it.
+      const issues = join(found, alsoCheck(checked))
       if (issues.length > 0) throw new Invalid(issues)
-      return value
+      return checked
     },
   }
+}
+
+/** All issues, those of `more` only for paths that `found` does not have. */
+function join(found: readonly Issue[], more: readonly Issue[]): readonly Issue[] {
+  if (found.length === 0) return more
+  const paths = new Set(found.map(({ path }) => JSON.stringify(path)))
+  return [...found, ...more.filter(({ path }) => !paths.has(JSON.stringify(path)))]
 }
 
 /** One issue a path, in the order of the schema. */
@@ -71,6 +86,9 @@ function toOwnIssues({ type, schema, value, errors }: ValueError): readonly Issu
     case ValueErrorType.IntegerMinimum:
     case ValueErrorType.IntegerMaximum:
       return issue('out_of_range', `Must be from ${schema['minimum']} to ${schema['maximum']}`)
+    case ValueErrorType.Number:
+      if (typeof value === 'number') return issue('out_of_range', 'Must be a finite number')
+      return invalidType('number', value)
     case ValueErrorType.Union: {
       // Our unions are «x or null»: what x has against the value is what the caller wants to know.
       const first = [...(errors[0] ?? [])][0]

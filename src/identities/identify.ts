@@ -43,16 +43,17 @@ export function createIdentifier({
       for (const row of rows) results[row.ord - 1] = row
       return results
     },
+    toResult(row) {
+      // No row: the project is gone.
+      if (!row) throw invalidKey()
+      return row
+    },
     maxJobs: MAX_ROWS,
     maxWaiting: MAX_WAITING,
   })
   return {
     identify(job) {
-      const work = async () => {
-        const row = await batcher.add(job)
-        if (!row) throw invalidKey()
-        return row
-      }
+      const work = () => batcher.add(job)
       return job.claim ? inflight.once(job.projectId, job.claim, work) : work()
     },
     drain: () => batcher.drain(),

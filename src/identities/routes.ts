@@ -1,5 +1,5 @@
-import { Type } from '@sinclair/typebox'
 import type { Pool } from '../db/pool.ts'
+import { Text } from '../http/rules.ts'
 import { endpoint, toWriteAnswer, type Endpoint } from '../keys/endpoint.ts'
 import type { Identifier } from './identify.ts'
 import { Erased, Identified, IdentifyInput, User, checkUserId, withUserId } from './schema.ts'
@@ -44,7 +44,9 @@ export function identityRoutes({
       description: 'By user_id, or by any alias.',
       tag,
       scope: 'identities:read',
-      params: { userId: Type.String({ description: 'A user_id or an alias.' }) },
+      params: {
+        userId: Text({ minLength: 1, maxLength: 255, description: 'A user_id or an alias.' }),
+      },
       success: { status: 200, description: 'The user.', data: User },
       hasNotFound: true,
       handle: ({ key, params: [userId = ''] }) =>
@@ -59,11 +61,11 @@ export function identityRoutes({
         'Identity, properties and aliases go for good, and events no longer name the user. Takes the exact user_id.',
       tag,
       scope: 'identities:write',
-      params: { userId: Type.String({ description: 'The exact user_id.' }) },
+      params: { userId: Text({ minLength: 1, maxLength: 255, description: 'The exact user_id.' }) },
       success: { status: 200, description: 'The user is erased.', data: Erased },
       hasNotFound: true,
       async handle({ key, params: [userId = ''] }) {
-        return JSON.stringify(await reads.run(sql => eraseUser(sql, key.projectId, userId)))
+        return JSON.stringify(await eraseUser(reads, key.projectId, userId))
       },
     }),
   ]

@@ -1,6 +1,9 @@
-import type { Queryable, Sql } from '../db/sql.ts'
+import type { Pool } from '../db/pool.ts'
+import type { Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Erased } from './schema.ts'
+
+const ERASE_BATCH = 5_000
 
 interface Row {
   public_id: string
@@ -40,12 +43,27 @@ export async function getUserJson(
 }
 
 /** Erases a user and every reference to them. Throws `not_found` when nothing knows the user. */
-export async function eraseUser(sql: Sql, projectId: string, userId: string): Promise<Erased> {
-  const [row] = await sql<[{ events: string; was_known: boolean }]>`
-    select events, was_known from erase_user(${projectId}, ${userId})
+export async function eraseUser(pool: Pool, projectId: string, userId: string): Promise<Erased> {
+  let forgotten = 0
+  // In batches that each take a moment: one statement over all events of a busy user would run into its time-out.
+  for (let n = ERASE_BATCH; n === ERASE_BATCH; forgotten += n) {
+    n = await pool.run(sql => forgetEvents(sql, projectId, userId))
+  }
+  const [row] = await pool.run(
+    sql => sql<[{ events: string; was_known: boolean }]>`
+      select events, was_known from erase_user(${projectId}, ${userId})
+    `,
+  )
+  const events = forgotten + Number(row.events)
+  if (!row.was_known && events === 0) throw new Fault('not_found', 'No user has this user_id')
+  return { userId, events }
+}
+
+async function forgetEvents(sql: Queryable, projectId: string, userId: string): Promise<number> {
+  const [row] = await sql<[{ n: number }]>`
+    select forget_events(${projectId}, ${userId}, ${ERASE_BATCH}) as n
   `
-  if (!row.was_known && row.events === '0') throw new Fault('not_found', 'No user has this user_id')
-  return { userId, events: Number(row.events) }
+  return row.n
 }
 
 /** Every reference that resolves to whom `reference` names: the user_id and its aliases, or only itself. */

@@ -110,6 +110,7 @@ export function createAdmission(pool: Pool): Admission {
 
   const batcher = createBatcher({
     run,
+    toResult: admitted => admitted,
     maxJobs: 5_000,
     maxWaiting: MAX_WAITING,
     observe: jobs => admissionBatch.observe(jobs),

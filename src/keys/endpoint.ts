@@ -1,11 +1,12 @@
-import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import { Fault, invalidKey } from '../errors.ts'
 import { readJson, readText, type BodyLimits } from '../http/body.ts'
 import { toFailure, type Answer } from '../http/failures.ts'
 import type { Contract } from '../http/operation.ts'
+import { createParamsReader } from '../http/params.ts'
+import { toPathname } from '../http/pathname.ts'
 import { createQueryReader } from '../http/query.ts'
 import type { Issue } from '../http/rules.ts'
-import { createValidator, invalidField } from '../http/validation.ts'
+import { createValidator, type ObjectSchema, type SchemaOf } from '../http/validation.ts'
 import { readKey, toClaim, type Claim, type Outcome } from '../limits/idempotency.ts'
 import { toHeaders } from '../limits/rate-limit.ts'
 import type { Strangers } from '../limits/strangers.ts'
@@ -35,6 +36,8 @@ export interface Call<Body, Query> {
 }
 
 export interface EndpointOptions<Body, Query> extends Contract {
+  body?: SchemaOf<Body> | 'text'
+  query?: ObjectSchema & SchemaOf<Query>
   scope?: Scope
   /** Rules that concern several fields of the body. */
   alsoCheck?(body: Body): readonly Issue[]
@@ -48,52 +51,38 @@ export interface Endpoint {
   respond(gate: Gate, request: Request): Promise<Response>
 }
 
-type BodyOf<Schema> = Schema extends TSchema
-  ? Static<Schema>
-  : Schema extends 'text'
-    ? string
-    : undefined
-type QueryOf<Schema> = Schema extends TObject ? Static<Schema> : undefined
-
 /**
  * An endpoint of /v1. `handle` returns an answer, or the JSON of `data` for the success envelope. The order of checks
  * is the contract's: key, rate limit, scope, content type, size, text, JSON, schema, Idempotency-Key, execution.
  */
-export function endpoint<
-  Body extends TSchema | 'text' | undefined = undefined,
-  Query extends TObject | undefined = undefined,
->(
-  options: EndpointOptions<BodyOf<Body>, QueryOf<Query>> & { body?: Body; query?: Query },
+export function endpoint<Body = string, Query = undefined>(
+  options: EndpointOptions<Body, Query>,
 ): Endpoint {
   const { body: bodySchema, query: querySchema, scope, success } = options
   const { alsoCheck, adapt = (body: object) => body } = options
-  const readQuery = querySchema && createQueryReader(querySchema)
+  const readParams = createParamsReader(options.path, options.params ?? {})
+  const readQuery = querySchema && createQueryReader<Query>(querySchema)
   const validator =
-    typeof bodySchema === 'object'
-      ? createValidator(bodySchema, alsoCheck as (body: unknown) => readonly Issue[])
-      : undefined
-  const places = options.path
-    .split('/')
-    .flatMap((part, place) => (part.startsWith(':') ? [place] : []))
-  const names = Object.keys(options.params ?? {})
+    typeof bodySchema === 'object' ? createValidator<Body>(bodySchema, alsoCheck) : undefined
 
   async function call(gate: Gate, request: Request, key: Key, requestId: string) {
-    const { pathname } = splitUrl(request.url)
+    const pathname = toPathname(request.url)
     let body: unknown
     let parsed: unknown
     if (bodySchema === 'text') body = parsed = await readText(request, gate.bodyLimits)
     else if (validator) {
-      parsed = await readJson(request, gate.bodyLimits)
-      body = validator.parse(adapt(parsed as object))
+      const { value, issues } = await readJson(request, gate.bodyLimits)
+      parsed = value
+      body = validator.parse(adapt(value), issues)
     }
-    const params = toParams(pathname, places, names)
+    const params = readParams(pathname)
     const query = readQuery?.(request.url)
     const idempotencyKey = bodySchema && readKey(request.headers)
     const claim = idempotencyKey
       ? toClaim(idempotencyKey, options.method, pathname, parsed)
       : undefined
     // The validators above gave body and query the types that the contract declares.
-    return { key, requestId, params, query, body, claim } as Call<BodyOf<Body>, QueryOf<Query>>
+    return { key, requestId, params, query, body, claim } as Call<Body, Query>
   }
 
   async function respond(gate: Gate, request: Request): Promise<Response> {
@@ -119,6 +108,8 @@ export function endpoint<
           : result
     } catch (error) {
       answer = toFailure(error, requestId)
+      // A project can go while its key is at work: whenever a 401 comes, it is the same.
+      if (answer.status === 401) rateHeaders = {}
     }
     requests.inc({ route: options.path, status: answer.status })
     requestSeconds.observe({ route: options.path }, (performance.now() - startedMs) / 1000)
@@ -169,22 +160,5 @@ async function authenticate(gate: Gate, request: Request) {
 function tooMany(seconds: number): Fault {
   return new Fault('rate_limited', `Too many requests, try again in ${seconds} s`, {
     'Retry-After': String(seconds),
-  })
-}
-
-function splitUrl(url: string): { pathname: string } {
-  const start = url.indexOf('/', 8)
-  const end = url.indexOf('?', start)
-  return { pathname: end < 0 ? url.slice(start) : url.slice(start, end) }
-}
-
-function toParams(pathname: string, places: number[], names: string[]): string[] {
-  const parts = pathname.split('/')
-  return places.map((place, index) => {
-    try {
-      return decodeURIComponent(parts[place] ?? '')
-    } catch {
-      throw invalidField(names[index] ?? '', 'invalid_encoding', 'Must be percent-encoded UTF-8')
-    }
   })
 }

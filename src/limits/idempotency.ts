@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Fault } from '../errors.ts'
+import { isRawNumber } from '../http/raw-number.ts'
 import { invalidField } from '../http/validation.ts'
 
 /** A claim on doing something once: the caller's key, and what it was used for. */
@@ -36,14 +37,11 @@ export function toClaim(key: string, method: string, path: string, body: unknown
 /** JSON text with the keys of every object sorted. */
 export function toCanonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(toCanonical).join()}]`
-  // A number that is written as it came (see http/body.ts) is an object, too.
-  if (typeof value !== 'object' || value === null || isRaw(value)) return JSON.stringify(value)
+  if (typeof value !== 'object' || value === null || isRawNumber(value)) {
+    return JSON.stringify(value)
+  }
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${toCanonical(item)}`).join()}}`
-}
-
-function isRaw(value: object): boolean {
-  return (JSON as unknown as { isRawJSON(value: unknown): boolean }).isRawJSON(value)
 }
 
 export interface Inflight {

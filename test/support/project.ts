@@ -1,5 +1,6 @@
 import { createOrganization, createProject } from '../../src/accounts/projects.ts'
 import { createKey, type NewKey } from '../../src/keys/keys.ts'
+import { checkDeclared } from './conformance.ts'
 import type { Booted } from './server.ts'
 
 /** A project of its own for one test, and a key to it. */
@@ -69,7 +70,11 @@ async function send(url: string, key: string, options: RequestOptions): Promise<
     ...(body !== undefined && { body }),
   })
   const text = await response.text()
-  return { status: response.status, headers: response.headers, text, body: parse(text) }
+  const { status, headers: answered } = response
+  if (new URL(url).pathname.startsWith('/v1/')) {
+    await checkDeclared({ url, method, status, headers: answered, text })
+  }
+  return { status, headers: answered, text, body: parse(text) }
 }
 
 function parse(text: string): unknown {

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** Something served whole, in every encoding that makes it smaller. */
+export interface Content {
+  type: string
+  etag: string
+  body: Bytes
+  brotli: Bytes | undefined
+  gzip: Bytes | undefined
+}
+
+/** Sites may neither frame a page of ours nor get hold of its window, and it asks for nothing but its style and images. */
+const PAGE_HEADERS = {
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; " +
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'X-Frame-Options': 'DENY',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy':
+    'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
+}
+const FILE_HEADERS = {
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+}
+
+/** Compresses `text` or bytes. The best quality is for builds: it takes ten times as long as 6, for a tenth less. */
+export function toContent(type: string, source: string | Uint8Array, quality = 6): Content {
+  const body = Buffer.from(source)
+  const brotli = brotliCompressSync(body, {
+    params: {
+      [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+      [constants.BROTLI_PARAM_QUALITY]: quality,
+      [constants.BROTLI_PARAM_SIZE_HINT]: body.length,
+    },
+  })
+  const gzip = gzipSync(body, { level: 9 })
+  return {
+    type,
+    // Weak, because one tag stands for all encodings of the content.
+    etag: `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"`,
+    body,
+    brotli: brotli.length < body.length ? brotli : undefined,
+    gzip: gzip.length < body.length ? gzip : undefined,
+  }
+}
+
+/** The answer that suits the request: 304 where the client has it, else the smallest encoding that it takes. */
+export function toContentResponse(
+  request: Request,
+  content: Content,
+  cacheControl: string,
+): Response {
+  const headers = new Headers(content.type.startsWith('text/html') ? PAGE_HEADERS : FILE_HEADERS)
+  headers.set('Cache-Control', cacheControl)
+  headers.set('ETag', content.etag)
+  headers.set('Vary', 'Accept-Encoding')
+  if (isKnown(request.headers.get('if-none-match'), content.etag)) {
+    return new Response(null, { status: 304, headers })
+  }
+  headers.set('Content-Type', content.type)
+  const accepted = request.headers.get('accept-encoding') ?? ''
+  if (content.brotli && accepts(accepted, 'br')) {
+    headers.set('Content-Encoding', 'br')
+    return new Response(content.brotli, { headers })
+  }
+  if (content.gzip && accepts(accepted, 'gzip')) {
+    headers.set('Content-Encoding', 'gzip')
+    return new Response(content.gzip, { headers })
+  }
+  return new Response(content.body, { headers })
+}
+
+/** Whether an Accept-Encoding header allows `coding`; `*` stands for all that it does not name, and `q=0` refuses. */
+export function accepts(header: string, coding: string): boolean {
+  const weights = new Map<string, number>()
+  for (const part of header.toLowerCase().split(',')) {
+    const [name = '', ...options] = part.split(';').map(text => text.trim())
+    const weight = options.find(option => option.startsWith('q='))?.slice(2)
+    weights.set(name, weight === undefined ? 1 : Number(weight))
+  }
+  return (weights.get(coding) ?? weights.get('*') ?? 0) > 0
+}
+
+function isKnown(ifNoneMatch: string | null, etag: string): boolean {
+  if (ifNoneMatch === null) return false
+  const opaque = etag.replace(/^W\//, '')
+  return ifNoneMatch.split(',').some(tag => [opaque, '*'].includes(tag.trim().replace(/^W\//, '')))
+}

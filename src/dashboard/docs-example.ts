@@ -1,0 +1,144 @@
+import { listOperations, resolve, type Document, type Operation, type Schema } from './document.ts'
+
+/** A known value for each name of a field, from the examples anywhere in the document. */
+export type Examples = ReadonlyMap<string, unknown>
+
+const BY_FORMAT: Record<string, unknown> = {
+  uuid: '5f0c1c4e-8f2b-4b7a-9d35-2f6f4a1f7c10',
+  'date-time': '2026-11-20T09:30:00.000Z',
+  emoji: '🔔',
+}
+const LONG_BODY = 40
+
+/** What the operations' examples say of a field goes before what the schemas say. */
+export function collectExamples(document: Document): Examples {
+  const examples = new Map<string, unknown>()
+  const add = (name: string, value: unknown) => {
+    if (!examples.has(name)) examples.set(name, value)
+  }
+  for (const operation of listOperations(document)) {
+    const example = findBodyExample(operation)
+    if (typeof example === 'object' && example !== null) {
+      for (const [name, value] of Object.entries(example)) add(name, value)
+    }
+  }
+  for (const { properties = {} } of Object.values(document.components?.schemas ?? {})) {
+    for (const [name, schema] of Object.entries(properties)) {
+      const value = schema.examples?.[0] ?? schema.default
+      // An id is an example for its own schema alone.
+      if (name !== 'id' && value !== undefined) add(name, value)
+    }
+  }
+  return examples
+}
+
+/** The example that the operation gives of its body. */
+export function findBodyExample(operation: Operation): unknown {
+  return Object.values(operation.requestBody?.content ?? {})[0]?.example
+}
+
+/** A value of the schema, as an answer may carry it: with the fields that are always there. */
+export function toExample(document: Document, examples: Examples, schema: Schema): unknown {
+  const known = resolve(document, schema)
+  const { anyOf, items, properties, type, format } = known
+  if (known.const !== undefined) return known.const
+  if (known.examples !== undefined) return known.examples[0]
+  if (known.enum !== undefined) return known.enum[0]
+  if (anyOf !== undefined) {
+    return anyOf.some(isNull) ? null : toExample(document, examples, anyOf[0] ?? {})
+  }
+  if (properties !== undefined) {
+    const { required = [] } = known
+    return Object.fromEntries(
+      Object.entries(properties)
+        .filter(([name]) => required.includes(name))
+        .map(([name, field]) => [name, toFieldExample(document, examples, name, field)]),
+    )
+  }
+  if (items !== undefined) {
+    const item = toExample(document, examples, items)
+    return item === '…' ? [] : [item]
+  }
+  if (known.default !== undefined) return known.default
+  if (format !== undefined && format in BY_FORMAT) return BY_FORMAT[format]
+  if (Array.isArray(type)) return type.includes('null') ? null : '…'
+  if (type === 'integer' || type === 'number') return known.minimum ?? 1
+  return type === 'boolean' ? true : type === 'object' ? {} : '…'
+}
+
+/** A `curl` line that a reader can paste: it has everything but the key. */
+export function toCurl(
+  document: Document,
+  examples: Examples,
+  operation: Operation,
+  baseUrl: string,
+): string {
+  const { method, requestBody } = operation
+  const example = findBodyExample(operation)
+  const isForm = 'application/x-www-form-urlencoded' in (requestBody?.content ?? {})
+  const [type] = Object.keys(requestBody?.content ?? {})
+  const implied = example === undefined ? 'GET' : 'POST'
+  return [
+    `curl ${quote(baseUrl + toPath(document, examples, operation))}`,
+    method !== implied && `-X ${method}`,
+    "-H 'Authorization: Bearer YOUR_API_KEY'",
+    // curl declares a form by itself, which is accepted where the document says so.
+    type !== undefined && !isForm && `-H 'Content-Type: ${type}'`,
+    example !== undefined && `-d ${quote(toBody(example))}`,
+  ]
+    .filter(part => part !== false)
+    .join(' \\\n  ')
+}
+
+function toPath(document: Document, examples: Examples, operation: Operation): string {
+  return operation.path.replace(/\{(\w+)\}/g, (slot, name: string) => {
+    const schema = operation.parameters?.find(parameter => parameter.name === name)?.schema
+    const data = resolve(document, findData(document, operation)).properties?.[name]
+    const value = schema?.examples?.[0] ?? data?.examples?.[0] ?? examples.get(name)
+    return value === undefined ? slot : encodeURIComponent(String(value))
+  })
+}
+
+/** The schema of `data` in the answer to a request that succeeds. */
+function findData(document: Document, { responses }: Operation): Schema {
+  const reply = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1]
+  const schema = Object.values(reply?.content ?? {})[0]?.schema
+  return (schema && resolve(document, schema).properties?.['data']) ?? {}
+}
+
+function toFieldExample(
+  document: Document,
+  examples: Examples,
+  name: string,
+  field: Schema,
+): unknown {
+  const { examples: own, const: constant, items } = resolve(document, field)
+  if (own !== undefined || constant !== undefined || field.$ref !== undefined) {
+    return toExample(document, examples, field)
+  }
+  const known = examples.get(name)
+  // A field of the same name may be of another type elsewhere.
+  const isAlike = known !== undefined && Array.isArray(known) === (items !== undefined)
+  return isAlike && isFlat(field) === (typeof known !== 'object' || Array.isArray(known))
+    ? known
+    : toExample(document, examples, field)
+}
+
+function isFlat({ properties, type }: Schema): boolean {
+  return properties === undefined && type !== 'object'
+}
+
+function isNull({ type }: Schema): boolean {
+  return type === 'null'
+}
+
+function toBody(example: unknown): string {
+  if (typeof example === 'string') return example
+  const line = JSON.stringify(example)
+  return line.length <= LONG_BODY ? line : JSON.stringify(example, null, 2).replaceAll('\n', '\n  ')
+}
+
+/** A word of a POSIX shell. */
+function quote(text: string): string {
+  return /^[\w:/.%~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}

@@ -1,0 +1,140 @@
+import {
+  resolve,
+  toBaseUrl,
+  toScopes,
+  type Document,
+  type Operation,
+  type Reply,
+} from './document.ts'
+import { toCurl, toExample, type Examples } from './docs-example.ts'
+import { fieldTable, parameterTable, toShape } from './docs-schema.ts'
+import { inline, join, markup, prose, toAnchor, type Markup, type Piece } from './html.ts'
+
+/** One operation: what it is for and takes and answers, beside a request to copy and its answer. */
+export function operationArticle(
+  document: Document,
+  examples: Examples,
+  operation: Operation,
+): Markup {
+  const { operationId, summary, description, method, path, parameters = [] } = operation
+  const scopes = toScopes(operation)
+  return markup`<article class="operation" id="${toAnchor(operationId)}">
+<h3>${summary} ${anchorLink(toAnchor(operationId), summary)}</h3>
+<p class="route"><span class="method method-${toAnchor(method.toLowerCase())}">${method}</span>
+<code>${path}</code></p>
+<div class="pair">
+<div class="prose">
+${description !== undefined && prose(description)}
+${scopes.length > 0 && markup`<p>Needs a key with the scope ${join(scopes.map(code), ', ')}.</p>`}
+${parameters.length > 0 && markup`<h4>Parameters</h4>${parameterTable(parameters, examples)}`}
+${bodyPart(document, examples, operation)}
+<h4>Answers</h4>
+${replyTables(operation)}
+</div>
+<div class="samples">
+${sample('Request', toCurl(document, examples, operation, toBaseUrl(document)))}
+${replySample(document, examples, operation)}
+</div>
+</div>
+</article>`
+}
+
+/** A named schema with all its fields. */
+export function schemaArticle(document: Document, examples: Examples, name: string): Markup {
+  const schema = document.components?.schemas?.[name] ?? {}
+  const anchor = toAnchor('schema', name)
+  return markup`<article class="schema" id="${anchor}">
+<h3><code>${name}</code> ${anchorLink(anchor, name)}</h3>
+${schema.description !== undefined && prose(schema.description)}
+${schema.properties ? fieldTable(document, examples, schema) : markup`<p>${toShape(schema)}</p>`}
+</article>`
+}
+
+/** A link to a heading, which shows when the heading is pointed at. */
+export function anchorLink(anchor: string, title: string): Markup {
+  return markup`<a class="anchor" href="#${anchor}" aria-label="Link to ${title}">#</a>`
+}
+
+/** Code under a title, to be copied. */
+export function sample(title: string, text: Piece): Markup {
+  return markup`<figure class="sample">
+<figcaption>${title}</figcaption>
+<pre><code>${text}</code></pre>
+</figure>`
+}
+
+/** A value as indented JSON, its names and texts marked. */
+export function jsonText(value: unknown): Piece {
+  const text = JSON.stringify(value, null, 2)
+  return text.split(/("(?:[^"\\]|\\.)*":?)/).map((part, at) => {
+    if (at % 2 === 0) return part
+    return part.endsWith(':')
+      ? [markup`<span class="name">${part.slice(0, -1)}</span>`, ':']
+      : markup`<span class="text">${part}</span>`
+  })
+}
+
+export function headerAnchor(name: string): string {
+  return toAnchor('header', name.toLowerCase())
+}
+
+function bodyPart(document: Document, examples: Examples, { requestBody }: Operation): Piece {
+  const contents = Object.entries(requestBody?.content ?? {})
+  const [, first] = contents[0] ?? []
+  if (first === undefined) return false
+  const types = join(
+    contents.map(([type]) => code(type)),
+    ' or ',
+  )
+  const isObject = resolve(document, first.schema).properties !== undefined
+  return markup`<h4>Body</h4>
+<p class="bounds">${toShape(first.schema)} as ${types}</p>
+${isObject && fieldTable(document, examples, first.schema)}`
+}
+
+/** What succeeds in full view; what is refused, which is much the same everywhere, folded. */
+function replyTables({ responses }: Operation): Piece {
+  const replies = Object.entries(responses)
+  const good = replies.filter(([status]) => status.startsWith('2'))
+  const refused = replies.filter(([status]) => !status.startsWith('2'))
+  const statuses = refused.map(([status]) => markup`<span class="status">${status}</span>`)
+  return [
+    good.length > 0 && replyTable(good),
+    refused.length > 0 &&
+      markup`<details class="refusals"><summary>Refused with ${join(statuses, ' ')}</summary>
+${replyTable(refused)}</details>`,
+  ]
+}
+
+function replyTable(replies: readonly [status: string, reply: Reply][]): Markup {
+  return markup`<table class="replies">
+<thead><tr><th scope="col">Status</th><th scope="col">Description</th></tr></thead>
+<tbody>${replies.map(([status, reply]) => replyRow(status, reply))}</tbody>
+</table>`
+}
+
+function replyRow(status: string, { description, headers = {}, content = {} }: Reply): Markup {
+  const names = Object.keys(headers).map(
+    name => markup`<a href="#${headerAnchor(name)}">${name}</a>`,
+  )
+  return markup`<tr>
+<th scope="row"><span class="status${status.startsWith('2') && ' good'}">${status}</span></th>
+<td><p>${inline(description)}</p>
+${Object.values(content).map(({ schema }) => markup`<p class="bounds">Body: <code>${toShape(schema)}</code></p>`)}
+${names.length > 0 && markup`<p class="bounds">Headers: ${join(names, ', ')}</p>`}</td>
+</tr>`
+}
+
+function replySample(document: Document, examples: Examples, { responses }: Operation): Piece {
+  return Object.entries(responses)
+    .filter(([status]) => status.startsWith('2'))
+    .flatMap(([status, { content = {} }]) =>
+      Object.values(content).map(({ schema }) =>
+        sample(`Answer ${status}`, jsonText(toExample(document, examples, schema))),
+      ),
+    )
+}
+
+function code(text: string): Markup {
+  return markup`<code>${text}</code>`
+}

@@ -1,0 +1,151 @@
+import { resolve, toName, type Document, type Parameter, type Schema } from './document.ts'
+import type { Examples } from './docs-example.ts'
+import { inline, join, markup, toAnchor, type Markup, type Piece } from './html.ts'
+
+interface Row {
+  name: string
+  schema: Schema
+  isRequired: boolean
+  /** What the schema does not say by itself, such as where a parameter goes. */
+  place?: string
+  description?: string | undefined
+}
+
+const MAX_EXAMPLE = 72
+const MAX_PATTERN = 32
+const FORMATS: Record<string, string> = { 'date-time': 'ISO 8601', uuid: 'UUID' }
+
+/** The fields of an object, those of objects inside it as `outer.inner`. */
+export function fieldTable(document: Document, examples: Examples, schema: Schema): Markup {
+  return table('Field', listFields(document, schema), examples)
+}
+
+export function parameterTable(parameters: readonly Parameter[], examples: Examples): Markup {
+  const rows = parameters.map(({ name, in: place, required, schema, description }) => ({
+    name,
+    schema,
+    isRequired: required === true,
+    place,
+    description,
+  }))
+  return table('Parameter', rows, examples)
+}
+
+/** The schema as a type that fits a line, with the names of others as links. */
+export function toShape(schema: Schema): Piece {
+  const { $ref, const: constant, anyOf, items, properties, required, type } = schema
+  if ($ref !== undefined) return schemaLink(toName($ref))
+  if (constant !== undefined) return JSON.stringify(constant)
+  if (anyOf !== undefined) return join(anyOf.map(toShape), ' | ')
+  if (items !== undefined)
+    return items.anyOf ? ['(', toShape(items), ')[]'] : [toShape(items), '[]']
+  if (properties !== undefined) {
+    const fields = Object.entries(properties).map(([name, field]) => [
+      required?.includes(name) ? `${name}: ` : `${name}?: `,
+      toShape(field),
+    ])
+    return ['{ ', join(fields, ', '), ' }']
+  }
+  return Array.isArray(type) ? type.join(' | ') : (type ?? 'any')
+}
+
+export function schemaLink(name: string): Markup {
+  return markup`<a href="#${toAnchor('schema', name)}">${name}</a>`
+}
+
+/** The bounds of a value in words. */
+export function toBounds(schema: Schema): string[] {
+  const { format, pattern, items, enum: values, default: standard } = schema
+  const isShort = pattern !== undefined && pattern.length <= MAX_PATTERN && pattern !== '\\S'
+  const each =
+    items && items.$ref === undefined ? toBounds(items).map(bound => `each ${bound}`) : []
+  return [
+    range(schema.minLength, schema.maxLength, 'character'),
+    range(schema.minimum, schema.maximum, ''),
+    range(schema.minItems, schema.maxItems, 'item'),
+    range(undefined, schema.maxProperties, 'key'),
+    format !== undefined && FORMATS[format],
+    isShort && `matches \`${pattern}\``,
+    pattern === '\\S' && 'not blank',
+    values !== undefined && `one of ${values.map(value => `\`${value}\``).join(', ')}`,
+    ...each,
+    standard !== undefined && `default \`${JSON.stringify(standard)}\``,
+  ].filter(bound => typeof bound === 'string')
+}
+
+function listFields(document: Document, schema: Schema, prefix = ''): Row[] {
+  const { properties = {}, required = [] } = resolve(document, schema)
+  return Object.entries(properties).flatMap(([name, field]) => {
+    const path = prefix + name
+    const row = { name: path, schema: field, isRequired: required.includes(name) }
+    if (field.properties) return [row, ...listFields(document, field, `${path}.`)]
+    if (field.items?.properties) return [row, ...listFields(document, field.items, `${path}[].`)]
+    return [row]
+  })
+}
+
+function table(title: string, rows: readonly Row[], examples: Examples): Markup {
+  return markup`<table class="fields">
+<thead><tr><th scope="col">${title}</th><th scope="col">Description</th></tr></thead>
+<tbody>${rows.map(row => tableRow(row, examples))}</tbody>
+</table>`
+}
+
+function tableRow(
+  { name, schema, isRequired, place, description }: Row,
+  examples: Examples,
+): Markup {
+  // Bounds of «x or null» are those of x.
+  const bounds = toBounds(schema.anyOf?.find(({ type }) => type !== 'null') ?? schema)
+  const text = description ?? schema.description ?? schema.anyOf?.[0]?.description
+  const example = toLine(schema, examples.get(name))
+  return markup`<tr>
+<th scope="row"><code>${name}</code>
+<span class="type">${toBriefShape(schema)}${place !== undefined && ` · ${place}`}</span>
+${isRequired && markup`<span class="required">required</span>`}</th>
+<td>${text !== undefined && markup`<p>${inline(text)}</p>`}
+${bounds.length > 0 && markup`<p class="bounds">${inline(toSentence(bounds))}</p>`}
+${example !== undefined && markup`<p class="bounds">Example: <code>${example}</code></p>`}</td>
+</tr>`
+}
+
+/** Fields that have rows of their own need no mention. */
+function toBriefShape(schema: Schema): Piece {
+  if (schema.properties) return 'object'
+  return schema.items?.properties ? 'object[]' : toShape(schema)
+}
+
+function toLine(schema: Schema, known: unknown): string | undefined {
+  const value = schema.examples?.[0] ?? known
+  if (value === undefined || value === schema.default || !isOfType(schema, value)) return undefined
+  const line = JSON.stringify(value)
+  return line.length <= MAX_EXAMPLE ? line : undefined
+}
+
+function isOfType(schema: Schema, value: unknown): boolean {
+  if (schema.anyOf) return schema.anyOf.some(choice => isOfType(choice, value))
+  const type = Array.isArray(value) ? 'array' : typeof value
+  const expected = [schema.type ?? []].flat()
+  return expected.includes(type) || (type === 'number' && expected.includes('integer'))
+}
+
+function range(min: number | undefined, max: number | undefined, unit: string): string | undefined {
+  const low = min === undefined || (min === 0 && unit !== '') ? undefined : min
+  // Beyond this every integer is out of range anyway.
+  const high = max === Number.MAX_SAFE_INTEGER ? undefined : max
+  if (low === undefined && high === undefined) return undefined
+  const words = unit === '' ? '' : ` ${unit}${(high ?? low) === 1 ? '' : 's'}`
+  if (low === undefined) return `up to ${toNumber(high)}${words}`
+  return high === undefined
+    ? `at least ${toNumber(low)}${words}`
+    : `${toNumber(low)} to ${toNumber(high)}${words}`
+}
+
+function toNumber(value: number | undefined): string {
+  return value?.toLocaleString('en') ?? ''
+}
+
+function toSentence(parts: readonly string[]): string {
+  const text = parts.join(' · ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

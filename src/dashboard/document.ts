@@ -1,0 +1,98 @@
+/** The parts of an OpenAPI 3.1 document that its page reads. */
+export interface Document {
+  info: { title: string; version: string; summary?: string; description?: string }
+  servers?: { url: string }[]
+  tags?: { name: string; description?: string }[]
+  paths: Record<string, Record<string, OperationObject>>
+  components?: { schemas?: Record<string, Schema> }
+}
+
+export interface Schema {
+  $ref?: string
+  type?: string | string[]
+  format?: string
+  description?: string
+  const?: unknown
+  enum?: unknown[]
+  default?: unknown
+  examples?: unknown[]
+  anyOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
+  pattern?: string
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+  minItems?: number
+  maxItems?: number
+  maxProperties?: number
+}
+
+export interface Parameter {
+  name: string
+  in: string
+  required?: boolean
+  description?: string
+  schema: Schema
+}
+
+export interface Reply {
+  description: string
+  headers?: Record<string, Header>
+  content?: Record<string, { schema: Schema }>
+}
+
+export interface Header {
+  description?: string
+  schema: Schema
+}
+
+interface OperationObject {
+  operationId: string
+  summary: string
+  description?: string
+  tags?: string[]
+  security?: Record<string, string[]>[]
+  parameters?: Parameter[]
+  requestBody?: { content: Record<string, { schema: Schema; example?: unknown }> }
+  responses: Record<string, Reply>
+}
+
+export interface Operation extends OperationObject {
+  method: string
+  path: string
+}
+
+/** All operations in the order of the document. */
+export function listOperations(document: Document): Operation[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      ...operation,
+      method: method.toUpperCase(),
+      path,
+    })),
+  )
+}
+
+/** The scopes that a key needs for the operation; a key of any scope will do where there are none. */
+export function toScopes(operation: Operation): string[] {
+  return [...new Set((operation.security ?? []).flatMap(schemes => Object.values(schemes).flat()))]
+}
+
+/** The schema itself, or the one that it refers to by name. */
+export function resolve(document: Document, schema: Schema): Schema {
+  if (schema.$ref === undefined) return schema
+  return document.components?.schemas?.[toName(schema.$ref)] ?? {}
+}
+
+/** The name in `#/components/schemas/Name`. */
+export function toName(ref: string): string {
+  return ref.slice(ref.lastIndexOf('/') + 1)
+}
+
+/** Where the server answers, without a slash at the end. */
+export function toBaseUrl(document: Document): string {
+  return (document.servers?.[0]?.url ?? '').replace(/\/+$/, '')
+}

@@ -1,0 +1,48 @@
+/** Text that is HTML already. Only `markup` makes it, so whatever else reaches a page is escaped. */
+export interface Markup {
+  readonly markup: string
+}
+
+export type Piece = Markup | string | number | false | undefined | readonly Piece[]
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** HTML from a template. Strings put into it are escaped, for text and for quoted attributes alike. */
+export function markup(literals: TemplateStringsArray, ...pieces: Piece[]): Markup {
+  return { markup: literals.map((literal, at) => literal + render(pieces[at])).join('') }
+}
+
+/** Prose of the document: its blank lines part paragraphs, its backticks mark code. */
+export function prose(text: string): Markup[] {
+  return text.split(/\n{2,}/).map(paragraph => markup`<p>${inline(paragraph)}</p>`)
+}
+
+/** One line of such prose. */
+export function inline(text: string): Piece[] {
+  return text
+    .split(/`([^`]+)`/)
+    .map((part, at) => (at % 2 === 1 ? markup`<code>${part}</code>` : part))
+}
+
+/** The pieces with `separator` between them. */
+export function join(pieces: readonly Piece[], separator: string): Piece[] {
+  return pieces.flatMap((piece, at) => (at === 0 ? [piece] : [separator, piece]))
+}
+
+/** What a fragment of a URL may carry as it is. */
+export function toAnchor(...words: string[]): string {
+  return words.join('-').replace(/[^\w-]+/g, '-')
+}
+
+function render(piece: Piece): string {
+  if (piece === undefined || piece === false) return ''
+  if (typeof piece === 'object')
+    return 'markup' in piece ? piece.markup : piece.map(render).join('')
+  return String(piece).replace(/[&<>"']/g, sign => ENTITIES[sign] ?? sign)
+}

@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { gzipSync } from 'node:zlib'
+import { RATE_HEADERS, expectFailure, expectIssues, listRateHeaders } from '../support/answers.ts'
+import { newProject } from '../support/project.ts'
+import { openRaw, sendRaw, toRequest } from '../support/raw-http.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+const BODY_TIMEOUT_MS = 400
+const LIMIT = 256 * 1024
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({}, { bodyTimeoutMs: BODY_TIMEOUT_MS })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const event = JSON.stringify({ channelName: 'payments', title: 'New payment' })
+
+/** The first line and the headers of a POST of an event. */
+function toHead(key: string, ...headers: string[]): string {
+  return toRequest('POST /v1/events HTTP/1.1', [
+    'Host: localhost',
+    `Authorization: Bearer ${key}`,
+    'Content-Type: application/json',
+    ...headers,
+  ])
+}
+
+/** An event in JSON of exactly `bytes` bytes: what fills it up is a property that is ignored. */
+function toEvent(bytes: number): string {
+  const empty = JSON.stringify({ channelName: 'payments', title: 'x', filler: '' })
+  return empty.replace('""', `"${'x'.repeat(bytes - empty.length)}"`)
+}
+
+function toChunks(body: string, size: number): string {
+  let chunks = ''
+  for (let start = 0; start < body.length; start += size) {
+    const chunk = body.slice(start, start + size)
+    chunks += `${chunk.length.toString(16)}\r\n${chunk}\r\n`
+  }
+  return `${chunks}0\r\n\r\n`
+}
+
+describe('case 8: a body is taken for what its Content-Type says:', () => {
+  const send = async (type: string) =>
+    (await newProject(server)).request('/v1/events', {
+      method: 'POST',
+      body: event,
+      headers: { 'content-type': type },
+    })
+
+  test.each([
+    'application/json',
+    'Application/JSON; Charset=UTF-8',
+    'application/json; charset="utf-8"',
+    'application/json ; profile=x',
+  ])('%s is JSON', async type => {
+    expect((await send(type)).status).toBe(201)
+  })
+
+  test.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/vnd.api+json',
+    'application/jsonp',
+    'application/json, text/plain',
+    'application/json; charset=iso-8859-1',
+    'application/json; charset=utf-16',
+    '*/*',
+  ])('%s is not', async type => {
+    const answer = await send(type)
+    expectFailure(answer, 415, 'unsupported_media_type')
+    expect(listRateHeaders(answer)).toEqual(RATE_HEADERS)
+  })
+
+  test('none at all is not', async () => {
+    const { key } = await newProject(server)
+    const head = toHead(key, `Content-Length: ${event.length}`)
+    for (const type of ['', 'Content-Type:\r\n']) {
+      const answer = await sendRaw(
+        server.url,
+        head.replace('Content-Type: application/json\r\n', type) + event,
+      )
+      expectFailure(answer, 415, 'unsupported_media_type')
+    }
+  })
+
+  test('a Content-Encoding is refused, except the one that says none', async () => {
+    const { request } = await newProject(server)
+    const send = (encoding: string, body: string | Uint8Array<ArrayBuffer>) =>
+      request('/v1/events', {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/json', 'content-encoding': encoding },
+      })
+    const zipped = new Uint8Array(gzipSync(event))
+    expectFailure(await send('gzip', zipped), 415, 'unsupported_media_type')
+    expectFailure(await send('br', event), 415, 'unsupported_media_type')
+    expectFailure(await send('identity, gzip', zipped), 415, 'unsupported_media_type')
+    expect((await send('Identity', event)).status).toBe(201)
+  })
+
+  test('a text route takes plain text and the form type that curl -d says, and no JSON', async () => {
+    const { request } = await newProject(server)
+    const send = (type: string) =>
+      request('/v1/channels/ops', { method: 'POST', body: 'Up', headers: { 'content-type': type } })
+    expect((await send('text/plain')).status).toBe(201)
+    expect((await send('text/plain; charset=UTF-8')).status).toBe(201)
+    expect((await send('application/x-www-form-urlencoded')).status).toBe(201)
+    expectFailure(await send('application/json'), 415, 'unsupported_media_type')
+    expectFailure(await send('text/plain; charset=latin1'), 415, 'unsupported_media_type')
+  })
+})
+
+describe('case 9: a body has at most 256 KiB:', () => {
+  for (const [difference, status] of [
+    [-1, 201],
+    [0, 201],
+    [1, 413],
+  ] as const) {
+    const body = toEvent(LIMIT + difference)
+
+    test(`${difference} with a Content-Length -> ${status}`, async () => {
+      const { key } = await newProject(server)
+      const answer = await sendRaw(server.url, toHead(key, `Content-Length: ${body.length}`) + body)
+      expect(answer?.status).toBe(status)
+      if (status === 413) expectFailure(answer, 413, 'payload_too_large')
+    })
+
+    test(`${difference} in chunks without a length -> ${status}`, async () => {
+      const { key } = await newProject(server)
+      const head = toHead(key, 'Transfer-Encoding: chunked')
+      const answer = await sendRaw(server.url, head + toChunks(body, 10_000))
+      expect(answer?.status).toBe(status)
+      if (status === 413) expectFailure(answer, 413, 'payload_too_large')
+    })
+  }
+
+  test('the answer does not wait for a body that is declared too large', async () => {
+    const { key } = await newProject(server)
+    const answer = await sendRaw(server.url, toHead(key, 'Content-Length: 7000000'))
+    expectFailure(answer, 413, 'payload_too_large')
+  })
+
+  test('nor for the end of one without a length', async () => {
+    const { key } = await newProject(server)
+    using connection = openRaw(server.url)
+    connection.write(toHead(key, 'Transfer-Encoding: chunked'))
+    connection.write(`${(LIMIT + 1).toString(16)}\r\n${'x'.repeat(LIMIT + 1)}\r\n`)
+    expectFailure(await connection.answer(), 413, 'payload_too_large')
+  })
+
+  test('beyond the ceiling of the platform the server is still alive', async () => {
+    const { key, get } = await newProject(server)
+    const answer = await sendRaw(server.url, toHead(key, `Content-Length: ${2 ** 31}`))
+    expect(answer?.status).toBe(413)
+    expect((await get('/v1/me')).status).toBe(200)
+  })
+})
+
+describe('case 9: a body that does not come as announced:', () => {
+  test('one that stops short is answered 408, and the connection ends', async () => {
+    const { key, get } = await newProject(server)
+    using connection = openRaw(server.url)
+    connection.write(toHead(key, `Content-Length: ${event.length + 1}`) + event)
+    const answer = await connection.answer()
+    expectFailure(answer, 408, 'request_timeout')
+    expect(listRateHeaders(answer!)).toEqual(RATE_HEADERS)
+    expect(answer?.headers.get('connection')).toBe('close')
+    await connection.closed
+    expect((await get('/v1/events')).body.data.items).toEqual([])
+  })
+
+  for (const length of [`Content-Length: ${event.length}`, 'Transfer-Encoding: chunked']) {
+    test(`one that drips in is answered 408 (${length})`, async () => {
+      const { key, get } = await newProject(server)
+      using connection = openRaw(server.url)
+      connection.write(toHead(key, length))
+      let sent = 0
+      const drip = setInterval(() => {
+        const byte = event[sent++ % event.length] ?? ''
+        connection.write(length.startsWith('C') ? byte : `1\r\n${byte}\r\n`)
+      }, BODY_TIMEOUT_MS / 5)
+      const answer = await connection.answer()
+      clearInterval(drip)
+      expectFailure(answer, 408, 'request_timeout')
+      await connection.closed
+      expect((await get('/v1/events')).body.data.items).toEqual([])
+    })
+  }
+
+  test('one that is cut off leaves nothing behind', async () => {
+    const { key, get } = await newProject(server)
+    for (let n = 0; n < 50; n++) {
+      using connection = openRaw(server.url)
+      connection.write(toHead(key, `Content-Length: ${event.length}`) + event.slice(0, 20))
+    }
+    expect((await get('/v1/events')).body.data.items).toEqual([])
+  })
+
+  test('what follows a body that is longer than its length is no part of it', async () => {
+    const { key, get } = await newProject(server)
+    using connection = openRaw(server.url)
+    connection.write(`${toHead(key, `Content-Length: ${event.length}`)}${event}GARBAGE\r\n\r\n`)
+    // The platform may refuse the rest before we have answered.
+    expect([201, 400]).toContain((await connection.answer())?.status ?? 0)
+    await connection.closed
+    const { items } = (await get('/v1/events')).body.data
+    for (const { title } of items) expect(title).toBe('New payment')
+    expect(items.length).toBeLessThanOrEqual(1)
+  })
+
+  test('lengths that contradict each other are refused', async () => {
+    const { key, get } = await newProject(server)
+    for (const lengths of [
+      ['Content-Length: 5', 'Content-Length: 6'],
+      [`Content-Length: ${event.length}`, 'Transfer-Encoding: chunked'],
+      ['Content-Length: -1'],
+      ['Content-Length: +5'],
+      ['Content-Length: 0x10'],
+      ['Content-Length: 5, 5'],
+    ]) {
+      const answer = await sendRaw(server.url, toHead(key, ...lengths) + event)
+      if (answer) expect([lengths, answer.status]).toEqual([lengths, 400])
+    }
+    expect((await get('/v1/events')).body.data.items).toEqual([])
+  })
+
+  test('the next request on a connection is answered after one that was refused unread', async () => {
+    const { key } = await newProject(server)
+    using connection = openRaw(server.url)
+    const text = 'x'.repeat(LIMIT + 1)
+    connection.write(toHead(key, `Content-Length: ${text.length}`) + text)
+    expect((await connection.answer())?.status).toBe(413)
+    connection.write(toHead(key, `Content-Length: ${event.length}`) + event)
+    expect((await connection.answer())?.status).toBe(201)
+  })
+})
+
+test('§7 an empty body is a 400 of the whole body', async () => {
+  const { key } = await newProject(server)
+  for (const head of [
+    toHead(key, 'Content-Length: 0'),
+    toHead(key),
+    toHead(key, 'Transfer-Encoding: chunked') + toChunks('', 1),
+  ]) {
+    expectIssues(await sendRaw(server.url, head), ' invalid_json')
+  }
+})

@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { listOperations, type Document } from '../../src/dashboard/document.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+let server: Booted
+let page: string
+let document: Document
+let files: string[]
+
+beforeAll(async () => {
+  server = await boot()
+  document = (await (await fetch(`${server.url}/openapi.json`)).json()) as Document
+  page = await (await fetch(`${server.url}/docs`)).text()
+  files = [...new Set([...page.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, url = '']) => url))]
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** A request whose answer stays as it came over the wire. */
+function get(path: string, headers: Record<string, string> = {}) {
+  return fetch(server.url + path, {
+    headers: { 'accept-encoding': 'identity', ...headers },
+    decompress: false,
+  })
+}
+
+describe('contract §8 the document', () => {
+  test('is the same under both paths, byte for byte, and needs no key', async () => {
+    const [one, other] = await Promise.all([get('/openapi.json'), get('/api/openapi.json')])
+    expect([one.status, other.status]).toEqual([200, 200])
+    expect(one.headers.get('content-type')).toStartWith('application/json')
+    expect(one.headers.get('cache-control')).toBe('public, max-age=300')
+    expect(one.headers.get('etag')).toBe(other.headers.get('etag'))
+    expect(await one.text()).toBe(await other.text())
+  })
+
+  test('servers is the URL under which this server answers', () => {
+    expect(document.servers).toEqual([{ url: server.server.url }])
+  })
+})
+
+describe('contract §8 the page for people', () => {
+  test('shows every operation with its parameters, fields, statuses and headers', () => {
+    const text = toText(page)
+    for (const operation of listOperations(document)) {
+      const article = page
+        .split('<article')
+        .find(part => part.includes(`id="${operation.operationId}"`))
+      if (article === undefined) throw new Error(`${operation.operationId} is missing`)
+      const shown = toText(article)
+      expect(shown).toContain(operation.summary)
+      expect(shown).toContain(operation.path)
+      expect(shown).toContain(operation.method)
+      for (const { name } of operation.parameters ?? [])
+        expect(article).toContain(`<code>${name}</code>`)
+      for (const [status, { description, headers }] of Object.entries(operation.responses)) {
+        expect(article).toContain(`>${status}</span>`)
+        expect(shown).toContain(description.replaceAll('`', ''))
+        for (const name of Object.keys(headers ?? {})) expect(shown).toContain(name)
+      }
+    }
+    for (const [name, { properties = {} }] of Object.entries(document.components?.schemas ?? {})) {
+      expect(page).toContain(`id="schema-${name}"`)
+      for (const field of Object.keys(properties)) expect(page).toContain(`<code>${field}</code>`)
+    }
+    expect(text).toContain(`curl ${server.server.url}/v1/events`)
+  })
+
+  test('every link into the page has its target, and no target is there twice', () => {
+    const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
+    const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id)
+    expect(ids.length).toBe(new Set(ids).size)
+    expect(links.filter(link => !ids.includes(link))).toEqual([])
+  })
+
+  test('refers to this server alone, its files included', async () => {
+    const home = await (await get('/')).text()
+    expect(files.map(url => url.replace(/\.\w{10}\./, '.')).sort()).toEqual([
+      '/assets/docs.css',
+      '/assets/tidings.svg',
+    ])
+    const styles = await Promise.all(files.map(async url => (await get(url)).text()))
+    for (const text of [page, home, ...styles]) {
+      const foreign = text.match(/(?:href|src|action|srcset)="(?!\/(?!\/)|#)[^"]*"|url\(|@import/g)
+      expect(foreign).toBeNull()
+    }
+  })
+
+  test('works under a policy that allows neither script nor inline style, and has none', async () => {
+    for (const path of ['/docs', '/']) {
+      const { headers } = await get(path)
+      const policy = headers.get('content-security-policy')
+      expect(policy).toContain("default-src 'none'; style-src 'self'; img-src 'self'")
+      expect(policy).not.toContain('unsafe')
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('x-frame-options')).toBe('DENY')
+      expect(headers.get('referrer-policy')).toBe('no-referrer')
+      expect(await (await get(path)).text()).not.toMatch(/<script|<style|\sstyle=|\son\w+=/i)
+    }
+  })
+
+  test('the start page shows a request with the URL of this server', async () => {
+    expect(await (await get('/')).text()).toContain(`curl ${server.server.url}/v1/events`)
+  })
+})
+
+describe('what browsers get', () => {
+  test.each(['/docs', '/', '/openapi.json', 'docs.css', 'tidings.svg'])(
+    '%s comes in the encoding that the request asks for',
+    async name => {
+      const path = toPath(name)
+      const plain = Buffer.from(await (await get(path)).arrayBuffer())
+      const brotli = await get(path, { 'accept-encoding': 'gzip, deflate, br' })
+      const gzip = await get(path, { 'accept-encoding': 'gzip, br;q=0' })
+      expect(brotli.headers.get('content-encoding')).toBe('br')
+      expect(gzip.headers.get('content-encoding')).toBe('gzip')
+      expect(gzip.headers.get('vary')).toBe('Accept-Encoding')
+      expect(brotliDecompressSync(await brotli.arrayBuffer()).equals(plain)).toBeTrue()
+      expect(gunzipSync(await gzip.arrayBuffer()).equals(plain)).toBeTrue()
+    },
+  )
+
+  test.each(['/docs', '/', '/openapi.json', '/robots.txt', '/favicon.ico', 'docs.css'])(
+    '%s is answered 304 to those who have it',
+    async name => {
+      const path = toPath(name)
+      const etag = (await get(path)).headers.get('etag') ?? ''
+      for (const known of [etag, etag.replace('W/', ''), `"other", ${etag}`]) {
+        const again = await get(path, { 'if-none-match': known })
+        expect([again.status, again.headers.get('etag'), await again.text()]).toEqual([
+          304,
+          etag,
+          '',
+        ])
+      }
+      expect((await get(path, { 'if-none-match': '"other"' })).status).toBe(200)
+    },
+  )
+
+  test('hashed files are kept for ever, pages are asked for again', async () => {
+    for (const url of files) {
+      expect((await get(url)).headers.get('cache-control')).toBe(
+        'public, max-age=31536000, immutable',
+      )
+    }
+    for (const path of ['/docs', '/'])
+      expect((await get(path)).headers.get('cache-control')).toBe('no-cache')
+  })
+
+  test('robots are told to stay away', async () => {
+    expect(await (await get('/robots.txt')).text()).toBe('User-agent: *\nDisallow: /\n')
+  })
+
+  test('HSTS is sent only where the base URL is https', async () => {
+    await using secure = await boot({ baseUrl: 'https://tidings.example' })
+    const [plain, other] = await Promise.all([get('/docs'), fetch(`${secure.url}/docs`)])
+    expect(plain.headers.get('strict-transport-security')).toBeNull()
+    expect(other.headers.get('strict-transport-security')).toBe('max-age=31536000')
+  })
+})
+
+/** The hashed URL where a name alone is given. */
+function toPath(name: string): string {
+  if (name.startsWith('/')) return name
+  return files.find(url => url.replace(/\.\w{10}\./, '.') === `/assets/${name}`) ?? name
+}
+
+function toText(html: string): string {
+  return html
+    .replace(/<[^>]*>/g, '')
+    .replace(
+      /&(lt|gt|quot|#39|amp);/g,
+      (_, name: string) => ({ lt: '<', gt: '>', quot: '"', amp: '&' })[name] ?? "'",
+    )
+}

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { expectIssues, listIssues } from '../support/answers.ts'
+import { newProject, type TestProject } from '../support/project.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+let server: Booted
+let project: TestProject
+beforeAll(async () => {
+  server = await boot()
+})
+beforeEach(async () => {
+  project = await newProject(server)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const post = (fields: object) =>
+  project.post('/v1/events', { channelName: 'a', title: 't', ...fields })
+
+describe('case 7: an icon is one emoji:', () => {
+  test.each([
+    ['a face', '😀', '😀'],
+    ['a family', '👨‍👩‍👧‍👦', '👨‍👩‍👧‍👦'],
+    ['England', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', '🏴󠁧󠁢󠁥󠁮󠁧󠁿'],
+    ['a keycap', '1️⃣', '1️⃣'],
+    ['a heart in text style', '❤', '❤️'],
+    ['a copyright sign', '©', '©️'],
+    ['a skin tone', '👍🏽', '👍🏽'],
+    ['a flag of a country', '🇨🇭', '🇨🇭'],
+    ['a flag of a movement', '🏳️‍⚧️', '🏳️‍⚧️'],
+    ['a phoenix', '🐦‍🔥', '🐦‍🔥'],
+    ['ten code points', '👩🏼‍❤️‍💋‍👨🏿', '👩🏼‍❤️‍💋‍👨🏿'],
+  ])('%s is', async (_, icon, kept) => {
+    expect((await post({ icon })).body.data.icon).toBe(kept)
+  })
+
+  test.each([
+    ['a digit', '1'],
+    ['a letter', 'a'],
+    ['nothing', ''],
+    ['a space', ' '],
+    ['an emoji with space around', ' 😀'],
+    ['two', '😀😀'],
+    ['the flag of no country', '🇽🇽'],
+    ['half a flag', '🇨'],
+    ['Texas', '🏴\u{e0075}\u{e0073}\u{e0074}\u{e0078}\u{e007f}'],
+    ['stacked marks', `a${'\u0301'.repeat(20)}`],
+    ['marks on an emoji', `😀${'\u0301'.repeat(20)}`],
+    ['a bomb of joiners', Array.from({ length: 200 }, () => '👨').join('\u200d')],
+    ['a bomb of tags', `🏴${'\u{e0061}'.repeat(50)}`],
+    ['a long text', '😀'.repeat(50_000)],
+    ['a name', ':smile:'],
+    ['a selector alone', '\ufe0f'],
+  ])('%s is not', async (_, icon) => {
+    expectIssues(await post({ icon }), 'icon invalid_format')
+  })
+})
+
+describe('contract §2 a timestamp is ISO 8601:', () => {
+  test.each([
+    ['2026-01-31T09:30:00Z', '2026-01-31T09:30:00.000Z'],
+    ['2026-01-31T09:30:00.123456789Z', '2026-01-31T09:30:00.123Z'],
+    ['2026-01-31T09:30+02:00', '2026-01-31T07:30:00.000Z'],
+    ['2026-01-31t09:30:00,5-0530', '2026-01-31T15:00:00.500Z'],
+    ['2026-01-31 09:30:00z', '2026-01-31T09:30:00.000Z'],
+    ['2026-01-31', '2026-01-31T00:00:00.000Z'],
+    ['2024-02-29T23:59:60Z', '2024-02-29T23:59:59.999Z'],
+    ['0100-01-01T00:00:00Z', '0100-01-01T00:00:00.000Z'],
+    ['1969-12-31T23:59:59.999Z', '1969-12-31T23:59:59.999Z'],
+  ])('%s -> %s', async (timestamp, kept) => {
+    const { body } = await post({ timestamp })
+    expect(body.data.timestamp).toBe(kept)
+    expect((await project.get(`/v1/events/${body.data.id}`)).body.data.timestamp).toBe(kept)
+  })
+
+  test.each([
+    '',
+    'now',
+    '1700000000',
+    '2026-01-31T09:30:00',
+    '2026-02-29',
+    '2026-13-01',
+    '2026-00-10',
+    '2026-01-32T00:00:00Z',
+    '2026-01-31T24:00:00Z',
+    '2026-01-31T09:60:00Z',
+    '2026-01-31T09:30:61Z',
+    '2026-01-31T09:30:00+24:00',
+    '2026-1-1',
+    '20260131T093000Z',
+    '0000-01-01T00:00:00Z',
+    '0099-12-31T23:59:59Z',
+    '0100-01-01T00:00:00+00:01',
+    '+002026-01-31T00:00:00Z',
+    ' 2026-01-31',
+    'Sat, 31 Jan 2026 09:30:00 GMT',
+  ])('%s is none', async timestamp => {
+    expectIssues(await post({ timestamp }), 'timestamp invalid_format')
+  })
+
+  test('it is at most 5 minutes ahead', async () => {
+    const ahead = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString()
+    expect((await post({ timestamp: ahead(295) })).status).toBe(201)
+    expect(listIssues(await post({ timestamp: ahead(305) }))).toEqual(['timestamp out_of_range'])
+    expect(listIssues(await post({ timestamp: '9999-12-31T23:59:59Z' }))).toEqual([
+      'timestamp out_of_range',
+    ])
+    expect(listIssues(await post({ timestamp: '9999-12-31T23:59:59-01:00' }))).toEqual([
+      'timestamp invalid_format',
+    ])
+  })
+})

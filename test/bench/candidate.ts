@@ -1,0 +1,91 @@
+// One candidate of a bench, in a process of its own: `bun candidate.ts <name> <database url>`; prints its port.
+import { createApp } from '../../src/app.ts'
+import { connect } from '../../src/db/sql.ts'
+import type { Appender } from '../../src/events/append.ts'
+import { toEventAnswer, type Draft } from '../../src/events/draft.ts'
+import { eventRoutes } from '../../src/events/routes.ts'
+import { createStrangers } from '../../src/limits/strangers.ts'
+import { toGrant } from '../../src/limits/rate-limit.ts'
+import { serve } from '../../src/platform.ts'
+import { SCOPES } from '../../src/keys/schema.ts'
+
+const [name, databaseUrl = ''] = process.argv.slice(2)
+const projectId = crypto.randomUUID()
+const channelId = crypto.randomUUID()
+
+const appender: Appender = {
+  append: name === 'insert-notify' ? createInsert() : keepNothing(),
+  waiting: 0,
+  drain: async () => {},
+}
+const key = { id: crypto.randomUUID(), projectId, scopes: SCOPES }
+const grant = toGrant({ limit: 1e9, used: 1, resetAt: 2e9, retryAfter: 60 }, 1, 1)
+const gate = {
+  admission: { admit: async () => ({ key, grant }), waiting: 0, stop: async () => {} },
+  strangers: createStrangers(),
+  bodyLimits: { timeoutMs: 20_000 },
+  toAddress: () => '',
+}
+// The routes that only write never read.
+const reads = undefined as never
+const app = createApp({ gate, endpoints: eventRoutes({ appender, reads }), openRoutes: [] })
+const { port } = serve<never>({
+  host: '127.0.0.1',
+  port: 0,
+  maxBodyBytes: 1 << 20,
+  maxFrameBytes: 4096,
+  maxBufferedBytes: 4096,
+  fetch: request => app.fetch(request),
+  upgrade: request => app.fetch(request),
+  open() {},
+  message() {},
+  close() {},
+})
+console.log(`PORT ${port}`)
+
+/** The same route and schema with no database: what HTTP, JSON and validation cost. */
+function keepNothing(): Appender['append'] {
+  let seq = 0
+  return async ({ draft, requestId }) => ({
+    outcome: 'done',
+    body: answer(draft, String(++seq), requestId),
+  })
+}
+
+/** One INSERT and one NOTIFY per request, as most applications would write it. */
+function createInsert(): Appender['append'] {
+  const sql = connect(databaseUrl, { name: 'bench', max: 16 })
+  const ready = sql`
+    create table if not exists plain_events (
+      seq bigserial primary key, id uuid not null unique, project_id uuid not null, channel text not null,
+      title text not null, description text, icon text, tags text[] not null, metadata json not null, user_id text,
+      created_at timestamptz not null default now()
+    )
+  `
+  return async ({ draft, requestId }) => {
+    await ready
+    const [row] = await sql<[{ seq: string }]>`
+      with made as (
+        insert into plain_events (id, project_id, channel, title, description, icon, tags, metadata, user_id)
+        values (
+          ${draft.id.uuid}, ${projectId}, ${draft.channelSlug}, ${draft.title}, ${draft.description}, ${draft.icon},
+          ${`{${draft.tags.join()}}`}::text[], ${draft.metadataJson}::text::json, ${draft.userRef}
+        )
+        returning seq
+      )
+      select seq, pg_notify('events', seq::text) from made
+    `
+    return { outcome: 'done', body: answer(draft, row.seq, requestId) }
+  }
+}
+
+function answer(draft: Draft, seq: string, requestId: string): string {
+  const place = {
+    seq,
+    channelId,
+    channelName: draft.channelName,
+    userId: draft.userRef,
+    createdAtMs: Date.now(),
+  }
+  return toEventAnswer(draft, place, requestId)
+}

@@ -1,0 +1,123 @@
+import type { Sql } from '../../src/db/sql.ts'
+import { toId } from '../../src/ids.ts'
+import type { Intent, Ledger } from './ledger.ts'
+
+/** What a run showed: figures for people, and every promise that was broken. */
+export interface Verdict {
+  figures: Record<string, number | string>
+  problems: string[]
+}
+
+interface Stored {
+  id: string
+  seq: number
+  created_at_us: string
+  intent: string | null
+}
+
+interface Answered {
+  data: { id: string; seq: number; metadata: { intent: string } }
+}
+
+/** Compares what clients were told with what the database holds. The ledger's load must have ended. */
+export async function checkLedger(
+  sql: Sql,
+  projectIds: readonly string[],
+  { intents, outcomes, oddities }: Ledger,
+): Promise<Verdict> {
+  const problems = oddities.map(oddity => `a client was answered ${oddity}`)
+  const stored = new Map<string, Stored[]>()
+  let events = 0
+  for (const projectId of projectIds) {
+    const rows = await readLog(sql, projectId)
+    events += rows.length
+    problems.push(...(await checkLog(sql, projectId, rows)))
+    for (const row of rows) {
+      const intent = intents.get(row.intent ?? '')
+      if (intent?.projectId !== projectId) problems.push(`nobody sent the event ${row.seq}`)
+      const name = row.intent ?? ''
+      stored.set(name, [...(stored.get(name) ?? []), row])
+    }
+  }
+  const bodies = await readAnswers(sql)
+  for (const intent of intents.values()) {
+    problems.push(...checkIntent(intent, stored.get(intent.name) ?? [], bodies))
+  }
+  const all = [...intents.values()]
+  const unknown = all.filter(({ acknowledged }) => acknowledged.length === 0)
+  return {
+    figures: {
+      intents: all.length,
+      acknowledged: all.filter(({ acknowledged }) => acknowledged.length > 0).length,
+      events,
+      keys: all.filter(({ key }) => key !== undefined).length,
+      replays: all.reduce((sum, { replays }) => sum + replays, 0),
+      'never answered 201': unknown.length,
+      'of those stored': unknown.filter(({ name }) => stored.has(name)).length,
+      answers: [...outcomes].map(([outcome, times]) => `${outcome}: ${times}`).join(', '),
+    },
+    problems,
+  }
+}
+
+function checkIntent(
+  { name, key, sent, acknowledged, replays }: Intent,
+  rows: Stored[],
+  bodies: ReadonlyMap<string, string>,
+): string[] {
+  const problems: string[] = []
+  const [text] = acknowledged
+  if (rows.length > 1) problems.push(`${name} made ${rows.length} events in ${sent} requests`)
+  if (text === undefined) return problems
+  const [row] = rows
+  if (!row) return [...problems, `${name} was acknowledged and is LOST: ${text}`]
+  const { data } = JSON.parse(text) as Answered
+  const isSame = data.id === toId('evt', row.id) && data.seq === row.seq
+  if (!isSame || data.metadata.intent !== name) problems.push(`${name} is not what was answered`)
+  if (acknowledged.some(other => other !== text)) problems.push(`${name} got different answers`)
+  if (key === undefined) return problems
+  if (bodies.get(key) !== text) problems.push(`${name}'s stored answer is another one`)
+  if (acknowledged.length - replays > 1) problems.push(`${name} was done more than once`)
+  return problems
+}
+
+async function readLog(sql: Sql, projectId: string): Promise<Stored[]> {
+  return await sql<Stored[]>`
+    select
+      e.id, e.seq::int as seq, (extract(epoch from e.created_at) * 1000000)::bigint::text as created_at_us,
+      e.metadata ->> 'intent' as intent
+    from events e
+    where e.project_id = ${projectId}
+    order by e.seq
+  `
+}
+
+async function checkLog(sql: Sql, projectId: string, rows: Stored[]): Promise<string[]> {
+  const problems: string[] = []
+  let lastUs = 0
+  rows.forEach(({ seq, created_at_us }, index) => {
+    if (seq !== index + 1) problems.push(`seq ${seq} stands where ${index + 1} should`)
+    if (Number(created_at_us) < lastUs) problems.push(`created_at runs against seq at ${seq}`)
+    lastUs = Number(created_at_us)
+  })
+  const [head] = await sql<[{ last_seq: number; unused: number }]>`
+    select
+      l.last_seq::int as last_seq,
+      (
+        select count(*)::int from channels c
+        where c.project_id = l.project_id
+          and not exists (select from events e where e.project_id = c.project_id and e.channel_id = c.id)
+      ) as unused
+    from event_logs l
+    where l.project_id = ${projectId}
+  `
+  if (head.last_seq !== rows.length)
+    problems.push(`last_seq is ${head.last_seq} for ${rows.length} events`)
+  if (head.unused > 0) problems.push(`${head.unused} channels without an event`)
+  return problems
+}
+
+async function readAnswers(sql: Sql): Promise<Map<string, string>> {
+  const rows = await sql<{ key: string; body: string }[]>`select key, body from idempotency_keys`
+  return new Map(rows.map(({ key, body }) => [key, body]))
+}

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { connect, type Sql } from '../../src/db/sql.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+import { startProgram } from '../support/process.ts'
+import { newProject } from '../support/project.ts'
+import { openRaw, toRequest } from '../support/raw-http.ts'
+import { until } from '../support/until.ts'
+import { boot } from '../support/server.ts'
+import { runDrain } from './drain.ts'
+import { newSeed } from './random.ts'
+
+setDefaultTimeout(60_000)
+
+let databaseUrl: string
+let sql: Sql
+beforeAll(async () => {
+  databaseUrl = await cloneDatabase()
+  sql = connect(databaseUrl, { name: 'test', max: 1 })
+})
+afterAll(() => sql.end({ timeout: 1 }))
+
+const EVENT = { channelName: 'payments', title: 'New payment' }
+
+/** A server with a request inside whose body has half arrived. */
+async function startWithOneInside() {
+  const program = await startProgram({ env: { DATABASE_URL: databaseUrl } })
+  const project = await newProject({ sql, url: program.url })
+  const body = JSON.stringify(EVENT)
+  const inside = openRaw(program.url)
+  const headers = [
+    `Host: 127.0.0.1:${program.port}`,
+    `Authorization: Bearer ${project.key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ]
+  inside.write(toRequest('POST /v1/events HTTP/1.1', headers, body.slice(0, 5)))
+  await untilInside(project.id)
+  return { program, project, inside, rest: body.slice(5) }
+}
+
+/** Resolves once a request has taken a place in the rate limit of the project's key: then it is inside. */
+function untilInside(projectId: string): Promise<void> {
+  return until(async () => {
+    const rows = await sql`
+      select from rate_windows w
+        join api_keys k on k.id = w.key_id
+      where k.project_id = ${projectId}
+    `
+    return rows.length > 0
+  })
+}
+
+test('§5 stop: who is inside is answered, readiness says 503, new work is refused, and the exit is 0', async () => {
+  const { program, project, inside, rest } = await startWithOneInside()
+  program.signal('SIGTERM')
+  await until(async () => (await fetch(`${program.url}/readyz`)).status === 503)
+  const ready = await fetch(`${program.url}/readyz`)
+  expect(await ready.json()).toMatchObject({ reasons: ['The server is stopping'] })
+  expect((await fetch(`${program.url}/healthz`)).status).toBe(200)
+
+  const refused = await project.post('/v1/events', EVENT)
+  expect(refused.status).toBe(503)
+  expect(refused.headers.get('retry-after')).toBe('1')
+  expect(refused.headers.get('connection')).toBe('close')
+  expect(refused.body).toMatchObject({ success: false, code: 'unavailable' })
+
+  inside.write(rest)
+  const answer = await inside.answer()
+  expect(answer?.status).toBe(201)
+  expect(await program.exited).toEqual({ code: 0, signal: null })
+  const [row] = await sql<[{ events: number }]>`
+    select count(*)::int as events from events where project_id = ${project.id}
+  `
+  expect(row.events).toBe(1)
+})
+
+test('§5 a second SIGTERM does not wait', async () => {
+  const { program, inside } = await startWithOneInside()
+  program.signal('SIGTERM')
+  await until(async () => (await fetch(`${program.url}/readyz`)).status === 503)
+  const startedMs = performance.now()
+  expect(await program.kill('SIGTERM')).toEqual({ code: 1, signal: null })
+  expect(performance.now() - startedMs).toBeLessThan(5_000)
+  inside[Symbol.dispose]()
+})
+
+test('§5 a body that never arrives holds a stop up only until its time-out', async () => {
+  const server = await boot({ databaseUrl }, { bodyTimeoutMs: 500 })
+  const project = await newProject(server)
+  const inside = openRaw(server.url)
+  const headers = ['Host: localhost', `Authorization: Bearer ${project.key}`, 'Content-Length: 9']
+  inside.write(
+    toRequest('POST /v1/events HTTP/1.1', [...headers, 'Content-Type: application/json']),
+  )
+  await untilInside(project.id)
+  const startedMs = performance.now()
+  await server[Symbol.asyncDispose]()
+  expect((await inside.answer())?.status).toBe(408)
+  expect(performance.now() - startedMs).toBeLessThan(10_000)
+})
+
+test('§5 SIGTERM under load: every 201 is stored, and nothing is stored that was not answered', async () => {
+  const verdict = await runDrain({ seed: newSeed(), times: 4 })
+  expect(verdict).toMatchObject({ problems: [] })
+})

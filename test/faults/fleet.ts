@@ -1,0 +1,73 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect, type Sql } from '../../src/db/sql.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+import { startProgram, toEmbeddedUrl, type Program } from '../support/process.ts'
+import { newProject } from '../support/project.ts'
+
+/** Real servers, each a process, on one database. */
+export interface Fleet {
+  programs: Program[]
+  databaseUrl: string
+  /** Of an embedded database. */
+  dataDir: string | undefined
+  sql: Sql
+  projects: { id: string; key: string }[]
+  /** The URLs of the servers of the moment. */
+  urls(): string[]
+  /** Starts a server in the place of one that has ended. */
+  restart(index: number): Promise<Program>
+  close(): Promise<void>
+}
+
+export interface FleetOptions {
+  servers: number
+  projects: number
+  /** A Postgres of the servers' own, which may be killed; else a database in the tests' cluster. */
+  isEmbedded?: boolean
+  /** Requests per 60 s of each project's key. */
+  limit?: number
+}
+
+export async function startFleet(options: FleetOptions): Promise<Fleet> {
+  const { isEmbedded = false, limit = 1_000_000_000 } = options
+  const dataDir = isEmbedded ? makeFolder() : undefined
+  const env = dataDir ? { DATA_DIR: dataDir } : { DATABASE_URL: await cloneDatabase() }
+  const start = () => startProgram({ env: { LOG_LEVEL: 'info', ...env } })
+  const programs = await Promise.all(Array.from({ length: options.servers }, start))
+  const databaseUrl = env.DATABASE_URL ?? toEmbeddedUrl(env.DATA_DIR)
+  const sql = connect(databaseUrl, {
+    name: 'test',
+    max: 4,
+    settings: { statement_timeout: 60_000 },
+  })
+  const projects: Fleet['projects'] = []
+  for (let made = 0; made < options.projects; made++)
+    projects.push(await newProject({ sql, url: '' }, { limit }))
+  return {
+    programs,
+    databaseUrl,
+    dataDir,
+    sql,
+    projects,
+    urls: () => programs.map(({ url }) => url),
+    async restart(index) {
+      const program = await start()
+      programs[index] = program
+      return program
+    },
+    async close() {
+      await sql.end({ timeout: 1 })
+      await Promise.all(programs.map(program => program.kill('SIGTERM')))
+      if (dataDir) rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Postgres, which may run as another user, must be able to enter it. */
+function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tidings-faults-'))
+  chmodSync(folder, 0o755)
+  return folder
+}

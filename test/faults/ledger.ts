@@ -1,0 +1,167 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createHttpClient, type HttpClient } from '../support/http-client.ts'
+import type { RawAnswer } from '../support/raw-http.ts'
+import type { Random } from './random.ts'
+
+/** One event that a client wants stored, written down before it is sent. Its name is in the event's metadata. */
+export interface Intent {
+  name: string
+  projectId: string
+  key: string | undefined
+  /** How often it was sent. */
+  sent: number
+  /** The text of every 201. */
+  acknowledged: string[]
+  /** How many of those were replays. */
+  replays: number
+}
+
+export interface Ledger {
+  intents: Map<string, Intent>
+  /** Answers by status, and failures of the connection by message. */
+  outcomes: Map<string, number>
+  /** Answers that no client may ever get, or that say what cannot be. */
+  oddities: string[]
+}
+
+export interface LoadOptions {
+  /** The servers of the moment, by URL. */
+  servers(): readonly string[]
+  projects: readonly { id: string; key: string }[]
+  clients: number
+  random: Random
+  /** The load ends by itself after so many intents. */
+  total?: number
+  /** The share of intents with an Idempotency-Key, and of those that several clients send at once. */
+  keyed?: number
+  shared?: number
+}
+
+export interface Load {
+  ledger: Ledger
+  /** Resolves when all clients are done; keyed intents that are still open are retried for 20 s. */
+  stop(): Promise<void>
+  finished: Promise<void>
+  /** Resolves with the time of the next 201 for a request that starts after now (at `server`, when given). */
+  nextSuccess(server?: string): Promise<number>
+  /** Resolves when `count` more requests were answered 201. */
+  successes(count: number): Promise<void>
+}
+
+const EXPECTED = new Set([201, 409, 503])
+const SETTLE_MS = 20_000
+
+/** Lets many clients post events to the servers, and writes down what they wanted and what they were told. */
+export function startLoad(options: LoadOptions): Load {
+  const { random, projects, total = Infinity, keyed = 0.5, shared = 0.2 } = options
+  const ledger: Ledger = { intents: new Map(), outcomes: new Map(), oddities: [] }
+  const watchers = new Set<(server: string, startedMs: number) => void>()
+  let deadlineMs = Infinity
+  let planned = 0
+
+  const count = (outcome: string) =>
+    ledger.outcomes.set(outcome, (ledger.outcomes.get(outcome) ?? 0) + 1)
+
+  function plan(source: Random): Intent {
+    const nth = planned++
+    const isKeyed = source.next() < keyed
+    // The same name from several clients within a short time: they race for one key.
+    const isShared = isKeyed && source.next() < shared
+    const name = isShared
+      ? `s${Math.floor(nth / 16)}-${source.below(2)}`
+      : `${isKeyed ? 'k' : 'u'}${nth}`
+    const known = ledger.intents.get(name)
+    if (known) return known
+    const project = isShared ? projects[Math.floor(nth / 16) % projects.length]! : source.pick(projects)
+    const key = isKeyed ? `${random.seed}-${name}` : undefined
+    const intent = { name, projectId: project.id, key, sent: 0, acknowledged: [], replays: 0 }
+    ledger.intents.set(name, intent)
+    return intent
+  }
+
+  async function send(client: HttpClient, intent: Intent, server: string): Promise<boolean> {
+    const project = projects.find(({ id }) => id === intent.projectId)!
+    const startedMs = performance.now()
+    intent.sent++
+    let answer: RawAnswer
+    try {
+      answer = await client.request('POST', '/v1/events', {
+        headers: {
+          authorization: `Bearer ${project.key}`,
+          'content-type': 'application/json',
+          ...(intent.key !== undefined && { 'idempotency-key': intent.key }),
+        },
+        body: JSON.stringify({
+          channelName: `Channel ${intent.name.length % 3}`,
+          title: 'New payment',
+          metadata: { intent: intent.name },
+        }),
+      })
+    } catch (error) {
+      count(error instanceof Error ? error.message : String(error))
+      return false
+    }
+    count(String(answer.status))
+    if (!EXPECTED.has(answer.status)) ledger.oddities.push(`${answer.status} ${answer.text}`)
+    if (answer.status !== 201) return false
+    intent.acknowledged.push(answer.text)
+    if (answer.headers.has('x-idempotent-replay')) intent.replays++
+    for (const watch of watchers) watch(server, startedMs)
+    return true
+  }
+
+  async function runClient(nth: number): Promise<void> {
+    const source = random.fork(nth)
+    const clients = new Map<string, HttpClient>()
+    const toClient = (server: string) => {
+      const client = clients.get(server) ?? createHttpClient(server)
+      clients.set(server, client)
+      return client
+    }
+    while (planned < total && deadlineMs === Infinity) {
+      const intent = plan(source)
+      for (;;) {
+        const server = source.pick(options.servers())
+        if (await send(toClient(server), intent, server)) break
+        // So that a server that is down does not cost all the processor's time.
+        await sleep(10 + source.below(60))
+        // Without a key nobody knows what became of it: it may not be sent again.
+        if (intent.key === undefined || performance.now() > deadlineMs) break
+      }
+    }
+    for (const client of clients.values()) client.close()
+  }
+
+  const running = Promise.all(Array.from({ length: options.clients }, (_, nth) => runClient(nth)))
+  const finished = running.then(() => {})
+  return {
+    ledger,
+    finished,
+    async stop() {
+      deadlineMs = performance.now() + SETTLE_MS
+      await finished
+    },
+    nextSuccess(wanted) {
+      const fromMs = performance.now()
+      return new Promise(resolve => {
+        const watch = (server: string, startedMs: number) => {
+          if (startedMs < fromMs || (wanted !== undefined && wanted !== server)) return
+          watchers.delete(watch)
+          resolve(performance.now())
+        }
+        watchers.add(watch)
+      })
+    },
+    successes(wanted) {
+      let seen = 0
+      return new Promise(resolve => {
+        const watch = () => {
+          if (++seen < wanted) return
+          watchers.delete(watch)
+          resolve()
+        }
+        watchers.add(watch)
+      })
+    },
+  }
+}

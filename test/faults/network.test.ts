@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { connect, type Sql } from '../../src/db/sql.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+import { createRequests, newProject } from '../support/project.ts'
+import { boot } from '../support/server.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(30_000)
+
+const DEADLINE_MS = 1_000
+const BOUND_MS = 10_000
+const EVENT = { channelName: 'payments', title: 'New payment' }
+
+let databaseUrl: string
+let sql: Sql
+beforeAll(async () => {
+  databaseUrl = await cloneDatabase()
+  sql = connect(databaseUrl, { name: 'test', max: 2 })
+})
+afterAll(() => sql.end({ timeout: 1 }))
+
+async function bootBehindProxy() {
+  const proxy = await startTcpProxy(databaseUrl)
+  const server = await boot({ databaseUrl: proxy.url }, { databaseDeadlineMs: DEADLINE_MS })
+  const project = await newProject({ sql, url: server.url })
+  const post = (key?: string) =>
+    project.post('/v1/events', EVENT, key === undefined ? {} : { 'idempotency-key': key })
+  return {
+    proxy,
+    post,
+    projectId: project.id,
+    key: project.key,
+    isReady: async () => (await fetch(`${server.url}/readyz`)).status === 200,
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      await proxy.close()
+    },
+  }
+}
+
+test('§15 a database behind a black hole: 503 in bounded time, and all is well once it is gone', async () => {
+  await using server = await bootBehindProxy()
+  expect((await server.post()).status).toBe(201)
+  server.proxy.blackHole()
+  for (let nth = 0; nth < 3; nth++) {
+    const startedMs = performance.now()
+    const answers = await Promise.all([server.post(`hole ${nth}`), server.post()])
+    expect(answers.map(({ status }) => status)).toEqual([503, 503])
+    expect(performance.now() - startedMs).toBeLessThan(BOUND_MS)
+  }
+  expect(await server.isReady()).toBe(false)
+  server.proxy.heal()
+  await until(async () => (await server.post('after')).status === 201)
+  expect((await server.post('after')).headers.get('x-idempotent-replay')).toBe('true')
+})
+
+test('§15 readiness returns by itself after a black hole, without any other request', async () => {
+  await using server = await bootBehindProxy()
+  // All connections are open, and all of them are asked while nothing passes.
+  const askAll = () => Promise.all(Array.from({ length: 40 }, server.isReady))
+  expect(await askAll()).not.toContain(false)
+  server.proxy.blackHole()
+  expect(await askAll()).not.toContain(true)
+  server.proxy.heal()
+  await until(server.isReady)
+})
+
+test('§15 a black hole between the append and its commit holds no one else up for good', async () => {
+  await using server = await bootBehindProxy()
+  await using other = await boot({ databaseUrl })
+  const elsewhere = createRequests(other.url, server.key)
+  expect((await server.post()).status).toBe(201)
+  const held = server.proxy.trap({ from: 'client', type: 'S', application: 'tidings append' })
+  const lost = server.post('ghost')
+  await held
+  expect((await lost).status).toBe(503)
+  // The connection was given up, and with it the lock on the project's log.
+  await until(async () => {
+    const { status } = await elsewhere.post('/v1/events', EVENT, { 'idempotency-key': 'ghost' })
+    return status === 201
+  })
+  expect((await server.post('ghost')).headers.get('x-idempotent-replay')).toBe('true')
+})
+
+test('§15 Postgres notices within half a minute that a client has vanished', async () => {
+  await using server = await bootBehindProxy()
+  expect((await server.post()).status).toBe(201)
+  // Such a client may leave a lock behind: its FIN never comes. The defaults are two hours.
+  const options = connect(databaseUrl, { name: 'settings', max: 1 })
+  const [row] = await options<[{ seconds: number; user_timeout: string }]>`
+    select
+      current_setting('tcp_keepalives_idle')::int
+        + current_setting('tcp_keepalives_interval')::int * current_setting('tcp_keepalives_count')::int as seconds,
+      current_setting('tcp_user_timeout') as user_timeout
+  `
+  await options.end()
+  expect(row.seconds).toBeLessThanOrEqual(30)
+  expect(row.user_timeout).not.toBe('0')
+})
+
+test('§15 a balancer that hangs up on every connection: 503 in bounded time, no storm of connections', async () => {
+  await using server = await bootBehindProxy()
+  expect((await server.post()).status).toBe(201)
+  server.proxy.hangUp()
+  const opened = server.proxy.opened
+  const startedMs = performance.now()
+  expect((await server.post('hung up')).status).toBe(503)
+  const tookMs = performance.now() - startedMs
+  expect(tookMs).toBeLessThan(BOUND_MS)
+  expect(server.proxy.opened - opened).toBeLessThan(100)
+  server.proxy.heal()
+  await until(async () => (await server.post('hung up')).status === 201)
+})
+
+test('§15 connections that are cut or reset between requests cost no request more than a retry', async () => {
+  await using server = await bootBehindProxy()
+  for (const fault of ['cut', 'reset', 'cut', 'reset'] as const) {
+    expect((await server.post()).status).toBe(201)
+    server.proxy[fault]()
+    await until(async () => (await server.post(fault)).status === 201)
+  }
+})
+
+test('§15 a slow network is no fault', async () => {
+  await using server = await bootBehindProxy()
+  server.proxy.delay(40)
+  const answers = await Promise.all(Array.from({ length: 20 }, () => server.post()))
+  expect(answers.map(({ status }) => status)).toEqual(new Array(20).fill(201))
+})

@@ -1,0 +1,47 @@
+import { parseArgs } from 'node:util'
+import { configureLog } from '../../src/log.ts'
+import { closeCluster } from '../support/postgres.ts'
+import type { Verdict } from './check.ts'
+import { runCrash } from './crash.ts'
+import { runTerminate } from './terminate.ts'
+import { runDrain } from './drain.ts'
+import { newSeed } from './random.ts'
+import { runSeq } from './seq.ts'
+
+/** What can be run by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N] [--seed N]`. */
+const RUNS: Record<string, (options: { seed: number; times: number; seconds: number }) => Promise<Verdict>> = {
+  crash: ({ seed, times }) => runCrash({ seed, times: times || 20 }),
+  terminate: ({ seed, times }) => runTerminate({ seed, times: times || 1_000 }),
+  drain: ({ seed, times }) => runDrain({ seed, times: times || 30 }),
+  seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    times: { type: 'string', default: '0' },
+    seconds: { type: 'string', default: '0' },
+    seed: { type: 'string', default: '0' },
+  },
+})
+const [name = ''] = positionals
+const run = RUNS[name]
+if (!run) {
+  console.error(`Which one: ${Object.keys(RUNS).join(', ')}?`)
+  process.exit(2)
+}
+configureLog('error', line => process.stderr.write(line))
+const seed = Number(values.seed) || newSeed()
+const startedMs = performance.now()
+const { figures, problems } = await run({
+  seed,
+  times: Number(values.times),
+  seconds: Number(values.seconds),
+})
+await closeCluster()
+
+const rows = { seed, ...figures, 'took s': ((performance.now() - startedMs) / 1000).toFixed(1) }
+for (const [label, value] of Object.entries(rows)) console.log(`${label.padEnd(24)} ${value}`)
+for (const problem of problems.slice(0, 20)) console.log(`PROBLEM  ${problem}`)
+console.log(problems.length === 0 ? `ok       ${name}` : `FAILED   ${name}: ${problems.length}`)
+process.exit(problems.length === 0 ? 0 : 1)

@@ -1,0 +1,127 @@
+import { expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+
+const SRC = resolve(import.meta.dir, '../src')
+
+/** A folder may import what stands to its left. Files directly in src are leaves unless named here. */
+const ORDER = [
+  'leaves',
+  'db',
+  'secrets',
+  'audit',
+  'http',
+  'limits',
+  'accounts',
+  'keys',
+  'channels',
+  'identities',
+  'events',
+  'feed',
+  'outbox',
+  'egress',
+  'push',
+  'webhooks',
+  'dashboard',
+  'client',
+  'app',
+  'health',
+  'server',
+  'cli',
+  'main',
+]
+const LATE_FILES = new Set(['app', 'health', 'server', 'main'])
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g
+
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
+  file => /\.tsx?$/.test(file) && !file.endsWith('.d.ts') && file !== 'dashboard/built.ts',
+)
+
+function toLayer(file: string): string {
+  const [first = '', ...rest] = file.split('/')
+  if (rest.length > 0) return first
+  const name = first.replace(/\.tsx?$/, '')
+  return LATE_FILES.has(name) ? name : 'leaves'
+}
+
+function readImports(file: string): { specifier: string; isTypeOnly: boolean }[] {
+  const text = readFileSync(join(SRC, file), 'utf8')
+  return [...text.matchAll(IMPORT)].map(match => ({
+    specifier: match[1] ?? match[2] ?? match[3] ?? '',
+    isTypeOnly: /(import|export) type\s/.test(match[0]),
+  }))
+}
+
+test('every folder of src has its place in the order', () => {
+  expect(files.map(toLayer).filter(layer => !ORDER.includes(layer))).toEqual([])
+})
+
+test('a folder imports only folders to its left; the client only types', () => {
+  const violations = files.flatMap(file =>
+    readImports(file).flatMap(({ specifier, isTypeOnly }) => {
+      if (!specifier.startsWith('.')) return []
+      const target = relative(SRC, resolve(SRC, dirname(file), specifier))
+      if (target.startsWith('..')) return []
+      const [from, to] = [toLayer(file), toLayer(target)]
+      if (from === to) return []
+      const isAllowed = ORDER.indexOf(to) < ORDER.indexOf(from) && (from !== 'client' || isTypeOnly)
+      return isAllowed ? [] : [`${file} imports ${target}`]
+    }),
+  )
+  expect(violations).toEqual([])
+})
+
+test('the client depends on no package', () => {
+  const packages = files
+    .filter(file => toLayer(file) === 'client')
+    .flatMap(file => readImports(file).filter(({ specifier }) => !specifier.startsWith('.')))
+  expect(packages).toEqual([])
+})
+
+test('a runtime is named in platform.ts alone', () => {
+  const naming = files.filter(
+    file =>
+      file !== 'platform.ts' &&
+      /\b(Bun|Deno)\b/.test(toCode(readFileSync(join(SRC, file), 'utf8'))),
+  )
+  expect(naming).toEqual([])
+})
+
+test('local imports end in .ts, .sql or .json', () => {
+  const bare = files.flatMap(file =>
+    readImports(file)
+      .filter(({ specifier }) => specifier.startsWith('.') && !/\.(tsx?|sql|json)$/.test(specifier))
+      .map(({ specifier }) => `${file}: ${specifier}`),
+  )
+  expect(bare).toEqual([])
+})
+
+test('no file has a name that says nothing', () => {
+  const empty = /(^|\/)(index|utils|helpers|types|service|manager|common)\.tsx?$/
+  expect(files.filter(file => empty.test(file))).toEqual([])
+})
+
+test('a file fits on two screens', () => {
+  const long = files
+    .map(file => ({ file, lines: readFileSync(join(SRC, file), 'utf8').split('\n').length }))
+    .filter(({ lines }) => lines > 250)
+  expect(long).toEqual([])
+})
+
+test('no file uses any, or silences the compiler', () => {
+  const loose = files.filter(file =>
+    /:\s*any\b|\bas any\b|<any>|@ts-ignore|@ts-expect-error|@ts-nocheck/.test(
+      toCode(readFileSync(join(SRC, file), 'utf8')),
+    ),
+  )
+  expect(loose).toEqual([])
+})
+
+/** The text without comments and strings: what they say is free. */
+function toCode(text: string): string {
+  return text
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/(^|\s)\/\/.*$/gm, '')
+    .replace(/'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g, "''")
+}

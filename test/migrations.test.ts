@@ -1,0 +1,125 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { listMigrations, migrate } from '../src/db/migrate.ts'
+import { MIGRATIONS, type Migration } from '../src/db/migrations.ts'
+import { connect, type Sql } from '../src/db/sql.ts'
+import { createEmptyDatabase } from './support/postgres.ts'
+import { spawnProgram, startProgram } from './support/process.ts'
+
+setDefaultTimeout(60_000)
+
+const FOLDER = join(import.meta.dirname, '../sql')
+const NAMES = MIGRATIONS.map(({ name }) => name)
+const MORE: Migration = { name: '9000_more', text: 'create table more (id int primary key);' }
+
+test('every file in /sql is a migration of the program, in order and as it is', () => {
+  const files = readdirSync(FOLDER).sort()
+  expect(MIGRATIONS).toEqual(
+    files.map(file => ({
+      name: file.replace(/\.sql$/, ''),
+      text: readFileSync(join(FOLDER, file), 'utf8'),
+    })),
+  )
+})
+
+test('a second run finds nothing to do', async () => {
+  await using database = await open()
+  expect(await migrate(database.url)).toEqual(NAMES)
+  expect(await migrate(database.url)).toEqual([])
+  expect(await database.stored()).toEqual(NAMES)
+})
+
+test('many at once apply each migration once', async () => {
+  await using database = await open()
+  const applied = await Promise.all(Array.from({ length: 6 }, () => migrate(database.url)))
+  expect(applied.flat().sort()).toEqual(NAMES)
+  expect(await database.stored()).toEqual(NAMES)
+})
+
+test('two processes that start at once both serve, and one of them has made the first key', async () => {
+  await using database = await open()
+  const env = { DATABASE_URL: database.url }
+  const programs = await Promise.all([startProgram({ env }), startProgram({ env })])
+  for (const { url } of programs) expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  expect(programs.map(({ firstKey }) => firstKey !== undefined).sort()).toEqual([false, true])
+  const applied = programs.flatMap(({ logged }) => logged('Applied migration'))
+  expect(applied).toHaveLength(NAMES.length)
+  expect(await database.stored()).toEqual(NAMES)
+  for (const program of programs) expect((await program.kill('SIGTERM')).code).toBe(0)
+})
+
+test('a migration that was changed after it was applied is refused', async () => {
+  await using database = await open()
+  await migrate(database.url, [MORE])
+  const changed = [{ ...MORE, text: `${MORE.text} -- really` }]
+  const message = 'Migration 9000_more was changed after it was applied'
+  await expect(migrate(database.url, changed)).rejects.toThrow(message)
+  await expect(listMigrations(database.sql, changed)).rejects.toThrow(message)
+})
+
+test('a schema newer than the program is refused by name, with what to do', async () => {
+  await using database = await open()
+  await migrate(database.url, [...MIGRATIONS, MORE])
+  const message =
+    'The database was made by a newer Tidings: it has 9000_more, which this program does not know. ' +
+    'Run that newer version, or restore a backup made before the upgrade.'
+  await expect(migrate(database.url)).rejects.toThrow(message)
+
+  const program = spawnProgram({ env: { DATABASE_URL: database.url } })
+  await expect(program.listening).rejects.toThrow('before it listened')
+  expect(await program.exited).toEqual({ code: 1, signal: null })
+  expect(program.output()).toContain(message)
+  expect(await database.stored()).toEqual([...NAMES, '9000_more'])
+})
+
+test('a migration that fails leaves nothing half, and those before it stay', async () => {
+  await using database = await open()
+  const broken = { name: '9001_broken', text: 'create table half (id int); select 1 / 0;' }
+  await expect(migrate(database.url, [MORE, broken])).rejects.toThrow('division by zero')
+  expect(await database.stored()).toEqual(['9000_more'])
+  expect(await database.tables()).toEqual(['migrations', 'more'])
+  // Once it is put right, the run goes on where it stopped.
+  const mended = { ...broken, text: 'create table whole (id int);' }
+  expect(await migrate(database.url, [MORE, mended])).toEqual(['9001_broken'])
+  expect(await database.tables()).toEqual(['migrations', 'more', 'whole'])
+})
+
+test('a server brings an older schema up to date at its start', async () => {
+  await using database = await open()
+  const [first] = MIGRATIONS
+  await migrate(database.url, [first!])
+  expect(await database.stored()).toEqual([first!.name])
+  const program = await startProgram({ env: { DATABASE_URL: database.url } })
+  expect((await fetch(`${program.url}/readyz`)).status).toBe(200)
+  expect(await database.stored()).toEqual(NAMES)
+  await program.kill('SIGTERM')
+})
+
+test('a migration may take longer than the time-outs of the database allow others', async () => {
+  await using database = await open()
+  const [{ name }] = await database.sql<[{ name: string }]>`select current_database() as name`
+  await database.sql.unsafe(`alter database ${name} set statement_timeout = 50`)
+  const slow = { name: '9002_slow', text: 'select pg_sleep(0.2);' }
+  expect(await migrate(database.url, [slow])).toEqual(['9002_slow'])
+})
+
+async function open() {
+  const url = await createEmptyDatabase()
+  const sql: Sql = connect(url, { name: 'test', max: 1 })
+  const read = async (rows: Promise<{ name: string }[]>) => (await rows).map(({ name }) => name)
+  return {
+    url,
+    sql,
+    /** The names of the migrations that the database says it has. */
+    stored: () => read(sql<{ name: string }[]>`select name from migrations order by name`),
+    tables: () =>
+      read(sql<{ name: string }[]>`
+        select table_name as name
+        from information_schema.tables
+        where table_schema = 'public'
+        order by 1
+      `),
+    [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }),
+  }
+}

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { createEmptyDatabase } from './support/postgres.ts'
+import {
+  BINARY,
+  compileBinary,
+  spawnProgram,
+  startProgram,
+  type Runtime,
+} from './support/process.ts'
+import { createRequests } from './support/project.ts'
+import { openSocket } from './support/socket.ts'
+
+const SEAM = join(import.meta.dir, 'support/seam-server.ts')
+const DENO = join(import.meta.dir, '../node_modules/.bin/deno')
+
+beforeAll(compileBinary, 120_000)
+afterAll(() => rmSync(BINARY, { force: true }))
+
+/** Runs a command line of the program to its end. */
+async function run(runtime: Runtime, args: string[], env: Record<string, string>) {
+  const program = spawnProgram({ runtime, args, env })
+  program.listening.catch(() => {}) // It is not to listen.
+  const { code } = await program.exited
+  return { code, output: program.output() }
+}
+
+describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
+  test('one story: start, key, event, identify, read back, command line, stop', async () => {
+    const databaseUrl = await createEmptyDatabase()
+    const env = { DATABASE_URL: databaseUrl, METRICS_PORT: '0' }
+    const program = await startProgram({ runtime, env })
+
+    // The key that the first start prints works, and a second start prints none.
+    const first = createRequests(program.url, program.firstKey!)
+    expect((await first.get('/v1/me')).body.data.project.name).toBe('My project')
+    const again = await startProgram({ runtime, env })
+    expect(again.firstKey).toBeUndefined()
+    expect((await again.kill('SIGTERM')).code).toBe(0)
+
+    const made = await run(runtime, ['keys', 'create', '--name', 'story', '--json'], env)
+    expect(made.code).toBe(0)
+    const { key } = JSON.parse(made.output) as { key: string }
+    const { post, get, request } = createRequests(program.url, key)
+
+    const event = {
+      channelName: 'Payments',
+      title: 'New payment',
+      icon: '💰',
+      userId: 'ada@example.com',
+    }
+    const sent = await post('/v1/events', event, { 'idempotency-key': 'story-1' })
+    expect(sent.status).toBe(201)
+    const replayed = await post('/v1/events', event, { 'idempotency-key': 'story-1' })
+    expect(replayed.headers.get('x-idempotent-replay')).toBe('true')
+    expect(replayed.text).toBe(sent.text)
+
+    const identified = await post('/v1/identify', { user_id: 'ada', aliases: ['ada@example.com'] })
+    expect(identified.body.data.aliases).toEqual({ created: ['ada@example.com'] })
+    const listed = await get('/v1/events?userId=ada')
+    expect(listed.body.data.items).toEqual([{ ...sent.body.data, userId: 'ada' }])
+
+    const broken = await request('/v1/events', {
+      method: 'POST',
+      json: { title: 5, metadata: [] },
+    })
+    expect(broken.status).toBe(400)
+    expect(broken.body.details.map(({ path }: { path: string[] }) => path)).toEqual([
+      ['channelName'],
+      ['title'],
+      ['metadata'],
+    ])
+    expect((await request('/v1/events', { method: 'PUT' })).status).toBe(405)
+    expect((await fetch(`${program.url}/openapi.json`)).status).toBe(200)
+    expect((await fetch(`${program.url}/docs`)).status).toBe(200)
+    expect((await fetch(`${program.url}/readyz`)).status).toBe(200)
+
+    const cli = { TIDINGS_URL: program.url, TIDINGS_API_KEY: key }
+    const fromCli = await run(runtime, ['send', 'Backup failed', '--channel', 'ops', '--json'], cli)
+    expect(JSON.parse(fromCli.output)).toMatchObject({
+      title: 'Backup failed',
+      source: 'cli',
+      seq: 2,
+    })
+    expect((await run(runtime, ['send', 'No channel'], cli)).code).toBe(2)
+    expect(
+      (
+        await run(runtime, ['send', 'x', '--channel', 'y'], {
+          ...cli,
+          TIDINGS_API_KEY: key.slice(1),
+        })
+      ).code,
+    ).toBe(1)
+
+    expect((await program.kill('SIGTERM')).code).toBe(0)
+  }, 60_000)
+})
+
+describe.each([
+  ['bun', process.execPath, []],
+  ['deno', DENO, ['run', '-A', '--no-check']],
+] as const)('the seam on %s', (_, command, before) => {
+  test('serves HTTP and sockets: data, topics, refusals, close codes, stop', async () => {
+    const child = spawn(command, [...before, SEAM], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const [line] = (await once(child.stdout, 'data')) as [Buffer]
+    const port = /PORT (\d+)/.exec(String(line))?.[1]
+
+    const answer = await fetch(`http://127.0.0.1:${port}/path?x=1`)
+    expect(await answer.json()).toEqual({ path: '/path', peer: '127.0.0.1' })
+
+    expect(openSocket(`ws://127.0.0.1:${port}/`)).rejects.toThrow()
+    const ada = await openSocket(`ws://127.0.0.1:${port}/?name=ada`)
+    expect(await ada.next()).toBe('welcome ada')
+    const bob = await openSocket(`ws://127.0.0.1:${port}/?name=bob`)
+    expect(await bob.next()).toBe('welcome bob')
+
+    ada.send('hi')
+    expect(await ada.next()).toBe('ada: hi')
+    expect(await bob.next()).toBe('ada: hi')
+    bob.send('close')
+    expect(await bob.closed).toBe(1008)
+    expect(await ada.next()).toBe('bob left with 1008')
+
+    const long = await openSocket(`ws://127.0.0.1:${port}/?name=long`)
+    long.send('x'.repeat(100))
+    // Bun tears an oversized frame down without a close frame.
+    expect([1006, 1009]).toContain(await long.closed)
+    expect(await ada.next()).toStartWith('long left with')
+
+    child.kill('SIGTERM')
+    expect(await ada.closed).toBe(1001)
+    const [code] = (await once(child, 'exit')) as [number]
+    expect(code).toBe(0)
+  }, 20_000)
+})

@@ -1,0 +1,44 @@
+import type { Sql } from '../../src/db/sql.ts'
+
+/** A lock on the head of a project's log: whoever writes to the project waits until it is released. */
+export interface Hold extends AsyncDisposable {
+  /** Resolves when `count` connections wait for a lock in this database. */
+  untilBlocked(count?: number): Promise<void>
+  /** Ends the statements that wait for a lock, as a time-out of Postgres does. */
+  cancelBlocked(): Promise<void>
+  release(): Promise<void>
+}
+
+/** Holds the project's log as a writer that has stopped in its transaction does. */
+export async function holdLog(sql: Sql, projectId: string): Promise<Hold> {
+  const held = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const ended = sql.begin(async tx => {
+    await tx`select from event_logs where project_id = ${projectId} for update`
+    held.resolve()
+    await released.promise
+  })
+  await Promise.race([held.promise, ended])
+  const release = async () => {
+    released.resolve()
+    await ended
+  }
+  return {
+    async untilBlocked(count = 1) {
+      while ((await listBlocked(sql)).length < count);
+    },
+    async cancelBlocked() {
+      for (const pid of await listBlocked(sql)) await sql`select pg_cancel_backend(${pid})`
+    },
+    release,
+    [Symbol.asyncDispose]: release,
+  }
+}
+
+async function listBlocked(sql: Sql): Promise<number[]> {
+  const rows = await sql<{ pid: number }[]>`
+    select pid from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'
+  `
+  return rows.map(({ pid }) => pid)
+}

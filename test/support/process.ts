@@ -1,0 +1,148 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const BUN = process.versions['bun'] ? process.execPath : 'bun'
+export const BINARY = join(tmpdir(), `tidings-test-binary-${process.pid}`)
+const START_MS = 60_000
+
+/** How a process ended: its exit code, or the signal that ended it. */
+export interface Exit {
+  code: number | null
+  signal: NodeJS.Signals | null
+}
+
+/** The real server as a process of its own. */
+export interface Program {
+  pid: number
+  /** Of its HTTP server, without a trailing slash. */
+  url: string
+  port: number
+  /** The token that this start printed, when it was the first on its database. */
+  firstKey: string | undefined
+  /** All that it wrote, to either stream. */
+  output(): string
+  /** Its log lines that contain `text`. */
+  logged(text: string): string[]
+  /** Whether it still runs. */
+  isRunning(): boolean
+  /** Sends a signal, and resolves when the process is gone. */
+  kill(signal?: NodeJS.Signals): Promise<Exit>
+  /** Sends a signal without waiting. */
+  signal(signal: NodeJS.Signals): void
+  exited: Promise<Exit>
+}
+
+export type Runtime = 'bun' | 'deno' | 'binary'
+
+export interface ProgramOptions {
+  env: Record<string, string>
+  /** What runs it; `binary` is the one that `compileBinary` made. */
+  runtime?: Runtime
+  /** The words after `src/main.ts`. */
+  args?: string[]
+}
+
+const running = new Set<number>()
+// A test run that is interrupted leaves no server behind.
+process.on('exit', () => {
+  for (const pid of running) process.kill(pid, 'SIGKILL')
+})
+
+/** Starts `serve` on a free port and resolves when it listens; throws with its output when it ends before. */
+export async function startProgram(options: ProgramOptions): Promise<Program> {
+  const program = spawnProgram(options)
+  const url = await program.listening
+  return { ...program, url, port: Number(new URL(url).port), firstKey: program.findFirstKey() }
+}
+
+/** Starts the program without waiting for anything: for what ends by itself, or never listens. */
+export function spawnProgram({ env, runtime = 'bun', args = ['serve'] }: ProgramOptions) {
+  const [command, ...before] = toCommand(runtime)
+  const child = spawn(command!, [...before, ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const pid = child.pid
+  if (pid === undefined) throw new Error(`${command} cannot be started`)
+  running.add(pid)
+
+  let output = ''
+  const listening = Promise.withResolvers<string>()
+  const late = setTimeout(
+    () => listening.reject(new Error(`Not listening after ${START_MS} ms:\n${output}`)),
+    START_MS,
+  )
+  const watch = (chunk: Buffer) => {
+    output += chunk.toString()
+    const url = findUrl(output)
+    // The greeting, which has the key, follows the line in the log.
+    if (url !== undefined && output.includes(' is running: ')) listening.resolve(url)
+  }
+  child.stdout.on('data', watch)
+  child.stderr.on('data', watch)
+  const exited = new Promise<Exit>(resolve => {
+    child.once('close', (code, signal) => {
+      running.delete(pid)
+      listening.reject(new Error(`It ended (${signal ?? code}) before it listened:\n${output}`))
+      resolve({ code, signal })
+    })
+  })
+  listening.promise.then(
+    () => clearTimeout(late),
+    () => clearTimeout(late),
+  )
+
+  return {
+    pid,
+    listening: listening.promise,
+    exited,
+    output: () => output,
+    logged: (text: string) => output.split('\n').filter(line => line.includes(text)),
+    isRunning: () => running.has(pid),
+    findFirstKey: () => /Bearer (tdg_\w+)/.exec(output)?.[1],
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
+    kill(signal: NodeJS.Signals = 'SIGKILL') {
+      child.kill(signal)
+      return exited
+    },
+  }
+}
+
+/** The embedded database of a server with this DATA_DIR. */
+export function toEmbeddedUrl(dataDir: string): string {
+  const read = (name: string) => readFileSync(join(dataDir, 'postgres', name), 'utf8').trim()
+  return `postgres://tidings:${read('password')}@127.0.0.1:${read('port')}/postgres`
+}
+
+/** The log says `"url":"http://localhost:<port>"`; we go by address, so that no name is looked up. */
+function findUrl(output: string): string | undefined {
+  for (const line of output.split('\n')) {
+    if (!line.includes('Listening on') || !line.endsWith('}')) continue
+    const { properties } = JSON.parse(line) as { properties: { url: string } }
+    return `http://127.0.0.1:${new URL(properties.url).port}`
+  }
+  return undefined
+}
+
+/** What runs the program, up to its own words. */
+function toCommand(runtime: Runtime): string[] {
+  const main = join(ROOT, 'src/main.ts')
+  if (runtime === 'binary') return [BINARY]
+  if (runtime === 'bun') return [BUN, main]
+  return [join(ROOT, 'node_modules/.bin/deno'), 'run', '-A', '--no-check', main]
+}
+
+/** Compiles the program to one executable, as `bun run compile` does. */
+export async function compileBinary(): Promise<void> {
+  const child = spawn(BUN, ['build', '--compile', '--outfile', BINARY, join(ROOT, 'src/main.ts')], {
+    cwd: ROOT,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  if (code !== 0) throw new Error('The program does not compile')
+}

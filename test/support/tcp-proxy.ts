@@ -1,0 +1,173 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { createReader, type Message } from './postgres-wire.ts'
+
+/** A point at which a conversation with Postgres is stopped: the first message that fits. */
+export interface Trap {
+  from: 'client' | 'server'
+  /** The message's type byte: `S` is the client's Sync, `Z` the server's ReadyForQuery. */
+  type: string
+  /** The connection's application_name. */
+  application: string
+}
+
+/** A message that was held back, with all that follows it in its direction. */
+export interface Held {
+  message: Message
+  /** Lets it through, and what follows. */
+  pass(): void
+  /** Lets it through, then ends the client's side; the server's side stays until `release`. */
+  passAndCut(): void
+  /** Ends both sides: the message never arrives. */
+  cut(): void
+  /** Ends the client's side with a reset. */
+  reset(): void
+}
+
+/** A TCP proxy on loopback between a server and its Postgres, which breaks connections by script. */
+export interface TcpProxy {
+  /** The database URL with the proxy's address in place of its own. */
+  url: string
+  /** How many connections were opened through it. */
+  opened: number
+  /** Holds back the next message that fits, once; resolves when it came. */
+  trap(trap: Trap): Promise<Held>
+  /** Ends every connection, in good order (`cut`) or with a reset. */
+  cut(): void
+  reset(): void
+  /** From now on connections open, and nothing passes; those of before never come back. */
+  blackHole(): void
+  /** New connections are ended as soon as they open, as by a balancer without a live server. */
+  hangUp(): void
+  /** Every chunk takes this long in either direction. */
+  delay(ms: number): void
+  /** New connections work again. */
+  heal(): void
+  close(): Promise<void>
+}
+
+interface Pair {
+  client: Socket
+  server: Socket
+  isSwallowing: boolean
+}
+
+/** Starts a proxy to the Postgres of `databaseUrl`. */
+export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
+  const target = new URL(databaseUrl)
+  const pairs = new Set<Pair>()
+  const traps: { trap: Trap; resolve(held: Held): void }[] = []
+  let mode: 'open' | 'black hole' | 'hang up' = 'open'
+  let delayMs = 0
+  let opened = 0
+
+  const listener = createServer(client => {
+    opened++
+    client.on('error', () => {})
+    if (mode === 'hang up') return void client.destroy()
+    const server = connect(Number(target.port), target.hostname)
+    server.on('error', () => {})
+    const pair: Pair = { client, server, isSwallowing: mode === 'black hole' }
+    pairs.add(pair)
+    join(pair)
+  })
+  await new Promise<void>(resolve => listener.listen(0, '127.0.0.1', resolve))
+  const { port } = listener.address() as AddressInfo // A TCP server has no other kind.
+  const url = new URL(databaseUrl)
+  url.host = `127.0.0.1:${port}`
+
+  function join(pair: Pair): void {
+    const { client, server } = pair
+    let application = ''
+    const relay = (from: 'client' | 'server', to: Socket) => {
+      const read = createReader(from)
+      let held: Buffer[] | undefined
+      const send = (bytes: Buffer) => {
+        if (pair.isSwallowing || to.destroyed) return
+        if (delayMs === 0) to.write(bytes)
+        else setTimeout(() => to.destroyed || to.write(bytes), delayMs)
+      }
+      return (chunk: Buffer) => {
+        for (const message of read(chunk)) {
+          application ||= message.application
+          if (held) {
+            held.push(message.bytes)
+            continue
+          }
+          const index = traps.findIndex(
+            ({ trap }) =>
+              trap.from === from && trap.type === message.type && trap.application === application,
+          )
+          if (index < 0) {
+            send(message.bytes)
+            continue
+          }
+          held = [message.bytes]
+          const pass = () => {
+            const waiting = held ?? []
+            held = undefined
+            for (const bytes of waiting) send(bytes)
+          }
+          traps.splice(index, 1)[0]?.resolve({
+            message,
+            pass,
+            passAndCut() {
+              pass()
+              client.destroy()
+            },
+            cut: () => end(pair),
+            reset() {
+              client.resetAndDestroy()
+              server.destroy()
+            },
+          })
+        }
+      }
+    }
+    client.on('data', relay('client', server))
+    server.on('data', relay('server', client))
+    // What a client sent before it went still reaches the server, as it would through a network.
+    client.on('close', () => pair.isSwallowing || server.end())
+    server.on('close', () => {
+      pairs.delete(pair)
+      if (!pair.isSwallowing) client.end()
+    })
+  }
+
+  function end({ client, server }: Pair): void {
+    client.destroy()
+    server.destroy()
+  }
+
+  return {
+    url: url.href,
+    get opened() {
+      return opened
+    },
+    trap: trap => new Promise(resolve => traps.push({ trap, resolve })),
+    cut: () => pairs.forEach(end),
+    reset() {
+      for (const { client, server } of pairs) {
+        client.resetAndDestroy()
+        server.destroy()
+      }
+    },
+    blackHole() {
+      mode = 'black hole'
+      for (const pair of pairs) pair.isSwallowing = true
+    },
+    hangUp() {
+      mode = 'hang up'
+      pairs.forEach(end)
+    },
+    delay: ms => void (delayMs = ms),
+    heal() {
+      mode = 'open'
+      delayMs = 0
+    },
+    close: () =>
+      new Promise(resolve => {
+        listener.close(() => resolve())
+        pairs.forEach(end)
+      }),
+  }
+}

@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'bun:test'
+import { ConfigError, parseConfig, type Config } from '../../src/config.ts'
+
+const noFile = (path: string): string => {
+  throw new Error(`ENOENT ${path}`)
+}
+
+/** Every problem of a configuration. */
+function listProblems(env: Record<string, string>, readFile = noFile): string[] {
+  try {
+    parseConfig(env, readFile)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+test('an empty environment is a whole configuration', () => {
+  const defaults: Config = {
+    port: 3000,
+    host: '127.0.0.1',
+    baseUrl: undefined,
+    databaseUrl: undefined,
+    dataDir: undefined,
+    metricsPort: undefined,
+    trustedProxies: [],
+    logLevel: 'info',
+  }
+  expect(parseConfig({}, noFile)).toEqual(defaults)
+  expect(parseConfig({ PORT: '', HOST: ' ', DATABASE_URL_FILE: '' }, noFile)).toEqual(defaults)
+})
+
+test.each([
+  ['PORT', ' 8080 ', 'port', 8080],
+  ['PORT', '0', 'port', 0],
+  ['PORT', '65535', 'port', 65535],
+  ['HOST', '0.0.0.0', 'host', '0.0.0.0'],
+  ['HOST', '::', 'host', '::'],
+  ['BASE_URL', 'https://a.example', 'baseUrl', 'https://a.example'],
+  ['BASE_URL', 'HTTPS://A.example:443//', 'baseUrl', 'https://a.example'],
+  ['BASE_URL', 'http://a.example:8080/tidings/', 'baseUrl', 'http://a.example:8080/tidings'],
+  ['DATABASE_URL', 'postgres://u:p@h/d', 'databaseUrl', 'postgres://u:p@h/d'],
+  ['DATABASE_URL', 'postgresql://h/d?x=y', 'databaseUrl', 'postgresql://h/d?x=y'],
+  ['DATA_DIR', '/var/lib/tidings', 'dataDir', '/var/lib/tidings'],
+  ['METRICS_PORT', '9090', 'metricsPort', 9090],
+  [
+    'TRUSTED_PROXIES',
+    '10.0.0.0/8, ::1,192.0.2.1',
+    'trustedProxies',
+    ['10.0.0.0/8', '::1/128', '192.0.2.1/32'],
+  ],
+  ['LOG_LEVEL', 'DEBUG', 'logLevel', 'debug'],
+] as const)('%s=%p', (name, text, field, value) => {
+  expect(parseConfig({ [name]: text }, noFile)[field]).toEqual(value as never)
+  // The same from a file, whose last line ends.
+  const config = parseConfig({ [`${name}_FILE`]: '/run/secrets/x' }, path => {
+    expect(path).toBe('/run/secrets/x')
+    return `${text}\n`
+  })
+  expect(config[field]).toEqual(value as never)
+})
+
+test.each([
+  ['PORT', '65536'],
+  ['PORT', '-1'],
+  ['PORT', '80a'],
+  ['PORT', '1e3'],
+  ['PORT', '000080'],
+  ['HOST', 'a b'],
+  ['HOST', 'http://a'],
+  ['BASE_URL', 'a.example'],
+  ['BASE_URL', 'ftp://a.example'],
+  ['BASE_URL', 'https://a.example?b=c'],
+  ['BASE_URL', 'https://a.example#b'],
+  ['METRICS_PORT', 'x'],
+  ['TRUSTED_PROXIES', 'localhost'],
+  ['TRUSTED_PROXIES', '10.0.0.0/33'],
+  ['TRUSTED_PROXIES', '10.0.0.1;10.0.0.2'],
+  ['LOG_LEVEL', 'loud'],
+])('%s=%p is a problem that names the variable and what it is', (name, text) => {
+  const [problem, ...others] = listProblems({ [name]: text })
+  expect(others).toEqual([])
+  expect(problem).toStartWith(`${name} must be `)
+  expect(problem).toEndWith(`: it is ${JSON.stringify(text)}`)
+})
+
+test('all problems come at once, in one message', () => {
+  const env = {
+    PORT: 'x',
+    METRICS_PORT: '99999',
+    DATABASE_URL: 'mysql://a',
+    LOG_LEVEL: 'loud',
+    HOST: 'a',
+    HOST_FILE: '/b',
+    DATA_DIR_FILE: '/nowhere',
+  }
+  const problems = listProblems(env)
+  expect(problems.map(problem => problem.split(' ')[0]).sort()).toEqual([
+    'DATABASE_URL',
+    'DATA_DIR_FILE',
+    'HOST',
+    'LOG_LEVEL',
+    'METRICS_PORT',
+    'PORT',
+  ])
+  expect(() => parseConfig(env, noFile)).toThrow(problems.join('\n  '))
+})
+
+test('an empty file is a problem, not a default', () => {
+  expect(
+    listProblems({ DATABASE_URL_FILE: '/empty', DATA_DIR_FILE: '/empty' }, () => ' \n'),
+  ).toEqual([
+    'DATABASE_URL_FILE must name a file that is not empty',
+    'DATA_DIR_FILE must name a file that is not empty: it is "/empty"',
+  ])
+})
+
+describe('no problem shows a secret:', () => {
+  test.each([
+    ['a database of another kind', { DATABASE_URL: 'mysql://u:hunter2@h/d' }],
+    ['a database that is no URL', { DATABASE_URL: 'hunter2' }],
+    ['a URL in place of a file', { DATABASE_URL_FILE: 'postgres://u:hunter2@h/d' }],
+    ['a file with nonsense', { DATABASE_URL_FILE: '/hunter2' }],
+    ['a URL in the wrong variable', { PORT: 'postgres://u:hunter2@h/d' }],
+    ['a base URL with a user', { BASE_URL: 'https://u:hunter2@a.example' }],
+    ['a base URL with a password', { BASE_URL: 'https://:hunter2@a.example' }],
+  ])('%s', (_, env) => {
+    const readFile = (path: string) => (path === '/hunter2' ? 'hunter2' : noFile(path))
+    const problems = listProblems(env, readFile)
+    expect(problems).toHaveLength(1)
+    expect(problems.join()).not.toContain('hunter2')
+  })
+})

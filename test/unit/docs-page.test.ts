@@ -1,0 +1,216 @@
+import { describe, expect, test } from 'bun:test'
+import { accepts } from '../../src/dashboard/content.ts'
+import { collectExamples, toCurl } from '../../src/dashboard/docs-example.ts'
+import { renderDocs } from '../../src/dashboard/docs-page.ts'
+import { toBounds, toShape } from '../../src/dashboard/docs-schema.ts'
+import { listOperations, type Document } from '../../src/dashboard/document.ts'
+import { renderHome } from '../../src/dashboard/docs.ts'
+import { inline, markup } from '../../src/dashboard/html.ts'
+import { pack } from '../../src/dashboard/pack.ts'
+
+const assets = { style: '/assets/docs.css', logo: '/assets/tidings.svg' }
+
+/** A document in which every text that an author could write is `text`. */
+function toDocument(text: string): Document {
+  const field = {
+    type: 'string',
+    description: text,
+    examples: [text],
+    default: text,
+    enum: [text],
+    pattern: text,
+  }
+  return {
+    info: { title: text, version: text, summary: text, description: text },
+    servers: [{ url: text }],
+    tags: [{ name: text, description: text }],
+    paths: {
+      [`/v1/${text}/{id}`]: {
+        post: {
+          operationId: text,
+          summary: text,
+          description: text,
+          tags: [text],
+          security: [{ apiKey: [text] }],
+          parameters: [{ name: text, in: text, required: true, description: text, schema: field }],
+          requestBody: {
+            content: {
+              [text]: { schema: { $ref: `#/components/schemas/${text}` }, example: text },
+            },
+          },
+          responses: {
+            201: {
+              description: text,
+              headers: { [text]: { description: text, schema: field } },
+              content: {
+                'application/json': { schema: { type: 'object', properties: { [text]: field } } },
+              },
+            },
+            400: { description: text },
+          },
+        },
+      },
+    },
+    components: {
+      schemas: {
+        [text]: {
+          type: 'object',
+          description: text,
+          properties: { [text]: field },
+          required: [text],
+        },
+      },
+    },
+  }
+}
+
+describe('contract §8 the page for people', () => {
+  test.each([
+    ['an element', '<script>alert(1)</script>', /<script/],
+    ['an attribute in double quotes', '" onclick="alert(1)', /" onclick/],
+    ['an attribute in single quotes', "' onclick='alert(1)", /' onclick/],
+    ['an element inside code', '`<img src=x onerror=alert(1)>`', /<img src=x/],
+    ['an entity', '&lt;', /[^;]&lt;/],
+  ])('text of the document cannot become %s', (_, text, forbidden) => {
+    const page = renderDocs(toDocument(text), assets)
+    expect(page).not.toMatch(forbidden)
+    expect(page.length).toBeGreaterThan(5_000)
+  })
+
+  test('the text of code is escaped, and the backticks go', () => {
+    expect(markup`${inline('a < `b > "c"`')}`.markup).toBe(
+      'a &lt; <code>b &gt; &quot;c&quot;</code>',
+    )
+  })
+
+  test('the base URL is escaped on the start page', () => {
+    expect(renderHome('curl {{server}}/v1', 'http://$&<b>')).toBe('curl http://$&amp;&lt;b&gt;/v1')
+  })
+
+  test('a document without anything optional is rendered', () => {
+    const page = renderDocs({ info: { title: 'Bare', version: '1' }, paths: {} }, assets)
+    expect(page).toContain('<title>Bare API reference</title>')
+  })
+
+  test('a key’s scopes are listed with what they open', () => {
+    const document = toDocument('thing')
+    expect(renderDocs(document, assets)).toContain('<a href="#thing">thing</a>')
+    expect(renderDocs(document, assets)).toContain('Needs a key with the scope <code>thing</code>')
+  })
+})
+
+test.each([
+  [{ minLength: 1, maxLength: 255 }, ['1 to 255 characters']],
+  [{ maxLength: 5_000 }, ['up to 5,000 characters']],
+  [{ minimum: 1, maximum: 100, default: 50 }, ['1 to 100', 'default `50`']],
+  [{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }, ['at least 0']],
+  [{ maxItems: 20, items: { maxLength: 1 } }, ['up to 20 items', 'each up to 1 character']],
+  [{ format: 'date-time' }, ['ISO 8601']],
+  [{ enum: ['a', 'b'] }, ['one of `a`, `b`']],
+  [{ pattern: 'x'.repeat(200) }, []],
+])('bounds are in words: %j', (schema, expected) => {
+  expect(toBounds(schema)).toEqual(expected)
+})
+
+test.each([
+  [{ type: 'string' }, 'string'],
+  [{ type: ['string', 'null'] }, 'string | null'],
+  [
+    { type: 'array', items: { $ref: '#/components/schemas/Event' } },
+    '<a href="#schema-Event">Event</a>[]',
+  ],
+  [{ anyOf: [{ type: 'integer' }, { type: 'null' }] }, 'integer | null'],
+  [
+    { type: 'object', properties: { a: { const: true }, b: { type: 'string' } }, required: ['a'] },
+    '{ a: true, b?: string }',
+  ],
+])('a type fits a line: %j', (schema, expected) => {
+  expect(markup`${toShape(schema)}`.markup).toBe(expected)
+})
+
+test('a request to copy is one shell command, whatever its example contains', () => {
+  const document: Document = {
+    info: { title: 'T', version: '1' },
+    paths: {
+      '/v1/things/{id}': {
+        post: {
+          operationId: 'a',
+          summary: 'A',
+          parameters: [{ name: 'id', in: 'path', schema: { examples: ["it's/1"] } }],
+          requestBody: {
+            content: { 'application/json': { schema: {}, example: { text: "it's $HOME" } } },
+          },
+          responses: {},
+        },
+      },
+    },
+  }
+  const [operation] = listOperations(document)
+  const curl =
+    operation && toCurl(document, collectExamples(document), operation, 'https://example.com')
+  expect(curl?.split(' \\\n  ')).toEqual([
+    `curl 'https://example.com/v1/things/it'\\''s%2F1'`,
+    "-H 'Authorization: Bearer YOUR_API_KEY'",
+    "-H 'Content-Type: application/json'",
+    `-d '{"text":"it'\\''s $HOME"}'`,
+  ])
+})
+
+test.each([
+  ['', 'br', false],
+  ['br', 'br', true],
+  ['gzip, deflate, br', 'br', true],
+  ['GZIP;q=0.5', 'gzip', true],
+  ['br;q=0, gzip', 'br', false],
+  ['br; q=0.000', 'br', false],
+  ['*', 'br', true],
+  ['*, br;q=0', 'br', false],
+  ['gzip, *;q=0', 'br', false],
+  ['brotli', 'br', false],
+  ['br;q=x', 'br', false],
+])('Accept-Encoding %p allows %s: %p', (header, coding, expected) => {
+  expect(accepts(header, coding)).toBe(expected)
+})
+
+describe('files of the browser', () => {
+  const toFiles = (files: Record<string, string>) =>
+    new Map(Object.entries(files).map(([name, text]) => [name, new TextEncoder().encode(text)]))
+  const decode = (base64 = '') => Buffer.from(base64, 'base64').toString()
+
+  test('their URLs follow the content, also that of files which they refer to', () => {
+    const style = 'body { background: url(/assets/logo.svg) }'
+    const before = pack(toFiles({ 'a.css': style, 'logo.svg': '<svg/>' }))
+    const after = pack(toFiles({ 'a.css': style, 'logo.svg': '<svg></svg>' }))
+    expect(decode(before['a.css']?.body)).toBe(
+      `body { background: url(${before['logo.svg']?.url}) }`,
+    )
+    expect(before['logo.svg']?.url).toMatch(/^\/assets\/logo\.[0-9a-f]{10}\.svg$/)
+    expect(after['a.css']?.url).not.toBe(before['a.css']?.url)
+  })
+
+  test('packing is the same in any order of the files', () => {
+    const files = { 'index.html': '<p>', 'a.css': 'p {}' }
+    const reversed = Object.fromEntries(Object.entries(files).reverse())
+    expect(JSON.stringify(pack(toFiles(files)))).toBe(JSON.stringify(pack(toFiles(reversed))))
+  })
+
+  test('what does not become smaller is not compressed', () => {
+    const packed = pack(toFiles({ 'robots.txt': 'a', 'b.css': 'p {}\n'.repeat(100) }))
+    expect([packed['robots.txt']?.brotli, packed['robots.txt']?.gzip]).toEqual([
+      undefined,
+      undefined,
+    ])
+    expect(packed['b.css']?.brotli).toBeString()
+  })
+
+  test.each([
+    ['a file that does not exist', { 'a.css': 'url(/assets/b.svg)' }, 'a.css refers to b.svg'],
+    [
+      'itself',
+      { 'a.css': 'url(/assets/b.css)', 'b.css': 'url(/assets/a.css)' },
+      'refers to itself',
+    ],
+  ])('a reference to %s stops the build', (_, files, message) => {
+    expect(() => pack(toFiles(files as unknown as Record<string, string>))).toThrow(message)
+  })
+})

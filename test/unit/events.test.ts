@@ -1,0 +1,198 @@
+import { describe, expect, test } from 'bun:test'
+import { toDisplayName, toSlug } from '../../src/channels/name.ts'
+import { parseCursor, toCursor } from '../../src/events/cursor.ts'
+import { fromLog, fromText } from '../../src/events/drop-in.ts'
+import { splitEmoji, toEmoji } from '../../src/events/icon.ts'
+import { toTextQuery } from '../../src/events/text-query.ts'
+import { isTooFarAhead, parseTimestamp } from '../../src/events/timestamp.ts'
+
+describe('contract §2 icons:', () => {
+  test.each([
+    ['😀', '😀'],
+    ['❤', '❤️'],
+    ['❤️', '❤️'],
+    ['☎', '☎️'],
+    ['👩🏼‍❤️‍💋‍👨🏿', '👩🏼‍❤️‍💋‍👨🏿'],
+    ['', undefined],
+    ['a', undefined],
+    ['#', undefined],
+    ['😀 ', undefined],
+    ['😀😀', undefined],
+    ['😀\ufe0f', undefined],
+    ['😀\u200d', undefined],
+    ['\ufe0f', undefined],
+    ['🏽', '🏽'],
+    ['🇨', undefined],
+    ['😀'.repeat(21), undefined],
+  ])('%p is taken as %p', (text, emoji) => {
+    expect(toEmoji(text)).toBe(emoji)
+  })
+
+  test.each([
+    ['💾 Backup', '💾', ' Backup'],
+    ['💾Backup', '💾', 'Backup'],
+    ['👨‍👩‍👧‍👦x', '👨‍👩‍👧‍👦', 'x'],
+    ['🇨🇭🇩🇪', '🇨🇭', '🇩🇪'],
+    ['1️⃣ one', '1️⃣', ' one'],
+    ['1 one', undefined, '1 one'],
+    ['👨\u200dx', undefined, '👨\u200dx'],
+    ['Backup 💾', undefined, 'Backup 💾'],
+    ['', undefined, ''],
+  ])('%p begins with %p', (text, icon, rest) => {
+    expect(splitEmoji(text)).toEqual(icon === undefined ? { rest } : { icon, rest })
+  })
+})
+
+describe('contract §2 timestamps:', () => {
+  test.each([
+    ['1970-01-01', 0],
+    ['1970-01-01T00:00Z', 0],
+    ['1970-01-01T00:00:00.001Z', 1],
+    ['1970-01-01T00:00:00.0019Z', 1],
+    ['1970-01-01T00:00:00,5Z', 500],
+    ['1970-01-01T01:00:00+01:00', 0],
+    ['1970-01-01T01:00:00+0100', 0],
+    ['1970-01-01T01:00:00+01', 0],
+    ['1969-12-31T23:30:00-00:30', 0],
+    ['1970-01-01T00:00:60Z', 59_999],
+    ['2000-02-29', Date.UTC(2000, 1, 29)],
+    ['1900-02-29', undefined],
+    ['2026-04-31', undefined],
+    ['2026-01-01T00:00:00', undefined],
+    ['2026-01-01T00Z', undefined],
+    ['2026-01-01T00:00:00.Z', undefined],
+    ['2026-01-01T00:00:00+1:00', undefined],
+    ['2026-01-01T00:00:00+00:60', undefined],
+    ['2026-W01-1', undefined],
+    ['12026-01-01', undefined],
+    ['-2026-01-01', undefined],
+    ['2026-01-01T00:00:00Z\n', undefined],
+    ['０２０２６-01-01', undefined],
+    ['0099-12-31T23:59:59Z', undefined],
+    ['0099-12-31T23:59:59-01:00', Date.parse('0100-01-01T00:59:59Z')],
+    ['0100-01-01T00:00:00+01:00', undefined],
+    ['9999-12-31T23:59:59.999Z', 253_402_300_799_999],
+    ['9999-12-31T23:59:59-00:01', undefined],
+  ])('%p is %p', (text, ms) => {
+    expect(parseTimestamp(text)).toBe(ms)
+  })
+
+  test('5 minutes ahead are not too far, 5 more seconds are', () => {
+    expect(isTooFarAhead(Date.now() + 299_000)).toBe(false)
+    expect(isTooFarAhead(Date.now() + 305_000)).toBe(true)
+  })
+})
+
+describe('contract §9 cursors:', () => {
+  test.each([0n, 1n, 42n, 2n ** 53n, 999_999_999_999_999_999n])('of %p lead back to it', seq => {
+    for (const direction of ['older', 'newer'] as const) {
+      const cursor = toCursor({ direction, seq })
+      expect(cursor).toMatch(/^[\w-]+$/)
+      expect(parseCursor(cursor)).toEqual({ direction, seq })
+    }
+  })
+
+  test.each([
+    '',
+    'x',
+    '42',
+    '<42',
+    btoa('=42'),
+    btoa('<-1'),
+    btoa('<042').replaceAll('=', ''),
+    btoa('<42 ').replaceAll('=', ''),
+    btoa(`<${'9'.repeat(19)}`).replaceAll('=', ''),
+    `${toCursor({ direction: 'older', seq: 42n })}=`,
+    `${toCursor({ direction: 'older', seq: 42n })}!`,
+    ` ${toCursor({ direction: 'older', seq: 42n })}`,
+    '\u0000',
+  ])('%p is none of ours', cursor => {
+    expect(parseCursor(cursor)).toBeUndefined()
+  })
+})
+
+test.each([
+  ['new pay', "'new':* & 'pay':*"],
+  ['  new\tpay\n', "'new':* & 'pay':*"],
+  ['   ', ''],
+  ["it's", "'it''s':*"],
+  ['a\\b', "'a\\\\b':*"],
+  ['a & b | !c', "'a':* & '&':* & 'b':* & '|':* & '!c':*"],
+  ["':* | 'x", "''':*':* & '|':* & '''x':*"],
+  ['a '.repeat(30), Array.from({ length: 20 }, () => "'a':*").join(' & ')],
+])('contract §9 the text %p becomes the query %p', (text, query) => {
+  expect(toTextQuery(text)).toBe(query)
+})
+
+test.each([
+  [' Payments ', 'Payments', 'payments'],
+  ['Big  payments', 'Big  payments', 'big-payments'],
+  ['big_-_ payments', 'big_-_ payments', 'big-payments'],
+  ['C++', 'C++', 'c++'],
+  ['C#', 'C#', 'c#'],
+  ['-a-', '-a-', '-a-'],
+  ['___', '___', '-'],
+  ['CAFE\u0301', 'CAFÉ', 'café'],
+  ['İ', 'İ', 'i̇'],
+  ['Straße', 'Straße', 'straße'],
+  ['\u3000全角\u3000名\u3000', '全角\u3000名', '全角-名'],
+])('contract §2 the channel %p is displayed as %p and known as %p', (name, display, slug) => {
+  expect(toDisplayName(name)).toBe(display)
+  expect(toSlug(name)).toBe(slug)
+  expect(toSlug(slug)).toBe(slug)
+})
+
+describe("contract §10 LogSnag's body:", () => {
+  const log = { channel: 'a', event: 'b' }
+
+  test('its fields go to ours, and absent notify is false', () => {
+    expect(fromLog(log)).toEqual({
+      channelName: 'a',
+      title: 'b',
+      tags: [],
+      userId: null,
+      notify: false,
+    })
+    expect(
+      fromLog({ ...log, description: 'c', icon: '💰', user_id: 'd', notify: true, timestamp: 1.5 }),
+    ).toEqual({
+      channelName: 'a',
+      title: 'b',
+      description: 'c',
+      icon: '💰',
+      tags: [],
+      userId: 'd',
+      notify: true,
+      timestamp: '1970-01-01T00:00:01.500Z',
+    })
+  })
+
+  test('tags become metadata as they are, and key:value where that fits', () => {
+    const tags = { plan: 'pro', n: 1, yes: true, none: null, deep: { a: 1 }, list: [1], '': '' }
+    const event = fromLog({ ...log, tags })
+    expect(event.metadata).toBe(tags)
+    expect(event.tags).toEqual(['plan:pro', 'n:1', 'yes:true', ':'])
+  })
+
+  test('tags over 50 characters and beyond the 20th are left out', () => {
+    const long = { a: 'x'.repeat(48), b: 'x'.repeat(49), c: '🚀'.repeat(48), d: '🚀'.repeat(49) }
+    expect(fromLog({ ...log, tags: long }).tags).toEqual([`a:${long.a}`, `c:${long.c}`])
+    const many = Object.fromEntries(Array.from({ length: 25 }, (_, n) => [`k${n}`, n]))
+    expect(fromLog({ ...log, tags: many }).tags).toHaveLength(20)
+  })
+})
+
+test.each([
+  ['Up', { title: 'Up' }],
+  ['  Up  \n', { title: 'Up' }],
+  [
+    '💾 Backup failed\nThe disk is full.',
+    { icon: '💾', title: 'Backup failed', description: 'The disk is full.' },
+  ],
+  ['Up\r\n\r\n a\r\n b ', { title: 'Up', description: 'a\n b' }],
+  ['\n\n💾\nBackup', { icon: '💾', title: 'Backup' }],
+  ['💾', { icon: '💾', title: '' }],
+  ['a=b&c=%20+', { title: 'a=b&c=%20+' }],
+])('contract §10 the text %p is the event %p', (text, event) => {
+  expect(fromText(text)).toEqual(event)
+})

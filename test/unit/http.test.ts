@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'bun:test'
+import { Type } from '@sinclair/typebox'
+import { toClientAddress } from '../../src/http/client-address.ts'
+import { createParamsReader } from '../../src/http/params.ts'
+import { toPathname } from '../../src/http/pathname.ts'
+import { createQueryReader } from '../../src/http/query.ts'
+import { countPoints, Text } from '../../src/http/rules.ts'
+import { Invalid } from '../../src/http/validation.ts'
+
+const networks = ['10.0.0.0/8', '2001:db8::/32', '127.0.0.1/32']
+
+test.each([
+  // peer, X-Forwarded-For, trusted -> the client
+  ['203.0.113.1', null, [], '203.0.113.1'],
+  ['203.0.113.1', '192.0.2.1', [], '203.0.113.1'],
+  ['203.0.113.1', '192.0.2.1', networks, '203.0.113.1'],
+  ['10.0.0.1', '192.0.2.1', networks, '192.0.2.1'],
+  ['10.0.0.1', null, networks, '10.0.0.1'],
+  ['10.0.0.1', '', networks, '10.0.0.1'],
+  ['10.0.0.1', '1.1.1.1, 192.0.2.1', networks, '192.0.2.1'],
+  ['10.0.0.1', '1.1.1.1, 192.0.2.1, 10.0.0.2', networks, '192.0.2.1'],
+  ['10.0.0.1', '10.0.0.3, 10.0.0.2', networks, '10.0.0.3'],
+  ['10.0.0.1', 'unknown, 192.0.2.1', networks, '192.0.2.1'],
+  ['10.0.0.1', 'unknown', networks, '10.0.0.1'],
+  ['10.0.0.1', ' 192.0.2.1 ,, ', networks, '192.0.2.1'],
+  ['::ffff:10.0.0.1', '192.0.2.1', networks, '192.0.2.1'],
+  ['2001:db8::1', '2001:db9::1', networks, '2001:db9::1'],
+  ['127.0.0.1', '::ffff:192.0.2.1', networks, '::ffff:192.0.2.1'],
+  ['', '192.0.2.1', networks, ''],
+] as const)(
+  'the client behind %p that sends X-Forwarded-For %p, with %p trusted, is %p',
+  (peer, forwarded, trusted, client) => {
+    expect(toClientAddress(peer, forwarded, trusted)).toBe(client)
+  },
+)
+
+test.each([
+  ['http://a/v1/me', '/v1/me'],
+  ['http://a/v1/me?b=/c', '/v1/me'],
+  ['http://a/?b', '/'],
+  ['http://localhost:3000/a%2Fb?c#d', '/a%2Fb'],
+  ['https://1.2.3.4.5/x', '/x'],
+  ['http://a:99999/x', '/x'],
+])('the path of %p is %p', (url, pathname) => {
+  expect(toPathname(url)).toBe(pathname)
+})
+
+test.each([
+  ['', 0],
+  ['abc', 3],
+  ['🚀', 1],
+  ['a🚀b', 3],
+  ['👨‍👩‍👧', 5],
+  ['e\u0301', 2],
+  ['\ud800', 1],
+  ['\udc00\ud800', 2],
+  ['\ud800\ud800\udc00', 2],
+])('contract §2 %p has %i code points', (text, count) => {
+  expect(countPoints(text)).toBe([...text].length)
+  expect(countPoints(text)).toBe(count)
+})
+
+/** What `read` returns, or the issues that it throws, each as `path code`. */
+function attempt(read: () => unknown): unknown {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof Invalid)) throw error
+    return error.details.map(({ path, code }) => `${path.join('.')} ${code}`)
+  }
+}
+
+describe('contract §9 the query of a URL:', () => {
+  const read = createQueryReader(
+    Type.Object({
+      name: Type.Optional(Text({ minLength: 1, maxLength: 5 })),
+      count: Type.Optional(Type.Integer({ minimum: 0, maximum: 9 })),
+    }),
+  )
+
+  test.each([
+    ['', {}],
+    ['?', {}],
+    ['?name=a&count=1', { name: 'a', count: 1 }],
+    ['?count=007&x=y&x=z', { count: 7 }],
+    ['?n%61me=%C3%BC+%2B', { name: 'ü +' }],
+    ['?name=a=b', { name: 'a=b' }],
+    ['?&&name=a&', { name: 'a' }],
+    ['?%ff=1&name=a', { name: 'a' }],
+    ['?__proto__=1&constructor=2', {}],
+    ['?name', ['name too_short']],
+    ['?name=', ['name too_short']],
+    ['?name=abcdef', ['name too_long']],
+    ['?name=%00', ['name invalid_encoding']],
+    ['?name=%ff', ['name invalid_encoding']],
+    ['?name=%', ['name invalid_encoding']],
+    ['?name=a&name=a', ['name invalid_value']],
+    ['?count=-1', ['count out_of_range']],
+    ['?count=10', ['count out_of_range']],
+    ['?count=99999999999999999999', ['count out_of_range']],
+    ['?count=1.0', ['count invalid_type']],
+    ['?count=0x1', ['count invalid_type']],
+    ['?count=%201', ['count invalid_type']],
+    ['?name=%ff&count=x', ['name invalid_encoding', 'count invalid_type']],
+  ])('%p', (query, expected) => {
+    expect(attempt(() => read(`http://a/b${query}`))).toEqual(expected)
+  })
+})
+
+describe('the parameters of a path:', () => {
+  const read = createParamsReader('/a/:one/b/:two', {
+    one: Text({ minLength: 1, maxLength: 5 }),
+    two: Text({ minLength: 1, maxLength: 5 }),
+  })
+
+  test.each([
+    ['/a/x/b/y', ['x', 'y']],
+    ['/a/%2F/b/%C3%BC', ['/', 'ü']],
+    ['/a/a+b/b/%25', ['a+b', '%']],
+    ['/a/%00/b/abcdef', ['one invalid_encoding', 'two too_long']],
+    ['/a/%ff/b/%', ['one invalid_encoding', 'two invalid_encoding']],
+  ])('%p', (path, expected) => {
+    expect(attempt(() => read(path))).toEqual(expected)
+  })
+})

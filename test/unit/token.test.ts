@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { hashToken, isInQuery, isWellFormed, newToken, readToken } from '../../src/keys/token.ts'
+
+// Computed once and kept: a change of the format would end every key in use.
+const TOKEN = 'tdg_0123456789ABCDEFGHIJKLMNOPQRSTUV1ggZdL'
+
+describe('contract §7 the form of a key:', () => {
+  test('tdg_, 32 random base62 characters and 6 of checksum', () => {
+    for (let n = 0; n < 1_000; n++) {
+      const token = newToken()
+      expect(token).toMatch(/^tdg_[0-9A-Za-z]{38}$/)
+      expect(isWellFormed(token)).toBe(true)
+    }
+  })
+
+  test('the checksum is the base62 of the CRC32 of the random part', () => {
+    expect(isWellFormed(TOKEN)).toBe(true)
+  })
+
+  test('no two are alike, and every character occurs at every place', () => {
+    const tokens = Array.from({ length: 5_000 }, newToken)
+    expect(new Set(tokens).size).toBe(tokens.length)
+    for (let place = 4; place < 36; place++) {
+      expect(new Set(tokens.map(token => token[place])).size).toBe(62)
+    }
+  })
+
+  test('one changed, missing or added character is found out', () => {
+    for (let place = 0; place < TOKEN.length; place++) {
+      const other = TOKEN[place] === 'x' ? 'y' : 'x'
+      expect(isWellFormed(TOKEN.slice(0, place) + other + TOKEN.slice(place + 1))).toBe(false)
+      expect(isWellFormed(TOKEN.slice(0, place) + TOKEN.slice(place + 1))).toBe(false)
+      expect(isWellFormed(`${TOKEN.slice(0, place)}0${TOKEN.slice(place)}`)).toBe(false)
+    }
+    expect(isWellFormed(`${TOKEN}\n`)).toBe(false)
+    expect(isWellFormed(TOKEN.toLowerCase())).toBe(false)
+  })
+})
+
+test('contract §7 a key is kept as its SHA-256', () => {
+  expect(hashToken(TOKEN)).toBe(createHash('sha256').update(TOKEN).digest('hex'))
+})
+
+test.each([
+  [`Bearer ${TOKEN}`, true],
+  [`bearer ${TOKEN}`, true],
+  [`BEARER   ${TOKEN}`, true],
+  [null, false],
+  ['', false],
+  ['Bearer', false],
+  ['Bearer ', false],
+  [TOKEN, false],
+  [`Bearer${TOKEN}`, false],
+  [`Bearer\t${TOKEN}`, false],
+  [` Bearer ${TOKEN}`, false],
+  [`Bearer ${TOKEN} `, false],
+  [`Bearer ${TOKEN},`, false],
+  [`Bearer ${TOKEN}, Bearer ${TOKEN}`, false],
+  [`Bearer ${TOKEN},${TOKEN}`, false],
+  [`Bearer "${TOKEN}"`, false],
+  [`Basic ${TOKEN}`, false],
+  [`Bearer ${TOKEN}\n`, false],
+])('§5 Authorization: %p is read as one key: %p', (header, isKey) => {
+  expect(readToken(header)).toBe(isKey ? TOKEN : undefined)
+})
+
+test.each([
+  [`http://a/v1/me?key=${TOKEN}`, true],
+  [`http://a/v1/me?a=b&c=${TOKEN}&d=e`, true],
+  [`http://a/v1/me?${TOKEN}`, true],
+  [`http://a/v1/me?a=Bearer%20${TOKEN}`, true],
+  [`http://a/v1/users/${TOKEN}`, false],
+  [`http://a/v1/users/${TOKEN}?a=b`, false],
+  ['http://a/v1/me?key=tdg_short', false],
+  ['http://a/v1/me', false],
+])('contract §1 a key is seen in the query of %p: %p', (url, isIn) => {
+  expect(isInQuery(url)).toBe(isIn)
+})
