@@ -7,6 +7,7 @@ import { createEmptyDatabase } from './support/postgres.ts'
 import {
   BINARY,
   compileBinary,
+  findDeno,
   spawnProgram,
   startProgram,
   type Runtime,
@@ -15,7 +16,6 @@ import { createRequests } from './support/project.ts'
 import { openSocket } from './support/socket.ts'
 
 const SEAM = join(import.meta.dir, 'support/seam-server.ts')
-const DENO = join(import.meta.dir, '../node_modules/.bin/deno')
 
 beforeAll(compileBinary, 120_000)
 afterAll(() => rmSync(BINARY, { force: true }))
@@ -101,7 +101,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
 
 describe.each([
   ['bun', process.execPath, []],
-  ['deno', DENO, ['run', '-A', '--no-check']],
+  ['deno', findDeno(), ['run', '-A', '--no-check']],
 ] as const)('the seam on %s', (_, command, before) => {
   test('serves HTTP and sockets: data, topics, refusals, close codes, stop', async () => {
     const child = spawn(command, [...before, SEAM], { stdio: ['ignore', 'pipe', 'inherit'] })

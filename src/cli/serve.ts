@@ -16,9 +16,11 @@ export const serve = command({
   async run() {
     const config = readConfig()
     configureLog(config.logLevel, line => process.stdout.write(line))
+    // From the beginning: a signal during the start stops the server as soon as it stands.
+    const stopping = untilSignal()
     const server = await startServer(config)
     process.stderr.write(toGreeting(server))
-    await untilSignal()
+    await stopping
     // A second signal does not wait.
     void untilSignal().then(() => process.exit(1))
     await server.stop()

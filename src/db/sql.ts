@@ -25,6 +25,9 @@ export function connect(url: string, { name, max, settings }: ConnectOptions): S
     statement_timeout: 5_000,
     lock_timeout: 2_000,
     idle_in_transaction_session_timeout: 10_000,
+    // What an answer 201 and append_events rest upon, whatever the database's own defaults are.
+    synchronous_commit: 'on',
+    default_transaction_isolation: 'read committed',
     // A client that vanishes (power, network) sends no FIN, and between a statement and its commit no time-out above
     // runs: by default it would keep its locks, and so a project's log, for hours.
     tcp_keepalives_idle: 10,

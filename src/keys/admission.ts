@@ -3,7 +3,7 @@ import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import { toGrant, type Grant } from '../limits/rate-limit.ts'
 import { admissionBatch } from '../metrics.ts'
-import type { Scope } from './schema.ts'
+import { parseScopes, type Scope } from './schema.ts'
 
 const MAX_WAITING = 20_000
 const LAST_USED_EVERY_MS = 15_000
@@ -132,6 +132,5 @@ export function createAdmission(pool: Pool): Admission {
 }
 
 function toKey(row: Row): Key {
-  // The table's scopes were checked when the key was made.
-  return { id: row.id, projectId: row.project_id, scopes: row.scopes.split(' ') as Scope[] }
+  return { id: row.id, projectId: row.project_id, scopes: parseScopes(row.scopes) }
 }

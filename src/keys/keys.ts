@@ -2,7 +2,7 @@ import { toArray } from '../db/arrays.ts'
 import type { Queryable, Sql } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { newId, parseId, toId } from '../ids.ts'
-import { SCOPES, type Scope } from './schema.ts'
+import { parseScopes, SCOPES, type Scope } from './schema.ts'
 import { hashToken, newToken } from './token.ts'
 
 export const DEFAULT_LIMIT = 100
@@ -77,7 +77,7 @@ export async function listKeys(sql: Queryable, projectId: string): Promise<KeyIn
     name: row.name,
     lastFour: row.last_four,
     limit: row.rate_limit,
-    scopes: row.scopes.split(' ') as Scope[], // Checked when the key was made.
+    scopes: parseScopes(row.scopes),
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
     expiresAt: row.expires_at,
@@ -119,7 +119,7 @@ export async function rotateKey(
       projectId,
       name: old.name,
       limit: old.rate_limit,
-      scopes: old.scopes.split(' ') as Scope[],
+      scopes: parseScopes(old.scopes),
     })
   })
 }

@@ -2,7 +2,7 @@ import type { Pool } from '../db/pool.ts'
 import { invalidKey } from '../errors.ts'
 import { toId } from '../ids.ts'
 import { endpoint, type Endpoint } from './endpoint.ts'
-import { Me, type Scope } from './schema.ts'
+import { Me, parseScopes } from './schema.ts'
 
 interface Row {
   name: string
@@ -44,7 +44,7 @@ export function keyRoutes({ reads }: { reads: Pool }): Endpoint[] {
             id: toId('key', key.id),
             name: row.name,
             limit: row.rate_limit,
-            scopes: row.scopes.split(' ') as Scope[], // Checked when the key was made.
+            scopes: parseScopes(row.scopes),
             expiresAt: row.expires_at?.toISOString() ?? null,
           },
         }

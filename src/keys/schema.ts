@@ -8,6 +8,11 @@ export const SCOPES = [
 ] as const
 export type Scope = (typeof SCOPES)[number]
 
+/** The scopes of a key's row, joined by spaces; there may be none. They were checked when the key was made. */
+export function parseScopes(text: string): Scope[] {
+  return text.split(' ').filter(scope => scope !== '') as Scope[]
+}
+
 const Named = Type.Object(
   { id: Type.String(), name: Type.String() },
   { additionalProperties: false },

@@ -23,7 +23,7 @@ interface Answered {
 export async function checkLedger(
   sql: Sql,
   projectIds: readonly string[],
-  { intents, outcomes, oddities }: Ledger,
+  { intents, outcomes, slowestMs, oddities }: Ledger,
 ): Promise<Verdict> {
   const problems = oddities.map(oddity => `a client was answered ${oddity}`)
   const stored = new Map<string, Stored[]>()
@@ -54,6 +54,7 @@ export async function checkLedger(
       replays: all.reduce((sum, { replays }) => sum + replays, 0),
       'never answered 201': unknown.length,
       'of those stored': unknown.filter(({ name }) => stored.has(name)).length,
+      'slowest answer ms': Math.round(slowestMs),
       answers: [...outcomes].map(([outcome, times]) => `${outcome}: ${times}`).join(', '),
     },
     problems,

@@ -98,8 +98,7 @@ for (const { name, trap, cut, isStored } of CUTS) {
     for (const intent of 'efgh') {
       const retry = await send(intent, intent)
       expect(retry.status).toBe(201)
-      if (isStored !== undefined)
-        expect(retry.headers.has('x-idempotent-replay')).toBe(isStored)
+      if (isStored !== undefined) expect(retry.headers.has('x-idempotent-replay')).toBe(isStored)
     }
     const settled = await countByIntent(project)
     for (const intent of 'efgh') expect(settled.get(intent)).toBe(1)
@@ -111,6 +110,23 @@ for (const { name, trap, cut, isStored } of CUTS) {
     await proxy.close()
   })
 }
+
+test('§4 the commit waits for the disk, and each statement sees what was committed before it, whatever the database says', async () => {
+  const url = await cloneDatabase()
+  const own = connect(url, { name: 'test', max: 1 })
+  const [{ name }] = await own<[{ name: string }]>`select current_database() as name`
+  await own.unsafe(`alter database ${name} set synchronous_commit = off`)
+  await own.unsafe(`alter database ${name} set default_transaction_isolation = 'repeatable read'`)
+  await own.end()
+  const next = connect(url, { name: 'test', max: 1 })
+  const [row] = await next`
+    select
+      current_setting('synchronous_commit') as synchronous_commit,
+      current_setting('transaction_isolation') as isolation
+  `
+  expect(row).toEqual({ synchronous_commit: 'on', isolation: 'read committed' })
+  await next.end()
+})
 
 async function countByIntent({ id }: TestProject): Promise<Map<string, number>> {
   const rows = await sql<{ intent: string; events: number }[]>`

@@ -26,15 +26,20 @@ export interface FleetOptions {
   projects: number
   /** A Postgres of the servers' own, which may be killed; else a database in the tests' cluster. */
   isEmbedded?: boolean
+  /** What stands between each server and its Postgres, by the database's URL. */
+  between?(databaseUrl: string): Promise<string>
   /** Requests per 60 s of each project's key. */
   limit?: number
 }
 
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  const { isEmbedded = false, limit = 1_000_000_000 } = options
+  const { isEmbedded = false, limit = 1_000_000_000, between = async (url: string) => url } = options
   const dataDir = isEmbedded ? makeFolder() : undefined
   const env = dataDir ? { DATA_DIR: dataDir } : { DATABASE_URL: await cloneDatabase() }
-  const start = () => startProgram({ env: { LOG_LEVEL: 'info', ...env } })
+  const start = async () =>
+    startProgram({
+      env: env.DATABASE_URL ? { DATABASE_URL: await between(env.DATABASE_URL) } : env,
+    })
   const programs = await Promise.all(Array.from({ length: options.servers }, start))
   const databaseUrl = env.DATABASE_URL ?? toEmbeddedUrl(env.DATA_DIR)
   const sql = connect(databaseUrl, {

@@ -20,6 +20,8 @@ export interface Ledger {
   intents: Map<string, Intent>
   /** Answers by status, and failures of the connection by message. */
   outcomes: Map<string, number>
+  /** Of an answer, in milliseconds. */
+  slowestMs: number
   /** Answers that no client may ever get, or that say what cannot be. */
   oddities: string[]
 }
@@ -54,7 +56,7 @@ const SETTLE_MS = 20_000
 /** Lets many clients post events to the servers, and writes down what they wanted and what they were told. */
 export function startLoad(options: LoadOptions): Load {
   const { random, projects, total = Infinity, keyed = 0.5, shared = 0.2 } = options
-  const ledger: Ledger = { intents: new Map(), outcomes: new Map(), oddities: [] }
+  const ledger: Ledger = { intents: new Map(), outcomes: new Map(), slowestMs: 0, oddities: [] }
   const watchers = new Set<(server: string, startedMs: number) => void>()
   let deadlineMs = Infinity
   let planned = 0
@@ -72,7 +74,9 @@ export function startLoad(options: LoadOptions): Load {
       : `${isKeyed ? 'k' : 'u'}${nth}`
     const known = ledger.intents.get(name)
     if (known) return known
-    const project = isShared ? projects[Math.floor(nth / 16) % projects.length]! : source.pick(projects)
+    const project = isShared
+      ? projects[Math.floor(nth / 16) % projects.length]!
+      : source.pick(projects)
     const key = isKeyed ? `${random.seed}-${name}` : undefined
     const intent = { name, projectId: project.id, key, sent: 0, acknowledged: [], replays: 0 }
     ledger.intents.set(name, intent)
@@ -102,6 +106,7 @@ export function startLoad(options: LoadOptions): Load {
       return false
     }
     count(String(answer.status))
+    ledger.slowestMs = Math.max(ledger.slowestMs, performance.now() - startedMs)
     if (!EXPECTED.has(answer.status)) ledger.oddities.push(`${answer.status} ${answer.text}`)
     if (answer.status !== 201) return false
     intent.acknowledged.push(answer.text)

@@ -5,14 +5,21 @@ import type { Verdict } from './check.ts'
 import { runCrash } from './crash.ts'
 import { runTerminate } from './terminate.ts'
 import { runDrain } from './drain.ts'
+import { runLimit } from './limit.ts'
+import { runNetwork } from './network.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
 
 /** What can be run by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N] [--seed N]`. */
-const RUNS: Record<string, (options: { seed: number; times: number; seconds: number }) => Promise<Verdict>> = {
+const RUNS: Record<
+  string,
+  (options: { seed: number; times: number; seconds: number }) => Promise<Verdict>
+> = {
   crash: ({ seed, times }) => runCrash({ seed, times: times || 20 }),
   terminate: ({ seed, times }) => runTerminate({ seed, times: times || 1_000 }),
   drain: ({ seed, times }) => runDrain({ seed, times: times || 30 }),
+  limit: ({ seed, times }) => runLimit({ seed, times: times || 20 }),
+  network: ({ seed, seconds }) => runNetwork({ seed, seconds: seconds || 120 }),
   seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
 }
 

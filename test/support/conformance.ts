@@ -6,6 +6,7 @@ export interface Exchange {
   url: string
   method: string
   status: number
+  /** Asked by names in lower case. */
   headers: { get(name: string): string | null | undefined }
   text: string
 }
@@ -113,7 +114,7 @@ function createCheck(document: Document): Check {
     const response = [...pointer, String(status)]
     expectValid(body, [...response, 'content', 'application/json', 'schema'], what)
     for (const name of headerNames) {
-      const value = headers.get(name) ?? undefined
+      const value = headers.get(name.toLowerCase()) ?? undefined
       const header = declared.headers[name]
       if (value === undefined && header?.required) fail(`${what} without ${name}`)
       if (value === undefined) continue

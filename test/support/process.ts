@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
@@ -134,7 +134,15 @@ function toCommand(runtime: Runtime): string[] {
   const main = join(ROOT, 'src/main.ts')
   if (runtime === 'binary') return [BINARY]
   if (runtime === 'bun') return [BUN, main]
-  return [join(ROOT, 'node_modules/.bin/deno'), 'run', '-A', '--no-check', main]
+  return [findDeno(), 'run', '-A', '--no-check', main]
+}
+
+/** Deno itself: the script that npm puts in its place hands on no signals. */
+export function findDeno(): string {
+  const packages = join(ROOT, 'node_modules/@deno')
+  const [platform] = readdirSync(packages)
+  if (platform === undefined) throw new Error('Deno is not installed: bun install')
+  return join(packages, platform, 'deno')
 }
 
 /** Compiles the program to one executable, as `bun run compile` does. */

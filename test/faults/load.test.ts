@@ -1,0 +1,34 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import type { Verdict } from './check.ts'
+import { runCrash } from './crash.ts'
+import { runLimit } from './limit.ts'
+import { newSeed } from './random.ts'
+import { runSeq } from './seq.ts'
+import { runTerminate } from './terminate.ts'
+
+// Short versions of what `bun test/faults/run.ts` does at length.
+setDefaultTimeout(120_000)
+
+const seed = newSeed()
+
+test('§4 seq is dense and in commit order: no reader of three servers sees n+1 before n', async () => {
+  expectNothing(await runSeq({ seed, events: 10_000 }))
+})
+
+test('§13 servers, Postgres and its backends are killed at random: nothing acknowledged is lost', async () => {
+  expectNothing(await runCrash({ seed, times: 8 }))
+})
+
+test('§15 100 backends are terminated under load: no server ends, nothing is lost or made twice', async () => {
+  expectNothing(await runTerminate({ seed, times: 100 }))
+})
+
+test('§6 101 requests over three servers: exactly 100 pass', async () => {
+  expectNothing(await runLimit({ seed, times: 3 }))
+})
+
+/** The figures and the seed are shown when there is a problem: TIDINGS_SEED repeats the run. */
+function expectNothing({ figures, problems }: Verdict): void {
+  if (problems.length > 0) console.error({ seed, ...figures })
+  expect(problems.slice(0, 10)).toEqual([])
+}

@@ -1,0 +1,162 @@
+import fc, { type Arbitrary } from 'fast-check'
+import { textOf, textOfLength } from './texts.ts'
+import { typesOf, type Schema } from './operations.ts'
+
+/** The documented bounds of an object that is kept as it was sent. */
+export const FREE = { bytes: 64 * 1024, depth: 32, keys: 1_000, keyLength: 256, magnitude: 1e100 }
+
+/** What JSON Schema cannot say, by the name of a field: its values, in place of those that the schema alone allows. */
+export type Overlay = Readonly<Record<string, Arbitrary<unknown>>>
+
+/** A value that keeps every rule of `schema`. */
+export function valueOf(schema: Schema, overlay: Overlay = {}): Arbitrary<unknown> {
+  const [type, second] = typesOf(schema)
+  const value = plainValueOf(schema, type, overlay)
+  return second === 'null' ? fc.option(value, { nil: null, freq: 6 }) : value
+}
+
+function plainValueOf(schema: Schema, type: string | undefined, overlay: Overlay) {
+  if (schema.enum) return fc.constantFrom(...schema.enum)
+  switch (type) {
+    case 'string':
+      return textOf(schema)
+    case 'boolean':
+      return fc.boolean()
+    case 'integer':
+      return integerOf(schema)
+    case 'number':
+      return fc.double({ min: schema.minimum ?? -1e9, max: schema.maximum ?? 1e9, noNaN: true })
+    case 'array':
+      return fc.array(valueOf(schema.items ?? {}, overlay), {
+        maxLength: schema.maxItems ?? 10,
+        size: 'medium',
+      })
+    case 'object':
+      return schema.properties ? objectOf(schema, overlay) : freeObject
+    default:
+      throw new Error(`No generator for the type ${type}`)
+  }
+}
+
+function integerOf({ minimum = 0, maximum = 1_000 }: Schema): Arbitrary<number> {
+  return fc.oneof(
+    fc.integer({ min: minimum, max: Math.min(maximum, minimum + 200) }),
+    fc.constantFrom(minimum, maximum),
+  )
+}
+
+/** An object with the required fields, some of the others, and at times some that the schema does not know. */
+function objectOf({ properties = {}, required = [] }: Schema, overlay: Overlay) {
+  const fields = Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [
+      name,
+      overlay[name] ?? valueOf(schema, overlay),
+    ]),
+  )
+  const unknownName = fc
+    .oneof(specialKey, textOf({ minLength: 1, maxLength: 20 }))
+    .filter(name => !Object.hasOwn(properties, name))
+  const unknown = fc.oneof(
+    { weight: 4, arbitrary: fc.constant([]) },
+    { weight: 1, arbitrary: fc.array(fc.tuple(unknownName, shallowValue), { maxLength: 3 }) },
+  )
+  return fc
+    .tuple(fc.record(fields, { requiredKeys: required }), unknown)
+    .map(([known, others]): Record<string, unknown> => {
+      return Object.fromEntries([...others, ...Object.entries(known)])
+    })
+}
+
+const specialKey = fc.constantFrom(
+  '__proto__',
+  'constructor',
+  'prototype',
+  'toString',
+  'hasOwnProperty',
+  'toJSON',
+  'length',
+  'then',
+  '$ref',
+  '',
+  'id',
+  'seq',
+  'projectId',
+  'project',
+)
+
+const number = fc.oneof(
+  fc.integer(),
+  fc.double({ min: -FREE.magnitude, max: FREE.magnitude, noNaN: true }),
+  fc.constantFrom(
+    0,
+    -0,
+    0.1,
+    1e-7,
+    5e-324,
+    1e20,
+    1e21,
+    123456789.12345679,
+    FREE.magnitude,
+    -FREE.magnitude,
+    Number.MAX_SAFE_INTEGER,
+    Number.MIN_SAFE_INTEGER,
+  ),
+)
+
+const leaf = fc.oneof(fc.constant(null), fc.boolean(), number, textOf({ maxLength: 60 }))
+const key = fc.oneof(
+  { weight: 3, arbitrary: textOf({ maxLength: 12 }) },
+  { weight: 1, arbitrary: specialKey },
+)
+
+const { value: nested } = fc.letrec(tie => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    leaf,
+    fc.array(tie('value'), { maxLength: 5 }),
+    fc.array(fc.tuple(key, tie('value')), { maxLength: 5 }).map(Object.fromEntries),
+  ),
+}))
+const shallowValue = fc.oneof(leaf, nested)
+
+/** Anything that JSON can say, in the shape of an object, at times up to one of its bounds. */
+const freeObject: Arbitrary<object> = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc
+      .array(fc.tuple(key, nested), { maxLength: 6 })
+      .map(pairs => Object.fromEntries(pairs)),
+  },
+  { weight: 1, arbitrary: fc.boolean().map(inArrays => nestObject(FREE.depth, inArrays)) },
+  { weight: 1, arbitrary: leaf.map(value => manyKeys(FREE.keys, value)) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(textOfLength({}, FREE.keyLength), leaf)
+      .map(([name, value]) => ({ [name]: value })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('x', 'é', '中', '😀').map(unit => ofSize(FREE.bytes, unit)),
+  },
+)
+
+/** Objects, or an object around arrays, `depth` levels deep. */
+export function nestObject(depth: number, inArrays: boolean): object {
+  let value: unknown = inArrays ? [] : {}
+  for (let level = 2; level < depth; level++) value = inArrays ? [value] : { a: value }
+  return { a: value }
+}
+
+/** `count` keys at most with `value`, as far as that stays small. */
+export function manyKeys(count: number, value: unknown): object {
+  const small = typeof value === 'string' ? value.slice(0, 5).toWellFormed() : value
+  return Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, small]))
+}
+
+/** An object of exactly so many bytes as JSON text, most of them `unit`. */
+export function ofSize(bytes: number, unit: string): object {
+  const rest = bytes - '{"a":""}'.length
+  const size = Buffer.byteLength(unit)
+  return { a: unit.repeat(Math.floor(rest / size)) + 'x'.repeat(rest % size) }
+}

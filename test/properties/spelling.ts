@@ -1,0 +1,65 @@
+const RAW = Symbol('raw')
+
+/** A number or other token that is written as it is: JavaScript has no value for it. */
+export interface Raw {
+  [RAW]: string
+}
+
+export function raw(text: string): Raw {
+  return { [RAW]: text }
+}
+
+/**
+ * The JSON text of `value`, in one of many spellings: `style` 0 is what JSON.stringify writes, others differ in white
+ * space, escapes and the forms of numbers. Unlike JSON.stringify it keeps -0, and no integer loses digits.
+ */
+export function spell(value: unknown, style = 0): string {
+  let state = style >>> 0
+  const roll = (sides: number) => {
+    if (style === 0) return 1
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return (state >>> 16) % sides
+  }
+  // Escapes make text up to six times as long: long text is left as it is.
+  let left = 10_000
+  const space = () => (roll(9) === 0 ? [' ', '\n', '\t ', '\r\n'][roll(4)] : '')
+  const text = (value: string) => {
+    left -= value.length
+    const plain = JSON.stringify(value)
+    if (left < 0 || roll(5) !== 0) return plain
+    return `"${Array.from({ length: value.length }, (_, at) => {
+      const unit = value.charCodeAt(at).toString(16).padStart(4, '0')
+      return `\\u${roll(2) === 0 ? unit : unit.toUpperCase()}`
+    }).join('')}"`
+  }
+  const number = (value: number) => {
+    if (Object.is(value, -0)) return '-0'
+    if (Math.abs(value) > Number.MAX_SAFE_INTEGER) return value.toExponential()
+    if (roll(6) === 0)
+      return roll(2) === 0 ? value.toExponential() : value.toExponential().replace('e', 'E')
+    return Number.isInteger(value) && roll(9) === 0 ? `${value}.0` : String(value)
+  }
+  const write = (value: unknown): string => {
+    if (typeof value === 'string') return text(value)
+    if (typeof value === 'number') return number(value)
+    if (typeof value !== 'object' || value === null) return String(value)
+    if (RAW in value) return (value as Raw)[RAW]
+    if (Array.isArray(value)) {
+      return `[${value.map(item => space() + write(item) + space()).join()}]`
+    }
+    return `{${Object.entries(value)
+      .map(([key, item]) => `${space()}${text(key)}${space()}:${space()}${write(item)}${space()}`)
+      .join()}}`
+  }
+  return space() + write(value) + space()
+}
+
+/** JSON text by which two values are equal when they mean the same: sorted keys, and -0 is not 0. */
+export function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
+  if (typeof value !== 'object' || value === null) {
+    return Object.is(value, -0) ? '-0' : String(JSON.stringify(value))
+  }
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join()}}`
+}

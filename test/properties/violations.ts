@@ -1,0 +1,207 @@
+import fc, { type Arbitrary } from 'fast-check'
+import { FREE, manyKeys, nestObject, ofSize, valueOf, type Overlay } from './arbitraries.ts'
+import { typesOf, type Schema } from './operations.ts'
+import { raw } from './spelling.ts'
+import { NO_EMOJI, NO_MOMENT, cycle, textAgainst, textOfLength } from './texts.ts'
+
+/** A value that breaks exactly one rule, and what the answer must say about it. */
+export interface Violation {
+  rule: string
+  /** From the value to the field that breaks the rule. */
+  path: string[]
+  code: string
+  value: unknown
+}
+
+type Violations = Arbitrary<Violation>[]
+
+/** Every way to break one rule of `schema`: one arbitrary each. */
+export function violationsOf(schema: Schema, overlay: Overlay = {}): Violations {
+  return [...wrongTypes(schema), ...brokenRules(schema, overlay)]
+}
+
+const OTHERS: Record<string, unknown[]> = {
+  string: [0, true, [], {}, ['a'], { length: 4 }],
+  boolean: [0, 1, 'true', 'false', '', [], {}],
+  number: ['1', '', true, [], {}, [1]],
+  integer: ['1', '', true, [], {}],
+  array: ['a', 7, true, {}, { length: 4_000_000_000 }, { 0: 'a', length: 1 }],
+  object: ['a', 7, false, [], ['a'], '{}', [[]], raw('-0')],
+}
+
+function wrongTypes(schema: Schema): Violations {
+  const [type = '', second] = typesOf(schema)
+  const others = OTHERS[type] ?? []
+  const values = second === 'null' ? others : [null, ...others]
+  return [fc.constantFrom(...values).map(value => violation('type', 'invalid_type', value))]
+}
+
+function brokenRules(schema: Schema, overlay: Overlay): Violations {
+  switch (typesOf(schema)[0]) {
+    case 'string':
+      return [...brokenText(schema), ...unstorable()]
+    case 'integer':
+    case 'number':
+      return brokenNumber(schema)
+    case 'array':
+      return brokenArray(schema, overlay)
+    case 'object':
+      return schema.properties ? brokenObject(schema, overlay) : brokenFreeObject(schema)
+    default:
+      return []
+  }
+}
+
+/** What breaks the rules of a text by its characters and its length alone; for queries and paths, too. */
+export function brokenText(schema: Schema): Violations {
+  const { format, minLength = 0, maxLength } = schema
+  const all: Violations = []
+  if (format === 'emoji') all.push(fc.constantFrom(...NO_EMOJI).map(toFormat))
+  if (format === 'date-time') all.push(fc.constantFrom(...NO_MOMENT).map(toFormat))
+  if (format === 'uuid') all.push(fc.constant(toFormat('not-a-uuid')))
+  if (minLength > 0) {
+    all.push(fc.constant(violation('minLength', 'too_short', 'x'.repeat(minLength - 1))))
+  }
+  if (maxLength !== undefined) {
+    all.push(
+      fc
+        .oneof(fc.constant(1), fc.integer({ min: 2, max: 3_000 }))
+        .chain(more => textOfLength(schema, maxLength + more))
+        .map(text => violation('maxLength', 'too_long', text)),
+    )
+  }
+  const against = textAgainst(schema)
+  if (against) {
+    all.push(
+      against.map(text =>
+        violation('pattern', text.trim() === '' ? 'too_short' : 'invalid_format', text),
+      ),
+    )
+  }
+  return all
+}
+
+function toFormat(text: string): Violation {
+  return violation('format', 'invalid_format', text)
+}
+
+/** Text for which Postgres has no place. */
+function unstorable(): Violations {
+  return [
+    fc
+      .constantFrom('\u0000', 'a\u0000b', '\ud800', 'a\udfff', '\udc00\ud800', '💰\ud83d')
+      .map(text => violation('unstorable', 'invalid_encoding', text)),
+  ]
+}
+
+export function brokenNumber({ minimum, maximum }: Schema): Violations {
+  const all: Violations = [fc.constant(violation('finite', 'out_of_range', raw('1e400')))]
+  if (minimum !== undefined)
+    all.push(fc.constant(violation('minimum', 'out_of_range', minimum - 1)))
+  if (maximum !== undefined) {
+    const over = maximum === Number.MAX_SAFE_INTEGER ? raw('9007199254740992') : maximum + 1
+    all.push(fc.constant(violation('maximum', 'out_of_range', over)))
+  }
+  return all
+}
+
+function brokenArray({ items = {}, maxItems }: Schema, overlay: Overlay): Violations {
+  const valid = valueOf(items, overlay)
+  const all = violationsOf(items, overlay).map(broken =>
+    fc
+      .tuple(fc.array(valid, { maxLength: 3 }), broken, fc.array(valid, { maxLength: 3 }))
+      .map(([before, { value, path, ...rest }, after]) => ({
+        ...rest,
+        path: [String(before.length), ...path],
+        value: [...before, value, ...after],
+      })),
+  )
+  if (maxItems !== undefined) {
+    all.push(
+      fc
+        .constantFrom(1, 2, 1_000)
+        .map(more => Array.from({ length: maxItems + more }, (_, n) => `item ${n}`))
+        .map(value => violation('maxItems', 'too_many', value)),
+    )
+  }
+  return all
+}
+
+function brokenObject(schema: Schema, overlay: Overlay): Violations {
+  const valid = valueOf(schema, overlay) as Arbitrary<Record<string, unknown>>
+  const { properties = {}, required = [] } = schema
+  const missing = required.map(name =>
+    fc.tuple(valid, fc.boolean()).map(([{ [name]: value, ...rest }, isInherited]) => ({
+      ...violation('required', 'required', isInherited ? inherit(rest, { [name]: value }) : rest),
+      path: [name],
+    })),
+  )
+  const broken = Object.entries(properties).flatMap(([name, field]) =>
+    violationsOf(field, overlay).map(one =>
+      fc.tuple(valid, one).map(([object, { path, value, ...rest }]) => ({
+        ...rest,
+        path: [name, ...path],
+        value: Object.fromEntries([...Object.entries(object), [name, value]]),
+      })),
+    ),
+  )
+  return [...missing, ...broken]
+}
+
+/** What the caller claims as a prototype counts for nothing. */
+function inherit(object: object, prototype: object): object {
+  return Object.fromEntries([...Object.entries(object), ['__proto__', prototype]])
+}
+
+/** The documented bounds of objects that are kept as they were sent, each at some place inside. */
+function brokenFreeObject({ maxProperties }: Schema): Violations {
+  const { depth, keys, keyLength, bytes } = FREE
+  const inside: Violations = [
+    fc.constant(violation('keys', 'too_many', manyKeys((maxProperties ?? keys) + 1, 0))),
+    fc.constantFrom('x', 'é', '😀').map(unit => {
+      const name = cycle([unit], keyLength + 1)
+      // The answer names the key without repeating all of it.
+      return { ...violation('key length', 'too_long', { [name]: 1 }), path: [name.slice(0, 40)] }
+    }),
+    fc
+      .constantFrom('1e101', '-1e101', '1.7e308', '1e400', '-1e131071', '9007199254740992')
+      .chain(text => fc.constantFrom(text, `-${text}`.replace('--', '')))
+      .map(text => inKey('number', 'out_of_range', raw(text))),
+    fc
+      .constantFrom('12345678901234567890', `1${'0'.repeat(400)}`, '-9007199254740992')
+      .map(text => inKey('integer', 'out_of_range', raw(text))),
+    ...unstorable().flatMap(bad => [
+      bad.map(({ rule, code, value }) => inKey(rule, code, value)),
+      bad.map(({ rule, code, value }) => ({
+        ...violation(rule, code, { [String(value)]: 1 }),
+        path: [toShown(String(value))],
+      })),
+    ]),
+  ]
+  const deep = fc.tuple(fc.constantFrom(1, 2, 20), fc.boolean()).map(([more, inArrays]) => ({
+    ...violation('depth', 'too_deep', nestObject(depth + more, inArrays)),
+    path: ['a', ...Array<string>(depth - 1).fill(inArrays ? '0' : 'a')],
+  }))
+  const big = fc
+    .tuple(fc.constantFrom(1, 2, 1_000), fc.constantFrom('x', 'é', '中', '😀'))
+    .map(([more, unit]) => violation('size', 'too_long', ofSize(bytes + more, unit)))
+  return [...inside, ...inside.map(one => one.map(below)), deep, big]
+}
+
+/** The same violation some levels further down, in objects and arrays. */
+function below({ path, value, ...rest }: Violation): Violation {
+  return { ...rest, path: ['a', '1', 'b', ...path], value: { a: [0, { b: value }] } }
+}
+
+function inKey(rule: string, code: string, value: unknown): Violation {
+  return { rule, code, path: ['k'], value: { k: value } }
+}
+
+/** How an answer writes a key that is no valid text. */
+function toShown(key: string): string {
+  return key.toWellFormed().replaceAll('\u0000', '\ufffd')
+}
+
+function violation(rule: string, code: string, value: unknown): Violation {
+  return { rule, path: [], code, value }
+}
