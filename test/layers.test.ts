@@ -25,12 +25,13 @@ const ORDER = [
   'dashboard',
   'client',
   'app',
+  'drain',
   'health',
   'server',
   'cli',
   'main',
 ]
-const LATE_FILES = new Set(['app', 'health', 'server', 'main'])
+const LATE_FILES = new Set(['app', 'drain', 'health', 'server', 'main'])
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g
 

@@ -1,5 +1,11 @@
 import { Fault } from '../errors.ts'
-import { DEADLOCK, FOREIGN_KEY_VIOLATION, UNIQUE_VIOLATION, isUnavailable, sqlState } from './sql.ts'
+import {
+  DEADLOCK,
+  FOREIGN_KEY_VIOLATION,
+  UNIQUE_VIOLATION,
+  isUnavailable,
+  sqlState,
+} from './sql.ts'
 
 export interface BatcherOptions<Job, Row, Result> {
   /** Does all jobs in one round trip; rows in the order of the jobs. */
@@ -63,7 +69,7 @@ export function createBatcher<Job, Row, Result>(
   async function flush(): Promise<void> {
     // One turn of the event loop: requests that were read together share the first batch, too.
     await new Promise<void>(resolve => setImmediate(resolve))
-    for (let running = startNext(); running; ) {
+    for (let running = startNext(); running;) {
       const outcome = await running.outcome
       if ('error' in outcome) {
         await recover(running.batch, outcome.error)
