@@ -22,6 +22,8 @@ export interface ConnectOptions {
 export function connect(url: string, { name, max, settings }: ConnectOptions): Sql {
   const session = {
     application_name: `tidings ${name}`,
+    // Dates travel as text, and JavaScript reads no offset with seconds, as zones had before 1900.
+    TimeZone: 'UTC',
     statement_timeout: 5_000,
     lock_timeout: 2_000,
     idle_in_transaction_session_timeout: 10_000,
