@@ -34,7 +34,7 @@ export function createApp({ gate, endpoints, openRoutes }: AppOptions) {
     )
   }
   for (const { path, respond } of openRoutes) {
-    app.get(path, ({ request }) => respond(request), { parse: 'none' })
+    app.get(path, async ({ request }) => withRequestId(await respond(request)), { parse: 'none' })
   }
 
   const methods = new Map<string, { matches: RegExp; allowed: string[] }>()
@@ -70,6 +70,11 @@ export function createApp({ gate, endpoints, openRoutes }: AppOptions) {
 function toErrorResponse(error: unknown): Response {
   const requestId = crypto.randomUUID()
   return toResponse(toFailure(error, requestId), requestId)
+}
+
+function withRequestId(response: Response): Response {
+  response.headers.set('X-Request-Id', crypto.randomUUID())
+  return response
 }
 
 function toPattern(path: string): RegExp {

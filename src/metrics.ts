@@ -33,15 +33,20 @@ export const appendBatch = new Histogram({
   registers: [registry],
 })
 
-/** A gauge that is read when somebody looks; asking again for a name replaces its source. */
-export function gauge(name: string, help: string, read: () => number): void {
+/** A gauge that is read when somebody looks: a value for each label `of`. Asking again replaces its sources. */
+export function gauge(
+  name: string,
+  help: string,
+  read: Readonly<Record<string, () => number>>,
+): void {
   registry.removeSingleMetric(name)
   new Gauge({
     name,
     help,
+    labelNames: ['of'],
     registers: [registry],
     collect() {
-      this.set(read())
+      for (const [of, readOne] of Object.entries(read)) this.set({ of }, readOne())
     },
   })
 }

@@ -123,16 +123,15 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const metrics =
       config.metricsPort === undefined ? undefined : serveMetrics(config.host, config.metricsPort)
     if (metrics) closers.push(() => metrics.stop())
-    gauge(
-      'tidings_append_waiting',
-      'Events that wait for the next transaction.',
-      () => appender.waiting,
-    )
-    gauge(
-      'tidings_admission_waiting',
-      'Requests that wait for the next statement.',
-      () => admission.waiting,
-    )
+    gauge('tidings_waiting', 'Requests that wait for the next batch.', {
+      admission: () => admission.waiting,
+      append: () => appender.waiting,
+    })
+    gauge('tidings_database_running', 'Work under way in a pool of connections.', {
+      admission: () => admissions.running,
+      append: () => appends.running,
+      api: () => reads.running,
+    })
 
     log.info('Listening on {url}', {
       url: baseUrl,

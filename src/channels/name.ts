@@ -37,7 +37,7 @@ export const ChannelName = Type.Unsafe<string>({
   maxLength: 255,
   pattern: PATTERN,
   description:
-    'Name of the channel, created if absent. Case, and runs of spaces, `_` and `-`, make no difference between names.',
+    'Name of the channel, created if absent. Case, and runs of spaces, `_` and `-`, make no difference between names. Its length is that of its composed form (NFC).',
   examples: ['payments'],
 })
 

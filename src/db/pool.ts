@@ -13,6 +13,8 @@ export interface Pool {
    * not answer at all: then every connection is replaced, because a dead one would swallow the next statement, too.
    */
   run<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
+  /** How much work is under way or waits for a connection. */
+  readonly running: number
   end(): Promise<void>
 }
 
@@ -22,6 +24,7 @@ export function createPool(
   deadlineMs: number | undefined = DEADLINE_MS,
 ): Pool {
   let sql = connect(url, options)
+  let running = 0
 
   function replace(stale: Sql): void {
     if (stale !== sql) return
@@ -37,7 +40,11 @@ export function createPool(
     get sql() {
       return sql
     },
+    get running() {
+      return running
+    },
     async run(work) {
+      running++
       const used = sql
       const late = Promise.withResolvers<never>()
       const timer = setTimeout(() => {
@@ -49,6 +56,7 @@ export function createPool(
       try {
         return await Promise.race([work(used), late.promise])
       } finally {
+        running--
         clearTimeout(timer)
       }
     },

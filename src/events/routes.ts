@@ -9,7 +9,7 @@ import type { Appender } from './append.ts'
 import { toDraft } from './draft.ts'
 import { fromLog, fromText } from './drop-in.ts'
 import { getEventJson, listEventsJson } from './read.ts'
-import { Event, EventInput, EventQuery, LogInput } from './schema.ts'
+import { Event, EventInput, EventQuery, LogInput, TextInput } from './schema.ts'
 import { isTooFarAhead } from './timestamp.ts'
 
 const tag = 'Events'
@@ -78,6 +78,7 @@ export function eventRoutes({ appender, reads }: { appender: Appender; reads: Po
       scope: 'events:write',
       params: { name: ChannelName },
       body: 'text',
+      text: TextInput,
       example: '💾 Backup failed\nThe disk is full.',
       success: created,
       handle(call) {

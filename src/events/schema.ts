@@ -46,11 +46,24 @@ export const LogInput = Type.Object(
     tags: Type.Optional(JsonObject('Becomes the metadata, and a tag `key:value` each.')),
     user_id: Type.Optional(UserId),
     notify: Type.Optional(Type.Boolean({ default: false })),
-    timestamp: Type.Optional(Type.Number({ description: 'Unix seconds.' })),
+    timestamp: Type.Optional(
+      Type.Number({ minimum: 0, description: 'Unix seconds, at most 5 minutes in the future.' }),
+    ),
   },
   { $id: 'LogInput' },
 )
 export type LogInput = Static<typeof LogInput>
+
+// Not white space, and nothing that an emoji may be made of.
+const PLAIN = '[^\\s\\p{Extended_Pictographic}\\p{Emoji_Component}]|[0-9#*](?!\\uFE0F)'
+
+/** An event as plain text. Its fields are held to the rules of `EventInput`; this says what those come to. */
+export const TextInput = Type.String({
+  minLength: 1,
+  pattern: `^\\s*(?=\\S)(?=[^\\n]*(?:${PLAIN}))[^\\n]{1,500}(?:\\n[^]{0,5000})?$`,
+  description:
+    'The first line is the title, up to 500 characters, an emoji at its start the icon, and the rest the description, up to 5,000.',
+})
 
 const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
 

@@ -4,6 +4,7 @@ import { defineRule, invalidType, issue, NO_ISSUES, type Rule } from '../http/ru
 const MAX_AHEAD_MS = 5 * 60_000
 // What Postgres writes of the years between, JavaScript reads as the same year: of year 99 as 1999.
 const FIRST_MS = Date.parse('0100-01-01T00:00:00Z')
+const YEAR = '^(?!00)\\d{4}-'
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z')
 const SHAPE =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?([Zz]|[+-]\d\d(?::?\d\d)?))?$/
@@ -26,7 +27,13 @@ const TIMESTAMP = defineRule('Timestamp', (value, schema) => {
 
 /** A moment, as filters take it. */
 export function Instant(description: string) {
-  return Type.Unsafe<string>({ [Kind]: INSTANT, type: 'string', format: 'date-time', description })
+  return Type.Unsafe<string>({
+    [Kind]: INSTANT,
+    type: 'string',
+    format: 'date-time',
+    pattern: YEAR,
+    description,
+  })
 }
 
 /** When an event happened, for those that are reported later. */
@@ -34,6 +41,7 @@ export const Timestamp = Type.Unsafe<string>({
   [Kind]: TIMESTAMP,
   type: 'string',
   format: 'date-time',
+  pattern: YEAR,
   description:
     'When it happened, at most 5 minutes in the future; the moment of creation by default.',
   examples: ['2026-11-20T09:30:00Z'],

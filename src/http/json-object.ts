@@ -27,7 +27,10 @@ export function JsonObject(description: string) {
     type: 'object',
     additionalProperties: true,
     maxProperties: MAX_KEYS,
-    description: `${description} At most 64 KiB as text and 32 levels deep; numbers up to 1e100.`,
+    propertyNames: { maxLength: MAX_KEY_LENGTH },
+    description:
+      `${description} At most 64 KiB as text, 32 levels deep, and 1,000 keys of up to 256 characters in each object; ` +
+      'integers up to ±(2^53-1), other numbers up to 1e100.',
   })
 }
 

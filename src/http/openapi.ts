@@ -8,6 +8,8 @@ delivered as signed webhooks.
 Every request carries \`Authorization: Bearer <API_KEY>\`. A key belongs to one project and may make 100 requests in
 60 seconds unless its limit says otherwise. The window begins with the key's first request.
 
+Lengths of text count in code points. No text may contain U+0000 or half of a surrogate pair.
+
 Every answer has a \`requestId\`, but for 401. A path that is not listed here is answered 404, a method that its path does
 not have 405 with \`Allow\`, both before authentication and like the other failures: with a \`code\`, one of
 ${toList(FAILURE_CODES)}.

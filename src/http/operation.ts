@@ -32,6 +32,8 @@ export interface Contract {
   query?: ObjectSchema
   /** A JSON body, or plain text. */
   body?: TSchema | 'text'
+  /** What a body of plain text is like. */
+  text?: TSchema
   example?: unknown
   success: { status: 200 | 201; description: string; data: TSchema }
   /** Whether there may be nothing to answer with. */
@@ -99,8 +101,8 @@ export function toOperation(contract: Contract): Record<string, unknown> {
         content:
           body === 'text'
             ? {
-                'text/plain': { schema: { type: 'string' }, example: contract.example },
-                'application/x-www-form-urlencoded': { schema: { type: 'string' } },
+                'text/plain': { schema: refer(contract.text), example: contract.example },
+                'application/x-www-form-urlencoded': { schema: refer(contract.text) },
               }
             : { 'application/json': { schema: refer(body), example: contract.example } },
       },
@@ -147,13 +149,15 @@ export function toOperation(contract: Contract): Record<string, unknown> {
   }
 }
 
+// White space around it is not part of a header, and quotes around it are stripped.
+const KEY_PATTERN = '^(?!""$)[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$'
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
   description:
     'Makes the request safe to retry: for 24 hours the same key gets the same answer and does nothing again.',
-  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: KEY_PATTERN },
 }
 
 function parameter(place: 'path' | 'query', name: string, schema: TSchema, required: boolean) {

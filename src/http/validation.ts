@@ -86,6 +86,8 @@ function toOwnIssues({ type, schema, value, errors }: ValueError): readonly Issu
     case ValueErrorType.IntegerMinimum:
     case ValueErrorType.IntegerMaximum:
       return issue('out_of_range', `Must be from ${schema['minimum']} to ${schema['maximum']}`)
+    case ValueErrorType.NumberMinimum:
+      return issue('out_of_range', `Must be at least ${schema['minimum']}`)
     case ValueErrorType.Number:
       if (typeof value === 'number') return issue('out_of_range', 'Must be a finite number')
       return invalidType('number', value)

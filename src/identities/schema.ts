@@ -8,6 +8,12 @@ const UserId = Text({
   description: 'Your own id of the user: the same in every call. Compared exactly.',
   examples: ['user_123'],
 })
+const Synonym = Text({
+  minLength: 1,
+  maxLength: 255,
+  description:
+    'Another name of `user_id`, which may be left out then; where both are given, they must be equal.',
+})
 const Alias = Text({ minLength: 1, maxLength: 255, examples: ['ada@example.com'] })
 
 const fields = {
@@ -21,7 +27,7 @@ const fields = {
 
 /** A user as an application knows them. `userId` is a synonym of `user_id`; one of the two is required. */
 export const IdentifyInput = Type.Object(
-  { user_id: UserId, userId: Type.Optional(UserId), ...fields },
+  { user_id: UserId, userId: Type.Optional(Synonym), ...fields },
   { $id: 'IdentifyInput' },
 )
 export type IdentifyInput = Static<typeof IdentifyInput>

@@ -52,24 +52,27 @@ function keepNothing(): Appender['append'] {
   })
 }
 
-/** One INSERT and one NOTIFY per request, as most applications would write it. */
+/** One INSERT and one NOTIFY per request into the same columns and indexes, as most applications would write it. */
 function createInsert(): Appender['append'] {
   const sql = connect(databaseUrl, { name: 'bench', max: 16 })
-  const ready = sql`
-    create table if not exists plain_events (
-      seq bigserial primary key, id uuid not null unique, project_id uuid not null, channel text not null,
-      title text not null, description text, icon text, tags text[] not null, metadata json not null, user_id text,
-      created_at timestamptz not null default now()
-    )
-  `
+  const ready = sql.unsafe(`
+    create table if not exists plain_events (like events including indexes including constraints);
+    create sequence if not exists plain_seq;
+    alter table plain_events alter seq set default nextval('plain_seq');
+    alter table plain_events alter occurred_at set default now();
+    alter table plain_events alter created_at set default now();
+  `)
   return async ({ draft, requestId }) => {
     await ready
     const [row] = await sql<[{ seq: string }]>`
       with made as (
-        insert into plain_events (id, project_id, channel, title, description, icon, tags, metadata, user_id)
+        insert into plain_events (
+          project_id, id, channel_id, title, description, icon, tags, metadata, user_ref, source, notify
+        )
         values (
-          ${draft.id.uuid}, ${projectId}, ${draft.channelSlug}, ${draft.title}, ${draft.description}, ${draft.icon},
-          ${`{${draft.tags.join()}}`}::text[], ${draft.metadataJson}::text::json, ${draft.userRef}
+          ${projectId}, ${draft.id.uuid}, ${channelId}, ${draft.title}, ${draft.description}, ${draft.icon},
+          ${`{${draft.tags.join()}}`}::text[], ${draft.metadataJson}::text::json, ${draft.userRef},
+          ${draft.source}, ${draft.notify}
         )
         returning seq
       )

@@ -1,22 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { join, resolve } from 'node:path'
-import { createOrganization, createProject } from '../../src/accounts/projects.ts'
 import { connect } from '../../src/db/sql.ts'
-import { createKey } from '../../src/keys/keys.ts'
 import { cloneDatabase, closeCluster } from '../support/postgres.ts'
+import { makeKey, startCandidate, startTidings, type Candidate } from './server.ts'
 import { load, median, requireWrk, type Measured } from './wrk.ts'
 
 const ROUNDS = 3
 const SECONDS = 6
-const MAIN = resolve(import.meta.dir, '../../src/main.ts')
-
-interface Candidate {
-  name: string
-  url: string
-  key: string
-  child: ChildProcess
-}
 
 /** Durable events over HTTP against the same route without a database, and against one INSERT + NOTIFY each. */
 export async function benchIngest(): Promise<void> {
@@ -24,7 +13,7 @@ export async function benchIngest(): Promise<void> {
   const databaseUrl = await cloneDatabase()
   const key = await makeKey(databaseUrl)
   const candidates = [
-    await startServer('tidings', databaseUrl, key),
+    await startTidings(databaseUrl, key),
     await startCandidate('no database', 'nothing', databaseUrl, key),
     await startCandidate('INSERT + NOTIFY', 'insert-notify', databaseUrl, key),
   ]
@@ -99,49 +88,4 @@ async function verify(databaseUrl: string): Promise<void> {
   await sql.end()
   console.log(`log: ${row.events} events, head ${row.head}, ${row.keys} keys, ${row.size}`)
   if (row.events !== row.head) throw new Error('seq is not dense')
-}
-
-async function makeKey(databaseUrl: string): Promise<string> {
-  const sql = connect(databaseUrl, { name: 'bench', max: 1 })
-  const projectId = await sql.begin(async tx =>
-    createProject(tx, { organizationId: await createOrganization(tx, 'Bench'), name: 'Bench' }),
-  )
-  const { token } = await createKey(sql, { projectId, name: 'bench', limit: 1_000_000_000 })
-  await sql.end()
-  return token
-}
-
-async function startServer(name: string, databaseUrl: string, key: string): Promise<Candidate> {
-  const child = spawn('bun', [MAIN, 'serve'], {
-    env: { ...process.env, PORT: '0', DATABASE_URL: databaseUrl },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  const port = await readPort(child, /"url":"http:\/\/localhost:(\d+)"/)
-  return { name, key, child, url: `http://127.0.0.1:${port}/v1/events` }
-}
-
-async function startCandidate(
-  name: string,
-  kind: string,
-  databaseUrl: string,
-  key: string,
-): Promise<Candidate> {
-  const child = spawn('bun', [join(import.meta.dir, 'candidate.ts'), kind, databaseUrl], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const port = await readPort(child, /PORT (\d+)/)
-  return { name, key, child, url: `http://127.0.0.1:${port}/v1/events` }
-}
-
-async function readPort(child: ChildProcess, pattern: RegExp): Promise<string> {
-  let output = ''
-  for await (const chunk of child.stdout ?? []) {
-    output += chunk
-    const port = pattern.exec(output)?.[1]
-    if (port) {
-      child.stdout?.resume()
-      return port
-    }
-  }
-  throw new Error(`It did not start:\n${output}`)
 }

@@ -1,7 +1,11 @@
 import { benchIngest } from './ingest.ts'
+import { benchMemory } from './memory.ts'
 
 // `bun run bench <name>`: prints ratios against named references, measured in the same run.
-const benches: Record<string, () => Promise<void>> = { ingest: benchIngest }
+const benches: Record<string, () => Promise<void>> = {
+  ingest: benchIngest,
+  memory: benchMemory,
+}
 
 const name = process.argv[2] ?? 'ingest'
 const bench = benches[name]

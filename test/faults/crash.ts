@@ -1,23 +1,30 @@
-import { realpathSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listWorkers, signal } from '../../src/db/processes.ts'
+import { signal } from '../../src/db/processes.ts'
 import type { Program } from '../support/process.ts'
 import { checkLedger, type Verdict } from './check.ts'
-import { startFleet, type Fleet } from './fleet.ts'
+import { listPostgres, startFleet, type Fleet } from './fleet.ts'
 import { startLoad } from './ledger.ts'
 import { createRandom, type Random } from './random.ts'
 
 const RECOVERY_MS = 5_000
-const KINDS = ['server', 'postmaster', 'all of Postgres', 'one backend'] as const
+const KINDS = ['server', 'postmaster', 'all of Postgres', 'one backend', 'frozen'] as const
 
 type Kind = (typeof KINDS)[number]
 
 /**
  * Kills, at random moments under load, a server, the first process of its Postgres, all of its processes, or one backend
- * (whereupon Postgres ends all others). Each time the load must get through again within 5 s.
+ * (whereupon Postgres ends all others); or stops all of Postgres for a while, as a machine does that is moved. Each time
+ * the load must get through again within 5 s.
  */
-export async function runCrash({ seed, times }: { seed: number; times: number }): Promise<Verdict> {
+export async function runCrash({
+  seed,
+  times,
+  freezeMs = 1_000,
+}: {
+  seed: number
+  times: number
+  freezeMs?: number
+}): Promise<Verdict> {
   const random = createRandom(seed)
   const fleet = await startFleet({ servers: 2, projects: 3, isEmbedded: true })
   try {
@@ -33,8 +40,9 @@ export async function runCrash({ seed, times }: { seed: number; times: number })
       await load.successes(200)
       await sleep(random.below(300))
       const kind = KINDS[nth % KINDS.length]!
+      if (kind === 'frozen') await freeze(fleet, random.below(freezeMs))
       const startedMs = performance.now()
-      const servers = await killOne(kind, fleet, random)
+      const servers = kind === 'frozen' ? fleet.urls() : await killOne(kind, fleet, random)
       for (const server of servers) {
         const tookMs = (await load.nextSuccess(server)) - startedMs
         slowest.set(kind, Math.max(slowest.get(kind) ?? 0, Math.round(tookMs)))
@@ -62,13 +70,17 @@ export async function runCrash({ seed, times }: { seed: number; times: number })
 }
 
 /** Returns the servers that must work again. */
-async function killOne(kind: Kind, fleet: Fleet, random: Random): Promise<string[]> {
+async function killOne(
+  kind: Exclude<Kind, 'frozen'>,
+  fleet: Fleet,
+  random: Random,
+): Promise<string[]> {
   if (kind === 'server') {
     const index = random.below(fleet.programs.length)
     await fleet.programs[index]!.kill('SIGKILL')
     return [(await fleet.restart(index)).url]
   }
-  const [postmaster = 0, ...others] = listPostgres(fleet)
+  const [postmaster = 0, ...others] = listPostgres(fleet.dataDir ?? '')
   const victims = {
     postmaster: [postmaster],
     'all of Postgres': [postmaster, ...others],
@@ -78,10 +90,11 @@ async function killOne(kind: Kind, fleet: Fleet, random: Random): Promise<string
   return fleet.urls()
 }
 
-/** The processes of the fleet's own Postgres, the first one first. */
-function listPostgres({ dataDir = '' }: Fleet): number[] {
-  const data = realpathSync(join(dataDir, 'postgres', 'data'))
-  return listWorkers({ data, mark: data }).sort((a, b) => a - b)
+async function freeze({ dataDir = '' }: Fleet, ms: number): Promise<void> {
+  const pids = listPostgres(dataDir)
+  for (const pid of pids) signal(pid, 'SIGSTOP')
+  await sleep(ms)
+  for (const pid of pids) signal(pid, 'SIGCONT')
 }
 
 /** One that works for a server. */

@@ -1,6 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { listWorkers } from '../../src/db/processes.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { startProgram, toEmbeddedUrl, type Program } from '../support/process.ts'
@@ -33,7 +34,11 @@ export interface FleetOptions {
 }
 
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  const { isEmbedded = false, limit = 1_000_000_000, between = async (url: string) => url } = options
+  const {
+    isEmbedded = false,
+    limit = 1_000_000_000,
+    between = async (url: string) => url,
+  } = options
   const dataDir = isEmbedded ? makeFolder() : undefined
   const env = dataDir ? { DATA_DIR: dataDir } : { DATABASE_URL: await cloneDatabase() }
   const start = async () =>
@@ -70,8 +75,16 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   }
 }
 
+/** The processes of the Postgres in a DATA_DIR, the first one first. */
+export function listPostgres(dataDir: string): number[] {
+  const folder = join(dataDir, 'postgres', 'data')
+  if (!existsSync(folder)) return []
+  const data = realpathSync(folder)
+  return listWorkers({ data, mark: data }).sort((a, b) => a - b)
+}
+
 /** Postgres, which may run as another user, must be able to enter it. */
-function makeFolder(): string {
+export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-faults-'))
   chmodSync(folder, 0o755)
   return folder

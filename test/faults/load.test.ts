@@ -4,6 +4,7 @@ import { runCrash } from './crash.ts'
 import { runLimit } from './limit.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
+import { runStart } from './start.ts'
 import { runTerminate } from './terminate.ts'
 
 // Short versions of what `bun test/faults/run.ts` does at length.
@@ -16,7 +17,11 @@ test('§4 seq is dense and in commit order: no reader of three servers sees n+1 
 })
 
 test('§13 servers, Postgres and its backends are killed at random: nothing acknowledged is lost', async () => {
-  expectNothing(await runCrash({ seed, times: 8 }))
+  expectNothing(await runCrash({ seed, times: 10 }))
+})
+
+test('§13 first starts are killed at random: the next one serves', async () => {
+  expectNothing(await runStart({ seed, times: 2 }))
 })
 
 test('§15 100 backends are terminated under load: no server ends, nothing is lost or made twice', async () => {

@@ -7,6 +7,7 @@ import { runTerminate } from './terminate.ts'
 import { runDrain } from './drain.ts'
 import { runLimit } from './limit.ts'
 import { runNetwork } from './network.ts'
+import { runStart } from './start.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
 
@@ -15,11 +16,12 @@ const RUNS: Record<
   string,
   (options: { seed: number; times: number; seconds: number }) => Promise<Verdict>
 > = {
-  crash: ({ seed, times }) => runCrash({ seed, times: times || 20 }),
+  crash: ({ seed, times }) => runCrash({ seed, times: times || 20, freezeMs: 12_000 }),
   terminate: ({ seed, times }) => runTerminate({ seed, times: times || 1_000 }),
   drain: ({ seed, times }) => runDrain({ seed, times: times || 30 }),
   limit: ({ seed, times }) => runLimit({ seed, times: times || 20 }),
   network: ({ seed, seconds }) => runNetwork({ seed, seconds: seconds || 120 }),
+  start: ({ seed, times }) => runStart({ seed, times: times || 20 }),
   seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
 }
 

@@ -215,7 +215,7 @@ function brokenParameter(schema: Schema, place: Parameter['in']): Arbitrary<Viol
 }
 
 function isHeaderValue({ value }: Violation): boolean {
-  return /^[\x20-\x7e]*$/.test(String(value))
+  return /^[\t\x20-\x7e\xa0-\xff]*$/.test(String(value))
 }
 
 export function describe({ method, target, headers, body }: ApiRequest): string {

@@ -54,7 +54,7 @@ export const NO_MOMENT = [
 /** Text that keeps every rule of `schema`; each is held against its pattern. */
 export function textOf(schema: Schema): Arbitrary<string> {
   if (schema.format === 'emoji') return fc.constantFrom(...EMOJI)
-  if (schema.format === 'date-time') return momentUpTo(9998)
+  if (schema.format === 'date-time') return momentUpTo(9998, schema)
   if (schema.format === 'uuid') return fc.uuid()
   const { minLength = 0, maxLength = 300 } = schema
   const pattern = toPattern(schema)
@@ -94,11 +94,12 @@ export function textAgainst(schema: Schema): Arbitrary<string> | undefined {
     .filter(text => !pattern.test(text))
 }
 
-/** A date and time as RFC 3339 writes it, from year 1 on. */
-export function momentUpTo(lastYear: number): Arbitrary<string> {
+/** A date and time as RFC 3339 writes it; no zone leads out of the first and last year that there are. */
+export function momentUpTo(lastYear: number, schema: Schema = {}): Arbitrary<string> {
+  const pattern = toPattern(schema)
   return fc
     .record({
-      year: fc.oneof(fc.integer({ min: 2, max: lastYear }), fc.integer({ min: 2020, max: 2025 })),
+      year: fc.oneof(fc.integer({ min: 101, max: lastYear }), fc.integer({ min: 2020, max: 2025 })),
       month: fc.integer({ min: 1, max: 12 }),
       day: fc.integer({ min: 1, max: 31 }),
       hour: fc.integer({ min: 0, max: 23 }),
@@ -119,6 +120,7 @@ export function momentUpTo(lastYear: number): Arbitrary<string> {
       const [mo, d, h, mi, s] = rest
       return `${y?.padStart(4, '0')}-${mo}-${d}${mark}${h}:${mi}:${s}${fraction}${zone}`
     })
+    .filter(text => pattern?.test(text) ?? true)
 }
 
 export function countPoints(text: string): number {

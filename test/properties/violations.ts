@@ -107,7 +107,7 @@ export function brokenNumber({ minimum, maximum }: Schema): Violations {
 
 function brokenArray({ items = {}, maxItems }: Schema, overlay: Overlay): Violations {
   const valid = valueOf(items, overlay)
-  const all = violationsOf(items, overlay).map(broken =>
+  const all: Violations = violationsOf(items, overlay).map(broken =>
     fc
       .tuple(fc.array(valid, { maxLength: 3 }), broken, fc.array(valid, { maxLength: 3 }))
       .map(([before, { value, path, ...rest }, after]) => ({

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { cloneDatabase, createEmptyDatabase } from '../support/postgres.ts'
+import { spawnProgram } from '../support/process.ts'
+import { createRequests } from '../support/project.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Runs one command line to its end. */
+async function run(args: string[], env: Record<string, string> = {}) {
+  const program = spawnProgram({ args, env: { DATABASE_URL: server.databaseUrl, ...env } })
+  program.listening.catch(() => {}) // It is not to listen.
+  const { code } = await program.exited
+  const output = program.output()
+  return { code, output, json: () => JSON.parse(output) as Record<string, unknown> }
+}
+
+const COMMANDS = [
+  ['serve'],
+  ['send'],
+  ['identify'],
+  ['keys', 'create'],
+  ['keys', 'list'],
+  ['keys', 'rotate'],
+  ['keys', 'revoke'],
+  ['migrate'],
+  ['doctor'],
+  ['version'],
+]
+
+test.each(COMMANDS.map(words => [words]))('%p --help teaches by example', async words => {
+  const { code, output } = await run([...words, '--help'])
+  expect(code).toBe(0)
+  expect(output).toContain('EXAMPLES')
+  expect(output).toContain(`tidings ${words.join(' ')}`)
+})
+
+test.each([
+  [[], 2, 'COMMANDS'],
+  [['nonsense'], 2, 'nonsense'],
+  [['send', 'Hi', '--chanel', 'x', '--channel', 'y'], 2, 'There is no option --chanel'],
+  [['send', 'Hi', 'there', '--channel', 'x'], 2, 'Put text in quotes'],
+  [['send', 'Hi', '--channel', 'x'], 2, 'TIDINGS_API_KEY'],
+  [['keys', 'create', '--scopes', 'events:read,all'], 2, 'it names all'],
+  [['keys', 'create', '--limit', '0'], 2, '--limit must be a whole number'],
+  [['keys', 'create', '--expires', '2020-01-01'], 2, 'a date in the future'],
+  [['keys', 'revoke', 'key_unknown'], 1, 'No key of this project has this id'],
+] as [string[], number, string][])('%p exits with %d and says why', async (args, code, text) => {
+  const ended = await run(args)
+  expect(ended.output).toContain(text)
+  expect(ended.code).toBe(code)
+})
+
+test('a wrong configuration is reported whole, with exit code 2', async () => {
+  const { code, output } = await run(['serve'], {
+    PORT: 'web',
+    BASE_URL: 'tidings',
+    LOG_LEVEL: 'loud',
+  })
+  expect(code).toBe(2)
+  for (const name of ['PORT', 'BASE_URL', 'LOG_LEVEL']) expect(output).toContain(`${name} must be`)
+})
+
+test('keys are made, listed, rotated and revoked while the server runs', async () => {
+  const made = (
+    await run([
+      'keys',
+      'create',
+      '--name',
+      'ci',
+      '--limit',
+      '7',
+      '--scopes',
+      'events:read',
+      '--json',
+    ])
+  ).json()
+  expect(made).toMatchObject({ name: 'ci', limit: 7, scopes: ['events:read'] })
+  const me = await createRequests(server.url, String(made['key'])).get('/v1/me')
+  expect(me.body.data.key).toMatchObject({ name: 'ci', limit: 7, scopes: ['events:read'] })
+  expect((await run(['keys', 'list'])).output).not.toContain(String(made['key']))
+
+  const rotated = (
+    await run(['keys', 'rotate', String(made['id']), '--overlap', '0', '--json'])
+  ).json()
+  expect((await createRequests(server.url, String(made['key'])).get('/v1/me')).status).toBe(401)
+  const { get } = createRequests(server.url, String(rotated['key']))
+  expect((await get('/v1/me')).status).toBe(200)
+
+  expect((await run(['keys', 'revoke', String(rotated['id']), '--json'])).json()).toEqual({
+    id: rotated['id'],
+    revoked: true,
+  })
+  expect((await get('/v1/me')).status).toBe(401)
+})
+
+test('send and identify speak HTTP, and say what the server refused', async () => {
+  const { key } = (await run(['keys', 'create', '--json'])).json() as { key: string }
+  const env = { TIDINGS_URL: server.url, TIDINGS_API_KEY: key }
+  const sent = await run(
+    [
+      'send',
+      'Backup failed',
+      '--channel',
+      'ops',
+      '--icon',
+      '💾',
+      '--tags',
+      'a, b',
+      '--metadata',
+      '{"n": 1}',
+      '--no-notify',
+      '--json',
+    ],
+    env,
+  )
+  expect(sent.json()).toMatchObject({
+    title: 'Backup failed',
+    channelName: 'ops',
+    icon: '💾',
+    tags: ['a', 'b'],
+    metadata: { n: 1 },
+    notify: false,
+    source: 'cli',
+  })
+  const identified = await run(['identify', 'ada', '--aliases', 'ada@example.com,ada'], env)
+  expect(identified.code).toBe(0)
+  expect(identified.output).toContain('+ ada@example.com')
+  expect(identified.output).toContain("- ada: Equals this user's own user_id")
+
+  const refused = await run(['send', 'Hi', '--channel', 'ops', '--icon', 'x'], env)
+  expect(refused.code).toBe(1)
+  expect(refused.output).toContain('icon')
+  expect(refused.output).not.toContain(key)
+})
+
+test('migrate brings an empty database to the schema, and doctor finds it well', async () => {
+  const DATABASE_URL = await createEmptyDatabase()
+  const before = await run(['doctor', '--json'], { DATABASE_URL })
+  expect(before.output).toContain('will be applied at the next start')
+  const { code, output } = await run(['migrate'], { DATABASE_URL })
+  expect(code).toBe(0)
+  expect(output).toContain('ok  0001_accounts')
+  const after = await run(['doctor'], { DATABASE_URL })
+  expect(after.code).toBe(0)
+  expect(after.output).toContain('migrations: up to date')
+})
+
+test('doctor fails with exit code 1 when the database is away', async () => {
+  const DATABASE_URL = (await cloneDatabase()).replace(/:\d+\//, ':1/')
+  const { code, output } = await run(['doctor'], { DATABASE_URL })
+  expect(code).toBe(1)
+  expect(output).toContain('failed   database')
+})
+
+test('version names the version and the runtime', async () => {
+  expect((await run(['version', '--json'])).json()).toMatchObject({ version: '0.1.0' })
+  expect((await run(['--version'])).output).toContain('tidings 0.1.0')
+})

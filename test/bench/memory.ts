@@ -1,0 +1,35 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect } from '../../src/db/sql.ts'
+import { cloneDatabase, closeCluster } from '../support/postgres.ts'
+import { makeKey, startTidings } from './server.ts'
+import { load, requireWrk } from './wrk.ts'
+
+const EVENTS = 1_000_000
+const STEP_SECONDS = 5
+
+/** The server's memory while it takes a million events; Postgres is not counted. */
+export async function benchMemory(): Promise<void> {
+  requireWrk()
+  const databaseUrl = await cloneDatabase()
+  const { child, url, key } = await startTidings(databaseUrl, await makeKey(databaseUrl))
+  const sql = connect(databaseUrl, { name: 'bench', max: 1 })
+  try {
+    for (let events = 0; events < EVENTS;) {
+      await load({ url, key, connections: 128, seconds: STEP_SECONDS, keyed: 0.3 })
+      const [row] = await sql<[{ head: string }]>`select max(last_seq) as head from event_logs`
+      events = Number(row.head)
+      console.log(`${String(events).padStart(8)} events   RSS ${readRss(child.pid!).toFixed(0)} MB`)
+    }
+  } finally {
+    child.kill('SIGTERM')
+    await once(child, 'exit')
+    await sql.end()
+    await closeCluster()
+  }
+}
+
+function readRss(pid: number): number {
+  const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Number(kilobytes) / 1024
+}

@@ -1,0 +1,60 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { join, resolve } from 'node:path'
+import { createOrganization, createProject } from '../../src/accounts/projects.ts'
+import { connect } from '../../src/db/sql.ts'
+import { createKey } from '../../src/keys/keys.ts'
+
+const MAIN = resolve(import.meta.dir, '../../src/main.ts')
+
+/** A process that takes `POST /v1/events`. */
+export interface Candidate {
+  name: string
+  url: string
+  key: string
+  child: ChildProcess
+}
+
+/** A key that no limit stops, to a project of its own. */
+export async function makeKey(databaseUrl: string): Promise<string> {
+  const sql = connect(databaseUrl, { name: 'bench', max: 1 })
+  const projectId = await sql.begin(async tx =>
+    createProject(tx, { organizationId: await createOrganization(tx, 'Bench'), name: 'Bench' }),
+  )
+  const { token } = await createKey(sql, { projectId, name: 'bench', limit: 1_000_000_000 })
+  await sql.end()
+  return token
+}
+
+/** The real server. */
+export async function startTidings(databaseUrl: string, key: string): Promise<Candidate> {
+  const child = spawn('bun', [MAIN, 'serve'], {
+    env: { ...process.env, PORT: '0', DATABASE_URL: databaseUrl },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const port = await readPort(child, /"url":"http:\/\/localhost:(\d+)"/)
+  return { name: 'tidings', key, child, url: `http://127.0.0.1:${port}/v1/events` }
+}
+
+/** One of candidate.ts. */
+export async function startCandidate(
+  name: string,
+  kind: string,
+  databaseUrl: string,
+  key: string,
+): Promise<Candidate> {
+  const child = spawn('bun', [join(import.meta.dir, 'candidate.ts'), kind, databaseUrl], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const port = await readPort(child, /PORT (\d+)/)
+  return { name, key, child, url: `http://127.0.0.1:${port}/v1/events` }
+}
+
+async function readPort(child: ChildProcess, pattern: RegExp): Promise<string> {
+  let output = ''
+  for await (const chunk of child.stdout ?? []) {
+    output += chunk
+    const port = pattern.exec(output)?.[1]
+    if (port) return port
+  }
+  throw new Error(`It did not start:\n${output}`)
+}

@@ -1,0 +1,225 @@
+import {
+  addEvent,
+  addUser,
+  createModel,
+  eraseUser,
+  expectSame,
+  listSeqs,
+  resolveUser,
+  toCurrent,
+  toMs,
+  type EventFields,
+  type Model,
+} from './model.ts'
+import type { RawAnswer } from '../support/raw-http.ts'
+import type { ApiRequest } from './requests.ts'
+import { canonical } from './spelling.ts'
+import type { Lane } from './world.ts'
+
+/** Sends requests to a lane's project and holds every answer against a model of it. */
+export interface Tester {
+  model: Model
+  /** Lets a read ask for what is there, at times. */
+  aim(request: ApiRequest): ApiRequest
+  /** Takes in the answer to a valid request: throws unless it is the one that the contract says. */
+  expectAccepted(request: ApiRequest, answer: RawAnswer): Promise<void>
+  /** Reads everything that was stored, in pages: throws unless it is all there, in its order, without holes. */
+  expectAll(): Promise<void>
+}
+
+const STATUS: Record<string, number> = { createEvent: 201, logEvent: 201, sendText: 201 }
+const EMOJI = /^\p{RGI_Emoji}$/v
+
+export function createTester(lane: Lane): Tester {
+  const model = createModel()
+
+  async function expectRead(target: string, data: unknown): Promise<void> {
+    expectSame(`what ${target} reads back`, (await lane.get(target)).body.data, data)
+  }
+
+  const accepted: Record<string, (request: ApiRequest, answer: RawAnswer) => Promise<void> | void> =
+    {
+      createEvent: (request, { body }) => expectEvent(fromCreate(request.json ?? {}), body.data),
+      logEvent: (request, { body }) => expectEvent(fromLog(request.json ?? {}), body.data),
+      sendText: (request, { body }) => expectEvent(fromText(request), body.data),
+      async identify({ json = {} }, { body }) {
+        const { user_id, userId = user_id, properties, aliases } = json as any
+        addUser(model, { userId, properties, aliases }, body.data)
+        if (/^(\.|%2e){1,2}$/i.test(userId)) return
+        const user = model.users.get(userId)
+        const { data } = (await lane.get(`/v1/users/${encodeURIComponent(userId)}`)).body
+        expectSame('the user', [data.userId, data.properties], [userId, user?.properties])
+        expectSame('the aliases', [...data.aliases].sort(), [...(user?.aliases ?? [])].sort())
+      },
+      getUser({ params }, { body }) {
+        expectSame('the user', body.data.userId, resolveUser(model, params['userId'] ?? ''))
+      },
+      getEvent({ params }, { body }) {
+        const event = model.events.get(params['id'] ?? '')
+        expectSame('the event', body.data, event && toCurrent(model, event))
+      },
+      listEvents({ query }, { body }) {
+        const { items, nextCursor } = body.data
+        const seqs: number[] = items.map(({ seq }: { seq: number }) => seq)
+        const expected = listSeqs(model, query)
+        const limit = Number(query['limit'] ?? 50)
+        if (query['text'] === undefined) {
+          expectSame('the places', seqs, expected.slice(0, limit))
+          expectSame('whether there is more', nextCursor !== null, expected.length > limit)
+        } else if (!seqs.every(seq => expected.includes(seq)))
+          throw new Error('What was not asked for')
+        for (const item of items) expectKept(item)
+      },
+      listChannels({ query }, { body }) {
+        const expected = Math.min(model.channels.size, Number(query['limit'] ?? 50))
+        expectSame('the number of channels', body.data.items.length, expected)
+      },
+      getMe: (_, { body }) => expectSame('the key', body.data.key.id, lane.project.keyId),
+    }
+
+  async function expectEvent(fields: EventFields, data: Record<string, any>): Promise<void> {
+    addEvent(model, fields, data)
+    await expectRead(`/v1/events/${data['id']}`, data)
+  }
+
+  function expectKept(item: Record<string, any>): void {
+    const event = model.events.get(item['id'])
+    expectSame('an item', item, event && toCurrent(model, event))
+  }
+
+  /** What a request must be answered with, when it is valid. */
+  function toStatus(request: ApiRequest): number {
+    const key = toKey(request)
+    const used = key === undefined ? undefined : model.keys.get(key)
+    if (used && used.print !== toPrint(request)) return 422
+    if (request.id === 'getEvent') return model.events.has(request.params['id'] ?? '') ? 200 : 404
+    if (request.id === 'getUser') {
+      return model.users.has(resolveUser(model, request.params['userId'] ?? '')) ? 200 : 404
+    }
+    return STATUS[request.id] ?? 200
+  }
+
+  return {
+    model,
+    aim(request) {
+      const event = [...model.events.values()].at(request.choice % (model.events.size || 1))
+      if (!event || request.choice % 4 === 0) return request
+      const { id, channelId, channelName, tags, source, seq } = event.data
+      if (request.id === 'getEvent') {
+        return { ...request, params: { id }, target: `/v1/events/${id}` }
+      }
+      if (request.id !== 'listEvents') return request
+      const query = { ...request.query }
+      if (query['channel']) query['channel'] = request.choice % 2 === 0 ? channelId : channelName
+      if (query['tag'] && tags.length > 0) query['tag'] = tags[0]
+      if (query['source']) query['source'] = source
+      if (query['after']) query['after'] = String(seq - 1)
+      return { ...request, query, target: `/v1/events?${new URLSearchParams(query)}` }
+    },
+    async expectAccepted(request, answer) {
+      if (request.id === 'eraseUser') {
+        const events = eraseUser(model, request.params['userId'] ?? '')
+        expectSame('the status', answer.status, events === undefined ? 404 : 200)
+        if (events !== undefined) expectSame('the events', answer.body.data.events, events)
+        return
+      }
+      const status = toStatus(request)
+      if (answer.status !== status) {
+        throw new Error(`Answered ${answer.status}, not ${status}: ${answer.text.slice(0, 1_000)}`)
+      }
+      if (status >= 400) return
+      const key = toKey(request)
+      const used = key === undefined ? undefined : model.keys.get(key)
+      expectSame(
+        'whether it is a replay',
+        answer.headers.has('x-idempotent-replay'),
+        used !== undefined,
+      )
+      if (used) {
+        if (used.text !== undefined) expectSame('the replay', answer.text, used.text)
+        return
+      }
+      await accepted[request.id]?.(request, answer)
+      if (key !== undefined) model.keys.set(key, { print: toPrint(request), text: answer.text })
+    },
+    async expectAll() {
+      const seqs: number[] = []
+      for (const after of ['', '&after=0']) {
+        for (let cursor: string | null = ''; cursor !== null;) {
+          const { body } = await lane.get(
+            `/v1/events?limit=100${cursor ? `&cursor=${cursor}` : after}`,
+          )
+          for (const item of body.data.items) {
+            expectKept(item)
+            seqs.push(item.seq)
+          }
+          cursor = body.data.nextCursor
+        }
+      }
+      const forward = Array.from({ length: model.seq }, (_, n) => n + 1)
+      expectSame('the log, backward and forward', seqs, [...forward.toReversed(), ...forward])
+    },
+  }
+}
+
+function toKey({ method, headers }: ApiRequest): string | undefined {
+  const raw = method === 'POST' ? new Map(headers).get('Idempotency-Key')?.trim() : undefined
+  return raw === undefined ? undefined : (/^"(.*)"$/.exec(raw)?.[1] ?? raw)
+}
+
+function toPrint({ method, target, json, body }: ApiRequest): string {
+  return `${method} ${target} ${json ? canonical(json) : body}`
+}
+
+function fromCreate(json: Record<string, any>): EventFields {
+  return {
+    channelName: json['channelName'],
+    title: json['title'].trim(),
+    description: json['description'] ?? null,
+    icon: toIcon(json['icon']),
+    tags: [...new Set<string>(json['tags'] ?? [])],
+    metadata: json['metadata'] ?? {},
+    ref: json['userId'] ?? null,
+    notify: json['notify'] ?? true,
+    source: json['source'] ?? 'api',
+    timestampMs: json['timestamp'] === undefined ? null : toMs(json['timestamp']),
+  }
+}
+
+function fromLog(json: Record<string, any>): EventFields {
+  const tags = Object.entries<unknown>(json['tags'] ?? {})
+    .filter(([, value]) => typeof value !== 'object')
+    .map(([key, value]) => `${key}:${value}`)
+    .filter(tag => [...tag].length <= 50)
+  return {
+    ...fromCreate({ ...json, title: json['event'], tags: [...new Set(tags.slice(0, 20))] }),
+    channelName: json['channel'],
+    metadata: json['tags'] ?? {},
+    ref: json['user_id'] ?? null,
+    notify: json['notify'] ?? false,
+    source: 'api',
+    timestampMs: json['timestamp'] === undefined ? null : Math.trunc(json['timestamp'] * 1000),
+  }
+}
+
+/** The first line is the title, an emoji before it the icon, and the rest the description. */
+function fromText({ params, body = '' }: ApiRequest): EventFields {
+  const text = body.trimStart()
+  const icon = /^(\p{RGI_Emoji})(?![\uFE0F\u200D])/v.exec(text)?.[1]
+  const [title = '', ...rest] = text
+    .slice(icon?.length ?? 0)
+    .trimStart()
+    .split(/\r?\n/)
+  const description = rest.join('\n').trim()
+  return fromCreate({
+    channelName: params['name'],
+    title,
+    ...(description !== '' && { description }),
+    ...(icon !== undefined && { icon }),
+  })
+}
+
+function toIcon(icon: string | undefined): string | null {
+  if (icon === undefined) return null
+  return EMOJI.test(icon) ? icon : `${icon}\uFE0F`
+}

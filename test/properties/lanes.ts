@@ -1,0 +1,54 @@
+import fc, { type Arbitrary } from 'fast-check'
+import { RUNS, SEED, type Lane, type World } from './world.ts'
+
+const LANES = 8
+
+/** Longer than any run takes: it is there against hanging. */
+export const TIMEOUT_MS = 120_000 + RUNS * 50
+
+/**
+ * Checks a property of single requests in several projects at once, `share` of all runs together. `open` gives what
+ * checks one request in a lane. A failure shows the seed with which the lane of that seed comes first.
+ */
+export async function checkInLanes<Request>(
+  world: World,
+  share: number,
+  arbitrary: Arbitrary<Request>,
+  open: (lane: Lane) => Checker<Request>,
+): Promise<void> {
+  const numRuns = Math.ceil((RUNS * share) / LANES)
+  const work = Array.from({ length: LANES }, async (_, n) => {
+    using lane = await world.openLane()
+    const { check, finish } = open(lane)
+    let done = 0
+    await fc.assert(
+      fc.asyncProperty(arbitrary, async request => {
+        await check(request)
+        if (++done % 100 === 0) await world.expectHealthy()
+      }),
+      {
+        seed: SEED + n,
+        numRuns,
+        endOnFailure: false,
+        interruptAfterTimeLimit: TIMEOUT_MS - 10_000,
+      },
+    )
+    await finish?.()
+  })
+  const failed = (await Promise.allSettled(work)).find(({ status }) => status === 'rejected')
+  if (failed?.status === 'rejected') throw failed.reason
+  await world.expectHealthy()
+}
+
+export interface Checker<Request> {
+  check(request: Request): Promise<void>
+  /** What must hold when all requests were made. */
+  finish?(): Promise<void>
+}
+
+/** One line that says what was done, and with which seed it can be done again. */
+export function report(world: World, what: string): void {
+  console.log(
+    `properties: ${world.sent} requests (${what}), PROPERTY_SEED=${SEED} PROPERTY_RUNS=${RUNS}`,
+  )
+}

@@ -1,0 +1,175 @@
+import { canonical } from './spelling.ts'
+
+/** What a project must have stored: the contract's rules over all requests that were accepted. */
+export interface Model {
+  seq: number
+  events: Map<string, StoredEvent>
+  channels: Map<string, { id: string; name: string }>
+  users: Map<string, { id: string; properties: unknown; aliases: Set<string> }>
+  /** The owner of each alias. */
+  owners: Map<string, string>
+  /** What each Idempotency-Key was used for, and the answer where it is still the first one. */
+  keys: Map<string, { print: string; text: string | undefined }>
+}
+
+export interface StoredEvent {
+  data: Record<string, any>
+  ref: string | null
+}
+
+export interface EventFields {
+  channelName: string
+  title: string
+  description: string | null
+  icon: string | null
+  tags: string[]
+  metadata: unknown
+  ref: string | null
+  notify: boolean
+  source: string
+  /** Milliseconds since 1970; null for the moment of creation. */
+  timestampMs: number | null
+}
+
+export function createModel(): Model {
+  return {
+    seq: 0,
+    events: new Map(),
+    channels: new Map(),
+    users: new Map(),
+    owners: new Map(),
+    keys: new Map(),
+  }
+}
+
+/** The user_id that a reference means. */
+export function resolveUser({ users, owners }: Model, ref: string): string {
+  return users.has(ref) ? ref : (owners.get(ref) ?? ref)
+}
+
+/** What makes two spellings one channel. */
+export function toSlug(name: string): string {
+  return name
+    .normalize('NFC')
+    .trim()
+    .toLowerCase()
+    .replace(/[\s_-]+/gu, '-')
+}
+
+/** Takes in a new event; throws unless the answer's data is what was sent, at the next place of the log. */
+export function addEvent(model: Model, fields: EventFields, data: Record<string, any>): void {
+  const slug = toSlug(fields.channelName)
+  const known = model.channels.get(slug)
+  const { id, channelId, createdAt, timestamp, ...rest } = data
+  const { ref, timestampMs, ...sent } = fields
+  expectSame('the event', rest, {
+    ...sent,
+    seq: model.seq + 1,
+    channelName: known?.name ?? fields.channelName.normalize('NFC').trim(),
+    userId: ref === null ? null : resolveUser(model, ref),
+  })
+  if (known && known.id !== channelId) throw new Error('Another channel of the same name')
+  const moment = timestampMs === null ? createdAt : new Date(timestampMs).toISOString()
+  if (!Number.isNaN(timestampMs)) expectSame('the timestamp', timestamp, moment)
+  if (!/^evt_\w{26}$/.test(id) || model.events.has(id)) throw new Error(`A bad id: ${id}`)
+  model.seq++
+  model.channels.set(slug, { id: channelId, name: rest['channelName'] })
+  model.events.set(id, { data, ref })
+}
+
+/** The event as a reader must see it now. */
+export function toCurrent(model: Model, { data, ref }: StoredEvent): Record<string, any> {
+  return { ...data, userId: ref === null ? null : resolveUser(model, ref) }
+}
+
+/** Takes in an identify; throws unless the answer reports what the contract says. */
+export function addUser(
+  model: Model,
+  sent: { userId: string; properties?: unknown; aliases?: string[] },
+  data: Record<string, any>,
+): void {
+  const { users, owners } = model
+  const { userId } = sent
+  const user = users.get(userId) ?? { id: data['id'], properties: {}, aliases: new Set<string>() }
+  users.set(userId, user)
+  if (sent.properties !== undefined) user.properties = sent.properties
+  const created: string[] = []
+  const failed: string[] = []
+  for (const alias of sent.aliases ?? []) {
+    const isFree = !users.has(alias) && !owners.has(alias)
+    ;(isFree ? created : failed).push(alias)
+    if (!isFree) continue
+    owners.set(alias, userId)
+    user.aliases.add(alias)
+  }
+  expectSame(
+    'the identity',
+    [data['id'], data['userId'], data['properties']],
+    [user.id, userId, user.properties],
+  )
+  expectSame('the new aliases', data['aliases'].created, created)
+  const reported = data['aliases'].failed?.map(({ alias }: { alias: string }) => alias)
+  expectSame('the failed aliases', reported, failed.length > 0 ? failed : undefined)
+}
+
+/** Forgets a user; returns how many events named them, or undefined where nothing knows the name. */
+export function eraseUser(model: Model, name: string): number | undefined {
+  const { users, owners, events, keys } = model
+  if (!users.has(name) && owners.has(name)) return undefined
+  let forgotten = 0
+  for (const event of events.values()) {
+    if (event.ref === null || resolveUser(model, event.ref) !== name) continue
+    event.ref = null
+    forgotten++
+  }
+  const isKnown = users.delete(name)
+  for (const [alias, owner] of owners) if (owner === name) owners.delete(alias)
+  // Stored answers may have named them, too.
+  for (const known of keys.values()) known.text = undefined
+  return isKnown || forgotten > 0 ? forgotten : undefined
+}
+
+/** The places of the events that a query must list, in its order; all of them, whatever its limit. */
+export function listSeqs(model: Model, query: Record<string, string>): number[] {
+  const { channel, tag, userId, source, from, to, after } = query
+  const isInstant = (text: string | undefined) => (text === undefined ? undefined : toMs(text))
+  const [fromMs, toMs_] = [isInstant(from), isInstant(to)]
+  const seqs = [...model.events.values()]
+    .map(event => toCurrent(model, event))
+    .filter(
+      event =>
+        (channel === undefined ||
+          event['channelId'] === channel ||
+          event['channelId'] === model.channels.get(toSlug(channel))?.id) &&
+        (tag === undefined || event['tags'].includes(tag)) &&
+        (userId === undefined || event['userId'] === resolveUser(model, userId)) &&
+        (source === undefined || event['source'] === source) &&
+        (fromMs === undefined || Date.parse(event['timestamp']) >= fromMs) &&
+        (toMs_ === undefined || Date.parse(event['timestamp']) <= toMs_) &&
+        (after === undefined || event['seq'] > Number(after)),
+    )
+    .map(event => event['seq'] as number)
+  return after === undefined ? seqs.reverse() : seqs
+}
+
+/** Milliseconds since 1970 of a date and time as RFC 3339 writes it; NaN for other spellings that are accepted. */
+export function toMs(text: string): number {
+  const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:[0-5]\d)(?:\.(\d+))?(Z|([+-])(\d\d):(\d\d))$/i.exec(
+    text,
+  )
+  if (!match) return NaN
+  const [, date, time, fraction = '', , sign, hours = 0, minutes = 0] = match
+  const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -1 : 1)
+  return (
+    Date.parse(`${date}T${time}Z`) + Number(fraction.slice(0, 3).padEnd(3, '0')) - offset * 60_000
+  )
+}
+
+export function expectSame(what: string, actual: unknown, expected: unknown): void {
+  const [a, b] = [canonical(actual), canonical(expected)]
+  if (a === b) return
+  let at = 0
+  while (a[at] === b[at]) at++
+  const cut = (text: string) => text.slice(Math.max(0, at - 200), at + 200)
+  throw new Error(`${what} differ:\n  actual   ${cut(a)}\n  expected ${cut(b)}`)
+}

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, test } from 'bun:test'
+import fc from 'fast-check'
+import { createTester } from './expected.ts'
+import { checkInLanes, report, TIMEOUT_MS } from './lanes.ts'
+import { requestOf, type ApiRequest } from './requests.ts'
+import { spell } from './spelling.ts'
+import { openWorld, type Lane, type World } from './world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(async () => {
+  report(world, 'valid')
+  await world[Symbol.asyncDispose]()
+})
+
+test(
+  'contract §1, §8 what the document allows is accepted, kept, and read back as it was sent',
+  async () => {
+    const requests = fc.oneof(
+      ...world.operations.map(operation => ({
+        weight: operation.method === 'POST' ? 4 : 1,
+        arbitrary: requestOf(operation),
+      })),
+    )
+    await checkInLanes(world, 0.3, requests, lane => {
+      const tester = createTester(lane)
+      return {
+        async check(generated) {
+          const request = tester.aim(generated)
+          const answer = await lane.send(request)
+          await tester.expectAccepted(request, answer)
+          const isKeyed = request.headers.some(([name]) => name === 'Idempotency-Key')
+          if (isKeyed && request.method === 'POST' && answer.status < 300) {
+            if (request.choice % 3 === 0)
+              await tester.expectAccepted(request, await lane.send(request))
+            if (request.choice % 5 === 0) await expectReused(lane, request)
+          }
+        },
+        finish: tester.expectAll,
+      }
+    })
+  },
+  TIMEOUT_MS,
+)
+
+/** §5: the same key with another request is refused, and does nothing. */
+async function expectReused(lane: Lane, request: ApiRequest): Promise<void> {
+  const before = await lane.snapshot()
+  const body = request.json ? spell({ ...request.json, more: 1 }) : `${request.body} more`
+  const answer = await lane.send({ ...request, body })
+  if (answer.status !== 422) throw new Error(`A key with another request answered ${answer.status}`)
+  if ((await lane.snapshot()) !== before) throw new Error('A refused request changed something')
+}

@@ -1,0 +1,160 @@
+import { connect, type Sql } from '../../src/db/sql.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+import { startProgram } from '../support/process.ts'
+import { newProject, type TestProject } from '../support/project.ts'
+import { openRaw, type RawAnswer, type RawConnection } from '../support/raw-http.ts'
+import { createJudge } from './judge.ts'
+import { readOperations, type Operation } from './operations.ts'
+import type { ApiRequest } from './requests.ts'
+
+/** How many requests all properties together make, and where their randomness begins: by environment variable. */
+export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10_000)
+export const SEED = Number(process.env['PROPERTY_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+const ANSWER_MS = 30_000
+const HUGE_LIMIT = 100_000_000
+
+/** A server in a process of its own, with a database of its own. */
+export interface World extends AsyncDisposable {
+  url: string
+  operations: Operation[]
+  sent: number
+  /** A project of its own, for requests one after the other. */
+  openLane(): Promise<Lane>
+  /** Throws when the server has logged a bug, or does not answer any more. */
+  expectHealthy(): Promise<void>
+}
+
+export interface Lane extends Disposable {
+  project: TestProject
+  /** Sends over a kept connection; throws when the answer is not one that the document and the contract allow. */
+  send(request: ApiRequest): Promise<RawAnswer>
+  get(target: string): Promise<RawAnswer>
+  /** Sends bytes as they are, over a new connection if asked; undefined when the server hangs up without an answer. */
+  sendBytes(bytes: Uint8Array, isFresh?: boolean): Promise<RawAnswer | undefined>
+  judge: ReturnType<typeof createJudge>
+  /** Counts and heads of all that the project has stored. */
+  snapshot(): Promise<string>
+}
+
+export async function openWorld(): Promise<World> {
+  const databaseUrl = await cloneDatabase()
+  const program = await startProgram({ env: { DATABASE_URL: databaseUrl } })
+  const { url } = program
+  const sql = connect(databaseUrl, { name: 'test', max: 4 })
+  const operations = await readOperations(url)
+  const neighbour = await newProject({ sql, url }, { name: 'canary-4e1f' })
+  await neighbour.post('/v1/events', { channelName: 'canary-4e1f', title: 'canary-4e1f' })
+  const { password, pathname } = new URL(databaseUrl)
+  const secrets = ['canary-4e1f', neighbour.key, neighbour.id, password, pathname.slice(1)]
+  if (program.firstKey) secrets.push(program.firstKey)
+
+  const world: World = {
+    url,
+    operations,
+    sent: 0,
+    async openLane() {
+      const project = await newProject({ sql, url }, { limit: HUGE_LIMIT })
+      return createLane({ world, project, sql, secrets: [...secrets, project.key] })
+    },
+    async expectHealthy() {
+      const bugs = program.logged('Request failed')
+      if (bugs.length > 0) throw new Error(`The server logged a bug: ${bugs[0]}`)
+      const health = await fetch(`${url}/healthz`)
+      if (!program.isRunning() || health.status !== 200)
+        throw new Error('The server is not healthy')
+    },
+    async [Symbol.asyncDispose]() {
+      await sql.end({ timeout: 1 })
+      await program.kill('SIGTERM')
+    },
+  }
+  return world
+}
+
+interface LaneOptions {
+  world: World
+  project: TestProject
+  sql: Sql
+  secrets: string[]
+}
+
+function createLane({ world, project, sql, secrets }: LaneOptions): Lane {
+  let kept: RawConnection | undefined
+  const judge = createJudge(world.url, secrets)
+
+  async function exchange(connection: RawConnection, bytes: Uint8Array) {
+    world.sent++
+    connection.write(bytes)
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(() => late.reject(new Error('No answer in time')), ANSWER_MS)
+    try {
+      return await Promise.race([connection.answer(), late.promise])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function sendBytes(bytes: Uint8Array, isFresh = false): Promise<RawAnswer | undefined> {
+    if (isFresh) {
+      using connection = openRaw(world.url)
+      return await exchange(connection, bytes)
+    }
+    kept ??= openRaw(world.url)
+    const answer = await exchange(kept, bytes)
+    if (answer?.headers.get('connection')?.toLowerCase() === 'close' || !answer) {
+      kept[Symbol.dispose]()
+      kept = undefined
+    }
+    return answer
+  }
+
+  async function send(request: ApiRequest): Promise<RawAnswer> {
+    const answer = await sendBytes(toBytes(request, project.key))
+    if (!answer) throw new Error('The server hung up')
+    await judge(request.method, request.target, answer)
+    return answer
+  }
+
+  return {
+    project,
+    judge,
+    sendBytes,
+    send,
+    get: target =>
+      send({ id: '', method: 'GET', target, params: {}, query: {}, headers: [], choice: 0 }),
+    async snapshot() {
+      const [row] = await sql`
+        select
+          (select last_seq from event_logs where project_id = ${project.id}) as head,
+          (select count(*) from events where project_id = ${project.id}) as events,
+          (select count(*) from channels where project_id = ${project.id}) as channels,
+          (select count(*) || ' ' || coalesce(max(updated_at)::text, '') from identities
+            where project_id = ${project.id}) as identities,
+          (select count(*) from aliases where project_id = ${project.id}) as aliases,
+          (select count(*) from idempotency_keys where project_id = ${project.id}) as keys
+      `
+      return JSON.stringify(row)
+    },
+    [Symbol.dispose]: () => kept?.[Symbol.dispose](),
+  }
+}
+
+/** The request as it goes over the wire: header values are bytes, one for each character. */
+export function toBytes(request: ApiRequest, key: string, body = toBody(request)): Buffer {
+  const headers: [string, string][] = [
+    ['Host', 'localhost'],
+    ['Authorization', `Bearer ${key}`],
+    ...request.headers,
+  ]
+  return toMessage(`${request.method} ${request.target} HTTP/1.1`, headers, body)
+}
+
+export function toBody({ body }: ApiRequest): Buffer | undefined {
+  return body === undefined ? undefined : Buffer.from(body)
+}
+
+export function toMessage(first: string, headers: [string, string][], body?: Uint8Array): Buffer {
+  const all = body ? [...headers, ['Content-Length', String(body.length)]] : headers
+  const head = [first, ...all.map(([name, value]) => `${name}: ${value}`)].join('\r\n')
+  return Buffer.concat([Buffer.from(`${head}\r\n\r\n`, 'latin1'), body ?? new Uint8Array()])
+}
