@@ -43,6 +43,7 @@ declare
   person record;
   created text;
   failed text;
+  others text[];
 begin
   perform from event_logs l where l.project_id = any(project_ids) order by l.project_id for update;
 
@@ -102,8 +103,9 @@ begin
         string_agg(
           '{"alias":' || to_json(judged.alias)::text || ',"reason":' || to_json(reason)::text || '}', ','
           order by place
-        ) filter (where reason is not null)
-      into created, failed
+        ) filter (where reason is not null),
+        array_agg(judged.alias) filter (where reason like '%another user%')
+      into created, failed, others
       from judged;
 
     outcome := 'done';
@@ -115,13 +117,15 @@ begin
       || '"}' || tails[n];
 
     if keys[n] is not null then
-      insert into idempotency_keys as k (project_id, key, fingerprint, status, user_id, body, expires_at)
+      insert into idempotency_keys as k (
+          project_id, key, fingerprint, status, user_id, others, body, expires_at
+        )
         values (
-          project_ids[n], keys[n], fingerprints[n], 200, user_ids[n], body, at + interval '24 hours'
+          project_ids[n], keys[n], fingerprints[n], 200, user_ids[n], others, body, at + interval '24 hours'
         )
         on conflict (project_id, key) do update set
           fingerprint = excluded.fingerprint, status = excluded.status, user_id = excluded.user_id,
-          body = excluded.body, expires_at = excluded.expires_at;
+          others = excluded.others, body = excluded.body, expires_at = excluded.expires_at;
     end if;
     return next;
   end loop;

@@ -201,28 +201,56 @@ language sql stable as $$
   end
 $$;
 
--- Takes a user out of at most so many events; returns how many it found. It comes before `erase_user`, which holds up
--- the project's writers and so should find few. Planned anew each time: a plan made on a small table would scan it
--- when it is big.
-create function forget_events(project uuid, name text, most int) returns int
-language plpgsql
-set plan_cache_mode = force_custom_plan
-as $$
+-- Takes `names` out of at most so many events; returns out of how many.
+create function forget_events(project uuid, names text[], most int) returns int
+language plpgsql as $$
 declare
-  names text[] := names_of_user(project, name);
   n int;
 begin
   with found as (
     select e.seq
     from events e
     where e.project_id = project and e.user_ref = any(names)
-    order by e.seq
     limit most
-    for update
+    for update skip locked
   )
   update events e set user_ref = null
     from found
     where e.project_id = project and e.seq = found.seq;
+  get diagnostics n = row_count;
+  return n;
+end
+$$;
+
+-- Takes `names` out of at most so many stored answers about them; returns out of how many.
+create function forget_answers(project uuid, names text[], most int) returns int
+language plpgsql as $$
+declare
+  n int;
+begin
+  with found as (
+    select k.key
+    from idempotency_keys k
+    where k.project_id = project and k.user_id = any(names)
+    limit most
+    for update skip locked
+  )
+  update idempotency_keys k set
+    user_id = null,
+    others = null,
+    -- The first place that names the user in an event's answer is ours: it stands before all that the caller wrote.
+    body = case k.status
+      when 201 then overlay(
+        k.body placing '"userId":null'
+        from position('"userId":' || to_json(k.user_id)::text in k.body)
+        for length('"userId":' || to_json(k.user_id)::text))
+      else '{"success":true,"data":{"id":' || (k.body::json #> '{data,id}')::text
+        || ',"userId":null,"properties":{},"aliases":{"created":[]},"updatedAt":'
+        || (k.body::json #> '{data,updatedAt}')::text
+        || '},"requestId":' || (k.body::json #> '{requestId}')::text || '}'
+    end
+    from found
+    where k.project_id = project and k.key = found.key;
   get diagnostics n = row_count;
   return n;
 end
@@ -244,9 +272,25 @@ language sql immutable as $$
     || '},"requestId":' || (answer -> 'requestId')::text || '}'
 $$;
 
+-- The long part of an erasure, in steps: takes a user out of at most so many events and answers. Planned anew each time,
+-- like the rest: a plan made on a small table would scan it when it is big.
+create function forget_user(project uuid, name text, most int) returns table (events int, answers int)
+language plpgsql
+set plan_cache_mode = force_custom_plan
+as $$
+declare
+  names text[] := names_of_user(project, name);
+begin
+  events := forget_events(project, names, most);
+  answers := forget_answers(project, names, most);
+  return next;
+end
+$$;
+
 -- Erases a user of a project: identity, properties and aliases go, and what names them in events and in stored answers
--- becomes null. Returns the number of events that named them, and whether there was an identity.
-create function erase_user(project uuid, erased text) returns table (events bigint, was_known boolean)
+-- becomes null. Returns the number of events that named them, and whether there was an identity. It holds up the
+-- project's writers: `forget_user` comes first and leaves it little to do.
+create function erase_user(project uuid, name text) returns table (events int, was_known boolean)
 language plpgsql
 set plan_cache_mode = force_custom_plan
 as $$
@@ -254,34 +298,16 @@ declare
   names text[];
 begin
   perform from event_logs l where l.project_id = project for update;
-  names := names_of_user(project, erased);
-
-  update events e set user_ref = null where e.project_id = project and e.user_ref = any(names);
-  get diagnostics events = row_count;
-
-  -- The first place that names the user in an event's answer is ours: it stands before all that the caller wrote.
-  update idempotency_keys k set
-    user_id = null,
-    body = case k.status
-      when 201 then overlay(
-        k.body placing '"userId":null'
-        from position('"userId":' || to_json(k.user_id)::text in k.body)
-        for length('"userId":' || to_json(k.user_id)::text))
-      else '{"success":true,"data":{"id":' || (k.body::json #> '{data,id}')::text
-        || ',"userId":null,"properties":{},"aliases":{"created":[]},"updatedAt":'
-        || (k.body::json #> '{data,updatedAt}')::text
-        || '},"requestId":' || (k.body::json #> '{requestId}')::text || '}'
-    end
-  where k.project_id = project and k.user_id = any(names);
-
+  names := names_of_user(project, name);
+  events := forget_events(project, names, null);
+  perform forget_answers(project, names, null);
   -- The answers to others may say that a name was taken.
-  update idempotency_keys k set body = forget_failed(k.body::json, names)
-  where k.project_id = project and k.status = 200 and exists (
-    select from json_array_elements(k.body::json #> '{data,aliases,failed}') as f (item)
-    where f.item ->> 'alias' = any(names)
-  );
+  update idempotency_keys k set
+    others = array(select o.name from unnest(k.others) as o (name) where o.name <> all(names)),
+    body = forget_failed(k.body::json, names)
+  where k.project_id = project and k.status = 200 and k.others is not null and k.others && names;
 
-  delete from identities i where i.project_id = project and i.user_id = erased;
+  delete from identities i where i.project_id = project and i.user_id = erase_user.name;
   was_known := found;
   return next;
 end

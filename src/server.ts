@@ -30,6 +30,7 @@ const log = logger('server')
 /** Above our own limit, so that a normal client gets our envelope. */
 const PLATFORM_BODY_BYTES = 8 * 1024 * 1024
 const BODY_TIMEOUT_MS = 20_000
+const APPEND_LOCK_MS = 1_000
 /** Less than the 25 s that we promise: the process must end, too. */
 const STOP_MS = 24_000
 
@@ -62,7 +63,12 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
 
     // Pools are apart because postgres.js sends statements to busy connections: a slow read would hold up the rest.
     const open = (name: string, max: number) =>
-      createPool(database.url, { name, max }, options.databaseDeadlineMs)
+      createPool(database.url, {
+        name,
+        max,
+        deadlineMs: options.databaseDeadlineMs,
+        onSilence: () => [admissions, appends, reads].forEach(pool => pool.renew()),
+      })
     const admissions = open('admission', 1)
     const appends = open('append', 1)
     const reads = open('api', 8)

@@ -2,6 +2,7 @@ import { Fault } from '../errors.ts'
 import {
   DEADLOCK,
   FOREIGN_KEY_VIOLATION,
+  LOCK_TIMEOUT,
   UNIQUE_VIOLATION,
   isUnavailable,
   sqlState,
@@ -12,6 +13,8 @@ export interface BatcherOptions<Job, Row, Result> {
   run(jobs: Job[]): Promise<Row[]>
   /** What a job's row means to whoever asked. */
   toResult(row: Row, job: Job): Result
+  /** What a job must lock, where one that is locked may hold up a batch. */
+  toGroup?(job: Job): string
   maxJobs: number
   /** Beyond this many waiting jobs `add` refuses. */
   maxWaiting: number
@@ -95,29 +98,37 @@ export function createBatcher<Job, Row, Result>(
     })
   }
 
-  /** Tries again what may be: the batch once after a collision, else its jobs one by one. */
+  /** Tries again what may be, and rejects the rest. */
   async function recover(
     batch: Waiting<Job, Result>[],
     error: unknown,
     retries = 1,
   ): Promise<void> {
-    const state = sqlState(error)
-    // Without an answer of Postgres the outcome is unknown: only the caller may try again, with its key.
-    if (state === undefined || isUnavailable(error)) {
-      for (const { reject } of batch) reject(error)
-    } else if (retries > 0 && isCollision(state)) {
-      const again = await start(batch).outcome
-      if ('error' in again) await recover(batch, again.error, retries - 1)
-      else deliver(batch, again.rows)
-    } else if (batch.length > 1) {
-      for (const one of batch) {
-        const alone = await start([one]).outcome
-        if ('error' in alone) await recover([one], alone.error)
-        else deliver([one], alone.rows)
-      }
-    } else {
-      batch[0]?.reject(error)
+    const parts = toParts(batch, error, retries)
+    if (parts.length === 0) for (const { reject } of batch) reject(error)
+    for (const part of parts) {
+      const again = await start(part).outcome
+      if ('rows' in again) deliver(part, again.rows)
+      else await recover(part, again.error, part === batch ? retries - 1 : retries)
     }
+  }
+
+  /** What of a failed batch is tried again: all of it after a collision, else the innocent apart from the guilty. */
+  function toParts(
+    batch: Waiting<Job, Result>[],
+    error: unknown,
+    retries: number,
+  ): Waiting<Job, Result>[][] {
+    const state = sqlState(error)
+    if (state === LOCK_TIMEOUT) {
+      // Only the project that somebody else holds must wait.
+      const groups = [...Map.groupBy(batch, ({ job }) => options.toGroup?.(job)).values()]
+      return groups.length > 1 ? groups : []
+    }
+    // Without an answer of Postgres the outcome is unknown: only the caller may try again, with its key.
+    if (state === undefined || isUnavailable(error)) return []
+    if (retries > 0 && isCollision(state)) return [batch]
+    return batch.length > 1 ? batch.map(one => [one]) : []
   }
 
   return {

@@ -13,15 +13,22 @@ export interface Pool {
    * not answer at all: then every connection is replaced, because a dead one would swallow the next statement, too.
    */
   run<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
+  /** Moves on to new connections; what is under way ends on the old ones. */
+  renew(): void
   /** How much work is under way or waits for a connection. */
   readonly running: number
   end(): Promise<void>
 }
 
+export interface PoolOptions extends ConnectOptions {
+  deadlineMs?: number | undefined
+  /** Told when the deadline has passed: idle connections of other pools may be as dead. */
+  onSilence?(): void
+}
+
 export function createPool(
   url: string,
-  options: ConnectOptions,
-  deadlineMs: number | undefined = DEADLINE_MS,
+  { deadlineMs = DEADLINE_MS, onSilence, ...options }: PoolOptions,
 ): Pool {
   let sql = connect(url, options)
   let running = 0
@@ -32,14 +39,21 @@ export function createPool(
       pool: options.name,
       deadlineMs,
     })
+    leave(0)
+    onSilence?.()
+  }
+
+  function leave(graceMs: number): void {
+    const left = sql
     sql = connect(url, options)
-    void stale.end({ timeout: 0 }).catch(() => {})
+    void left.end({ timeout: graceMs / 1000 }).catch(() => {})
   }
 
   return {
     get sql() {
       return sql
     },
+    renew: () => leave(deadlineMs),
     get running() {
       return running
     },

@@ -71,3 +71,4 @@ export function isUnavailable(error: unknown): boolean {
 export const UNIQUE_VIOLATION = '23505'
 export const FOREIGN_KEY_VIOLATION = '23503'
 export const DEADLOCK = '40P01'
+export const LOCK_TIMEOUT = '55P03'

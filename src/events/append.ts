@@ -137,6 +137,7 @@ export function createAppender({ pool, inflight }: { pool: Pool; inflight: Infli
   const batcher = createBatcher({
     run,
     toResult,
+    toGroup: ({ projectId }) => projectId,
     maxJobs: MAX_ROWS,
     maxWaiting: MAX_WAITING,
     observe: jobs => appendBatch.observe(jobs),

@@ -1,3 +1,4 @@
+import { isRawNumber } from '../http/raw-number.ts'
 import { countPoints } from '../http/rules.ts'
 import type { EventInput, LogInput } from './schema.ts'
 import { splitEmoji } from './icon.ts'
@@ -15,8 +16,8 @@ export function fromLog(input: LogInput): EventInput {
     ...(input.icon !== undefined && { icon: input.icon }),
     ...(input.tags && { metadata: input.tags }),
     tags: pairs
-      .filter(([, value]) => typeof value !== 'object')
-      .map(([key, value]) => `${key}:${value}`)
+      .filter(([, value]) => typeof value !== 'object' || isRawNumber(value))
+      .map(([key, value]) => `${key}:${isRawNumber(value) ? JSON.stringify(value) : value}`)
       .filter(tag => countPoints(tag) <= MAX_TAG_LENGTH)
       .slice(0, MAX_TAGS),
     userId: input.user_id ?? null,

@@ -48,6 +48,7 @@ export function createIdentifier({
       if (!row) throw invalidKey()
       return row
     },
+    toGroup: ({ projectId }) => projectId,
     maxJobs: MAX_ROWS,
     maxWaiting: MAX_WAITING,
   })

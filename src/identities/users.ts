@@ -3,7 +3,7 @@ import type { Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Erased } from './schema.ts'
 
-const ERASE_BATCH = 5_000
+const ERASE_STEP = 5_000
 
 interface Row {
   public_id: string
@@ -44,26 +44,25 @@ export async function getUserJson(
 
 /** Erases a user and every reference to them. Throws `not_found` when nothing knows the user. */
 export async function eraseUser(pool: Pool, projectId: string, userId: string): Promise<Erased> {
-  let forgotten = 0
-  // In batches that each take a moment: one statement over all events of a busy user would run into its time-out.
-  for (let n = ERASE_BATCH; n === ERASE_BATCH; forgotten += n) {
-    n = await pool.run(sql => forgetEvents(sql, projectId, userId))
+  let events = 0
+  // In steps that each take a moment: all of a busy user at once would hold up the project, and run into a time-out.
+  for (let isMore = true; isMore;) {
+    const [step] = await pool.run(
+      sql => sql<[{ events: number; answers: number }]>`
+        select events, answers from forget_user(${projectId}, ${userId}, ${ERASE_STEP})
+      `,
+    )
+    events += step.events
+    isMore = step.events === ERASE_STEP || step.answers === ERASE_STEP
   }
-  const [row] = await pool.run(
-    sql => sql<[{ events: string; was_known: boolean }]>`
+  const [last] = await pool.run(
+    sql => sql<[{ events: number; was_known: boolean }]>`
       select events, was_known from erase_user(${projectId}, ${userId})
     `,
   )
-  const events = forgotten + Number(row.events)
-  if (!row.was_known && events === 0) throw new Fault('not_found', 'No user has this user_id')
+  events += last.events
+  if (!last.was_known && events === 0) throw new Fault('not_found', 'No user has this user_id')
   return { userId, events }
-}
-
-async function forgetEvents(sql: Queryable, projectId: string, userId: string): Promise<number> {
-  const [row] = await sql<[{ n: number }]>`
-    select forget_events(${projectId}, ${userId}, ${ERASE_BATCH}) as n
-  `
-  return row.n
 }
 
 /** Every reference that resolves to whom `reference` names: the user_id and its aliases, or only itself. */

@@ -80,7 +80,7 @@ for (const { name, trap, cut, isStored } of CUTS) {
     const first = await before
     const unkeyed = ['a', 'b', 'c', 'd'].map(intent => send(intent))
     const keyed = ['e', 'f', 'g', 'h'].map(intent => send(intent, intent))
-    await until(async () => (await readGauge('tidings_append_waiting')) === 8)
+    await until(async () => (await countWaiting()) === 8)
     const second = proxy.trap(trap)
     first.pass()
     cut(await second)
@@ -138,9 +138,11 @@ async function countByIntent({ id }: TestProject): Promise<Map<string, number>> 
   return new Map(rows.map(({ intent, events }) => [intent, events]))
 }
 
-async function readGauge(name: string): Promise<number | undefined> {
-  const metric = (await registry.getMetricsAsJSON()).find(metric => metric.name === name)
-  return metric?.values[0]?.value
+/** How many events wait in this process for the next batch. */
+async function countWaiting(): Promise<number | undefined> {
+  const all = await registry.getMetricsAsJSON()
+  const waiting = all.find(({ name }) => name === 'tidings_waiting')?.values
+  return waiting?.find(({ labels }) => Object.values(labels).includes('append'))?.value
 }
 
 async function countEvents({ id }: TestProject): Promise<number> {

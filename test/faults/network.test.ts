@@ -55,6 +55,17 @@ test('§15 a database behind a black hole: 503 in bounded time, and all is well 
   expect((await server.post('after')).headers.get('x-idempotent-replay')).toBe('true')
 })
 
+test('§15 who finds one connection dead gives up the idle ones of the other pools, too', async () => {
+  await using server = await bootBehindProxy()
+  expect((await server.post()).status).toBe(201)
+  server.proxy.blackHole()
+  // Admission is what this one waits for: the connection of the append is idle.
+  expect((await server.post()).status).toBe(503)
+  server.proxy.heal()
+  expect((await server.post()).status).toBe(201)
+  expect(await server.isReady()).toBe(true)
+})
+
 test('§15 readiness returns by itself after a black hole, without any other request', async () => {
   await using server = await bootBehindProxy()
   // All connections are open, and all of them are asked while nothing passes.

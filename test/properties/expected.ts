@@ -14,6 +14,7 @@ import {
 import type { RawAnswer } from '../support/raw-http.ts'
 import type { ApiRequest } from './requests.ts'
 import { canonical } from './spelling.ts'
+import { fitsPath } from './words.ts'
 import type { Lane } from './world.ts'
 
 /** Sends requests to a lane's project and holds every answer against a model of it. */
@@ -45,7 +46,7 @@ export function createTester(lane: Lane): Tester {
       async identify({ json = {} }, { body }) {
         const { user_id, userId = user_id, properties, aliases } = json as any
         addUser(model, { userId, properties, aliases }, body.data)
-        if (/^(\.|%2e){1,2}$/i.test(userId)) return
+        if (!fitsPath(userId)) return
         const user = model.users.get(userId)
         const { data } = (await lane.get(`/v1/users/${encodeURIComponent(userId)}`)).body
         expectSame('the user', [data.userId, data.properties], [userId, user?.properties])
@@ -189,7 +190,7 @@ function fromCreate(json: Record<string, any>): EventFields {
 function fromLog(json: Record<string, any>): EventFields {
   const tags = Object.entries<unknown>(json['tags'] ?? {})
     .filter(([, value]) => typeof value !== 'object')
-    .map(([key, value]) => `${key}:${value}`)
+    .map(([key, value]) => `${key}:${Object.is(value, -0) ? '-0' : value}`)
     .filter(tag => [...tag].length <= 50)
   return {
     ...fromCreate({ ...json, title: json['event'], tags: [...new Set(tags.slice(0, 20))] }),

@@ -1,9 +1,17 @@
 import fc, { type Arbitrary } from 'fast-check'
-import { valueOf, type Overlay } from './arbitraries.ts'
+import { valueOf } from './arbitraries.ts'
 import type { Operation, Parameter, Schema } from './operations.ts'
 import { spell } from './spelling.ts'
-import { momentUpTo, textOf } from './texts.ts'
 import { brokenNumber, brokenText, violationsOf, type Violation } from './violations.ts'
+import {
+  agree,
+  brokenInWords,
+  BROKEN_CURSORS,
+  BROKEN_TEXTS,
+  overlayOf,
+  parameterOf,
+  withoutSynonym,
+} from './words.ts'
 
 /** A request to an operation, before it is bytes. */
 export interface ApiRequest {
@@ -23,33 +31,6 @@ export interface ApiRequest {
 }
 
 export type BrokenRequest = ApiRequest & { violation: Violation }
-
-const PEOPLE = ['ada', 'bob', 'ADA', 'a b/c?d#e', '%2F', 'é', '🦊'] as const
-const person = fc.oneof(
-  { weight: 3, arbitrary: fc.constantFrom<string>(...PEOPLE) },
-  { weight: 1, arbitrary: textOf({ minLength: 1, maxLength: 255 }) },
-)
-/** Text that a URL's path can carry: dot segments would be resolved by the client, or the server. */
-const inPath = (text: string) => !/^(\.|%2e){1,2}$/i.test(text)
-
-/** What the document says in words only: nothing happens in the future, and people turn up again. */
-const OVERLAY: Record<string, Overlay> = {
-  createEvent: {
-    timestamp: momentUpTo(2025),
-    userId: fc.option(person, { freq: 6, nil: null }),
-  },
-  logEvent: {
-    timestamp: fc.oneof(
-      fc.integer({ min: 0, max: 1.7e9 }),
-      fc.double({ min: 0, max: 1.7e9, noNaN: true }),
-    ),
-    user_id: person,
-  },
-  identify: {
-    user_id: person,
-    aliases: fc.uniqueArray(person, { maxLength: 50, size: 'medium', selector: String }),
-  },
-}
 
 /** A request that keeps every rule of the document. */
 export function requestOf(operation: Operation): Arbitrary<ApiRequest> {
@@ -82,7 +63,7 @@ function toRequest(operation: Operation, { values, body, choice, style }: Parts)
   const query = pick('query')
   const headers = Object.entries(pick('header'))
   if (body) headers.push(['Content-Type', body.type])
-  const isJson = typeof body?.value === 'object'
+  const isJson = body?.type === 'application/json'
   const request: ApiRequest = {
     id,
     method,
@@ -119,10 +100,10 @@ function parametersOf({ parameters }: Operation): Arbitrary<Record<string, unkno
   const fields = parameters
     // A cursor is what the server gave: those are followed elsewhere.
     .filter(({ name }) => name !== 'cursor')
-    .map(({ name, in: place, schema }): [string, Arbitrary<unknown>] => {
-      const value = name === 'userId' ? person : named(name, valueOf(schema))
-      return [name, place === 'path' ? value.filter(text => inPath(String(text))) : value]
-    })
+    .map(({ name, in: place, schema }): [string, Arbitrary<unknown>] => [
+      name,
+      parameterOf(name, place, schema),
+    ])
   const requiredKeys = parameters.filter(({ required }) => required).map(({ name }) => name)
   return fc.record(Object.fromEntries(fields), { requiredKeys })
 }
@@ -131,29 +112,9 @@ function bodyOf({ id, bodies }: Operation): Arbitrary<Parts['body']> {
   if (bodies.length === 0) return fc.constant(undefined)
   return fc.oneof(
     ...bodies.map(([type, schema]) =>
-      bodyValueOf(id, schema).map(value => ({ type, value: agree(value) })),
+      valueOf(schema, overlayOf(id, schema)).map(value => ({ type, value: agree(value) })),
     ),
   )
-}
-
-function bodyValueOf(id: string, schema: Schema): Arbitrary<unknown> {
-  const channel = schema.properties?.['channelName'] ?? schema.properties?.['channel']
-  const names = channel && named('name', valueOf(channel))
-  return valueOf(schema, { ...(names && { channelName: names, channel: names }), ...OVERLAY[id] })
-}
-
-/** The document: a name is measured in its composed form. */
-function named(name: string, value: Arbitrary<unknown>): Arbitrary<unknown> {
-  return name === 'name'
-    ? value.filter(text => [...String(text).normalize('NFC')].length <= 255)
-    : value
-}
-
-/** The document: userId is another name of user_id, and they agree. */
-function agree(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || !('user_id' in value) || !('userId' in value))
-    return value
-  return { ...value, userId: value.user_id }
 }
 
 /** Requests that break one rule each: one arbitrary for each rule of the operation. */
@@ -165,17 +126,15 @@ export function brokenRequestsOf(operation: Operation): Arbitrary<BrokenRequest>
     style: fc.nat(),
   })
   const bodies = operation.bodies.flatMap(([type, schema]) =>
-    schema.properties
-      ? violationsOf(schema, OVERLAY[operation.id]).map(broken =>
-          fc.tuple(valid, broken).map(([parts, violation]) => ({
-            parts: { ...parts, body: { type, value: violation.value } },
-            violation,
-          })),
-        )
-      : [],
+    brokenBodiesOf(operation.id, schema).map(broken =>
+      fc.tuple(valid, broken).map(([parts, violation]) => ({
+        parts: { ...parts, body: { type, value: withoutSynonym(violation) } },
+        violation,
+      })),
+    ),
   )
   const parameters = operation.parameters.flatMap(({ name, in: place, schema }) =>
-    brokenParameter(schema, place).map(broken =>
+    brokenParameter(name, schema, place).map(broken =>
       fc.tuple(valid, broken).map(([parts, violation]) => ({
         parts: { ...parts, values: { ...parts.values, [name]: violation.value } },
         violation: { ...violation, path: [name] },
@@ -194,22 +153,35 @@ export function brokenRequestsOf(operation: Operation): Arbitrary<BrokenRequest>
   )
 }
 
-function brokenParameter(schema: Schema, place: Parameter['in']): Arbitrary<Violation>[] {
+function brokenBodiesOf(id: string, schema: Schema): Arbitrary<Violation>[] {
+  if (schema.properties === undefined) return [fc.constantFrom(...BROKEN_TEXTS)]
+  return [...violationsOf(schema, overlayOf(id, schema)), ...brokenInWords(id, schema)]
+}
+
+function brokenParameter(
+  name: string,
+  schema: Schema,
+  place: Parameter['in'],
+): Arbitrary<Violation>[] {
   const toParameter = (rule: string, code: string, ...values: string[]) =>
     fc.constantFrom(...values).map(value => ({ rule, code, path: [], value }))
   if (schema.type === 'integer') {
     return [
       toParameter('type', 'invalid_type', 'abc', '1.5', '1e3', ' 1', '0x10', '', '１', '1,2', '+1'),
+      // The first is no number that fits an integer's text.
       ...brokenNumber(schema)
-        .map(one => one.filter(({ value }) => typeof value === 'number'))
-        .slice(1),
+        .slice(1)
+        .map(one => one.map(broken => ({ ...broken, value: spell(broken.value) }))),
     ]
   }
   // Without text a path is another one.
-  const text = brokenText(place === 'path' ? { ...schema, minLength: 0 } : schema)
+  const text = brokenText(place === 'path' ? { ...schema, minLength: 0 } : schema).map(one =>
+    // A longer one is refused by the platform.
+    one.filter(({ value }) => encodeURIComponent(String(value)).length < 8_000),
+  )
+  if (name === 'cursor') text.push(toParameter('in words', 'invalid_format', ...BROKEN_CURSORS))
   if (place === 'header') return text.map(one => one.filter(isHeaderValue))
-  const hasRules = schema.maxLength !== undefined || schema.format !== undefined
-  return hasRules
+  return schema.maxLength !== undefined
     ? [...text, toParameter('unstorable', 'invalid_encoding', '\u0000', 'a\u0000')]
     : text
 }

@@ -1,0 +1,125 @@
+import fc, { type Arbitrary } from 'fast-check'
+import { valueOf, type Overlay } from './arbitraries.ts'
+import type { Schema } from './operations.ts'
+import { momentUpTo, textOf } from './texts.ts'
+import type { Violation } from './violations.ts'
+
+// What JSON Schema cannot say and the document says in words: for valid requests, and for broken ones.
+
+const PEOPLE = ['ada', 'bob', 'ADA', 'a b/c?d#e', '%2F', 'é', '🦊'] as const
+/** A user_id or alias, so chosen that the same ones turn up again. */
+export const person = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom<string>(...PEOPLE) },
+  { weight: 1, arbitrary: textOf({ minLength: 1, maxLength: 255 }) },
+)
+
+/** Nothing happens in the future. */
+const OVERLAYS: Record<string, Overlay> = {
+  createEvent: {
+    timestamp: momentUpTo(2025),
+    userId: fc.option(person, { freq: 6, nil: null }),
+  },
+  logEvent: {
+    timestamp: fc.oneof(
+      fc.integer({ min: 0, max: 1.7e9 }),
+      fc.double({ min: 0, max: 1.7e9, noNaN: true }),
+    ),
+    user_id: person,
+  },
+  identify: {
+    user_id: person,
+    aliases: fc.uniqueArray(person, { maxLength: 50, size: 'medium', selector: String }),
+  },
+}
+
+/** The values of fields about which the document says more than their schemas. */
+export function overlayOf(id: string, { properties = {} }: Schema): Overlay {
+  const channel = properties['channelName'] ?? properties['channel']
+  const names = channel && composed(valueOf(channel))
+  return { ...(names && { channelName: names, channel: names }), ...OVERLAYS[id] }
+}
+
+/** The values of a parameter. */
+export function parameterOf(name: string, place: string, schema: Schema): Arbitrary<unknown> {
+  if (name === 'userId') return person.filter(fitsPath)
+  const value = valueOf(schema)
+  if (place !== 'path') return value
+  return (name === 'name' ? composed(value) : value).filter(text => fitsPath(String(text)))
+}
+
+/** The length of a channel's name is that of its composed form. */
+function composed(names: Arbitrary<unknown>): Arbitrary<unknown> {
+  return names.filter(name => [...String(name).normalize('NFC')].length <= 255)
+}
+
+/** Dot segments are resolved by the client, or else by the server: no path can carry them. */
+export function fitsPath(text: string): boolean {
+  return !/^(\.|%2e){1,2}$/i.test(text)
+}
+
+/** userId is another name of user_id, and they agree. */
+export function agree(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !('user_id' in value) || !('userId' in value))
+    return value
+  return { ...value, userId: value.user_id }
+}
+
+/** userId may stand for a missing user_id. */
+export function withoutSynonym({ rule, path: [name], value }: Violation): unknown {
+  if (rule !== 'required' || name !== 'user_id') return value
+  const entries = Object.entries(value as object)
+  return Object.fromEntries(entries.filter(([key]) => key !== 'userId'))
+}
+
+const seconds = fc.integer({ min: 310, max: 1e9 }).map(more => Math.floor(Date.now() / 1000) + more)
+const FIELDS: Record<string, [name: string, code: string, value: Arbitrary<unknown>][]> = {
+  createEvent: [
+    ['timestamp', 'out_of_range', seconds.map(time => new Date(time * 1000).toISOString())],
+  ],
+  logEvent: [['timestamp', 'out_of_range', seconds]],
+  identify: [['userId', 'invalid_value', fc.constant('somebody else entirely')]],
+}
+
+/** Bodies that break a rule in words, each alone. */
+export function brokenInWords(id: string, schema: Schema): Arbitrary<Violation>[] {
+  const valid = valueOf(schema, overlayOf(id, schema)) as Arbitrary<object>
+  return (FIELDS[id] ?? []).map(([name, code, value]) =>
+    fc.tuple(valid, value).map(([object, bad]) => ({
+      rule: 'in words',
+      path: [name],
+      code,
+      value: Object.fromEntries([...Object.entries(object), [name, bad]]),
+    })),
+  )
+}
+
+/** Text that makes no event, by the field that it breaks. */
+export const BROKEN_TEXTS: Violation[] = [
+  ['title', 'required', ''],
+  ['title', 'required', ' \n\t\ufeff '],
+  ['title', 'too_short', '💾'],
+  ['title', 'too_short', ' 🏳️‍⚧️ \n '],
+  ['title', 'too_long', `💾 ${'é'.repeat(501)}\nx`],
+  ['title', 'too_long', '😀'.repeat(502)],
+  ['description', 'too_long', `x\n${'😀'.repeat(5_001)}`],
+  ['', 'invalid_encoding', 'a\u0000b'],
+].map(([field, code = '', value]) => ({
+  rule: 'text',
+  path: field ? [field] : [],
+  code,
+  value,
+}))
+
+/** What looks like a cursor and is none of the server's. */
+export const BROKEN_CURSORS = [
+  'a',
+  'PA',
+  'PDE=',
+  'PDE\n',
+  'Pi0x',
+  'PTE',
+  'PDAx',
+  'null',
+  '💰',
+  'PDk5OTk5OTk5OTk5OTk5OTk5OTk5',
+]
