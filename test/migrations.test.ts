@@ -41,6 +41,8 @@ test('two processes that start at once both serve, and one of them has made the 
   await using database = await open()
   const env = { DATABASE_URL: database.url }
   const programs = await Promise.all([startProgram({ env }), startProgram({ env })])
+  await using _first = programs[0]
+  await using _second = programs[1]
   for (const { url } of programs) expect((await fetch(`${url}/readyz`)).status).toBe(200)
   expect(programs.map(({ firstKey }) => firstKey !== undefined).sort()).toEqual([false, true])
   const applied = programs.flatMap(({ logged }) => logged('Applied migration'))
@@ -66,7 +68,7 @@ test('a schema newer than the program is refused by name, with what to do', asyn
     'Run that newer version, or restore a backup made before the upgrade.'
   await expect(migrate(database.url)).rejects.toThrow(message)
 
-  const program = spawnProgram({ env: { DATABASE_URL: database.url } })
+  await using program = spawnProgram({ env: { DATABASE_URL: database.url } })
   await expect(program.listening).rejects.toThrow('before it listened')
   expect(await program.exited).toEqual({ code: 1, signal: null })
   expect(program.output()).toContain(message)
@@ -90,10 +92,9 @@ test('a server brings an older schema up to date at its start', async () => {
   const [first] = MIGRATIONS
   await migrate(database.url, [first!])
   expect(await database.stored()).toEqual([first!.name])
-  const program = await startProgram({ env: { DATABASE_URL: database.url } })
+  await using program = await startProgram({ env: { DATABASE_URL: database.url } })
   expect((await fetch(`${program.url}/readyz`)).status).toBe(200)
   expect(await database.stored()).toEqual(NAMES)
-  await program.kill('SIGTERM')
 })
 
 test('a migration may take longer than the time-outs of the database allow others', async () => {

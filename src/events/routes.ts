@@ -106,7 +106,7 @@ export function eventRoutes({ appender, reads }: { appender: Appender; reads: Po
       summary: 'Get an event',
       tag,
       scope: 'events:read',
-      params: { id: Type.String({ description: 'The id of the event.' }) },
+      params: { id: Type.String({ minLength: 1, description: 'The id of the event.' }) },
       success: { status: 200, description: 'The event.', data: Event },
       hasNotFound: true,
       handle: ({ key, params: [id = ''] }) =>

@@ -2,8 +2,8 @@ import { FAILURE_CODES } from '../errors.ts'
 import { TAGS, toComponents, toOperation, type Contract } from './operation.ts'
 import { CODES } from './rules.ts'
 
-const DESCRIPTION = `Applications post events with one call; people see them live, get them on their phones, and have them
-delivered as signed webhooks.
+const DESCRIPTION = `Applications post events with one call, and identify the users to whom they belong. What is answered 201 is
+stored durably, once, and in order.
 
 Every request carries \`Authorization: Bearer <API_KEY>\`. A key belongs to one project and may make 100 requests in
 60 seconds unless its limit says otherwise. The window begins with the key's first request.

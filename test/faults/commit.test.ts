@@ -26,8 +26,8 @@ const COMMIT = { from: 'client', type: 'S', application: 'tidings append' } as c
 
 test('§13 a server killed after COMMIT, before its answer: the retry at another one is a replay', async () => {
   const proxy = await startTcpProxy(databaseUrl)
-  const first = await startProgram({ env: { DATABASE_URL: proxy.url } })
-  const second = await startProgram({ env: { DATABASE_URL: databaseUrl } })
+  await using first = await startProgram({ env: { DATABASE_URL: proxy.url } })
+  await using second = await startProgram({ env: { DATABASE_URL: databaseUrl } })
   const there = await newProject({ sql, url: first.url })
   const here = createRequests(second.url, there.key)
   await there.post('/v1/events', EVENT)
@@ -44,7 +44,6 @@ test('§13 a server killed after COMMIT, before its answer: the retry at another
   expect(retry.headers.get('x-idempotent-replay')).toBe('true')
   expect(retry.body.data.seq).toBe(2)
   expect(await countEvents(there)).toBe(2)
-  await second.kill('SIGTERM')
   await proxy.close()
 })
 

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { signal } from '../../src/db/processes.ts'
-import type { Program } from '../support/process.ts'
-import { checkLedger, type Verdict } from './check.ts'
+import type { Verdict } from './check.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
-import { startLoad } from './ledger.ts'
 import { createRandom, type Random } from './random.ts'
 
 const RECOVERY_MS = 5_000
@@ -28,12 +26,7 @@ export async function runCrash({
   const random = createRandom(seed)
   const fleet = await startFleet({ servers: 2, projects: 3, isEmbedded: true })
   try {
-    const load = startLoad({
-      servers: fleet.urls,
-      projects: fleet.projects,
-      clients: 24,
-      random,
-    })
+    const load = fleet.load({ clients: 24, random })
     const problems: string[] = []
     const slowest = new Map<Kind, number>()
     for (let nth = 0; nth < times; nth++) {
@@ -50,19 +43,14 @@ export async function runCrash({
       }
     }
     await load.successes(200)
-    await load.stop()
-    const verdict = await checkLedger(
-      fleet.sql,
-      fleet.projects.map(({ id }) => id),
-      load.ledger,
-    )
+    const verdict = await fleet.check()
     return {
       figures: {
         kills: times,
         ...verdict.figures,
         ...Object.fromEntries([...slowest].map(([kind, ms]) => [`${kind}: slowest ms`, ms])),
       },
-      problems: [...problems, ...verdict.problems, ...fleet.programs.flatMap(findEnd)],
+      problems: [...problems, ...verdict.problems],
     }
   } finally {
     await fleet.close()
@@ -105,8 +93,4 @@ async function pickBackend({ sql }: Fleet): Promise<number> {
     order by random() limit 1
   `
   return row.pid
-}
-
-function findEnd(program: Program): string[] {
-  return program.isRunning() ? [] : [`a server ended by itself:\n${program.output().slice(-2_000)}`]
 }

@@ -35,7 +35,13 @@ async function startWithOneInside() {
   ]
   inside.write(toRequest('POST /v1/events HTTP/1.1', headers, body.slice(0, 5)))
   await untilInside(project.id)
-  return { program, project, inside, rest: body.slice(5) }
+  return {
+    program,
+    project,
+    inside,
+    rest: body.slice(5),
+    [Symbol.asyncDispose]: () => program[Symbol.asyncDispose](),
+  }
 }
 
 /** Resolves once a request has taken a place in the rate limit of the project's key: then it is inside. */
@@ -51,7 +57,8 @@ function untilInside(projectId: string): Promise<void> {
 }
 
 test('§5 stop: who is inside is answered, readiness says 503, new work is refused, and the exit is 0', async () => {
-  const { program, project, inside, rest } = await startWithOneInside()
+  await using started = await startWithOneInside()
+  const { program, project, inside, rest } = started
   program.signal('SIGTERM')
   await until(async () => (await fetch(`${program.url}/readyz`)).status === 503)
   const ready = await fetch(`${program.url}/readyz`)
@@ -75,7 +82,8 @@ test('§5 stop: who is inside is answered, readiness says 503, new work is refus
 })
 
 test('§5 a second SIGTERM does not wait', async () => {
-  const { program, inside } = await startWithOneInside()
+  await using started = await startWithOneInside()
+  const { program, inside } = started
   program.signal('SIGTERM')
   await until(async () => (await fetch(`${program.url}/readyz`)).status === 503)
   const startedMs = performance.now()

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { checkLedger, type Verdict } from './check.ts'
+import type { Verdict } from './check.ts'
 import { startFleet } from './fleet.ts'
-import { startLoad } from './ledger.ts'
 import { createRandom } from './random.ts'
 
 const STOP_MS = 25_000
@@ -11,12 +10,7 @@ export async function runDrain({ seed, times }: { seed: number; times: number })
   const random = createRandom(seed)
   const fleet = await startFleet({ servers: 2, projects: 3 })
   try {
-    const load = startLoad({
-      servers: fleet.urls,
-      projects: fleet.projects,
-      clients: 32,
-      random,
-    })
+    const load = fleet.load({ clients: 32, random })
     const problems: string[] = []
     let slowestMs = 0
     for (let nth = 0; nth < times; nth++) {
@@ -32,12 +26,7 @@ export async function runDrain({ seed, times }: { seed: number; times: number })
       await fleet.restart(index)
     }
     await load.successes(100)
-    await load.stop()
-    const verdict = await checkLedger(
-      fleet.sql,
-      fleet.projects.map(({ id }) => id),
-      load.ledger,
-    )
+    const verdict = await fleet.check()
     // An event that is stored was let in, and so its request had to be answered.
     const cutOff = Number(verdict.figures['of those stored'])
     if (cutOff > 0) problems.push(`${cutOff} events are stored whose requests were cut off`)

@@ -1,11 +1,13 @@
 import { chmodSync, existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { listWorkers } from '../../src/db/processes.ts'
+import { listWorkers, signal } from '../../src/db/processes.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { startProgram, toEmbeddedUrl, type Program } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
+import { checkLedger, type Verdict } from './check.ts'
+import { startLoad, type Load, type LoadOptions } from './ledger.ts'
 
 /** Real servers, each a process, on one database. */
 export interface Fleet {
@@ -17,6 +19,10 @@ export interface Fleet {
   projects: { id: string; key: string }[]
   /** The URLs of the servers of the moment. */
   urls(): string[]
+  /** Lets clients post to the servers of the moment, until the fleet closes. */
+  load(options: Pick<LoadOptions, 'clients' | 'random' | 'total'>): Load
+  /** Ends the load, and compares what its clients were told with what is stored. A server may not have ended by itself. */
+  check(): Promise<Verdict>
   /** Starts a server in the place of one that has ended. */
   restart(index: number): Promise<Program>
   close(): Promise<void>
@@ -55,19 +61,38 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const projects: Fleet['projects'] = []
   for (let made = 0; made < options.projects; made++)
     projects.push(await newProject({ sql, url: '' }, { limit }))
+  const urls = () => programs.map(({ url }) => url)
+  let load: Load | undefined
   return {
     programs,
     databaseUrl,
     dataDir,
     sql,
     projects,
-    urls: () => programs.map(({ url }) => url),
+    urls,
+    load: chosen => (load = startLoad({ ...chosen, servers: urls, projects })),
+    async check() {
+      if (!load) throw new Error('There is no load to check')
+      await load.stop()
+      const ids = projects.map(({ id }) => id)
+      const { figures, problems } = await checkLedger(sql, ids, load.ledger)
+      const ended = programs.filter(program => !program.isRunning())
+      return {
+        figures,
+        problems: [
+          ...problems,
+          ...ended.map(program => `a server ended by itself:\n${program.output().slice(-2_000)}`),
+        ],
+      }
+    },
     async restart(index) {
       const program = await start()
       programs[index] = program
       return program
     },
     async close() {
+      load?.abort()
+      await load?.finished
       await sql.end({ timeout: 1 })
       await Promise.all(programs.map(program => program.kill('SIGTERM')))
       if (dataDir) rmSync(dataDir, { recursive: true, force: true })
@@ -87,5 +112,10 @@ export function listPostgres(dataDir: string): number[] {
 export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-faults-'))
   chmodSync(folder, 0o755)
+  // A run by hand that is interrupted leaves no Postgres behind.
+  process.once('exit', () => {
+    for (const pid of listPostgres(folder)) signal(pid, 'SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  })
   return folder
 }

@@ -43,6 +43,8 @@ export interface Load {
   ledger: Ledger
   /** Resolves when all clients are done; keyed intents that are still open are retried for 20 s. */
   stop(): Promise<void>
+  /** Ends the clients after the request that each is in. */
+  abort(): void
   finished: Promise<void>
   /** Resolves with the time of the next 201 for a request that starts after now (at `server`, when given). */
   nextSuccess(server?: string): Promise<number>
@@ -52,6 +54,7 @@ export interface Load {
 
 const EXPECTED = new Set([201, 409, 503])
 const SETTLE_MS = 20_000
+const STUCK_MS = 40_000
 
 /** Lets many clients post events to the servers, and writes down what they wanted and what they were told. */
 export function startLoad(options: LoadOptions): Load {
@@ -137,6 +140,27 @@ export function startLoad(options: LoadOptions): Load {
     for (const client of clients.values()) client.close()
   }
 
+  /** Resolves at the 201 for which `isWanted` holds. */
+  async function untilTold(
+    isWanted: (server: string, startedMs: number) => boolean,
+  ): Promise<void> {
+    const told = Promise.withResolvers<void>()
+    const watch = (server: string, startedMs: number) => {
+      if (isWanted(server, startedMs)) told.resolve()
+    }
+    const late = setTimeout(() => {
+      const outcomes = JSON.stringify([...ledger.outcomes])
+      told.reject(new Error(`Nothing gets through: ${outcomes} ${ledger.oddities.slice(-3)}`))
+    }, STUCK_MS)
+    watchers.add(watch)
+    try {
+      await told.promise
+    } finally {
+      watchers.delete(watch)
+      clearTimeout(late)
+    }
+  }
+
   const running = Promise.all(Array.from({ length: options.clients }, (_, nth) => runClient(nth)))
   const finished = running.then(() => {})
   return {
@@ -146,27 +170,19 @@ export function startLoad(options: LoadOptions): Load {
       deadlineMs = performance.now() + SETTLE_MS
       await finished
     },
-    nextSuccess(wanted) {
+    abort() {
+      deadlineMs = 0
+    },
+    async nextSuccess(wanted) {
       const fromMs = performance.now()
-      return new Promise(resolve => {
-        const watch = (server: string, startedMs: number) => {
-          if (startedMs < fromMs || (wanted !== undefined && wanted !== server)) return
-          watchers.delete(watch)
-          resolve(performance.now())
-        }
-        watchers.add(watch)
-      })
+      await untilTold(
+        (server, startedMs) => startedMs >= fromMs && (wanted === undefined || wanted === server),
+      )
+      return performance.now()
     },
     successes(wanted) {
       let seen = 0
-      return new Promise(resolve => {
-        const watch = () => {
-          if (++seen < wanted) return
-          watchers.delete(watch)
-          resolve()
-        }
-        watchers.add(watch)
-      })
+      return untilTold(() => ++seen >= wanted)
     },
   }
 }

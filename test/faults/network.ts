@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
-import { checkLedger, type Verdict } from './check.ts'
+import type { Verdict } from './check.ts'
 import { startFleet } from './fleet.ts'
-import { startLoad } from './ledger.ts'
 import { createRandom } from './random.ts'
 
 const ANSWER_MS = 25_000
@@ -29,12 +28,7 @@ export async function runNetwork({
     },
   })
   try {
-    const load = startLoad({
-      servers: fleet.urls,
-      projects: fleet.projects,
-      clients: 24,
-      random,
-    })
+    const load = fleet.load({ clients: 24, random })
     const problems: string[] = []
     const slowest = new Map<string, number>()
     const endMs = performance.now() + seconds * 1000
@@ -53,25 +47,15 @@ export async function runNetwork({
       slowest.set(fault, Math.max(slowest.get(fault) ?? 0, tookMs))
       if (tookMs > RECOVERY_MS) problems.push(`${fault}: first success after ${tookMs} ms`)
     }
-    await load.stop()
-    const verdict = await checkLedger(
-      fleet.sql,
-      fleet.projects.map(({ id }) => id),
-      load.ledger,
-    )
+    const verdict = await fleet.check()
     if (load.ledger.slowestMs > ANSWER_MS) problems.push('an answer took too long')
-    const ended = fleet.programs.filter(program => !program.isRunning())
     return {
       figures: {
         faults,
         ...verdict.figures,
         ...Object.fromEntries([...slowest].map(([fault, ms]) => [`after ${fault}: ms`, ms])),
       },
-      problems: [
-        ...problems,
-        ...verdict.problems,
-        ...ended.map(program => `a server ended by itself:\n${program.output().slice(-2_000)}`),
-      ],
+      problems: [...problems, ...verdict.problems],
     }
   } finally {
     await fleet.close()

@@ -1,8 +1,7 @@
 import type { Sql } from '../../src/db/sql.ts'
 import { createHttpClient } from '../support/http-client.ts'
-import { checkLedger, type Verdict } from './check.ts'
+import type { Verdict } from './check.ts'
 import { startFleet } from './fleet.ts'
-import { startLoad } from './ledger.ts'
 import { createRandom } from './random.ts'
 
 type Read = (after: number) => Promise<number[]>
@@ -11,13 +10,7 @@ type Read = (after: number) => Promise<number[]>
 export async function runSeq({ seed, events }: { seed: number; events: number }): Promise<Verdict> {
   const fleet = await startFleet({ servers: 3, projects: 3 })
   try {
-    const load = startLoad({
-      servers: fleet.urls,
-      projects: fleet.projects,
-      clients: 48,
-      random: createRandom(seed),
-      total: events,
-    })
+    const load = fleet.load({ clients: 48, random: createRandom(seed), total: events })
     let isDone = false
     const done = load.finished.then(() => (isDone = true))
     const tails = await Promise.all(
@@ -31,11 +24,7 @@ export async function runSeq({ seed, events }: { seed: number; events: number })
       }),
     )
     await done
-    const verdict = await checkLedger(
-      fleet.sql,
-      fleet.projects.map(({ id }) => id),
-      load.ledger,
-    )
+    const verdict = await fleet.check()
     const stored = Number(verdict.figures['events'])
     const read = tails.reduce((sum, { last }) => sum + last, 0)
     if (read !== 2 * stored) verdict.problems.push(`${read} read of ${stored} stored, by two each`)

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { checkLedger, type Verdict } from './check.ts'
+import type { Verdict } from './check.ts'
 import { startFleet } from './fleet.ts'
-import { startLoad } from './ledger.ts'
 import { createRandom } from './random.ts'
 
 /** Ends the servers' backends one by one under load, as an administrator would. */
@@ -15,12 +14,7 @@ export async function runTerminate({
   const random = createRandom(seed)
   const fleet = await startFleet({ servers: 2, projects: 3 })
   try {
-    const load = startLoad({
-      servers: fleet.urls,
-      projects: fleet.projects,
-      clients: 24,
-      random,
-    })
+    const load = fleet.load({ clients: 24, random })
     await load.successes(100)
     let killed = 0
     while (killed < times) {
@@ -38,20 +32,10 @@ export async function runTerminate({
       killed += rows.length
     }
     await load.successes(200)
-    await load.stop()
-    const { figures, problems } = await checkLedger(
-      fleet.sql,
-      fleet.projects.map(({ id }) => id),
-      load.ledger,
-    )
-    const ended = fleet.programs.filter(program => !program.isRunning())
+    const { figures, problems } = await fleet.check()
     return {
       figures: { killed, ...figures },
-      problems: [
-        ...problems,
-        ...ended.map(program => `a server ended by itself:\n${program.output().slice(-2_000)}`),
-        ...fleet.programs.flatMap(({ logged }) => logged('"level":"ERROR"')),
-      ],
+      problems: [...problems, ...fleet.programs.flatMap(({ logged }) => logged('"level":"ERROR"'))],
     }
   } finally {
     await fleet.close()

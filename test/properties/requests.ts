@@ -22,6 +22,8 @@ export interface ApiRequest {
   params: Record<string, string>
   query: Record<string, string>
   headers: [name: string, value: string][]
+  /** The values of Authorization, where they are other than the project's key. */
+  authorization?: string[]
   /** Text; undefined where there is no body. */
   body?: string
   /** What a JSON body says. */
@@ -104,8 +106,14 @@ function parametersOf({ parameters }: Operation): Arbitrary<Record<string, unkno
       name,
       parameterOf(name, place, schema),
     ])
-  const requiredKeys = parameters.filter(({ required }) => required).map(({ name }) => name)
-  return fc.record(Object.fromEntries(fields), { requiredKeys })
+  const required = parameters.filter(one => one.required).map(({ name }) => name)
+  const optional = fields.map(([name]) => name).filter(name => !required.includes(name))
+  // All filters at once would find nothing.
+  const given = fc.subarray(optional, { maxLength: Math.min(2, optional.length) })
+  return fc.tuple(fc.record(Object.fromEntries(fields)), given).map(([values, names]) => {
+    const chosen = [...required, ...names]
+    return Object.fromEntries(Object.entries(values).filter(([name]) => chosen.includes(name)))
+  })
 }
 
 function bodyOf({ id, bodies }: Operation): Arbitrary<Parts['body']> {

@@ -3,7 +3,7 @@ import { cloneDatabase } from '../support/postgres.ts'
 import { startProgram } from '../support/process.ts'
 import { newProject, type TestProject } from '../support/project.ts'
 import { openRaw, type RawAnswer, type RawConnection } from '../support/raw-http.ts'
-import { createJudge } from './judge.ts'
+import { createJudge, type Judge } from './judge.ts'
 import { readOperations, type Operation } from './operations.ts'
 import type { ApiRequest } from './requests.ts'
 
@@ -11,7 +11,24 @@ import type { ApiRequest } from './requests.ts'
 export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10_000)
 export const SEED = Number(process.env['PROPERTY_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 const ANSWER_MS = 30_000
+/** For requests that may never be whole: long enough for any that is. */
+const PATIENCE_MS = 500
 const HUGE_LIMIT = 100_000_000
+
+/** The same each time: it is done once, and goes through the log's queue each time. */
+const FENCE: ApiRequest = {
+  id: 'createEvent',
+  method: 'POST',
+  target: '/v1/events',
+  params: {},
+  query: {},
+  headers: [
+    ['Content-Type', 'application/json'],
+    ['Idempotency-Key', 'fence'],
+  ],
+  body: '{"channelName":"fence","title":"fence"}',
+  choice: 0,
+}
 
 /** A server in a process of its own, with a database of its own. */
 export interface World extends AsyncDisposable {
@@ -29,9 +46,13 @@ export interface Lane extends Disposable {
   /** Sends over a kept connection; throws when the answer is not one that the document and the contract allow. */
   send(request: ApiRequest): Promise<RawAnswer>
   get(target: string): Promise<RawAnswer>
-  /** Sends bytes as they are, over a new connection if asked; undefined when the server hangs up without an answer. */
-  sendBytes(bytes: Uint8Array, isFresh?: boolean): Promise<RawAnswer | undefined>
-  judge: ReturnType<typeof createJudge>
+  /** Sends bytes as they are; undefined when the server hangs up without an answer. */
+  sendBytes(bytes: Uint8Array): Promise<RawAnswer | undefined>
+  /** Sends parts one after the other over a connection of their own, and gives up when no answer comes. */
+  sendParts(parts: readonly Uint8Array[]): Promise<RawAnswer | undefined>
+  judge: Judge
+  /** Waits until the log's queue has been gone through. */
+  fence(): Promise<unknown>
   /** Counts and heads of all that the project has stored. */
   snapshot(): Promise<string>
 }
@@ -59,6 +80,10 @@ export async function openWorld(): Promise<World> {
     async expectHealthy() {
       const bugs = program.logged('Request failed')
       if (bugs.length > 0) throw new Error(`The server logged a bug: ${bugs[0]}`)
+      const told = secrets.find(
+        secret => secret !== program.firstKey && program.output().includes(secret),
+      )
+      if (told) throw new Error(`The server logged a secret: ${told}`)
       const health = await fetch(`${url}/healthz`)
       if (!program.isRunning() || health.status !== 200)
         throw new Error('The server is not healthy')
@@ -82,25 +107,12 @@ function createLane({ world, project, sql, secrets }: LaneOptions): Lane {
   let kept: RawConnection | undefined
   const judge = createJudge(world.url, secrets)
 
-  async function exchange(connection: RawConnection, bytes: Uint8Array) {
+  async function sendBytes(bytes: Uint8Array): Promise<RawAnswer | undefined> {
     world.sent++
-    connection.write(bytes)
-    const late = Promise.withResolvers<never>()
-    const timer = setTimeout(() => late.reject(new Error('No answer in time')), ANSWER_MS)
-    try {
-      return await Promise.race([connection.answer(), late.promise])
-    } finally {
-      clearTimeout(timer)
-    }
-  }
-
-  async function sendBytes(bytes: Uint8Array, isFresh = false): Promise<RawAnswer | undefined> {
-    if (isFresh) {
-      using connection = openRaw(world.url)
-      return await exchange(connection, bytes)
-    }
     kept ??= openRaw(world.url)
-    const answer = await exchange(kept, bytes)
+    kept.write(bytes)
+    const answer = await within(ANSWER_MS, kept.answer())
+    if (answer === 'late') throw new Error('No answer in time')
     if (answer?.headers.get('connection')?.toLowerCase() === 'close' || !answer) {
       kept[Symbol.dispose]()
       kept = undefined
@@ -108,10 +120,26 @@ function createLane({ world, project, sql, secrets }: LaneOptions): Lane {
     return answer
   }
 
+  async function sendParts(parts: readonly Uint8Array[]): Promise<RawAnswer | undefined> {
+    world.sent++
+    using connection = openRaw(world.url)
+    for (const part of parts) {
+      connection.write(part)
+      await new Promise(setImmediate)
+    }
+    const answer = connection.answer()
+    const early = await within(PATIENCE_MS, answer)
+    if (early !== 'late') return early
+    // What the server had whole is answered when a later request to the same log is.
+    await send(FENCE)
+    const late = await within(PATIENCE_MS, answer)
+    return late === 'late' ? undefined : late
+  }
+
   async function send(request: ApiRequest): Promise<RawAnswer> {
     const answer = await sendBytes(toBytes(request, project.key))
     if (!answer) throw new Error('The server hung up')
-    await judge(request.method, request.target, answer)
+    await judge.declared(request.method, request.target, answer)
     return answer
   }
 
@@ -119,9 +147,11 @@ function createLane({ world, project, sql, secrets }: LaneOptions): Lane {
     project,
     judge,
     sendBytes,
+    sendParts,
     send,
     get: target =>
       send({ id: '', method: 'GET', target, params: {}, query: {}, headers: [], choice: 0 }),
+    fence: () => send(FENCE),
     async snapshot() {
       const [row] = await sql`
         select
@@ -143,7 +173,10 @@ function createLane({ world, project, sql, secrets }: LaneOptions): Lane {
 export function toBytes(request: ApiRequest, key: string, body = toBody(request)): Buffer {
   const headers: [string, string][] = [
     ['Host', 'localhost'],
-    ['Authorization', `Bearer ${key}`],
+    ...(request.authorization ?? [`Bearer ${key}`]).map((value): [string, string] => [
+      'Authorization',
+      value,
+    ]),
     ...request.headers,
   ]
   return toMessage(`${request.method} ${request.target} HTTP/1.1`, headers, body)
@@ -157,4 +190,14 @@ export function toMessage(first: string, headers: [string, string][], body?: Uin
   const all = body ? [...headers, ['Content-Length', String(body.length)]] : headers
   const head = [first, ...all.map(([name, value]) => `${name}: ${value}`)].join('\r\n')
   return Buffer.concat([Buffer.from(`${head}\r\n\r\n`, 'latin1'), body ?? new Uint8Array()])
+}
+
+async function within<Value>(ms: number, work: Promise<Value>): Promise<Value | 'late'> {
+  const late = Promise.withResolvers<'late'>()
+  const timer = setTimeout(() => late.resolve('late'), ms)
+  try {
+    return await Promise.race([work, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
 }

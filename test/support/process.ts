@@ -15,8 +15,8 @@ export interface Exit {
   signal: NodeJS.Signals | null
 }
 
-/** The real server as a process of its own. */
-export interface Program {
+/** The real server as a process of its own; it is killed when it goes out of scope. */
+export interface Program extends AsyncDisposable {
   pid: number
   /** Of its HTTP server, without a trailing slash. */
   url: string
@@ -47,7 +47,7 @@ export interface ProgramOptions {
 }
 
 const running = new Set<number>()
-// A test run that is interrupted leaves no server behind.
+// A run by hand that is interrupted leaves no server behind; `bun test` does not tell of its end.
 process.on('exit', () => {
   for (const pid of running) process.kill(pid, 'SIGKILL')
 })
@@ -109,6 +109,10 @@ export function spawnProgram({ env, runtime = 'bun', args = ['serve'] }: Program
     kill(signal: NodeJS.Signals = 'SIGKILL') {
       child.kill(signal)
       return exited
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await exited
     },
   }
 }

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, test } from 'bun:test'
+import fc from 'fast-check'
+import { createTester, type Tester } from './expected.ts'
+import { framing } from './framings.ts'
+import { HEAD_CHANGES, takesClaimedId, type HeadChange } from './heads.ts'
+import { checkInLanes, report, TIMEOUT_MS } from './lanes.ts'
+import { headEdit, mutation } from './mutations.ts'
+import { describe, requestOf, type ApiRequest } from './requests.ts'
+import { openWorld, toBody, toBytes, type Lane, type World } from './world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(async () => {
+  report(world, 'mutated')
+  await world[Symbol.asyncDispose]()
+})
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+test(
+  'contract §1, §2 whatever bytes a body has, it is refused and stores nothing, or means what is stored',
+  async () => {
+    const posts = world.operations.filter(({ bodies }) => bodies.length > 0)
+    const mutated = fc
+      .tuple(fc.oneof(...posts.map(requestOf)), mutation)
+      .map(([request, change]) => ({
+        request,
+        body: change.apply(toBody(request) ?? Buffer.alloc(0)),
+        [fc.toStringMethod]: () => `${change.name}: ${describe(request)}`,
+      }))
+    await checkInLanes(world, 0.2, mutated, lane => {
+      const tester = createTester(lane)
+      return {
+        async check({ request, body }) {
+          const before = await lane.snapshot()
+          const answer = await lane.sendBytes(toBytes(request, lane.project.key, body))
+          if (!answer) throw new Error('The server hung up')
+          await lane.judge.declared(request.method, request.target, answer)
+          if (answer.status >= 400) await expectUnchanged(lane, before)
+          else await tester.expectAccepted(toMeant(request, body), answer)
+        },
+        finish: tester.expectAll,
+      }
+    })
+  },
+  TIMEOUT_MS,
+)
+
+/** The request that a body of these bytes makes; throws where the bytes are no text or no JSON. */
+function toMeant(request: ApiRequest, bytes: Buffer): ApiRequest {
+  const body = utf8.decode(bytes)
+  return request.json ? { ...request, body, json: JSON.parse(body) } : { ...request, body }
+}
+
+test(
+  'contract §1 a request with another head gets the answer of the first check that it fails',
+  async () => {
+    const changed = fc
+      .tuple(fc.oneof(...world.operations.map(requestOf)), fc.constantFrom(...HEAD_CHANGES))
+      .map(([request, change]) => ({
+        request,
+        change,
+        [fc.toStringMethod]: () => `${change.name}: ${describe(request)}`,
+      }))
+    await checkInLanes(world, 0.1, changed, lane => {
+      const tester = createTester(lane)
+      return { check: ({ request, change }) => expectHead(lane, tester, request, change) }
+    })
+  },
+  TIMEOUT_MS,
+)
+
+async function expectHead(lane: Lane, tester: Tester, request: ApiRequest, change: HeadChange) {
+  const changed = change.apply(request, lane.project.key)
+  if (!changed) return
+  const before = await lane.snapshot()
+  const answer = await lane.send(changed)
+  if (takesClaimedId(answer.text)) throw new Error("The answer has the caller's id")
+  if (change.expected === 'same') return await tester.expectAccepted(request, answer)
+  if (!change.expected.includes(answer.status)) {
+    throw new Error(`Answered ${answer.status}: ${answer.text}`)
+  }
+  await expectUnchanged(lane, before)
+}
+
+test(
+  'contract §1 whatever arrives on a connection, the server answers or hangs up, and stores no refused request',
+  async () => {
+    const framings = fc.tuple(fc.oneof(...world.operations.map(requestOf)), framing, headEdit)
+    const framed = framings.map(([request, frame, edit]) => ({
+      request,
+      frame,
+      edit,
+      [fc.toStringMethod]: () => `${frame.name}, ${edit.name}: ${describe(request)}`,
+    }))
+    await checkInLanes(world, 0.05, framed, lane => ({
+      async check({ request, frame, edit }) {
+        await lane.fence()
+        const before = await lane.snapshot()
+        const bytes = toBytes(request, lane.project.key)
+        const end = bytes.indexOf('\r\n\r\n') + 4
+        const [head, body] = [bytes.subarray(0, end), bytes.subarray(end)]
+        const answer = await lane.sendParts(frame.apply(head, body, edit.apply))
+        if (answer) lane.judge.anything(answer)
+        else if (frame.isWhole) throw new Error('No answer')
+        if (!answer || answer.status >= 400) await expectUnchanged(lane, before)
+      },
+    }))
+  },
+  TIMEOUT_MS,
+)
+
+async function expectUnchanged(lane: Lane, before: string): Promise<void> {
+  const after = await lane.snapshot()
+  if (after !== before) throw new Error(`It was stored: ${before} became ${after}`)
+}
