@@ -65,7 +65,7 @@ export function createTester(lane: Lane): Tester {
         const expected = listSeqs(model, query)
         const limit = Number(query['limit'] ?? 50)
         if (query['text'] === undefined) {
-          expectSame('the places', seqs, expected.slice(0, limit))
+          expectSame(`the places of ${JSON.stringify(query)}`, seqs, expected.slice(0, limit))
           expectSame('whether there is more', nextCursor !== null, expected.length > limit)
         } else if (!seqs.every(seq => expected.includes(seq)))
           throw new Error('What was not asked for')
@@ -105,7 +105,7 @@ export function createTester(lane: Lane): Tester {
     aim(request) {
       const event = [...model.events.values()].at(request.choice % (model.events.size || 1))
       if (!event || request.choice % 4 === 0) return request
-      const { id, channelId, channelName, tags, source, seq } = event.data
+      const { id, channelId, channelName, tags, source, seq, timestamp } = event.data
       if (request.id === 'getEvent') {
         return { ...request, params: { id }, target: `/v1/events/${id}` }
       }
@@ -115,6 +115,11 @@ export function createTester(lane: Lane): Tester {
       if (query['tag'] && tags.length > 0) query['tag'] = tags[0]
       if (query['source']) query['source'] = source
       if (query['after']) query['after'] = String(seq - 1)
+      if (query['from']) query['from'] = timestamp
+      if (query['to']) query['to'] = timestamp
+      // As many as there are: then there is no next page.
+      if (query['limit'])
+        query['limit'] = String(Math.max(1, Math.min(100, listSeqs(model, query).length)))
       return { ...request, query, target: `/v1/events?${new URLSearchParams(query)}` }
     },
     async expectAccepted(request, answer) {

@@ -105,7 +105,9 @@ test(
         const answer = await lane.sendParts(frame.apply(head, body, edit.apply))
         if (answer) lane.judge.anything(answer)
         else if (frame.isWhole) throw new Error('No answer')
-        if (!answer || answer.status >= 400) await expectUnchanged(lane, before)
+        // A text of another length is a text, too: whether it was stored is unknown when the answer is lost.
+        const isUnknown = !answer && request.id === 'sendText'
+        if (!isUnknown && !(answer && answer.status < 400)) await expectUnchanged(lane, before)
       },
     }))
   },
