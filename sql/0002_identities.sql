@@ -44,11 +44,21 @@ declare
   created text;
   failed text;
   others text[];
+  running bigint[] := running_keys(project_ids, keys);
 begin
-  perform from event_logs l where l.project_id = any(project_ids) order by l.project_id for update;
+  perform from event_logs l
+    where l.project_id = any(without_places(project_ids, running))
+    order by l.project_id
+    for update;
 
   for n in 1 .. cardinality(project_ids) loop
     ord := n;
+    if n = any(running) then
+      outcome := 'running';
+      body := null;
+      return next;
+      continue;
+    end if;
     continue when not exists (select from event_logs l where l.project_id = project_ids[n]);
     at := date_trunc('milliseconds', clock_timestamp());
 

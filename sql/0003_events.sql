@@ -77,8 +77,13 @@ as $$
 declare
   at timestamptz;
   at_text text;
+  -- Places of keys that another transaction is at work on: they come back as 'running', and nothing waits for them.
+  running bigint[] := running_keys(project_ids, keys);
 begin
-  perform from event_logs l where l.project_id = any(project_ids) order by l.project_id for update;
+  perform from event_logs l
+    where l.project_id = any(without_places(project_ids, running))
+    order by l.project_id
+    for update;
   -- After the lock, so that time never runs against seq.
   at := date_trunc('milliseconds', clock_timestamp());
   at_text := to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
@@ -95,6 +100,7 @@ begin
       title, description, icon, tags, metadata, user_ref, source, notify,
       key, fingerprint, head, tail, ord
     )
+    where i.ord <> all(running)
   ), seen as materialized (
     select
       i.project_id, i.id, i.occurred_at, i.channel_slug, i.title, i.description, i.icon, i.tags, i.metadata,
@@ -181,6 +187,10 @@ begin
     case when channel_slug is not null then channel_name end,
     user_id, body
   from ready;
+
+  return query
+  select r.ord::int, 'running', null::bigint, null::bigint, null::uuid, null, null, null, null
+  from unnest(running) as r (ord);
 end
 $$;
 
@@ -211,8 +221,9 @@ begin
     select e.seq
     from events e
     where e.project_id = project and e.user_ref = any(names)
+    order by e.seq
     limit most
-    for update skip locked
+    for update
   )
   update events e set user_ref = null
     from found
@@ -232,13 +243,14 @@ begin
     select k.key
     from idempotency_keys k
     where k.project_id = project and k.user_id = any(names)
+    order by k.key
     limit most
-    for update skip locked
+    for update
   )
   update idempotency_keys k set
     user_id = null,
     others = null,
-    -- The first place that names the user in an event's answer is ours: it stands before all that the caller wrote.
+    -- The first place that names the user in an event's answer is ours: what the caller wrote before it has its quotes escaped.
     body = case k.status
       when 201 then overlay(
         k.body placing '"userId":null'

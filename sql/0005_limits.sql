@@ -27,3 +27,31 @@ create index idempotency_keys_of_user on idempotency_keys (project_id, user_id) 
 
 -- Serves erasure: few answers tell of other users.
 create index idempotency_keys_of_others on idempotency_keys (project_id) where others is not null;
+
+-- Marks keys as being at work until the transaction ends; returns the places of those that another transaction has
+-- marked already. It waits for nothing.
+create function running_keys(project_ids uuid[], keys text[]) returns bigint[]
+language plpgsql as $$
+begin
+  if array_remove(keys, null) = '{}' then
+    return '{}';
+  end if;
+  return array(
+    select k.place
+    from unnest(project_ids, keys) with ordinality as k (project_id, key, place)
+    where k.key is not null
+      and not pg_try_advisory_xact_lock(hashtextextended(k.key, hashtextextended(k.project_id::text, 0)))
+  );
+end
+$$;
+
+-- The projects but for those at the given places.
+create function without_places(project_ids uuid[], places bigint[]) returns uuid[]
+language sql immutable as $$
+  select case
+    when places = '{}' then project_ids
+    else array(
+      select p.id from unnest(project_ids) with ordinality as p (id, place) where p.place <> all(places)
+    )
+  end
+$$;

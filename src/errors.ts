@@ -36,6 +36,7 @@ export function invalidKey(): Fault {
 /** Says what went wrong without the query, its parameters or a stack: fit for a log line. */
 export function toReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
+  if (error instanceof Fault) return error.message
   const { code, routine, constraint_name: constraint } = error as Error & Record<string, unknown>
   // What Postgres says may quote a value that a caller sent.
   if (routine !== undefined)

@@ -1,6 +1,5 @@
 import { isSchemaCurrent } from './db/migrate.ts'
 import type { Pool } from './db/pool.ts'
-import { toReason } from './errors.ts'
 import type { Appender } from './events/append.ts'
 import type { OpenRoute } from './http/open-route.ts'
 
@@ -14,13 +13,19 @@ export interface HealthOptions {
 }
 
 /** `/healthz`: the process answers. `/readyz`: it can do its work; 503 with the reasons when it cannot. */
-export function healthRoutes(options: HealthOptions): OpenRoute[] {
+export function healthRoutes({ reads, ...options }: HealthOptions): OpenRoute[] {
+  // Whoever asks while a probe is under way shares it: anyone may ask, and as often as they like.
+  let running: Promise<boolean> | undefined
+  const probe = () =>
+    (running ??= reads.run(isSchemaCurrent).finally(() => {
+      running = undefined
+    }))
   return [
     { path: '/healthz', respond: () => toJson(200, { status: 'ok' }) },
     {
       path: '/readyz',
       async respond() {
-        const reasons = await findReasons(options)
+        const reasons = await findReasons({ ...options, probe })
         return reasons.length === 0
           ? toJson(200, { status: 'ready' })
           : toJson(503, { status: 'not ready', reasons })
@@ -29,7 +34,9 @@ export function healthRoutes(options: HealthOptions): OpenRoute[] {
   ]
 }
 
-async function findReasons({ reads, appender, state }: HealthOptions): Promise<string[]> {
+type Probed = Omit<HealthOptions, 'reads'> & { probe: () => Promise<boolean> }
+
+async function findReasons({ probe, appender, state }: Probed): Promise<string[]> {
   const reasons: string[] = []
   if (state.isDraining) reasons.push('The server is stopping')
   if (appender.waiting > MAX_WAITING) reasons.push('Too many events wait to be stored')
@@ -38,9 +45,9 @@ async function findReasons({ reads, appender, state }: HealthOptions): Promise<s
     () => late.resolve('The database did not answer within a second'),
     READY_MS,
   )
-  const database = reads.run(isSchemaCurrent).then(
+  const database = probe().then(
     isCurrent => (isCurrent ? undefined : 'The database has another schema than this program'),
-    (error: unknown) => `The database cannot be reached: ${toReason(error)}`,
+    () => 'The database cannot be reached',
   )
   const reason = await Promise.race([database, late.promise])
   clearTimeout(timer)

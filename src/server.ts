@@ -3,7 +3,7 @@ import type { Config } from './config.ts'
 import { createApp } from './app.ts'
 import { openDatabase } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
-import { createPool } from './db/pool.ts'
+import { createPool, type Pool } from './db/pool.ts'
 import { createDrain } from './drain.ts'
 import { createAppender } from './events/append.ts'
 import { eventRoutes } from './events/routes.ts'
@@ -19,6 +19,7 @@ import { keyRoutes } from './keys/routes.ts'
 import { createInflight } from './limits/idempotency.ts'
 import { createStrangers } from './limits/strangers.ts'
 import { startSweeper } from './limits/sweeper.ts'
+import { toReason } from './errors.ts'
 import { logger } from './log.ts'
 import { collectProcessMetrics, gauge, registry } from './metrics.ts'
 import { RUNTIME, serve, type Listener } from './platform.ts'
@@ -30,6 +31,7 @@ const log = logger('server')
 /** Above our own limit, so that a normal client gets our envelope. */
 const PLATFORM_BODY_BYTES = 8 * 1024 * 1024
 const BODY_TIMEOUT_MS = 20_000
+/** How long a batch waits for a project that somebody else writes to: all projects of the process share it. */
 const APPEND_LOCK_MS = 1_000
 /** Less than the 25 s that we promise: the process must end, too. */
 const STOP_MS = 24_000
@@ -56,29 +58,37 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   const database = await openDatabase(config)
   const closers: (() => Promise<void>)[] = [() => database.close()]
   const closeAll = async () => {
-    for (const close of closers.reverse()) await close()
+    for (const close of closers.reverse()) {
+      // What cannot be closed keeps nothing else open.
+      await close().catch((error: unknown) => {
+        log.error('Stopping goes on without one part: {reason}', { reason: toReason(error) })
+      })
+    }
   }
   try {
     await migrate(database.url)
 
     // Pools are apart because postgres.js sends statements to busy connections: a slow read would hold up the rest.
-    const open = (name: string, max: number) =>
-      createPool(database.url, {
+    const pools: Pool[] = []
+    const open = (name: string, max: number, settings: Record<string, number> = {}) => {
+      const pool = createPool(database.url, {
         name,
         max,
+        settings,
         deadlineMs: options.databaseDeadlineMs,
-        onSilence: () => [admissions, appends, reads].forEach(pool => pool.renew()),
+        onSilence: () => pools.filter(other => other !== pool).forEach(other => other.renew()),
       })
+      pools.push(pool)
+      return pool
+    }
     const admissions = open('admission', 1)
-    const appends = open('append', 1)
+    const appends = open('append', 1, { lock_timeout: APPEND_LOCK_MS })
     const reads = open('api', 8)
     closers.push(async () => {
-      await Promise.all([admissions.end(), appends.end(), reads.end()])
+      await Promise.all(pools.map(pool => pool.end()))
     })
-    const firstKey = await ensureFirstKey(reads.sql)
-
     const inflight = createInflight()
-    const admission = createAdmission(admissions)
+    const admission = createAdmission({ pool: admissions, background: reads })
     const appender = createAppender({ pool: appends, inflight })
     const identifier = createIdentifier({ pool: appends, inflight })
     const sweeper = startSweeper(reads)
@@ -132,12 +142,17 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     gauge('tidings_waiting', 'Requests that wait for the next batch.', {
       admission: () => admission.waiting,
       append: () => appender.waiting,
+      identify: () => identifier.waiting,
+      api: () => reads.waiting,
     })
     gauge('tidings_database_running', 'Work under way in a pool of connections.', {
       admission: () => admissions.running,
       append: () => appends.running,
       api: () => reads.running,
     })
+
+    // Last, so that a start that fails does not use up the one time that the key is shown.
+    const firstKey = await ensureFirstKey(reads.sql)
 
     log.info('Listening on {url}', {
       url: baseUrl,

@@ -8,6 +8,10 @@ import {
   sqlState,
 } from './sql.ts'
 
+const MAX_BATCH_BYTES = 2 * 1024 * 1024
+const MAX_WAITING_BYTES = 64 * 1024 * 1024
+const PAUSE_MS = 1_000
+
 export interface BatcherOptions<Job, Row, Result> {
   /** Does all jobs in one round trip; rows in the order of the jobs. */
   run(jobs: Job[]): Promise<Row[]>
@@ -15,6 +19,8 @@ export interface BatcherOptions<Job, Row, Result> {
   toResult(row: Row, job: Job): Result
   /** What a job must lock, where one that is locked may hold up a batch. */
   toGroup?(job: Job): string
+  /** About how many bytes a job sends. */
+  toBytes?(job: Job): number
   maxJobs: number
   /** Beyond this many waiting jobs `add` refuses. */
   maxWaiting: number
@@ -30,8 +36,16 @@ export interface Batcher<Job, Result> {
   drain(): Promise<void>
 }
 
+/** Somebody else holds what a job must lock. */
+export class Busy extends Fault {
+  constructor() {
+    super('unavailable', 'The project is written to by somebody else, try again shortly')
+  }
+}
+
 interface Waiting<Job, Result> {
   job: Job
+  bytes: number
   resolve(result: Result): void
   reject(error: unknown): void
 }
@@ -43,14 +57,17 @@ interface Running<Job, Row, Result> {
 }
 
 /**
- * Does work together that arrives together: one batch is in flight, the next takes what has piled up
- * meanwhile. There is no timer, so a lone job is not delayed and a crowd gets bigger batches.
+ * Does work together that arrives together: one batch is in flight, the next takes what has piled up meanwhile. There
+ * is no timer, so a lone job is not delayed and a crowd gets bigger batches.
  */
 export function createBatcher<Job, Row, Result>(
   options: BatcherOptions<Job, Row, Result>,
 ): Batcher<Job, Result> {
   let queue: Waiting<Job, Result>[] = []
+  let queuedBytes = 0
   let flushing: Promise<void> | undefined
+  // Groups that were locked, and until when (ms of performance.now) their jobs are refused without asking again.
+  const paused = new Map<string, number>()
 
   function start(batch: Waiting<Job, Result>[]): Running<Job, Row, Result> {
     const run = async () => options.run(batch.map(({ job }) => job))
@@ -63,8 +80,17 @@ export function createBatcher<Job, Row, Result>(
 
   function startNext(): Running<Job, Row, Result> | undefined {
     if (queue.length === 0) return undefined
-    const batch = queue.slice(0, options.maxJobs)
-    queue = queue.slice(options.maxJobs)
+    let size = 0
+    let bytes = 0
+    while (size < queue.length && size < options.maxJobs) {
+      const next = queue[size]?.bytes ?? 0
+      if (size > 0 && bytes + next > MAX_BATCH_BYTES) break
+      bytes += next
+      size++
+    }
+    const batch = queue.slice(0, size)
+    queue = queue.slice(size)
+    queuedBytes -= bytes
     options.observe?.(batch.length)
     return start(batch)
   }
@@ -105,7 +131,7 @@ export function createBatcher<Job, Row, Result>(
     retries = 1,
   ): Promise<void> {
     const parts = toParts(batch, error, retries)
-    if (parts.length === 0) for (const { reject } of batch) reject(error)
+    if (parts.length === 0) refuse(batch, error)
     for (const part of parts) {
       const again = await start(part).outcome
       if ('rows' in again) deliver(part, again.rows)
@@ -121,7 +147,6 @@ export function createBatcher<Job, Row, Result>(
   ): Waiting<Job, Result>[][] {
     const state = sqlState(error)
     if (state === LOCK_TIMEOUT) {
-      // Only the project that somebody else holds must wait.
       const groups = [...Map.groupBy(batch, ({ job }) => options.toGroup?.(job)).values()]
       return groups.length > 1 ? groups : []
     }
@@ -131,15 +156,33 @@ export function createBatcher<Job, Row, Result>(
     return batch.length > 1 ? batch.map(one => [one]) : []
   }
 
+  /** Rejects a batch; one that met a lock is of one group, which is then left alone for a while. */
+  function refuse(batch: Waiting<Job, Result>[], error: unknown): void {
+    const group = batch[0] && options.toGroup?.(batch[0].job)
+    const isLocked = group !== undefined && sqlState(error) === LOCK_TIMEOUT
+    if (isLocked) paused.set(group, performance.now() + PAUSE_MS)
+    for (const { reject } of batch) reject(isLocked ? new Busy() : error)
+  }
+
+  function isPaused(job: Job): boolean {
+    if (paused.size === 0) return false
+    const nowMs = performance.now()
+    for (const [group, untilMs] of paused) if (untilMs <= nowMs) paused.delete(group)
+    return paused.has(options.toGroup?.(job) ?? '')
+  }
+
   return {
     add(job) {
-      if (queue.length >= options.maxWaiting) {
+      if (isPaused(job)) return Promise.reject(new Busy())
+      const bytes = options.toBytes?.(job) ?? 0
+      if (queue.length >= options.maxWaiting || queuedBytes + bytes > MAX_WAITING_BYTES) {
         return Promise.reject(
           new Fault('unavailable', 'The server is overloaded, try again shortly'),
         )
       }
       return new Promise<Result>((resolve, reject) => {
-        queue.push({ job, resolve, reject })
+        queue.push({ job, bytes, resolve, reject })
+        queuedBytes += bytes
         flushing ??= flush()
       })
     },

@@ -4,7 +4,7 @@ import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import { invalidKey } from '../errors.ts'
 import { newId } from '../ids.ts'
-import type { Claim, Inflight, Outcome } from '../limits/idempotency.ts'
+import { StillRunning, type Claim, type Inflight, type Outcome } from '../limits/idempotency.ts'
 import { appendBatch } from '../metrics.ts'
 import { toEventAnswer, toHead, toTail, type Draft } from './draft.ts'
 
@@ -33,7 +33,7 @@ export interface Appender {
 
 interface Row {
   ord: number
-  outcome: Outcome
+  outcome: Outcome | 'running'
   seq: string
   at_ms: string
   /** Null, as the two after it, for a channel that was known. */
@@ -44,10 +44,10 @@ interface Row {
   body: string | null
 }
 
-/** What the log made of a job, and the channel that it went to. */
+/** What the log made of a job, and the channel that it went to where that was known before. */
 interface Placed {
   row: Row
-  channel: KnownChannel
+  knownChannel: KnownChannel | undefined
 }
 
 /** The one write path of the log: events that arrive together are appended in one transaction. */
@@ -64,7 +64,7 @@ export function createAppender({ pool, inflight }: { pool: Pool; inflight: Infli
       const placed = new Array<Placed | undefined>(jobs.length)
       for (const row of rows) {
         const index = row.ord - 1
-        placed[index] = { row, channel: channels[index] ?? toChannel(row) }
+        placed[index] = { row, knownChannel: channels[index] }
       }
       return placed
     } catch (error) {
@@ -77,8 +77,13 @@ export function createAppender({ pool, inflight }: { pool: Pool; inflight: Infli
   /** Throws when the job's project is gone: then the function had no row for it. */
   function toResult(placed: Placed | undefined, { projectId, draft, requestId }: Append): Appended {
     if (!placed) throw invalidKey()
-    const { row, channel } = placed
-    if (row.channel_id !== null) known.keep(projectId, draft.channelSlug, channel, Date.now())
+    const { row, knownChannel } = placed
+    if (row.outcome === 'running') throw new StillRunning()
+    const channel = knownChannel ?? toChannel(row)
+    // Under a reused key the channel may be one that was never made.
+    if (row.channel_id !== null && row.outcome === 'done') {
+      known.keep(projectId, draft.channelSlug, channel, Date.now())
+    }
     if (row.body !== null) return { outcome: row.outcome, body: row.body }
     const place = {
       seq: row.seq,
@@ -138,6 +143,7 @@ export function createAppender({ pool, inflight }: { pool: Pool; inflight: Infli
     run,
     toResult,
     toGroup: ({ projectId }) => projectId,
+    toBytes,
     maxJobs: MAX_ROWS,
     maxWaiting: MAX_WAITING,
     observe: jobs => appendBatch.observe(jobs),
@@ -161,6 +167,13 @@ function toChannel(row: Row): KnownChannel {
     throw new Error('append_events returned no channel')
   }
   return { uuid: row.channel_id, id: row.channel_public_id, name: row.channel_name }
+}
+
+/** Nearly: what is short in every event counts as a constant. A keyed one is sent twice, as rows and as its answer. */
+function toBytes({ draft, claim }: Append): number {
+  const { title, description, metadataJson } = draft
+  const text = 500 + title.length + (description?.length ?? 0) + metadataJson.length
+  return claim ? 2 * text : text
 }
 
 function toTime(ms: number | null): string | null {

@@ -1,4 +1,4 @@
-import { isUnavailable } from '../db/sql.ts'
+import { DEADLOCK, isUnavailable, sqlState } from '../db/sql.ts'
 import { Fault, toReason, type FaultCode } from '../errors.ts'
 import { logger } from '../log.ts'
 import { Invalid } from './validation.ts'
@@ -36,11 +36,12 @@ export function toFailure(error: unknown, requestId: string): Answer {
       requestId,
     })
   }
-  const fault = isUnavailable(error) ? toUnavailable(error, requestId) : error
+  const isPassing = isUnavailable(error) || sqlState(error) === DEADLOCK
+  const fault = isPassing ? toUnavailable(error, requestId) : error
   if (fault instanceof Fault) return toAnswer(fault, requestId)
   log.error('Request failed: {reason}', {
     requestId,
-    reason: toReason(error),
+    reason: toBug(error),
     stack: toStack(error),
   })
   return answer(500, { success: false, error: 'Internal server error', requestId })
@@ -76,12 +77,25 @@ function answer(
   return { status, body: JSON.stringify(body), headers: { ...headers } }
 }
 
+/** What kind of bug it is. Only what the runtime itself says is sure to quote nothing that a caller sent. */
+function toBug(error: unknown): string {
+  if (
+    error instanceof TypeError ||
+    error instanceof ReferenceError ||
+    error instanceof RangeError
+  ) {
+    return error.message
+  }
+  if (error instanceof Error && !sqlState(error)) return error.name
+  return toReason(error)
+}
+
 /** Where it happened, without the message: that may quote what the caller sent. */
 function toStack(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   return error.stack
     ?.split('\n')
-    .filter(line => /^\s+at |@/.test(line))
+    .filter(line => /^\s+at /.test(line))
     .slice(0, 8)
     .join('\n')
 }

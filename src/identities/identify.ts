@@ -3,7 +3,7 @@ import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import { invalidKey } from '../errors.ts'
 import { newId } from '../ids.ts'
-import type { Claim, Inflight, Outcome } from '../limits/idempotency.ts'
+import { StillRunning, type Claim, type Inflight, type Outcome } from '../limits/idempotency.ts'
 import type { IdentifyInput } from './schema.ts'
 
 const MAX_ROWS = 100
@@ -19,12 +19,16 @@ export interface Identify {
 export interface Identifier {
   /** Creates or updates one identity and claims its aliases; `body` is the whole answer. */
   identify(job: Identify): Promise<{ outcome: Outcome; body: string }>
+  readonly waiting: number
   drain(): Promise<void>
 }
 
+/** With the properties as they are sent; null keeps the stored ones. */
+type Prepared = Identify & { propertiesJson: string | null }
+
 interface Row {
   ord: number
-  outcome: Outcome
+  outcome: Outcome | 'running'
   body: string
 }
 
@@ -37,7 +41,7 @@ export function createIdentifier({
   inflight: Inflight
 }): Identifier {
   const batcher = createBatcher({
-    async run(jobs: Identify[]) {
+    async run(jobs: Prepared[]) {
       const rows = await pool.run(sql => identifyRows(sql, jobs))
       const results = new Array<Row | undefined>(jobs.length)
       for (const row of rows) results[row.ord - 1] = row
@@ -46,24 +50,32 @@ export function createIdentifier({
     toResult(row) {
       // No row: the project is gone.
       if (!row) throw invalidKey()
-      return row
+      const { outcome, body } = row
+      if (outcome === 'running') throw new StillRunning()
+      return { outcome, body }
     },
     toGroup: ({ projectId }) => projectId,
+    toBytes: ({ propertiesJson }) => 500 + 2 * (propertiesJson?.length ?? 0),
     maxJobs: MAX_ROWS,
     maxWaiting: MAX_WAITING,
   })
   return {
     identify(job) {
-      const work = () => batcher.add(job)
+      const { properties } = job.input
+      const propertiesJson = properties ? JSON.stringify(properties) : null
+      const work = () => batcher.add({ ...job, propertiesJson })
       return job.claim ? inflight.once(job.projectId, job.claim, work) : work()
+    },
+    get waiting() {
+      return batcher.waiting
     },
     drain: () => batcher.drain(),
   }
 }
 
-function identifyRows(sql: Pool['sql'], jobs: Identify[]): Promise<Row[]> {
+function identifyRows(sql: Pool['sql'], jobs: Prepared[]): Promise<Row[]> {
   const ids = jobs.map(() => newId('idn'))
-  const column = (value: (job: Identify) => string | null) => toArray(jobs.map(value))
+  const column = (value: (job: Prepared) => string | null) => toArray(jobs.map(value))
   return sql<Row[]>`
     select ord, outcome, body
     from identify_users(
@@ -71,7 +83,7 @@ function identifyRows(sql: Pool['sql'], jobs: Identify[]): Promise<Row[]> {
       ${column(({ input }) => input.user_id)}::text[],
       ${toArray(ids.map(({ uuid }) => uuid))}::uuid[],
       ${toArray(ids.map(({ id }) => id))}::text[],
-      ${column(({ input }) => (input.properties ? JSON.stringify(input.properties) : null))}::text[],
+      ${column(({ propertiesJson }) => propertiesJson)}::text[],
       ${column(({ input }) => JSON.stringify(input.aliases ?? []))}::text[],
       ${column(({ claim }) => claim?.key ?? null)}::text[],
       ${column(({ claim }) => (claim ? `\\x${claim.fingerprint.toString('hex')}` : null))}::bytea[],

@@ -1,12 +1,17 @@
 import { toArray } from '../db/arrays.ts'
 import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
+import { toReason } from '../errors.ts'
 import { toGrant, type Grant } from '../limits/rate-limit.ts'
+import { logger } from '../log.ts'
 import { admissionBatch } from '../metrics.ts'
 import { parseScopes, type Scope } from './schema.ts'
 
 const MAX_WAITING = 20_000
 const LAST_USED_EVERY_MS = 15_000
+const LAST_USED_BATCH = 500
+
+const log = logger('keys')
 
 /** A live key, as admission knows it. */
 export interface Key {
@@ -43,7 +48,7 @@ interface Row {
  * Requests that arrive together are admitted in one statement. Nothing is cached: so a revocation holds from the next
  * request on, and a limit is exact over any number of processes.
  */
-export function createAdmission(pool: Pool): Admission {
+export function createAdmission({ pool, background }: { pool: Pool; background: Pool }): Admission {
   const used = new Set<string>()
 
   async function run(hashes: string[]): Promise<(Admitted | undefined)[]> {
@@ -98,14 +103,15 @@ export function createAdmission(pool: Pool): Admission {
     if (used.size === 0) return
     const ids = [...used]
     used.clear()
-    // Only a convenience for people: the next request writes it again when this one fails.
-    await pool
-      .run(
-        sql => sql`
-        update api_keys set last_used_at = now() where id = any(${toArray(ids)}::uuid[])
-      `,
-      )
-      .catch(() => {})
+    // Only a convenience for people: what fails is written again after the next request.
+    for (let at = 0; at < ids.length; at += LAST_USED_BATCH) {
+      const some = toArray(ids.slice(at, at + LAST_USED_BATCH))
+      await background
+        .run(sql => sql`update api_keys set last_used_at = now() where id = any(${some}::uuid[])`)
+        .catch((error: unknown) => {
+          log.debug('Last use of keys not written: {reason}', { reason: toReason(error) })
+        })
+    }
   }
 
   const batcher = createBatcher({

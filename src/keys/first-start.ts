@@ -16,11 +16,17 @@ export async function ensureFirstKey(sql: Sql): Promise<string | undefined> {
 
 /** Gives an empty installation an organization and a project; returns its uuid if it was made now. */
 export async function ensureFirstProject(tx: Tx): Promise<string | undefined> {
+  if (await hasOrganization(tx)) return undefined
+  // Of several first starts one goes on.
   await tx`lock table organizations in share row exclusive mode`
+  if (await hasOrganization(tx)) return undefined
+  const organizationId = await createOrganization(tx, 'My organization')
+  return createProject(tx, { organizationId, name: 'My project' })
+}
+
+async function hasOrganization(tx: Tx): Promise<boolean> {
   const [found] = await tx<[{ any: boolean }]>`
     select exists (select from organizations) as any
   `
-  if (found.any) return undefined
-  const organizationId = await createOrganization(tx, 'My organization')
-  return createProject(tx, { organizationId, name: 'My project' })
+  return found.any
 }

@@ -98,8 +98,8 @@ export async function revokeKey(sql: Queryable, projectId: string, id: string): 
 }
 
 /**
- * Makes a new key like `id`, with a window of its own, and lets the old one live on for `overlapHours`. Throws
- * `not_found` for a key that is unknown or revoked.
+ * Makes a new key like `id`, its expiry included, with a window of its own, and lets the old one live on for `overlapHours`. Throws
+ * `not_found` for a key that is unknown, revoked or expired.
  */
 export async function rotateKey(
   sql: Sql,
@@ -108,11 +108,22 @@ export async function rotateKey(
 ): Promise<{ id: string; token: string }> {
   const uuid = parseId('key', id)
   return sql.begin(async tx => {
-    const [old] = await tx<{ name: string; rate_limit: number; scopes: string }[]>`
-      update api_keys set
-        expires_at = least(expires_at, now() + make_interval(secs => ${overlapHours * 3600}))
-      where project_id = ${projectId} and id = ${uuid ?? null} and revoked_at is null
-      returning name, rate_limit, array_to_string(scopes, ' ') as scopes
+    const [old] = await tx<
+      { name: string; rate_limit: number; scopes: string; expires_at: Date | null }[]
+    >`
+      with old as (
+        select id, name, rate_limit, scopes, expires_at
+        from api_keys
+        where project_id = ${projectId} and id = ${uuid ?? null}
+          and revoked_at is null and (expires_at is null or expires_at > now())
+        for update
+      ), shortened as (
+        update api_keys k set
+          expires_at = least(k.expires_at, now() + make_interval(secs => ${overlapHours * 3600}))
+        from old
+        where k.id = old.id
+      )
+      select name, rate_limit, array_to_string(scopes, ' ') as scopes, expires_at from old
     `
     if (!old) throw new Fault('not_found', 'No live key of this project has this id')
     return createKey(tx, {
@@ -120,6 +131,7 @@ export async function rotateKey(
       name: old.name,
       limit: old.rate_limit,
       scopes: parseScopes(old.scopes),
+      ...(old.expires_at && { expiresAt: old.expires_at }),
     })
   })
 }

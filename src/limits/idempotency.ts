@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../errors.ts'
 import { isRawNumber } from '../http/raw-number.ts'
 import { invalidField } from '../http/validation.ts'
@@ -15,6 +16,7 @@ export type Outcome = 'done' | 'replayed' | 'reused'
 
 const HEADER = 'Idempotency-Key'
 const MAX_WAIT_MS = 300
+const PAUSES_MS = [50, 100, 150]
 
 /** The key in a request's headers, unquoted; undefined when there is none. Throws `Invalid`. */
 export function readKey(headers: Headers): string | undefined {
@@ -44,10 +46,13 @@ export function toCanonical(value: unknown): string {
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${toCanonical(item)}`).join()}}`
 }
 
+/** Another process is at work on the same key. */
+export class StillRunning extends Error {}
+
 export interface Inflight {
   /**
-   * Runs `work`, or waits for the same key that is running in this process, at most 300 ms and holding no connection.
-   * Between processes the lock on the project's log does the same.
+   * Runs `work`, or waits for the same key that is running, at most 300 ms and holding no connection. `work` throws
+   * `StillRunning` when it runs in another process.
    */
   once<Result extends { outcome: Outcome }>(
     project: string,
@@ -79,7 +84,7 @@ export function createInflight(): Inflight {
         // The same fingerprint means the same endpoint, hence the same kind of result.
         return { ...(result as Result), outcome }
       }
-      const result = work()
+      const result = persist(work)
       const mine = { fingerprint: claim.fingerprint, result }
       running.set(name, mine)
       try {
@@ -97,14 +102,27 @@ async function within<Result>(result: Promise<Result>, ms: number): Promise<Resu
   const timer = setTimeout(() => late.resolve('late'), Math.max(0, ms))
   const settled = await Promise.race([result.catch(() => undefined), late.promise])
   clearTimeout(timer)
-  if (settled === 'late') {
-    throw new Fault(
-      'idempotency_key_in_use',
-      'A request with this Idempotency-Key is still running',
-      {
-        'Retry-After': '1',
-      },
-    )
-  }
+  if (settled === 'late') throw inUse()
   return settled
+}
+
+/** Tries again while another process has the key. */
+async function persist<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (const pauseMs of PAUSES_MS) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof StillRunning)) throw error
+    }
+    await sleep(pauseMs)
+  }
+  throw inUse()
+}
+
+function inUse(): Fault {
+  return new Fault(
+    'idempotency_key_in_use',
+    'A request with this Idempotency-Key is still running',
+    { 'Retry-After': '1' },
+  )
 }

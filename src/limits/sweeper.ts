@@ -49,7 +49,18 @@ export async function sweepKeys(pool: Pool): Promise<number> {
   return deleted.count
 }
 
-/** Windows of keys that have not been used for long. */
+/** A batch of the windows of keys that have not been used for long. */
 async function sweepWindows(pool: Pool): Promise<void> {
-  await pool.run(sql => sql`delete from rate_windows where started_at < now() - interval '1 hour'`)
+  await pool.run(
+    sql => sql`
+      delete from rate_windows
+      where key_id in (
+        select key_id
+        from rate_windows
+        where started_at < now() - interval '1 hour'
+        limit ${BATCH}
+        for update skip locked
+      )
+    `,
+  )
 }

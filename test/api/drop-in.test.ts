@@ -130,6 +130,16 @@ test('contract §10 /v1/log notifies only when asked, and drops tags that exceed
   ])
 })
 
+test('contract §10 /v1/log makes a tag of a negative zero, as of every number', async () => {
+  const { request } = await newProject(server)
+  const answer = await request('/v1/log', {
+    method: 'POST',
+    body: '{"channel":"c","event":"e","tags":{"change":-0}}',
+    headers: { 'content-type': 'application/json' },
+  })
+  expect(answer.body.data.tags).toEqual(['change:-0'])
+})
+
 test('contract §10 what /v1/log refuses is told in the fields that were sent', async () => {
   const { post } = await newProject(server)
   expectIssues(await post('/v1/log', {}), 'channel required', 'event required')

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { holdLog } from '../support/hold.ts'
 import { newProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 let server: Booted
 beforeAll(async () => {
@@ -13,7 +14,7 @@ const event = { channelName: 'ops', title: 'Hello' }
 
 test('a project whose log somebody holds answers 503, and its neighbours are served', async () => {
   const [held, neighbour] = [await newProject(server), await newProject(server)]
-  await using hold = await holdLog(server.sql, held.id)
+  const hold = await holdLog(server.sql, held.id)
   const stuck = held.post('/v1/events', event)
   await hold.untilBlocked()
   // All of these share the next batch with another event of the held project.
@@ -24,6 +25,15 @@ test('a project whose log somebody holds answers 503, and its neighbours are ser
   ])
   expect(served.map(({ status }) => status)).toEqual([201, 200])
   expect([(await stuck).status, alsoStuck.status]).toEqual([503, 503])
+
+  // The held project is left alone for a moment: nobody waits for it again.
+  const startedMs = performance.now()
+  const refused = held.post('/v1/events', event)
+  expect((await neighbour.post('/v1/events', event)).status).toBe(201)
+  expect((await refused).headers.get('retry-after')).toBe('1')
+  expect(performance.now() - startedMs).toBeLessThan(900)
+
   await hold.release()
-  expect((await held.post('/v1/events', event)).body.data.seq).toBe(1)
+  await until(async () => (await held.post('/v1/events', event)).status === 201)
+  expect((await held.get('/v1/events')).body.data.items[0].seq).toBe(1)
 }, 20_000)

@@ -1,0 +1,28 @@
+import { expect, test } from 'bun:test'
+import { holdLog } from '../support/hold.ts'
+import { createRequests, newProject } from '../support/project.ts'
+import { boot } from '../support/server.ts'
+
+test('contract §1 a key that runs in another process is 409 after 300 ms, and replays once it is done', async () => {
+  await using one = await boot()
+  await using other = await boot({ databaseUrl: one.databaseUrl })
+  const here = await newProject(one)
+  const there = createRequests(other.url, here.key)
+  const hold = await holdLog(one.sql, here.id)
+  const event = { channelName: 'ops', title: 'Hello' }
+  const headers = { 'idempotency-key': 'one' }
+
+  const winner = here.post('/v1/events', event, headers)
+  await hold.untilBlocked()
+  const startedMs = performance.now()
+  const refused = await there.post('/v1/events', event, headers)
+  // It asked again for 300 ms, and waited for no lock: that would have taken a second.
+  expect([refused.status, refused.body.code]).toEqual([409, 'idempotency_key_in_use'])
+  expect(refused.headers.get('retry-after')).toBe('1')
+  expect(performance.now() - startedMs).toBeWithin(290, 900)
+
+  await hold.release()
+  expect((await winner).status).toBe(201)
+  const replay = await there.post('/v1/events', event, headers)
+  expect(replay.text).toBe((await winner).text)
+}, 20_000)
