@@ -48,7 +48,13 @@ create index events_of_channel on events (project_id, channel_id, seq);
 -- Serves the list of a person's events, and erasure.
 create index events_of_user on events (project_id, user_ref, seq) where user_ref is not null;
 
--- Serves the text search. Rows wait in a list that autovacuum sorts in, so that an insert stays cheap.
+-- Serves the filters from and to.
+create index events_of_time on events (project_id, occurred_at);
+
+-- Serves the filter tag. Rows wait in a list that autovacuum sorts in, so that an insert stays cheap.
+create index events_of_tag on events using gin (tags) with (gin_pending_list_limit = 16384);
+
+-- Serves the text search; its rows wait likewise.
 create index events_text on events
   using gin (to_tsvector('simple', title || ' ' || coalesce(description, '')))
   with (gin_pending_list_limit = 16384);

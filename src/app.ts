@@ -5,6 +5,7 @@ import type { OpenRoute } from './http/open-route.ts'
 import { toPathname } from './http/pathname.ts'
 import { invalidField } from './http/validation.ts'
 import { toResponse, type Endpoint, type Gate } from './keys/endpoint.ts'
+import { requests } from './metrics.ts'
 
 export interface AppOptions {
   gate: Gate
@@ -62,14 +63,17 @@ export function createApp({ gate, endpoints, openRoutes }: AppOptions) {
       if (!HOST.test(request.headers.get('host') ?? '')) {
         return toErrorResponse(invalidField('Host', 'invalid_format', 'Must be one host name'))
       }
-      return app.handle(request)
+      return Promise.resolve(app.handle(request)).catch(toErrorResponse)
     },
   }
 }
 
+/** The answer to what reached no endpoint, or broke outside of one. */
 function toErrorResponse(error: unknown): Response {
   const requestId = crypto.randomUUID()
-  return toResponse(toFailure(error, requestId), requestId)
+  const answer = toFailure(error, requestId)
+  requests.inc({ route: 'none', status: answer.status })
+  return toResponse(answer, requestId)
 }
 
 function withRequestId(response: Response): Response {

@@ -41,7 +41,7 @@ export function toReason(error: unknown): string {
   // What Postgres says may quote a value that a caller sent.
   if (routine !== undefined)
     return `Postgres ${code} in ${routine}${constraint ? ` (${constraint})` : ''}`
-  return typeof code === 'string' && !error.message.includes(code)
+  return typeof code === 'string' && /^[A-Z_]+$/.test(code) && !error.message.includes(code)
     ? `${code} ${error.message}`
     : error.message
 }

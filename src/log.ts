@@ -1,5 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
-import { configureSync, getLogger, jsonLinesFormatter, withContext } from '@logtape/logtape'
+import { configureSync, getLogger, jsonLinesFormatter } from '@logtape/logtape'
 import type { Logger, LogLevel, LogRecord } from '@logtape/logtape'
 
 export type Log = Logger
@@ -14,7 +13,6 @@ export function configureLog(level: LogLevel, write: (line: string) => void): vo
       { category: 'tidings', lowestLevel: level, sinks: ['lines'] },
       { category: ['logtape', 'meta'], lowestLevel: 'error', sinks: ['lines'] },
     ],
-    contextLocalStorage: new AsyncLocalStorage(),
   })
 }
 
@@ -22,6 +20,3 @@ export function configureLog(level: LogLevel, write: (line: string) => void): vo
 export function logger(part: string): Log {
   return getLogger(['tidings', part])
 }
-
-/** Runs `work` with `fields` on every line that it logs. */
-export { withContext as withLogFields }

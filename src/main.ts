@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 import { defineCommand, renderUsage, runCommand, type CommandDef } from 'citty'
-import { toExamples, UsageError } from './cli/command.ts'
+import { toExamples, UsageError, withExamples } from './cli/command.ts'
 import { doctor } from './cli/doctor.ts'
 import { identify } from './cli/identify.ts'
 import { keys } from './cli/keys.ts'
@@ -15,10 +15,17 @@ const OK = 0
 const FAILED = 1
 const USAGE = 2
 
-const root = defineCommand({
-  meta: { name: 'tidings', description: 'Know the moment it happens.' },
-  subCommands: { serve, send, identify, keys, migrate, doctor, version },
-})
+const root = withExamples(
+  defineCommand({
+    meta: { name: 'tidings', description: 'Know the moment it happens.' },
+    subCommands: { serve, send, identify, keys, migrate, doctor, version },
+  }),
+  [
+    'tidings serve',
+    'export TIDINGS_API_KEY=$(tidings keys create --json | jq -r .key)',
+    "tidings send 'New payment' --channel payments --icon 💰",
+  ],
+)
 
 process.exit(await main(process.argv.slice(2)))
 
@@ -36,9 +43,10 @@ async function main(argv: string[]): Promise<number> {
   } catch (error) {
     const isUsage =
       error instanceof UsageError || error instanceof ConfigError || isParseError(error)
-    console.error(isUsage ? (error as Error).message : toReason(error))
-    if (isUsage && !(error instanceof ConfigError))
-      console.error(`\n${await toHelp(command ?? root, parent)}`)
+    const message = toReason(error)
+    if (argv.includes('--json')) console.error(JSON.stringify({ error: message }))
+    else if (!isUsage || error instanceof ConfigError) console.error(message)
+    else console.error(`${message}\n\n${await toHelp(command ?? root, parent)}`)
     return isUsage ? USAGE : FAILED
   }
 }

@@ -7,6 +7,9 @@ export function createApiClient(): Client {
   if (!apiKey) {
     throw new UsageError('Set TIDINGS_API_KEY to an API key: `tidings keys create` makes one.')
   }
+  if (!URL.canParse(baseUrl)) {
+    throw new UsageError(`TIDINGS_URL must be a URL like http://localhost:3000: it is ${baseUrl}`)
+  }
   return createClient({ baseUrl, apiKey })
 }
 

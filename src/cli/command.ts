@@ -49,6 +49,11 @@ export function command<const Args extends ArgsDef>({
       if (output.hasFailed) process.exitCode = 1
     },
   })
+  return withExamples(def, examples)
+}
+
+/** The command, with whole command lines to be shown under its --help. */
+export function withExamples(def: CommandDef, examples: string[]): CommandDef {
   EXAMPLES.set(def, examples)
   return def
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseConfig, type Config } from '../config.ts'
 import { openDatabase } from '../db/database.ts'
-import { migrate } from '../db/migrate.ts'
+import { listMigrations, migrate } from '../db/migrate.ts'
 import { connect, type Sql } from '../db/sql.ts'
 import { configureLog } from '../log.ts'
 
@@ -10,16 +10,16 @@ export function readConfig(): Config {
   return parseConfig(process.env, path => readFileSync(path, 'utf8'))
 }
 
-/** Runs `work` on the database of the configuration, that of a running server included, at the current schema. */
+/** Runs `work` on the database of the configuration, that of a running server included. */
 export async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
   const config = readConfig()
   // Standard output is for the result.
   configureLog('warning', line => process.stderr.write(line))
   const database = await openDatabase(config)
   try {
-    await migrate(database.url)
     const sql = connect(database.url, { name: 'cli', max: 2 })
     try {
+      await ensureSchema(sql, database.url)
       return await work(sql)
     } finally {
       await sql.end({ timeout: 5 })
@@ -27,4 +27,26 @@ export async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>):
   } finally {
     await database.close()
   }
+}
+
+/** Brings the database of the configuration to this program's schema; returns what was applied now. */
+export async function migrateDatabase(): Promise<string[]> {
+  const database = await openDatabase(readConfig())
+  try {
+    return await migrate(database.url)
+  } finally {
+    await database.close()
+  }
+}
+
+/** Makes the schema of an empty database; an older one is left to `migrate` and `serve`. */
+async function ensureSchema(sql: Sql, url: string): Promise<void> {
+  const migrations = await listMigrations(sql)
+  if (migrations.every(({ isApplied }) => isApplied)) return
+  if (migrations.some(({ isApplied }) => isApplied)) {
+    throw new Error(
+      'The database has an older schema: run `tidings migrate`, or restart the server.',
+    )
+  }
+  await migrate(url)
 }

@@ -5,7 +5,7 @@ import { ensureFirstProject } from '../keys/first-start.ts'
 import { createKey, listKeys, revokeKey, rotateKey, type KeyInfo } from '../keys/keys.ts'
 import { SCOPES, type Scope } from '../keys/schema.ts'
 import { parseList } from './api.ts'
-import { command, UsageError } from './command.ts'
+import { command, UsageError, withExamples } from './command.ts'
 import { withDatabase } from './environment.ts'
 
 const project = {
@@ -68,7 +68,8 @@ const list = command({
       const keys = await listKeys(sql, (await findProject(sql, args.project)).uuid)
       const lines = keys.map(
         key =>
-          `${key.id}  tdg_…${key.lastFour}  ${toState(key).padEnd(8)} ${key.limit}/min  ${key.name}`,
+          `${key.id}  tdg_…${key.lastFour}  ${toState(key).padEnd(8)} ${key.limit}/min  ` +
+          `${key.lastUsedAt ? `used ${key.lastUsedAt.toISOString()}` : 'never used'}  ${key.name}`,
       )
       return {
         json: keys,
@@ -111,10 +112,13 @@ const rotate = command({
   },
 })
 
-export const keys = defineCommand({
-  meta: { name: 'keys', description: 'Make, list, rotate and revoke API keys.' },
-  subCommands: { create, list, rotate, revoke },
-})
+export const keys = withExamples(
+  defineCommand({
+    meta: { name: 'keys', description: 'Make, list, rotate and revoke API keys.' },
+    subCommands: { create, list, rotate, revoke },
+  }),
+  ['tidings keys create --name ci', 'tidings keys list'],
+)
 
 async function findProject(sql: Queryable, wanted: string | undefined): Promise<ProjectInfo> {
   const projects = await listProjects(sql)
@@ -146,7 +150,9 @@ function toWhole(option: string, text: string, max: number): number {
 }
 
 function toScopes(text: string): Scope[] {
-  return parseList(text).map(name => {
+  const names = parseList(text)
+  if (names.length === 0) throw new UsageError(`--scopes may name ${SCOPES.join(', ')}`)
+  return names.map(name => {
     const scope = SCOPES.find(known => known === name)
     if (!scope) throw new UsageError(`--scopes may name ${SCOPES.join(', ')}; it names ${name}`)
     return scope

@@ -89,11 +89,12 @@ function toFilters(
       channel === undefined
         ? sql``
         : // One channel, so that its index gives the order, too. An id wins over a name that looks like it.
-          sql`and e.channel_id = (
-            select c.id from channels c
-            where c.project_id = ${projectId} and (c.slug = ${toSlug(channel)} or c.public_id = ${channel})
-            order by c.public_id = ${channel} desc
-            limit 1
+          sql`and e.channel_id = coalesce(
+            (
+              select c.id from channels c
+              where c.project_id = ${projectId} and c.id = ${parseId('chn', channel) ?? null}
+            ),
+            (select c.id from channels c where c.project_id = ${projectId} and c.slug = ${toSlug(channel)})
           )`
     }
     ${tag === undefined ? sql`` : sql`and e.tags @> ${toArray([tag])}::text[]`}

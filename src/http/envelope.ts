@@ -15,7 +15,7 @@ export type Detail = Static<typeof Detail>
 
 export const RequestId = Type.String({
   format: 'uuid',
-  description: 'Names this request in the logs.',
+  description: 'The id of this request, under which the server logs it.',
 })
 
 /** A page of a list. `nextCursor` leads to the next one and is null on the last. */

@@ -37,8 +37,15 @@ export function toFailure(error: unknown, requestId: string): Answer {
     })
   }
   const isPassing = isUnavailable(error) || sqlState(error) === DEADLOCK
-  const fault = isPassing ? toUnavailable(error, requestId) : error
-  if (fault instanceof Fault) return toAnswer(fault, requestId)
+  const fault = isPassing
+    ? new Fault('unavailable', 'The database cannot be reached, try again shortly')
+    : error
+  if (fault instanceof Fault) {
+    if (fault.code === 'unavailable') {
+      log.warning('Request refused: {reason}', { requestId, reason: toReason(error) })
+    }
+    return toAnswer(fault, requestId)
+  }
   log.error('Request failed: {reason}', {
     requestId,
     reason: toBug(error),
@@ -62,11 +69,6 @@ function toAnswer({ code, message, headers }: Fault, requestId: string): Answer 
     { success: false, error: message, code, requestId },
     { ...retry, ...headers },
   )
-}
-
-function toUnavailable(error: unknown, requestId: string): Fault {
-  log.warning('Database unavailable: {reason}', { requestId, reason: toReason(error) })
-  return new Fault('unavailable', 'The database cannot be reached, try again shortly')
 }
 
 function answer(

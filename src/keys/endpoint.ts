@@ -1,5 +1,6 @@
 import { Fault, invalidKey } from '../errors.ts'
 import { readJson, readText, type BodyLimits } from '../http/body.ts'
+import { toSuccess } from '../http/envelope.ts'
 import { toFailure, type Answer } from '../http/failures.ts'
 import type { Contract } from '../http/operation.ts'
 import { createParamsReader } from '../http/params.ts'
@@ -10,10 +11,13 @@ import { createValidator, type ObjectSchema, type SchemaOf } from '../http/valid
 import { readKey, toClaim, type Claim, type Outcome } from '../limits/idempotency.ts'
 import { toHeaders } from '../limits/rate-limit.ts'
 import type { Strangers } from '../limits/strangers.ts'
+import { logger } from '../log.ts'
 import { requestSeconds, requests } from '../metrics.ts'
 import type { Admission, Key } from './admission.ts'
 import type { Scope } from './schema.ts'
 import { hashToken, isInQuery, readToken } from './token.ts'
+
+const log = logger('http')
 
 /** What every endpoint of /v1 needs. */
 export interface Gate {
@@ -102,7 +106,7 @@ export function endpoint<Body = string, Query = undefined>(
         typeof result === 'string'
           ? {
               status: success.status,
-              body: `{"success":true,"data":${result},"requestId":"${requestId}"}`,
+              body: toSuccess(result, requestId),
               headers: {},
             }
           : result
@@ -112,6 +116,7 @@ export function endpoint<Body = string, Query = undefined>(
       if (answer.status === 401) rateHeaders = {}
     }
     requests.inc({ route: options.path, status: answer.status })
+    log.debug('{route} {status}', { requestId, route: options.path, status: answer.status })
     requestSeconds.observe({ route: options.path }, (performance.now() - startedMs) / 1000)
     return toResponse(answer, requestId, rateHeaders)
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cloneDatabase, createEmptyDatabase } from '../support/postgres.ts'
-import { spawnProgram } from '../support/process.ts'
+import { spawnProgram, startProgram } from '../support/process.ts'
 import { createRequests } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -20,6 +20,8 @@ async function run(args: string[], env: Record<string, string> = {}) {
 }
 
 const COMMANDS = [
+  [],
+  ['keys'],
   ['serve'],
   ['send'],
   ['identify'],
@@ -36,7 +38,7 @@ test.each(COMMANDS.map(words => [words]))('%p --help teaches by example', async 
   const { code, output } = await run([...words, '--help'])
   expect(code).toBe(0)
   expect(output).toContain('EXAMPLES')
-  expect(output).toContain(`tidings ${words.join(' ')}`)
+  expect(output).toContain(`tidings ${words.join(' ')}`.trimEnd())
 })
 
 test.each([
@@ -45,6 +47,12 @@ test.each([
   [['send', 'Hi', '--chanel', 'x', '--channel', 'y'], 2, 'There is no option --chanel'],
   [['send', 'Hi', 'there', '--channel', 'x'], 2, 'Put text in quotes'],
   [['send', 'Hi', '--channel', 'x'], 2, 'TIDINGS_API_KEY'],
+  [
+    ['keys', 'revoke', 'key_unknown', '--json'],
+    1,
+    '{"error":"No key of this project has this id"}',
+  ],
+  [['keys', 'create', '--scopes', ''], 2, '--scopes may name'],
   [['keys', 'create', '--scopes', 'events:read,all'], 2, 'it names all'],
   [['keys', 'create', '--limit', '0'], 2, '--limit must be a whole number'],
   [['keys', 'create', '--expires', '2020-01-01'], 2, 'a date in the future'],
@@ -144,7 +152,7 @@ test('migrate brings an empty database to the schema, and doctor finds it well',
   expect(before.output).toContain('will be applied at the next start')
   const { code, output } = await run(['migrate'], { DATABASE_URL })
   expect(code).toBe(0)
-  expect(output).toContain('ok  0001_accounts')
+  expect(output).toContain('new  0001_accounts')
   const after = await run(['doctor'], { DATABASE_URL })
   expect(after.code).toBe(0)
   expect(after.output).toContain('migrations: up to date')
@@ -160,4 +168,12 @@ test('doctor fails with exit code 1 when the database is away', async () => {
 test('version names the version and the runtime', async () => {
   expect((await run(['version', '--json'])).json()).toMatchObject({ version: '0.1.0' })
   expect((await run(['--version'])).output).toContain('tidings 0.1.0')
+})
+
+test('a first start that fails leaves the first key to the next one', async () => {
+  const DATABASE_URL = await createEmptyDatabase()
+  const taken = await run(['serve'], { DATABASE_URL, PORT: String(server.server.port) })
+  expect(taken.code).toBe(1)
+  await using program = await startProgram({ env: { DATABASE_URL } })
+  expect(program.firstKey).toMatch(/^tdg_/)
 })
