@@ -1,7 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import { execFile } from 'node:child_process'
-import { inspect, promisify } from 'node:util'
-import { gzipSync } from 'node:zlib'
+import { inspect } from 'node:util'
 import {
   ConnectionError,
   createClient,
@@ -613,15 +611,4 @@ test('errors: the API key is in none of them, nor in their causes', async () => 
     const shown = inspect(error, { depth: 20, showHidden: true }) + JSON.stringify(error)
     expect(shown).not.toContain(API_KEY.slice(4))
   }
-})
-
-test('the bundle: it imports nothing and is at most 3 KB, minified and gzipped', async () => {
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ['build', '--minify', 'src/client/client.ts'],
-    { cwd: `${import.meta.dirname}/..` },
-  )
-  expect(stdout).toContain('/v1/events')
-  expect(stdout).not.toMatch(/\b(import|require)\b|\bfrom\s*["']/)
-  expect(gzipSync(stdout).length).toBeLessThanOrEqual(3072)
 })

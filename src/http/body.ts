@@ -12,8 +12,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i
 const TEXT_TYPE = /^\s*(text\/plain|application\/x-www-form-urlencoded)\s*(;|$)/i
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i
-// What the plain parse would change without a word: an integer of many digits, and a negative zero.
-const UNSAFE_NUMBER = /\d{16}|-0(?!\.?\d*[1-9])/
+// What a plain parse and write would change without a word: many digits, exponents, and a negative zero.
+const UNSAFE_NUMBER = /\d{16}|\d[eE]|-0(?!\.?\d*[1-9])/
 
 export interface BodyLimits {
   /** How long a body may take to arrive. */
@@ -143,8 +143,10 @@ function keepExact(
 ): unknown {
   if (typeof value !== 'number') return value
   if (Object.is(value, -0)) return toRawNumber('-0')
-  if (!Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '')) return NaN
-  return value
+  if (Number.isSafeInteger(value) || !Number.isInteger(value)) return value
+  if (/^-?\d+$/.test(context?.source ?? '')) return NaN
+  // Written in digits it would look like an integer that is kept exactly, and be refused when sent again.
+  return Math.abs(value) < 1e21 ? toRawNumber(value.toExponential()) : value
 }
 
 function findBadTexts(body: object): Issue[] {

@@ -38,7 +38,7 @@ describe('case 5: a number is kept exactly or refused:', () => {
     ['0.1', '0.1'],
     ['1.10', '1.1'],
     ['3.141592653589793238462643', '3.141592653589793'],
-    ['12345678901234567890.5', '12345678901234567000'],
+    ['12345678901234567890.5', '1.2345678901234567e+19'],
     ['1e-400', '0'],
     ['5e-324', '5e-324'],
   ] as const) {
@@ -162,4 +162,12 @@ describe('contract §2 metadata and properties are bounded:', () => {
 
   test('of keys that are given twice the last one stays', () =>
     expectKept('{"a":1,"a":2}', '{"a":2}'))
+})
+
+test('case 5: what is answered for a large number can be sent again', async () => {
+  const answered = await sendMetadata('{"a":1e20,"b":12345678901234567890.5,"c":1e22,"d":1.5e3}')
+  const { text } = await project.get(`/v1/events/${answered.body.data.id}`)
+  const metadata = /"metadata":(\{[^}]*\})/.exec(text)?.[1] ?? ''
+  expect(metadata).toBe('{"a":1e+20,"b":1.2345678901234567e+19,"c":1e+22,"d":1500}')
+  expect((await sendMetadata(metadata)).status).toBe(201)
 })
