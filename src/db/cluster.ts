@@ -4,7 +4,7 @@ import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from './folders.ts'
-import { closedFolder, findAccount, makeFolder, readMode } from './folders.ts'
+import { findClosedFolder, findAccount, makeFolder, readMode } from './folders.ts'
 import type { Place } from './launch.ts'
 import { launch } from './launch.ts'
 
@@ -17,7 +17,7 @@ export const SUPERUSER = 'tidings'
 export function ensureHome(dataDir: string): string {
   const account = findAccount(dataDir)
   const home = join(resolve(dataDir), 'postgres')
-  const closed = account && closedFolder(home, account)
+  const closed = account && findClosedFolder(home, account)
   if (closed) throw new Error(toClosedMessage(dataDir, closed, account))
   makeFolder(home)
   if (!account && !canWrite(home)) throw new Error(toForeignMessage(dataDir, home))

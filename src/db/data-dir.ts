@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { logger } from '../log.ts'
-import { closedFolder } from './folders.ts'
+import { findClosedFolder } from './folders.ts'
 
 const DEFAULT = './data'
 const FOR_ROOT = '/var/lib/tidings'
@@ -11,7 +11,7 @@ const FOR_ROOT = '/var/lib/tidings'
  */
 export function chooseDataDir(configured: string | undefined): string {
   if (configured !== undefined) return resolve(configured)
-  const closed = closedFolder(resolve(DEFAULT))
+  const closed = findClosedFolder(resolve(DEFAULT))
   if (closed === undefined) return resolve(DEFAULT)
   logger('db').warning('Keeping the data in {folder}, because Postgres may not enter {closed}', {
     folder: FOR_ROOT,

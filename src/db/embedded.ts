@@ -9,7 +9,7 @@ import { chooseFreePort, readPort } from './port.ts'
 import type { Postmaster } from './postmaster.ts'
 import { ensurePostmaster, findPostmaster, HOST, stopPostmaster } from './postmaster.ts'
 
-export { closedFolder } from './folders.ts'
+export { findClosedFolder } from './folders.ts'
 
 export type Embedded = {
   url: string

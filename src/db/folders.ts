@@ -20,7 +20,7 @@ export function findAccount(dataDir: string): Account | undefined {
  * enter. Folders that do not exist yet are open, as `makeFolder` makes them. Always undefined when
  * we are not root.
  */
-export function closedFolder(path: string, account = findAccount(path)): string | undefined {
+export function findClosedFolder(path: string, account = findAccount(path)): string | undefined {
   if (!account) return undefined
   const existing = toWay(resolve(path)).findLast(folder => existsSync(folder)) ?? '/'
   return toWay(realpathSync(existing)).find(folder => !isOpen(folder, account))

@@ -60,7 +60,7 @@ export function eventRoutes({ appender, reads }: { appender: Appender; reads: Po
               {
                 path: ['timestamp'],
                 code: 'out_of_range',
-                message: 'Must be Unix seconds, not in the future',
+                message: 'Must be Unix seconds, at most 5 minutes in the future',
               },
             ],
       example: { channel: 'payments', event: 'New payment', tags: { amount: 42 } },

@@ -1,5 +1,6 @@
 import { FAILURE_CODES } from '../errors.ts'
-import { TAGS, toComponents, toOperation, type Contract } from './operation.ts'
+import { toComponents } from './json-schema.ts'
+import { TAGS, toOperation, type Contract } from './operation.ts'
 import { CODES } from './rules.ts'
 
 const DESCRIPTION = `Applications post events with one call, and identify the users to whom they belong. What is answered 201 is

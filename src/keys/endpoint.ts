@@ -15,7 +15,7 @@ import { logger } from '../log.ts'
 import { requestSeconds, requests } from '../metrics.ts'
 import type { Admission, Key } from './admission.ts'
 import type { Scope } from './schema.ts'
-import { hashToken, isInQuery, readToken } from './token.ts'
+import { hashToken, hasKeyInQuery, readToken } from './token.ts'
 
 const log = logger('http')
 
@@ -155,7 +155,9 @@ export function toResponse(
 }
 
 async function authenticate(gate: Gate, request: Request) {
-  const token = isInQuery(request.url) ? undefined : readToken(request.headers.get('authorization'))
+  const token = hasKeyInQuery(request.url)
+    ? undefined
+    : readToken(request.headers.get('authorization'))
   const admitted = token === undefined ? undefined : await gate.admission.admit(hashToken(token))
   if (admitted) return admitted
   const waitSeconds = gate.strangers.take(gate.toAddress(request), Date.now())

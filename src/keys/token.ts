@@ -22,7 +22,7 @@ export function hashToken(token: string): string {
 }
 
 /** Whether a URL's query carries a key, which has no place there: URLs end up in logs. */
-export function isInQuery(url: string): boolean {
+export function hasKeyInQuery(url: string): boolean {
   const query = url.indexOf('?')
   return query >= 0 && /tdg_[0-9A-Za-z]{38}/.test(url.slice(query))
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { expectIssues, listIssues } from '../support/answers.ts'
+import { expectIssues } from '../support/answers.ts'
 import { newProject, type TestProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 

@@ -13,7 +13,7 @@ import {
 } from './model.ts'
 import type { RawAnswer } from '../support/raw-http.ts'
 import type { ApiRequest } from './requests.ts'
-import { canonical } from './spelling.ts'
+import { canonical, spell } from './spelling.ts'
 import { fitsPath } from './words.ts'
 import type { Lane } from './world.ts'
 
@@ -195,7 +195,7 @@ function fromCreate(json: Record<string, any>): EventFields {
 function fromLog(json: Record<string, any>): EventFields {
   const tags = Object.entries<unknown>(json['tags'] ?? {})
     .filter(([, value]) => typeof value !== 'object')
-    .map(([key, value]) => `${key}:${Object.is(value, -0) ? '-0' : value}`)
+    .map(([key, value]) => `${key}:${typeof value === 'number' ? spell(value) : value}`)
     .filter(tag => [...tag].length <= 50)
   return {
     ...fromCreate({ ...json, title: json['event'], tags: [...new Set(tags.slice(0, 20))] }),

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { hashToken, isInQuery, isWellFormed, newToken, readToken } from '../../src/keys/token.ts'
+import {
+  hashToken,
+  hasKeyInQuery,
+  isWellFormed,
+  newToken,
+  readToken,
+} from '../../src/keys/token.ts'
 
 // Computed once and kept: a change of the format would end every key in use.
 const TOKEN = 'tdg_0123456789ABCDEFGHIJKLMNOPQRSTUV1ggZdL'
@@ -75,5 +81,5 @@ test.each([
   ['http://a/v1/me?key=tdg_short', false],
   ['http://a/v1/me', false],
 ])('contract §1 a key is seen in the query of %p: %p', (url, isIn) => {
-  expect(isInQuery(url)).toBe(isIn)
+  expect(hasKeyInQuery(url)).toBe(isIn)
 })
