@@ -1,5 +1,5 @@
 import type { Channel } from '../channels/schema.ts'
-import type { Event, EventInput } from '../events/schema.ts'
+import type { Event, EventInput, EventQuery as EventFilters } from '../events/schema.ts'
 import type { Page } from '../http/envelope.ts'
 import type { Erased, Identified, IdentifyInput, User } from '../identities/schema.ts'
 import type { Me } from '../keys/schema.ts'
@@ -29,22 +29,13 @@ export type PageQuery = {
   limit?: number
 }
 
-/** Which events to list; every filter given must hold. */
-export type EventQuery = PageQuery & {
-  /** A channel's name, in any spelling. */
-  channel?: string
-  tag?: string
-  /** A user_id or an alias. */
-  userId?: string
-  source?: string
-  /** Words to search for. */
-  text?: string
-  /** Bounds of `timestamp`; ISO 8601 as text. */
-  from?: string | Date
-  to?: string | Date
-  /** A `seq`: lists what came after it, oldest first. Without it the newest come first. */
-  after?: number
-}
+/** Which events to list; every filter given must hold. `after` lists what came after that `seq`, oldest first. */
+export type EventQuery = Omit<EventFilters, 'cursor' | 'from' | 'to'> &
+  PageQuery & {
+    /** Bounds of `timestamp`; ISO 8601 as text. */
+    from?: string | Date
+    to?: string | Date
+  }
 
 /**
  * The HTTP interface of a Tidings server. Every method resolves to the `data` of the answer, after
