@@ -88,7 +88,9 @@ async function expectHead(lane: Lane, tester: Tester, request: ApiRequest, chang
 test(
   'contract §1 whatever arrives on a connection, the server answers or hangs up, and stores no refused request',
   async () => {
-    const framings = fc.tuple(fc.oneof(...world.operations.map(requestOf)), framing, headEdit)
+    // An erasure waits for no body: it may be done when the platform refuses what follows its head.
+    const operations = world.operations.filter(({ method }) => method !== 'DELETE')
+    const framings = fc.tuple(fc.oneof(...operations.map(requestOf)), framing, headEdit)
     const framed = framings.map(([request, frame, edit]) => ({
       request,
       frame,
