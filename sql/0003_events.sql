@@ -52,12 +52,12 @@ create index events_of_user on events (project_id, user_ref, seq) where user_ref
 create index events_of_time on events (project_id, occurred_at);
 
 -- Serves the filter tag. Rows wait in a list that autovacuum sorts in, so that an insert stays cheap.
-create index events_of_tag on events using gin (tags) with (gin_pending_list_limit = 16384);
+create index events_of_tag on events using gin (tags) with (gin_pending_list_limit = 256);
 
 -- Serves the text search; its rows wait likewise.
 create index events_text on events
   using gin (to_tsvector('simple', title || ' ' || coalesce(description, '')))
-  with (gin_pending_list_limit = 16384);
+  with (gin_pending_list_limit = 256);
 
 -- Appends events to the logs of their projects, in order; a row each. Each statement of a volatile function has a
 -- snapshot of its own, so the second one sees what others committed while the first waited for the lock.
