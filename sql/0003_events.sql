@@ -61,8 +61,9 @@ create index events_text on events
 
 -- Appends events to the logs of their projects, in order; a row each. Each statement of a volatile function has a
 -- snapshot of its own, so the second one sees what others committed while the first waited for the lock.
--- A row either knows its channel (channel_slug null) or brings a candidate for a new one; heads, tails and fingerprints
--- come with a key alone. A channel comes back only where it was looked up. No row comes back for a project that is gone.
+-- A row either knows its channel (channel_slug null, and its names only with a key) or brings a candidate for a new one.
+-- Heads, tails and fingerprints come with a key alone. A channel comes back only where it was looked up. No row comes
+-- back for a project that is gone.
 -- The plan is pinned: planning anew costs more than the work, and a plan made on empty tables would scan them.
 create function append_events(
   project_ids uuid[], ids uuid[], occurred_ats timestamptz[],

@@ -104,7 +104,8 @@ export function createAppender({ pool, inflight }: { pool: Pool; inflight: Infli
     const candidates = new Map<string, KnownChannel>()
     const channels = jobs.map(({ projectId, draft }, index) => {
       const channel = found[index]
-      if (channel) return { ...channel, slug: null }
+      // Only an answer that the function writes needs the name of a known one.
+      if (channel) return jobs[index]?.claim ? { ...channel, slug: null } : toBare(channel)
       const key = `${projectId} ${draft.channelSlug}`
       const candidate = candidates.get(key) ?? { ...newId('chn'), name: draft.channelName }
       candidates.set(key, candidate)
@@ -159,6 +160,10 @@ export function createAppender({ pool, inflight }: { pool: Pool; inflight: Infli
     },
     drain: () => batcher.drain(),
   }
+}
+
+function toBare({ uuid }: KnownChannel) {
+  return { uuid, id: null, name: null, slug: null }
 }
 
 /** The channel that the function looked up or made. */
