@@ -186,6 +186,9 @@ function toUserId({ userId }: { userId: string | null }): string | null {
   return userId
 }
 
+// An id may spell a short name by chance.
+const IDS = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[a-z]{3}_[0-9a-z]{26}/g
+
 /** The tables of the project in which `text` is still found. */
 async function listTraces({ id }: TestProject, text: string): Promise<string[]> {
   const rows = await server.sql<{ place: string; row: string }[]>`
@@ -194,5 +197,5 @@ async function listTraces({ id }: TestProject, text: string): Promise<string[]> 
     union all select 'aliases', a::text from aliases a where a.project_id = ${id}
     union all select 'answers', concat(k.user_id, k.others, k.body) from idempotency_keys k where k.project_id = ${id}
   `
-  return rows.filter(({ row }) => row.includes(text)).map(({ place }) => place)
+  return rows.filter(({ row }) => row.replace(IDS, '').includes(text)).map(({ place }) => place)
 }
