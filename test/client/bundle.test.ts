@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { findDeno } from './support/process.ts'
-import { startScriptedServer } from './support/scripted-server.ts'
+import { findDeno } from '../support/process.ts'
+import { startScriptedServer } from '../support/scripted-server.ts'
 
 const run = promisify(execFile)
 const KEY = 'tdg_0123456789abcdefghijklmnopqrstuv012345'
@@ -25,7 +25,7 @@ beforeAll(async () => {
   await run(
     process.execPath,
     ['build', 'src/client/client.ts', '--minify', '--target=browser', `--outfile=${bundle}`],
-    { cwd: resolve(import.meta.dir, '..') },
+    { cwd: resolve(import.meta.dir, '../..') },
   )
 })
 afterAll(() => rm(folder, { recursive: true }))

@@ -1,0 +1,186 @@
+import { expect, test } from 'bun:test'
+import { createClient } from '../../src/client/client.ts'
+import type { Answer, ClientOptions } from '../../src/client/client.ts'
+import {
+  API_KEY,
+  REQUEST_ID,
+  UUID,
+  EVENT,
+  startStory,
+  errorOf,
+  success,
+  failure,
+} from '../support/client-story.ts'
+
+test('requests: each method sends its method, path, key and body, and resolves to data', async () => {
+  const { server, client } = await startStory([success({ it: 'is data' })])
+  const calls: [() => Promise<unknown>, string, string, object?][] = [
+    [() => client.events.create(EVENT), 'POST', '/v1/events', EVENT],
+    [() => client.events.get('evt_1'), 'GET', '/v1/events/evt_1'],
+    [() => client.events.list(), 'GET', '/v1/events'],
+    [() => client.identify({ user_id: 'u' }), 'POST', '/v1/identify', { user_id: 'u' }],
+    [() => client.channels.list({ limit: 5 }), 'GET', '/v1/channels?limit=5'],
+    [() => client.users.get('u'), 'GET', '/v1/users/u'],
+    [() => client.users.erase('u'), 'DELETE', '/v1/users/u'],
+    [() => client.me(), 'GET', '/v1/me'],
+  ]
+  for (const [run, method, url, body] of calls) {
+    expect(await run()).toEqual({ it: 'is data' })
+    const request = server.received.at(-1)
+    expect(request).toMatchObject({ method, url, body: body ? JSON.stringify(body) : '' })
+    expect(request?.headers.authorization).toBe(`Bearer ${API_KEY}`)
+    expect(request?.headers['content-type']).toBe(body ? 'application/json' : undefined)
+    if (body) expect(request?.headers['idempotency-key']).toMatch(UUID)
+    else expect(request?.headers['idempotency-key']).toBeUndefined()
+  }
+})
+
+test('requests: every filter of a list travels, dates as ISO 8601, undefined and null not', async () => {
+  const { server, client } = await startStory([success({ items: [], nextCursor: null })])
+  await client.events.list({
+    channel: 'C++ & co',
+    tag: 'a=b',
+    userId: '🙂',
+    source: 'api',
+    text: 'x y',
+    from: new Date(0),
+    to: '2030-01-01T00:00:00Z',
+    after: 0,
+    cursor: null,
+    limit: 100,
+  })
+  const { pathname, searchParams } = new URL(server.received[0]!.url, server.url)
+  expect(pathname).toBe('/v1/events')
+  expect(Object.fromEntries(searchParams)).toEqual({
+    channel: 'C++ & co',
+    tag: 'a=b',
+    userId: '🙂',
+    source: 'api',
+    text: 'x y',
+    from: '1970-01-01T00:00:00.000Z',
+    to: '2030-01-01T00:00:00Z',
+    after: '0',
+    limit: '100',
+  })
+})
+
+test('requests: a userId of slashes, emoji, percent and question marks is one path segment', async () => {
+  const { server, client } = await startStory([success({})])
+  for (const userId of ['a/b', '../x', '🙂', '100%', 'a?b#c', 'a b+c', '%2e%2e', '...', 'é@x.io']) {
+    await client.users.get(userId)
+    const [, v1, users, segment, ...rest] = server.received.at(-1)!.url.split('/')
+    expect([v1, users, decodeURIComponent(segment!), ...rest]).toEqual(['v1', 'users', userId])
+  }
+})
+
+test('requests: an id that would name another address is refused before anything is sent', async () => {
+  const { server, client } = await startStory([success({})])
+  for (const id of ['', '.', '..']) {
+    await errorOf(client.users.erase(id), TypeError)
+    await errorOf(client.users.get(id), TypeError)
+    await errorOf(client.events.get(id), TypeError)
+  }
+  expect(server.received).toEqual([])
+})
+
+test('requests: input that no request can carry rejects with a TypeError and is not repeated', async () => {
+  const { server, client } = await startStory([success({})])
+  const circular: Record<string, unknown> = {}
+  circular.self = circular
+  await errorOf(client.events.create({ ...EVENT, metadata: circular }), TypeError)
+  await errorOf(client.events.create(EVENT, { idempotencyKey: 'snow ☃' }), TypeError)
+  expect(server.received).toEqual([])
+})
+
+test('baseUrl: a base path is kept and trailing slashes are not', async () => {
+  for (const suffix of ['', '/', '///', '/tidings', '/tidings/', '/a/b//']) {
+    const { server } = await startStory([success({})])
+    await createClient({ baseUrl: server.url + suffix, apiKey: API_KEY }).me()
+    expect(server.received[0]?.url).toBe(`${suffix.replace(/\/+$/, '')}/v1/me`)
+  }
+})
+
+test('options: a missing or unusable baseUrl or apiKey is a TypeError that names it, and not the key', () => {
+  const base = 'https://example.com'
+  for (const baseUrl of [
+    '',
+    'example.com',
+    '/x',
+    'ftp://a',
+    'http://me:pw@a',
+    `${base}?q`,
+    `${base}#f`,
+  ]) {
+    expect(() => createClient({ baseUrl, apiKey: API_KEY })).toThrow(/^baseUrl must/)
+  }
+  for (const apiKey of ['', 'tdg_secret\n', 'tdg_secret x', 'tdg_secretß']) {
+    expect(() => createClient({ baseUrl: base, apiKey })).toThrow(
+      /^apiKey must be given(?!.*secret)/,
+    )
+  }
+  const nothing = {} as ClientOptions // What a caller without types may pass.
+  expect(() => createClient(nothing)).toThrow(/^baseUrl must/)
+  expect(() => createClient({ ...nothing, baseUrl: base })).toThrow(/^apiKey must/)
+})
+
+test('options: a fetch of the caller is used, and the global one is looked up at each call', async () => {
+  const urls: string[] = []
+  const answering = async (url: string) => {
+    urls.push(url)
+    return Response.json({ success: true, data: 1 })
+  }
+  const options = { baseUrl: 'http://own.test', apiKey: API_KEY }
+  await createClient({ ...options, fetch: answering }).me()
+
+  const client = createClient({ ...options, baseUrl: 'http://global.test' })
+  const original = globalThis.fetch
+  globalThis.fetch = answering as typeof fetch // Only its call is used.
+  try {
+    await client.me()
+  } finally {
+    globalThis.fetch = original
+  }
+  expect(urls).toEqual(['http://own.test/v1/me', 'http://global.test/v1/me'])
+})
+
+test('answers: onAnswer hears the requestId and whether the answer is a replay', async () => {
+  const heard: Answer[] = []
+  const onAnswer = (answer: Answer) => heard.push(answer)
+  const { client } = await startStory([
+    success({}, 201),
+    success({}, 201, { 'X-Idempotent-Replay': 'true', 'X-Request-Id': 'the-new-one' }),
+  ])
+  await client.events.create(EVENT, { onAnswer })
+  await client.events.create(EVENT, { onAnswer })
+  expect(heard).toEqual([
+    { requestId: REQUEST_ID, replayed: false },
+    { requestId: 'the-new-one', replayed: true },
+  ])
+})
+
+test('lists: all yields every item over the pages, with the filters on each and after on the first', async () => {
+  const { server, client } = await startStory([
+    success({ items: [{ seq: 5 }, { seq: 4 }], nextCursor: 'c/1' }),
+    success({ items: [], nextCursor: 'c2' }),
+    failure(503),
+    success({ items: [{ seq: 1 }], nextCursor: null }),
+  ])
+  const seqs: number[] = []
+  for await (const { seq } of client.events.all({ channel: 'x', after: 0, limit: 2 }))
+    seqs.push(seq)
+  expect(seqs).toEqual([5, 4, 1])
+  expect(server.received.map(({ url }) => url)).toEqual([
+    '/v1/events?channel=x&after=0&limit=2',
+    '/v1/events?channel=x&limit=2&cursor=c%2F1',
+    '/v1/events?channel=x&limit=2&cursor=c2',
+    '/v1/events?channel=x&limit=2&cursor=c2',
+  ])
+})
+
+test('lists: all starts at a given cursor, and a loop that is left fetches no further page', async () => {
+  const { server, client } = await startStory([
+    success({ items: [{ seq: 2 }, { seq: 1 }], nextCursor: 'more' }),
+  ])
+  for await (const { seq } of client.events.all({ cursor: 'here' })) if (seq === 2) break
+  expect(server.received.map(({ url }) => url)).toEqual(['/v1/events?cursor=here'])
+})
