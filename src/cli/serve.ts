@@ -4,6 +4,9 @@ import { VERSION } from '../version.ts'
 import { command } from './command.ts'
 import { readConfig } from './environment.ts'
 
+/** Signals that come within this time are one. */
+const SAME_SIGNAL_MS = 500
+
 export const serve = command({
   name: 'serve',
   description: 'Run the server. It starts its own Postgres in DATA_DIR unless DATABASE_URL is set.',
@@ -17,12 +20,10 @@ export const serve = command({
     const config = readConfig()
     configureLog(config.logLevel, line => process.stdout.write(line))
     // From the beginning: a signal during the start stops the server as soon as it stands.
-    const stopping = untilSignal()
+    const stopping = untilStopped()
     const server = await startServer(config)
     process.stderr.write(toGreeting(server))
     await stopping
-    // A second signal does not wait.
-    void untilSignal().then(() => process.exit(1))
     await server.stop()
     process.exit(0)
   },
@@ -43,9 +44,17 @@ Your first API key is shown here once. Send your first event:
 `
 }
 
-function untilSignal(): Promise<void> {
+/** Resolves at the first signal to stop; a second one ends the process at once. */
+function untilStopped(): Promise<void> {
+  let firstMs: number | undefined
   return new Promise(resolve => {
-    process.once('SIGINT', () => resolve())
-    process.once('SIGTERM', () => resolve())
+    const stop = () => {
+      // Whoever runs us may pass on what we got from the terminal, too: the same signal twice is one wish.
+      if (firstMs !== undefined && performance.now() - firstMs > SAME_SIGNAL_MS) process.exit(1)
+      firstMs ??= performance.now()
+      resolve()
+    }
+    process.on('SIGINT', stop)
+    process.on('SIGTERM', stop)
   })
 }
