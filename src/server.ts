@@ -22,6 +22,7 @@ import { startSweeper } from './limits/sweeper.ts'
 import { toReason } from './errors.ts'
 import { logger } from './log.ts'
 import { collectProcessMetrics, gauge, registry } from './metrics.ts'
+import { once } from './once.ts'
 import { RUNTIME, serve, type Listener } from './platform.ts'
 import { docsRoutes } from './dashboard/docs.ts'
 import { assetRoutes } from './dashboard/assets.ts'
@@ -206,11 +207,6 @@ function serveMetrics(host: string, port: number): Listener {
       headers: { 'Content-Type': registry.contentType },
     })
   })
-}
-
-function once<Result>(make: () => Result): () => Result {
-  let made: { result: Result } | undefined
-  return () => (made ??= { result: make() }).result
 }
 
 async function within(ms: number, work: Promise<void>): Promise<void> {

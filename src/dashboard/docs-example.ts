@@ -33,7 +33,7 @@ export function collectExamples(document: Document): Examples {
 }
 
 /** The example that the operation gives of its body. */
-export function findBodyExample(operation: Operation): unknown {
+function findBodyExample(operation: Operation): unknown {
   return Object.values(operation.requestBody?.content ?? {})[0]?.example
 }
 

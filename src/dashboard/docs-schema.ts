@@ -49,7 +49,7 @@ export function toShape(schema: Schema): Piece {
   return Array.isArray(type) ? type.join(' | ') : (type ?? 'any')
 }
 
-export function schemaLink(name: string): Markup {
+function schemaLink(name: string): Markup {
   return markup`<a href="#${toAnchor('schema', name)}">${name}</a>`
 }
 

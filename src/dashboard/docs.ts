@@ -4,6 +4,7 @@ import { toContent, toContentResponse, type Content } from './content.ts'
 import { renderDocs } from './docs-page.ts'
 import { toBaseUrl, type Document } from './document.ts'
 import { markup } from './html.ts'
+import { once } from '../once.ts'
 
 const HTML = 'text/html; charset=utf-8'
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -49,9 +50,4 @@ export function docsRoutes(getDocument: () => Record<string, unknown>): OpenRout
 /** Puts the server's own URL where the page has `{{server}}`. */
 export function renderHome(template: string, baseUrl: string): string {
   return template.replaceAll('{{server}}', () => markup`${baseUrl}`.markup)
-}
-
-function once<Result>(make: () => Result): () => Result {
-  let made: { result: Result } | undefined
-  return () => (made ??= { result: make() }).result
 }

@@ -36,13 +36,6 @@ export interface Batcher<Job, Result> {
   drain(): Promise<void>
 }
 
-/** Somebody else holds what a job must lock. */
-export class Busy extends Fault {
-  constructor() {
-    super('unavailable', 'The project is written to by somebody else, try again shortly')
-  }
-}
-
 interface Waiting<Job, Result> {
   job: Job
   bytes: number
@@ -161,7 +154,7 @@ export function createBatcher<Job, Row, Result>(
     const group = batch[0] && options.toGroup?.(batch[0].job)
     const isLocked = group !== undefined && sqlState(error) === LOCK_TIMEOUT
     if (isLocked) paused.set(group, performance.now() + PAUSE_MS)
-    for (const { reject } of batch) reject(isLocked ? new Busy() : error)
+    for (const { reject } of batch) reject(isLocked ? busy() : error)
   }
 
   function isPaused(job: Job): boolean {
@@ -173,7 +166,7 @@ export function createBatcher<Job, Row, Result>(
 
   return {
     add(job) {
-      if (isPaused(job)) return Promise.reject(new Busy())
+      if (isPaused(job)) return Promise.reject(busy())
       const bytes = options.toBytes?.(job) ?? 0
       if (queue.length >= options.maxWaiting || queuedBytes + bytes > MAX_WAITING_BYTES) {
         return Promise.reject(
@@ -198,4 +191,9 @@ export function createBatcher<Job, Row, Result>(
 /** Another transaction was faster: the same batch sees its rows when tried again. */
 function isCollision(state: string): boolean {
   return state === UNIQUE_VIOLATION || state === DEADLOCK || state === FOREIGN_KEY_VIOLATION
+}
+
+/** Somebody else holds what a job must lock. */
+function busy(): Fault {
+  return new Fault('unavailable', 'The project is written to by somebody else, try again shortly')
 }

@@ -4,7 +4,7 @@ import { NO_ISSUES, type Issue } from './rules.ts'
 import { findBadText } from './text.ts'
 import { Invalid } from './validation.ts'
 
-export const MAX_BODY_BYTES = 256 * 1024
+const MAX_BODY_BYTES = 256 * 1024
 const MAX_DEPTH = 64
 const MAX_ISSUES = 20
 const utf8 = new TextDecoder('utf-8', { fatal: true })

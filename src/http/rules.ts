@@ -52,7 +52,7 @@ export function invalidType(expected: string, value: unknown): Issue[] {
   return issue('invalid_type', `Expected ${expected}, received ${typeName(value)}`)
 }
 
-export function typeName(value: unknown): string {
+function typeName(value: unknown): string {
   if (value === null) return 'null'
   if (isRawNumber(value)) return 'number'
   return Array.isArray(value) ? 'array' : typeof value

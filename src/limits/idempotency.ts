@@ -37,7 +37,7 @@ export function toClaim(key: string, method: string, path: string, body: unknown
 }
 
 /** JSON text with the keys of every object sorted. */
-export function toCanonical(value: unknown): string {
+function toCanonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(toCanonical).join()}]`
   if (typeof value !== 'object' || value === null || isRawNumber(value)) {
     return JSON.stringify(value)
