@@ -11,8 +11,20 @@ export const FAILURE_CODES = [
   'unavailable',
 ] as const
 
+/** The codes that only the dashboard's /api answers with, besides those above. */
+export const API_FAILURE_CODES = [
+  'signed_out',
+  'wrong_credentials',
+  'forbidden',
+  'cross_site',
+  'verification_needed',
+  'conflict',
+  'wrong_host',
+] as const
+
 /** The expected failures; 401 and 429 have answers of their own form. Their HTTP form is in http/failures.ts. */
-export type FaultCode = (typeof FAILURE_CODES)[number] | 'unauthorized' | 'rate_limited'
+export type FaultCode = V1FaultCode | (typeof API_FAILURE_CODES)[number]
+export type V1FaultCode = (typeof FAILURE_CODES)[number] | 'unauthorized' | 'rate_limited'
 
 /** An expected failure: its message is written for, and shown to, the caller. */
 export class Fault extends Error {

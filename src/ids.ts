@@ -1,7 +1,26 @@
 import { fromUUID, toUUID, typeidUnboxed, type TypeId } from 'typeid-js'
 
-/** What an id names: organization, project, channel, event, identity, key, webhook, push subscription. */
-export type IdPrefix = 'org' | 'prj' | 'chn' | 'evt' | 'idn' | 'key' | 'whk' | 'psh'
+/**
+ * What an id names: organization, project, channel, event, identity, key, webhook, push subscription; a person who
+ * signs in, their session, an invite, an entry of the audit log; an attempt to deliver to a webhook, a delivery, the key
+ * that signs pushes.
+ */
+export type IdPrefix =
+  | 'org'
+  | 'prj'
+  | 'chn'
+  | 'evt'
+  | 'idn'
+  | 'key'
+  | 'whk'
+  | 'psh'
+  | 'per'
+  | 'ses'
+  | 'inv'
+  | 'aud'
+  | 'att'
+  | 'dlv'
+  | 'vap'
 
 /** One identifier in its two spellings: `id` for people (`evt_01k…`), `uuid` (version 7) for tables. */
 export interface Id {

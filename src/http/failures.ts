@@ -7,13 +7,20 @@ const log = logger('http')
 
 const STATUS: Record<FaultCode, number> = {
   unauthorized: 401,
+  signed_out: 401,
+  wrong_credentials: 401,
   insufficient_scope: 403,
+  forbidden: 403,
+  cross_site: 403,
+  verification_needed: 403,
   not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
+  conflict: 409,
   idempotency_key_in_use: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  wrong_host: 421,
   idempotency_key_reused: 422,
   rate_limited: 429,
   unavailable: 503,
@@ -24,6 +31,8 @@ export interface Answer {
   status: number
   body: string
   headers: Record<string, string>
+  /** Values of Set-Cookie. */
+  cookies?: string[]
 }
 
 /** The only place where a thrown value becomes a response. What is no expected failure is a bug: logged here, once. */

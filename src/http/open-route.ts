@@ -1,6 +1,6 @@
 /** A GET route outside /v1: it needs no key. */
 export interface OpenRoute {
-  /** Exact, without parameters. */
+  /** With parameters as `:name`. */
   path: string
   respond(request: Request): Response | Promise<Response>
 }

@@ -114,6 +114,23 @@ export function Text(options: TextOptions) {
   return Type.Unsafe<string>({ ...options, [Kind]: TEXT, type: 'string' })
 }
 
+const ONE_OF = defineRule('OneOf', (value, schema) => {
+  const values: readonly unknown[] = schema['enum']
+  return values.includes(value)
+    ? NO_ISSUES
+    : issue('invalid_value', `Must be one of ${values.join(', ')}`)
+})
+
+/** One of a few words. */
+export function OneOf<const Value extends string>(values: readonly Value[], description?: string) {
+  return Type.Unsafe<Value>({
+    [Kind]: ONE_OF,
+    type: 'string',
+    enum: [...values],
+    ...(description !== undefined && { description }),
+  })
+}
+
 /** Text that is trimmed; its length counts in code points, and at least one is no white space. */
 export function TrimmedText(options: TextOptions) {
   return Type.Unsafe<string>({

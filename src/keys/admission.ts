@@ -8,8 +8,8 @@ import { admissionBatch } from '../metrics.ts'
 import { parseScopes, type Scope } from './schema.ts'
 
 const MAX_WAITING = 20_000
-const LAST_USED_EVERY_MS = 15_000
-const LAST_USED_BATCH = 500
+const USAGE_EVERY_MS = 15_000
+const USAGE_BATCH = 500
 
 const log = logger('keys')
 
@@ -29,7 +29,7 @@ export interface Admission {
   /** Authenticates by the key's SHA-256 and takes one request of its window; undefined for no live key. */
   admit(hash: string): Promise<Admitted | undefined>
   readonly waiting: number
-  /** Writes down when keys were last used, and stops. */
+  /** Writes down how much keys were used, and stops. */
   stop(): Promise<void>
 }
 
@@ -49,7 +49,8 @@ interface Row {
  * request on, and a limit is exact over any number of processes.
  */
 export function createAdmission({ pool, background }: { pool: Pool; background: Pool }): Admission {
-  const used = new Set<string>()
+  // Requests of each key that are not written down yet.
+  const used = new Map<string, number>()
 
   async function run(hashes: string[]): Promise<(Admitted | undefined)[]> {
     const asked = new Map<string, number>()
@@ -87,7 +88,7 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
     return hashes.map(hash => {
       const found = byHash.get(hash)
       if (!found) return undefined
-      used.add(found.key.id)
+      used.set(found.key.id, (used.get(found.key.id) ?? 0) + 1)
       const { row, key } = found
       const window = {
         limit: row.rate_limit,
@@ -99,17 +100,40 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
     })
   }
 
-  async function writeLastUsed(): Promise<void> {
-    if (used.size === 0) return
-    const ids = [...used]
+  /** Only for people to look at: what fails is left out. */
+  async function writeUsage(): Promise<void> {
+    const counts = [...used]
     used.clear()
-    // Only a convenience for people: what fails is written again after the next request.
-    for (let at = 0; at < ids.length; at += LAST_USED_BATCH) {
-      const some = toArray(ids.slice(at, at + LAST_USED_BATCH))
+    for (let at = 0; at < counts.length; at += USAGE_BATCH) {
+      const some = counts.slice(at, at + USAGE_BATCH)
+      // In the order of keys, as every process takes them; a key that was cleared away meanwhile is left out.
       await background
-        .run(sql => sql`update api_keys set last_used_at = now() where id = any(${some}::uuid[])`)
+        .run(
+          sql => sql`
+            with used as (
+              select u.id, u.n
+              from unnest(
+                ${toArray(some.map(([id]) => id))}::uuid[], ${toArray(some.map(([, n]) => n))}::bigint[]
+              ) as u (id, n)
+            ), known as (
+              select k.id
+              from api_keys k
+              where k.id in (select id from used)
+              order by k.id
+              for no key update
+            ), touched as (
+              update api_keys k set last_used_at = now() from known where k.id = known.id
+            )
+            insert into key_usage as u (key_id, hour, requests)
+            select id, date_trunc('hour', now()), used.n
+            from used
+              join known using (id)
+            order by id
+            on conflict (key_id, hour) do update set requests = u.requests + excluded.requests
+          `,
+        )
         .catch((error: unknown) => {
-          log.debug('Last use of keys not written: {reason}', { reason: toReason(error) })
+          log.debug('Use of keys not written: {reason}', { reason: toReason(error) })
         })
     }
   }
@@ -121,7 +145,7 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
     maxWaiting: MAX_WAITING,
     observe: jobs => admissionBatch.observe(jobs),
   })
-  const timer = setInterval(() => void writeLastUsed(), LAST_USED_EVERY_MS)
+  const timer = setInterval(() => void writeUsage(), USAGE_EVERY_MS)
   timer.unref()
 
   return {
@@ -132,7 +156,7 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
     async stop() {
       clearInterval(timer)
       await batcher.drain()
-      await writeLastUsed()
+      await writeUsage()
     },
   }
 }

@@ -6,6 +6,8 @@ import type { Contract } from '../http/operation.ts'
 import { createParamsReader } from '../http/params.ts'
 import { toPathname } from '../http/pathname.ts'
 import { createQueryReader } from '../http/query.ts'
+import { toResponse } from '../http/response.ts'
+import type { Route } from '../http/route.ts'
 import type { Issue } from '../http/rules.ts'
 import { createValidator, type ObjectSchema, type SchemaOf } from '../http/validation.ts'
 import { readKey, toClaim, type Claim, type Outcome } from '../limits/idempotency.ts'
@@ -135,23 +137,10 @@ export function toWriteAnswer(
   return { status, body, headers: outcome === 'replayed' ? { 'X-Idempotent-Replay': 'true' } : {} }
 }
 
-/** A JSON response of /v1. */
-export function toResponse(
-  { status, body, headers }: Answer,
-  requestId: string,
-  rateHeaders: Record<string, string> = {},
-): Response {
-  return new Response(body, {
-    status,
-    headers: {
-      'Content-Type': 'application/json; charset=utf-8',
-      'Cache-Control': 'no-store',
-      'X-Content-Type-Options': 'nosniff',
-      'X-Request-Id': requestId,
-      ...rateHeaders,
-      ...headers,
-    },
-  })
+/** The route of an endpoint behind its gate. */
+export function toRoute(gate: Gate, { contract, respond }: Endpoint): Route {
+  const { method, path } = contract
+  return { method, path, respond: request => respond(gate, request) }
 }
 
 async function authenticate(gate: Gate, request: Request) {

@@ -31,7 +31,7 @@ export function keyRoutes({ reads }: { reads: Pool }): Endpoint[] {
               k.name, k.rate_limit, array_to_string(k.scopes, ' ') as scopes, k.expires_at,
               p.id as project_id, p.name as project, o.id as organization_id, o.name as organization
             from api_keys k
-              join projects p on p.id = k.project_id
+              join projects p on p.id = k.project_id and p.deleted_at is null
               join organizations o on o.id = p.organization_id
             where k.id = ${key.id}
           `,

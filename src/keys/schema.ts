@@ -1,4 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { Name } from '../accounts/name.ts'
+import { OneOf, Text, type Issue } from '../http/rules.ts'
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
 export const SCOPES = [
   'events:write',
@@ -36,3 +40,76 @@ export const Me = Type.Object(
   { $id: 'Me', additionalProperties: false },
 )
 export type Me = Static<typeof Me>
+
+export const MAX_LIMIT = 1_000_000_000
+const Limit = Type.Integer({
+  minimum: 1,
+  maximum: MAX_LIMIT,
+  description: 'Requests per 60 seconds.',
+})
+const closed = { additionalProperties: false } as const
+const Moment = Type.String({ format: 'date-time' })
+const ScopeName = OneOf(SCOPES)
+
+const keyFields = {
+  id: Type.String(),
+  name: Type.String(),
+  prefix: Type.String(),
+  lastFour: Type.String(),
+  limit: Type.Integer(),
+  scopes: Type.Array(ScopeName),
+  createdAt: Moment,
+  /** The name of whoever made it; null for the command line and the first start. */
+  createdBy: Type.Union([Type.String(), Type.Null()]),
+  lastUsedAt: Type.Union([Moment, Type.Null()]),
+  expiresAt: Type.Union([Moment, Type.Null()]),
+  revokedAt: Type.Union([Moment, Type.Null()]),
+  /** Of the last 24 hours, the running one last; refused ones included, the last seconds not yet. */
+  requestsPerHour: Type.Array(Type.Integer()),
+}
+
+/** A key as people may see it: never the secret. */
+export const ApiKey = Type.Object(keyFields, closed)
+export type ApiKey = Static<typeof ApiKey>
+
+/** A key that was made just now, with its secret this once. */
+export const NewApiKey = Type.Object({ ...keyFields, key: Type.String() }, closed)
+
+export const KeyBody = Type.Object({
+  name: Name,
+  scopes: Type.Optional(Type.Array(ScopeName, { maxItems: SCOPES.length })),
+  limit: Type.Optional(Limit),
+  expiresAt: Type.Optional(Type.Union([Text({ minLength: 1, maxLength: 40 }), Type.Null()])),
+})
+export type KeyBody = Static<typeof KeyBody>
+
+export const KeyChange = Type.Object({
+  name: Type.Optional(Name),
+  limit: Type.Optional(Limit),
+})
+export type KeyChange = Static<typeof KeyChange>
+
+export const RotateBody = Type.Object({
+  overlapHours: Type.Optional(Type.Integer({ minimum: 0, maximum: 168 })),
+})
+
+/** What is wrong with several fields of a new key. */
+export function checkKey({ scopes, expiresAt }: KeyBody): readonly Issue[] {
+  const issues: Issue[] = []
+  if (scopes?.length === 0) {
+    issues.push({ path: ['scopes'], code: 'too_short', message: 'Must name at least one scope' })
+  }
+  if (typeof expiresAt === 'string' && !isFuture(expiresAt)) {
+    issues.push({
+      path: ['expiresAt'],
+      code: 'invalid_value',
+      message: 'Must be a moment in the future, like 2027-01-31T00:00:00Z',
+    })
+  }
+  return issues
+}
+
+function isFuture(text: string): boolean {
+  // The server's own clock will do: a key that has expired opens nothing.
+  return INSTANT.test(text) && Date.parse(text) > Date.now()
+}

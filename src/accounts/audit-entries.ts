@@ -1,0 +1,97 @@
+import { Type, type Static } from '@sinclair/typebox'
+import type { Queryable } from '../db/sql.ts'
+import type { Page } from '../http/envelope.ts'
+import { PageQuery, toPage, toSlice } from '../http/paging.ts'
+import { Text } from '../http/rules.ts'
+import { invalidField } from '../http/validation.ts'
+import { parseId, toId } from '../ids.ts'
+import { Nullable } from './organization-schema.ts'
+
+const closed = { additionalProperties: false } as const
+
+/** What somebody did. */
+export const AuditEntry = Type.Object(
+  {
+    id: Type.String(),
+    at: Type.String({ format: 'date-time' }),
+    actor: Type.String({ description: 'person, stranger, command line or server.' }),
+    person: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
+    action: Type.String({ examples: ['key.created'] }),
+    project: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
+    /** The public id of what it was done to. */
+    target: Nullable(Type.String()),
+    details: Type.Record(Type.String(), Type.Unknown()),
+    address: Nullable(Type.String()),
+    userAgent: Nullable(Type.String()),
+  },
+  closed,
+)
+export type AuditEntry = Static<typeof AuditEntry>
+
+export const AuditQuery = Type.Object({
+  ...PageQuery.properties,
+  person: Type.Optional(Text({ minLength: 1, maxLength: 100, description: 'Who did it, by id.' })),
+  action: Type.Optional(
+    Text({ minLength: 1, maxLength: 100, description: 'What was done, like key.created.' }),
+  ),
+})
+export type AuditQuery = Static<typeof AuditQuery>
+
+interface Row {
+  id: string
+  at: Date
+  actor: string
+  person_id: string | null
+  person: string | null
+  action: string
+  project_id: string | null
+  project: string | null
+  target: string | null
+  details: AuditEntry['details']
+  address: string | null
+  user_agent: string | null
+}
+
+/** A page of the audit log of an organization, or of the installation, newest first. */
+export async function listAuditEntries(
+  sql: Queryable,
+  organizationId: string | null,
+  query: AuditQuery,
+): Promise<Page<AuditEntry>> {
+  const { after, rows: limit } = toSlice('aud', query)
+  const personId = query.person === undefined ? undefined : parseId('per', query.person)
+  if (query.person !== undefined && personId === undefined) {
+    throw invalidField('person', 'invalid_format', 'Must be the id of a person')
+  }
+  const rows = await sql<Row[]>`
+    select
+      a.id, a.at, a.actor, a.person_id, p.name as person, a.action, a.project_id, r.name as project,
+      a.target, a.details, a.address, a.user_agent
+    from audit_log a
+      left join people p on p.id = a.person_id
+      left join projects r on r.id = a.project_id
+    where ${organizationId === null ? sql`a.organization_id is null` : sql`a.organization_id = ${organizationId}`}
+      ${after ? sql`and a.id < ${after}` : sql``}
+      ${personId ? sql`and a.person_id = ${personId}` : sql``}
+      ${query.action === undefined ? sql`` : sql`and a.action = ${query.action}`}
+    order by a.id desc
+    limit ${limit}
+  `
+  return toPage(rows.map(toEntry), query, ({ id }) => id)
+}
+
+function toEntry(row: Row): AuditEntry {
+  return {
+    id: toId('aud', row.id),
+    at: row.at.toISOString(),
+    actor: row.actor,
+    person: row.person_id === null ? null : { id: toId('per', row.person_id), name: row.person },
+    action: row.action,
+    project:
+      row.project_id === null ? null : { id: toId('prj', row.project_id), name: row.project },
+    target: row.target,
+    details: row.details,
+    address: row.address,
+    userAgent: row.user_agent,
+  }
+}

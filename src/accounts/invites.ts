@@ -1,0 +1,192 @@
+import { writeAudit } from '../audit/audit.ts'
+import { toArray } from '../db/arrays.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import { Fault } from '../errors.ts'
+import type { Page } from '../http/envelope.ts'
+import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { newId, parseId, toId } from '../ids.ts'
+import type { Invitation, Invite } from './organization-schema.ts'
+import { lockOrganization, type OrganizationCall } from './organizations.ts'
+import { ACTIONS, isAtLeast, ROLES, type Role } from './permissions.ts'
+import { hashSecret, isSecret, newSecret } from './secret.ts'
+
+const MAX_OPEN = 100
+const RANKS = toArray(ROLES)
+
+interface Row {
+  id: string
+  organization_id: string
+  organization: string
+  role: Role
+  email: string | null
+  invited_by: string
+  created_at: Date
+  expires_at: Date
+}
+
+/** An invite that can be accepted, to be read or taken by whoever has its token. */
+export interface LiveInvite extends Invitation {
+  organizationId: string
+}
+
+/** Invites somebody, for 7 days, in a role no higher than one's own. The token is in this answer and nowhere else. */
+export async function createInvite(
+  tx: Tx,
+  call: OrganizationCall,
+  { role, email }: { role: Role; email: string | null },
+): Promise<{ id: string; token: string; expiresAt: Date }> {
+  const { organizationId, actor, admitted } = call
+  const ownRole = await lockOrganization(tx, call, 'invites.create')
+  if (!isAtLeast(ownRole, role)) {
+    throw new Fault('forbidden', `You cannot invite as ${role}: your own role is ${ownRole}`)
+  }
+  const [found] = await tx<[{ open: number; is_member: boolean }]>`
+    select
+      (
+        select count(*)::int
+        from invites i
+        where i.organization_id = ${organizationId} and i.expires_at > now()
+      ) as open,
+      exists (
+        select
+        from memberships m
+          join people p on p.id = m.person_id
+        where m.organization_id = ${organizationId} and p.email = ${email}
+      ) as is_member
+  `
+  if (found.is_member) throw new Fault('conflict', 'Whoever has this e-mail is a member already')
+  if (found.open >= MAX_OPEN) {
+    throw new Fault(
+      'conflict',
+      `An organization has at most ${MAX_OPEN} open invites: withdraw one first`,
+    )
+  }
+  const { id, uuid } = newId('inv')
+  const token = newSecret(256)
+  const [made] = await tx<[{ expires_at: Date }]>`
+    insert into invites (id, organization_id, hash, role, email, invited_by, expires_at)
+    values (
+      ${uuid}, ${organizationId}, decode(${hashSecret(token)}, 'hex'), ${role}, ${email},
+      ${admitted.person.id}, now() + interval '7 days'
+    )
+    returning expires_at
+  `
+  await writeAudit(tx, actor, {
+    action: 'invite.created',
+    organizationId,
+    target: id,
+    details: { role, isBound: email !== null },
+  })
+  return { id, token, expiresAt: made.expires_at }
+}
+
+/** A page of an organization's open invites, newest first. */
+export async function listInvites(
+  sql: Queryable,
+  organizationId: string,
+  query: PageQuery,
+): Promise<Page<Invite>> {
+  const { after, rows: limit } = toSlice('inv', query)
+  const rows = await selectLive(
+    sql,
+    sql`i.organization_id = ${organizationId} ${after ? sql`and i.id < ${after}` : sql``}`,
+    limit,
+  )
+  return toPage(rows.map(toInvite), query, ({ id }) => id)
+}
+
+/** Ends an open invite: its link leads nowhere from then on. */
+export async function withdrawInvite(tx: Tx, call: OrganizationCall, id: string): Promise<void> {
+  await lockOrganization(tx, call, 'invites.withdraw')
+  const uuid = parseId('inv', id)
+  const gone = await tx`
+    delete from invites
+    where organization_id = ${call.organizationId} and id = ${uuid ?? null} and expires_at > now()
+  `
+  if (gone.count === 0) throw new Fault('not_found', 'No open invite has this id')
+  await writeAudit(tx, call.actor, {
+    action: 'invite.withdrawn',
+    organizationId: call.organizationId,
+    target: id,
+  })
+}
+
+/** Ends those invites of a person that they could not make any more, in the role that they have now or without one. */
+export async function withdrawInvitesOf(
+  tx: Tx,
+  organizationId: string,
+  personId: string,
+): Promise<void> {
+  await tx`
+    delete from invites i
+    where i.organization_id = ${organizationId} and i.invited_by = ${personId} and not exists (
+      select
+      from memberships m
+      where m.organization_id = i.organization_id and m.person_id = i.invited_by and ${mayInvite(tx)}
+    )
+  `
+}
+
+/** The invite that `token` opens; undefined for one that is used, withdrawn, expired, or no longer backed by its maker. */
+export async function findInvite(sql: Queryable, token: string): Promise<LiveInvite | undefined> {
+  if (!isSecret(token)) return undefined
+  const [row] = await selectLive(sql, sql`i.hash = decode(${hashSecret(token)}, 'hex')`, 1)
+  return row && toLiveInvite(row)
+}
+
+/** Uses an invite up. The organization is locked from then on, so that of many that try one is told of it. */
+export async function takeInvite(tx: Tx, token: string): Promise<LiveInvite | undefined> {
+  const seen = await findInvite(tx, token)
+  if (!seen) return undefined
+  await tx`select from organizations where id = ${seen.organizationId} for no key update`
+  const invite = await findInvite(tx, token)
+  if (invite) await tx`delete from invites where hash = decode(${hashSecret(token)}, 'hex')`
+  return invite
+}
+
+async function selectLive(sql: Queryable, where: Fragment, limit: number): Promise<Row[]> {
+  return await sql<Row[]>`
+    select
+      i.id, i.organization_id, o.name as organization, i.role, i.email, p.name as invited_by,
+      i.created_at, i.expires_at
+    from invites i
+      join organizations o on o.id = i.organization_id and o.deleted_at is null
+      join memberships m on m.organization_id = i.organization_id and m.person_id = i.invited_by
+      join people p on p.id = m.person_id
+    where ${where} and i.expires_at > now() and ${mayInvite(sql)}
+    order by i.id desc
+    limit ${limit}
+  `
+}
+
+/** The condition under which the membership `m` may make the invite `i`. */
+function mayInvite(sql: Queryable): Fragment {
+  return sql`
+    array_position(${RANKS}::text[], m.role) >= greatest(
+      array_position(${RANKS}::text[], i.role),
+      array_position(${RANKS}::text[], ${ACTIONS['invites.create'].role})
+    )
+  `
+}
+
+function toInvite(row: Row): Invite {
+  return {
+    id: toId('inv', row.id),
+    role: row.role,
+    email: row.email,
+    invitedBy: row.invited_by,
+    createdAt: row.created_at.toISOString(),
+    expiresAt: row.expires_at.toISOString(),
+  }
+}
+
+function toLiveInvite(row: Row): LiveInvite {
+  return {
+    organizationId: row.organization_id,
+    organization: { name: row.organization },
+    role: row.role,
+    invitedBy: { name: row.invited_by },
+    email: row.email,
+    expiresAt: row.expires_at.toISOString(),
+  }
+}
