@@ -50,8 +50,15 @@ interface Placed {
   knownChannel: KnownChannel | undefined
 }
 
+export interface AppenderOptions {
+  pool: Pool
+  inflight: Inflight
+  /** Told, after each commit, which projects have new events. */
+  onAppended?(projectIds: ReadonlySet<string>): void
+}
+
 /** The one write path of the log: events that arrive together are appended in one transaction. */
-export function createAppender({ pool, inflight }: { pool: Pool; inflight: Inflight }): Appender {
+export function createAppender({ pool, inflight, onAppended }: AppenderOptions): Appender {
   const known = createKnownChannels()
 
   async function run(jobs: Append[]): Promise<(Placed | undefined)[]> {
@@ -62,10 +69,14 @@ export function createAppender({ pool, inflight }: { pool: Pool; inflight: Infli
     try {
       const rows = await pool.run(sql => appendRows(sql, jobs, channels))
       const placed = new Array<Placed | undefined>(jobs.length)
+      const appended = new Set<string>()
       for (const row of rows) {
         const index = row.ord - 1
         placed[index] = { row, knownChannel: channels[index] }
+        const job = jobs[index]
+        if (job && row.outcome === 'done') appended.add(job.projectId)
       }
+      if (appended.size > 0) onAppended?.(appended)
       return placed
     } catch (error) {
       // A channel that is gone must be looked up again before the retry.

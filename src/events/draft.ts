@@ -1,8 +1,8 @@
 import { toDisplayName, toSlug } from '../channels/name.ts'
 import { newId, type Id } from '../ids.ts'
-import { toEmoji } from './icon.ts'
+import { toEmoji } from '../channels/icon.ts'
 import type { EventInput } from './schema.ts'
-import { parseTimestamp } from './timestamp.ts'
+import { parseTimestamp } from './moment.ts'
 
 /** A validated event on its way into the log. */
 export interface Draft {

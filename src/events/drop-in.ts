@@ -1,7 +1,7 @@
 import { isRawNumber } from '../http/raw-number.ts'
 import { countPoints } from '../http/rules.ts'
 import type { EventInput, LogInput } from './schema.ts'
-import { splitEmoji } from './icon.ts'
+import { splitEmoji } from '../channels/icon.ts'
 
 const MAX_TAGS = 20
 const MAX_TAG_LENGTH = 50

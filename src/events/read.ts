@@ -1,149 +1,181 @@
-import { toSlug } from '../channels/name.ts'
-import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { invalidField } from '../http/validation.ts'
 import { parseId, toId } from '../ids.ts'
-import { listReferences } from '../identities/users.ts'
+import { toCandidates } from './candidates.ts'
+import { isPlain, resolve, toConditions, type Criteria } from './criteria.ts'
 import { parseCursor, toCursor, type Position } from './cursor.ts'
-import type { EventQuery } from './schema.ts'
-import { parseTimestamp } from './timestamp.ts'
-import { toTextQuery } from './text-query.ts'
+import { toEventJson, type EventRow } from './event-json.ts'
+import type { Filters } from './search.ts'
+import type { Neighbours } from './search-schema.ts'
+import { walk, type Patience, type Visited, type Window } from './walk.ts'
 
-interface Row {
-  id: string
-  seq: string
-  channel_public_id: string
-  channel_name: string
-  user_id: string | null
-  occurred_at: Date
-  created_at: Date
-  title: string
-  description: string | null
-  icon: string | null
-  tags: string
-  metadata: string
-  source: string
-  notify: boolean
+/** Where a list begins and how much of it a page has. */
+export interface PageQuery {
+  cursor?: string
+  /** Reads forward in the order of the log, from the event after this seq. */
+  after?: number
+  limit?: number
 }
 
 /** The JSON of one event. Throws `not_found`. */
 export async function getEventJson(sql: Queryable, projectId: string, id: string): Promise<string> {
   const uuid = parseId('evt', id)
-  const rows = uuid ? await selectEvents(sql, projectId, sql`and e.id = ${uuid}`, sql`limit 1`) : []
-  if (!rows[0]) throw new Fault('not_found', 'No event has this id')
-  return toEventJson(rows[0])
+  const [row] = uuid
+    ? await sql<EventRow[]>`
+        select ${columns(sql)}
+        from events e
+          ${joins(sql)}
+        where e.project_id = ${projectId} and e.id = ${uuid} and e.deleted_at is null
+      `
+    : []
+  if (!row) throw new Fault('not_found', 'No event has this id')
+  return toEventJson(row)
 }
 
-/** The JSON of a page of events: newest first, or from `after` on in the order of the log. */
+/** The events before and after a place in the log, whatever the filters of a list are. */
+export async function findNeighbours(
+  sql: Queryable,
+  projectId: string,
+  seq: number,
+): Promise<Neighbours> {
+  const rows = await sql<{ id: string; seq: string }[]>`
+    (
+      select e.id, e.seq
+      from events e
+      where e.project_id = ${projectId} and e.seq < ${seq} and e.deleted_at is null
+      order by e.seq desc
+      limit 1
+    )
+    union all
+    (
+      select e.id, e.seq
+      from events e
+      where e.project_id = ${projectId} and e.seq > ${seq} and e.deleted_at is null
+      order by e.seq
+      limit 1
+    )
+  `
+  const found = rows.map(row => ({ id: toId('evt', row.id), seq: Number(row.seq) }))
+  return {
+    older: found.find(one => one.seq < seq) ?? null,
+    newer: found.find(one => one.seq > seq) ?? null,
+  }
+}
+
+/**
+ * The JSON of a page of events: newest first, or from `after` on in the order of the log. Where much is looked at and
+ * little found, a page may end early, even empty: its `nextCursor` goes on from there, and is null at the end alone.
+ */
 export async function listEventsJson(
   sql: Queryable,
   projectId: string,
-  query: EventQuery,
+  filters: Filters,
+  { cursor, after, limit = 50 }: PageQuery,
+  patience: Patience = {},
 ): Promise<string> {
-  const position = toPosition(query)
-  const limit = query.limit ?? 50
-  const isNewer = position?.direction === 'newer'
-  const references =
-    query.userId === undefined ? undefined : await listReferences(sql, projectId, query.userId)
-  const rows = await selectEvents(
-    sql,
-    projectId,
-    sql`${toFilters(sql, projectId, query, references)} ${toBound(sql, position)}`,
-    sql`order by e.seq ${isNewer ? sql`asc` : sql`desc`} limit ${limit + 1}`,
-  )
+  const { direction, seq: from } = toPosition(cursor, after)
+  const criteria = await resolve(sql, projectId, filters)
+  if (!criteria) return '{"items":[],"nextCursor":null}'
+  const rows: EventRow[] = []
+  const firstWindow = isPlain(criteria) ? limit + 1 : Math.max(4 * limit, 256)
+  const options = { direction, from, wanted: limit + 1, firstWindow, ...patience }
+  const stopped = await walk(criteria, options, async window => {
+    const { found, ...visited } = await readWindow(sql, projectId, criteria, {
+      ...window,
+      limit: limit + 1 - rows.length,
+    })
+    rows.push(...found)
+    return { ...visited, isDone: rows.length > limit }
+  })
   const page = rows.slice(0, limit)
-  const last = page.at(-1)
-  const nextCursor =
-    rows.length > limit && last
-      ? toCursor({ direction: isNewer ? 'newer' : 'older', seq: BigInt(last.seq) })
-      : null
+  const goesOn = rows.length > limit ? BigInt(page.at(-1)?.seq ?? 0) : stopped
+  const nextCursor = goesOn === undefined ? null : toCursor({ direction, seq: goesOn })
   return `{"items":[${page.map(toEventJson).join()}],"nextCursor":${JSON.stringify(nextCursor)}}`
 }
 
-function toPosition({ cursor, after }: EventQuery): Position | undefined {
+function toPosition(
+  cursor: string | undefined,
+  after: number | undefined,
+): Position | { direction: 'older'; seq: undefined } {
   if (cursor !== undefined) {
     const position = parseCursor(cursor)
     if (!position)
       throw invalidField('cursor', 'invalid_format', 'Must be a nextCursor of this list')
     return position
   }
-  return after === undefined ? undefined : { direction: 'newer', seq: BigInt(after) }
+  if (after !== undefined) return { direction: 'newer', seq: BigInt(after) }
+  return { direction: 'older', seq: undefined }
 }
 
-function toBound(sql: Queryable, position: Position | undefined): Fragment {
-  if (!position) return sql``
-  const seq = String(position.seq)
-  return position.direction === 'newer' ? sql`and e.seq > ${seq}` : sql`and e.seq < ${seq}`
-}
+type WindowRow = { candidates: number; reached: string | null } & (EventRow | { id: null })
 
-/** The conditions of a query; `references` are all names of its user. */
-function toFilters(
+/** The events of a window that meet the criteria, and how far its candidates reach. */
+async function readWindow(
   sql: Queryable,
   projectId: string,
-  { channel, tag, source, text, from, to }: EventQuery,
-  references: string[] | undefined,
-): Fragment {
+  criteria: Criteria,
+  { limit, ...window }: Window & { limit: number },
+): Promise<Omit<Visited, 'isDone'> & { found: EventRow[] }> {
+  const order = window.direction === 'older' ? sql`desc` : sql`asc`
+  const rows = await sql<WindowRow[]>`
+    with candidates as materialized (
+      ${toCandidates(sql, projectId, criteria, window)}
+    ), met as materialized (
+      select e.seq
+      from candidates
+        cross join lateral (
+          select e.seq
+          from events e
+          where e.project_id = ${projectId} and e.seq = candidates.seq
+            and ${toConditions(sql, criteria)}
+          -- Keeps this a look-up by the primary key for each candidate.
+          offset 0
+        ) e
+      order by candidates.seq ${order}
+      limit ${limit}
+    ), seen as (
+      select count(*)::int as candidates, ${window.direction === 'older' ? sql`min` : sql`max`}(seq) as reached
+      from candidates
+    )
+    select seen.candidates, seen.reached, ${columns(sql)}
+    from seen
+      left join met on true
+      left join events e on e.project_id = ${projectId} and e.seq = met.seq
+      ${joins(sql)}
+    order by e.seq ${order}
+  `
+  const [{ candidates, reached } = { candidates: 0, reached: null }] = rows
+  return {
+    candidates,
+    reached: reached === null ? undefined : BigInt(reached),
+    found: rows.filter(row => row.id !== null),
+  }
+}
+
+function columns(sql: Queryable): Fragment {
   return sql`
-    ${
-      channel === undefined
-        ? sql``
-        : // One channel, so that its index gives the order, too. An id wins over a name that looks like it.
-          sql`and e.channel_id = coalesce(
-            (
-              select c.id from channels c
-              where c.project_id = ${projectId} and c.id = ${parseId('chn', channel) ?? null}
-            ),
-            (select c.id from channels c where c.project_id = ${projectId} and c.slug = ${toSlug(channel)})
-          )`
-    }
-    ${tag === undefined ? sql`` : sql`and e.tags @> ${toArray([tag])}::text[]`}
-    ${references ? sql`and e.user_ref = any(${toArray(references)}::text[])` : sql``}
-    ${source === undefined ? sql`` : sql`and e.source = ${source}`}
-    ${
-      text === undefined
-        ? sql``
-        : sql`and to_tsvector('simple', e.title || ' ' || coalesce(e.description, ''))
-            @@ to_tsquery('simple', ${toTextQuery(text)})`
-    }
-    ${from === undefined ? sql`` : sql`and e.occurred_at >= ${toDate(from)}`}
-    ${to === undefined ? sql`` : sql`and e.occurred_at <= ${toDate(to)}`}
+    e.id, e.seq, c.public_id as channel_public_id, c.name as channel_name,
+    coalesce(u.user_id, a.user_id, e.user_ref) as user_id,
+    e.occurred_at, e.created_at, e.title, e.description, e.icon, to_json(e.tags)::text as tags,
+    e.metadata::text as metadata, e.source, e.notify
   `
 }
 
-function toDate(text: string): Date {
-  return new Date(parseTimestamp(text) ?? NaN)
-}
-
-async function selectEvents(
-  sql: Queryable,
-  projectId: string,
-  where: Fragment,
-  tail: Fragment,
-): Promise<Row[]> {
-  return await sql<Row[]>`
-    select
-      e.id, e.seq, c.public_id as channel_public_id, c.name as channel_name,
-      coalesce(u.user_id, a.user_id, e.user_ref) as user_id,
-      e.occurred_at, e.created_at, e.title, e.description, e.icon, to_json(e.tags)::text as tags,
-      e.metadata::text as metadata, e.source, e.notify
-    from events e
-      join channels c on c.project_id = e.project_id and c.id = e.channel_id
-      left join identities u on u.project_id = e.project_id and u.user_id = e.user_ref
-      left join aliases a on a.project_id = e.project_id and a.alias = e.user_ref
-    where e.project_id = ${projectId} ${where}
-    ${tail}
+/** One look-up each, whatever the tables' sizes make of a join. */
+function joins(sql: Queryable): Fragment {
+  return sql`
+    left join lateral (
+      select c.public_id, c.name
+      from channels c where c.project_id = e.project_id and c.id = e.channel_id limit 1
+    ) c on true
+    left join lateral (
+      select u.user_id
+      from identities u where u.project_id = e.project_id and u.user_id = e.user_ref limit 1
+    ) u on true
+    left join lateral (
+      select a.user_id
+      from aliases a where a.project_id = e.project_id and a.alias = e.user_ref limit 1
+    ) a on true
   `
-}
-
-/** The same fields in the same order as in the answer to its creation (draft.ts). */
-function toEventJson(row: Row): string {
-  return (
-    `{"id":"${toId('evt', row.id)}","seq":${row.seq},"channelId":"${row.channel_public_id}"` +
-    `,"channelName":${JSON.stringify(row.channel_name)},"userId":${JSON.stringify(row.user_id)}` +
-    `,"timestamp":"${row.occurred_at.toISOString()}","createdAt":"${row.created_at.toISOString()}"` +
-    `,"title":${JSON.stringify(row.title)},"description":${JSON.stringify(row.description)}` +
-    `,"icon":${JSON.stringify(row.icon)},"tags":${row.tags},"metadata":${row.metadata}` +
-    `,"source":${JSON.stringify(row.source)},"notify":${row.notify}}`
-  )
 }

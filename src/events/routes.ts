@@ -8,6 +8,7 @@ import { endpoint, toWriteAnswer, type Call, type Endpoint } from '../keys/endpo
 import type { Appender } from './append.ts'
 import { toDraft } from './draft.ts'
 import { fromLog, fromText } from './drop-in.ts'
+import { toFilters } from './event-query.ts'
 import { getEventJson, listEventsJson } from './read.ts'
 import { Event, EventInput, EventQuery, LogInput, TextInput } from './schema.ts'
 import { isTooFarAhead } from './timestamp.ts'
@@ -92,12 +93,14 @@ export function eventRoutes({ appender, reads }: { appender: Appender; reads: Po
       path: '/v1/events',
       operationId: 'listEvents',
       summary: 'List events',
-      description: 'Newest first, or with `after` in the order of the log.',
+      description:
+        'Newest first, or with `after` in the order of the log. A page of a rare match may be short or even empty while there is more: go on until `nextCursor` is null.',
       tag,
       scope: 'events:read',
       query: EventQuery,
       success: { status: 200, description: 'A page of events.', data: PageOf(Event) },
-      handle: ({ key, query }) => reads.run(sql => listEventsJson(sql, key.projectId, query)),
+      handle: ({ key, query }) =>
+        reads.run(sql => listEventsJson(sql, key.projectId, toFilters(query), query)),
     }),
     endpoint({
       method: 'GET',

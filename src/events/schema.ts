@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { ChannelName } from '../channels/name.ts'
 import { JsonObject } from '../http/json-object.ts'
 import { Text, TrimmedText } from '../http/rules.ts'
-import { Icon } from './icon.ts'
+import { Icon } from '../channels/icon.ts'
 import { Instant, Timestamp } from './timestamp.ts'
 
 const Title = TrimmedText({

@@ -1,5 +1,5 @@
 import type { Pool } from '../db/pool.ts'
-import type { Queryable } from '../db/sql.ts'
+import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Erased } from './schema.ts'
 
@@ -42,8 +42,22 @@ export async function getUserJson(
   )
 }
 
-/** Erases a user and every reference to them. Throws `not_found` when nothing knows the user. */
-export async function eraseUser(pool: Pool, projectId: string, userId: string): Promise<Erased> {
+/** What was erased; identityId is the public id, undefined for somebody whom only events named. */
+export interface Erasure {
+  identityId: string | undefined
+  events: number
+}
+
+/**
+ * Erases a user and every reference to them; `onErased` runs in the transaction that ends it. Throws `not_found` when
+ * nothing knows the user.
+ */
+export async function eraseUser(
+  pool: Pool,
+  projectId: string,
+  userId: string,
+  onErased: (tx: Tx, erasure: Erasure) => Promise<void> = async () => {},
+): Promise<Erased> {
   let events = 0
   // In steps that each take a moment: all of a busy user at once would hold up the project, and run into a time-out.
   for (let isMore = true; isMore;) {
@@ -55,13 +69,20 @@ export async function eraseUser(pool: Pool, projectId: string, userId: string): 
     events += step.events
     isMore = step.events === ERASE_STEP || step.answers === ERASE_STEP
   }
-  const [last] = await pool.run(
-    sql => sql<[{ events: number; was_known: boolean }]>`
-      select events, was_known from erase_user(${projectId}, ${userId})
-    `,
+  await pool.run(sql =>
+    sql.begin(async tx => {
+      await tx`select from event_logs where project_id = ${projectId} for update`
+      const [identity] = await tx<{ public_id: string }[]>`
+        select public_id from identities where project_id = ${projectId} and user_id = ${userId}
+      `
+      const [last] = await tx<[{ events: number }]>`
+        select events from erase_user(${projectId}, ${userId})
+      `
+      events += last.events
+      if (!identity && events === 0) throw new Fault('not_found', 'No user has this user_id')
+      await onErased(tx, { identityId: identity?.public_id, events })
+    }),
   )
-  events += last.events
-  if (!last.was_known && events === 0) throw new Fault('not_found', 'No user has this user_id')
   return { userId, events }
 }
 

@@ -3,24 +3,32 @@ import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 
 const EVERY_MS = 60_000
-const BATCH = 500
+/** As many rows as one statement deletes. */
+export const SWEEP_BATCH = 500
 
-/** Deletes what has expired, in small batches, so that no one waits for it. */
-export function startSweeper(pool: Pool): { stop(): Promise<void> } {
+/** Deletes one batch of what has expired; returns how many rows it deleted. */
+export type Sweep = (pool: Pool) => Promise<number>
+
+/** What this folder has to sweep. */
+export const LIMIT_SWEEPS: readonly Sweep[] = [sweepKeys, sweepWindows]
+
+/** Deletes what has expired every minute, in small batches, so that no one waits for it. */
+export function startSweeper(pool: Pool, sweeps: readonly Sweep[]): { stop(): Promise<void> } {
   const log = logger('limits')
   let running: Promise<void> = Promise.resolve()
   let isStopped = false
 
-  async function sweep(): Promise<void> {
-    try {
-      while (!isStopped && (await sweepKeys(pool)) === BATCH);
-      if (!isStopped) await sweepWindows(pool)
-    } catch (error) {
-      log.warning('Sweep failed, it is tried again: {reason}', { reason: toReason(error) })
+  async function round(): Promise<void> {
+    for (const sweep of sweeps) {
+      try {
+        while (!isStopped && (await sweep(pool)) === SWEEP_BATCH);
+      } catch (error) {
+        log.warning('Sweep failed, it is tried again: {reason}', { reason: toReason(error) })
+      }
     }
   }
 
-  const timer = setInterval(() => void (running = running.then(sweep)), EVERY_MS)
+  const timer = setInterval(() => void (running = running.then(round)), EVERY_MS)
   timer.unref()
   return {
     async stop() {
@@ -41,7 +49,7 @@ export async function sweepKeys(pool: Pool): Promise<number> {
         from idempotency_keys
         where expires_at < now()
         order by expires_at
-        limit ${BATCH}
+        limit ${SWEEP_BATCH}
         for update skip locked
       )
     `,
@@ -50,17 +58,18 @@ export async function sweepKeys(pool: Pool): Promise<number> {
 }
 
 /** A batch of the windows of keys that have not been used for long. */
-async function sweepWindows(pool: Pool): Promise<void> {
-  await pool.run(
+async function sweepWindows(pool: Pool): Promise<number> {
+  const deleted = await pool.run(
     sql => sql`
       delete from rate_windows
       where key_id in (
         select key_id
         from rate_windows
         where started_at < now() - interval '1 hour'
-        limit ${BATCH}
+        limit ${SWEEP_BATCH}
         for update skip locked
       )
     `,
   )
+  return deleted.count
 }

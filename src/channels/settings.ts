@@ -1,0 +1,146 @@
+import { writeAudit, type Actor } from '../audit/audit.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import type { Page } from '../http/envelope.ts'
+import { noChannel, parseChannelCursor, toChannelUuid } from './channels.ts'
+import { toDisplayName } from './name.ts'
+import { toEmoji } from './icon.ts'
+import type { ChannelEdit, ProjectChannel, ProjectChannelQuery } from './schema.ts'
+import { unreadColumn, type Reader } from './unread.ts'
+
+interface Row {
+  public_id: string
+  name: string
+  icon: string | null
+  description: string | null
+  is_archived: boolean
+  keep_days: number | null
+  created_at: Date
+  last_seq: string | null
+  last_event_at: Date | null
+  unread: number
+  today: string
+}
+
+/** A page of the project's channels as `reader` sees them, newest first. */
+export async function listProjectChannels(
+  sql: Queryable,
+  reader: Reader,
+  { cursor, limit = 50, archived }: ProjectChannelQuery,
+): Promise<Page<ProjectChannel>> {
+  const before = parseChannelCursor(cursor)
+  const rows = await selectChannels(
+    sql,
+    reader,
+    sql`
+      ${archived === 'true' ? sql`` : sql`and not c.is_archived`}
+      ${before ? sql`and c.id < ${before}` : sql``}
+    `,
+    limit + 1,
+  )
+  const items = rows.slice(0, limit).map(toChannel)
+  return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+}
+
+/** One channel as `reader` sees it. Throws `not_found`. */
+export async function getProjectChannel(
+  sql: Queryable,
+  reader: Reader,
+  id: string,
+): Promise<ProjectChannel> {
+  const [row] = await selectChannels(sql, reader, sql`and c.id = ${toChannelUuid(id)}`, 1)
+  if (!row) throw noChannel()
+  return toChannel(row)
+}
+
+/**
+ * Changes what people say of a channel. A new name changes only what is shown: events find the channel under every
+ * spelling of the first one. A process that knows the channel may write the former name into answers for 5 s.
+ */
+export async function editChannel(
+  tx: Tx,
+  actor: Actor,
+  {
+    organizationId,
+    projectId,
+    id,
+    edit,
+  }: { organizationId: string; projectId: string; id: string; edit: ChannelEdit },
+): Promise<void> {
+  const { name, icon, description, isArchived, keepDays } = edit
+  const changed = await tx`
+    update channels set
+      name = coalesce(${name === undefined ? null : toDisplayName(name)}, name),
+      icon = ${icon === undefined ? tx`icon` : toIcon(icon)},
+      description = ${description === undefined ? tx`description` : description || null},
+      is_archived = coalesce(${isArchived ?? null}, is_archived),
+      keep_days = ${keepDays === undefined ? tx`keep_days` : keepDays}
+    where project_id = ${projectId} and id = ${toChannelUuid(id)}
+  `
+  if (changed.count === 0) throw noChannel()
+  const fields = Object.entries({ name, icon, description, isArchived, keepDays })
+    .filter(([, value]) => value !== undefined)
+    .map(([field]) => field)
+  if (fields.length === 0) return
+  await writeAudit(tx, actor, {
+    action: 'channel.edited',
+    organizationId,
+    projectId,
+    target: id,
+    details: {
+      fields: fields.join(' '),
+      ...(isArchived !== undefined && { isArchived }),
+      ...(keepDays !== undefined && { keepDays }),
+    },
+  })
+}
+
+function toIcon(icon: string | null): string | null {
+  return icon === null ? null : (toEmoji(icon) ?? null)
+}
+
+async function selectChannels(
+  sql: Queryable,
+  reader: Reader,
+  where: Fragment,
+  limit: number,
+): Promise<Row[]> {
+  // The page comes first, so that what is counted is counted for it alone.
+  return await sql<Row[]>`
+    with page as materialized (
+      select
+        c.project_id, c.id, c.public_id, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at
+      from channels c
+      where c.project_id = ${reader.projectId} ${where}
+      order by c.id desc
+      limit ${limit}
+    )
+    select
+      c.public_id, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at,
+      l.seq as last_seq, l.created_at as last_event_at, ${unreadColumn(sql, reader)} as unread,
+      (
+        select json_agg(coalesce(n.n, 0) order by h.hour)::text
+        from generate_series(hour_of(now()) - interval '23 hours', hour_of(now()), interval '1 hour') as h (hour)
+          left join event_counts n
+            on n.project_id = c.project_id and n.hour = h.hour and n.channel_id = c.id
+      ) as today
+    from page c
+      left join lateral last_event(c.project_id, c.id) l on true
+    order by c.id desc
+  `
+}
+
+function toChannel(row: Row): ProjectChannel {
+  return {
+    id: row.public_id,
+    name: row.name,
+    icon: row.icon,
+    description: row.description,
+    isArchived: row.is_archived,
+    keepDays: row.keep_days,
+    createdAt: row.created_at.toISOString(),
+    lastSeq: row.last_seq === null ? null : Number(row.last_seq),
+    lastEventAt: row.last_event_at?.toISOString() ?? null,
+    unread: row.unread,
+    today: JSON.parse(row.today) as number[], // json_agg of counts.
+  }
+}

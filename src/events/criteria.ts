@@ -1,0 +1,181 @@
+import { toSlug } from '../channels/name.ts'
+import { toArray } from '../db/arrays.ts'
+import type { Fragment, Queryable } from '../db/sql.ts'
+import { parseId } from '../ids.ts'
+import { listReferences } from '../identities/users.ts'
+import { listRanges, type Range } from './ranges.ts'
+import type { Choice, Filters, Has } from './search.ts'
+import { toTextQuery } from './text-query.ts'
+
+/** Filters as the tables know them. A list that is undefined asks for nothing. */
+export interface Criteria {
+  channelIds: string[] | undefined
+  withoutChannelIds: string[]
+  /** Every user_id and alias that leads to one of the users. */
+  references: string[] | undefined
+  withoutReferences: string[]
+  sources: Choice
+  tags: Choice
+  has: Choice<Has>
+  textQuery: string
+  /** The words of the text that every match has, by their beginnings. */
+  lexemes: string[]
+  afterMs: number | null
+  beforeMs: number | null
+  /** Where in the log matches can be, in its order. */
+  ranges: Range[]
+}
+
+/** Looks up what the filters name; undefined where no event can match. */
+export async function resolve(
+  sql: Queryable,
+  projectId: string,
+  filters: Filters,
+): Promise<Criteria | undefined> {
+  const { channels, users, words, phrases, after, before } = filters
+  const ranges = await listRanges(sql, projectId, { afterMs: after, beforeMs: before })
+  const channelIds = await listChannelIds(sql, projectId, channels.is)
+  const textQuery = toTextQuery(words, phrases)
+  const text = await parseText(sql, textQuery, [...words.is, ...phrases.is])
+  const hasText = words.is.length + phrases.is.length > 0
+  if (ranges.length === 0 || channelIds?.length === 0 || (hasText && text.isEmpty)) return undefined
+  return {
+    channelIds,
+    withoutChannelIds: (await listChannelIds(sql, projectId, channels.not)) ?? [],
+    references: await listAllReferences(sql, projectId, users.is),
+    withoutReferences: (await listAllReferences(sql, projectId, users.not)) ?? [],
+    sources: filters.sources,
+    tags: filters.tags,
+    has: filters.has,
+    textQuery: text.isEmpty ? '' : textQuery,
+    lexemes: text.lexemes,
+    afterMs: after,
+    beforeMs: before,
+    ranges,
+  }
+}
+
+/** What an event `e` must be, whichever way it was found; hidden ones are not. */
+export function toConditions(sql: Queryable, criteria: Criteria): Fragment {
+  const { channelIds, withoutChannelIds, references, withoutReferences } = criteria
+  const { sources, tags, has, textQuery } = criteria
+  const each = <Value>(values: Value[], toFragment: (value: Value) => Fragment) =>
+    values.reduce((all, value) => sql`${all} and ${toFragment(value)}`, sql``)
+  const some = (values: string[], toFragment: (list: string) => Fragment) =>
+    values.length > 0 ? toFragment(toArray(values)) : sql``
+  return sql`
+    e.deleted_at is null
+    ${some(channelIds ?? [], list => sql`and e.channel_id = any(${list}::uuid[])`)}
+    ${some(withoutChannelIds, list => sql`and e.channel_id <> all(${list}::uuid[])`)}
+    ${some(references ?? [], list => sql`and e.user_ref = any(${list}::text[])`)}
+    ${some(
+      withoutReferences,
+      list => sql`and (e.user_ref is null or e.user_ref <> all(${list}::text[]))`,
+    )}
+    ${some(sources.is, list => sql`and e.source = any(${list}::text[])`)}
+    ${some(sources.not, list => sql`and e.source <> all(${list}::text[])`)}
+    ${some(tags.is, list => sql`and e.tags @> ${list}::text[]`)}
+    ${some(tags.not, list => sql`and not e.tags && ${list}::text[]`)}
+    ${each(has.is, one => toHas(sql, one))}
+    ${each(has.not, one => sql`not ${toHas(sql, one)}`)}
+    ${
+      textQuery === ''
+        ? sql``
+        : sql`and to_tsvector('simple', e.title || ' ' || coalesce(e.description, ''))
+            @@ (select to_tsquery('simple', ${textQuery}))`
+    }
+    ${criteria.afterMs === null ? sql`` : sql`and e.occurred_at >= ${toMoment(criteria.afterMs)}`}
+    ${criteria.beforeMs === null ? sql`` : sql`and e.occurred_at < ${toMoment(criteria.beforeMs)}`}
+  `
+}
+
+/** Whether anything is asked for beyond the place in the log. */
+export function isPlain({
+  channelIds,
+  references,
+  tags,
+  sources,
+  has,
+  ...rest
+}: Criteria): boolean {
+  const lists = [rest.withoutChannelIds, rest.withoutReferences, rest.lexemes]
+  const choices = [tags, sources, has].flatMap(choice => [choice.is, choice.not])
+  return (
+    [channelIds ?? [], references ?? [], ...lists, ...choices].every(list => list.length === 0) &&
+    rest.textQuery === '' &&
+    rest.afterMs === null &&
+    rest.beforeMs === null
+  )
+}
+
+function toHas(sql: Queryable, has: Has): Fragment {
+  switch (has) {
+    case 'description':
+      return sql`coalesce(e.description, '') <> ''`
+    case 'metadata':
+      return sql`e.metadata::text <> '{}'`
+    case 'tags':
+      return sql`e.tags <> '{}'`
+    case 'user':
+      return sql`e.user_ref is not null`
+    case 'icon':
+      return sql`e.icon is not null`
+  }
+}
+
+/** Postgres reads any year, Date writes those to 9999 alone. */
+export function toMoment(ms: number): Date {
+  return new Date(Math.min(ms, Date.parse('9999-12-31T23:59:59.999Z')))
+}
+
+/** The uuids of channels by name or id; an id wins over a name that looks like it. */
+async function listChannelIds(
+  sql: Queryable,
+  projectId: string,
+  channels: string[],
+): Promise<string[] | undefined> {
+  if (channels.length === 0) return undefined
+  const rows = await sql<{ id: string }[]>`
+    select distinct coalesce(by_id.id, by_slug.id) as id
+    from unnest(
+        ${toArray(channels.map(one => parseId('chn', one)))}::uuid[],
+        ${toArray(channels.map(toSlug))}::text[]
+      ) as asked (id, slug)
+      left join channels by_id on by_id.project_id = ${projectId} and by_id.id = asked.id
+      left join channels by_slug on by_slug.project_id = ${projectId} and by_slug.slug = asked.slug
+    where by_id.id is not null or by_slug.id is not null
+  `
+  return rows.map(({ id }) => id)
+}
+
+async function listAllReferences(
+  sql: Queryable,
+  projectId: string,
+  users: string[],
+): Promise<string[] | undefined> {
+  if (users.length === 0) return undefined
+  const all = new Set<string>()
+  for (const user of users) {
+    for (const reference of await listReferences(sql, projectId, user)) all.add(reference)
+  }
+  return [...all]
+}
+
+/** What Postgres makes of a text query and of its words; empty where no word is in it. */
+async function parseText(
+  sql: Queryable,
+  textQuery: string,
+  words: string[],
+): Promise<{ isEmpty: boolean; lexemes: string[] }> {
+  if (textQuery === '') return { isEmpty: true, lexemes: [] }
+  const [row] = await sql<[{ is_empty: boolean; lexemes: string }]>`
+    select
+      numnode(to_tsquery('simple', ${textQuery})) = 0 as is_empty,
+      (
+        select coalesce(json_agg(distinct l.lexeme), '[]')::text
+        from unnest(${toArray(words)}::text[]) as w (word),
+          unnest(tsvector_to_array(to_tsvector('simple', w.word))) as l (lexeme)
+      ) as lexemes
+  `
+  return { isEmpty: row.is_empty, lexemes: JSON.parse(row.lexemes) as string[] }
+}

@@ -1,0 +1,43 @@
+// What Postgres writes of the years between, JavaScript reads as the same year: of year 99 as 1999.
+const FIRST_MS = Date.parse('0100-01-01T00:00:00Z')
+const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z')
+const SHAPE =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?([Zz]|[+-]\d\d(?::?\d\d)?))?$/
+
+/** Milliseconds since 1970 of an ISO 8601 date, or date and time with a zone; undefined for anything else. */
+export function parseTimestamp(text: string): number | undefined {
+  const match = SHAPE.exec(text)
+  if (!match) return undefined
+  const [
+    ,
+    year,
+    month,
+    day,
+    hour = '00',
+    minute = '00',
+    second = '00',
+    fraction = '0',
+    zone = 'Z',
+  ] = match
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined
+  const midnight = Date.parse(`${year}-${month}-${day}T00:00:00Z`)
+  // A day that does not exist is refused or moved into the next month.
+  if (Number.isNaN(midnight) || new Date(midnight).getUTCDate() !== Number(day)) return undefined
+  const offset = toOffsetMinutes(zone)
+  if (offset === undefined) return undefined
+  // A leap second is the last moment of its minute.
+  const ms =
+    Number(second) === 60
+      ? 59_999
+      : Number(second) * 1000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
+  const moment = midnight + (Number(hour) * 60 + Number(minute) - offset) * 60_000 + ms
+  return moment >= FIRST_MS && moment <= LAST_MS ? moment : undefined
+}
+
+function toOffsetMinutes(zone: string): number | undefined {
+  const match = /^([+-])(\d\d):?(\d\d)?$/.exec(zone)
+  if (!match) return 0
+  const [, sign, hours, minutes = '0'] = match
+  if (Number(hours) > 23 || Number(minutes) > 59) return undefined
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes))
+}

@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool } from '../db/pool.ts'
+import { toReason } from '../errors.ts'
+import { toId } from '../ids.ts'
+import { logger } from '../log.ts'
+import { GRACE_S } from './deletion.ts'
+
+const log = logger('events')
+const EVERY_MS = 5_000
+/** How long nothing is looked for after a pass that left nothing behind. */
+const REST_MS = 60_000
+const BATCH = 500
+/** Channels of one look, and projects of one. */
+const PLACES = 100
+/** At most so long at what is past keeping, before what people deleted has its turn. */
+const ROUND_MS = 4_000
+/** At most so long at one channel, before the next one has its turn. */
+const TURN_MS = 1_000
+/** A batch is followed by a pause of so many times its own length: others have most of the log's and the disk's time. */
+const PAUSE_FACTOR = 3
+
+/** A channel; uuids. */
+interface Place {
+  project_id: string
+  channel_id: string
+}
+
+/** A pass through all channels that have something to say about keeping. */
+interface Pass {
+  /** Where it goes on; undefined at the beginning, and again at the end. */
+  after: Place | undefined
+  /** Whether a channel was left before its end. */
+  isMore: boolean
+}
+
+/**
+ * Deletes for good what is past keeping or was deleted by a person, in small batches with pauses, so that nobody waits
+ * for it. Any number of processes may do so at once: each project is left to one of them at a time.
+ */
+export function startRetention(pool: Pool): { stop(): Promise<void> } {
+  const stopped = new AbortController()
+  const { signal } = stopped
+
+  async function run(): Promise<void> {
+    const pass: Pass = { after: undefined, isMore: false }
+    let restUntilMs = 0
+    do {
+      try {
+        await purgeDeleted(pool)
+        if (performance.now() < restUntilMs) continue
+        await expireSome(pool, pass, signal)
+        if (pass.after) continue
+        if (!pass.isMore) restUntilMs = performance.now() + REST_MS
+        pass.isMore = false
+      } catch (error) {
+        if (!signal.aborted) warn(error)
+      }
+    } while (await pause(EVERY_MS, signal))
+  }
+
+  const running = run()
+  return {
+    async stop() {
+      stopped.abort()
+      await running
+    },
+  }
+}
+
+/** Deletes what was hidden so long ago that it cannot be restored any more: a batch of each project. */
+export async function purgeDeleted(pool: Pool): Promise<void> {
+  const rows = await pool.run(
+    sql => sql<{ project_id: string; before: string }[]>`
+      select distinct project_id, (now() - make_interval(secs => ${GRACE_S}))::text as before
+      from events
+      where deleted_at < now() - make_interval(secs => ${GRACE_S})
+      limit ${PLACES}
+    `,
+  )
+  for (const { project_id: project, before } of rows) {
+    await pool
+      .run(sql => sql`select purge_events(${project}, ${before}::timestamptz, ${BATCH})`)
+      .catch(warn)
+  }
+}
+
+/** Goes on with a pass, deleting what is past keeping, until its end or for some seconds. */
+export async function expireSome(pool: Pool, pass: Pass, signal?: AbortSignal): Promise<void> {
+  const untilMs = performance.now() + ROUND_MS
+  const deleted = new Map<string, number>()
+  try {
+    for (;;) {
+      const channels = await listKept(pool, pass.after)
+      for (const { is_due, ...channel } of channels) {
+        if (performance.now() > untilMs || signal?.aborted) return
+        pass.after = channel
+        if (!is_due) continue
+        const { isMore, count } = await expireChannel(pool, channel, signal)
+        pass.isMore ||= isMore
+        deleted.set(channel.project_id, (deleted.get(channel.project_id) ?? 0) + count)
+      }
+      if (channels.length < PLACES) break
+    }
+    pass.after = undefined
+  } finally {
+    for (const [project, events] of deleted) {
+      if (events === 0) continue
+      log.info('{events} events were past keeping and are deleted', {
+        events,
+        project: toId('prj', project),
+      })
+    }
+  }
+}
+
+/** Deletes a channel's old events, for a second; what fails is tried again in the next pass. */
+async function expireChannel(
+  pool: Pool,
+  { project_id: project, channel_id: channel }: Place,
+  signal?: AbortSignal,
+): Promise<{ count: number; isMore: boolean }> {
+  const untilMs = performance.now() + TURN_MS
+  let count = 0
+  let last = '0'
+  do {
+    const startedMs = performance.now()
+    const rows = await pool
+      .run(
+        sql => sql<{ deleted: number; last_seq: string }[]>`
+          select deleted, last_seq from expire_events(${project}, ${channel}, ${last}, ${BATCH})
+        `,
+      )
+      .catch(warn)
+    const [row] = rows ?? []
+    if (!row) return { count, isMore: false }
+    count += row.deleted
+    last = row.last_seq
+    if (!(await pause((performance.now() - startedMs) * PAUSE_FACTOR, signal))) break
+  } while (performance.now() < untilMs)
+  return { count, isMore: true }
+}
+
+/** The next channels whose events are not kept for ever, and whether the oldest one is past keeping. */
+async function listKept(
+  pool: Pool,
+  after: Place | undefined,
+): Promise<(Place & { is_due: boolean })[]> {
+  return pool.run(
+    sql => sql<(Place & { is_due: boolean })[]>`
+      with kept as materialized (
+        select c.project_id, c.id
+        from channels c
+          join projects p on p.id = c.project_id and p.deleted_at is null
+        where coalesce(c.keep_days, p.keep_days) is not null
+          ${after ? sql`and (c.project_id, c.id) > (${after.project_id}, ${after.channel_id})` : sql``}
+        order by c.project_id, c.id
+        limit ${PLACES}
+      )
+      select
+        k.project_id, k.id as channel_id,
+        coalesce(oldest_event(k.project_id, k.id) < kept_since(k.project_id, k.id), false) as is_due
+      from kept k
+      order by k.project_id, k.id
+    `,
+  )
+}
+
+function warn(error: unknown): undefined {
+  log.warning('Old events could not be deleted, it is tried again: {reason}', {
+    reason: toReason(error),
+  })
+}
+
+/** Waits; false once the signal came. */
+function pause(ms: number, signal?: AbortSignal): Promise<boolean> {
+  return sleep(ms, true, { ref: false, ...(signal && { signal }) }).catch(() => false)
+}

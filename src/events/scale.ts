@@ -1,0 +1,36 @@
+/** Equal buckets of time, the first of which begins at `fromMs`. */
+export interface Scale {
+  fromMs: number
+  stepMs: number
+  buckets: number
+}
+
+export const HOUR_MS = 3_600_000
+const MAX_BUCKETS = 60
+// Each divides the hour, so that buckets meet its ends.
+const STEPS_MS = [
+  ...[1, 2, 5, 10, 15, 20, 30].map(seconds => seconds * 1_000),
+  ...[1, 2, 5, 10, 15, 20, 30].map(minutes => minutes * 60_000),
+]
+
+/** At most 60 buckets that cover a range, as short as they can be and not below `minStepMs`. Long ones are whole hours. */
+export function toScale(fromMs: number, toMs: number, minStepMs = 0): Scale {
+  for (const stepMs of STEPS_MS) {
+    if (stepMs < minStepMs) continue
+    const scale = cover(fromMs, toMs, stepMs, stepMs)
+    if (scale.buckets <= MAX_BUCKETS) return scale
+  }
+  const hours = Math.max(1, Math.ceil((toMs - fromMs) / HOUR_MS / MAX_BUCKETS))
+  const scale = cover(fromMs, toMs, hours * HOUR_MS, HOUR_MS)
+  // The first bucket begins before the range: then a little longer ones are needed.
+  return scale.buckets <= MAX_BUCKETS ? scale : cover(fromMs, toMs, (hours + 1) * HOUR_MS, HOUR_MS)
+}
+
+export function toEndMs({ fromMs, stepMs, buckets }: Scale): number {
+  return fromMs + stepMs * buckets
+}
+
+function cover(fromMs: number, toMs: number, stepMs: number, alignMs: number): Scale {
+  const first = Math.floor(fromMs / alignMs) * alignMs
+  return { fromMs: first, stepMs, buckets: Math.max(1, Math.ceil((toMs - first) / stepMs)) }
+}

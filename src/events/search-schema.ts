@@ -1,0 +1,82 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { PageOf } from '../http/envelope.ts'
+import { Text } from '../http/rules.ts'
+import { Invalid } from '../http/validation.ts'
+import { parseTimestamp } from './moment.ts'
+import { Event } from './schema.ts'
+import { parseSearch, type Filters } from './search.ts'
+import { Instant } from './timestamp.ts'
+
+/** What the dashboard asks of a list of events, or of its histogram. */
+export const SearchQuery = Type.Object({
+  q: Type.Optional(
+    Text({
+      maxLength: 500,
+      description: 'A search, like `channel:payments -tag:test "exact words"`.',
+    }),
+  ),
+  from: Type.Optional(Instant('Only what happened at this moment or later.')),
+  to: Type.Optional(Instant('Only what happened earlier than this moment.')),
+  after: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  cursor: Type.Optional(Text({ minLength: 1, maxLength: 100 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
+})
+export type SearchQuery = Static<typeof SearchQuery>
+
+export const EventPage = PageOf(Event)
+export type EventPage = Static<typeof EventPage>
+
+const Neighbour = Type.Union([
+  Type.Object({ id: Type.String(), seq: Type.Integer() }, { additionalProperties: false }),
+  Type.Null(),
+])
+
+/** The events before and after one in the log, where there are some. */
+export const Neighbours = Type.Object(
+  { older: Neighbour, newer: Neighbour },
+  { additionalProperties: false },
+)
+export type Neighbours = Static<typeof Neighbours>
+
+const Counts = Type.Array(Type.Integer({ minimum: 0 }))
+
+/** How many events happened when. Buckets are equal, at most 60, and the first begins at `from`. */
+export const Histogram = Type.Object(
+  {
+    from: Type.String({ format: 'date-time' }),
+    to: Type.String({ format: 'date-time', description: 'The end of the last bucket.' }),
+    stepMs: Type.Integer({ minimum: 1_000, description: 'The length of a bucket.' }),
+    total: Type.Integer({ minimum: 0 }),
+    channels: Type.Array(
+      Type.Object(
+        { id: Type.String(), name: Type.String(), counts: Counts },
+        { additionalProperties: false },
+      ),
+      { description: 'Those with most events, the first with the most.' },
+    ),
+    others: Type.Array(Type.Integer({ minimum: 0 }), {
+      description: 'The counts of all further channels.',
+    }),
+    isPartial: Type.Boolean({ description: 'Whether the range holds more than was looked at.' }),
+    completeSince: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+      description: 'From this moment on all is counted; null where everything is.',
+    }),
+  },
+  { $id: 'Histogram', additionalProperties: false },
+)
+export type Histogram = Static<typeof Histogram>
+
+/** The filters of a search, narrowed to its range. Throws `Invalid` with the path of each bad term. */
+export function toSearchFilters({ q = '', from, to }: SearchQuery): Filters {
+  const { filters, issues } = parseSearch(q)
+  if (issues.length > 0) {
+    throw new Invalid(issues.map(issue => ({ ...issue, path: ['q', ...issue.path] })))
+  }
+  const after = from === undefined ? null : (parseTimestamp(from) ?? null)
+  const before = to === undefined ? null : (parseTimestamp(to) ?? null)
+  return {
+    ...filters,
+    after: filters.after === null ? after : Math.max(filters.after, after ?? -Infinity),
+    before: filters.before === null ? before : Math.min(filters.before, before ?? Infinity),
+  }
+}
