@@ -1,0 +1,138 @@
+import { toArray } from '../db/arrays.ts'
+import type { Queryable } from '../db/sql.ts'
+import { toEventJson, type EventRow } from '../events/event-json.ts'
+import { toId } from '../ids.ts'
+import type { Facts } from './filter.ts'
+import { toEventMessage } from './messages.ts'
+
+/** Which part of a project's log is read, and what its filters ask about. */
+export interface Stretch {
+  projectId: string
+  /** The events with after < seq <= until. */
+  after: number
+  until: number
+  /** The references by which filters name users. */
+  userNames: readonly string[]
+  wantsWords: boolean
+}
+
+/** An event on its way to sockets: `text` is the whole message, written once for all of them. */
+export interface FeedEvent {
+  projectId: string
+  seq: number
+  text: string
+  facts: Facts
+  createdAtMs: number
+}
+
+interface Row extends EventRow {
+  project_id: string
+  channel_slug: string
+  user_names: string | null
+  words: string | null
+}
+
+/**
+ * The next events of each stretch, in order, at most so many of each and in all: what is left out of a stretch comes
+ * after what is in. One statement, so that all is seen as of one moment: who a filter's user is, too.
+ */
+export async function readStretches(
+  sql: Queryable,
+  stretches: readonly Stretch[],
+  { each, most }: { each: number; most: number },
+): Promise<FeedEvent[]> {
+  const names = stretches.flatMap(({ projectId, userNames }) =>
+    userNames.map(name => ({ projectId, name })),
+  )
+  const rows = await sql<Row[]>`
+    with named as materialized (
+      select n.project_id, n.name, coalesce(i.user_id, a.user_id, n.name) as user_id
+      from unnest(
+          ${toArray(names.map(({ projectId }) => projectId))}::uuid[],
+          ${toArray(names.map(({ name }) => name))}::text[]
+        ) as n (project_id, name)
+        left join lateral (
+          select i.user_id from identities i where i.project_id = n.project_id and i.user_id = n.name limit 1
+        ) i on true
+        left join lateral (
+          select a.user_id from aliases a where a.project_id = n.project_id and a.alias = n.name limit 1
+        ) a on true
+    ), fresh as materialized (
+      select
+        e.project_id, e.id, e.seq, e.channel_id, e.occurred_at, e.created_at, e.title, e.description, e.icon, e.tags,
+        e.metadata, e.user_ref, e.source, e.notify, s.wants_words
+      from unnest(
+          ${toArray(stretches.map(({ projectId }) => projectId))}::uuid[],
+          ${toArray(stretches.map(({ after }) => after))}::bigint[],
+          ${toArray(stretches.map(({ until }) => until))}::bigint[],
+          ${toArray(stretches.map(({ wantsWords }) => wantsWords))}::boolean[]
+        ) as s (project_id, after, until, wants_words)
+        cross join lateral (
+          select
+            e.project_id, e.id, e.seq, e.channel_id, e.occurred_at, e.created_at, e.title, e.description, e.icon,
+            e.tags, e.metadata, e.user_ref, e.source, e.notify
+          from events e
+          where e.project_id = s.project_id and e.seq > s.after and e.seq <= s.until and e.deleted_at is null
+          order by e.seq
+          limit ${each}
+        ) e
+      -- Cuts the last stretch that it reaches short at its end: each is read in its order.
+      limit ${most}
+    )
+    select
+      f.project_id, f.id, f.seq, c.public_id as channel_public_id, c.name as channel_name, c.slug as channel_slug,
+      coalesce(u.user_id, a.user_id, f.user_ref) as user_id,
+      f.occurred_at, f.created_at, f.title, f.description, f.icon, to_json(f.tags)::text as tags,
+      f.metadata::text as metadata, f.source, f.notify,
+      (
+        select json_agg(n.name)::text
+        from named n
+        where n.project_id = f.project_id and n.user_id = coalesce(u.user_id, a.user_id, f.user_ref)
+      ) as user_names,
+      case when f.wants_words then
+        array_to_json(
+          tsvector_to_array(to_tsvector('simple', f.title || ' ' || coalesce(f.description, '')))
+        )::text
+      end as words
+    from fresh f
+      join lateral (
+        select c.public_id, c.name, c.slug
+        from channels c where c.project_id = f.project_id and c.id = f.channel_id limit 1
+      ) c on true
+      left join lateral (
+        select i.user_id from identities i where i.project_id = f.project_id and i.user_id = f.user_ref limit 1
+      ) u on f.user_ref is not null
+      left join lateral (
+        select a.user_id from aliases a where a.project_id = f.project_id and a.alias = f.user_ref limit 1
+      ) a on f.user_ref is not null
+    order by f.project_id, f.seq
+  `
+  return rows.map(toFeedEvent)
+}
+
+/** The lexemes of a filter's text, as search has them. */
+export async function readWords(sql: Queryable, text: string): Promise<string[]> {
+  const [row] = await sql<[{ words: string }]>`
+    select array_to_json(tsvector_to_array(to_tsvector('simple', ${text})))::text as words
+  `
+  return JSON.parse(row.words) as string[]
+}
+
+function toFeedEvent(row: Row): FeedEvent {
+  const seq = Number(row.seq)
+  const words = row.words === null ? [] : (JSON.parse(row.words) as string[])
+  return {
+    projectId: row.project_id,
+    seq,
+    text: toEventMessage(toId('prj', row.project_id), seq, toEventJson(row)),
+    facts: {
+      channelId: row.channel_public_id,
+      channelSlug: row.channel_slug,
+      tags: JSON.parse(row.tags) as string[],
+      source: row.source,
+      userNames: row.user_names === null ? [] : (JSON.parse(row.user_names) as string[]),
+      words: words.sort(),
+    },
+    createdAtMs: row.created_at.getTime(),
+  }
+}
