@@ -1,0 +1,68 @@
+import type { Config } from './config.ts'
+import type { Database } from './db/database.ts'
+import type { Pools } from './db/pools.ts'
+import { createEgress, type Egress, type EgressOptions } from './egress/egress.ts'
+import type { DeliveryKind } from './outbox/kind.ts'
+import type { Site } from './http/site.ts'
+import { startOutbox, WORKER_SETTINGS, type Outbox } from './outbox/outbox.ts'
+import { createPushKind } from './push/kind.ts'
+import { createPusher, type Pusher } from './push/pusher.ts'
+import { openSecrets } from './secrets/open-secrets.ts'
+import type { Secrets } from './secrets/secrets.ts'
+import { createWebhookKind } from './webhooks/kind.ts'
+
+export interface DeliveryOptions {
+  /** How hosts are resolved, and which authorities are trusted. */
+  egress?: Pick<EgressOptions, 'resolve' | 'ca'>
+  /** The ways in which targets are told of events, instead of all that there are. */
+  kinds?: readonly DeliveryKind[]
+}
+
+/** What leaves the server, and what it needs for that. */
+export interface Deliveries {
+  secrets: Secrets
+  egress: Egress
+  outbox: Outbox
+  pusher: Pusher
+  pushHosts: readonly string[]
+  stop(): Promise<void>
+}
+
+export interface DeliverySource {
+  config: Config
+  database: Database
+  pools: Pools
+  /** Undefined until the server knows its own address. */
+  findSite(): Site | undefined
+}
+
+/** Opens the secrets, and starts to deliver what happens. */
+export async function startDeliveries(
+  { config, database, pools, findSite }: DeliverySource,
+  options: DeliveryOptions,
+): Promise<Deliveries> {
+  const pool = pools.open('deliver', 4)
+  const secrets = await pool.run(sql => openSecrets(sql, { ...config, dataDir: database.dataDir }))
+  const egress = createEgress({ allowCidrs: config.egressAllowCidrs, ...options.egress })
+  const { pushHosts, vapidSubject } = config
+  const push = { pool, secrets, egress, pushHosts, vapidSubject }
+  const pusher = createPusher(push)
+  const outbox = await startOutbox({
+    pool: pools.open('worker', 4, { settings: WORKER_SETTINGS }),
+    kinds: options.kinds ?? [
+      createPushKind({ ...push, pusher, findSite }),
+      createWebhookKind({ pool, secrets, egress }),
+    ],
+  })
+  return {
+    secrets,
+    egress,
+    outbox,
+    pusher,
+    pushHosts,
+    async stop() {
+      await outbox.stop()
+      egress.close()
+    },
+  }
+}

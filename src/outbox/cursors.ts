@@ -1,0 +1,139 @@
+import { toArray } from '../db/arrays.ts'
+import type { Sql, Tx } from '../db/sql.ts'
+import type { KindName, Runs } from './kind.ts'
+
+/** Logs that the poll looks at in one go, which takes some milliseconds; and those with news that it takes of them. */
+const SLICE = 5_000
+const MAX_FOUND = 1_000
+
+/** A project whose log has gone on: events after `fromSeq` up to `toSeq` are not dispatched. */
+export interface Run {
+  projectId: string
+  fromSeq: bigint
+  toSeq: bigint
+}
+
+/** A kind that the installation did not have follows each log from where it stands now. */
+export async function ensureKind(sql: Sql, kind: KindName): Promise<void> {
+  await sql.begin(async tx => {
+    const made = await tx`
+      insert into delivery_kinds (kind) values (${kind}) on conflict (kind) do nothing
+    `
+    if (made.count === 0) return
+    // A project that is made meanwhile has no row, and so is followed from its first event.
+    await tx`
+      insert into delivery_cursors (project_id, kind, seq)
+      select project_id, ${kind}, last_seq from event_logs
+      on conflict (project_id, kind) do nothing
+    `
+  })
+}
+
+/**
+ * The projects with events that a kind has not dispatched, from a slice of all logs in the order of their ids: so a poll
+ * costs no more than a walk along two primary keys, however many projects there are. `last` is where the next slice begins.
+ */
+export async function findNews(
+  sql: Sql,
+  { kind, after }: { kind: KindName; after: string },
+): Promise<{ projectIds: string[]; last: string | undefined }> {
+  const rows = await sql<{ project_id: string; has_news: boolean }[]>`
+    with slice as materialized (
+      select l.project_id, l.last_seq
+      from event_logs l
+      where l.project_id > ${after}
+      order by l.project_id
+      limit ${SLICE}
+    )
+    (
+      select s.project_id, true as has_news
+      from slice s
+        left join delivery_cursors c on c.project_id = s.project_id and c.kind = ${kind}
+      where s.last_seq > coalesce(c.seq, 0)
+      limit ${MAX_FOUND}
+    )
+    union all
+    -- The last of a full slice: it was written down in order.
+    (select s.project_id, false from slice s limit 1 offset ${SLICE - 1})
+  `
+  return {
+    projectIds: rows.filter(row => row.has_news).map(row => row.project_id),
+    last: rows.find(row => !row.has_news)?.project_id,
+  }
+}
+
+/**
+ * Locks the cursors of those projects that have news and that no other dispatcher is at work on. A project's events up
+ * to `toSeq` are all visible to the transaction, because the log is dense and in the order of commits.
+ */
+export async function takeRuns(
+  tx: Tx,
+  { kind, projectIds }: { kind: KindName; projectIds: readonly string[] },
+): Promise<(Run & { lagMs: number })[]> {
+  const rows = await tx<{ project_id: string; from_seq: string; to_seq: string; lag_ms: number }[]>`
+    select
+      c.project_id, c.seq as from_seq, l.last_seq as to_seq,
+      coalesce((
+        select extract(epoch from clock_timestamp() - e.created_at) * 1000
+        from events e
+        where e.project_id = c.project_id and e.seq > c.seq
+        order by e.seq
+        limit 1
+      ), 0)::float8 as lag_ms
+    from unnest(${toArray(projectIds)}::uuid[]) as w (project_id)
+      join delivery_cursors c on c.project_id = w.project_id and c.kind = ${kind}
+      join event_logs l on l.project_id = c.project_id
+    where l.last_seq > c.seq
+    for update of c skip locked
+  `
+  return rows.map(row => ({
+    projectId: row.project_id,
+    fromSeq: BigInt(row.from_seq),
+    toSeq: BigInt(row.to_seq),
+    lagMs: row.lag_ms,
+  }))
+}
+
+/** Moves cursors that `takeRuns` has locked in this transaction. */
+export async function moveCursors(tx: Tx, kind: KindName, runs: Runs): Promise<void> {
+  await tx`
+    update delivery_cursors c set seq = r.to_seq
+    from unnest(${runs.projectIds}::uuid[], ${runs.toSeqs}::bigint[]) as r (project_id, to_seq)
+    where c.project_id = r.project_id and c.kind = ${kind}
+  `
+}
+
+/** Sets projects without a cursor to the beginning of their logs. */
+export async function ensureCursors(
+  sql: Sql,
+  { kind, projectIds }: { kind: KindName; projectIds: readonly string[] },
+): Promise<void> {
+  await sql`
+    insert into delivery_cursors (project_id, kind, seq)
+    select l.project_id, ${kind}, 0
+    from unnest(${toArray(projectIds)}::uuid[]) as w (project_id)
+      join event_logs l on l.project_id = w.project_id
+    order by l.project_id
+    on conflict (project_id, kind) do nothing
+  `
+}
+
+/** At most `maxEvents` events of these runs: each gets its share, and what a short one leaves goes to the longer ones. */
+export function toRuns(runs: readonly Run[], maxEvents: number): Runs & { events: number } {
+  const chosen: Run[] = []
+  const byLength = runs.toSorted((a, b) => Number(a.toSeq - a.fromSeq - (b.toSeq - b.fromSeq)))
+  let events = 0
+  for (const [nth, { projectId, fromSeq, toSeq }] of byLength.entries()) {
+    const share = BigInt(Math.ceil((maxEvents - events) / (runs.length - nth)))
+    if (share === 0n) break
+    const end = toSeq - fromSeq > share ? fromSeq + share : toSeq
+    chosen.push({ projectId, fromSeq, toSeq: end })
+    events += Number(end - fromSeq)
+  }
+  return {
+    projectIds: toArray(chosen.map(({ projectId }) => projectId)),
+    fromSeqs: toArray(chosen.map(({ fromSeq }) => String(fromSeq))),
+    toSeqs: toArray(chosen.map(({ toSeq }) => String(toSeq))),
+    events,
+  }
+}

@@ -1,0 +1,68 @@
+import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import { OneOf, Text } from '../http/rules.ts'
+import { KIND_NAMES } from './kind.ts'
+import { FINAL_STATES } from './settlement.ts'
+
+const closed = { additionalProperties: false } as const
+const nullable = <Schema extends TSchema>(schema: Schema, description?: string) =>
+  Type.Union([schema, Type.Null()], { ...(description !== undefined && { description }) })
+
+/** One event, told to one target in one way. */
+export const Delivery = Type.Object(
+  {
+    id: Type.String(),
+    eventId: Type.String(),
+    kind: OneOf(KIND_NAMES),
+    target: nullable(
+      Type.Object(
+        {
+          id: Type.String(),
+          name: nullable(Type.String(), 'Null for one that is gone.'),
+        },
+        closed,
+      ),
+      'Null where nobody was told.',
+    ),
+    state: OneOf(['pending', ...FINAL_STATES]),
+    attempts: Type.Integer({ minimum: 0 }),
+    latencyMs: nullable(
+      Type.Integer({ minimum: 0 }),
+      'From the creation of the event to its delivery.',
+    ),
+    reason: nullable(Type.String(), 'What the last attempt met, or why there was none.'),
+    at: nullable(Type.String({ format: 'date-time' }), 'When it ended; null while it is pending.'),
+    nextAttemptAt: nullable(
+      Type.String({ format: 'date-time' }),
+      'Null once it has ended, and while an attempt is under way.',
+    ),
+  },
+  closed,
+)
+export type Delivery = Static<typeof Delivery>
+
+export const EventDeliveries = Type.Object(
+  {
+    items: Type.Array(Delivery),
+    nextCursor: nullable(Type.String()),
+    /** Whether all that want to know of the event are among its deliveries. */
+    isDispatched: Type.Boolean(),
+  },
+  closed,
+)
+
+const page = {
+  cursor: Type.Optional(
+    Text({ minLength: 1, maxLength: 200, description: 'The nextCursor of the page before.' }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
+}
+export const PageQuery = Type.Object(page)
+export type PageQuery = Static<typeof PageQuery>
+
+export const DeliveryQuery = Type.Object({
+  state: Type.Optional(
+    OneOf(['pending', 'dead'], 'Those that wait, as without it, or those that were given up.'),
+  ),
+  ...page,
+})
+export type DeliveryQuery = Static<typeof DeliveryQuery>

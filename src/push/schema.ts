@@ -1,0 +1,205 @@
+import { Kind, Type, type Static, type TSchema } from '@sinclair/typebox'
+import { Instant } from '../events/timestamp.ts'
+import {
+  defineRule,
+  issue,
+  invalidType,
+  NO_ISSUES,
+  type Issue,
+  OneOf,
+  Text,
+  TrimmedText,
+} from '../http/rules.ts'
+import { isPoint } from './curve.ts'
+import { isTimeZone, parseTime } from './quiet.ts'
+
+const closed = { additionalProperties: false } as const
+const moment = Type.String({ format: 'date-time' })
+const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+
+/** A rule for text, of which `isValid` says whether it is kept. */
+function ruleOf(kind: string, isValid: (text: string) => boolean, message: string): string {
+  return defineRule(kind, value => {
+    if (typeof value !== 'string') return invalidType('string', value)
+    return isValid(value) ? NO_ISSUES : issue('invalid_format', message)
+  })
+}
+
+const P256DH = ruleOf(
+  'P256dh',
+  text => isPoint(toBytes(text)),
+  "Must be the browser's key: an uncompressed point of P-256 in base64url",
+)
+const AUTH = ruleOf('Auth', text => toBytes(text).length === 16, 'Must be 16 bytes in base64url')
+const TIME_OF_DAY = '^([01]\\d|2[0-3]):[0-5]\\d$'
+const QUIET_HOURS = defineRule('QuietHours', value => {
+  if (value === null) return NO_ISSUES
+  if (typeof value !== 'object' || Array.isArray(value)) return invalidType('object', value)
+  const { from, to, timeZone } = value as Record<string, unknown>
+  const issues = [
+    ...checkPart('from', from, isTime, 'Must be a time of the day like 22:00'),
+    ...checkPart('to', to, isTime, 'Must be a time of the day like 07:00'),
+    ...checkPart('timeZone', timeZone, isTimeZone, 'Must name a time zone like Europe/Berlin'),
+  ]
+  if (issues.length > 0 || from !== to) return issues
+  return issue('invalid_value', 'Must not end when it begins: turn the device off instead')
+})
+
+function checkPart(
+  name: string,
+  value: unknown,
+  isValid: (text: string) => boolean,
+  message: string,
+): Issue[] {
+  const at = (issues: readonly Issue[]) => issues.map(one => ({ ...one, path: [name] }))
+  if (value === undefined) return at(issue('required', 'Required'))
+  if (typeof value !== 'string') return at(invalidType('string', value))
+  return isValid(value) ? [] : at(issue('invalid_format', message))
+}
+
+function isTime(text: string): boolean {
+  return parseTime(text) !== undefined
+}
+
+function toBytes(text: string): Buffer {
+  // Padding is left out by browsers, and put there by some libraries.
+  return /^[\w-]{1,128}={0,2}$/.test(text) ? Buffer.from(text, 'base64url') : Buffer.alloc(0)
+}
+
+function textOf(kind: string) {
+  return Type.Unsafe<string>({ [Kind]: kind, type: 'string' })
+}
+
+export const PushKey = Type.Object(
+  {
+    id: Type.String(),
+    publicKey: Type.String({ description: 'The applicationServerKey of pushManager.subscribe.' }),
+  },
+  closed,
+)
+
+/** In which nothing is pushed; null for none. */
+const QuietHoursInput = Type.Unsafe<{ from: string; to: string; timeZone: string } | null>({
+  [Kind]: QUIET_HOURS,
+  type: ['object', 'null'],
+  required: ['from', 'to', 'timeZone'],
+  properties: {
+    from: { type: 'string', pattern: TIME_OF_DAY, description: 'Its first minute.' },
+    to: {
+      type: 'string',
+      pattern: TIME_OF_DAY,
+      description: 'Of the next day where it is earlier.',
+    },
+    timeZone: { type: 'string', description: 'As IANA names it.' },
+  },
+})
+
+const Label = TrimmedText({ maxLength: 60, description: 'What to call the device.' })
+
+export const NewSubscription = Type.Object({
+  endpoint: Text({ minLength: 1, maxLength: 2048, description: 'As the browser has it.' }),
+  keys: Type.Object({ p256dh: textOf(P256DH), auth: textOf(AUTH) }),
+  label: Type.Optional(Label),
+})
+export type NewSubscription = Static<typeof NewSubscription>
+
+export const SubscriptionEdit = Type.Object({
+  label: Type.Optional(Label),
+  isOn: Type.Optional(Type.Boolean()),
+  quietHours: Type.Optional(QuietHoursInput),
+})
+export type SubscriptionEdit = Static<typeof SubscriptionEdit>
+
+/** A device as its person sees it. */
+export const Subscription = Type.Object(
+  {
+    id: Type.String(),
+    label: Type.String(),
+    /** Of its push service. */
+    host: Type.String(),
+    isOn: Type.Boolean(),
+    /** Whether it is the browser that asks. */
+    isCurrent: Type.Boolean(),
+    quietHours: nullable(
+      Type.Object({ from: Type.String(), to: Type.String(), timeZone: Type.String() }, closed),
+    ),
+    createdAt: moment,
+    lastPushAt: nullable(moment),
+    /** What the push service said last. */
+    lastOutcome: nullable(Type.String()),
+    /** Refusals in a row; after five it is removed. */
+    refusals: Type.Integer({ minimum: 0 }),
+    /** What is wrong with it. */
+    flagged: nullable(Type.String()),
+  },
+  closed,
+)
+export type Subscription = Static<typeof Subscription>
+
+export const RemovedSubscription = Type.Object({ id: Type.String() }, closed)
+
+export const TestInput = Type.Object({
+  subscriptionId: Type.Optional(
+    Text({ minLength: 1, maxLength: 255, description: 'This browser by default.' }),
+  ),
+})
+export type TestInput = Static<typeof TestInput>
+
+/** What a push service said to a test. */
+export const TestResult = Type.Object(
+  {
+    subscriptionId: Type.String(),
+    isAccepted: Type.Boolean(),
+    /** Its answer; null where there was none. */
+    status: nullable(Type.Integer()),
+    body: nullable(Type.String({ description: 'The first 1 KiB of its answer, as text.' })),
+    /** In our words. */
+    reason: Type.String(),
+    latencyMs: nullable(Type.Integer({ minimum: 0 })),
+    /** Whether the subscription is gone, and was removed. */
+    isRemoved: Type.Boolean(),
+  },
+  closed,
+)
+export type TestResult = Static<typeof TestResult>
+
+export const STATES = ['on', 'mute'] as const
+const Until = Instant('Until when; for ever by default.')
+
+export const NotificationInput = Type.Object({
+  state: OneOf(STATES),
+  muteUntil: Type.Optional(nullable(Until)),
+})
+export type NotificationInput = Static<typeof NotificationInput>
+
+export const ChannelNotificationInput = Type.Object({
+  state: OneOf([...STATES, 'default'], 'default: as the project has it.'),
+  muteUntil: Type.Optional(nullable(Until)),
+})
+export type ChannelNotificationInput = Static<typeof ChannelNotificationInput>
+
+const setting = {
+  state: OneOf(STATES),
+  muteUntil: nullable(moment),
+}
+
+/** What a person wants of a project's channels that have no setting of their own. */
+export const Notification = Type.Object(setting, closed)
+export type Notification = Static<typeof Notification>
+
+/** What a person wants of one channel. */
+export const ChannelNotification = Type.Object(
+  { channelId: Type.String(), isDefault: Type.Boolean(), ...setting },
+  closed,
+)
+export type ChannelNotification = Static<typeof ChannelNotification>
+
+export const NotificationSettings = Type.Object(
+  {
+    default: Notification,
+    items: Type.Array(ChannelNotification),
+    nextCursor: nullable(Type.String()),
+  },
+  closed,
+)
+export type NotificationSettings = Static<typeof NotificationSettings>

@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto'
+import { toArray } from '../db/arrays.ts'
+import type { Sql, Tx } from '../db/sql.ts'
+import { openSecrets, replaceCanary, type SecretSource } from './open-secrets.ts'
+import { readSecretFile, replaceSecretFile, toSecretFile } from './secret-file.ts'
+import type { Secrets } from './secrets.ts'
+
+/** A table with sealed columns, each for the place of its row's `id`, a uuid. */
+export interface SealedTable {
+  table: string
+  columns: readonly string[]
+}
+
+export interface Rotation {
+  /** Whether a new secret was made: one that is configured is for its owner to change. */
+  isNew: boolean
+  /** How many texts were sealed anew. */
+  resealed: number
+}
+
+const BATCH = 200
+/** Serialises rotations; the number means nothing. */
+const LOCK = 7_134_203_963
+
+/**
+ * Seals everything with the APP_SECRET of now; where that is kept in DATA_DIR, with a new one. Servers may go on
+ * meanwhile, and it may be broken off and done again: the former secret stays readable. Throws when another is at it.
+ */
+export async function rotateSecrets(
+  sql: Sql,
+  source: SecretSource,
+  tables: readonly SealedTable[],
+): Promise<Rotation> {
+  // Held by a connection of its own: of two that change the file, one would lose what the other has sealed with.
+  const holder = await sql.reserve()
+  try {
+    const [{ isAlone }] = await holder<[{ isAlone: boolean }]>`
+      select pg_try_advisory_lock(${LOCK}::bigint) as "isAlone"
+    `
+    if (!isAlone) throw new Error('Another rotation is under way: wait until it has ended')
+    return await rotate(sql, source, tables)
+  } finally {
+    await holder`select pg_advisory_unlock_all()`
+    holder.release()
+  }
+}
+
+async function rotate(
+  sql: Sql,
+  source: SecretSource,
+  tables: readonly SealedTable[],
+): Promise<Rotation> {
+  const secrets = await openSecrets(sql, source)
+  const file = source.appSecret ? undefined : toSecretFile(source.dataDir)
+  const [former, ...older] = (file && readSecretFile(file)) || []
+  const fresh = randomBytes(32)
+  if (file && former) replaceSecretFile(file, [fresh, former, ...older])
+  let resealed = 0
+  for (const { table, columns } of tables) {
+    for (const column of columns) resealed += await resealColumn(sql, secrets, table, column)
+  }
+  await replaceCanary(sql, secrets)
+  // A server may have sealed with the former one until just now.
+  if (file && former) replaceSecretFile(file, [fresh, former])
+  return { isNew: file !== undefined, resealed }
+}
+
+async function resealColumn(
+  sql: Sql,
+  secrets: Secrets,
+  table: string,
+  column: string,
+): Promise<number> {
+  let resealed = 0
+  let after = '00000000-0000-0000-0000-000000000000'
+  for (;;) {
+    const ids = (await sql.begin(tx =>
+      resealBatch(tx, secrets, { table, column, after }),
+    )) as string[]
+    resealed += ids.length
+    after = ids.at(-1) ?? after
+    if (ids.length < BATCH) return resealed
+  }
+}
+
+/** Returns the ids of the rows. */
+async function resealBatch(
+  tx: Tx,
+  secrets: Secrets,
+  { table, column, after }: { table: string; column: string; after: string },
+): Promise<string[]> {
+  const rows = await tx<{ id: string; sealed: string }[]>`
+    select id, ${tx(column)} as sealed
+    from ${tx(table)}
+    where id > ${after} and not starts_with(${tx(column)}, ${`v1.${secrets.keyId}.`})
+    order by id
+    limit ${BATCH}
+    for update
+  `
+  const resealed = rows.map(({ id, sealed }) => {
+    const place = { table, column, rowId: id }
+    return secrets.seal(secrets.open(sealed, place), place)
+  })
+  await tx`
+    update ${tx(table)} t set ${tx(column)} = n.sealed
+    from unnest(${toArray(rows.map(({ id }) => id))}::uuid[], ${toArray(resealed)}::text[]) as n (id, sealed)
+    where t.id = n.id
+  `
+  return rows.map(({ id }) => id)
+}

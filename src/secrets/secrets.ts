@@ -1,0 +1,93 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { AppKey } from './app-key.ts'
+
+/** Where a sealed text is kept: it opens nowhere else. */
+export interface Place {
+  table: string
+  column: string
+  rowId: string
+}
+
+/** What seals texts that the database keeps, and opens them again. */
+export interface Secrets {
+  /** `v1.<key>.<nonce>.<ciphertext and tag>`, for this place alone. */
+  seal(text: string, place: Place): string
+  /** Throws an `Unreadable` for what was changed, comes from another place, or needs a key that is not there. */
+  open(sealed: string, place: Place): string
+  /** A key for another purpose than sealing. */
+  derive(purpose: string): Buffer
+  /** Of the key that seals. */
+  readonly keyId: string
+}
+
+/** A sealed text that cannot be opened. */
+export class Unreadable extends Error {
+  readonly reason: 'form' | 'key' | 'content'
+
+  constructor(reason: Unreadable['reason'], { table, column }: Place) {
+    super(`${MESSAGES[reason]} (${table}.${column})`)
+    this.name = 'Unreadable'
+    this.reason = reason
+  }
+}
+
+const MESSAGES = {
+  form: 'This is no sealed text',
+  key: 'This was sealed with another APP_SECRET',
+  content: 'This was sealed elsewhere, or changed since',
+} as const
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const SHAPE = /^v1\.([\w-]{8})\.([\w-]{16})\.([\w-]{22,})$/
+
+/** Seals with AES-256-GCM under the first of the keys of the moment, and opens with any of them. */
+export function createSecrets(getKeys: () => readonly AppKey[]): Secrets {
+  function current(): AppKey {
+    const [key] = getKeys()
+    if (!key) throw new Error('There is no APP_SECRET')
+    return key
+  }
+
+  return {
+    seal(text, place) {
+      const { id, encryption } = current()
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', encryption, nonce)
+      cipher.setAAD(toContext(place))
+      const content = Buffer.concat([
+        cipher.update(text, 'utf8'),
+        cipher.final(),
+        cipher.getAuthTag(),
+      ])
+      return `v1.${id}.${nonce.toString('base64url')}.${content.toString('base64url')}`
+    },
+    open(sealed, place) {
+      const [, id, nonce, content] = SHAPE.exec(sealed) ?? []
+      if (id === undefined || nonce === undefined || content === undefined) {
+        throw new Unreadable('form', place)
+      }
+      const key = getKeys().find(known => known.id === id)
+      if (!key) throw new Unreadable('key', place)
+      const bytes = Buffer.from(content, 'base64url')
+      const options = { authTagLength: TAG_BYTES }
+      const iv = Buffer.from(nonce, 'base64url')
+      const decipher = createDecipheriv('aes-256-gcm', key.encryption, iv, options)
+      decipher.setAAD(toContext(place))
+      decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+      try {
+        const text = [decipher.update(bytes.subarray(0, -TAG_BYTES)), decipher.final()]
+        return Buffer.concat(text).toString('utf8')
+      } catch {
+        throw new Unreadable('content', place)
+      }
+    },
+    derive: purpose => current().derive(purpose),
+    get keyId() {
+      return current().id
+    },
+  }
+}
+
+function toContext({ table, column, rowId }: Place): Buffer {
+  return Buffer.from(`${table}|${column}|${rowId}`)
+}

@@ -1,0 +1,199 @@
+import { writeAudit, SERVER } from '../audit/audit.ts'
+import type { Pool } from '../db/pool.ts'
+import { transact } from '../db/transaction.ts'
+import type { Queryable, Tx } from '../db/sql.ts'
+import type { Egress, EgressResult } from '../egress/egress.ts'
+import { Fault } from '../errors.ts'
+import { GRACE_S } from '../events/deletion.ts'
+import { getEventJson } from '../events/read.ts'
+import { toId } from '../ids.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import { keepAttempt } from './attempts.ts'
+import { CLOSED, FAILED_FOR_DAYS, isHopeless, toFailed, type Breaker } from './breaker.ts'
+import { findReceiver, type Receiver } from './receiver.ts'
+import { toEventRequest, toMessageId } from './message.ts'
+import type { Outcome } from '../outbox/kind.ts'
+import type { Attempted } from './kind.ts'
+import type { Shaped } from './presets.ts'
+import { sign } from './signing.ts'
+import { toVerdict, type Verdict } from './verdict.ts'
+
+/** For headers and body of one attempt. */
+export const WEBHOOK_TIMEOUT_MS = 15_000
+
+const BUSY_MS = 5_000
+const DISABLED_MS = 3_600_000
+const MAX_DISABLED_MS = 30 * 86_400_000
+
+export interface DeliveryParts {
+  pool: Pool
+  secrets: Secrets
+  egress: Egress
+}
+
+/** Makes one attempt to tell a webhook of an event, and keeps what came of it. Nothing is held open meanwhile. */
+export async function sendWebhook(
+  parts: DeliveryParts,
+  job: Attempted,
+  signal?: AbortSignal,
+): Promise<Outcome> {
+  const { pool, secrets } = parts
+  const receiver = await pool.run(sql => findReceiver(sql, { ...job, mayProbe: true }, secrets))
+  if (!receiver) return { kind: 'cancelled', reason: 'The webhook was deleted' }
+  const untilMs = findDelay(receiver)
+  if (untilMs === 'never')
+    return { kind: 'cancelled', reason: 'The webhook was disabled for 30 days' }
+  if (untilMs !== undefined) {
+    const reason =
+      receiver.disabledAtMs === null ? 'The webhook is paused' : 'The webhook is disabled'
+    return { kind: 'postponed', untilMs, reason }
+  }
+  const eventJson = await pool
+    .run(sql => getEventJson(sql, job.projectId, toId('evt', job.eventId)))
+    .catch(undefinedIfGone)
+  if (eventJson === undefined) {
+    const mayReturn = await pool.run(sql => isHidden(sql, job))
+    return mayReturn
+      ? {
+          kind: 'postponed',
+          untilMs: receiver.nowMs + GRACE_S * 1000,
+          reason: 'The event is hidden',
+        }
+      : { kind: 'cancelled', reason: 'The event was deleted' }
+  }
+
+  const id = toMessageId(job.eventId, job.targetId)
+  const request = toEventRequest(receiver, eventJson, receiver.origin)
+  const result = await post(parts.egress, receiver, { ...request, id }, signal)
+  const verdict = toVerdict(result, receiver.nowMs)
+  if (verdict.kind === 'unsent') {
+    return { kind: 'postponed', untilMs: receiver.nowMs + BUSY_MS, reason: verdict.reason }
+  }
+  await transact(pool, async tx => {
+    await keepAttempt(tx, {
+      projectId: job.projectId,
+      webhookId: job.targetId,
+      eventId: job.eventId,
+      number: job.attempt,
+      startedAt: new Date(receiver.nowMs),
+      result,
+      verdict,
+    })
+    await keepVerdict(tx, receiver, verdict)
+  })
+  return toOutcome(verdict)
+}
+
+/** Posts a message to a receiver, signed for this moment. */
+export function post(
+  egress: Egress,
+  { nowMs, signingSecrets }: Receiver,
+  { url, body, id }: Shaped & { id: string },
+  signal?: AbortSignal,
+): Promise<EgressResult> {
+  const headers = sign({ id, timestampMs: nowMs, body }, signingSecrets)
+  return egress.send({
+    url,
+    body,
+    headers: { 'Content-Type': 'application/json', ...headers },
+    timeoutMs: WEBHOOK_TIMEOUT_MS,
+    signal,
+  })
+}
+
+/** A success forgives everything: also one that a person has asked for. */
+export async function forgive(tx: Tx, { projectId, id }: Pick<Receiver, 'projectId' | 'id'>) {
+  await tx`
+    update webhooks set
+      failures = ${CLOSED.failures}, failing_since = null, pauses = ${CLOSED.pauses}, paused_until = null
+    where project_id = ${projectId} and id = ${id} and (failures > 0 or paused_until is not null)
+  `
+}
+
+/** Until when nothing is sent to it, if so. */
+function findDelay({ nowMs, disabledAtMs, isProbe, pausedUntilMs }: Receiver) {
+  if (disabledAtMs !== null) {
+    return nowMs - disabledAtMs > MAX_DISABLED_MS ? 'never' : nowMs + DISABLED_MS
+  }
+  // Where a pause is over and another has become the probe, its outcome is worth waiting for.
+  if (pausedUntilMs !== null && !isProbe) return Math.max(pausedUntilMs, nowMs + BUSY_MS)
+  return undefined
+}
+
+async function keepVerdict(tx: Tx, receiver: Receiver, verdict: Verdict): Promise<void> {
+  if (verdict.kind === 'delivered') return forgive(tx, receiver)
+  const { projectId, id } = receiver
+  const [row] = await tx<
+    {
+      failures: number
+      failing_since: Date | null
+      pauses: number
+      paused_until: Date | null
+      is_enabled: boolean
+      now: Date
+    }[]
+  >`
+    select failures, failing_since, pauses, paused_until, disabled_at is null as is_enabled,
+      clock_timestamp() as now
+    from webhooks
+    where project_id = ${projectId} and id = ${id} and deleted_at is null
+    for no key update
+  `
+  if (!row) return
+  const nowMs = row.now.getTime()
+  const before: Breaker = {
+    failures: row.failures,
+    failingSinceMs: row.failing_since?.getTime() ?? null,
+    pauses: row.pauses,
+    pausedUntilMs: row.paused_until?.getTime() ?? null,
+  }
+  const breaker = toFailed(before, receiver.isProbe, nowMs)
+  const hopeless = isHopeless(breaker, nowMs) ? FAILED_FOR_DAYS : undefined
+  const reason = row.is_enabled ? (verdict.kind === 'gone' ? verdict.reason : hopeless) : undefined
+  await tx`
+    update webhooks set
+      failures = ${breaker.failures},
+      failing_since = ${toDate(breaker.failingSinceMs)},
+      pauses = ${breaker.pauses},
+      paused_until = ${toDate(breaker.pausedUntilMs)},
+      disabled_at = case when ${reason ?? null}::text is null then disabled_at else now() end,
+      disabled_reason = coalesce(${reason ?? null}, disabled_reason)
+    where project_id = ${projectId} and id = ${id}
+  `
+  if (reason === undefined) return
+  await writeAudit(tx, SERVER, {
+    action: 'webhook.disabled',
+    organizationId: receiver.origin.organization.id,
+    projectId,
+    target: toId('whk', id),
+    details: { reason },
+  })
+}
+
+/** Whether a deleted event may still be brought back. */
+async function isHidden(sql: Queryable, { projectId, eventId }: Attempted): Promise<boolean> {
+  const rows = await sql`
+    select id
+    from events
+    where project_id = ${projectId} and id = ${eventId}
+      -- Null where it was brought back just now.
+      and deleted_at > now() - make_interval(secs => ${GRACE_S}) is not false
+  `
+  return rows.count > 0
+}
+
+function toOutcome(verdict: Exclude<Verdict, { kind: 'unsent' }>): Outcome {
+  if (verdict.kind === 'delivered') return { kind: 'done' }
+  if (verdict.kind === 'gone') return { kind: 'gone', reason: verdict.reason }
+  const { reason, afterMs } = verdict
+  return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
+}
+
+function undefinedIfGone(error: unknown): undefined {
+  if (error instanceof Fault && error.code === 'not_found') return undefined
+  throw error
+}
+
+function toDate(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms)
+}

@@ -1,0 +1,47 @@
+import type { Tx } from '../db/sql.ts'
+import type { DeliveryKind, Job, Runs } from '../outbox/kind.ts'
+import { sendWebhook, WEBHOOK_TIMEOUT_MS, type DeliveryParts } from './delivery.ts'
+import { isWanted } from './filter.ts'
+import { RETRY_SCHEDULE_MS } from './retry.ts'
+import { nameWebhooks } from './webhooks.ts'
+
+/** What an attempt needs to know of its job. */
+export type Attempted = Pick<Job, 'projectId' | 'eventId' | 'targetId' | 'attempt'>
+
+/** For the database before and after an attempt. */
+const AROUND_MS = 5_000
+
+/** Webhooks as a kind of delivery. */
+export function createWebhookKind(parts: DeliveryParts): DeliveryKind {
+  return {
+    name: 'webhook',
+    dispatch: dispatchWebhooks,
+    send: (job, signal) => sendWebhook(parts, job, signal),
+    nameTargets: nameWebhooks,
+    schedule: RETRY_SCHEDULE_MS,
+    perTarget: 8,
+    timeoutMs: WEBHOOK_TIMEOUT_MS + AROUND_MS,
+    leaseMs: 2 * WEBHOOK_TIMEOUT_MS,
+  }
+}
+
+/**
+ * Writes a delivery for each webhook that is for an event, and was there when it was created; returns how many. Hidden events
+ * are among them: whoever hid them may bring them back, and what is not there is not sent.
+ */
+async function dispatchWebhooks(tx: Tx, { projectIds, fromSeqs, toSeqs }: Runs): Promise<number> {
+  const { count } = await tx`
+    insert into outbox (project_id, event_id, kind, target_id)
+    select e.project_id, e.id, 'webhook', w.id
+    from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
+        as r (project_id, from_seq, to_seq)
+      join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
+      join webhooks w on w.project_id = e.project_id
+        and w.deleted_at is null and w.disabled_at is null
+        -- Events know their milliseconds alone.
+        and date_trunc('milliseconds', w.created_at) <= e.created_at
+    where ${isWanted(tx)}
+    on conflict (project_id, event_id, kind, target_id) do nothing
+  `
+  return count
+}

@@ -1,0 +1,65 @@
+import type { Event } from '../events/schema.ts'
+import { toId } from '../ids.ts'
+import { shape, type Preset, type Shaped } from './presets.ts'
+
+/** The project and the organization that a message names, by uuid. */
+export interface Origin {
+  project: { id: string; name: string }
+  organization: { id: string; name: string }
+}
+
+export interface Endpoint {
+  url: string
+  preset: Preset
+}
+
+/** The id of the message that tells a webhook of an event, both uuids: whoever gets it twice knows it again. */
+export function toMessageId(eventId: string, webhookId: string): string {
+  return `msg_${toSuffix(toId('evt', eventId))}_${toSuffix(toId('whk', webhookId))}`
+}
+
+/** The request that tells of an event, whose JSON goes out as it is. */
+export function toEventRequest(
+  { url, preset }: Endpoint,
+  eventJson: string,
+  origin: Origin,
+): Shaped {
+  const event = JSON.parse(eventJson) as Event // As our own reading wrote it.
+  if (preset !== 'standard')
+    return shape(preset, url, { ...event, projectName: origin.project.name })
+  const data = `${eventJson.slice(0, -1)},${toOriginJson(origin).slice(1)}`
+  return {
+    url,
+    body: `{"type":"event.created","timestamp":${JSON.stringify(event.timestamp)},"data":${data}}`,
+  }
+}
+
+/** The request of a test: for a service, a made-up event. */
+export function toTestRequest({ url, preset }: Endpoint, origin: Origin, atMs: number): Shaped {
+  const timestamp = new Date(atMs).toISOString()
+  const message = 'This is a test: your webhook works.'
+  if (preset !== 'standard') {
+    return shape(preset, url, {
+      title: 'Test from Tidings',
+      description: message,
+      icon: '👋',
+      channelName: 'test',
+      projectName: origin.project.name,
+      timestamp,
+      tags: [],
+    })
+  }
+  const data = `{"message":${JSON.stringify(message)},${toOriginJson(origin).slice(1)}`
+  return { url, body: `{"type":"webhook.test","timestamp":"${timestamp}","data":${data}}` }
+}
+
+function toOriginJson({ project, organization }: Origin): string {
+  return JSON.stringify({
+    project: { id: toId('prj', project.id), name: project.name },
+    organization: { id: toId('org', organization.id), name: organization.name },
+  })
+}
+
+function toSuffix(id: string): string {
+  return id.slice(id.indexOf('_') + 1)
+}

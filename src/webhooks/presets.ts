@@ -1,0 +1,125 @@
+/** The forms in which a message can be posted: ours, or what a service takes. */
+export const PRESETS = ['standard', 'slack', 'discord', 'telegram', 'ntfy'] as const
+export type Preset = (typeof PRESETS)[number]
+
+/** What the services are told of an event. */
+export interface Notice {
+  title: string
+  description: string | null
+  icon: string | null
+  channelName: string
+  projectName: string
+  timestamp: string
+  tags: readonly string[]
+}
+
+/** A request in a service's form. */
+export interface Shaped {
+  url: string
+  body: string
+}
+
+type Shape = (url: URL, notice: Notice) => { url?: string; body: object }
+
+const SHAPES: Record<Exclude<Preset, 'standard'>, Shape> = {
+  // Plain text throughout: nothing of an event may become a mention, a link or a style.
+  slack: (_, notice) => ({
+    body: {
+      text: escapeSlack(toHeadline(notice)),
+      blocks: [
+        { type: 'header', text: toPlainText(cut(toHeadline(notice), 150)) },
+        ...(notice.description
+          ? [{ type: 'section', text: toPlainText(cut(notice.description, 3000)) }]
+          : []),
+        { type: 'context', elements: [toPlainText(cut(toOrigin(notice), 300))] },
+      ],
+    },
+  }),
+  discord: (_, notice) => ({
+    body: {
+      allowed_mentions: { parse: [] },
+      embeds: [
+        {
+          title: cut(escapeMarkdown(toHeadline(notice)), 256),
+          ...(notice.description && { description: cut(escapeMarkdown(notice.description), 4096) }),
+          footer: { text: cut(toOrigin(notice), 2048) },
+          timestamp: notice.timestamp,
+        },
+      ],
+    },
+  }),
+  telegram: (url, notice) => ({
+    body: {
+      chat_id: url.searchParams.get('chat_id'),
+      text: cut(toText(notice), 4096),
+      link_preview_options: { is_disabled: true },
+    },
+  }),
+  // JSON goes to the server's root, and names the topic that the address ends with.
+  ntfy: (url, notice) => {
+    const [topic = '', ...base] = url.pathname.split('/').filter(Boolean).reverse()
+    return {
+      url: `${url.origin}${['', ...base.reverse(), ''].join('/')}${url.search}`,
+      body: {
+        topic: decodeURIComponent(topic),
+        title: cut(toHeadline(notice), 250),
+        message: cutBytes(notice.description ?? toOrigin(notice), 4000),
+        tags: notice.tags.slice(0, 5),
+      },
+    }
+  },
+}
+
+/** The body for a service, and where it goes. */
+export function shape(preset: Exclude<Preset, 'standard'>, url: string, notice: Notice): Shaped {
+  const shaped = SHAPES[preset](new URL(url), notice)
+  return { url: shaped.url ?? url, body: JSON.stringify(shaped.body) }
+}
+
+/** What a service needs of its address, if this one lacks it. */
+export function findPresetProblem(preset: Preset, url: URL): string | undefined {
+  if (preset === 'telegram' && !url.searchParams.get('chat_id')) {
+    return 'For Telegram it must be https://api.telegram.org/bot…/sendMessage?chat_id=…'
+  }
+  if (preset === 'ntfy' && !/^(\/[\w-]+)*\/[\w-]{1,64}$/.test(url.pathname)) {
+    return 'For ntfy it must end with the topic, like https://ntfy.sh/my-topic'
+  }
+  return undefined
+}
+
+function toHeadline({ icon, title }: Notice): string {
+  return icon === null ? title : `${icon} ${title}`
+}
+
+function toOrigin({ channelName, projectName }: Notice): string {
+  return `${channelName} · ${projectName}`
+}
+
+function toText(notice: Notice): string {
+  return [toHeadline(notice), notice.description, toOrigin(notice)].filter(Boolean).join('\n\n')
+}
+
+function toPlainText(text: string) {
+  return { type: 'plain_text', text, emoji: false }
+}
+
+function escapeSlack(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}
+
+function escapeMarkdown(text: string): string {
+  return text.replace(/[\\`*_{}[\]()#+.!|~>:@<-]/g, '\\$&')
+}
+
+/** At most so many UTF-16 units, as the services count, and never half a character. */
+function cut(text: string, units: number): string {
+  return text.length <= units
+    ? text
+    : `${text.slice(0, units - 1).replace(/[\ud800-\udbff]$/, '')}…`
+}
+
+function cutBytes(text: string, bytes: number): string {
+  if (Buffer.byteLength(text) <= bytes) return text
+  const start = Buffer.from(text).subarray(0, bytes - 3)
+  return `${new TextDecoder().decode(start).replace(/\ufffd+$/, '')}…`
+}

@@ -1,0 +1,123 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Name } from '../accounts/name.ts'
+import { Instant } from '../events/timestamp.ts'
+import { OneOf, Text } from '../http/rules.ts'
+import { PRESETS } from './presets.ts'
+
+const closed = { additionalProperties: false } as const
+const moment = Type.String({ format: 'date-time' })
+const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
+  Type.Union([schema, Type.Null()])
+
+const Url = Text({
+  minLength: 1,
+  maxLength: 2048,
+  description: 'Where events are posted to: https or http, at a public address.',
+})
+const ChannelIds = nullable(
+  Type.Array(Text({ minLength: 1, maxLength: 50 }), {
+    maxItems: 100,
+    description: 'Ids of the channels whose events it is for; null for all.',
+  }),
+)
+
+export const NewWebhook = Type.Object({
+  url: Url,
+  name: Type.Optional(Name),
+  channels: Type.Optional(ChannelIds),
+  preset: Type.Optional(OneOf(PRESETS, 'The form of the body.')),
+})
+export type NewWebhook = Static<typeof NewWebhook>
+
+export const WebhookChanges = Type.Partial(NewWebhook)
+export type WebhookChanges = Static<typeof WebhookChanges>
+
+/** A webhook as it is shown: its URL in full to admins alone, its secret to nobody. */
+export const Webhook = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String({ description: 'Its host, where it was given no name.' }),
+    host: Type.String(),
+    url: nullable(Type.String({ description: 'For admins alone.' })),
+    preset: OneOf(PRESETS),
+    channels: nullable(Type.Array(Type.String())),
+    isEnabled: Type.Boolean(),
+    disabledAt: nullable(moment),
+    disabledReason: nullable(Type.String()),
+    breaker: Type.Object(
+      {
+        state: OneOf(['closed', 'paused', 'probing']),
+        failures: Type.Integer({ description: 'In a row.' }),
+        failingSince: nullable(moment),
+        pausedUntil: nullable(moment),
+      },
+      closed,
+    ),
+    previousSecretUntil: nullable(moment),
+    createdAt: moment,
+    updatedAt: moment,
+  },
+  closed,
+)
+export type Webhook = Static<typeof Webhook>
+
+export const CreatedWebhook = Type.Object(
+  {
+    ...Webhook.properties,
+    secret: Type.String({ description: 'Signs what is sent. Shown this once.' }),
+  },
+  closed,
+)
+export type CreatedWebhook = Static<typeof CreatedWebhook>
+
+export const SecretRotation = Type.Object({
+  graceHours: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 168, default: 24, description: 'Both secrets sign.' }),
+  ),
+})
+export type SecretRotation = Static<typeof SecretRotation>
+
+export const RotatedSecret = Type.Object(
+  { id: Type.String(), secret: Type.String(), previousSecretUntil: nullable(moment) },
+  closed,
+)
+export type RotatedSecret = Static<typeof RotatedSecret>
+
+export const DeletedWebhook = Type.Object({ id: Type.String() }, closed)
+
+/** One try to deliver; `status` is null where there was no answer. */
+export const Attempt = Type.Object(
+  {
+    id: Type.String(),
+    kind: OneOf(['event.created', 'webhook.test']),
+    eventId: nullable(Type.String()),
+    number: Type.Integer(),
+    outcome: OneOf(['delivered', 'failed']),
+    status: nullable(Type.Integer()),
+    error: nullable(Type.String()),
+    reason: Type.String(),
+    response: nullable(Type.String({ description: 'The first 1 KiB of the answer, as text.' })),
+    latencyMs: Type.Integer(),
+    startedAt: moment,
+  },
+  closed,
+)
+export type Attempt = Static<typeof Attempt>
+
+export const RecoverInput = Type.Object({
+  since: Instant('The events that happened at this moment or later, at most 30 days ago.'),
+  until: Type.Optional(Instant('Or earlier than this; now by default.')),
+  cursor: Type.Optional(
+    Text({ minLength: 1, maxLength: 100, description: 'The nextCursor of the answer before.' }),
+  ),
+})
+export type RecoverInput = Static<typeof RecoverInput>
+
+export const Queued = Type.Object(
+  {
+    events: Type.Integer({ description: 'How many are to be delivered again.' }),
+    nextCursor: nullable(Type.String({ description: 'Where to go on; null when all is done.' })),
+  },
+  closed,
+)
+export type Queued = Static<typeof Queued>

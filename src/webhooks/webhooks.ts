@@ -1,0 +1,143 @@
+import { toArray } from '../db/arrays.ts'
+import type { Fragment, Queryable } from '../db/sql.ts'
+import { Fault } from '../errors.ts'
+import type { Page } from '../http/envelope.ts'
+import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { newId, parseId, toId } from '../ids.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import { toBreakerState } from './breaker.ts'
+import type { Preset } from './presets.ts'
+import type { Webhook } from './schema.ts'
+
+/** The columns that are sealed, for the rotation of the APP_SECRET. */
+export const SEALED_WEBHOOKS = {
+  table: 'webhooks',
+  columns: ['url', 'secret', 'previous_secret'],
+} as const
+
+/** Seals and opens what a webhook keeps secret. */
+export function toPlace(column: (typeof SEALED_WEBHOOKS)['columns'][number], webhookId: string) {
+  return { table: SEALED_WEBHOOKS.table, column, rowId: webhookId }
+}
+
+/** Who looks at webhooks, and where. */
+export interface View {
+  projectId: string
+  /** Whether the URL is shown. */
+  isAdmin: boolean
+  secrets: Secrets
+}
+
+interface Row {
+  id: string
+  name: string
+  url: string
+  host: string
+  preset: Preset
+  has_all_channels: boolean
+  channels: string | null
+  previous_until: Date | null
+  created_at: Date
+  updated_at: Date
+  disabled_at: Date | null
+  disabled_reason: string | null
+  failures: number
+  failing_since: Date | null
+  paused_until: Date | null
+  now: Date
+}
+
+/** A page of a project's webhooks, newest first. */
+export async function listWebhooks(
+  sql: Queryable,
+  view: View,
+  query: PageQuery,
+): Promise<Page<Webhook>> {
+  const { after, rows } = toSlice('whk', query)
+  const found = await selectWebhooks(
+    sql,
+    view.projectId,
+    sql`${after === undefined ? sql`` : sql`and w.id < ${after}`} order by w.id desc limit ${rows}`,
+  )
+  return toPage(
+    found.map(row => toWebhook(row, view)),
+    query,
+    ({ id }) => id,
+  )
+}
+
+/** Throws `not_found`. */
+export async function getWebhook(sql: Queryable, view: View, id: string): Promise<Webhook> {
+  const [row] = await selectWebhooks(sql, view.projectId, sql`and w.id = ${toWebhookUuid(id)}`)
+  if (!row) throw noWebhook()
+  return toWebhook(row, view)
+}
+
+/** The uuid in a webhook's id, or one that no webhook has. */
+export function toWebhookUuid(id: string): string {
+  return parseId('whk', id) ?? newId('whk').uuid
+}
+
+export function noWebhook(): Fault {
+  return new Fault('not_found', 'No webhook of this project has this id')
+}
+
+/** What to call webhooks where their secrets do not belong, by uuid. Deleted ones are left out. */
+export async function nameWebhooks(
+  sql: Queryable,
+  { projectId, targetIds }: { projectId: string; targetIds: readonly string[] },
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await sql<{ id: string; name: string }[]>`
+    select id, name
+    from webhooks
+    where project_id = ${projectId} and id = any(${toArray(targetIds)}::uuid[]) and deleted_at is null
+  `
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
+async function selectWebhooks(sql: Queryable, projectId: string, tail: Fragment): Promise<Row[]> {
+  return await sql<Row[]>`
+    select
+      w.id, w.name, w.url, w.host, w.preset, w.has_all_channels,
+      (
+        select string_agg(c.public_id, ' ' order by c.id)
+        from webhook_channels wc
+          join channels c on c.project_id = wc.project_id and c.id = wc.channel_id
+        where wc.project_id = w.project_id and wc.webhook_id = w.id
+      ) as channels,
+      case when w.previous_until > now() then w.previous_until end as previous_until,
+      w.created_at, w.updated_at, w.disabled_at, w.disabled_reason,
+      w.failures, w.failing_since, w.paused_until, now() as now
+    from webhooks w
+    where w.project_id = ${projectId} and w.deleted_at is null ${tail}
+  `
+}
+
+function toWebhook(row: Row, { isAdmin, secrets }: View): Webhook {
+  const breaker = {
+    failures: row.failures,
+    failingSinceMs: row.failing_since?.getTime() ?? null,
+    pauses: 0,
+    pausedUntilMs: row.paused_until?.getTime() ?? null,
+  }
+  return {
+    id: toId('whk', row.id),
+    name: row.name,
+    host: row.host,
+    url: isAdmin ? secrets.open(row.url, toPlace('url', row.id)) : null,
+    preset: row.preset,
+    channels: row.has_all_channels ? null : (row.channels?.split(' ') ?? []),
+    isEnabled: row.disabled_at === null,
+    disabledAt: row.disabled_at?.toISOString() ?? null,
+    disabledReason: row.disabled_reason,
+    breaker: {
+      state: toBreakerState(breaker, row.now.getTime()),
+      failures: row.failures,
+      failingSince: row.failing_since?.toISOString() ?? null,
+      pausedUntil: row.paused_until?.toISOString() ?? null,
+    },
+    previousSecretUntil: row.previous_until?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
+}
