@@ -3,10 +3,12 @@ import { FILES } from './built.ts'
 import { toContentResponse, type Content } from './content.ts'
 import type { PackedFile } from './pack.ts'
 
+/** A file opened by itself runs nothing, and no site frames it. */
+export const FILE_POLICY = "default-src 'none'; frame-ancestors 'none'"
 const FOR_EVER = 'public, max-age=31536000, immutable'
 const A_DAY = 'public, max-age=86400'
 
-/** The files of the browser, from memory. Pages are not among them: docs.ts fills them first. */
+/** The files of the browser, from memory. Pages are not among them: they have headers of their own. */
 export function assetRoutes(): OpenRoute[] {
   const logo = getFile('tidings.svg')
   return [
@@ -23,20 +25,25 @@ export function assetUrl(name: string): string {
   return getFile(name).url
 }
 
-/** The text of a file in app/, with the URLs of the files that it refers to. */
-export function assetText(name: string): string {
-  return toBytes(getFile(name).body).toString()
+/** A file in app/ as it is served. */
+export function assetContent(name: string): Content {
+  return toServed(getFile(name))
+}
+
+function toServed({ type, etag, body, brotli, gzip }: PackedFile): Content {
+  return {
+    type,
+    etag,
+    body: toBytes(body),
+    brotli: brotli === undefined ? undefined : toBytes(brotli),
+    gzip: gzip === undefined ? undefined : toBytes(gzip),
+  }
 }
 
 function route(path: string, file: PackedFile, cacheControl: string): OpenRoute {
-  const content: Content = {
-    type: file.type,
-    etag: file.etag,
-    body: toBytes(file.body),
-    brotli: file.brotli === undefined ? undefined : toBytes(file.brotli),
-    gzip: file.gzip === undefined ? undefined : toBytes(file.gzip),
-  }
-  return { path, respond: request => toContentResponse(request, content, cacheControl) }
+  const content = toServed(file)
+  const headers = { 'Cache-Control': cacheControl, 'Content-Security-Policy': FILE_POLICY }
+  return { path, respond: request => toContentResponse(request, content, headers) }
 }
 
 function getFile(name: string): PackedFile {

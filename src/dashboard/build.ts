@@ -1,24 +1,121 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, sep } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { pack } from './pack.ts'
+import { toReason } from '../errors.ts'
+import { pack, type PackedFile } from './pack.ts'
 
-// Packs everything in app/ into the module built.ts, which the program carries on every runtime and in the binary.
+// Bundles the browser's code in app/ and packs it with the other files there into the module built.ts, which the
+// program carries on every runtime and in the binary. `--watch` goes on doing so whenever a file changes.
 const app = fileURLToPath(new URL('app/', import.meta.url))
 const output = fileURLToPath(new URL('built.ts', import.meta.url))
 
-const sources = new Map(
-  readdirSync(app, { withFileTypes: true, recursive: true })
-    .filter(entry => entry.isFile())
-    .map(entry => join(entry.parentPath, entry.name))
-    .map(path => [path.slice(app.length).replaceAll(sep, '/'), readFileSync(path)]),
-)
-const text = `// Made by \`bun run build:ui\` from the files of app/.
+const ENTRIES = ['main.tsx', 'theme-early.ts', 'style/app.css', 'style/docs.css']
+const AS_THEY_ARE = /\.(html|txt|svg)$/
+/** The whole application: what a reader's browser loads sooner or later. */
+const BUDGET_BYTES = 70 * 1024
+const SETTLE_MS = 100
+
+build()
+if (process.argv.includes('--watch')) {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  watch(app, { recursive: true }, () => {
+    clearTimeout(timer)
+    timer = setTimeout(tryBuild, SETTLE_MS)
+  })
+}
+
+/** What is half written does not end the watch. */
+function tryBuild(): void {
+  try {
+    build()
+  } catch (error) {
+    console.error(toReason(error))
+  }
+}
+
+function build(): void {
+  const scripts = bundle()
+  const files = pack(new Map([...readStatic(scripts), ...scripts]))
+  const text = `// Made by \`bun run build:ui\` from the files of app/.
 import type { PackedFile } from './pack.ts'
 
-export const FILES: Readonly<Record<string, PackedFile>> = ${toSource(pack(sources))}
+export const FILES: Readonly<Record<string, PackedFile>> = ${toSource(files)}
 `
-if (readCurrent() !== text) writeFileSync(output, text)
+  if (readCurrent() !== text) writeFileSync(output, text)
+  report(files)
+}
+
+/** Scripts and styles by their names without the folder; scripts find each other under /assets/. */
+function bundle(): Map<string, Uint8Array> {
+  const folder = mkdtempSync(join(tmpdir(), 'tidings-ui-'))
+  try {
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [
+        'build',
+        ...ENTRIES.map(entry => join(app, entry)),
+        '--target=browser',
+        '--production',
+        '--splitting',
+        '--min-chunk-size=16384',
+        // The page itself names what the entry needs, which is sooner.
+        '--no-module-preload',
+        '--public-path=/assets/',
+        '--entry-naming=[name].[ext]',
+        '--chunk-naming=[name]-[hash].[ext]',
+        `--outdir=${folder}`,
+      ],
+      { encoding: 'utf8' },
+    )
+    if (status !== 0) throw new Error(`The dashboard cannot be bundled:\n${stdout}${stderr}`)
+    return new Map(
+      readdirSync(folder).map(name => [name, new Uint8Array(readFileSync(join(folder, name)))]),
+    )
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function readStatic(scripts: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {
+  const files = new Map<string, Uint8Array>()
+  for (const name of readdirSync(app).filter(name => AS_THEY_ARE.test(name))) {
+    const text = readFileSync(join(app, name), 'utf8')
+    files.set(name, Buffer.from(text.replace('<!-- preload -->', () => toPreload(scripts))))
+  }
+  return files
+}
+
+/** Links to the scripts that the entry imports, so that browsers ask for all of them at once. */
+function toPreload(scripts: ReadonlyMap<string, Uint8Array>): string {
+  const found = new Set<string>()
+  const collect = (name: string) => {
+    const text = Buffer.from(scripts.get(name) ?? '').toString()
+    for (const [, imported = ''] of text.matchAll(/(?:from|import)\s*"\/assets\/([^"]+)"/g)) {
+      if (found.has(imported)) continue
+      found.add(imported)
+      collect(imported)
+    }
+  }
+  collect('main.js')
+  return [...found].map(name => `<link rel="modulepreload" href="/assets/${name}" />`).join('')
+}
+
+/** Prints the gzip sizes; throws when the application is over its budget. */
+function report(files: Readonly<Record<string, PackedFile>>): void {
+  const counted = Object.entries(files)
+    .filter(([name]) => /\.(js|css)$/.test(name) && name !== 'docs.css')
+    .map(([name, { gzip, body }]) => ({ name, bytes: Buffer.byteLength(gzip ?? body, 'base64') }))
+  const sum = counted.reduce((total, { bytes }) => total + bytes, 0)
+  for (const { name, bytes } of counted) console.log(`  ${name.padEnd(28)} ${toKb(bytes)}`)
+  console.log(`  ${'JS + CSS, gzip'.padEnd(28)} ${toKb(sum)} of ${toKb(BUDGET_BYTES)}`)
+  if (sum > BUDGET_BYTES) throw new Error('The application is over its budget')
+}
+
+function toKb(bytes: number): string {
+  return `${(bytes / 1024).toFixed(1).padStart(6)} KB`
+}
 
 function toSource(files: object): string {
   // JSON leaves out what is undefined, but the type wants to see it.

@@ -12,24 +12,6 @@ export interface Content {
   gzip: Bytes | undefined
 }
 
-/** Sites may neither frame a page of ours nor get hold of its window, and it asks for nothing but its style and images. */
-const PAGE_HEADERS = {
-  'Content-Security-Policy':
-    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; " +
-    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-  'X-Content-Type-Options': 'nosniff',
-  'Referrer-Policy': 'no-referrer',
-  'X-Frame-Options': 'DENY',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Permissions-Policy':
-    'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
-}
-const FILE_HEADERS = {
-  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-  'X-Content-Type-Options': 'nosniff',
-}
-
 /** Compresses `text` or bytes. The best quality is for builds: it takes ten times as long as 6, for a tenth less. */
 export function toContent(type: string, source: string | Uint8Array, quality = 6): Content {
   const body = Buffer.from(source)
@@ -51,14 +33,14 @@ export function toContent(type: string, source: string | Uint8Array, quality = 6
   }
 }
 
-/** The answer that suits the request: 304 where the client has it, else the smallest encoding that it takes. */
+/** The answer that suits the request: 304 where the client has it, else the smallest encoding that it takes; `more` are headers. */
 export function toContentResponse(
   request: Request,
   content: Content,
-  cacheControl: string,
+  more: Readonly<Record<string, string>>,
 ): Response {
-  const headers = new Headers(content.type.startsWith('text/html') ? PAGE_HEADERS : FILE_HEADERS)
-  headers.set('Cache-Control', cacheControl)
+  const headers = new Headers(more)
+  headers.set('X-Content-Type-Options', 'nosniff')
   headers.set('ETag', content.etag)
   headers.set('Vary', 'Accept-Encoding')
   if (isKnown(request.headers.get('if-none-match'), content.etag)) {

@@ -1,4 +1,4 @@
-import type { FaultCode } from '../errors.ts'
+import type { V1FaultCode } from '../errors.ts'
 import type { CODES } from '../http/rules.ts'
 import { listOperations, toBaseUrl, toScopes, type Document, type Header } from './document.ts'
 import { toCurl, type Examples } from './docs-example.ts'
@@ -12,7 +12,7 @@ export interface Chapter {
   content: Piece
 }
 
-const STATUSES: Record<FaultCode, [status: number, meaning: string]> = {
+const STATUSES: Record<V1FaultCode, [status: number, meaning: string]> = {
   unauthorized: [
     401,
     'The key is missing, malformed, unknown, expired or revoked. The answer does not say which.',
@@ -35,7 +35,7 @@ const STATUSES: Record<FaultCode, [status: number, meaning: string]> = {
   ],
 }
 /** These two answer in a form of their own, without a `code`. */
-const WITHOUT_CODE: FaultCode[] = ['unauthorized', 'rate_limited']
+const WITHOUT_CODE: V1FaultCode[] = ['unauthorized', 'rate_limited']
 
 const MEANINGS: Record<(typeof CODES)[number], string> = {
   required: 'The field is missing.',
@@ -195,7 +195,7 @@ function errors(): Markup {
   }
   const statuses = Object.entries(STATUSES).map(([code, [status, meaning]]) => [
     markup`<span class="status">${status}</span>`,
-    [!WITHOUT_CODE.includes(code as FaultCode) && markup`<code>${code}</code> `, inline(meaning)],
+    [!WITHOUT_CODE.includes(code as V1FaultCode) && markup`<code>${code}</code> `, inline(meaning)],
   ])
   return markup`<div class="pair">
 <div class="prose">

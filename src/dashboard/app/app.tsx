@@ -1,0 +1,163 @@
+import type { FunctionComponent } from 'preact'
+import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from 'preact-iso'
+import { useEffect, useErrorBoundary } from 'preact/hooks'
+import { Door, Trouble } from './parts/page.tsx'
+import { findKept } from './kept.ts'
+import { isReadable, OURS, PATHS, toFeedPath, toSignInPath } from './paths.ts'
+import { findProject, loadSession, session, type Session } from './session.ts'
+
+const Feed = page(() => import('./pages/feed.tsx'))
+const EventAlone = page(() => import('./pages/event-alone.tsx'))
+const Users = page(() => import('./pages/users.tsx'))
+const User = page(() => import('./pages/user.tsx'))
+const Start = page(() => import('./pages/start.tsx'))
+const SignIn = page(() => import('./pages/sign-in.tsx'))
+const Setup = page(() => import('./pages/setup.tsx'))
+const Invitation = page(() => import('./pages/invite.tsx'))
+const Reset = page(() => import('./pages/reset.tsx'))
+
+if (/^\/p\/[^/]+(\/e\/|$)/.test(location.pathname)) void Feed.preload()
+
+export function App() {
+  const [error] = useErrorBoundary()
+  useEffect(() => void loadSession(), [])
+  if (error) return <Broken />
+  if (!isReadable(location.pathname)) return <Missing />
+  return (
+    // Links that leave the application, like the one to the API reference, are the browser's.
+    <LocationProvider scope={OURS}>
+      <ErrorBoundary>
+        <Router>
+          <Route path={PATHS.home} component={Home} />
+          <Route path={PATHS.setup} component={Setup} />
+          <Route path={PATHS.signIn} component={SignIn} />
+          <Route path={PATHS.invite} component={Invitation} />
+          <Route path={PATHS.reset} component={Reset} />
+          <Route path={PATHS.feed} component={SignedIn} inside={Feed} />
+          <Route path={PATHS.event} component={SignedIn} inside={Feed} />
+          <Route path={PATHS.users} component={SignedIn} inside={Users} />
+          <Route path={PATHS.user} component={SignedIn} inside={User} />
+          <Route path={PATHS.eventAlone} component={SignedInAnywhere} inside={EventAlone} />
+          <Route path={PATHS.start} component={SignedIn} inside={Start} />
+          <Route default component={Missing} />
+        </Router>
+      </ErrorBoundary>
+    </LocationProvider>
+  )
+}
+
+export interface ProjectPage {
+  account: Extract<Session, { kind: 'signed_in' }>['account']
+  /** The public id of a project that the person is a member of. */
+  project: string
+  /** The id of the event that is open. */
+  event?: string | undefined
+  /** The user_id of the user whose page it is. */
+  user?: string | undefined
+}
+
+/** A page of a project, for those who may see it; everybody else is led to where they can go on. */
+function SignedIn({
+  inside: Inside,
+  project,
+  event,
+  user,
+}: {
+  inside: FunctionComponent<ProjectPage>
+} & Omit<ProjectPage, 'account'>) {
+  const { value } = session
+  if (value.kind !== 'signed_in') return <Gate session={value} />
+  if (!findProject(value.account, project)) return <Missing />
+  return (
+    <ErrorBoundary>
+      <Inside account={value.account} project={project} event={event} user={user} />
+    </ErrorBoundary>
+  )
+}
+
+/** A page of no project, for who has signed in. */
+function SignedInAnywhere({
+  inside: Inside,
+  event,
+}: {
+  inside: FunctionComponent<{ event?: string | undefined }>
+  event?: string
+}) {
+  const { value } = session
+  return value.kind === 'signed_in' ? <Inside event={event} /> : <Gate session={value} />
+}
+
+/** The start: the feed of the project that was looked at last. */
+function Home() {
+  const { route } = useLocation()
+  const { value } = session
+  const account = value.kind === 'signed_in' ? value.account : undefined
+  const kept = findKept('project')
+  const project =
+    kept !== undefined && account && findProject(account, kept)
+      ? kept
+      : account?.organizations.flatMap(({ projects }) => projects)[0]?.id
+  useEffect(() => {
+    if (project !== undefined) route(toFeedPath(project), true)
+  }, [project])
+  if (value.kind !== 'signed_in') return <Gate session={value} />
+  if (project !== undefined) return <Waiting />
+  return (
+    <Door title="Nothing here yet" lead="You are in no project.">
+      <p>Ask an admin of your organization for one, or for an invitation to theirs.</p>
+    </Door>
+  )
+}
+
+function Gate({ session }: { session: Exclude<Session, { kind: 'signed_in' }> }) {
+  const { url, route } = useLocation()
+  useEffect(() => {
+    if (session.kind === 'signed_out') route(toSignInPath(url), true)
+  }, [session])
+  if (session.kind !== 'failed') return <Waiting />
+  return (
+    <Door title="Not reached">
+      <Trouble failure={session.failure} onRetry={() => void loadSession()} />
+    </Door>
+  )
+}
+
+function Waiting() {
+  return <div class="waiting" role="status" aria-label="Loading" />
+}
+
+function Missing() {
+  return (
+    <Door title="Nothing here" lead="There is no such page, or it is not yours to see.">
+      <p>
+        <a href={PATHS.home}>Go to the feed</a>
+      </p>
+    </Door>
+  )
+}
+
+function Broken() {
+  return (
+    <Door title="That should not happen" lead="This page has broken. Your events are safe.">
+      <button class="button" type="button" onClick={() => location.reload()}>
+        Load it again
+      </button>
+    </Door>
+  )
+}
+
+/** A page that is loaded when it is needed. After an update of the server its old name may be gone. */
+function page<Props extends object>(load: () => Promise<{ default: FunctionComponent<Props> }>) {
+  return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: Outdated })))
+}
+
+function Outdated() {
+  return (
+    <Door title="There is something newer" lead="This page could not be loaded.">
+      <p>The server may have been updated, or the connection was lost.</p>
+      <button class="button" type="button" onClick={() => location.reload()}>
+        Load it again
+      </button>
+    </Door>
+  )
+}

@@ -1,0 +1,245 @@
+import { useEffect, useRef } from 'preact/hooks'
+import type { Event } from '../../../events/schema.ts'
+import { BUSY } from '../feed/pause.ts'
+import { EVERYTHING, toSearchPath, toTermText, type Search } from '../feed/search.ts'
+import { CopyButton } from '../parts/copy.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { Trouble } from '../parts/page.tsx'
+import { tell } from '../parts/undo.tsx'
+import { toUserPath } from '../paths.ts'
+import { toFullTime } from '../time.ts'
+import { toCurl } from './curl.ts'
+import { Tree } from './tree.tsx'
+import { deleteEvent, restoreEvent, useEvent, type Beside } from './use-event.ts'
+
+interface PanelOptions {
+  project: string
+  id: string
+  search: Search
+  beside: Beside
+  mayDelete: boolean
+  onGo(id: string): void
+  onClose(): void
+}
+
+/** All about one event: beside the list where there is room, else in front of it. */
+export function EventPanel({
+  project,
+  id,
+  search,
+  beside,
+  mayDelete,
+  onGo,
+  onClose,
+}: PanelOptions) {
+  const panel = useRef<HTMLElement>(null)
+  const opened = useEvent(project, id)
+  const { newer, older } = beside
+
+  useEffect(() => {
+    panel.current?.focus({ preventScroll: true })
+    panel.current?.scrollTo({ top: 0 })
+  }, [id])
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
+      if (document.querySelector('dialog[open], :popover-open')) return
+      if (event.target instanceof HTMLInputElement) return
+      const isInside = event.target instanceof Node && panel.current?.contains(event.target)
+      if (event.key === 'Escape') onClose()
+      else if (!isInside || (event.target instanceof Element && event.target.closest(BUSY))) return
+      else if (event.key === 'j' && older !== undefined) onGo(older)
+      else if (event.key === 'k' && newer !== undefined) onGo(newer)
+      else return
+      event.preventDefault()
+    }
+    // Before the list, which moves by the same keys.
+    addEventListener('keydown', onKey, { capture: true })
+    return () => removeEventListener('keydown', onKey, { capture: true })
+  })
+
+  async function remove() {
+    const answer = await deleteEvent(project, id)
+    if (!answer.ok) return tell({ said: answer.failure.message })
+    tell({
+      said: 'The event is deleted.',
+      undo: () => restoreEvent(project, id),
+      onUndone: () => onGo(id),
+    })
+    onClose()
+  }
+
+  return (
+    <section ref={panel} class="panel" tabIndex={-1} aria-labelledby="panel-title">
+      <div class="panel-top">
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="Close"
+          title="Escape"
+          onClick={onClose}
+        >
+          <Arrow path="m4 4 12 12m0-12L4 16" />
+        </button>
+        <span class="panel-room" />
+        <Step label="Newer event" hint="k" to={newer} onGo={onGo} path="m4 12.5 6-6 6 6" />
+        <Step label="Older event" hint="j" to={older} onGo={onGo} path="m4 7.5 6 6 6-6" />
+      </div>
+      {opened.kind === 'loading' && (
+        <div class="panel-body" role="status" aria-label="Loading the event">
+          <span class="skeleton line" />
+          <span class="skeleton line short" />
+        </div>
+      )}
+      {opened.kind === 'failed' && (
+        <div class="panel-body">
+          <h2 id="panel-title">
+            {opened.failure.code === 'not_found' ? 'No such event' : 'Not read'}
+          </h2>
+          {opened.failure.code === 'not_found' ? (
+            <p class="panel-gone">It was deleted, or was kept no longer.</p>
+          ) : (
+            <Trouble failure={opened.failure} onRetry={opened.retry} />
+          )}
+        </div>
+      )}
+      {opened.kind === 'loaded' && (
+        <>
+          <Body project={project} event={opened.event} search={search} />
+          <div class="panel-acts">
+            <CopyButton label="Copy as JSON" toText={() => JSON.stringify(opened.event, null, 2)} />
+            <CopyButton label="Copy as curl" toText={() => toCurl(opened.event, location.origin)} />
+            {mayDelete && (
+              <button type="button" class="quiet-button bad" onClick={remove}>
+                Delete
+              </button>
+            )}
+          </div>
+        </>
+      )}
+    </section>
+  )
+}
+
+function Body({ project, event, search }: { project: string; event: Event; search: Search }) {
+  const { title, description, icon, userId, channelId, channelName, tags, source, metadata } = event
+  const atMs = Date.parse(event.timestamp)
+  const userPath = userId === null ? undefined : toUserPath(project, userId)
+  /** The events that have the same, among all. */
+  const only = (list: 'sources' | 'tags' | 'users', value: string) => {
+    const text = toTermText(list, value)
+    return text === undefined
+      ? undefined
+      : toSearchPath(project, { ...EVERYTHING, text, from: search.from, to: search.to })
+  }
+  return (
+    <div class="panel-body">
+      <h2 id="panel-title">
+        {icon !== null && <span aria-hidden="true">{icon}</span>} <bdi>{title}</bdi>
+      </h2>
+      <p class="panel-time">
+        {toFullTime(atMs)} · <Moment atMs={atMs} />
+      </p>
+      {description !== null && description !== '' && (
+        <p class="panel-description">
+          <bdi>{description}</bdi>
+        </p>
+      )}
+      <dl class="facts">
+        <dt>Channel</dt>
+        <dd>
+          <a href={toSearchPath(project, { ...EVERYTHING, channelId })}>
+            <bdi>{channelName}</bdi>
+          </a>
+        </dd>
+        {userId !== null && (
+          <>
+            <dt>User</dt>
+            <dd>
+              {userPath === undefined ? (
+                <bdi>{userId}</bdi>
+              ) : (
+                <a href={userPath}>
+                  <bdi>{userId}</bdi>
+                </a>
+              )}
+              <Only path={only('users', userId)} />
+            </dd>
+          </>
+        )}
+        {tags.length > 0 && (
+          <>
+            <dt>Tags</dt>
+            <dd class="facts-tags">
+              {tags.map(tag => (
+                <a
+                  key={tag}
+                  href={only('tags', tag) ?? toSearchPath(project, EVERYTHING)}
+                  class="tag"
+                  title="Only events with this tag"
+                >
+                  <bdi>{tag}</bdi>
+                </a>
+              ))}
+            </dd>
+          </>
+        )}
+        <dt>Source</dt>
+        <dd>
+          <bdi>{source}</bdi>
+          <Only path={only('sources', source)} />
+        </dd>
+        <dt>Number</dt>
+        <dd>{event.seq.toLocaleString()}</dd>
+      </dl>
+      {Object.keys(metadata).length > 0 && (
+        <section class="metadata" aria-labelledby="panel-metadata">
+          <div class="metadata-top">
+            <h3 id="panel-metadata">Metadata</h3>
+            <CopyButton label="Copy" toText={() => JSON.stringify(metadata, null, 2)} />
+          </div>
+          <Tree key={event.id} value={metadata} />
+        </section>
+      )}
+    </div>
+  )
+}
+
+function Only({ path }: { path: string | undefined }) {
+  return path === undefined ? null : (
+    <a class="only" href={path}>
+      Only these
+    </a>
+  )
+}
+
+interface StepOptions {
+  label: string
+  hint: string
+  to: string | undefined
+  onGo(id: string): void
+  path: string
+}
+
+function Step({ label, hint, to, onGo, path }: StepOptions) {
+  return (
+    <button
+      type="button"
+      class="icon-button"
+      aria-label={label}
+      title={hint}
+      aria-disabled={to === undefined}
+      onClick={() => to !== undefined && onGo(to)}
+    >
+      <Arrow path={path} />
+    </button>
+  )
+}
+
+function Arrow({ path }: { path: string }) {
+  return (
+    <svg class="stroke" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
+      <path d={path} />
+    </svg>
+  )
+}

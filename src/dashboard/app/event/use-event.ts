@@ -1,0 +1,80 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Event } from '../../../events/schema.ts'
+import type { Neighbours } from '../../../events/search-schema.ts'
+import { toPath } from '../feed/calls.ts'
+import type { Row } from '../feed/log.ts'
+import { request, type Answer, type Failure } from '../request.ts'
+
+export type Opened =
+  | { kind: 'loading' }
+  | { kind: 'loaded'; event: Event }
+  | { kind: 'failed'; failure: Failure; retry(): void }
+
+/** One event with everything that it says. */
+export function useEvent(project: string, id: string): Opened {
+  const [opened, setOpened] = useState<Opened>({ kind: 'loading' })
+  useEffect(() => {
+    let isOver = false
+    const read = async () => {
+      setOpened({ kind: 'loading' })
+      const answer = await request<Event>('GET', toEventCall(project, id))
+      if (isOver) return
+      setOpened(
+        answer.ok
+          ? { kind: 'loaded', event: answer.data }
+          : { kind: 'failed', failure: answer.failure, retry: () => void read() },
+      )
+    }
+    void read()
+    return () => {
+      isOver = true
+    }
+  }, [project, id])
+  return opened
+}
+
+export interface Beside {
+  newer: string | undefined
+  older: string | undefined
+}
+
+/** The events before and after one: in the list where it stands there, else in the whole log. */
+export function useBeside(
+  project: string,
+  id: string | undefined,
+  rows: readonly Row[],
+  isSearch: boolean,
+): Beside {
+  const at = rows.findIndex(row => row.id === id)
+  const [found, setFound] = useState<Beside & { id: string }>()
+  const newer = at < 0 ? undefined : rows[at - 1]?.id
+  const older = at < 0 ? undefined : rows[at + 1]?.id
+  const isWanted =
+    id !== undefined && (at < 0 || (!isSearch && (newer === undefined || older === undefined)))
+  useEffect(() => {
+    if (!isWanted || id === undefined) return
+    let isOver = false
+    void request<Neighbours>('GET', `${toEventCall(project, id)}/neighbours`).then(answer => {
+      if (isOver || !answer.ok) return
+      const { newer, older } = answer.data
+      setFound({ id, newer: newer?.id, older: older?.id })
+    })
+    return () => {
+      isOver = true
+    }
+  }, [project, id, isWanted])
+  const known = isWanted && found?.id === id ? found : undefined
+  return { newer: newer ?? known?.newer, older: older ?? known?.older }
+}
+
+export function deleteEvent(project: string, id: string): Promise<Answer<unknown>> {
+  return request('DELETE', toEventCall(project, id))
+}
+
+export function restoreEvent(project: string, id: string): Promise<Answer<unknown>> {
+  return request('POST', `${toEventCall(project, id)}/restore`)
+}
+
+function toEventCall(project: string, id: string): `/api/${string}` {
+  return `${toPath(project)}/events/${encodeURIComponent(id)}`
+}

@@ -1,0 +1,122 @@
+import { useRef, useState } from 'preact/hooks'
+
+/** From one edge between bars to another. */
+export type Span = readonly [first: number, end: number]
+
+interface BarsOptions {
+  counts: readonly number[]
+  /** The time at an edge. */
+  toLabel(edge: number): string
+  /** Told which bars are pointed at or being chosen. */
+  onLook(span: Span | undefined): void
+  onChoose(span: Span): void
+}
+
+const LEAST_HEIGHT = 4
+
+/** Bars of which some can be chosen: by dragging over them, or with two sliders by keyboard, and then Enter. */
+export function Bars({ counts, toLabel, onLook, onChoose }: BarsOptions) {
+  const box = useRef<HTMLDivElement>(null)
+  const begun = useRef<number>(undefined)
+  const [span, setSpan] = useState<Span>()
+  const [first, end] = span ?? [0, counts.length]
+  const tallest = Math.max(1, ...counts)
+
+  function choose(next: Span | undefined) {
+    setSpan(next)
+    onLook(next)
+  }
+
+  function toBar({ clientX }: PointerEvent): number {
+    const { left, width } = box.current?.getBoundingClientRect() ?? { left: 0, width: 1 }
+    const at = Math.floor(((clientX - left) / width) * counts.length)
+    return Math.min(Math.max(at, 0), counts.length - 1)
+  }
+
+  function press(event: PointerEvent) {
+    if (event.button !== 0) return
+    box.current?.setPointerCapture(event.pointerId)
+    begun.current = toBar(event)
+    choose([begun.current, begun.current + 1])
+  }
+
+  function move(event: PointerEvent) {
+    const bar = toBar(event)
+    const from = begun.current
+    if (from === undefined) onLook([bar, bar + 1])
+    else choose([Math.min(from, bar), Math.max(from, bar) + 1])
+  }
+
+  function release() {
+    if (begun.current === undefined) return
+    begun.current = undefined
+    if (span) onChoose(span)
+  }
+
+  function cancel() {
+    begun.current = undefined
+    choose(undefined)
+  }
+
+  function onKey(event: KeyboardEvent) {
+    if (event.key === 'Enter' && span) onChoose(span)
+    else if (event.key === 'Escape' && span) choose(undefined)
+    else return
+    event.preventDefault()
+  }
+
+  return (
+    <div
+      ref={box}
+      class="bars"
+      onPointerDown={press}
+      onPointerMove={move}
+      onPointerUp={release}
+      onPointerCancel={cancel}
+      onPointerLeave={() => begun.current === undefined && onLook(span)}
+      onKeyDown={onKey}
+    >
+      <svg viewBox={`0 0 ${counts.length} 100`} preserveAspectRatio="none" aria-hidden="true">
+        {span && <rect class="bars-chosen" x={first} width={end - first} height="100" />}
+        <path d={toPath(counts, tallest)} />
+      </svg>
+      <input
+        type="range"
+        aria-label="From"
+        aria-describedby="bars-help"
+        min={0}
+        max={counts.length - 1}
+        value={first}
+        aria-valuetext={toLabel(first)}
+        onInput={({ currentTarget: { valueAsNumber } }) =>
+          choose([valueAsNumber, Math.max(end, valueAsNumber + 1)])
+        }
+      />
+      <input
+        type="range"
+        aria-label="To"
+        aria-describedby="bars-help"
+        min={1}
+        max={counts.length}
+        value={end}
+        aria-valuetext={toLabel(end)}
+        onInput={({ currentTarget: { valueAsNumber } }) =>
+          choose([Math.min(first, valueAsNumber - 1), valueAsNumber])
+        }
+      />
+      <p id="bars-help" class="bars-help">
+        Arrow keys move, Enter chooses
+      </p>
+    </div>
+  )
+}
+
+function toPath(counts: readonly number[], tallest: number): string {
+  return counts
+    .map((count, at) => {
+      if (count === 0) return ''
+      const height = LEAST_HEIGHT + (count / tallest) * (100 - LEAST_HEIGHT)
+      return `M${at + 0.14} 100V${(100 - height).toFixed(1)}H${at + 0.86}V100Z`
+    })
+    .join('')
+}

@@ -1,0 +1,120 @@
+import { useLocation } from 'preact-iso'
+import type { ProjectChannel } from '../../../channels/schema.ts'
+import { toSearchText, type Filters } from '../../../events/search.ts'
+import { toDateTime, toRangeName } from '../time.ts'
+import {
+  EVERYTHING,
+  isNarrow,
+  listTerms,
+  parse,
+  SPANS,
+  toSearchPath,
+  without,
+  type Search,
+  type Term,
+} from './search.ts'
+
+const NAMES: Record<Term['list'], string> = {
+  channels: 'channel',
+  users: 'user',
+  sources: 'source',
+  tags: 'tag',
+  has: 'has',
+  phrases: 'exactly',
+  words: 'word',
+}
+const SPAN_NAMES: Record<keyof typeof SPANS, string> = {
+  '1h': 'Last hour',
+  '24h': 'Last 24 hours',
+  '7d': 'Last 7 days',
+  '30d': 'Last 30 days',
+}
+
+interface ChipsOptions {
+  project: string
+  search: Search
+  channels: readonly ProjectChannel[] | undefined
+}
+
+interface Chip {
+  name: string
+  value: string
+  /** The search without it. */
+  rest: Search
+}
+
+/** What a search asks for, piece by piece; each can be taken away. */
+export function Chips({ project, search, channels }: ChipsOptions) {
+  const { route } = useLocation()
+  const chips = listChips(search, channels)
+  if (!isNarrow(search) || chips.length === 0) return null
+
+  function go(rest: Search) {
+    // What has been pressed is gone then, and with it the focus.
+    document.getElementById('search')?.focus({ preventScroll: true })
+    route(toSearchPath(project, rest))
+  }
+
+  return (
+    <ul class="chips" aria-label="Filters">
+      {chips.map(({ name, value, rest }) => (
+        <li key={`${name} ${value}`} class="chip">
+          <span class="chip-name">{name}</span> <bdi>{value}</bdi>
+          <button type="button" aria-label={`Remove ${name} ${value}`} onClick={() => go(rest)}>
+            <svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
+              <path d="m2.5 2.5 7 7m0-7-7 7" />
+            </svg>
+          </button>
+        </li>
+      ))}
+      <li>
+        <button type="button" class="quiet-button" onClick={() => go(EVERYTHING)}>
+          Clear all
+        </button>
+      </li>
+    </ul>
+  )
+}
+
+function listChips(search: Search, channels: readonly ProjectChannel[] | undefined): Chip[] {
+  const { channelId, from, to } = search
+  const { filters } = parse({ ...EVERYTHING, text: search.text }, 0)
+  const channel = channels?.find(({ id }) => id === channelId)?.name ?? channelId
+  const named = (id: string) => channels?.find(channel => channel.id === id)?.name ?? id
+  return [
+    ...(channel === undefined
+      ? []
+      : [{ name: 'channel', value: channel, rest: { ...search, channelId: undefined } }]),
+    ...(from === undefined && to === undefined
+      ? []
+      : [
+          {
+            name: 'time',
+            value: toRange(from, to),
+            rest: { ...search, from: undefined, to: undefined },
+          },
+        ]),
+    ...listTerms(filters).map(term => ({
+      name: `${term.sign === 'not' ? 'not ' : ''}${NAMES[term.list]}`,
+      value: term.list === 'channels' ? named(term.value) : term.value,
+      rest: { ...search, text: without(filters, term) },
+    })),
+    ...(['after', 'before'] as const).flatMap(bound => toBound(search, filters, bound)),
+  ]
+}
+
+function toBound(search: Search, filters: Filters, bound: 'after' | 'before'): Chip[] {
+  const ms = filters[bound]
+  if (ms === null) return []
+  const text = toSearchText({ ...filters, [bound]: null })
+  return [{ name: bound, value: toDateTime(ms), rest: { ...search, text } }]
+}
+
+function toRange(from: string | undefined, to: string | undefined): string {
+  if (from !== undefined && Object.hasOwn(SPANS, from)) {
+    return SPAN_NAMES[from as keyof typeof SPANS]
+  }
+  if (from === undefined) return `before ${toDateTime(Date.parse(to ?? ''))}`
+  if (to === undefined) return `since ${toDateTime(Date.parse(from))}`
+  return toRangeName(Date.parse(from), Date.parse(to))
+}

@@ -1,0 +1,143 @@
+import { useLocation } from 'preact-iso'
+import { useState } from 'preact/hooks'
+import type { Histogram } from '../../../events/search-schema.ts'
+import { toDateTime, toRangeName } from '../time.ts'
+import { Bars, type Span } from './bars.tsx'
+import { SPANS, toSearchPath, type Search } from './search.ts'
+import { useHistogram } from './use-histogram.ts'
+
+const SHORT_NAMES: Record<keyof typeof SPANS, string> = {
+  '1h': '1 h',
+  '24h': '24 h',
+  '7d': '7 d',
+  '30d': '30 d',
+}
+
+interface HistogramOptions {
+  project: string
+  search: Search
+  newestSeq: number | undefined
+}
+
+/** How many events happened when, and the choice of a time: a span that ends now, or what is dragged over. */
+export function HistogramView({ project, search, newestSeq }: HistogramOptions) {
+  const { route } = useLocation()
+  const counted = useHistogram(project, search, newestSeq)
+  const [looked, setLooked] = useState<Span>()
+  const histogram = counted.kind === 'counted' ? counted.histogram : undefined
+  const counts = histogram ? toTotals(histogram) : []
+  const toMs = (edge: number) => Date.parse(histogram?.from ?? '') + edge * (histogram?.stepMs ?? 0)
+  const go = (from: string | undefined, to: string | undefined) =>
+    route(toSearchPath(project, { ...search, from, to }))
+  const span: Span = looked ?? [0, counts.length]
+
+  return (
+    <section
+      class="histogram"
+      aria-label="Events over time"
+      aria-busy={counted.kind === 'counting'}
+    >
+      <div class="histogram-top">
+        <p class="histogram-said">
+          {counted.kind === 'failed' && (
+            <>
+              {counted.failure.message}{' '}
+              <button type="button" class="quiet-button" onClick={counted.retry}>
+                Count again
+              </button>
+            </>
+          )}
+          {counted.kind === 'counting' && 'Counting …'}
+          {histogram && (
+            <>
+              <strong>{toEvents(sum(counts.slice(...span)))}</strong>{' '}
+              <span>{toRangeName(toMs(span[0]), toMs(span[1]))}</span>
+            </>
+          )}
+        </p>
+        <div class="spans" role="group" aria-label="Time until now">
+          {(Object.keys(SPANS) as (keyof typeof SPANS)[]).map(name => (
+            <button
+              key={name}
+              type="button"
+              aria-pressed={search.from === name}
+              onClick={() => go(search.from === name ? undefined : name, undefined)}
+            >
+              {SHORT_NAMES[name]}
+            </button>
+          ))}
+        </div>
+      </div>
+      {histogram ? (
+        <Bars
+          key={`${histogram.from} ${histogram.stepMs}`}
+          counts={counts}
+          toLabel={edge => toDateTime(toMs(edge))}
+          onLook={setLooked}
+          onChoose={([first, end]) => go(toMoment(toMs(first)), toMoment(toMs(end)))}
+        />
+      ) : (
+        <div class="bars" aria-hidden="true" />
+      )}
+      {histogram && <Table counts={counts} toMs={toMs} completeSince={histogram.completeSince} />}
+    </section>
+  )
+}
+
+interface TableOptions {
+  counts: readonly number[]
+  toMs(edge: number): number
+  completeSince: string | null
+}
+
+/** The same as numbers. */
+function Table({ counts, toMs, completeSince }: TableOptions) {
+  return (
+    <details class="counts">
+      <summary>
+        As a table
+        {completeSince !== null && (
+          <span> · all is counted since {toDateTime(Date.parse(completeSince))}, less before</span>
+        )}
+      </summary>
+      <div class="counts-table" tabIndex={0} role="group" aria-label="Events over time, as a table">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Time</th>
+              <th scope="col">Events</th>
+            </tr>
+          </thead>
+          <tbody>
+            {counts.map((count, at) =>
+              count === 0 ? null : (
+                <tr key={at}>
+                  <th scope="row">{toRangeName(toMs(at), toMs(at + 1))}</th>
+                  <td>{count.toLocaleString()}</td>
+                </tr>
+              ),
+            )}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  )
+}
+
+function toTotals({ channels, others }: Histogram): number[] {
+  return others.map((count, at) =>
+    channels.reduce((total, { counts }) => total + (counts[at] ?? 0), count),
+  )
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0)
+}
+
+function toEvents(count: number): string {
+  return `${count.toLocaleString()} ${count === 1 ? 'event' : 'events'}`
+}
+
+function toMoment(ms: number): string {
+  return new Date(ms).toISOString().replace('.000Z', 'Z')
+}

@@ -1,0 +1,106 @@
+import type { VNode } from 'preact'
+import { Moment, now } from '../parts/moment.tsx'
+import { toEventPath } from '../paths.ts'
+import { isSameDay, toDayName } from '../time.ts'
+import type { Row } from './log.ts'
+
+interface RowsOptions {
+  project: string
+  rows: readonly Row[]
+  /** Rows that came after this seq are new to the reader. */
+  freshAfter: number
+  /** The id of the event that is open beside them. */
+  open?: string | undefined
+}
+
+/** Rows with the days between them. The days are for the eye: each row's time says its own. */
+export function Rows({ project, rows, freshAfter, open }: RowsOptions) {
+  return rows.flatMap((row, at) => {
+    const before = rows[at - 1]
+    const isNewDay = !before || !isSameDay(before.atMs, row.atMs)
+    return [
+      isNewDay && <Day key={`before ${row.seq}`} atMs={row.atMs} />,
+      <article
+        key={row.seq}
+        class={row.seq > freshAfter ? 'row fresh' : 'row'}
+        tabIndex={0}
+        data-event={row.id}
+        aria-current={row.id === open ? 'true' : undefined}
+        aria-labelledby={`title-${row.seq}`}
+        aria-posinset={at + 1}
+        aria-setsize={-1}
+      >
+        {toContent(project, row)}
+      </article>,
+    ]
+  })
+}
+
+// What is the same object is not rendered again: of 200 rows, only those that are new cost anything.
+const contents = new WeakMap<Row, VNode>()
+
+function toContent(project: string, row: Row): VNode {
+  const known = contents.get(row) ?? <EventRow project={project} row={row} />
+  contents.set(row, known)
+  return known
+}
+
+function Day({ atMs }: { atMs: number }) {
+  return (
+    <div class="day" aria-hidden="true">
+      <span>{toDayName(atMs, now.value)}</span>
+    </div>
+  )
+}
+
+/** An event in the feed. All of its text is somebody else's: it is isolated, so that none can turn the rest around. */
+export function EventRow({ project, row }: { project: string; row: Row }) {
+  const { id, seq, icon, title, description, channelName, userId, tags, atMs } = row
+  return (
+    <>
+      <span class="icon" aria-hidden="true">
+        {icon ?? <span class="no-icon" />}
+      </span>
+      <div class="what">
+        <h2 id={`title-${seq}`}>
+          {/* The row itself takes the keys: one stop for each is enough. */}
+          <a href={toEventPath(project, id)} tabIndex={-1}>
+            <bdi>{title}</bdi>
+          </a>
+        </h2>
+        {description !== null && description !== '' && (
+          <p class="description">
+            <bdi>{description}</bdi>
+          </p>
+        )}
+        <p class="where">
+          <bdi class="channel">{channelName}</bdi>
+          {userId !== null && <bdi class="user">{userId}</bdi>}
+          {tags.map(tag => (
+            <bdi key={tag} class="tag">
+              {tag}
+            </bdi>
+          ))}
+        </p>
+      </div>
+      <Moment atMs={atMs} />
+    </>
+  )
+}
+
+/** Where rows will be. */
+export function RowSkeletons({ count }: { count: number }) {
+  return (
+    <div class="skeletons" role="status" aria-label="Loading events">
+      {Array.from({ length: count }, (_, at) => (
+        <div key={at} class="row">
+          <span class="icon skeleton" />
+          <div class="what">
+            <span class="skeleton line" />
+            <span class="skeleton line short" />
+          </div>
+        </div>
+      ))}
+    </div>
+  )
+}

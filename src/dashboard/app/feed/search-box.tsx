@@ -1,0 +1,94 @@
+import { useLocation } from 'preact-iso'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Failure } from '../request.ts'
+import { BUSY } from './pause.ts'
+import { toSearchPath, type Search } from './search.ts'
+
+interface SearchBoxOptions {
+  project: string
+  search: Search
+  /** Why the search cannot be understood. */
+  failure: Failure | undefined
+}
+
+/** Where a search is typed. It is looked for on Enter; `/` leads here from anywhere. */
+export function SearchBox({ project, search, failure }: SearchBoxOptions) {
+  const { route } = useLocation()
+  const input = useRef<HTMLInputElement>(null)
+  const { text } = search
+
+  useEffect(() => {
+    if (input.current) input.current.value = text
+  }, [text, project])
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return
+      if (event.target instanceof Element && event.target.closest(BUSY)) return
+      event.preventDefault()
+      input.current?.select()
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault()
+    const typed = input.current?.value.trim() ?? ''
+    if (typed !== text) route(toSearchPath(project, { ...search, text: typed }))
+    // The keyboard of a phone is in the way of what is found.
+    if (matchMedia('(pointer: coarse)').matches) input.current?.blur()
+  }
+
+  function leave(event: KeyboardEvent) {
+    if (event.key !== 'Escape') return
+    event.preventDefault()
+    input.current?.blur()
+  }
+
+  return (
+    <form class="search" role="search" onSubmit={submit}>
+      <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true">
+        <circle cx="8.5" cy="8.5" r="5.5" />
+        <path d="m13 13 4.5 4.5" />
+      </svg>
+      <input
+        ref={input}
+        id="search"
+        type="search"
+        name="q"
+        placeholder="Search events"
+        aria-label="Search events"
+        aria-describedby={failure ? 'search-issue' : 'search-help'}
+        aria-invalid={failure !== undefined}
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck={false}
+        enterkeyhint="search"
+        defaultValue={text}
+        onKeyDown={leave}
+      />
+      <kbd aria-hidden="true">/</kbd>
+      <div class="search-said">
+        {failure ? (
+          <p id="search-issue" class="issue" role="alert">
+            {toSentence(failure)}
+          </p>
+        ) : (
+          <p id="search-help">
+            Words, or <code>"exact words"</code> <code>channel:</code> <code>tag:</code>{' '}
+            <code>user:</code> <code>source:</code> <code>has:metadata</code>{' '}
+            <code>before:2026-01-31</code> <code>after:</code>, and <code>-</code> before what is
+            not wanted.
+          </p>
+        )}
+      </div>
+    </form>
+  )
+}
+
+function toSentence({ details, message }: Failure): string {
+  if (details.length === 0) return message
+  return details
+    .map(({ path, message }) => [...path.filter(name => name !== 'q'), message].join(': '))
+    .join('. ')
+}

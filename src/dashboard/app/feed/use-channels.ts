@@ -1,0 +1,55 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { createBatch } from '../live/batch.ts'
+import { SYSTEM_CLOCK } from '../live/clock.ts'
+import type { ProjectChannel } from '../../../channels/schema.ts'
+import { readChannels } from './calls.ts'
+import type { Row } from './log.ts'
+
+/** What their unread numbers may lag behind. */
+const REFRESH_MS = 2_000
+
+export interface Channels {
+  /** Undefined until they have been read; what was known stays when reading fails. */
+  list: readonly ProjectChannel[] | undefined
+  refresh(): void
+  /** Refreshes when a row is of a channel that is not known yet. */
+  meet(rows: readonly Row[]): void
+}
+
+/** The channels of a project, read again when something about them has changed. */
+export function useChannels(project: string): Channels {
+  const [list, setList] = useState<readonly ProjectChannel[]>()
+  const known = useRef(new Set<string>())
+  const refreshing = useRef(createBatch(SYSTEM_CLOCK, REFRESH_MS, () => {}))
+
+  useEffect(() => {
+    let isOver = false
+    const read = async () => {
+      const answer = await readChannels(project)
+      if (isOver || !answer.ok) return
+      for (const { id } of answer.data) known.current.add(id)
+      setList(answer.data)
+    }
+    const batch = createBatch(SYSTEM_CLOCK, REFRESH_MS, () => void read())
+    refreshing.current = batch
+    known.current = new Set()
+    setList(undefined)
+    batch.poke()
+    return () => {
+      isOver = true
+      batch.stop()
+    }
+  }, [project])
+
+  const refresh = () => refreshing.current.poke()
+  return {
+    list,
+    refresh,
+    meet(rows) {
+      const isNew = rows.some(({ channelId }) => !known.current.has(channelId))
+      // Remembered at once: a channel beyond the end of the list is asked for only once.
+      for (const { channelId } of rows) known.current.add(channelId)
+      if (isNew) refresh()
+    },
+  }
+}

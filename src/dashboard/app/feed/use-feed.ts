@@ -1,0 +1,64 @@
+import { useEffect, useMemo } from 'preact/hooks'
+import { SYSTEM_CLOCK } from '../live/clock.ts'
+import { checkSession } from '../session.ts'
+import { readEvents } from './calls.ts'
+import { createFeed, type Feed } from './feed.ts'
+import type { Row } from './log.ts'
+import {
+  createJudge,
+  parse,
+  toLiveFilters,
+  toQuery,
+  toSearchFailure,
+  type Search,
+} from './search.ts'
+
+export interface FeedOptions {
+  project: string
+  search: Search
+  onUnseen(count: number): void
+  onShown(rows: readonly Row[]): void
+  onChannels(): void
+}
+
+/** The feed of a project for as long as the component stands, wired to this browser. */
+export function useFeed({ project, search, ...on }: FeedOptions): Feed {
+  const { channelId, text, from, to } = search
+  const feed = useMemo(() => {
+    const nowMs = Date.now()
+    const query = toQuery(search, nowMs)
+    const { filters, issues } = parse(search, nowMs)
+    return createFeed({
+      ...on,
+      project,
+      filters: toLiveFilters(filters),
+      judge: createJudge(filters),
+      readPage: async cursor =>
+        issues.length > 0
+          ? { ok: false, failure: toSearchFailure(issues) }
+          : readEvents(project, query, cursor),
+      open: () => new WebSocket(new URL('/api/feed', location.href.replace(/^http/, 'ws'))),
+      check: checkSession,
+      isOnline: () => navigator.onLine,
+      isHidden: () => document.hidden,
+      clock: SYSTEM_CLOCK,
+      random: Math.random,
+    })
+  }, [project, channelId, text, from, to])
+  useEffect(() => {
+    const look = () => {
+      if (!document.hidden) feed.wake()
+      feed.look()
+    }
+    document.addEventListener('visibilitychange', look)
+    addEventListener('online', feed.wake)
+    addEventListener('offline', feed.sleep)
+    return () => {
+      document.removeEventListener('visibilitychange', look)
+      removeEventListener('online', feed.wake)
+      removeEventListener('offline', feed.sleep)
+      feed.stop()
+    }
+  }, [feed])
+  return feed
+}

@@ -1,0 +1,55 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Histogram } from '../../../events/search-schema.ts'
+import { createBatch } from '../live/batch.ts'
+import { SYSTEM_CLOCK } from '../live/clock.ts'
+import type { Failure } from '../request.ts'
+import { readHistogram } from './calls.ts'
+import { parse, toQuery, type Search } from './search.ts'
+
+/** What the bars may lag behind the rows. */
+const REFRESH_MS = 10_000
+
+export type Counted =
+  | { kind: 'counting' | 'nothing' }
+  | { kind: 'counted'; histogram: Histogram }
+  | { kind: 'failed'; failure: Failure; retry(): void }
+
+/** How many events a search finds when, counted again when new ones come. */
+export function useHistogram(
+  project: string,
+  search: Search,
+  newestSeq: number | undefined,
+): Counted {
+  const [counted, setCounted] = useState<Counted>({ kind: 'counting' })
+  const counting = useRef(createBatch(SYSTEM_CLOCK, REFRESH_MS, () => {}))
+  const { channelId, text, from, to } = search
+
+  useEffect(() => {
+    let isOver = false
+    const count = async () => {
+      const nowMs = Date.now()
+      if (parse(search, nowMs).issues.length > 0) return setCounted({ kind: 'nothing' })
+      const answer = await readHistogram(project, toQuery(search, nowMs))
+      if (isOver) return
+      // What was counted before stays when counting it again fails.
+      setCounted(before =>
+        answer.ok
+          ? { kind: 'counted', histogram: answer.data }
+          : before.kind === 'counted'
+            ? before
+            : { kind: 'failed', failure: answer.failure, retry: () => void count() },
+      )
+    }
+    counting.current = createBatch(SYSTEM_CLOCK, REFRESH_MS, () => void count())
+    setCounted({ kind: 'counting' })
+    counting.current.poke()
+    return () => {
+      isOver = true
+      counting.current.stop()
+    }
+  }, [project, channelId, text, from, to])
+  useEffect(() => {
+    if (newestSeq !== undefined) counting.current.poke()
+  }, [newestSeq])
+  return counted
+}

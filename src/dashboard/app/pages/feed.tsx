@@ -1,0 +1,166 @@
+import { computed, useSignal } from '@preact/signals'
+import { useLocation } from 'preact-iso'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type { ProjectPage } from '../app.tsx'
+import { Channels } from '../feed/channels.tsx'
+import { EventPanel } from '../event/panel.tsx'
+import { useBeside } from '../event/use-event.ts'
+import { useNarrow } from '../event/use-narrow.ts'
+import { Chips } from '../feed/chips.tsx'
+import { HistogramView } from '../feed/histogram.tsx'
+import { LivePill } from '../feed/live-pill.tsx'
+import { usePauses } from '../feed/pause.ts'
+import { FeedList } from '../feed/list.tsx'
+import { isLookedUp, isNarrow, parse, readSearch, toSearchPath } from '../feed/search.ts'
+import { SearchBox } from '../feed/search-box.tsx'
+import { useChannels } from '../feed/use-channels.ts'
+import { useFeed } from '../feed/use-feed.ts'
+import { useReadMark } from '../feed/use-read-mark.ts'
+import { keep } from '../kept.ts'
+import { createAnnouncer } from '../live/announcer.ts'
+import { SYSTEM_CLOCK } from '../live/clock.ts'
+import { toCount, toPill } from '../live/pill.ts'
+import { setBadge, toTitle } from '../live/unseen.ts'
+import { AccountMenu, ProjectMenu } from '../parts/menu.tsx'
+import { Undo } from '../parts/undo.tsx'
+import { Mark, Tideline } from '../parts/wave.tsx'
+import { PATHS, toSignInPath } from '../paths.ts'
+import { findProject, isAllowed, loadSession } from '../session.ts'
+
+/** The home: what happens in a project, as it happens. */
+export default function FeedPage({ account, project, event }: ProjectPage) {
+  const { query, url, route } = useLocation()
+  const search = readSearch(query)
+  const { channelId } = search
+  const isSearch = isNarrow(search)
+  const channels = useChannels(project)
+  const list = useRef<HTMLElement>(null)
+  const said = useSignal('')
+  const announcer = useMemo(
+    () => createAnnouncer(SYSTEM_CLOCK, sentence => (said.value = sentence)),
+    [],
+  )
+  const title = `${findProject(account, project)?.project.name} · Tidings`
+  const feed = useFeed({
+    project,
+    search,
+    onUnseen(count) {
+      document.title = toTitle(title, count)
+      setBadge(count)
+    },
+    onShown(rows) {
+      channels.meet(rows)
+      announcer.add(rows.length, rows[0]?.title ?? '')
+    },
+    onChannels: channels.refresh,
+  })
+  const { resume } = usePauses(feed, list)
+  // The page itself changes with these alone, not with every row.
+  const seen = useMemo(
+    () => ({
+      newestSeq: computed(() => feed.log.value.rows[0]?.seq),
+      kind: computed(() => toPill(feed.live.value).kind),
+    }),
+    [feed],
+  )
+  const newestSeq = seen.newestSeq.value
+  const kind = seen.kind.value
+  useReadMark({
+    project,
+    channelId,
+    // What a search leaves out has not been read.
+    newestSeq: isSearch ? undefined : newestSeq,
+    onMarked: channels.refresh,
+  })
+  const beside = useBeside(project, event, feed.log.value.rows, isSearch || channelId !== undefined)
+  const isBehind = useNarrow() && event !== undefined
+  const reading = feed.reading.value
+  const unclear =
+    reading.kind === 'failed' && reading.failure.code === 'invalid' ? reading.failure : undefined
+  const waiting = feed.live.value.waiting
+
+  useEffect(() => {
+    document.title = title
+    keep('project', project)
+  }, [title, project])
+  useEffect(() => () => announcer.stop(), [])
+  useEffect(() => {
+    if (kind === 'signed_out') route(toSignInPath(url), true)
+    // The account says what is left of what the person may see.
+    else if (kind === 'refused') void loadSession().then(() => route(PATHS.home, true))
+  }, [kind])
+
+  /** The list stays as it is when an event is opened beside it, and so does the reader's place in it. */
+  function go(id: string | undefined) {
+    history.pushState(null, '', toSearchPath(project, search, id))
+    dispatchEvent(new PopStateEvent('popstate'))
+  }
+
+  function close() {
+    go(undefined)
+    const rows = [...(list.current?.querySelectorAll<HTMLElement>('article') ?? [])]
+    const row = rows.find(({ dataset }) => dataset['event'] === event)
+    // What lies behind a panel in front of everything takes the focus once that is gone.
+    requestAnimationFrame(() => (row ?? list.current)?.focus({ preventScroll: row === undefined }))
+  }
+
+  return (
+    <div class="frame">
+      <div class="contents" inert={isBehind}>
+        <a class="skip" href="#feed">
+          Skip to the events
+        </a>
+        <header class="bar">
+          <a class="brand" href={PATHS.home} aria-label="Tidings">
+            <Mark />
+          </a>
+          <ProjectMenu account={account} project={project} />
+          <div class="search-place" />
+          <LivePill feed={feed} onResume={resume} />
+          <AccountMenu account={account} />
+        </header>
+        <SearchBox project={project} search={search} failure={unclear} />
+        <Channels project={project} channels={channels.list} search={search} />
+        <main class="stream">
+          <h1 class="unseen">Events</h1>
+          {!unclear && (isSearch || newestSeq !== undefined || reading.kind === 'first') && (
+            <HistogramView project={project} search={search} newestSeq={newestSeq} />
+          )}
+          <Chips project={project} search={search} channels={channels.list} />
+          {!unclear && isLookedUp(parse(search, 0).filters) && (
+            <p class="aside">New events that fit are looked up every two seconds.</p>
+          )}
+          <Tideline kind={kind} />
+          {waiting > 0 && kind !== 'live' && (
+            <button type="button" class="new-rows" onClick={resume}>
+              {toCount(waiting)} new
+            </button>
+          )}
+          <FeedList
+            feed={feed}
+            list={list}
+            project={project}
+            search={search}
+            open={event}
+            onOpen={go}
+          />
+          <p class="unseen" role="status">
+            {said.value}
+          </p>
+        </main>
+      </div>
+      {event !== undefined && (
+        <EventPanel
+          project={project}
+          id={event}
+          search={search}
+          beside={beside}
+          mayDelete={isAllowed(account, project, 'admin')}
+          onGo={go}
+          onClose={close}
+        />
+      )}
+      <Undo />
+    </div>
+  )
+}

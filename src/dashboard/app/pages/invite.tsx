@@ -1,0 +1,115 @@
+import { useLocation } from 'preact-iso'
+import { useEffect, useState } from 'preact/hooks'
+import type { Invitation } from '../../../accounts/organization-schema.ts'
+import { Field, Form } from '../parts/form.tsx'
+import { Door, Trouble } from '../parts/page.tsx'
+import { PATHS, toSignInPath } from '../paths.ts'
+import { request, type Answer } from '../request.ts'
+import { linkSecret, toSecret } from '../secret.ts'
+import { loadSession, session } from '../session.ts'
+
+/** Takes somebody into an organization: as who they are, or with a new account. */
+export default function InvitePage() {
+  const { route } = useLocation()
+  const [invite, look] = useInvite(linkSecret.value)
+
+  async function goOn() {
+    linkSecret.value = ''
+    await loadSession()
+    route(PATHS.home, true)
+  }
+  const accept = (account?: object) =>
+    request('POST', '/api/invites/accept', { token: linkSecret.value, ...account })
+
+  if (!linkSecret.value) return <Paste />
+  if (!invite)
+    return <Door title="Invitation" lead={<span class="skeleton">Looking it up …</span>} />
+  if (!invite.ok) {
+    return (
+      <Door title="Invitation">
+        <Trouble failure={invite.failure} onRetry={look} />
+      </Door>
+    )
+  }
+  const { organization, role, invitedBy, email } = invite.data
+  const lead = (
+    <>
+      <bdi>{invitedBy.name}</bdi> invites you to <bdi>{organization.name}</bdi> as {role}.
+    </>
+  )
+  if (session.value.kind === 'signed_in') {
+    const { person } = session.value.account
+    return (
+      <Door title={`Join ${organization.name}`} lead={lead}>
+        <p>
+          You are signed in as <bdi>{person.name}</bdi> (<bdi>{person.email}</bdi>).
+        </p>
+        <Form action="Join" send={() => accept()} onDone={goOn}>
+          {null}
+        </Form>
+      </Door>
+    )
+  }
+  return (
+    <Door title={`Join ${organization.name}`} lead={lead}>
+      <Form
+        action="Create account and join"
+        send={value =>
+          accept({
+            name: value('name'),
+            email: value('email'),
+            password: value('password'),
+          })
+        }
+        onDone={goOn}
+      >
+        <Field name="name" label="Your name" autocomplete="name" />
+        <Field
+          name="email"
+          label="E-mail"
+          type="email"
+          autocomplete="username"
+          value={email ?? ''}
+        />
+        <Field
+          name="password"
+          label="Password"
+          type="password"
+          autocomplete="new-password"
+          hint="12 characters or more."
+        />
+      </Form>
+      <p class="aside">
+        You have an account here? <a href={toSignInPath(PATHS.invite)}>Sign in first</a>, and then
+        join.
+      </p>
+    </Door>
+  )
+}
+
+function Paste() {
+  return (
+    <Door title="Invitation" lead="Open the link that you were sent, or paste it here.">
+      <Form
+        action="Look at it"
+        send={async value => ({ ok: true, data: toSecret(value('token')) })}
+        onDone={secret => {
+          linkSecret.value = secret
+        }}
+      >
+        <Field name="token" label="Invitation link" autocomplete="off" />
+      </Form>
+    </Door>
+  )
+}
+
+/** The invitation behind a secret; undefined until the server has answered. */
+function useInvite(token: string): [Answer<Invitation> | undefined, () => void] {
+  const [invite, setInvite] = useState<Answer<Invitation>>()
+  const look = () => {
+    setInvite(undefined)
+    if (token) void request<Invitation>('POST', '/api/invites/look', { token }).then(setInvite)
+  }
+  useEffect(look, [token])
+  return [invite, look]
+}

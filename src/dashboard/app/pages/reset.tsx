@@ -1,0 +1,61 @@
+import { useState } from 'preact/hooks'
+import { Field, Form } from '../parts/form.tsx'
+import { Door } from '../parts/page.tsx'
+import { PATHS } from '../paths.ts'
+import { request } from '../request.ts'
+import { linkSecret, toSecret } from '../secret.ts'
+import { loadSession } from '../session.ts'
+
+/** Sets a new password, with the secret of a link that an owner gave. */
+export default function Reset() {
+  const [isDone, setDone] = useState(false)
+  if (isDone) {
+    return (
+      <Door title="Password changed" lead="Every device that was signed in has been signed out.">
+        <p>
+          <a class="button" href={PATHS.signIn}>
+            Sign in
+          </a>
+        </p>
+      </Door>
+    )
+  }
+  return (
+    <Door
+      title="New password"
+      lead="The link works once. Choose a password that you use nowhere else."
+    >
+      <Form
+        action="Set password"
+        send={value =>
+          request('POST', '/api/reset', {
+            token: linkSecret.value || toSecret(value('token')),
+            password: value('password'),
+          })
+        }
+        onDone={() => {
+          linkSecret.value = ''
+          // It may have been the password of whoever is signed in here.
+          void loadSession()
+          setDone(true)
+        }}
+      >
+        {!linkSecret.value && (
+          <Field
+            name="token"
+            label="Reset link"
+            autocomplete="off"
+            hint="An owner of your organization gave it to you. Paste it here."
+          />
+        )}
+        <Field
+          name="password"
+          label="New password"
+          type="password"
+          autocomplete="new-password"
+          hint="12 characters or more."
+        />
+      </Form>
+    </Door>
+  )
+}

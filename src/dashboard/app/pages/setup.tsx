@@ -1,0 +1,85 @@
+import { useLocation } from 'preact-iso'
+import { useEffect, useState } from 'preact/hooks'
+import type { Account } from '../../../accounts/schema.ts'
+import { Field, Form } from '../parts/form.tsx'
+import { Door } from '../parts/page.tsx'
+import { PATHS, toStartPath } from '../paths.ts'
+import { request } from '../request.ts'
+import { linkSecret, toSecret } from '../secret.ts'
+import { hasJustSetUp, takeSession } from '../session.ts'
+
+/** Makes the owner's account, with the secret of the link that the server printed. */
+export default function Setup() {
+  const { route } = useLocation()
+  const isDone = useIsDone()
+
+  function goOn(account: Account) {
+    linkSecret.value = ''
+    hasJustSetUp.value = true
+    takeSession(account)
+    const project = account.organizations[0]?.projects[0]
+    route(project ? toStartPath(project.id) : PATHS.home, true)
+  }
+
+  if (isDone) {
+    return (
+      <Door
+        title="Already set up"
+        lead="This server has its owner, and the link has done its work."
+      >
+        <p>
+          <a class="button" href={PATHS.signIn}>
+            Sign in
+          </a>
+        </p>
+      </Door>
+    )
+  }
+  return (
+    <Door
+      title="Welcome"
+      lead="You are the first one here. Make the account that owns this server."
+    >
+      <Form
+        action="Create account"
+        send={value =>
+          request<Account>('POST', '/api/setup', {
+            token: linkSecret.value || toSecret(value('token')),
+            name: value('name'),
+            email: value('email'),
+            password: value('password'),
+          })
+        }
+        onDone={goOn}
+      >
+        {!linkSecret.value && (
+          <Field
+            name="token"
+            label="Set-up link"
+            autocomplete="off"
+            hint="The server printed it when it started. Paste it here."
+          />
+        )}
+        <Field name="name" label="Your name" autocomplete="name" />
+        <Field name="email" label="E-mail" type="email" autocomplete="username" />
+        <Field
+          name="password"
+          label="Password"
+          type="password"
+          autocomplete="new-password"
+          hint="12 characters or more: a few words that nobody else would put together."
+        />
+      </Form>
+    </Door>
+  )
+}
+
+function useIsDone(): boolean {
+  const [isDone, setDone] = useState(false)
+  useEffect(() => {
+    void request('GET', '/api/setup').then(answer =>
+      setDone(!answer.ok && answer.failure.code === 'not_found'),
+    )
+  }, [])
+  return isDone
+}

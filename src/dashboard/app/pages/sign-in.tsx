@@ -1,0 +1,64 @@
+import { useLocation } from 'preact-iso'
+import { useEffect, useState } from 'preact/hooks'
+import type { Account } from '../../../accounts/schema.ts'
+import { Field, Form } from '../parts/form.tsx'
+import { Door } from '../parts/page.tsx'
+import { PATHS, toNext } from '../paths.ts'
+import { request } from '../request.ts'
+import { isInstalled, session, takeSession } from '../session.ts'
+
+/** Signs somebody in and leads on to where they wanted to go. */
+export default function SignIn() {
+  const { query, route } = useLocation()
+  const hasNoOwner = useHasNoOwner()
+  const next = toNext(query['next'])
+  const isSignedIn = session.value.kind === 'signed_in'
+
+  useEffect(() => {
+    if (isSignedIn) route(next, true)
+  }, [isSignedIn, next])
+
+  if (hasNoOwner) {
+    return (
+      <Door title="Almost there" lead="This server has no owner yet, so nobody can sign in.">
+        <p>
+          It printed a set-up link when it started. Open that link to make the first account; a
+          fresh one is printed at every start.
+        </p>
+        <p>
+          <a href={PATHS.setup}>I have the link</a>
+        </p>
+      </Door>
+    )
+  }
+  return (
+    <Door title="Sign in">
+      <Form
+        action="Sign in"
+        send={value =>
+          request<Account>('POST', '/api/session', {
+            email: value('email'),
+            password: value('password'),
+            isInstalled: isInstalled(),
+          })
+        }
+        onDone={takeSession}
+      >
+        <Field name="email" label="E-mail" type="email" autocomplete="username" />
+        <Field name="password" label="Password" type="password" autocomplete="current-password" />
+      </Form>
+      <p class="aside">
+        Forgotten? An owner of your organization can give you a link that sets a new password.
+      </p>
+    </Door>
+  )
+}
+
+/** Whether the server waits for its owner: then there is nobody to sign in. */
+function useHasNoOwner(): boolean {
+  const [hasNoOwner, setHasNoOwner] = useState(false)
+  useEffect(() => {
+    void request('GET', '/api/setup').then(({ ok }) => setHasNoOwner(ok))
+  }, [])
+  return hasNoOwner
+}

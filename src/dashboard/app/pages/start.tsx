@@ -1,0 +1,100 @@
+import type { Static } from '@sinclair/typebox'
+import { useEffect, useState } from 'preact/hooks'
+import type { NewApiKey } from '../../../keys/schema.ts'
+import { useSignal } from '@preact/signals'
+import type { ProjectPage } from '../app.tsx'
+import { Rows } from '../feed/rows.tsx'
+import { EVERYTHING } from '../feed/search.ts'
+import { useFeed } from '../feed/use-feed.ts'
+import { toPill } from '../live/pill.ts'
+import { HelloCurl } from '../parts/hello-curl.tsx'
+import { Door, Trouble } from '../parts/page.tsx'
+import { confirmed, Confirmation } from '../parts/confirm.tsx'
+import { Tideline } from '../parts/wave.tsx'
+import { toFeedPath } from '../paths.ts'
+import { request, type Failure } from '../request.ts'
+import { hasJustSetUp } from '../session.ts'
+
+/** From nothing to the first event: a command with a key that works, and the event as it arrives. */
+export default function Start({ project }: ProjectPage) {
+  const { key, isMaking, failure, makeKey } = useKey(project)
+  const feed = useFeed({
+    project,
+    search: EVERYTHING,
+    onUnseen() {},
+    onShown() {},
+    onChannels() {},
+  })
+  const before = useSignal<number>()
+  if (before.value === undefined && feed.reading.value.kind === 'nothing') {
+    before.value = feed.log.value.rows[0]?.seq ?? 0
+  }
+  const arrived = feed.log.value.rows.filter(({ seq }) => seq > (before.value ?? Infinity))
+  const { kind } = toPill(feed.live.value)
+
+  return (
+    <Door
+      title="Your first event"
+      lead="Run this where you like. The key in it is shown here once: keep it, or make another later."
+    >
+      {failure && <Trouble failure={failure} onRetry={makeKey} />}
+      {!failure && key === undefined && (
+        <p>
+          <button class="button" type="button" aria-disabled={isMaking} onClick={makeKey}>
+            {isMaking ? 'Making a key …' : 'Make a key'}
+          </button>
+        </p>
+      )}
+      {key !== undefined && <HelloCurl apiKey={key} />}
+      <section class="listening" aria-label="What arrives">
+        <Tideline kind={kind} />
+        <p role="status">
+          {arrived.length > 0
+            ? 'There it is. Tidings is listening.'
+            : kind === 'live'
+              ? 'Listening for your first event …'
+              : 'Connecting …'}
+        </p>
+        {arrived.length > 0 && (
+          <div role="feed" aria-label="Events" class="stream">
+            <Rows project={project} rows={arrived.slice(0, 3)} freshAfter={0} />
+          </div>
+        )}
+      </section>
+      <p>
+        <a class={arrived.length > 0 ? 'button' : undefined} href={toFeedPath(project)}>
+          {arrived.length > 0 ? 'Open the feed' : 'Go to the feed'}
+        </a>
+      </p>
+      <Confirmation />
+    </Door>
+  )
+}
+
+/** A new key of the project; it is in memory alone. Only who has just set up the server gets one unasked. */
+function useKey(project: string) {
+  const [key, setKey] = useState<string>()
+  const [isMaking, setMaking] = useState(false)
+  const [failure, setFailure] = useState<Failure>()
+  async function makeKey() {
+    setFailure(undefined)
+    setMaking(true)
+    const answer = await confirmed(() =>
+      request<Static<typeof NewApiKey>>(
+        'POST',
+        `/api/projects/${encodeURIComponent(project)}/keys`,
+        {
+          name: 'Quick start',
+        },
+      ),
+    )
+    setMaking(false)
+    if (answer.ok) setKey(answer.data.key)
+    else setFailure(answer.failure)
+  }
+  useEffect(() => {
+    if (hasJustSetUp.value) void makeKey()
+    hasJustSetUp.value = false
+  }, [project])
+  return { key, isMaking, failure, makeKey: () => void (isMaking || makeKey()) }
+}

@@ -1,0 +1,146 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ProjectPage } from '../app.tsx'
+import { Tree } from '../event/tree.tsx'
+import { EVERYTHING, toSearchPath } from '../feed/search.ts'
+import { Confirmation } from '../parts/confirm.tsx'
+import { CopyButton } from '../parts/copy.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { Trouble } from '../parts/page.tsx'
+import { toUsersPath } from '../paths.ts'
+import type { Failure } from '../request.ts'
+import { isAllowed } from '../session.ts'
+import { Aliases } from '../users/aliases.tsx'
+import { readUser, type User } from '../users/calls.ts'
+import { Erase } from '../users/erase.tsx'
+import { Frame } from '../users/frame.tsx'
+import { Timeline } from '../users/timeline.tsx'
+
+const MANY = 10_000
+
+/** All about one of the people whom a project's applications know. */
+export default function UserPage({ account, project, user: reference = '' }: ProjectPage) {
+  const { user, failure, read } = useUser(project, reference)
+  const mayErase = isAllowed(account, project, 'admin')
+  return (
+    <Frame account={account} project={project} title={user?.userId ?? 'People'}>
+      <p>
+        <a class="back" href={toUsersPath(project)}>
+          People
+        </a>
+      </p>
+      {failure?.code === 'not_found' && (
+        <div class="nothing">
+          <h1>Nobody</h1>
+          <p>Nobody has this id or alias, and no event that is kept names it.</p>
+        </div>
+      )}
+      {failure && failure.code !== 'not_found' && (
+        <Trouble failure={failure} onRetry={() => void read()} />
+      )}
+      {!user && !failure && (
+        <div role="status" aria-label="Loading">
+          <span class="skeleton line" />
+        </div>
+      )}
+      {user && (
+        <>
+          <h1 class="page-title">
+            <bdi>{user.userId}</bdi>
+          </h1>
+          <Counts project={project} user={user} />
+          {user.properties !== null && <Properties properties={user.properties} />}
+          {user.id !== null && (
+            <Aliases
+              project={project}
+              user={user}
+              mayEdit={isAllowed(account, project, 'member')}
+              onChanged={() => void read()}
+            />
+          )}
+          <Timeline project={project} userId={user.userId} />
+          {mayErase && <Erase project={project} user={user} />}
+        </>
+      )}
+      <Confirmation />
+    </Frame>
+  )
+}
+
+function Counts({ project, user }: { project: string; user: User }) {
+  const { events, firstSeenAt, lastSeenAt, channels } = user
+  return (
+    <>
+      <dl class="counts-list">
+        <div>
+          <dt>Events</dt>
+          <dd>{events >= MANY ? `${MANY.toLocaleString()} or more` : events.toLocaleString()}</dd>
+        </div>
+        {firstSeenAt !== null && (
+          <div>
+            <dt>First seen</dt>
+            <dd>
+              <Moment atMs={Date.parse(firstSeenAt)} isFar />
+            </dd>
+          </div>
+        )}
+        {lastSeenAt !== null && (
+          <div>
+            <dt>Last seen</dt>
+            <dd>
+              <Moment atMs={Date.parse(lastSeenAt)} isFar />
+            </dd>
+          </div>
+        )}
+      </dl>
+      {channels.length > 0 && (
+        <ul class="chips" aria-label="Most events in">
+          {channels.map(({ id, name, icon, events }) => (
+            <li key={id}>
+              <a
+                class="chip chip-link"
+                href={toSearchPath(project, { ...EVERYTHING, channelId: id })}
+              >
+                {icon !== null && <span aria-hidden="true">{icon} </span>}
+                <bdi>{name}</bdi> <span class="chip-count">{events.toLocaleString()}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  )
+}
+
+function Properties({ properties }: { properties: Record<string, unknown> }) {
+  return (
+    <section class="part" aria-labelledby="properties">
+      <div class="metadata-top">
+        <h2 id="properties">Properties</h2>
+        <CopyButton label="Copy" toText={() => JSON.stringify(properties, null, 2)} />
+      </div>
+      {Object.keys(properties).length > 0 ? <Tree value={properties} /> : <p class="aside">None</p>}
+    </section>
+  )
+}
+
+function useUser(project: string, reference: string) {
+  const [user, setUser] = useState<User>()
+  const [failure, setFailure] = useState<Failure>()
+  const turn = useRef(0)
+  async function read() {
+    const mine = ++turn.current
+    const answer = await readUser(project, reference)
+    if (mine !== turn.current) return
+    setUser(answer.ok ? answer.data : undefined)
+    setFailure(answer.ok ? undefined : answer.failure)
+  }
+  useEffect(() => {
+    setUser(undefined)
+    setFailure(undefined)
+    void read()
+    return () => {
+      turn.current += 1
+    }
+  }, [project, reference])
+  return { user, failure, read }
+}

@@ -1,0 +1,120 @@
+import { useLocation } from 'preact-iso'
+import { useEffect, useRef } from 'preact/hooks'
+import type { ProjectPage } from '../app.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { Trouble } from '../parts/page.tsx'
+import { toUserPath, toUsersPath } from '../paths.ts'
+import { readUsers, type ListedUser } from '../users/calls.ts'
+import { Frame } from '../users/frame.tsx'
+import { usePages } from '../users/use-pages.ts'
+
+const MOST_SHOWN = 4
+
+/** The people whom the applications of a project know, and the search among them. */
+export default function UsersPage({ account, project }: ProjectPage) {
+  const { query, route } = useLocation()
+  const input = useRef<HTMLInputElement>(null)
+  const search = query['search']?.trim() ?? ''
+  const { items, isReading, failure, hasMore, readMore } = usePages(
+    `${project} ${search}`,
+    cursor => readUsers(project, search, cursor),
+  )
+  useEffect(() => {
+    if (input.current) input.current.value = search
+  }, [search])
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault()
+    const typed = input.current?.value.trim() ?? ''
+    const path = toUsersPath(project)
+    route(typed === '' ? path : `${path}?${new URLSearchParams({ search: typed })}`)
+  }
+
+  return (
+    <Frame account={account} project={project} title="People">
+      <h1 class="page-title">People</h1>
+      <form class="search search-page" role="search" onSubmit={submit}>
+        <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true">
+          <circle cx="8.5" cy="8.5" r="5.5" />
+          <path d="m13 13 4.5 4.5" />
+        </svg>
+        <input
+          ref={input}
+          type="search"
+          placeholder="Id, alias, or words in properties"
+          aria-label="Search people"
+          autocomplete="off"
+          autocapitalize="none"
+          spellcheck={false}
+          enterkeyhint="search"
+          maxLength={255}
+          defaultValue={search}
+        />
+      </form>
+      <ul class="people" aria-busy={isReading}>
+        {items.map(user => (
+          <Person key={user.id} project={project} user={user} />
+        ))}
+      </ul>
+      {failure && <Trouble failure={failure} onRetry={readMore} />}
+      {isReading && (
+        <p class="aside" role="status">
+          Reading …
+        </p>
+      )}
+      {!isReading && !failure && items.length === 0 && (
+        <div class="nothing">
+          <h2>{search === '' ? 'Nobody yet' : 'Nobody found'}</h2>
+          {search === '' ? (
+            <p>
+              Who is named with <code>POST /v1/identify</code> appears here.{' '}
+              <a href="/docs">API reference</a>
+            </p>
+          ) : (
+            <p>
+              Nobody has an id or alias that begins so, or these words in their properties.{' '}
+              <a href={toUsersPath(project)}>Everybody</a>
+            </p>
+          )}
+        </div>
+      )}
+      {hasMore && !isReading && !failure && (
+        <button type="button" class="button" onClick={readMore}>
+          Show more
+        </button>
+      )}
+    </Frame>
+  )
+}
+
+function Person({ project, user }: { project: string; user: ListedUser }) {
+  const { userId, aliases, properties, updatedAt } = user
+  const path = toUserPath(project, userId)
+  const shown = Object.entries(properties ?? {}).filter(([, value]) => typeof value !== 'object')
+  return (
+    <li>
+      <div class="what">
+        <h2>
+          {path === undefined ? (
+            <bdi>{userId}</bdi>
+          ) : (
+            <a href={path}>
+              <bdi>{userId}</bdi>
+            </a>
+          )}
+        </h2>
+        <p class="where">
+          {aliases.slice(0, MOST_SHOWN).map(alias => (
+            <bdi key={alias}>{alias}</bdi>
+          ))}
+          {shown.slice(0, MOST_SHOWN).map(([name, value]) => (
+            <bdi key={`${name}:`} class="tag">
+              {name}: {String(value)}
+            </bdi>
+          ))}
+        </p>
+      </div>
+      <Moment atMs={Date.parse(updatedAt)} isFar />
+    </li>
+  )
+}

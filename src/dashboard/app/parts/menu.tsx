@@ -1,0 +1,101 @@
+import { useState } from 'preact/hooks'
+import type { Account } from '../../../accounts/schema.ts'
+import { toFeedPath } from '../paths.ts'
+import type { Failure } from '../request.ts'
+import { signOut } from '../session.ts'
+import { chooseTheme, theme, THEMES } from '../theme.ts'
+
+const THEME_NAMES = { system: 'System', light: 'Light', dark: 'Dark' }
+
+/** Who is signed in, how it looks, and the way out. */
+export function AccountMenu({ account }: { account: Account }) {
+  const [failure, setFailure] = useState<Failure>()
+  const { name, email } = account.person
+  return (
+    <>
+      <button type="button" class="icon-button" popovertarget="account-menu" aria-label="Account">
+        <span class="avatar" aria-hidden="true">
+          {toInitial(name)}
+        </span>
+      </button>
+      <div id="account-menu" class="menu menu-end" popover="auto">
+        <p class="menu-who">
+          <bdi>{name}</bdi>
+          <span>
+            <bdi>{email}</bdi>
+          </span>
+        </p>
+        <fieldset class="themes">
+          <legend>Colours</legend>
+          <div>
+            {THEMES.map(one => (
+              <label key={one}>
+                <input
+                  type="radio"
+                  name="theme"
+                  checked={theme.value === one}
+                  onChange={() => chooseTheme(one)}
+                />
+                <span>{THEME_NAMES[one]}</span>
+              </label>
+            ))}
+          </div>
+        </fieldset>
+        <a class="menu-item" href="/docs">
+          API reference
+        </a>
+        <button type="button" class="menu-item" onClick={async () => setFailure(await signOut())}>
+          Sign out
+        </button>
+        {failure && <p role="alert">{failure.message}</p>}
+      </div>
+    </>
+  )
+}
+
+/** The project that is looked at, and the others that there are. */
+export function ProjectMenu({ account, project }: { account: Account; project: string }) {
+  const current = account.organizations
+    .flatMap(({ projects }) => projects)
+    .find(({ id }) => id === project)
+  return (
+    <>
+      <button type="button" class="project-button" popovertarget="project-menu">
+        <bdi>{current?.name}</bdi>
+        <svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
+          <path d="M2.5 4.5 6 8l3.5-3.5" />
+        </svg>
+      </button>
+      <nav id="project-menu" class="menu" popover="auto" aria-label="Projects">
+        {account.organizations.map(({ id, name, projects }) => (
+          <section key={id}>
+            <h2>
+              <bdi>{name}</bdi>
+            </h2>
+            {projects.map(one => (
+              <a
+                key={one.id}
+                class="menu-item"
+                href={toFeedPath(one.id)}
+                aria-current={one.id === project ? 'page' : undefined}
+                onClick={hideMenu}
+              >
+                <bdi>{one.name}</bdi>
+              </a>
+            ))}
+          </section>
+        ))}
+      </nav>
+    </>
+  )
+}
+
+function hideMenu({ currentTarget }: { currentTarget: EventTarget }): void {
+  if (currentTarget instanceof Element)
+    currentTarget.closest<HTMLElement>('[popover]')?.hidePopover()
+}
+
+function toInitial(name: string): string {
+  const [first] = new Intl.Segmenter().segment(name.trim())
+  return first?.segment.toUpperCase() ?? '·'
+}

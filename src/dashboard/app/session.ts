@@ -1,0 +1,73 @@
+import { signal } from '@preact/signals'
+import type { Account } from '../../accounts/schema.ts'
+import type { Standing } from './live/connection.ts'
+import { request, watchSession, type Failure } from './request.ts'
+import { chooseTheme, theme } from './theme.ts'
+
+export type Session =
+  | { kind: 'unknown' }
+  | { kind: 'failed'; failure: Failure }
+  | { kind: 'signed_out' }
+  | { kind: 'signed_in'; account: Account }
+
+export const session = signal<Session>({ kind: 'unknown' })
+
+/** Whether the server was set up in this page: then the next thing is a first event. */
+export const hasJustSetUp = signal(false)
+
+watchSession(() => {
+  session.value = { kind: 'signed_out' }
+})
+
+/** Asks the server who is signed in. */
+export async function loadSession(): Promise<void> {
+  const answer = await request<Account>('GET', '/api/me')
+  if (answer.ok) takeSession(answer.data)
+  else if (answer.failure.code !== 'signed_out') {
+    session.value = { kind: 'failed', failure: answer.failure }
+  }
+}
+
+/** Takes the account that the server answers to whoever has just signed in. */
+export function takeSession(account: Account): void {
+  session.value = { kind: 'signed_in', account }
+}
+
+/** Whether the session still stands; what is on the screen stays. */
+export async function checkSession(): Promise<Standing> {
+  const answer = await request<Account>('GET', '/api/me')
+  if (answer.ok) return 'signed_in'
+  return answer.failure.code === 'signed_out' ? 'signed_out' : 'unreachable'
+}
+
+export async function signOut(): Promise<Failure | undefined> {
+  const answer = await request('DELETE', '/api/session')
+  if (!answer.ok && answer.failure.code !== 'signed_out') return answer.failure
+  session.value = { kind: 'signed_out' }
+  // The server has the browser forget all that it keeps of us; how it looks is nobody's secret.
+  chooseTheme(theme.value)
+  return undefined
+}
+
+/** Whether this is the installed app: its sessions last longer. */
+export function isInstalled(): boolean {
+  const { standalone } = navigator as Navigator & { standalone?: boolean }
+  return standalone === true || matchMedia('(display-mode: standalone)').matches
+}
+
+/** The project and organization of `id`, if the person is among its people. */
+export function findProject(account: Account, id: string) {
+  for (const organization of account.organizations) {
+    const project = organization.projects.find(project => project.id === id)
+    if (project) return { project, organization }
+  }
+  return undefined
+}
+
+/** Whether the person's role in the organization of a project is `needed` or more; the server has the last word. */
+export function isAllowed(account: Account, project: string, needed: 'member' | 'admin'): boolean {
+  const role = findProject(account, project)?.organization.role
+  return role !== undefined && RANKS[role] >= RANKS[needed]
+}
+
+const RANKS = { viewer: 0, member: 1, admin: 2, owner: 3 }

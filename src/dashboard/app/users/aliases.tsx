@@ -1,0 +1,186 @@
+import { useState } from 'preact/hooks'
+import { Field, Form } from '../parts/form.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { tell } from '../parts/undo.tsx'
+import { toUserPath } from '../paths.ts'
+import { addAlias, readAliasChanges, readUser, removeAlias, type User } from './calls.ts'
+import { usePages } from './use-pages.ts'
+
+const CHANGES = {
+  added: 'was added',
+  removed: 'was removed',
+  'moved from': 'came from',
+  'moved to': 'went to',
+}
+
+interface AliasesOptions {
+  project: string
+  user: User
+  mayEdit: boolean
+  onChanged(): void
+}
+
+/** The other names of a user: added, removed, moved here from somebody else, and what happened to them. */
+export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
+  const { userId, aliases } = user
+  const [isAdding, setAdding] = useState(false)
+  const [taken, setTaken] = useState<{ alias: string; owner: string }>()
+
+  async function add(alias: string) {
+    const answer = await addAlias(project, userId, alias)
+    if (answer.ok || answer.failure.code !== 'conflict') return answer
+    // It may be somebody else's: then it can be moved.
+    const owner = await readUser(project, alias)
+    const isTaken =
+      owner.ok &&
+      owner.data.userId !== userId &&
+      owner.data.aliases.some(one => one.alias === alias)
+    setTaken(isTaken ? { alias, owner: owner.data.userId } : undefined)
+    return answer
+  }
+
+  async function move({ alias, owner }: { alias: string; owner: string }) {
+    const answer = await addAlias(project, userId, alias, owner)
+    setTaken(undefined)
+    if (!answer.ok) return tell({ said: answer.failure.message })
+    setAdding(false)
+    tell({
+      said: 'The alias is moved.',
+      undo: () => addAlias(project, owner, alias, userId),
+      onUndone: onChanged,
+    })
+    onChanged()
+  }
+
+  async function remove(alias: string) {
+    const answer = await removeAlias(project, userId, alias)
+    if (!answer.ok) return tell({ said: answer.failure.message })
+    tell({
+      said: 'The alias is removed.',
+      undo: () => addAlias(project, userId, alias),
+      onUndone: onChanged,
+    })
+    onChanged()
+  }
+
+  return (
+    <section class="part" aria-labelledby="aliases">
+      <h2 id="aliases">Aliases</h2>
+      {aliases.length === 0 && <p class="aside">None</p>}
+      <ul class="aliases">
+        {aliases.map(({ alias, since }) => (
+          <li key={alias}>
+            <bdi>{alias}</bdi>
+            <span class="since">
+              since <Moment atMs={Date.parse(since)} isFar />
+            </span>
+            {mayEdit && (
+              <button
+                type="button"
+                class="quiet-button"
+                aria-label={`Remove ${alias}`}
+                onClick={() => remove(alias)}
+              >
+                Remove
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {mayEdit && !isAdding && (
+        <button type="button" class="quiet-button" onClick={() => setAdding(true)}>
+          Add an alias
+        </button>
+      )}
+      {isAdding && (
+        <div class="alias-form">
+          <Form
+            action="Add"
+            send={value => add(value('alias'))}
+            onDone={() => {
+              setAdding(false)
+              onChanged()
+            }}
+          >
+            <Field
+              name="alias"
+              label="Alias"
+              autocomplete="off"
+              hint="Another id or address of theirs. Events that name it count as theirs, earlier ones, too."
+            />
+          </Form>
+          {taken && (
+            <p class="alias-taken">
+              It is an alias of <bdi>{taken.owner}</bdi>.
+              <button type="button" class="quiet-button" onClick={() => move(taken)}>
+                Move it here
+              </button>
+            </p>
+          )}
+          <button type="button" class="quiet-button" onClick={() => setAdding(false)}>
+            Cancel
+          </button>
+        </div>
+      )}
+      <details class="history">
+        <summary>History</summary>
+        <History key={aliases.map(({ alias }) => alias).join()} project={project} userId={userId} />
+      </details>
+    </section>
+  )
+}
+
+function History({ project, userId }: { project: string; userId: string }) {
+  const { items, isReading, failure, hasMore, readMore } = usePages(
+    `${project} ${userId}`,
+    cursor => readAliasChanges(project, userId, cursor),
+  )
+  return (
+    <>
+      {items.length === 0 && !isReading && !failure && <p class="aside">Nothing yet</p>}
+      <ol class="changes">
+        {items.map(({ at, alias, change, other, person }) => (
+          <li key={`${at} ${alias} ${change}`}>
+            <bdi>{alias}</bdi> {CHANGES[change]}
+            {change.startsWith('moved') && <Other project={project} userId={other} />}
+            {person && (
+              <>
+                {' '}
+                by <bdi>{person.name}</bdi>
+              </>
+            )}{' '}
+            · <Moment atMs={Date.parse(at)} isFar />
+          </li>
+        ))}
+      </ol>
+      {failure && (
+        <p role="alert" class="notice">
+          {failure.message}
+        </p>
+      )}
+      {(hasMore || failure) && (
+        <button type="button" class="quiet-button" onClick={readMore}>
+          Show more
+        </button>
+      )}
+    </>
+  )
+}
+
+function Other({ project, userId }: { project: string; userId: string | null }) {
+  if (userId === null) return <> somebody who was erased</>
+  const path = toUserPath(project, userId)
+  return path === undefined ? (
+    <>
+      {' '}
+      <bdi>{userId}</bdi>
+    </>
+  ) : (
+    <>
+      {' '}
+      <a href={path}>
+        <bdi>{userId}</bdi>
+      </a>
+    </>
+  )
+}

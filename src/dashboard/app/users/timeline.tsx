@@ -1,0 +1,36 @@
+import { useRef } from 'preact/hooks'
+import { useLocation } from 'preact-iso'
+import { FeedList } from '../feed/list.tsx'
+import { EVERYTHING, toSearchPath, toTermText, type Search } from '../feed/search.ts'
+import { useFeed } from '../feed/use-feed.ts'
+
+/** What happened around a user, as it happens. */
+export function Timeline({ project, userId }: { project: string; userId: string }) {
+  const text = toTermText('users', userId)
+  return (
+    <section class="part" aria-labelledby="timeline">
+      <h2 id="timeline">Events</h2>
+      {text === undefined ? (
+        <p class="aside">No search can name this user, so their events are not listed here.</p>
+      ) : (
+        <Events project={project} search={{ ...EVERYTHING, text }} />
+      )}
+    </section>
+  )
+}
+
+function Events({ project, search }: { project: string; search: Search }) {
+  const { route } = useLocation()
+  const list = useRef<HTMLElement>(null)
+  const feed = useFeed({ project, search, onUnseen() {}, onShown() {}, onChannels() {} })
+  return (
+    <FeedList
+      feed={feed}
+      list={list}
+      project={project}
+      search={search}
+      onOpen={id => route(toSearchPath(project, search, id))}
+      nothing={<p class="aside">No event that is kept names them.</p>}
+    />
+  )
+}

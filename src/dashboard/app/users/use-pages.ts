@@ -1,0 +1,52 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Page } from '../../../http/envelope.ts'
+import type { Answer, Failure } from '../request.ts'
+
+export interface Pages<Item> {
+  items: readonly Item[]
+  isReading: boolean
+  failure: Failure | undefined
+  /** Whether there is more to read. */
+  hasMore: boolean
+  readMore(): void
+}
+
+/** A list that is read page by page, and anew when `key` changes. */
+export function usePages<Item>(
+  key: string,
+  read: (cursor: string | undefined) => Promise<Answer<Page<Item>>>,
+): Pages<Item> {
+  const [items, setItems] = useState<readonly Item[]>([])
+  const [cursor, setCursor] = useState<string | null>()
+  const [isReading, setReading] = useState(true)
+  const [failure, setFailure] = useState<Failure>()
+  const turn = useRef(0)
+
+  async function take(from: string | undefined) {
+    const mine = ++turn.current
+    setReading(true)
+    setFailure(undefined)
+    const answer = await read(from)
+    // Another list is wanted by now.
+    if (mine !== turn.current) return
+    setReading(false)
+    if (!answer.ok) return setFailure(answer.failure)
+    setItems(before => (from === undefined ? answer.data.items : [...before, ...answer.data.items]))
+    setCursor(answer.data.nextCursor)
+  }
+
+  useEffect(() => {
+    setItems([])
+    void take(undefined)
+    return () => {
+      turn.current += 1
+    }
+  }, [key])
+  return {
+    items,
+    isReading,
+    failure,
+    hasMore: typeof cursor === 'string',
+    readMore: () => void take(cursor ?? undefined),
+  }
+}

@@ -1,0 +1,32 @@
+import type { OpenRoute } from '../http/open-route.ts'
+import type { Site } from '../http/site.ts'
+import { once } from '../once.ts'
+import { PATHS } from './app/paths.ts'
+import { assetContent } from './assets.ts'
+import { pageRoute } from './page.ts'
+
+/** The page of the browser application, at each path that it knows. What is shown there, it decides by itself. */
+export function shellRoutes(getSite: () => Site): OpenRoute[] {
+  const getShell = once(() => assetContent('index.html'))
+  return Object.values(PATHS).map(path => pageRoute(path, getShell, { getSite, toPolicy }))
+}
+
+/** Its own scripts, styles and answers, and nothing else; text can never become script or markup. */
+function toPolicy({ url }: Site): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    // Named, because to Safari before 15.4 'self' means no sockets.
+    `connect-src 'self' ${new URL(url).origin.replace(/^http/, 'ws')}`,
+    "manifest-src 'self'",
+    "worker-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ')
+}
