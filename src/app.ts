@@ -3,49 +3,76 @@ import { Fault } from './errors.ts'
 import { toFailure } from './http/failures.ts'
 import type { OpenRoute } from './http/open-route.ts'
 import { toPathname } from './http/pathname.ts'
+import type { Site } from './http/site.ts'
 import { invalidField } from './http/validation.ts'
-import { toResponse, type Endpoint, type Gate } from './keys/endpoint.ts'
+import { toResponse } from './http/response.ts'
+import type { Route } from './http/route.ts'
 import { requests } from './metrics.ts'
 
 export interface AppOptions {
-  gate: Gate
-  endpoints: readonly Endpoint[]
+  /** The address that the pages and /api are for. */
+  getSite(): Site
+  routes: readonly Route[]
   openRoutes: readonly OpenRoute[]
 }
 
 // A name, an IPv4 address or an IPv6 one in brackets, and a port. Two Host lines arrive joined by a comma.
 const HOST = /^([\w.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i
 
+// Programs may know the server by another name, and what watches over it knows none: nothing here needs a session.
+const ANY_HOST = /^\/(v1\/|healthz$|readyz$|(api\/)?openapi\.json$)/
+
 /** Every route of the server, as one function from request to response. */
-export function createApp({ gate, endpoints, openRoutes }: AppOptions) {
+export function createApp({ getSite, routes, openRoutes }: AppOptions) {
   // `normalize` would rewrite bodies, and hang on a hostile one (`{"length": 4000000000}`).
   const app = new Elysia({ normalize: false, strictPath: true })
   // First, so that it covers every route.
   app.onError(({ code, error, request }) =>
     toErrorResponse(code === 'NOT_FOUND' ? toMissing(request) : error),
   )
-  for (const { contract, respond } of endpoints) {
+  for (const { method, path, respond } of routes) {
     app.route(
-      contract.method,
-      contract.path,
-      // Elysia brings HEAD to where GET goes; it would cost a request of the rate limit and answer nothing.
-      ({ request }) =>
-        request.method === 'HEAD' ? toErrorResponse(toMissing(request)) : respond(gate, request),
+      method,
+      path,
+      ({ request }) => {
+        // Elysia brings HEAD to where GET goes; it would cost a request of the rate limit and answer nothing.
+        if (request.method === 'HEAD') return toErrorResponse(toMissing(request))
+        const wrong = findWrongHost(path, request)
+        return wrong ? toErrorResponse(wrong) : respond(request)
+      },
       { parse: 'none' },
     )
   }
   for (const { path, respond } of openRoutes) {
-    app.get(path, async ({ request }) => withRequestId(await respond(request)), { parse: 'none' })
+    app.get(
+      path,
+      async ({ request }) => {
+        const wrong = findWrongHost(path, request)
+        return wrong ? toErrorResponse(wrong) : withRequestId(await respond(request))
+      },
+      { parse: 'none' },
+    )
   }
 
   const methods = new Map<string, { matches: RegExp; allowed: string[] }>()
   for (const { path, allowed } of [
-    ...endpoints.map(({ contract: { path, method } }) => ({ path, allowed: [method] })),
+    ...routes.map(({ path, method }) => ({ path, allowed: [method] })),
     ...openRoutes.map(({ path }) => ({ path, allowed: ['GET', 'HEAD'] })),
   ]) {
     const known = methods.get(path) ?? { matches: toPattern(path), allowed: [] }
     known.allowed.push(...allowed)
     methods.set(path, known)
+  }
+
+  /** A name that leads here without being ours may be somebody's who wants to read what our pages read. */
+  function findWrongHost(path: string, { headers }: Request): Fault | undefined {
+    const host = headers.get('host') ?? ''
+    if (ANY_HOST.test(path) || getSite().isOwnHost(host)) return undefined
+    const { url } = getSite()
+    return new Fault(
+      'wrong_host',
+      `This server is ${url}, and was asked for as ${host}. If that is its address, set BASE_URL to it`,
+    )
   }
 
   /** 405 where the path has other methods, 404 where it has none. */

@@ -1,5 +1,9 @@
 import ipaddr from 'ipaddr.js'
+import { parseEmail } from './email.ts'
 import { LOG_LEVELS } from './log.ts'
+import { parseAppSecret } from './app-secret.ts'
+import { findPasswordProblem } from './password-policy.ts'
+import { parseVapidSubject } from './vapid-subject.ts'
 
 export interface Config {
   port: number
@@ -8,12 +12,26 @@ export interface Config {
   baseUrl: string | undefined
   /** Undefined for the embedded Postgres in `dataDir`. */
   databaseUrl: string | undefined
+  /** Of the database itself, where a pooler stands in front of it: LISTEN does not go through one. */
+  databaseDirectUrl: string | undefined
   /** Undefined for the default, `./data`. */
   dataDir: string | undefined
+  /** 32 bytes; undefined for those kept in `dataDir`. */
+  appSecret: Buffer | undefined
+  /** What it was before: still good for reading. */
+  oldAppSecrets: Buffer[]
   metricsPort: number | undefined
   /** Networks whose X-Forwarded-For is believed. */
   trustedProxies: string[]
+  /** Networks that webhooks and the like may reach besides public addresses. */
+  egressAllowCidrs: string[]
+  /** Hosts of push services besides those of the browsers, with a port where it is not 443. */
+  pushHosts: string[]
+  /** Whom push services may write to; undefined for the operator. */
+  vapidSubject: string | undefined
   logLevel: (typeof LOG_LEVELS)[number]
+  /** Who is to be the first owner; undefined when a person is to claim the installation. */
+  owner: { email: string; password: string } | undefined
 }
 
 /** Everything that is wrong with the configuration, at once. */
@@ -36,11 +54,29 @@ const NAMES = [
   'HOST',
   'BASE_URL',
   'DATABASE_URL',
+  'DATABASE_DIRECT_URL',
   'DATA_DIR',
+  'APP_SECRET',
+  'APP_SECRET_OLD',
   'METRICS_PORT',
   'TRUSTED_PROXIES',
+  'EGRESS_ALLOW_CIDRS',
+  'PUSH_HOSTS',
+  'VAPID_SUBJECT',
   'LOG_LEVEL',
+  'OWNER_EMAIL',
+  'OWNER_PASSWORD',
 ] as const
+
+/** What is never shown. */
+const SECRET = new Set<string>([
+  'DATABASE_URL',
+  'DATABASE_DIRECT_URL',
+  'APP_SECRET',
+  'APP_SECRET_OLD',
+  'OWNER_EMAIL',
+  'OWNER_PASSWORD',
+])
 
 /**
  * Reads the configuration from `env`. Each variable may also come as `NAME_FILE`, the path of a file with the value,
@@ -70,11 +106,29 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       'a URL like postgres://user:password@host/database',
       toDatabaseUrl,
     ),
+    databaseDirectUrl: read(
+      'DATABASE_DIRECT_URL',
+      'a URL like postgres://user:password@host/database',
+      toDatabaseUrl,
+    ),
     dataDir: values.get('DATA_DIR'),
+    appSecret: read('APP_SECRET', '32 bytes in base64 or hex', parseAppSecret),
+    oldAppSecrets:
+      read('APP_SECRET_OLD', '32 bytes in base64 or hex, or several after commas', toSecrets) ?? [],
     metricsPort: read('METRICS_PORT', 'a port from 0 to 65535', toPort),
     trustedProxies:
       read('TRUSTED_PROXIES', 'networks like 10.0.0.0/8, separated by commas', toNetworks) ?? [],
+    egressAllowCidrs:
+      read('EGRESS_ALLOW_CIDRS', 'networks like 10.0.0.0/8, separated by commas', toNetworks) ?? [],
+    pushHosts:
+      read('PUSH_HOSTS', 'hosts like push.example.com:8443, separated by commas', toHosts) ?? [],
+    vapidSubject: read(
+      'VAPID_SUBJECT',
+      'a mailto: or https: address that the world can reach',
+      parseVapidSubject,
+    ),
     logLevel: read('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}`, toLogLevel) ?? 'info',
+    owner: readOwner(values, problems),
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return config
@@ -87,13 +141,16 @@ function readValues(
 ): Map<string, string> {
   const values = new Map<string, string>()
   for (const name of NAMES) {
-    const value = env[name]?.trim()
+    const trim = (text: string) =>
+      // White space may be part of a password, but for the end of a file's last line.
+      name === 'OWNER_PASSWORD' && text.trim() ? text.replace(/\r?\n$/, '') : text.trim()
+    const value = trim(env[name] ?? '')
     const file = env[`${name}_FILE`]?.trim()
     if (value && file) problems.push(`${name} and ${name}_FILE are both set: keep one`)
     else if (value) values.set(name, value)
     else if (file) {
       try {
-        const text = readFile(file).trim()
+        const text = trim(readFile(file))
         if (text) values.set(name, text)
         else problems.push(`${name}_FILE must name a file that is not empty${toShown(name, file)}`)
       } catch {
@@ -106,7 +163,30 @@ function readValues(
 
 /** What is there instead, for the end of a problem; nothing where it may hold a password. */
 function toShown(name: string, text: string): string {
-  return name === 'DATABASE_URL' || text.includes('@') ? '' : `: it is ${JSON.stringify(text)}`
+  return SECRET.has(name) || text.includes('@') ? '' : `: it is ${JSON.stringify(text)}`
+}
+
+/** Both or none; the password must be fit like any other. */
+function readOwner(values: ReadonlyMap<string, string>, problems: string[]): Config['owner'] {
+  const [given, password] = [values.get('OWNER_EMAIL'), values.get('OWNER_PASSWORD')]
+  if (given === undefined && password === undefined) return undefined
+  const email = given === undefined ? undefined : parseEmail(given)
+  if (given !== undefined && email === undefined) {
+    problems.push('OWNER_EMAIL must be an e-mail address')
+  }
+  const problem =
+    password === undefined
+      ? undefined
+      : findPasswordProblem(password, { email: email ?? '', name: '' })
+  if (problem) problems.push(`OWNER_PASSWORD is not fit: ${problem.message}`)
+  for (const [name, value] of [
+    ['OWNER_EMAIL', given],
+    ['OWNER_PASSWORD', password],
+  ] as const) {
+    const isReported = problems.some(other => other.startsWith(name))
+    if (value === undefined && !isReported) problems.push(`${name} must be set, too: both or none`)
+  }
+  return { email: email ?? '', password: password ?? '' } // Without both there are problems.
 }
 
 function toPort(text: string): number | undefined {
@@ -138,6 +218,25 @@ function toNetworks(text: string): string[] | undefined {
     part.includes('/') ? part : `${part}/${part.includes(':') ? 128 : 32}`,
   )
   return full.every(network => ipaddr.isValidCIDR(network)) ? full : undefined
+}
+
+/** As parsing has them. */
+function toHosts(text: string): string[] | undefined {
+  const hosts = text
+    .split(',')
+    .map(part => part.trim())
+    .filter(part => part !== '')
+  const urls = hosts.map(host =>
+    URL.canParse(`https://${host}`) ? new URL(`https://${host}`) : undefined,
+  )
+  const isBare = (url: URL | undefined) => url !== undefined && url.href === `${url.origin}/`
+  return urls.every(isBare) ? urls.map(url => url?.host ?? '') : undefined
+}
+
+function toSecrets(text: string): Buffer[] | undefined {
+  const secrets = text.split(',').map(part => parseAppSecret(part.trim()))
+  const known = secrets.filter(secret => secret !== undefined)
+  return known.length === secrets.length ? known : undefined
 }
 
 function toLogLevel(text: string): Config['logLevel'] | undefined {

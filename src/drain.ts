@@ -1,12 +1,13 @@
 import { Fault } from './errors.ts'
 import { toFailure } from './http/failures.ts'
-import { toResponse, type Endpoint } from './keys/endpoint.ts'
+import { toResponse } from './http/response.ts'
+import type { Route } from './http/route.ts'
 
-/** Empties the endpoints before the listener closes: so a stop is seen as one, and cuts nobody off. */
+/** Empties the routes before the listener closes: so a stop is seen as one, and cuts nobody off. */
 export interface Drain {
   readonly isDraining: boolean
-  /** The endpoint, with its requests counted, and refused once the drain has begun. */
-  cover(endpoint: Endpoint): Endpoint
+  /** The route, with its requests counted, and refused once the drain has begun. */
+  cover(route: Route): Route
   /** Resolves when the last request inside is answered. */
   start(): Promise<void>
 }
@@ -19,13 +20,14 @@ export function createDrain(): Drain {
     get isDraining() {
       return isDraining
     },
-    cover: ({ contract, respond }) => ({
-      contract,
-      async respond(gate, request) {
+    cover: ({ method, path, respond }) => ({
+      method,
+      path,
+      async respond(request) {
         if (isDraining) return refuse()
         inside++
         try {
-          return await respond(gate, request)
+          return await respond(request)
         } finally {
           inside--
           if (isDraining && inside === 0) empty.resolve()

@@ -2,17 +2,27 @@ import { isSchemaCurrent } from './db/migrate.ts'
 import type { Pool } from './db/pool.ts'
 import type { Appender } from './events/append.ts'
 import type { OpenRoute } from './http/open-route.ts'
+import type { Outbox } from './outbox/outbox.ts'
 
 const READY_MS = 1_000
 const MAX_WAITING = 10_000
+/** The feed gets along without hints, and a connection that was lost is soon replaced: not every loss is a failure. */
+const MAX_DEAF_MS = 15_000
+const MAX_OLDEST_MS = 60_000
 
 export interface HealthOptions {
   reads: Pool
   appender: Appender
+  outbox: Pick<Outbox, 'stats'>
   state: { isDraining: boolean }
+  /** How long hints of other servers have not been heard, in milliseconds; 0 while they are. */
+  getDeafMs(): number
 }
 
-/** `/healthz`: the process answers. `/readyz`: it can do its work; 503 with the reasons when it cannot. */
+/**
+ * `/healthz`: the process answers. `/readyz`: it can do its work; 503 with the reasons when it cannot. What it does late
+ * is `degraded`, and still a 200: who stops sending requests to it does not make it faster.
+ */
 export function healthRoutes({ reads, ...options }: HealthOptions): OpenRoute[] {
   // Whoever asks while a probe is under way shares it: anyone may ask, and as often as they like.
   let running: Promise<boolean> | undefined
@@ -26,20 +36,37 @@ export function healthRoutes({ reads, ...options }: HealthOptions): OpenRoute[] 
       path: '/readyz',
       async respond() {
         const reasons = await findReasons({ ...options, probe })
+        const degraded = findDelays(options)
+        const listener = options.getDeafMs() === 0 ? 'up' : 'down'
         return reasons.length === 0
-          ? toJson(200, { status: 'ready' })
-          : toJson(503, { status: 'not ready', reasons })
+          ? toJson(200, { status: 'ready', listener, ...(degraded.length > 0 && { degraded }) })
+          : toJson(503, { status: 'not ready', listener, reasons })
       },
     },
   ]
 }
 
-type Probed = Omit<HealthOptions, 'reads'> & { probe: () => Promise<boolean> }
+function findDelays({ outbox }: Pick<HealthOptions, 'outbox'>): string[] {
+  const { oldestMs, lagMs } = outbox.stats
+  const late = (what: string, ms: number) =>
+    ms > MAX_OLDEST_MS ? [`${what} ${Math.round(ms / 1000)} s`] : []
+  return [
+    ...late('The oldest delivery has been due for', oldestMs),
+    ...late('New events were dispatched after', lagMs),
+  ]
+}
 
-async function findReasons({ probe, appender, state }: Probed): Promise<string[]> {
+type Probed = Omit<HealthOptions, 'reads' | 'outbox'> & { probe: () => Promise<boolean> }
+
+async function findReasons({ probe, appender, state, getDeafMs }: Probed): Promise<string[]> {
   const reasons: string[] = []
   if (state.isDraining) reasons.push('The server is stopping')
   if (appender.waiting > MAX_WAITING) reasons.push('Too many events wait to be stored')
+  if (getDeafMs() > MAX_DEAF_MS) {
+    reasons.push(
+      'LISTEN does not work: behind a pooler, set DATABASE_DIRECT_URL to the database itself',
+    )
+  }
   const late = Promise.withResolvers<string>()
   const timer = setTimeout(
     () => late.resolve('The database did not answer within a second'),

@@ -5,9 +5,12 @@ import { doctor } from './cli/doctor.ts'
 import { identify } from './cli/identify.ts'
 import { keys } from './cli/keys.ts'
 import { migrate } from './cli/migrate.ts'
+import { owner } from './cli/owner.ts'
+import { secrets } from './cli/secrets.ts'
 import { send } from './cli/send.ts'
 import { serve } from './cli/serve.ts'
 import { version } from './cli/version.ts'
+import { webhook } from './cli/webhook.ts'
 import { ConfigError } from './config.ts'
 import { toReason } from './errors.ts'
 
@@ -18,7 +21,7 @@ const USAGE = 2
 const root = withExamples(
   defineCommand({
     meta: { name: 'tidings', description: 'Know the moment it happens.' },
-    subCommands: { serve, send, identify, keys, migrate, doctor, version },
+    subCommands: { serve, send, identify, keys, owner, secrets, webhook, migrate, doctor, version },
   }),
   [
     'tidings serve',

@@ -33,6 +33,28 @@ export const appendBatch = new Histogram({
   registers: [registry],
 })
 
+export const deliveryAttempts = new Counter({
+  name: 'tidings_delivery_attempts_total',
+  help: 'Attempts of deliveries, by what came of them.',
+  labelNames: ['kind', 'outcome'],
+  registers: [registry],
+})
+
+export const deliverySeconds = new Histogram({
+  name: 'tidings_delivery_seconds',
+  help: 'Time from the creation of an event to its delivery.',
+  labelNames: ['kind'],
+  buckets: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15, 60, 600, 3_600, 86_400],
+  registers: [registry],
+})
+
+export const lostLeases = new Counter({
+  name: 'tidings_delivery_leases_lost_total',
+  help: 'Jobs that somebody else had by the time their outcome was known.',
+  labelNames: ['kind'],
+  registers: [registry],
+})
+
 /** A gauge that is read when somebody looks: a value for each label `of`. Asking again replaces its sources. */
 export function gauge(
   name: string,
@@ -56,3 +78,30 @@ export function collectProcessMetrics(): void {
   if (!registry.getSingleMetric('process_resident_memory_bytes'))
     collectDefaultMetrics({ register: registry })
 }
+
+export const feedHints = new Counter({
+  name: 'tidings_feed_hints_total',
+  help: 'NOTIFY statements sent, and hints that shared one or were dropped.',
+  labelNames: ['of'],
+  registers: [registry],
+})
+
+export const feedLagSeconds = new Histogram({
+  name: 'tidings_feed_lag_seconds',
+  help: "Time from an event's createdAt, by the database's clock, to its publication to live sockets.",
+  buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
+  registers: [registry],
+})
+
+export const feedCloses = new Counter({
+  name: 'tidings_feed_closes_total',
+  help: 'Closed live sockets by what ended them.',
+  labelNames: ['of'],
+  registers: [registry],
+})
+
+export const feedReplayRows = new Counter({
+  name: 'tidings_feed_replay_rows_total',
+  help: 'Events that were read for clients that had missed them.',
+  registers: [registry],
+})

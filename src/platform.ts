@@ -1,60 +1,21 @@
 /** The only file in which a runtime is named: the same program runs on Bun, as a compiled binary, and on Deno. */
 
-export interface Socket<Data> {
-  data: Data
-  send(text: string): void
-  join(topic: string): void
-  leave(topic: string): void
-  close(code: number, reason: string): void
-}
-
-export interface ServeOptions<Data> {
-  port: number
-  host: string
-  /** The platform's own ceiling in bytes; over it, it answers by itself, without our envelope. */
-  maxBodyBytes: number
-  maxFrameBytes: number
-  /** A socket that lets more than this many bytes pile up is closed. */
-  maxBufferedBytes: number
-  /** `peer` tells the address of the other end of the connection. */
-  fetch(request: Request, peer: () => string): Response | Promise<Response>
-  /** For WebSocket handshakes: what the socket carries, or the answer that refuses it. */
-  upgrade(request: Request, peer: () => string): Data | Response | Promise<Data | Response>
-  open(socket: Socket<Data>): void
-  message(socket: Socket<Data>, text: string): void
-  close(socket: Socket<Data>, code: number): void
-}
-
-export interface Listener {
-  port: number
-  publish(topic: string, text: string): void
-  /** Takes no new connections, closes sockets with 1001, and resolves when the requests in flight are answered. */
-  stop(): Promise<void>
-}
-
-interface BunSocket {
-  data: { data: unknown; socket?: Socket<unknown> }
-  send(text: string): number
-  subscribe(topic: string): void
-  unsubscribe(topic: string): void
-  close(code: number, reason: string): void
-}
-
-interface BunServer {
-  port: number
-  requestIP(request: Request): { address: string } | null
-  upgrade(request: Request, options: { data: BunSocket['data'] }): boolean
-  publish(topic: string, text: string): void
-  stop(force?: boolean): Promise<void>
-}
-
-interface DenoServer {
-  addr: { port: number }
-  shutdown(): Promise<void>
-}
+import {
+  wantsSocket,
+  withFindablePath,
+  type Listener,
+  type ServeOptions,
+  type Socket,
+} from './listener.ts'
+import type { BunServer, BunSocket, DenoServer, DenoSocket, Hasher } from './runtimes.ts'
+import { createTopics } from './topics.ts'
 
 interface Runtimes {
-  Bun?: { version: string; serve(options: object): BunServer }
+  Bun?: {
+    version: string
+    serve(options: object): BunServer
+    password: Hasher
+  }
   Deno?: {
     version: { deno: string }
     serve(
@@ -76,26 +37,36 @@ const { Bun, Deno } = globalThis as unknown as Runtimes
 
 /** The runtime and its version, as in `Bun 1.4.5`. */
 export const RUNTIME = Bun ? `Bun ${Bun.version}` : Deno ? `Deno ${Deno.version.deno}` : 'unknown'
+/** Whether node:http may keep connections: Deno never tells of a request given up on a kept one. */
+export const KEEPS_CONNECTIONS = Bun !== undefined
+
+/** The argon2id hash of a password as a PHC string, which means the same on every runtime. */
+export async function hashPassword(password: string): Promise<string> {
+  if (Bun) return Bun.password.hash(password, { algorithm: 'argon2id', ...ARGON2 })
+  const argon2 = await importArgon2()
+  return argon2.hash(password, { ...ARGON2, parallelism: 1 })
+}
+
+/** Whether `hash` is that of `password`: a malformed one is nobody's. */
+export async function verifyPassword(password: string, hash: string): Promise<boolean> {
+  if (Bun) return Bun.password.verify(password, hash).catch(() => false)
+  const argon2 = await importArgon2()
+  return argon2.verify(hash, password).catch(() => false)
+}
+
+// KiB of memory, and passes over it: the least that OWASP asks of argon2id.
+const ARGON2 = { memoryCost: 19_456, timeCost: 2 }
+
+/** Only Deno needs it. Its name is put together so that no bundler carries its native code along. */
+function importArgon2(): Promise<Hasher> {
+  return import(['@node-rs', 'argon2'].join('/'))
+}
 
 /** Starts listening; throws when the port is taken. */
 export function serve<Data>(options: ServeOptions<Data>): Listener {
   if (Bun) return serveOnBun(Bun, options)
   if (Deno) return serveOnDeno(Deno, options)
   throw new Error('Tidings runs on Bun or Deno.')
-}
-
-function wantsSocket(request: Request): boolean {
-  return request.headers.get('upgrade')?.toLowerCase() === 'websocket'
-}
-
-/**
- * Elysia looks for the path from the eleventh character on, and so misses it behind a host of three characters or
- * fewer (elysiajs/elysia#748).
- */
-function withFindablePath(request: Request): Request {
-  const slash = request.url.indexOf('/', 8)
-  if (slash < 0 || slash > 10) return request
-  return new Request(`http://localhost${request.url.slice(slash)}`, request)
 }
 
 function serveOnBun<Data>(
@@ -111,6 +82,9 @@ function serveOnBun<Data>(
       join: topic => ws.subscribe(topic),
       leave: topic => ws.unsubscribe(topic),
       close: (code, reason) => ws.close(code, reason),
+      get bufferedBytes() {
+        return ws.getBufferedAmount()
+      },
     }) as Socket<Data>
   const server = bun.serve({
     port: options.port,
@@ -173,55 +147,58 @@ function serveOnDeno<Data>(
   deno: NonNullable<Runtimes['Deno']>,
   options: ServeOptions<Data>,
 ): Listener {
-  const topics = new Map<string, Set<WebSocket>>()
-  const sockets = new Set<WebSocket>()
-  const send = (ws: WebSocket, text: string) => {
-    if (ws.readyState !== WebSocket.OPEN) return
-    if (ws.bufferedAmount > options.maxBufferedBytes) ws.close(1013, 'Too slow')
-    else ws.send(text)
-  }
-  const leave = (ws: WebSocket, topic: string) => {
-    const members = topics.get(topic)
-    members?.delete(ws)
-    if (members?.size === 0) topics.delete(topic)
-  }
-  const join = (ws: WebSocket, topic: string) => {
-    const members = topics.get(topic)
-    if (members) members.add(ws)
-    else topics.set(topic, new Set([ws]))
-  }
+  const topics = createTopics<DenoSocket>()
+  const sockets = new Set<DenoSocket>()
 
   function accept(request: Request, data: Data): Response {
     const { socket: ws, response } = deno.upgradeWebSocket(request, { idleTimeout: 60 })
     const joined = new Set<string>()
+    let isOver = false
+    // Deno can say it twice, and for a peer that takes nothing only when its connection dies.
+    const finish = (code: number) => {
+      if (isOver) return
+      isOver = true
+      sockets.delete(one)
+      for (const topic of joined) topics.leave(one, topic)
+      options.close(socket, code)
+    }
+    const one: DenoSocket = {
+      ws,
+      send(text) {
+        if (isOver || ws.readyState !== WebSocket.OPEN) return
+        if (ws.bufferedAmount <= options.maxBufferedBytes) return ws.send(text)
+        ws.close(1013, 'Too slow')
+        finish(1013)
+      },
+    }
     const socket: Socket<Data> = {
       data,
-      send: text => send(ws, text),
+      send: text => one.send(text),
       join(topic) {
         joined.add(topic)
-        join(ws, topic)
+        topics.join(one, topic)
       },
       leave(topic) {
         joined.delete(topic)
-        leave(ws, topic)
+        topics.leave(one, topic)
       },
       close: (code, reason) => ws.close(code, reason),
+      get bufferedBytes() {
+        return ws.bufferedAmount
+      },
     }
     ws.onopen = () => {
-      sockets.add(ws)
+      sockets.add(one)
       options.open(socket)
     }
     ws.onmessage = ({ data: message }: MessageEvent<unknown>) => {
+      if (isOver) return
       if (typeof message !== 'string') ws.close(1003, 'Text frames only')
-      else if (message.length > options.maxFrameBytes) ws.close(1009, 'Too long')
+      else if (Buffer.byteLength(message) > options.maxFrameBytes) ws.close(1009, 'Too long')
       else options.message(socket, message)
     }
-    ws.onclose = ({ code }) => {
-      ws.onclose = null // Deno can say it twice.
-      sockets.delete(ws)
-      for (const topic of joined) leave(ws, topic)
-      options.close(socket, code)
-    }
+    ws.onerror = () => finish(1006)
+    ws.onclose = ({ code }) => finish(code)
     return response
   }
 
@@ -237,10 +214,10 @@ function serveOnDeno<Data>(
   return {
     port: server.addr.port,
     publish(topic, text) {
-      for (const ws of topics.get(topic) ?? []) send(ws, text)
+      for (const one of topics.membersOf(topic)) one.send(text)
     },
     async stop() {
-      for (const ws of [...sockets]) ws.close(1001, 'The server is stopping')
+      for (const { ws } of [...sockets]) ws.close(1001, 'The server is stopping')
       await server.shutdown()
     },
   }

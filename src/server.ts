@@ -1,36 +1,49 @@
-import { channelRoutes } from './channels/routes.ts'
+import { createCookies } from './accounts/cookies.ts'
+import { toApiRoute } from './accounts/endpoint.ts'
+import { ensureSetup } from './accounts/owners.ts'
+import { listApiEndpoints } from './api.ts'
+import { startClearing } from './clearing.ts'
+import { createClosers } from './closers.ts'
 import type { Config } from './config.ts'
 import { createApp } from './app.ts'
 import { openDatabase } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
-import { createPool, type Pool } from './db/pool.ts'
+import { createPools } from './db/pools.ts'
+import { startDeliveries, type DeliveryOptions } from './deliveries.ts'
 import { createDrain } from './drain.ts'
 import { createAppender } from './events/append.ts'
-import { eventRoutes } from './events/routes.ts'
 import { healthRoutes } from './health.ts'
 import { toClientAddress } from './http/client-address.ts'
 import type { OpenRoute } from './http/open-route.ts'
+import { toPathname } from './http/pathname.ts'
 import { toDocument } from './http/openapi.ts'
+import { toSite } from './http/site.ts'
 import { createIdentifier } from './identities/identify.ts'
-import { identityRoutes } from './identities/routes.ts'
 import { createAdmission } from './keys/admission.ts'
+import { toRoute } from './keys/endpoint.ts'
 import { ensureFirstKey } from './keys/first-start.ts'
-import { keyRoutes } from './keys/routes.ts'
 import { createInflight } from './limits/idempotency.ts'
 import { createStrangers } from './limits/strangers.ts'
-import { startSweeper } from './limits/sweeper.ts'
-import { toReason } from './errors.ts'
+import type { Listener, ServeOptions } from './listener.ts'
 import { logger } from './log.ts'
-import { collectProcessMetrics, gauge, registry } from './metrics.ts'
+import { gauge } from './metrics.ts'
+import { serveMetrics } from './metrics-server.ts'
+import { createNotifier } from './feed/notifier.ts'
+import { startFeed, type Feed } from './feed/feed.ts'
+import { FEED_PATH, type Visitor } from './feed/guard.ts'
 import { once } from './once.ts'
-import { RUNTIME, serve, type Listener } from './platform.ts'
-import { docsRoutes } from './dashboard/docs.ts'
-import { assetRoutes } from './dashboard/assets.ts'
+import { RUNTIME, serve } from './platform.ts'
+import { dashboardRoutes } from './dashboard/routes.ts'
+import { within } from './within.ts'
+import { listV1Endpoints } from './v1.ts'
 import { VERSION } from './version.ts'
+import { OUTBOX_QUEUE, type Queue } from './webhooks/queue.ts'
 
 const log = logger('server')
 /** Above our own limit, so that a normal client gets our envelope. */
 const PLATFORM_BODY_BYTES = 8 * 1024 * 1024
+const MAX_FRAME_BYTES = 4 * 1024
+const MAX_BUFFERED_BYTES = 1024 * 1024
 const BODY_TIMEOUT_MS = 20_000
 /** How long a batch waits for a project that somebody else writes to: all projects of the process share it. */
 const APPEND_LOCK_MS = 1_000
@@ -43,64 +56,70 @@ export interface Server {
   metricsPort: number | undefined
   /** The token of the first key, when this start made it. */
   firstKey: string | undefined
+  /** The token of a fresh setup link, while the installation has no owner. */
+  setupToken: string | undefined
   /** Refuses new work, finishes what is in flight, and closes everything; bounded at 25 s. */
   stop(): Promise<void>
 }
 
-export interface ServerOptions {
+export interface ServerOptions extends DeliveryOptions {
   /** How long a request's body may take to arrive. */
   bodyTimeoutMs?: number
   /** How long the database may take to answer before its connections are replaced. */
   databaseDeadlineMs?: number
+  /** The rhythm of the feed: its heartbeats, those of its connection that listens, and the longest silence of that. */
+  feed?: { heartbeatMs?: number; beatMs?: number; silenceMs?: number }
+  /** What keeps what webhooks have sent again, instead of the outbox. */
+  queue?: Queue
 }
 
 /** Opens everything and serves. Throws with a sentence for people when it cannot. */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<Server> {
+  const startedAt = new Date()
   const database = await openDatabase(config)
-  const closers: (() => Promise<void>)[] = [() => database.close()]
-  const closeAll = async () => {
-    for (const close of closers.reverse()) {
-      // What cannot be closed keeps nothing else open.
-      await close().catch((error: unknown) => {
-        log.error('Stopping goes on without one part: {reason}', { reason: toReason(error) })
-      })
-    }
-  }
+  const closers = createClosers()
+  closers.push(() => database.close())
   try {
     await migrate(database.url)
 
+    let feed: Feed | undefined
     // Pools are apart because postgres.js sends statements to busy connections: a slow read would hold up the rest.
-    const pools: Pool[] = []
-    const open = (name: string, max: number, settings: Record<string, number> = {}) => {
-      const pool = createPool(database.url, {
-        name,
-        max,
-        settings,
-        deadlineMs: options.databaseDeadlineMs,
-        onSilence: () => pools.filter(other => other !== pool).forEach(other => other.renew()),
-      })
-      pools.push(pool)
-      return pool
-    }
-    const admissions = open('admission', 1)
-    const appends = open('append', 1, { lock_timeout: APPEND_LOCK_MS })
-    const reads = open('api', 8)
-    closers.push(async () => {
-      await Promise.all(pools.map(pool => pool.end()))
+    const pools = createPools(database.url, {
+      deadlineMs: options.databaseDeadlineMs,
+      onSilence: () => feed?.renew(),
     })
+    const admissions = pools.open('admission', 1)
+    const appends = pools.open('append', 1, { settings: { lock_timeout: APPEND_LOCK_MS } })
+    const reads = pools.open('api', 8)
+    closers.push(() => pools.end())
+    const notifier = createNotifier({
+      pool: pools.open('notify', 1, { settings: { synchronous_commit: 'off' } }),
+    })
+    closers.push(() => notifier.stop())
+    let site = config.baseUrl === undefined ? undefined : toSite(config.baseUrl)
+    const findSite = () => site
+    const deliveries = await startDeliveries({ config, database, pools, findSite }, options)
+    const { outbox } = deliveries
+    closers.push(() => deliveries.stop())
     const inflight = createInflight()
     const admission = createAdmission({ pool: admissions, background: reads })
-    const appender = createAppender({ pool: appends, inflight })
+    const appender = createAppender({
+      pool: appends,
+      inflight,
+      onAppended(projectIds) {
+        outbox.wake(projectIds)
+        notifier.tell([...projectIds].map(projectId => ({ kind: 'events', projectId })))
+      },
+    })
     const identifier = createIdentifier({ pool: appends, inflight })
-    const sweeper = startSweeper(reads)
+    const clearing = startClearing(reads)
     closers.push(async () => {
-      await Promise.all([appender.drain(), identifier.drain(), admission.stop(), sweeper.stop()])
+      await Promise.all([appender.drain(), identifier.drain(), admission.stop(), clearing.stop()])
     })
 
     const drain = createDrain()
     const peers = new WeakMap<Request, () => string>()
-    const gate = {
-      admission,
+    const shared = {
       strangers: createStrangers(),
       bodyLimits: { timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS },
       toAddress: (request: Request) =>
@@ -110,32 +129,73 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
           config.trustedProxies,
         ),
     }
-    const endpoints = [
-      ...keyRoutes({ reads }),
-      ...channelRoutes({ reads }),
-      ...identityRoutes({ identifier, reads }),
-      ...eventRoutes({ appender, reads }),
+    const gate = { ...shared, admission }
+    const endpoints = listV1Endpoints({ appender, identifier, reads })
+    // What a server that finds its own port knows once it listens: no request comes before.
+    const getSite = once(() => toSite(config.baseUrl ?? `http://localhost:${listener.port}`))
+    const visitors = {
+      ...shared,
+      getSite,
+      getCookies: once(() => createCookies(getSite().isSecure)),
+    }
+    const apiGate = { ...visitors, pool: reads, hints: notifier }
+    const routes = [
+      ...endpoints.map(one => toRoute(gate, one)),
+      ...listApiEndpoints({
+        ...apiGate,
+        databaseKind: database.kind,
+        startedAt,
+        ...deliveries,
+        queue: options.queue ?? OUTBOX_QUEUE,
+      }).map(one => toApiRoute(apiGate, one)),
     ].map(drain.cover)
-    let baseUrl = config.baseUrl ?? ''
     const getDocument = once(() =>
       toDocument(
         endpoints.map(({ contract }) => contract),
-        baseUrl,
+        getSite().url,
       ),
     )
     const openRoutes: OpenRoute[] = [
-      ...healthRoutes({ reads, appender, state: drain }),
-      ...docsRoutes(getDocument),
-      ...assetRoutes(),
+      ...healthRoutes({ reads, appender, outbox, state: drain, getDeafMs: () => live.deafMs }),
+      ...dashboardRoutes(getDocument, getSite),
     ]
-    const app = createApp({ gate, endpoints, openRoutes })
+    const app = createApp({ getSite, routes, openRoutes })
 
-    const listener = listen(config.host, config.port, (request, peer) => {
+    const live = await startFeed({
+      ...visitors,
+      tail: pools.open('tail', 2, { settings: { statement_timeout: 4_000 }, deadlineMs: 5_000 }),
+      pool: pools.open('feed', 4),
+      listenUrl: config.databaseDirectUrl ?? database.url,
+      notifier,
+      publish: (topic, text) => listener.publish(topic, text),
+      ...options.feed,
+    })
+    feed = live
+    closers.push(() => live.stop())
+
+    const fetch = (request: Request, peer: () => string) => {
       peers.set(request, peer)
       return app.fetch(request)
+    }
+    const listener: Listener = serve<Visitor>({
+      host: config.host,
+      port: config.port,
+      maxBodyBytes: PLATFORM_BODY_BYTES,
+      maxFrameBytes: MAX_FRAME_BYTES,
+      maxBufferedBytes: MAX_BUFFERED_BYTES,
+      fetch,
+      // Where there are no sockets, a handshake gets what its path gets.
+      upgrade(request, peer): ReturnType<ServeOptions<Visitor>['upgrade']> {
+        if (toPathname(request.url) !== FEED_PATH) return fetch(request, peer)
+        peers.set(request, peer)
+        return live.upgrade(request)
+      },
+      open: live.open,
+      message: live.message,
+      close: live.close,
     })
     closers.push(() => listener.stop())
-    baseUrl ||= `http://localhost:${listener.port}`
+    site = getSite()
 
     const metrics =
       config.metricsPort === undefined ? undefined : serveMetrics(config.host, config.metricsPort)
@@ -154,64 +214,30 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
 
     // Last, so that a start that fails does not use up the one time that the key is shown.
     const firstKey = await ensureFirstKey(reads.sql)
+    const setupToken = await ensureSetup(reads.sql, config.owner)
 
     log.info('Listening on {url}', {
-      url: baseUrl,
+      url: getSite().url,
       runtime: RUNTIME,
       version: VERSION,
       database: database.kind,
     })
     return {
-      url: baseUrl,
+      url: getSite().url,
       port: listener.port,
       metricsPort: metrics?.port,
       firstKey,
+      setupToken,
       stop: once(async () => {
         log.info('Stopping')
-        await within(STOP_MS, drain.start().then(closeAll))
+        live.drain()
+        // At once: what is under way has until the last request is answered, too.
+        outbox.stop().catch(() => {})
+        await within(STOP_MS, drain.start().then(closers.closeAll))
       }),
     }
   } catch (error) {
-    await closeAll()
+    await closers.closeAll()
     throw error
   }
-}
-
-function listen(
-  host: string,
-  port: number,
-  fetch: (request: Request, peer: () => string) => Response | Promise<Response>,
-): Listener {
-  return serve<never>({
-    host,
-    port,
-    maxBodyBytes: PLATFORM_BODY_BYTES,
-    maxFrameBytes: 4 * 1024,
-    maxBufferedBytes: 1024 * 1024,
-    fetch,
-    // The live feed is not there yet: a handshake gets what its path gets.
-    upgrade: (request, peer) => fetch(request, peer),
-    open() {},
-    message() {},
-    close() {},
-  })
-}
-
-/** `GET /metrics` on a port of its own, which need not be open to the world. */
-function serveMetrics(host: string, port: number): Listener {
-  collectProcessMetrics()
-  return listen(host, port, async request => {
-    if (new URL(request.url).pathname !== '/metrics')
-      return new Response('Not found', { status: 404 })
-    return new Response(await registry.metrics(), {
-      headers: { 'Content-Type': registry.contentType },
-    })
-  })
-}
-
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  const late = Promise.withResolvers<void>()
-  const timer = setTimeout(late.resolve, ms)
-  await Promise.race([work, late.promise])
-  clearTimeout(timer)
 }

@@ -1,3 +1,4 @@
+import { hasOwner } from '../accounts/owners.ts'
 import { openDatabase } from '../db/database.ts'
 import { listMigrations } from '../db/migrate.ts'
 import { connect, type Sql } from '../db/sql.ts'
@@ -70,7 +71,7 @@ function checkBaseUrl(baseUrl: string | undefined): Finding {
     : {
         check,
         state: 'warning',
-        message: `${baseUrl} is not encrypted: put a proxy with https in front`,
+        message: `${baseUrl} is not encrypted, so passwords and the cookie of who is signed in can be read on the way: put a proxy with https in front`,
       }
 }
 
@@ -83,6 +84,7 @@ async function checkDatabase(sql: Sql, kind: string): Promise<Finding[]> {
   const migrations = await listMigrations(sql)
   const pending = migrations.filter(({ isApplied }) => !isApplied).map(({ name }) => name)
   const skew = Math.abs(row.skew)
+  const owner = pending.includes('0006_people') ? [] : [await checkOwner(sql)]
   return [
     { check: 'database', state: 'ok', message: `${kind} PostgreSQL ${row.version}` },
     pending.length === 0
@@ -99,5 +101,18 @@ async function checkDatabase(sql: Sql, kind: string): Promise<Finding[]> {
           state: 'failed',
           message: `is ${skew.toFixed(0)} s off the database's: set both by NTP`,
         },
+    ...owner,
   ]
+}
+
+async function checkOwner(sql: Sql): Promise<Finding> {
+  const check = 'owner'
+  return (await hasOwner(sql))
+    ? { check, state: 'ok', message: 'somebody can sign in' }
+    : {
+        check,
+        state: 'warning',
+        message:
+          'nobody can sign in yet: open the setup link that the server prints at its start, or run `tidings owner create`',
+      }
 }

@@ -4,14 +4,17 @@ import { openDatabase } from '../db/database.ts'
 import { listMigrations, migrate } from '../db/migrate.ts'
 import { connect, type Sql } from '../db/sql.ts'
 import { configureLog } from '../log.ts'
+import type { SecretSource } from '../secrets/open-secrets.ts'
 
 /** The configuration of this process; throws a `ConfigError` with all that is wrong. */
 export function readConfig(): Config {
   return parseConfig(process.env, path => readFileSync(path, 'utf8'))
 }
 
-/** Runs `work` on the database of the configuration, that of a running server included. */
-export async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+/** Runs `work` on the database of the configuration, that of a running server included, and says where its APP_SECRET is. */
+export async function withDatabase<Result>(
+  work: (sql: Sql, source: SecretSource) => Promise<Result>,
+): Promise<Result> {
   const config = readConfig()
   // Standard output is for the result.
   configureLog('warning', line => process.stderr.write(line))
@@ -20,7 +23,7 @@ export async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>):
     const sql = connect(database.url, { name: 'cli', max: 2 })
     try {
       await ensureSchema(sql, database.url)
-      return await work(sql)
+      return await work(sql, { ...config, dataDir: database.dataDir })
     } finally {
       await sql.end({ timeout: 5 })
     }

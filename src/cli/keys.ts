@@ -1,9 +1,13 @@
 import { defineCommand } from 'citty'
+import { Name, toName } from '../accounts/name.ts'
 import { listProjects, type ProjectInfo } from '../accounts/projects.ts'
+import { COMMAND_LINE } from '../audit/audit.ts'
 import type { Queryable } from '../db/sql.ts'
+import { explain } from '../http/rules.ts'
 import { ensureFirstProject } from '../keys/first-start.ts'
-import { createKey, listKeys, revokeKey, rotateKey, type KeyInfo } from '../keys/keys.ts'
-import { SCOPES, type Scope } from '../keys/schema.ts'
+import { listKeys } from '../keys/key-list.ts'
+import { createKey, revokeKey, rotateKey } from '../keys/keys.ts'
+import { MAX_LIMIT, SCOPES, type ApiKey, type Scope } from '../keys/schema.ts'
 import { parseList } from './api.ts'
 import { command, UsageError, withExamples } from './command.ts'
 import { withDatabase } from './environment.ts'
@@ -30,24 +34,27 @@ const create = command({
     expires: { type: 'string', description: 'When it ends, like 2027-01-31' },
   },
   async run(args) {
-    const limit = toWhole('limit', args.limit, 1_000_000_000)
+    const keyName = parseName(args.name)
+    const limit = toWhole('limit', args.limit, MAX_LIMIT)
     const scopes = toScopes(args.scopes)
     const expiresAt = args.expires === undefined ? undefined : toDate('expires', args.expires)
     return withDatabase(async sql => {
       await sql.begin(ensureFirstProject)
       const { uuid, id: projectId, name } = await getProject(sql, args.project)
-      const { token, ...made } = await createKey(sql, {
-        projectId: uuid,
-        name: args.name,
-        limit,
-        scopes,
-        ...(expiresAt && { expiresAt }),
-      })
+      const { token, ...made } = await sql.begin(tx =>
+        createKey(tx, COMMAND_LINE, {
+          projectId: uuid,
+          name: keyName,
+          limit,
+          scopes,
+          ...(expiresAt && { expiresAt }),
+        }),
+      )
       return {
         json: {
           key: token,
           id: made.id,
-          name: args.name,
+          name: keyName,
           project: { id: projectId, name },
           limit,
           scopes,
@@ -65,11 +72,11 @@ const list = command({
   args: { project },
   run: args =>
     withDatabase(async sql => {
-      const keys = await listKeys(sql, (await getProject(sql, args.project)).uuid)
+      const keys = await listAllKeys(sql, (await getProject(sql, args.project)).uuid)
       const lines = keys.map(
         key =>
           `${key.id}  tdg_…${key.lastFour}  ${toState(key).padEnd(8)} ${key.limit}/min  ` +
-          `${key.lastUsedAt ? `used ${key.lastUsedAt.toISOString()}` : 'never used'}  ${key.name}`,
+          `${key.lastUsedAt ? `used ${key.lastUsedAt}` : 'never used'}  ${key.name}`,
       )
       return {
         json: keys,
@@ -85,7 +92,8 @@ const revoke = command({
   args: { id, project },
   run: args =>
     withDatabase(async sql => {
-      await revokeKey(sql, (await getProject(sql, args.project)).uuid, args.id)
+      const { uuid: projectId } = await getProject(sql, args.project)
+      await sql.begin(tx => revokeKey(tx, COMMAND_LINE, { projectId, id: args.id }))
       return { json: { id: args.id, revoked: true }, text: `Revoked ${args.id}` }
     }),
 })
@@ -102,8 +110,10 @@ const rotate = command({
   run: args => {
     const overlapHours = toWhole('overlap', args.overlap, 24 * 365)
     return withDatabase(async sql => {
-      const { uuid } = await getProject(sql, args.project)
-      const made = await rotateKey(sql, uuid, { id: args.id, overlapHours })
+      const { uuid: projectId } = await getProject(sql, args.project)
+      const made = await sql.begin(tx =>
+        rotateKey(tx, COMMAND_LINE, { projectId, id: args.id, overlapHours }),
+      )
       return {
         json: { key: made.token, id: made.id, replaces: args.id, overlapHours },
         text: `${made.token}\n\nThe old key ends in ${overlapHours} hours.`,
@@ -138,9 +148,25 @@ async function getProject(sql: Queryable, wanted: string | undefined): Promise<P
   )
 }
 
-function toState({ revokedAt, expiresAt }: KeyInfo): string {
+async function listAllKeys(sql: Queryable, projectId: string): Promise<ApiKey[]> {
+  const keys: ApiKey[] = []
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = await listKeys(sql, projectId, { limit: 100, ...(cursor && { cursor }) })
+    keys.push(...page.items)
+    cursor = page.nextCursor
+  }
+  return keys
+}
+
+function parseName(text: string): string {
+  const [issue] = explain(Name, text) ?? []
+  if (issue) throw new UsageError(`--name: ${issue.message}`)
+  return toName(text)
+}
+
+function toState({ revokedAt, expiresAt }: ApiKey): string {
   if (revokedAt) return 'revoked'
-  return expiresAt && expiresAt.getTime() <= Date.now() ? 'expired' : 'live'
+  return expiresAt && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'live'
 }
 
 function toWhole(option: string, text: string, max: number): number {

@@ -30,18 +30,24 @@ export const serve = command({
 })
 
 /** What a person sees at the start; the log goes to standard output. */
-function toGreeting({ url, firstKey }: Server): string {
-  const line = `\nTidings ${VERSION} is running: ${url}   (API reference: ${url}/docs)\n`
-  if (firstKey === undefined) return `${line}\n`
-  return `${line}
-Your first API key is shown here once. Send your first event:
+function toGreeting({ url, firstKey, setupToken }: Server): string {
+  const parts = [
+    `\nTidings ${VERSION} is running: ${url}   (API reference: ${url}/docs)\n`,
+    firstKey !== undefined &&
+      `Your first API key is shown here once. Send your first event:
 
   curl ${url}/v1/events \\
     -H 'Authorization: Bearer ${firstKey}' \\
     -H 'Content-Type: application/json' \\
     -d '{"channelName": "payments", "title": "New payment", "icon": "💰"}'
+`,
+    setupToken !== undefined &&
+      `Nobody owns this installation yet. Claim it within 30 minutes (a restart prints a new link):
 
-`
+  ${url}/setup#${setupToken}
+`,
+  ]
+  return `${parts.filter(part => part !== false).join('\n')}\n`
 }
 
 /** Resolves at the first signal to stop; a second one ends the process at once. */

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { logger } from '../log.ts'
 import { findClosedFolder } from './folders.ts'
 
-const DEFAULT = './data'
+export const DEFAULT_DATA_DIR = './data'
 const FOR_ROOT = '/var/lib/tidings'
 
 /**
@@ -11,8 +11,8 @@ const FOR_ROOT = '/var/lib/tidings'
  */
 export function chooseDataDir(configured: string | undefined): string {
   if (configured !== undefined) return resolve(configured)
-  const closed = findClosedFolder(resolve(DEFAULT))
-  if (closed === undefined) return resolve(DEFAULT)
+  const closed = findClosedFolder(resolve(DEFAULT_DATA_DIR))
+  if (closed === undefined) return resolve(DEFAULT_DATA_DIR)
   logger('db').warning('Keeping the data in {folder}, because Postgres may not enter {closed}', {
     folder: FOR_ROOT,
     closed,

@@ -19,7 +19,7 @@ const HARD_STOP_MS = 6_000
 const SETTINGS = {
   listen_addresses: HOST,
   unix_socket_directories: '',
-  max_connections: '100',
+  max_connections: '200',
   shared_buffers: '128MB',
   // Neither io_uring nor a large /dev/shm is to be had in every container.
   io_method: 'sync',

@@ -16,10 +16,16 @@ export interface ConnectOptions {
   max: number
   /** Server settings of each connection, over the defaults below. */
   settings?: Record<string, string | number>
+  /** Makes of it a connection that listens: it is not replaced for its age. */
+  listener?: {
+    onNotify(channel: string, payload: string): void
+    /** A connection has ended; the next statement opens another, which listens to nothing. */
+    onClose(): void
+  }
 }
 
 /** Opens a pool lazily: nothing is dialled before the first statement. */
-export function connect(url: string, { name, max, settings }: ConnectOptions): Sql {
+export function connect(url: string, { name, max, settings, listener }: ConnectOptions): Sql {
   const session = {
     application_name: `tidings ${name}`,
     // Dates travel as text, and JavaScript reads no offset with seconds, as zones had before 1900.
@@ -27,6 +33,9 @@ export function connect(url: string, { name, max, settings }: ConnectOptions): S
     statement_timeout: 5_000,
     lock_timeout: 2_000,
     idle_in_transaction_session_timeout: 10_000,
+    // Requests are many and small: what it costs to start helpers or a compiler is more than they do.
+    max_parallel_workers_per_gather: 0,
+    jit: 'off',
     // What an answer 201 and append_events rest upon, whatever the database's own defaults are.
     synchronous_commit: 'on',
     default_transaction_isolation: 'read committed',
@@ -44,6 +53,12 @@ export function connect(url: string, { name, max, settings }: ConnectOptions): S
     connect_timeout: 3,
     backoff: attempt => Math.min(0.05 * 2 ** attempt, 1),
     onnotice: () => {},
+    ...(listener && {
+      idle_timeout: 0,
+      max_lifetime: null,
+      onnotify: listener.onNotify,
+      onclose: listener.onClose,
+    }),
     // As text, because postgres.js drops what is falsy: a 0 lifts a limit that the database may set.
     connection: Object.fromEntries(
       Object.entries(session).map(([setting, value]) => [setting, String(value)]),

@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs'
+import { defineCommand } from 'citty'
+import { createOwner } from '../accounts/owners.ts'
+import { hashPassword } from '../accounts/passwords.ts'
+import { findPersonByEmail } from '../accounts/people.ts'
+import { createResetLink } from '../accounts/resets.ts'
+import { COMMAND_LINE } from '../audit/audit.ts'
+import { sqlState, UNIQUE_VIOLATION } from '../db/sql.ts'
+import { parseEmail } from '../email.ts'
+import { toId } from '../ids.ts'
+import { ensureFirstProject } from '../keys/first-start.ts'
+import { findPasswordProblem } from '../password-policy.ts'
+import { command, UsageError, withExamples } from './command.ts'
+import { readConfig, withDatabase } from './environment.ts'
+
+const MAX_NAME = 100
+const LINK_NOTE = 'It works once, within an hour; whoever has it has the account.'
+
+const create = command({
+  name: 'create',
+  description:
+    'Make an operator of the server who owns every organization. Without a password file it prints a link to choose one.',
+  examples: [
+    "tidings owner create --email ada@example.com --name 'Ada Lovelace'",
+    'tidings owner create --email ada@example.com --password-file /run/secrets/owner',
+    'pass show tidings | tidings owner create --email ada@example.com --password-file -',
+  ],
+  args: {
+    email: { type: 'string', required: true, description: 'With which they sign in' },
+    name: { type: 'string', description: 'What they are called; by default from the address' },
+    // Never the password itself: command lines are in everybody's list of processes, and in histories.
+    'password-file': {
+      type: 'string',
+      description: 'A file with the password; - for standard input',
+    },
+  },
+  async run(args) {
+    const email = toEmail(args.email)
+    const name = toName(args.name ?? email.split('@')[0] ?? '')
+    const password =
+      args['password-file'] === undefined
+        ? undefined
+        : readPassword(args['password-file'], { email, name })
+    return withDatabase(async sql => {
+      const passwordHash = password === undefined ? null : await hashPassword(password)
+      const made = await sql
+        .begin(async tx => {
+          await ensureFirstProject(tx)
+          const personId = await createOwner(tx, COMMAND_LINE, { name, email, passwordHash })
+          const link =
+            passwordHash === null ? await createResetLink(tx, COMMAND_LINE, personId) : undefined
+          return { personId, link }
+        })
+        .catch((error: unknown) => {
+          if (sqlState(error) !== UNIQUE_VIOLATION) throw error
+          throw new Error(
+            `${email} has an account already: \`tidings owner reset\` makes a link for a new password.`,
+          )
+        })
+      const person = { id: toId('per', made.personId), email, name }
+      if (!made.link) return { json: person, text: `${email} can sign in at ${toUrl('/')}` }
+      const link = toLink(made.link)
+      return {
+        json: { ...person, ...link },
+        text: `Made ${email}. Choose the password here:\n\n  ${link.url}\n\n${LINK_NOTE}`,
+      }
+    })
+  },
+})
+
+const reset = command({
+  name: 'reset',
+  description:
+    'Print a one-time link to set a new password, for anybody who has an account. It ends their delay after failures, too.',
+  examples: [
+    'tidings owner reset --email ada@example.com',
+    'tidings owner reset --email ada@example.com --json | jq -r .url',
+  ],
+  args: { email: { type: 'string', required: true, description: 'With which they sign in' } },
+  async run(args) {
+    const email = toEmail(args.email)
+    return withDatabase(async sql => {
+      const found = await findPersonByEmail(sql, email)
+      if (!found) {
+        throw new Error(
+          `Nobody signs in as ${email}. \`tidings owner create\` makes an account of an owner.`,
+        )
+      }
+      const link = toLink(await sql.begin(tx => createResetLink(tx, COMMAND_LINE, found.personId)))
+      return {
+        json: { email, ...link },
+        text: `${email} sets a new password here:\n\n  ${link.url}\n\n${LINK_NOTE}`,
+      }
+    })
+  },
+})
+
+export const owner = withExamples(
+  defineCommand({
+    meta: { name: 'owner', description: 'Make an owner, and help somebody back in.' },
+    subCommands: { create, reset },
+  }),
+  ['tidings owner create --email ada@example.com', 'tidings owner reset --email ada@example.com'],
+)
+
+function toLink({ token, expiresAt }: { token: string; expiresAt: Date }) {
+  return { url: toUrl(`/reset#${token}`), expiresAt: expiresAt.toISOString() }
+}
+
+function toUrl(path: string): string {
+  const { baseUrl, port } = readConfig()
+  return `${baseUrl ?? `http://localhost:${port}`}${path}`
+}
+
+function toEmail(text: string): string {
+  const email = parseEmail(text)
+  if (email === undefined) throw new UsageError('--email must be an e-mail address')
+  return email
+}
+
+function toName(text: string): string {
+  const name = text.trim()
+  if (name !== '' && [...name].length <= MAX_NAME) return name
+  throw new UsageError(`--name must have from 1 to ${MAX_NAME} characters`)
+}
+
+function readPassword(file: string, owner: { email: string; name: string }): string {
+  let text: string
+  try {
+    text = readFileSync(file === '-' ? 0 : file, 'utf8')
+  } catch {
+    throw new UsageError(
+      '--password-file must name a file that can be read, or be - for standard input',
+    )
+  }
+  const password = text.replace(/\r?\n$/, '')
+  const problem = findPasswordProblem(password, owner)
+  if (problem) throw new UsageError(`The password is not fit: ${problem.message}`)
+  return password
+}

@@ -1,0 +1,29 @@
+import type { Listener } from './listener.ts'
+import { collectProcessMetrics, registry } from './metrics.ts'
+import { serve } from './platform.ts'
+
+const MAX_BYTES = 4 * 1024
+
+/** `GET /metrics` on a port of its own, which need not be open to the world. */
+export function serveMetrics(host: string, port: number): Listener {
+  collectProcessMetrics()
+  const fetch = async (request: Request) => {
+    if (new URL(request.url).pathname !== '/metrics')
+      return new Response('Not found', { status: 404 })
+    return new Response(await registry.metrics(), {
+      headers: { 'Content-Type': registry.contentType },
+    })
+  }
+  return serve<never>({
+    host,
+    port,
+    maxBodyBytes: MAX_BYTES,
+    maxFrameBytes: MAX_BYTES,
+    maxBufferedBytes: MAX_BYTES,
+    fetch,
+    upgrade: fetch,
+    open() {},
+    message() {},
+    close() {},
+  })
+}
