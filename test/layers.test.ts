@@ -25,13 +25,30 @@ const ORDER = [
   'dashboard',
   'client',
   'app',
+  'api',
+  'v1',
+  'clearing',
+  'deliveries',
   'drain',
   'health',
   'server',
   'cli',
   'main',
 ]
-const LATE_FILES = new Set(['app', 'drain', 'health', 'server', 'main'])
+const BROWSER_PACKAGES = new Set(['preact', 'preact/hooks', 'preact-iso', '@preact/signals'])
+/** Modules of the server that run in the browser, too: they import nothing that could not. */
+const PURE = new Set(['events/search.ts', 'events/moment.ts'])
+const LATE_FILES = new Set([
+  'app',
+  'api',
+  'v1',
+  'clearing',
+  'deliveries',
+  'drain',
+  'health',
+  'server',
+  'main',
+])
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g
 
@@ -78,6 +95,21 @@ test('the client depends on no package', () => {
     .filter(file => toLayer(file) === 'client')
     .flatMap(file => readImports(file).filter(({ specifier }) => !specifier.startsWith('.')))
   expect(packages).toEqual([])
+})
+
+test('the browser’s code takes types alone from the server, and few packages', () => {
+  const isBrowsers = (file: string) => file.startsWith('dashboard/app/')
+  const violations = files.filter(isBrowsers).flatMap(file =>
+    readImports(file).flatMap(({ specifier, isTypeOnly }) => {
+      const target = specifier.startsWith('.')
+        ? relative(SRC, resolve(SRC, dirname(file), specifier))
+        : specifier
+      const isAllowed =
+        isBrowsers(target) || isTypeOnly || BROWSER_PACKAGES.has(target) || PURE.has(target)
+      return isAllowed ? [] : [`${file} imports ${target}`]
+    }),
+  )
+  expect(violations).toEqual([])
 })
 
 test('a runtime is named in platform.ts alone', () => {

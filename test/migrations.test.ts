@@ -1,6 +1,9 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { listHourlyCounts } from '../src/events/counts.ts'
+import { listEventsJson } from '../src/events/read.ts'
+import { parseSearch } from '../src/events/search.ts'
 import { listMigrations, migrate } from '../src/db/migrate.ts'
 import { MIGRATIONS, type Migration } from '../src/db/migrations.ts'
 import { connect, type Sql } from '../src/db/sql.ts'
@@ -95,6 +98,48 @@ test('a server brings an older schema up to date at its start', async () => {
   await using program = await startProgram({ env: { DATABASE_URL: database.url } })
   expect((await fetch(`${program.url}/readyz`)).status).toBe(200)
   expect(await database.stored()).toEqual(NAMES)
+})
+
+test('events that were there before are counted, found by time and searched', async () => {
+  await using database = await open()
+  const before = MIGRATIONS.filter(({ name }) => name < '0006')
+  await migrate(database.url, before)
+  const { sql } = database
+  await sql.unsafe("set timezone = 'Asia/Kolkata'")
+  const projectId = crypto.randomUUID()
+  await sql`insert into organizations (id, name) values (${projectId}, 'Old organization')`
+  await sql`
+    insert into projects (id, organization_id, name) values (${projectId}, ${projectId}, 'Old project')
+  `
+  await sql`insert into event_logs (project_id, last_seq) values (${projectId}, 5000)`
+  await sql`
+    insert into channels (project_id, id, public_id, slug, name, created_at)
+    values (${projectId}, ${projectId}, 'chn_1', 'c', 'c', now())
+  `
+  await sql`
+    insert into events (
+      project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, source, notify
+    )
+    select
+      ${projectId}, gen_random_uuid(), ${projectId}, n, timestamptz '2026-03-10T00:30:00Z' + n * interval '1 minute',
+      now(), 'alpha ' || n, array['tag ' || n % 10], '{}', 'web', true
+    from generate_series(1, 5000) n
+  `
+  await migrate(database.url)
+  const range = {
+    fromMs: Date.parse('2026-03-10T00:00:00Z'),
+    toMs: Date.parse('2026-03-10T02:00:00Z'),
+  }
+  const { channels } = await listHourlyCounts(sql, projectId, range)
+  expect(channels[0]?.hourly).toEqual([29, 60])
+  const find = async (text: string) => {
+    const page = await listEventsJson(sql, projectId, parseSearch(text).filters, {})
+    return JSON.parse(page).items.map(({ seq }: { seq: number }) => seq)
+  }
+  expect(await find('alpha 42 tag:"tag 2"')).toEqual([
+    4292, 4282, 4272, 4262, 4252, 4242, 4232, 4222, 4212, 4202, 422, 42,
+  ])
+  expect(await find('before:2026-03-10T00:33Z')).toEqual([2, 1])
 })
 
 test('a migration may take longer than the time-outs of the database allow others', async () => {

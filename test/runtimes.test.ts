@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { createBrowser, PASSWORD, WRONG } from './support/browser.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
 import {
   BINARY,
@@ -16,6 +17,7 @@ import { createRequests } from './support/project.ts'
 import { openSocket } from './support/socket.ts'
 
 const SEAM = join(import.meta.dir, 'support/seam-server.ts')
+const EGRESS = join(import.meta.dir, 'support/egress-program.ts')
 
 beforeAll(compileBinary, 120_000)
 afterAll(() => rmSync(BINARY, { force: true }))
@@ -31,7 +33,8 @@ async function run(runtime: Runtime, args: string[], env: Record<string, string>
 describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
   test('one story: start, key, event, identify, read back, command line, stop', async () => {
     const databaseUrl = await createEmptyDatabase()
-    const env = { DATABASE_URL: databaseUrl, METRICS_PORT: '0' }
+    const owner = { OWNER_EMAIL: 'ada@example.com', OWNER_PASSWORD: PASSWORD }
+    const env = { DATABASE_URL: databaseUrl, METRICS_PORT: '0', ...owner }
     const program = await startProgram({ runtime, env })
 
     // The key that the first start prints works, and a second start prints none.
@@ -40,6 +43,11 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
     const again = await startProgram({ runtime, env })
     expect(again.firstKey).toBeUndefined()
     expect((await again.kill('SIGTERM')).code).toBe(0)
+
+    // Its password was hashed by this runtime, which knows it from a wrong one.
+    const browser = createBrowser(program.url)
+    expect((await browser.signIn(owner.OWNER_EMAIL, WRONG)).status).toBe(401)
+    expect((await browser.signIn(owner.OWNER_EMAIL)).body.data.organizations).toHaveLength(1)
 
     const made = await run(runtime, ['keys', 'create', '--name', 'story', '--json'], env)
     expect(made.code).toBe(0)
@@ -135,4 +143,49 @@ describe.each([
     const [code] = (await once(child, 'exit')) as [number]
     expect(code).toBe(0)
   }, 20_000)
+
+  test('the guarded client: each fault ends as it should, in time, on new and on kept connections', async () => {
+    const child = spawn(command, [...before, EGRESS], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const chunks: Buffer[] = []
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+    const [code] = (await once(child, 'close')) as [number]
+    expect(code).toBe(0)
+    const expected: Record<string, string> = {
+      hang: 'timeout',
+      'slow headers': 'timeout',
+      drip: '200 true',
+      'drip 500': '500 true',
+      reset: 'reset',
+      cut: '200 true',
+      bomb: '200 true',
+      flood: '200 true',
+      'endless headers': 'protocol',
+      'endless hints': 'protocol',
+      garbage: 'protocol',
+    }
+    const all = ['http', 'https'].flatMap(protocol =>
+      Object.entries(expected).map(([fault, came]) => [
+        `${protocol} ${fault}`,
+        [came, '200 true', came],
+      ]),
+    )
+    expect(JSON.parse(Buffer.concat(chunks).toString())).toEqual(Object.fromEntries(all))
+  }, 60_000)
 })
+
+test('reliability §6 a password that was hashed on one runtime is known on the other', () => {
+  const script = join(import.meta.dir, 'support/hash-password.ts')
+  const hash = (command: string, before: string[], hashes: string[]) => {
+    const { stdout } = spawnSync(command, [...before, script, 'crème brûlée', ...hashes])
+    return JSON.parse(String(stdout)) as { hash: string; verified: boolean[] }
+  }
+  const deno: [string, string[]] = [findDeno(), ['run', '-A', '--no-check']]
+  const onBun = hash(process.execPath, [], ['garbage', '', '$argon2id$v=19$m=19456,t=2,p=1$AA$BB'])
+  expect(onBun.verified).toEqual([false, false, false])
+  const onDeno = hash(...deno, [onBun.hash, 'garbage', '$argon2id$x'])
+  expect(onDeno.verified).toEqual([true, false, false])
+  const again = hash(process.execPath, [], [onDeno.hash, `${onDeno.hash}x`])
+  expect(again.verified).toEqual([true, false])
+  for (const { hash } of [onBun, onDeno])
+    expect(hash).toStartWith('$argon2id$v=19$m=19456,t=2,p=1$')
+}, 20_000)

@@ -8,4 +8,5 @@ configureLog(level === 'debug' ? 'debug' : 'error', line => {
   if (level) process.stderr.write(line)
 })
 
-afterAll(closeCluster)
+// A database for each file goes, and a busy machine takes its time for that.
+afterAll(closeCluster, 60_000)

@@ -104,7 +104,7 @@ test.each([
   ['http://a/v1/me', 'getMe'],
   ['https://u:p@evil.example:1/v1/me', 'getMe'],
   ['http://evil.example/nothing', '404'],
-  ['http://evil.example', '200 404'],
+  ['http://evil.example', '421'],
   ['http://a/ab/v1/me', '404'],
   ['HTTP://evil.example/v1/me', 'getMe'],
   ['ftp://evil.example/v1/me', '400 404'],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { rotateKey } from '../../src/keys/keys.ts'
+import { rotateKey } from '../support/keys.ts'
 import { ageAnswers } from '../support/age.ts'
 import { createRequests, newProject, type TestProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createKey, listKeys, revokeKey, rotateKey } from '../../src/keys/keys.ts'
+import { createKey, listKeys, revokeKey, rotateKey } from '../support/keys.ts'
 import { hashToken } from '../../src/keys/token.ts'
 import { createRequests, newProject, type TestProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'

@@ -27,7 +27,7 @@ beforeAll(async () => {
   for (const name of ['append_events', 'identify_users', 'forget_events']) {
     await broken.sql.unsafe(`alter function ${name} rename to gone_${name}`)
   }
-  for (const name of ['events', 'channels', 'identities', 'organizations']) {
+  for (const name of ['events', 'event_logs', 'channels', 'identities', 'organizations']) {
     await broken.sql.unsafe(`alter table ${name} rename to gone_${name}`)
   }
   cutOff = await boot()

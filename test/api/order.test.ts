@@ -9,7 +9,7 @@ import {
 import { newProject, type Answered } from '../support/project.ts'
 import { sendRaw, toRequest } from '../support/raw-http.ts'
 import { boot, type Booted } from '../support/server.ts'
-import { revokeKey } from '../../src/keys/keys.ts'
+import { revokeKey } from '../support/keys.ts'
 
 let server: Booted
 beforeAll(async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createKey, DEFAULT_LIMIT, rotateKey } from '../../src/keys/keys.ts'
+import { DEFAULT_LIMIT } from '../../src/keys/keys.ts'
+import { createKey, rotateKey } from '../support/keys.ts'
 import { ageWindow } from '../support/age.ts'
 import { createRequests, newProject, type Answered } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'

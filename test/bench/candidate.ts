@@ -4,9 +4,11 @@ import { connect } from '../../src/db/sql.ts'
 import type { Appender } from '../../src/events/append.ts'
 import { toEventAnswer, type Draft } from '../../src/events/draft.ts'
 import { eventRoutes } from '../../src/events/routes.ts'
+import { toSite } from '../../src/http/site.ts'
 import { createStrangers } from '../../src/limits/strangers.ts'
 import { toGrant } from '../../src/limits/rate-limit.ts'
 import { serve } from '../../src/platform.ts'
+import { toRoute } from '../../src/keys/endpoint.ts'
 import { SCOPES } from '../../src/keys/schema.ts'
 
 const [name, databaseUrl = ''] = process.argv.slice(2)
@@ -28,7 +30,8 @@ const gate = {
 }
 // The routes that only write never read.
 const reads = undefined as never
-const app = createApp({ gate, endpoints: eventRoutes({ appender, reads }), openRoutes: [] })
+const routes = eventRoutes({ appender, reads }).map(one => toRoute(gate, one))
+const app = createApp({ getSite: () => toSite('http://localhost'), routes, openRoutes: [] })
 const { port } = serve<never>({
   host: '127.0.0.1',
   port: 0,

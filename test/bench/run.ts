@@ -1,10 +1,16 @@
+import { benchDeliveries } from './deliveries.ts'
+import { benchFeed } from './feed.ts'
 import { benchIngest } from './ingest.ts'
 import { benchMemory } from './memory.ts'
+import { benchRead } from './read.ts'
 
 // `bun run bench <name>`: prints ratios against named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
+  deliveries: benchDeliveries,
+  feed: benchFeed,
   ingest: benchIngest,
   memory: benchMemory,
+  read: benchRead,
 }
 
 const name = process.argv[2] ?? 'ingest'

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { createOrganization, createProject } from '../../src/accounts/projects.ts'
 import { connect } from '../../src/db/sql.ts'
-import { createKey } from '../../src/keys/keys.ts'
+import { createKey } from '../support/keys.ts'
 
 const MAIN = resolve(import.meta.dir, '../../src/main.ts')
 

@@ -1,10 +1,11 @@
 import { chmodSync, existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startEmbedded } from '../../src/db/embedded.ts'
 import { listWorkers, signal } from '../../src/db/processes.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
-import { startProgram, toEmbeddedUrl, type Program } from '../support/process.ts'
+import { startProgram, toEmbeddedUrl, type Program, type Runtime } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
 import { checkLedger, type Verdict } from './check.ts'
 import { startLoad, type Load, type LoadOptions } from './ledger.ts'
@@ -37,6 +38,13 @@ export interface FleetOptions {
   between?(databaseUrl: string): Promise<string>
   /** Requests per 60 s of each project's key. */
   limit?: number
+  /** A program of the tests' own in place of the server's, and what it is told. */
+  program?: string
+  env?: Record<string, string>
+  /** What each server runs on; Bun where nothing is said. */
+  runtimes?: readonly Runtime[]
+  /** What stands between each server and its LISTEN alone; needs a Postgres of its own, which this process keeps running. */
+  listenBetween?(databaseUrl: string, index: number): Promise<string>
 }
 
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
@@ -45,14 +53,26 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     limit = 1_000_000_000,
     between = async (url: string) => url,
   } = options
-  const dataDir = isEmbedded ? makeFolder() : undefined
-  const env = dataDir ? { DATA_DIR: dataDir } : { DATABASE_URL: await cloneDatabase() }
-  const start = async () =>
-    startProgram({
-      env: env.DATABASE_URL ? { DATABASE_URL: await between(env.DATABASE_URL) } : env,
+  const dataDir = isEmbedded || options.listenBetween ? makeFolder() : undefined
+  const own =
+    dataDir !== undefined && options.listenBetween ? await startEmbedded({ dataDir }) : undefined
+  const given = own?.url ?? (dataDir ? undefined : await cloneDatabase())
+  const start = async (_: unknown, index: number) => {
+    const env: Record<string, string> = {
+      ...options.env,
+      ...(given ? { DATABASE_URL: await between(given) } : { DATA_DIR: dataDir ?? '' }),
+    }
+    if (given && options.listenBetween)
+      env['DATABASE_DIRECT_URL'] = await options.listenBetween(given, index)
+    const { program, runtimes } = options
+    return startProgram({
+      env,
+      runtime: runtimes?.[index] ?? 'bun',
+      ...(program !== undefined && { program }),
     })
+  }
   const programs = await Promise.all(Array.from({ length: options.servers }, start))
-  const databaseUrl = env.DATABASE_URL ?? toEmbeddedUrl(env.DATA_DIR)
+  const databaseUrl = given ?? toEmbeddedUrl(dataDir ?? '')
   const sql = connect(databaseUrl, {
     name: 'test',
     max: 4,
@@ -86,7 +106,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
       }
     },
     async restart(index) {
-      const program = await start()
+      const program = await start(undefined, index)
       programs[index] = program
       return program
     },
@@ -95,6 +115,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
       await load?.finished
       await sql.end({ timeout: 1 })
       await Promise.all(programs.map(program => program.kill('SIGTERM')))
+      await own?.stop()
       if (dataDir) rmSync(dataDir, { recursive: true, force: true })
     },
   }

@@ -1,6 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import type { Verdict } from './check.ts'
 import { runCrash } from './crash.ts'
+import { runDeliveries } from './deliveries.ts'
 import { runLimit } from './limit.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
@@ -19,6 +20,10 @@ test('§4 seq is dense and in commit order: no reader of three servers sees n+1 
 test('§13 servers, Postgres and its backends are killed at random: nothing acknowledged is lost', async () => {
   expectNothing(await runCrash({ seed, times: 10 }))
 })
+
+test('§13 servers are killed, frozen past their leases and stopped, Postgres is killed: every delivery is made', async () => {
+  expectNothing(await runDeliveries({ seed, seconds: 40 }))
+}, 240_000)
 
 test('§13 first starts are killed at random: the next one serves', async () => {
   expectNothing(await runStart({ seed, times: 2 }))

@@ -4,7 +4,9 @@ import { closeCluster } from '../support/postgres.ts'
 import type { Verdict } from './check.ts'
 import { runCrash } from './crash.ts'
 import { runTerminate } from './terminate.ts'
+import { runDeliveries } from './deliveries.ts'
 import { runDrain } from './drain.ts'
+import { runFeed } from './feed.ts'
 import { runLimit } from './limit.ts'
 import { runNetwork } from './network.ts'
 import { runStart } from './start.ts'
@@ -18,7 +20,9 @@ const RUNS: Record<
 > = {
   crash: ({ seed, times }) => runCrash({ seed, times: times || 20, freezeMs: 12_000 }),
   terminate: ({ seed, times }) => runTerminate({ seed, times: times || 1_000 }),
+  deliveries: ({ seed, seconds }) => runDeliveries({ seed, seconds: seconds || 300 }),
   drain: ({ seed, times }) => runDrain({ seed, times: times || 30 }),
+  feed: ({ seed, seconds }) => runFeed({ seed, seconds: seconds || 300 }),
   limit: ({ seed, times }) => runLimit({ seed, times: times || 20 }),
   network: ({ seed, seconds }) => runNetwork({ seed, seconds: seconds || 120 }),
   start: ({ seed, times }) => runStart({ seed, times: times || 20 }),

@@ -20,3 +20,104 @@ export async function ageWindow(sql: Queryable, keyId: string, interval: string)
     where key_id = ${parseId('key', keyId) ?? null}
   `
 }
+
+/** Makes every failure to sign in older by `interval`: a database belongs to one file of tests. */
+export async function ageFailures(sql: Queryable, interval: string): Promise<void> {
+  await sql`
+    update sign_in_failures set
+      first_at = first_at - ${interval}::interval,
+      last_at = last_at - ${interval}::interval
+  `
+}
+
+/** Puts the last failure of everybody `interval` into the past, however long the test has taken since. */
+export async function dateFailures(sql: Queryable, interval: string): Promise<void> {
+  await sql`update sign_in_failures set last_at = clock_timestamp() - ${interval}::interval`
+}
+
+/** Makes all sessions of a person older by `interval`: their making, last use and last proof. */
+export async function ageSessions(
+  sql: Queryable,
+  personId: string,
+  interval: string,
+): Promise<void> {
+  await sql`
+    update sessions set
+      created_at = created_at - ${interval}::interval,
+      last_seen_at = last_seen_at - ${interval}::interval,
+      verified_at = verified_at - ${interval}::interval
+    where person_id = ${personId}
+  `
+}
+
+/** Makes it `interval` longer ago that a person typed their password. */
+export async function ageVerification(
+  sql: Queryable,
+  sessionId: string,
+  interval = '11 minutes',
+): Promise<void> {
+  await sql`
+    update sessions set verified_at = verified_at - ${interval}::interval where id = ${sessionId}
+  `
+}
+
+/** Makes an invite (`inv_…`) older by `interval`. */
+export async function ageInvite(sql: Queryable, id: string, interval: string): Promise<void> {
+  await sql`
+    update invites set expires_at = expires_at - ${interval}::interval
+    where id = ${parseId('inv', id) ?? null}
+  `
+}
+
+/** Makes the deletion of a project's hidden events older by `interval`. */
+export async function ageDeletion(
+  sql: Queryable,
+  projectId: string,
+  interval: string,
+): Promise<void> {
+  await sql`
+    update events set deleted_at = deleted_at - ${interval}::interval where project_id = ${projectId}
+  `
+}
+
+/** Makes the events of a project up to `seq` older by `interval`. */
+export async function ageEvents(
+  sql: Queryable,
+  projectId: string,
+  { seq, interval }: { seq: number; interval: string },
+): Promise<void> {
+  await sql`
+    update events set created_at = created_at - ${interval}::interval
+    where project_id = ${projectId} and seq <= ${seq}
+  `
+}
+
+/** Makes a person a member since `interval` earlier. */
+export async function ageMembership(
+  sql: Queryable,
+  personId: string,
+  interval: string,
+): Promise<void> {
+  await sql`
+    update memberships set created_at = created_at - ${interval}::interval
+    where person_id = ${personId}
+  `
+}
+
+/** Makes what a webhook (its uuid) remembers of failures, pauses and secrets older by `interval`. */
+export async function ageWebhook(sql: Queryable, id: string, interval: string): Promise<void> {
+  await sql`
+    update webhooks set
+      failing_since = failing_since - ${interval}::interval,
+      paused_until = paused_until - ${interval}::interval,
+      previous_until = previous_until - ${interval}::interval,
+      disabled_at = disabled_at - ${interval}::interval,
+      tested_at = tested_at - ${interval}::interval
+    where id = ${id}
+  `
+}
+
+/** Makes what a project has pending due: the wait for the next attempt is over, or the lease of whoever has it. */
+export async function endWaits(sql: Queryable, projectId: string): Promise<void> {
+  await sql`update outbox set available_at = now() where project_id = ${projectId}`
+}

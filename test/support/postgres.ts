@@ -54,6 +54,36 @@ export async function cloneDatabase(): Promise<string> {
   return toUrl(postgres, name)
 }
 
+/** A database under a name of its own that outlives the run: filled where it is absent, in place of others like it. */
+export async function ensureDatabase(
+  name: string,
+  { replaces, fill }: { replaces: string; fill(url: string): Promise<void> },
+): Promise<string> {
+  const { postgres, admin, template } = await getCluster()
+  const found = await admin<{ name: string }[]>`
+    select datname as name from pg_database where starts_with(datname, ${replaces})
+  `
+  if (found.some(one => one.name === name)) return toUrl(postgres, name)
+  for (const old of found) await admin.unsafe(`drop database ${old.name} with (force)`)
+  const draft = `${replaces}draft`
+  await admin.unsafe(`create database ${draft} template ${template} strategy file_copy`)
+  await fill(toUrl(postgres, draft))
+  await admin.unsafe(`alter database ${draft} rename to ${name}`)
+  return toUrl(postgres, name)
+}
+
+/** A copy of a database; it goes when the run ends. */
+export async function copyDatabase(url: string): Promise<string> {
+  const { postgres, admin } = await getCluster()
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  made.push(name)
+  await admin.unsafe('set statement_timeout = 0')
+  await admin.unsafe(
+    `create database ${name} template ${new URL(url).pathname.slice(1)} strategy file_copy`,
+  )
+  return toUrl(postgres, name)
+}
+
 /** An empty database without any schema. */
 export async function createEmptyDatabase(): Promise<string> {
   const { postgres, admin } = await getCluster()

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readFileSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { APP_SECRET } from './secret.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const BUN = process.versions['bun'] ? process.execPath : 'bun'
@@ -44,6 +45,8 @@ export interface ProgramOptions {
   runtime?: Runtime
   /** The words after `src/main.ts`. */
   args?: string[]
+  /** A program of the tests' own that runs instead of `src/main.ts`; on Bun alone. */
+  program?: string
 }
 
 const running = new Set<number>()
@@ -60,11 +63,19 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
 }
 
 /** Starts the program without waiting for anything: for what ends by itself, or never listens. */
-export function spawnProgram({ env, runtime = 'bun', args = ['serve'] }: ProgramOptions) {
-  const [command, ...before] = toCommand(runtime)
+export function spawnProgram(options: ProgramOptions) {
+  const { env, runtime = 'bun', args = ['serve'], program } = options
+  const [command, ...before] = program === undefined ? toCommand(runtime) : [BUN, program]
   const child = spawn(command!, [...before, ...args], {
     cwd: ROOT,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: '0', ...env },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      PORT: '0',
+      // Beside an embedded database it is kept in DATA_DIR.
+      ...('DATABASE_URL' in env && { APP_SECRET: APP_SECRET.toString('base64') }),
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const pid = child.pid

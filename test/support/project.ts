@@ -1,6 +1,7 @@
 import { createOrganization, createProject } from '../../src/accounts/projects.ts'
-import { createKey, type NewKey } from '../../src/keys/keys.ts'
+import type { NewKey } from '../../src/keys/keys.ts'
 import { checkDeclared } from './conformance.ts'
+import { createKey } from './keys.ts'
 import type { Booted } from './server.ts'
 
 /** A project of its own for one test, and a key to it. */

@@ -2,6 +2,7 @@ import { parseConfig, type Config } from '../../src/config.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { startServer, type Server, type ServerOptions } from '../../src/server.ts'
 import { cloneDatabase } from './postgres.ts'
+import { APP_SECRET } from './secret.ts'
 
 /** A real server on a database of its own. */
 export interface Booted extends AsyncDisposable {
@@ -19,7 +20,7 @@ export async function boot(
 ): Promise<Booted> {
   const databaseUrl = overrides.databaseUrl ?? (await cloneDatabase())
   const server = await startServer(
-    { ...parseConfig({ PORT: '0' }, String), ...overrides, databaseUrl },
+    { ...parseConfig({ PORT: '0' }, String), appSecret: APP_SECRET, ...overrides, databaseUrl },
     options,
   )
   const sql = connect(databaseUrl, { name: 'test', max: 2 })

@@ -22,10 +22,17 @@ test('an empty environment is a whole configuration', () => {
     host: '127.0.0.1',
     baseUrl: undefined,
     databaseUrl: undefined,
+    databaseDirectUrl: undefined,
     dataDir: undefined,
+    appSecret: undefined,
+    oldAppSecrets: [],
     metricsPort: undefined,
     trustedProxies: [],
+    egressAllowCidrs: [],
+    pushHosts: [],
+    vapidSubject: undefined,
     logLevel: 'info',
+    owner: undefined,
   }
   expect(parseConfig({}, noFile)).toEqual(defaults)
   expect(parseConfig({ PORT: '', HOST: ' ', DATABASE_URL_FILE: '' }, noFile)).toEqual(defaults)
@@ -42,7 +49,25 @@ test.each([
   ['BASE_URL', 'http://a.example:8080/tidings/', 'baseUrl', 'http://a.example:8080/tidings'],
   ['DATABASE_URL', 'postgres://u:p@h/d', 'databaseUrl', 'postgres://u:p@h/d'],
   ['DATABASE_URL', 'postgresql://h/d?x=y', 'databaseUrl', 'postgresql://h/d?x=y'],
+  ['DATABASE_DIRECT_URL', 'postgres://u:p@h/d', 'databaseDirectUrl', 'postgres://u:p@h/d'],
   ['DATA_DIR', '/var/lib/tidings', 'dataDir', '/var/lib/tidings'],
+  ['APP_SECRET', 'ab'.repeat(32), 'appSecret', Buffer.alloc(32, 0xab)],
+  ['APP_SECRET', Buffer.alloc(32, 0xfb).toString('base64'), 'appSecret', Buffer.alloc(32, 0xfb)],
+  ['APP_SECRET', Buffer.alloc(32, 0xfb).toString('base64url'), 'appSecret', Buffer.alloc(32, 0xfb)],
+  [
+    'APP_SECRET_OLD',
+    `${'ab'.repeat(32)}, ${'cd'.repeat(32)}`,
+    'oldAppSecrets',
+    [Buffer.alloc(32, 0xab), Buffer.alloc(32, 0xcd)],
+  ],
+  ['EGRESS_ALLOW_CIDRS', '192.168.0.0/16', 'egressAllowCidrs', ['192.168.0.0/16']],
+  [
+    'PUSH_HOSTS',
+    'Push.example.com, 127.0.0.1:8443',
+    'pushHosts',
+    ['push.example.com', '127.0.0.1:8443'],
+  ],
+  ['VAPID_SUBJECT', 'https://a.example', 'vapidSubject', 'https://a.example'],
   ['METRICS_PORT', '9090', 'metricsPort', 9090],
   [
     'TRUSTED_PROXIES',
@@ -78,6 +103,11 @@ test.each([
   ['TRUSTED_PROXIES', '10.0.0.0/33'],
   ['TRUSTED_PROXIES', '10.0.0.1;10.0.0.2'],
   ['LOG_LEVEL', 'loud'],
+  ['PUSH_HOSTS', 'https://push.example.com'],
+  ['PUSH_HOSTS', 'push.example.com/x'],
+  ['PUSH_HOSTS', 'a b'],
+  ['VAPID_SUBJECT', 'https://localhost'],
+  ['VAPID_SUBJECT', 'nobody'],
 ])('%s=%p is a problem that names the variable and what it is', (name, text) => {
   const [problem, ...others] = listProblems({ [name]: text })
   expect(others).toEqual([])
@@ -107,6 +137,23 @@ test('all problems come at once, in one message', () => {
   expect(() => parseConfig(env, noFile)).toThrow(problems.join('\n  '))
 })
 
+test('design §5 OWNER_EMAIL and OWNER_PASSWORD come together, also from files, and keep their white space', () => {
+  const owner = { email: 'ada@example.com', password: ' violet tractor moon ' }
+  const files: Record<string, string> = { '/e': 'Ada@Example.com\n', '/p': `${owner.password}\n` }
+  expect(
+    parseConfig({ OWNER_EMAIL: ' Ada@example.com', OWNER_PASSWORD: owner.password }, noFile).owner,
+  ).toEqual(owner)
+  expect(
+    parseConfig({ OWNER_EMAIL_FILE: '/e', OWNER_PASSWORD_FILE: '/p' }, path => files[path]!).owner,
+  ).toEqual(owner)
+  expect(listProblems({ OWNER_EMAIL: owner.email })).toEqual([
+    'OWNER_PASSWORD must be set, too: both or none',
+  ])
+  expect(
+    listProblems({ OWNER_PASSWORD: 'qwertyuiop123', OWNER_EMAIL: 'ada', PORT: 'x' }),
+  ).toHaveLength(3)
+})
+
 test('an empty file is a problem, not a default', () => {
   expect(
     listProblems({ DATABASE_URL_FILE: '/empty', DATA_DIR_FILE: '/empty' }, () => ' \n'),
@@ -119,11 +166,27 @@ test('an empty file is a problem, not a default', () => {
 describe('no problem shows a secret:', () => {
   test.each([
     ['a database of another kind', { DATABASE_URL: 'mysql://u:hunter2@h/d' }],
+    ['a direct database of another kind', { DATABASE_DIRECT_URL: 'mysql://u:hunter2@h/d' }],
     ['a database that is no URL', { DATABASE_URL: 'hunter2' }],
     ['a URL in place of a file', { DATABASE_URL_FILE: 'postgres://u:hunter2@h/d' }],
     ['a file with nonsense', { DATABASE_URL_FILE: '/hunter2' }],
+    ['a secret that is too short', { APP_SECRET: 'hunter2' }],
+    ['a former secret among good ones', { APP_SECRET_OLD: `${'ab'.repeat(32)},hunter2` }],
     ['a URL in the wrong variable', { PORT: 'postgres://u:hunter2@h/d' }],
     ['a base URL with a user', { BASE_URL: 'https://u:hunter2@a.example' }],
+    [
+      'an owner with a short password',
+      { OWNER_EMAIL: 'ada@example.com', OWNER_PASSWORD: 'hunter2' },
+    ],
+    [
+      'a password in place of an address',
+      { OWNER_EMAIL: 'hunter2', OWNER_PASSWORD: 'violet tractor moon' },
+    ],
+    [
+      'a password in place of a file',
+      { OWNER_EMAIL: 'ada@example.com', OWNER_PASSWORD_FILE: 'hunter2' },
+    ],
+    ['a password without an address', { OWNER_PASSWORD: 'hunter2 violet tractor' }],
     ['a base URL with a password', { BASE_URL: 'https://:hunter2@a.example' }],
   ])('%s', (_, env) => {
     const readFile = (path: string) => (path === '/hunter2' ? 'hunter2' : noFile(path))

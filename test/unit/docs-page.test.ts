@@ -4,7 +4,6 @@ import { collectExamples, toCurl } from '../../src/dashboard/docs-example.ts'
 import { renderDocs } from '../../src/dashboard/docs-page.ts'
 import { toBounds, toShape } from '../../src/dashboard/docs-schema.ts'
 import { listOperations, type Document } from '../../src/dashboard/document.ts'
-import { renderHome } from '../../src/dashboard/docs.ts'
 import { inline, markup } from '../../src/dashboard/html.ts'
 import { pack } from '../../src/dashboard/pack.ts'
 
@@ -81,10 +80,6 @@ describe('contract §8 the page for people', () => {
     expect(markup`${inline('a < `b > "c"`')}`.markup).toBe(
       'a &lt; <code>b &gt; &quot;c&quot;</code>',
     )
-  })
-
-  test('the base URL is escaped on the start page', () => {
-    expect(renderHome('curl {{server}}/v1', 'http://$&<b>')).toBe('curl http://$&amp;&lt;b&gt;/v1')
   })
 
   test('a document without anything optional is rendered', () => {

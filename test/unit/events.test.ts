@@ -2,9 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { toDisplayName, toSlug } from '../../src/channels/name.ts'
 import { parseCursor, toCursor } from '../../src/events/cursor.ts'
 import { fromLog, fromText } from '../../src/events/drop-in.ts'
-import { splitEmoji, toEmoji } from '../../src/events/icon.ts'
-import { toTextQuery } from '../../src/events/text-query.ts'
-import { isTooFarAhead, parseTimestamp } from '../../src/events/timestamp.ts'
+import { splitEmoji, toEmoji } from '../../src/channels/icon.ts'
+import { toTextQuery, toWords } from '../../src/events/text-query.ts'
+import { parseTimestamp } from '../../src/events/moment.ts'
+import { isTooFarAhead } from '../../src/events/timestamp.ts'
 
 describe('contract §2 icons:', () => {
   test.each([
@@ -114,14 +115,15 @@ describe('contract §9 cursors:', () => {
 test.each([
   ['new pay', "'new':* & 'pay':*"],
   ['  new\tpay\n', "'new':* & 'pay':*"],
-  ['   ', ''],
+  ['   ', "'   ':*"],
   ["it's", "'it''s':*"],
   ['a\\b', "'a\\\\b':*"],
   ['a & b | !c', "'a':* & '&':* & 'b':* & '|':* & '!c':*"],
   ["':* | 'x", "''':*':* & '|':* & '''x':*"],
   ['a '.repeat(30), Array.from({ length: 20 }, () => "'a':*").join(' & ')],
 ])('contract §9 the text %p becomes the query %p', (text, query) => {
-  expect(toTextQuery(text)).toBe(query)
+  const nothing = { is: [], not: [] }
+  expect(toTextQuery({ is: toWords(text), not: [] }, nothing)).toBe(query)
 })
 
 test.each([

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { ACCOUNT_SWEEPS } from '../../src/accounts/sweeper.ts'
+import { createPool } from '../../src/db/pool.ts'
+import { newId } from '../../src/ids.ts'
+import { newAccount } from '../support/browser.ts'
+import { newOrganization } from '../support/person.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Runs every sweep until it finds nothing more; returns how many rows went. */
+async function sweep(): Promise<number> {
+  const pool = createPool(server.databaseUrl, { name: 'test', max: 1 })
+  let swept = 0
+  for (const one of ACCOUNT_SWEEPS) {
+    for (let deleted = await one(pool); deleted > 0; deleted = await one(pool)) swept += deleted
+  }
+  await pool.end()
+  return swept
+}
+
+test('contract §11 sessions, links, invites and failures go when they are over, and nothing before', async () => {
+  const { sql } = server
+  const account = await newAccount(server)
+  const organization = await newOrganization(server)
+  await sql`delete from setup_links`
+  const kinds: [old: string, fresh: string, isInstalled: boolean][] = [
+    ['7 days 1 minute', '6 days 23 hours', false],
+    ['1 year 1 day', '360 days', true],
+  ]
+  for (const [old, fresh, isInstalled] of kinds) {
+    for (const age of [old, fresh]) {
+      await sql`
+        insert into sessions (id, hash, person_id, is_installed, created_at, last_seen_at, address, user_agent)
+        values (
+          ${newId('ses').uuid}, sha256(gen_random_uuid()::text::bytea), ${account.uuid}, ${isInstalled},
+          now() - ${age}::interval, now() - ${age}::interval, '', ''
+        )
+      `
+    }
+  }
+  // Used until now, but begun too long ago.
+  await sql`
+    insert into sessions (id, hash, person_id, is_installed, created_at, address, user_agent)
+    values (
+      ${newId('ses').uuid}, sha256(gen_random_uuid()::text::bytea), ${account.uuid}, false,
+      now() - interval '31 days', '', ''
+    )
+  `
+  for (const age of ['1 minute', '-1 minute']) {
+    const hash = sql`sha256(gen_random_uuid()::text::bytea)`
+    await sql`insert into setup_links values (${hash}, now() - ${age}::interval)`
+    await sql`insert into reset_links values (${hash}, ${account.uuid}, now() - ${age}::interval)`
+    await sql`
+      insert into invites (id, organization_id, hash, role, invited_by, expires_at)
+      values (
+        ${newId('inv').uuid}, ${organization.uuid}, ${hash}, 'viewer', ${account.uuid},
+        now() - ${age}::interval
+      )
+    `
+    await sql`
+      insert into known_devices (hash, person_id, last_used_at)
+      values (${hash}, ${account.uuid}, now() - interval '400 days' - ${age}::interval)
+    `
+    await sql`
+      insert into sign_in_failures
+      values (${hash}, 9, now() - interval '1 day', now() - interval '1 day' - ${age}::interval)
+    `
+    await sql`
+      insert into key_usage (key_id, hour, requests)
+      select id, now() - interval '90 days' - ${age}::interval, 1
+      from api_keys
+      limit 1
+    `
+    await sql`
+      insert into audit_log (id, at, actor, action, details)
+      values (${newId('aud').uuid}, now() - interval '1 year' - ${age}::interval, 'server', 'x', '{}')
+    `
+  }
+  const before = await count()
+  expect(await sweep()).toBe(10)
+  const left = Object.entries(before).map(([table, n]) => [
+    table,
+    n - (table === 'sessions' ? 3 : 1),
+  ])
+  expect(await count()).toEqual(Object.fromEntries(left))
+})
+
+test('contract §11 more than a batch goes, batch by batch', async () => {
+  const account = await newAccount(server)
+  await server.sql`
+    insert into reset_links (hash, person_id, expires_at)
+    select sha256(n::text::bytea), ${account.uuid}, now() - interval '1 second'
+    from generate_series(1, 1200) as n
+  `
+  expect(await sweep()).toBe(1200)
+})
+
+async function count(): Promise<Record<string, number>> {
+  const [row] = await server.sql<[Record<string, number>]>`
+    select
+      (select count(*)::int from sessions) as sessions,
+      (select count(*)::int from setup_links) as setup_links,
+      (select count(*)::int from reset_links) as reset_links,
+      (select count(*)::int from invites) as invites,
+      (select count(*)::int from known_devices) as known_devices,
+      (select count(*)::int from sign_in_failures) as sign_in_failures,
+      (select count(*)::int from key_usage) as key_usage,
+      (select count(*)::int from audit_log) as audit_log
+  `
+  return row
+}

@@ -1,0 +1,235 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect, type Sql } from '../../src/db/sql.ts'
+import { openSecrets, type SecretSource } from '../../src/secrets/open-secrets.ts'
+import { rotateSecrets } from '../../src/secrets/rotation.ts'
+import { SEALED_WEBHOOKS } from '../../src/webhooks/webhooks.ts'
+import { newOrganization } from '../support/person.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+import { spawnProgram, startProgram } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+const PLACE = { table: 'webhooks', column: 'url', rowId: 'a' }
+const TABLES = [SEALED_WEBHOOKS]
+const folders: string[] = []
+let url: string
+let sql: Sql
+beforeAll(async () => {
+  url = await cloneDatabase()
+  sql = connect(url, { name: 'test', max: 8 })
+})
+// One database for all tests, in which nothing is sealed at the beginning of each.
+beforeEach(async () => {
+  await sql`truncate sealed_canary, webhooks cascade`
+})
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
+})
+afterAll(() => sql.end({ timeout: 1 }))
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tidings-secret-'))
+  folders.push(folder)
+  return folder
+}
+
+const inFile = (dataDir: string): SecretSource => ({
+  appSecret: undefined,
+  oldAppSecrets: [],
+  dataDir,
+})
+const given = (appSecret: Buffer, ...oldAppSecrets: Buffer[]): SecretSource => ({
+  appSecret,
+  oldAppSecrets,
+  dataDir: '/nowhere',
+})
+
+test('design §5 an APP_SECRET is made and kept in DATA_DIR, for its owner alone', async () => {
+  const folder = newFolder()
+  const dataDir = join(folder, 'data')
+  const first = await openSecrets(sql, inFile(dataDir))
+  const { mode } = statSync(join(dataDir, 'app-secret'))
+  expect(mode & 0o777).toBe(0o600)
+  const again = await openSecrets(sql, inFile(dataDir))
+  expect(again.open(first.seal('text', PLACE), PLACE)).toBe('text')
+})
+
+test('design §5 many first starts on one folder agree', async () => {
+  const dataDir = newFolder()
+  const all = await Promise.all(Array.from({ length: 8 }, () => openSecrets(sql, inFile(dataDir))))
+  expect(new Set(all.map(({ keyId }) => keyId)).size).toBe(1)
+})
+
+test('design §5 two machines that start with different secrets do not go on side by side', async () => {
+  const starts = await Promise.allSettled(
+    Array.from({ length: 4 }, () => openSecrets(sql, inFile(newFolder()))),
+  )
+  expect(starts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  for (const start of starts) {
+    if (start.status === 'rejected')
+      expect(String(start.reason)).toMatch(/another APP_SECRET|There is no APP_SECRET/)
+  }
+})
+
+test('design §5 a secret that is lost is said so, and no other is made in its place', async () => {
+  await openSecrets(sql, inFile(newFolder()))
+  const elsewhere = newFolder()
+  await expect(openSecrets(sql, inFile(elsewhere))).rejects.toThrow('There is no APP_SECRET')
+  expect(() => readFileSync(join(elsewhere, 'app-secret'))).toThrow()
+})
+
+test('design §5 a damaged file is not replaced', async () => {
+  const folder = newFolder()
+  writeFileSync(join(folder, 'app-secret'), '# a comment\nnonsense\n')
+  await expect(openSecrets(sql, inFile(folder))).rejects.toThrow('restore it from a backup')
+})
+
+test('reliability §11 a wrong APP_SECRET refuses to start, with what to do and without a secret', async () => {
+  await openSecrets(sql, given(randomBytes(32)))
+  const wrong = randomBytes(32).toString('base64')
+  const program = spawnProgram({ env: { DATABASE_URL: url, APP_SECRET: wrong } })
+  program.listening.catch(() => {})
+  expect((await program.exited).code).toBe(1)
+  expect(program.output()).toContain('another APP_SECRET than the one in APP_SECRET')
+  expect(program.output()).not.toContain(wrong)
+})
+
+test('design §5 with DATABASE_URL and sealed rows, a missing APP_SECRET refuses to start', async () => {
+  await openSecrets(sql, given(randomBytes(32)))
+  const env = { DATABASE_URL: url, APP_SECRET: '', DATA_DIR: newFolder() }
+  const program = spawnProgram({ env })
+  program.listening.catch(() => {})
+  expect((await program.exited).code).toBe(1)
+  expect(program.output()).toContain('Set APP_SECRET to it')
+})
+
+test('design §5 on an empty database the first start makes one, and the second finds it', async () => {
+  const env = { DATABASE_URL: url, APP_SECRET: '', DATA_DIR: newFolder() }
+  await using first = await startProgram({ env })
+  expect(first.logged('Made an APP_SECRET')).toHaveLength(1)
+  await using second = await startProgram({ env })
+  expect(second.logged('Made an APP_SECRET')).toHaveLength(0)
+})
+
+test('reliability §11 a secret in the environment is rotated by naming both', async () => {
+  const [old, fresh] = [randomBytes(32), randomBytes(32)]
+  const before = await openSecrets(sql, given(old))
+  const id = await insertWebhook(text => before.seal(text.text, text.place))
+  await expect(rotateSecrets(sql, given(fresh), TABLES)).rejects.toThrow('another APP_SECRET')
+  expect(await rotateSecrets(sql, given(fresh, old), TABLES)).toEqual({
+    isNew: false,
+    resealed: 3,
+  })
+  const after = await openSecrets(sql, given(fresh))
+  expect(await readWebhook(id, after.open)).toEqual(['url', 'secret', 'previous_secret'])
+  await expect(openSecrets(sql, given(old))).rejects.toThrow('another APP_SECRET')
+  expect((await rotateSecrets(sql, given(fresh), TABLES)).resealed).toBe(0)
+})
+
+test('reliability §11 a secret in DATA_DIR is replaced while servers run, again and again', async () => {
+  const dataDir = newFolder()
+  const running = await openSecrets(sql, inFile(dataDir))
+  const ids = [await insertWebhook(({ text, place }) => running.seal(text, place))]
+  for (let n = 0; n < 3; n++) {
+    const before = running.keyId
+    expect(await rotateSecrets(sql, inFile(dataDir), TABLES)).toMatchObject({ isNew: true })
+    // The running server reads what was sealed anew, and seals with the new one from now on.
+    expect(running.keyId).not.toBe(before)
+    ids.push(await insertWebhook(({ text, place }) => running.seal(text, place)))
+    for (const id of ids) expect(await readWebhook(id, running.open)).toHaveLength(3)
+  }
+  const lines = readFileSync(join(dataDir, 'app-secret'), 'utf8').split('\n')
+  expect(lines.filter(line => line !== '' && !line.startsWith('#'))).toHaveLength(2)
+  expect(statSync(join(dataDir, 'app-secret')).mode & 0o777).toBe(0o600)
+  await openSecrets(sql, inFile(dataDir))
+})
+
+test('reliability §11 of rotations at once one goes on', async () => {
+  const dataDir = newFolder()
+  const running = await openSecrets(sql, inFile(dataDir))
+  const id = await insertWebhook(({ text, place }) => running.seal(text, place))
+  const first = await sql.begin(async tx => {
+    await tx`select from webhooks where id = ${id} for update`
+    const rotation = rotateSecrets(sql, inFile(dataDir), TABLES)
+    await until(async () => (await countBlocked()) > 0)
+    await expect(rotateSecrets(sql, inFile(dataDir), TABLES)).rejects.toThrow('under way')
+    return { rotation }
+  })
+  expect((await first.rotation).resealed).toBe(3)
+  expect(await readWebhook(id, running.open)).toHaveLength(3)
+})
+
+test('design §5 where no secret can be kept, the message says so', async () => {
+  const folder = newFolder()
+  writeFileSync(join(folder, 'file'), '')
+  const source = inFile(join(folder, 'file', 'data'))
+  await expect(openSecrets(sql, source)).rejects.toThrow(
+    'APP_SECRET is not set, and none can be kept',
+  )
+})
+
+test('reliability §11 rotation takes tables in batches, and leaves what is deleted', async () => {
+  const [old, fresh] = [randomBytes(32), randomBytes(32)]
+  const before = await openSecrets(sql, given(old))
+  for (let n = 0; n < 205; n++) {
+    await insertWebhook(({ text, place }) => before.seal(text, place))
+  }
+  await sql`
+    update webhooks set
+      deleted_at = now(), url = null, secret = null, previous_secret = null, previous_until = null
+    where id = (select id from webhooks order by id limit 1)
+  `
+  expect((await rotateSecrets(sql, given(fresh, old), TABLES)).resealed).toBe(204 * 3)
+})
+
+test('tidings secrets rotate says what it did', async () => {
+  const program = spawnProgram({
+    args: ['secrets', 'rotate', '--json'],
+    env: { DATABASE_URL: url },
+  })
+  program.listening.catch(() => {})
+  expect((await program.exited).code).toBe(0)
+  expect(JSON.parse(program.output())).toEqual({ isNew: false, resealed: 0 })
+})
+
+async function countBlocked(): Promise<number> {
+  const rows = await sql`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+  `
+  return rows.count
+}
+
+/** A webhook whose sealed columns hold their own names. */
+async function insertWebhook(
+  seal: (sealed: { text: string; place: typeof PLACE }) => string,
+): Promise<string> {
+  const { project } = await newOrganization({ sql })
+  const id = crypto.randomUUID()
+  const [url, secret, previous] = SEALED_WEBHOOKS.columns.map(column =>
+    seal({ text: column, place: { table: 'webhooks', column, rowId: id } }),
+  )
+  await sql`
+    insert into webhooks (
+      project_id, id, name, url, host, preset, has_all_channels, secret, previous_secret, previous_until
+    )
+    values (
+      ${project.uuid}, ${id}, 'n', ${url!}, 'h', 'standard', true, ${secret!}, ${previous!}, now()
+    )
+  `
+  return id
+}
+
+async function readWebhook(
+  id: string,
+  open: (sealed: string, place: typeof PLACE) => string,
+): Promise<string[]> {
+  const [row] = await sql<Record<string, string>[]>`
+    select url, secret, previous_secret from webhooks where id = ${id}
+  `
+  return SEALED_WEBHOOKS.columns.map(column =>
+    open(row?.[column] ?? '', { table: 'webhooks', column, rowId: id }),
+  )
+}

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { SERVER, writeAudit } from '../../src/audit/audit.ts'
+import { expectFailure, expectIssues } from '../support/answers.ts'
+import { listActions } from '../support/audit.ts'
+import { newMember, newOrganization, newPerson } from '../support/person.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('dashboard 11 the audit log tells who did what, to what, when and from where, newest first', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const path = `/api/organizations/${organization.id}/audit`
+  const keys = `/api/projects/${organization.project.id}/keys`
+  const { body } = await admin.request(keys, {
+    method: 'POST',
+    json: { name: 'ci' },
+    headers: { 'x-forwarded-for': '198.51.100.7', 'user-agent': 'Test/1' },
+  })
+  await admin.delete(`${keys}/${body.data.id}`)
+  const answer = await admin.get(path)
+  expect(answer.text).not.toContain(body.data.key)
+  expect(answer.body.data.items.map(({ action }: { action: string }) => action)).toEqual([
+    'key.revoked',
+    'key.created',
+  ])
+  expect(answer.body.data.items[1]).toEqual({
+    id: expect.stringMatching(/^aud_/),
+    at: expect.any(String),
+    actor: 'person',
+    person: { id: admin.id, name: 'Test person' },
+    action: 'key.created',
+    project: { id: organization.project.id, name: 'Test project' },
+    target: body.data.id,
+    details: { name: 'ci', limit: 100 },
+    address: '198.51.100.7',
+    userAgent: 'Test/1',
+  })
+})
+
+test('contract §12 entries are filtered by person and action, and come in pages', async () => {
+  const organization = await newOrganization(server)
+  const one = await newMember(server, organization, 'admin')
+  const two = await newMember(server, organization, 'owner')
+  const path = `/api/organizations/${organization.id}`
+  for (const person of [one, two, one]) await person.post(`${path}/invites`, { role: 'viewer' })
+  await two.patch(path, { name: 'Renamed' })
+  await server.sql.begin(tx =>
+    writeAudit(tx, SERVER, { action: 'server.did', organizationId: organization.uuid }),
+  )
+  const read = async (query: string) => {
+    const { items, nextCursor } = (await one.get(`${path}/audit?${query}`)).body.data
+    const lines = items.map((item: any) => `${item.person?.id ?? item.actor} ${item.action}`)
+    return { lines, nextCursor }
+  }
+  expect((await read(`person=${one.id}`)).lines).toEqual(Array(2).fill(`${one.id} invite.created`))
+  expect((await read(`person=${two.id}&action=invite.created`)).lines).toEqual([
+    `${two.id} invite.created`,
+  ])
+  expect((await read('action=nothing')).lines).toEqual([])
+  const first = await read('limit=2')
+  expect(first.lines).toEqual(['server server.did', `${two.id} organization.renamed`])
+  const rest = await read(`limit=3&cursor=${first.nextCursor}`)
+  expect(rest).toEqual({
+    lines: [one, two, one].map(({ id }) => `${id} invite.created`),
+    nextCursor: null,
+  })
+  for (const [query, issue] of [
+    ['person=1', 'person invalid_format'],
+    ['cursor=1', 'cursor invalid_format'],
+    ['limit=0', 'limit out_of_range'],
+    ['limit=101', 'limit out_of_range'],
+  ] as const) {
+    expectIssues(await one.get(`${path}/audit?${query}`), issue)
+  }
+})
+
+test('case 20: the log of another organization, and that of the installation, is not shown', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const other = await newOrganization(server)
+  const owner = await newMember(server, other, 'owner')
+  await owner.patch(`/api/organizations/${other.id}`, { name: 'Theirs' })
+  await server.sql.begin(tx => writeAudit(tx, SERVER, { action: 'installation.did' }))
+  const path = `/api/organizations/${organization.id}/audit`
+  expect((await admin.get(`${path}?person=${owner.id}`)).body.data.items).toEqual([])
+  expectFailure(await admin.get(`/api/organizations/${other.id}/audit`), 404, 'not_found')
+  expectFailure(await admin.get('/api/server/audit'), 403, 'forbidden')
+
+  const operator = await newPerson(server, { isOperator: true })
+  const { items } = (await operator.get('/api/server/audit')).body.data
+  expect(items[0]).toMatchObject({ action: 'installation.did', actor: 'server', person: null })
+  expect(items.map(({ action }: any) => action)).not.toContain('organization.renamed')
+})
+
+test('reliability §11 the audit log is neither changed nor taken from before a year is over', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  await owner.patch(`/api/organizations/${organization.id}`, { name: 'n' })
+  const { sql } = server
+  const mine = sql`organization_id = ${organization.uuid}`
+  expect(sql`update audit_log set action = 'x' where ${mine}`).rejects.toThrow('append-only')
+  expect(sql`delete from audit_log where ${mine}`).rejects.toThrow('append-only')
+  expect(sql`truncate audit_log`).rejects.toThrow('append-only')
+  expect(await listActions(sql, organization.uuid)).toEqual(['organization.renamed'])
+})
+
+test('reliability §11 what fails leaves no entry, and what cannot be entered does not happen', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const { uuid: projectId } = organization.project
+  const { sql } = server
+  const count = async () => (await sql`select from api_keys where project_id = ${projectId}`).length
+  const create = (name: string) =>
+    owner.post(`/api/projects/${organization.project.id}/keys`, { name })
+  // A failure after the entry was written, at the commit, and one before.
+  await sql`
+    create function refuse() returns trigger language plpgsql as $$
+    begin
+      if new.name = 'late' then raise exception 'late'; end if;
+      return null;
+    end $$
+  `
+  await sql`
+    create constraint trigger refuse after insert on api_keys deferrable initially deferred
+    for each row execute function refuse()
+  `
+  expect((await create('late')).status).toBe(500)
+  await sql`
+    alter table audit_log add constraint refuse check (details ->> 'name' is distinct from 'unheard')
+  `
+  expect((await create('unheard')).status).toBe(500)
+  expect([await count(), await listActions(sql, organization.uuid)]).toEqual([0, []])
+  expect((await create('both')).status).toBe(201)
+  expect([await count(), await listActions(sql, organization.uuid)]).toEqual([1, ['key.created']])
+})

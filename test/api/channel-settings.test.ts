@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { ageVerification } from '../support/age.ts'
+import { expectFailure, expectIssues } from '../support/answers.ts'
+import { newMember, type TestPerson } from '../support/person.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newTenant } from '../support/tenant.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('dashboard §7 the list of channels tells what each is, its last event and its last 24 hours', async () => {
+  const { person, path, send } = await newTenant(server)
+  const hoursAgo = (n: number) => new Date(Date.now() - n * 3_600_000).toISOString()
+  const first = await send({ channelName: 'Payments', icon: '💰' })
+  await send({ channelName: 'payments', timestamp: hoursAgo(3) })
+  await send({ channelName: 'payments', timestamp: hoursAgo(30) })
+  const last = await send({ channelName: 'payments' })
+  await send({ channelName: 'empty hours', timestamp: hoursAgo(40) })
+
+  const { body } = await person.get(`${path}/channels`)
+  expect(body.data.nextCursor).toBeNull()
+  const [other, payments] = body.data.items
+  expect(payments).toEqual({
+    id: first.channelId,
+    name: 'Payments',
+    icon: '💰',
+    description: null,
+    isArchived: false,
+    keepDays: null,
+    createdAt: first.createdAt,
+    lastSeq: 4,
+    lastEventAt: last.createdAt,
+    unread: 4,
+    today: expect.any(Array),
+  })
+  const counts: number[] = payments.today
+  expect(counts.reduce((sum, n) => sum + n)).toBe(3)
+  // The hour may turn between two of them.
+  expect(counts.slice(-2).reduce((sum, n) => sum + n)).toBe(2)
+  expect(other.today).toEqual(new Array(24).fill(0))
+  expect((await person.get(`${path}/channels/${payments.id}`)).body.data).toEqual(payments)
+})
+
+test('contract §12 the list of channels is a keyset page', async () => {
+  const { person, path, send } = await newTenant(server)
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await send({ channelName: name })
+  const names: string[] = []
+  for (let query = '?limit=2'; ;) {
+    const { data } = (await person.get(`${path}/channels${query}`)).body
+    names.push(...data.items.map(({ name }: { name: string }) => name))
+    if (data.nextCursor === null) break
+    query = `?limit=2&cursor=${data.nextCursor}`
+  }
+  expect(names).toEqual(['e', 'd', 'c', 'b', 'a'])
+  expectIssues(await person.get(`${path}/channels?cursor=x`), 'cursor invalid_format')
+  expectIssues(await person.get(`${path}/channels?limit=101`), 'limit out_of_range')
+  expectIssues(await person.get(`${path}/channels?archived=yes`), 'archived invalid_value')
+})
+
+test('contract §2 renaming changes the display name only: events find the channel under its first name', async () => {
+  const { person, path, send, v1 } = await newTenant(server, 'member')
+  const { channelId } = await send({ channelName: 'Payments' })
+  const edited = await person.patch(`${path}/channels/${channelId}`, { name: '  Money\u0301  ' })
+  expect([edited.status, edited.body.data.name]).toEqual([200, 'Money\u0301'.normalize('NFC')])
+  expect((await send({ channelName: 'PAYMENTS' })).channelId).toBe(channelId)
+  expect((await send({ channelName: 'Money' })).channelId).not.toBe(channelId)
+  const { items } = (await v1.get('/v1/events?channel=payments')).body.data
+  expect(items).toHaveLength(2)
+})
+
+test('dashboard §7 what is absent stays, and null takes away', async () => {
+  const { person, path, send } = await newTenant(server, 'admin')
+  const { channelId } = await send({ channelName: 'ops', icon: '💾' })
+  const edit = async (json: object) =>
+    (await person.patch(`${path}/channels/${channelId}`, json)).body.data
+  const full = { description: 'Servers', isArchived: true, keepDays: 30 }
+  expect(await edit(full)).toMatchObject({ name: 'ops', icon: '💾', ...full })
+  // A heart is an emoji only in its emoji style.
+  expect(await edit({ icon: '❤' })).toMatchObject({ icon: '❤\uFE0F', ...full })
+  expect(await edit({})).toMatchObject({ name: 'ops', ...full })
+  expect(await edit({ icon: null, description: null, keepDays: null })).toMatchObject({
+    icon: null,
+    description: null,
+    keepDays: null,
+    isArchived: true,
+  })
+  expect(await edit({ isArchived: false })).toMatchObject({ isArchived: false })
+})
+
+test('contract §2 settings of a channel are held to the same rules as events', async () => {
+  const { person, path, send } = await newTenant(server, 'admin')
+  const { channelId } = await send()
+  const edit = (json: object) => person.patch(`${path}/channels/${channelId}`, json)
+  expectIssues(await edit({ name: '' }), 'name too_short')
+  expectIssues(await edit({ name: null }), 'name invalid_type')
+  expectIssues(await edit({ name: 'x\u202Ey' }), 'name invalid_format')
+  expectIssues(await edit({ name: 'x'.repeat(256) }), 'name too_long')
+  expectIssues(await edit({ icon: '1' }), 'icon invalid_format')
+  expectIssues(await edit({ description: 'x'.repeat(1_001) }), 'description too_long')
+  expectIssues(await edit({ description: '\u0000' }), 'description invalid_encoding')
+  expectIssues(await edit({ keepDays: 0 }), 'keepDays out_of_range')
+  expectIssues(await edit({ keepDays: 36_501 }), 'keepDays out_of_range')
+  expectIssues(await edit({ keepDays: 1.5 }), 'keepDays invalid_type')
+  expectIssues(await edit({ isArchived: 'yes' }), 'isArchived invalid_type')
+})
+
+test('contract §11 an archived channel still accepts events, and is listed when asked for', async () => {
+  const { person, path, send } = await newTenant(server, 'member')
+  const { channelId } = await send()
+  await person.patch(`${path}/channels/${channelId}`, { isArchived: true })
+  expect((await send()).channelId).toBe(channelId)
+  expect((await person.get(`${path}/channels`)).body.data.items).toEqual([])
+  const { items } = (await person.get(`${path}/channels?archived=true`)).body.data
+  expect(items).toMatchObject([{ id: channelId, isArchived: true, lastSeq: 2, unread: 2 }])
+})
+
+test('contract §12 a viewer reads channels, and does not set them', async () => {
+  const { organization, path, send } = await newTenant(server)
+  const { channelId } = await send()
+  const viewer = await newMember(server, organization, 'viewer')
+  expect((await viewer.get(`${path}/channels/${channelId}`)).status).toBe(200)
+  const refused = await viewer.patch(`${path}/channels/${channelId}`, { name: 'x' })
+  expectFailure(refused, 403, 'forbidden')
+})
+
+test('case 20: a channel of another tenant is 404, and stays as it is', async () => {
+  const [own, other] = [await newTenant(server), await newTenant(server)]
+  const { channelId } = await other.send({ channelName: 'theirs' })
+  const before = (await other.person.get(`${other.path}/channels/${channelId}`)).text
+  for (const path of [own.path, other.path]) {
+    expectFailure(await own.person.get(`${path}/channels/${channelId}`), 404, 'not_found')
+    const edit = await own.person.patch(`${path}/channels/${channelId}`, { name: 'mine' })
+    expectFailure(edit, 404, 'not_found')
+  }
+  for (const id of ['x', `chn_${'0'.repeat(26)}`, encodeURIComponent('../..')]) {
+    expectFailure(await own.person.get(`${own.path}/channels/${id}`), 404, 'not_found')
+  }
+  expect(
+    JSON.parse((await other.person.get(`${other.path}/channels/${channelId}`)).text).data,
+  ).toEqual(JSON.parse(before).data)
+})
+
+test('reliability §11 a change of a channel stands in the audit log, without its texts', async () => {
+  const { person, path, send, projectId } = await newTenant(server, 'admin')
+  const { channelId } = await send()
+  await person.patch(`${path}/channels/${channelId}`, { description: 'secret plan', keepDays: 7 })
+  const entries = await server.sql<{ action: string; target: string; details: object }[]>`
+    select action, target, details, person_id from audit_log where project_id = ${projectId} and actor = 'person'
+  `
+  expect([...entries]).toEqual([
+    {
+      action: 'channel.edited',
+      target: channelId,
+      details: { fields: 'description keepDays', keepDays: 7 },
+      person_id: person.uuid,
+    } as never,
+  ])
+})
+
+test('contract §12 how long events are kept takes an admin, as deleting them does, and their password', async () => {
+  const { organization, person, path, send } = await newTenant(server, 'admin')
+  const { channelId } = await send()
+  const member = await newMember(server, organization, 'member')
+  const edit = (who: TestPerson, json: object) => who.patch(`${path}/channels/${channelId}`, json)
+  expectFailure(await edit(member, { keepDays: 1 }), 403, 'forbidden')
+  expectFailure(await edit(member, { keepDays: null }), 403, 'forbidden')
+  expect((await edit(member, { description: 'fine' })).status).toBe(200)
+  await ageVerification(server.sql, person.sessionId)
+  expectFailure(await edit(person, { keepDays: 1 }), 403, 'verification_needed')
+  expect((await edit(person, { keepDays: null })).status).toBe(200)
+})

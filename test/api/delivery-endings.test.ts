@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { reap } from '../../src/accounts/reaper.ts'
+import { createPool, type Pool } from '../../src/db/pool.ts'
+import type { Outbox } from '../../src/outbox/outbox.ts'
+import { sweepDeadLetters, sweepRecords } from '../../src/outbox/sweeper.ts'
+import { endWaits } from '../support/age.ts'
+import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
+import { createTestKind } from '../support/delivery-kind.ts'
+import { until } from '../support/until.ts'
+
+let deliveries: Deliveries
+let outbox: Outbox
+let pool: Pool
+/** Events whose attempt fails; every other is done. */
+const failing = new Set<string>()
+const sent: string[] = []
+beforeAll(async () => {
+  deliveries = await openDeliveries()
+  pool = createPool(deliveries.databaseUrl, { name: 'test', max: 1 })
+  outbox = await deliveries.start(
+    createTestKind({
+      async send({ eventId }) {
+        sent.push(eventId)
+        return failing.has(eventId) ? { kind: 'retry', reason: 'http_500' } : { kind: 'done' }
+      },
+    }),
+  )
+})
+afterAll(async () => {
+  await pool.end()
+  await deliveries[Symbol.asyncDispose]()
+})
+
+/** An event of a new project whose first attempt has failed. */
+async function newPending() {
+  const { projectId, targetId } = await deliveries.newTarget()
+  const [eventId = ''] = await deliveries.append(projectId)
+  failing.add(eventId)
+  outbox.wake([projectId])
+  await until(async () => (await deliveries.pending(projectId))[0]?.attempts === 1)
+  return { projectId, targetId, eventId }
+}
+
+test('contract §11 a deleted event’s pending deliveries end as cancelled, and its dead letters go', async () => {
+  const { projectId, eventId, targetId } = await newPending()
+  const { sql } = deliveries
+  await sql`
+    insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
+    values (${crypto.randomUUID()}, ${projectId}, ${eventId}, 'push', ${targetId}, 1, 'x')
+  `
+  await sql`delete from events where project_id = ${projectId} and id = ${eventId}`
+  expect(await deliveries.pending(projectId)).toEqual([])
+  expect((await deliveries.ended(projectId))[0]).toMatchObject({
+    state: 'cancelled',
+    attempts: 1,
+    reason: 'The event was deleted',
+  })
+  expect(await sql`select from dead_letters where project_id = ${projectId}`).toHaveLength(0)
+})
+
+test('contract §11 an event that is hidden is not told of, and is again when it is restored', async () => {
+  const { projectId, eventId } = await newPending()
+  const { sql } = deliveries
+  await sql`update events set deleted_at = clock_timestamp() where id = ${eventId}`
+  await endWaits(sql, projectId)
+  outbox.wakeWorkers()
+  await until(async () => {
+    const [row] = await deliveries.pending(projectId)
+    return row !== undefined && !row.is_taken && row.due_in_s > 5
+  })
+  expect((await deliveries.pending(projectId))[0]?.attempts).toBe(1)
+
+  failing.delete(eventId)
+  await sql`update events set deleted_at = null where id = ${eventId}`
+  await endWaits(sql, projectId)
+  outbox.wakeWorkers()
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered', attempts: 2 })
+})
+
+test('contract §11 an event that stays hidden is told to nobody', async () => {
+  const { projectId, eventId } = await newPending()
+  await deliveries.sql`
+    update events set deleted_at = clock_timestamp() - interval '20 seconds' where id = ${eventId}
+  `
+  const attempts = sent.filter(id => id === eventId).length
+  await endWaits(deliveries.sql, projectId)
+  outbox.wakeWorkers()
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'cancelled', attempts: 1 })
+  expect(sent.filter(id => id === eventId)).toHaveLength(attempts)
+})
+
+test('contract §11 a deleted project’s deliveries are cancelled, and its rows go', async () => {
+  const { projectId, eventId } = await newPending()
+  const { sql } = deliveries
+  await sql`update projects set deleted_at = now() where id = ${projectId}`
+  const attempts = sent.filter(id => id === eventId).length
+  await endWaits(sql, projectId)
+  outbox.wakeWorkers()
+  await until(async () => (await deliveries.pending(projectId)).length === 0)
+  expect(sent.filter(id => id === eventId)).toHaveLength(attempts)
+
+  const other = await newPending()
+  await sql`update projects set deleted_at = now() where id = ${other.projectId}`
+  await reap(pool)
+  for (const project of [projectId, other.projectId]) {
+    expect(await deliveries.pending(project)).toEqual([])
+    expect(await deliveries.ended(project)).toEqual([])
+  }
+})
+
+test('contract §11 records are kept 30 days and dead letters 90', async () => {
+  const { projectId } = await deliveries.newTarget()
+  const { sql } = deliveries
+  const insert = async (days: number) => {
+    const event = crypto.randomUUID()
+    await sql`
+      insert into deliveries (project_id, event_id, kind, target_id, state, at)
+      values (
+        ${projectId}, ${event}, 'webhook', ${event}, 'delivered', now() - ${days} * interval '1 day'
+      )
+    `
+    await sql`
+      insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason, at)
+      values (
+        ${event}, ${projectId}, ${event}, 'webhook', ${event}, 1, 'x', now() - ${days} * interval '1 day'
+      )
+    `
+  }
+  for (const days of [29.9, 30.1, 89.9, 90.1]) await insert(days)
+  expect(await sweepRecords(pool)).toBe(3)
+  expect(await sweepDeadLetters(pool)).toBe(1)
+  expect(await deliveries.ended(projectId)).toHaveLength(1)
+  expect(await sql`select from dead_letters where project_id = ${projectId}`).toHaveLength(3)
+})
+
+test('delivery: what was delivered stays so when it is to be sent again and its event goes', async () => {
+  const { projectId } = await deliveries.newTarget()
+  const [eventId = ''] = await deliveries.append(projectId)
+  outbox.wake([projectId])
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  const { sql } = deliveries
+  await sql`
+    insert into outbox (project_id, event_id, kind, target_id, available_at)
+    select project_id, event_id, kind, target_id, now() + interval '1 hour'
+    from deliveries
+    where project_id = ${projectId}
+  `
+  await sql`delete from events where id = ${eventId} and project_id = ${projectId}`
+  expect(await deliveries.pending(projectId)).toEqual([])
+  expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered' })
+})

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
+import { addTarget, createTestKind } from '../support/delivery-kind.ts'
+import { startInbox, type Inbox } from '../support/inbox.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
+
+let deliveries: Deliveries
+let inbox: Inbox
+beforeAll(async () => {
+  inbox = await startInbox()
+  deliveries = await openDeliveries()
+})
+afterAll(async () => {
+  await deliveries[Symbol.asyncDispose]()
+  await inbox[Symbol.asyncDispose]()
+})
+
+const BACKLOG = 200_000
+
+test('case 23: a target with 200,000 pending deliveries does not delay a new one', async () => {
+  const big = await deliveries.newTarget()
+  await deliveries.append(big.projectId, BACKLOG)
+  const { sql } = deliveries
+  await sql`
+    insert into outbox (project_id, event_id, kind, target_id)
+    select project_id, id, 'webhook', ${big.targetId} from events where project_id = ${big.projectId}
+  `
+  const outbox = await deliveries.start(createTestKind({ url: inbox.url }))
+  await until(() => inbox.counts().size > 100)
+  const small = await deliveries.newTarget()
+  const [eventId] = await deliveries.append(small.projectId)
+  const startedMs = performance.now()
+  outbox.wake([small.projectId])
+  await until(() => inbox.counts().has(`${eventId} ${small.targetId}`))
+  const tookMs = performance.now() - startedMs
+  expect(inbox.counts().size).toBeLessThan(BACKLOG)
+  // Ten times what it takes on a busy machine.
+  expect(tookMs).toBeLessThan(3_000)
+  await outbox.stop()
+  // So that the other tests have the outbox for themselves.
+  await sql`delete from outbox where project_id = ${big.projectId}`
+})
+
+test('case 23: 300 targets that hang do not delay one that answers', async () => {
+  const { projectId, targetId } = await deliveries.newTarget()
+  const { sql } = deliveries
+  for (let made = 0; made < 300; made++) {
+    inbox.answer(await addTarget(sql, projectId), () => {})
+  }
+  const outbox = await deliveries.start(
+    createTestKind({ url: inbox.url, timeoutMs: 15_000, concurrency: 256 }),
+    { graceMs: 100 },
+  )
+  const hanging = (events: string[]) =>
+    inbox.receipts.filter(receipt => events.includes(receipt.eventId)).length
+  const first = await deliveries.append(projectId, 2)
+  outbox.wake([projectId])
+  // All of them hang, so that there is no place left but those that hanging attempts give up.
+  await until(() => hanging(first) > 300)
+  await until(() => first.every(eventId => inbox.counts().has(`${eventId} ${targetId}`)))
+  const [eventId] = await deliveries.append(projectId)
+  const startedMs = performance.now()
+  outbox.wake([projectId])
+  await until(() => inbox.counts().has(`${eventId} ${targetId}`))
+  expect(performance.now() - startedMs).toBeLessThan(5_000)
+  await outbox.stop()
+  await sql`delete from outbox where project_id = ${projectId}`
+})

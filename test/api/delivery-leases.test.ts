@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { claimJobs } from '../../src/outbox/claim.ts'
+import type { DeliveryKind, Job, Outcome } from '../../src/outbox/kind.ts'
+import { extendLeases, settleJobs } from '../../src/outbox/settle.ts'
+import { HANDED_BACK, toSettlement } from '../../src/outbox/settlement.ts'
+import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
+import { createTestKind } from '../support/delivery-kind.ts'
+import { endWaits } from '../support/age.ts'
+import { until } from '../support/until.ts'
+
+let deliveries: Deliveries
+beforeAll(async () => {
+  deliveries = await openDeliveries()
+})
+afterAll(() => deliveries[Symbol.asyncDispose]())
+
+const DONE = toSettlement({
+  outcome: { kind: 'done' },
+  attempt: 1,
+  schedule: [0],
+  latencyMs: 1,
+  random: 0,
+})
+
+/** A kind whose attempts wait for the test. */
+function createHeldKind(options: Partial<DeliveryKind> = {}) {
+  const sent: { job: Job; signal: AbortSignal; answer(outcome: Outcome): void }[] = []
+  const kind = createTestKind({
+    ...options,
+    send: (job, signal) => new Promise(resolve => void sent.push({ job, signal, answer: resolve })),
+  })
+  return { sent, kind }
+}
+
+/** An outbox row of a new project, which no worker knows of. */
+async function queue(kind: 'webhook' | 'push' = 'push') {
+  const { projectId, targetId } = await deliveries.newTarget()
+  const [eventId = ''] = await deliveries.append(projectId)
+  await deliveries.sql`
+    insert into outbox (project_id, event_id, kind, target_id)
+    values (${projectId}, ${eventId}, ${kind}, ${targetId})
+  `
+  const claim = async () => {
+    const [job] = await claimJobs(deliveries.sql, {
+      kind,
+      wishes: [{ targetId, room: 8, dueAt: '-infinity' }],
+      most: 8,
+      leaseMs: 30_000,
+    })
+    return job
+  }
+  return { projectId, targetId, eventId, claim }
+}
+
+test('case 17: a worker that lost its lease changes nothing', async () => {
+  const { projectId, claim } = await queue()
+  const zombie = (await claim())!
+  expect(await claim()).toBeUndefined()
+  await endWaits(deliveries.sql, projectId)
+  const heir = (await claim())!
+  expect(heir.id).toBe(zombie.id)
+  expect(heir.takes).toBe(2)
+
+  const before = await deliveries.pending(projectId)
+  expect(await settleJobs(deliveries.sql, [{ ...zombie, ...DONE }])).toEqual([])
+  expect(await settleJobs(deliveries.sql, [{ ...zombie, ...HANDED_BACK }])).toEqual([])
+  const extend = { held: [zombie], leaseMs: 90_000 }
+  expect(await extendLeases(deliveries.sql, extend)).toEqual([])
+  const after = await deliveries.pending(projectId)
+  expect(after.map(({ due_in_s: _, ...row }) => row)).toEqual(
+    before.map(({ due_in_s: _, ...row }) => row),
+  )
+  expect(after[0]?.due_in_s).toBeLessThan(31)
+
+  expect(await extendLeases(deliveries.sql, { held: [heir], leaseMs: 90_000 })).toEqual([heir.id])
+  expect((await deliveries.pending(projectId))[0]?.due_in_s).toBeGreaterThan(80)
+  expect(await settleJobs(deliveries.sql, [{ ...heir, ...DONE }])).toEqual([heir.id])
+  expect(await deliveries.pending(projectId)).toEqual([])
+})
+
+test('case 17: of two workers the one with the newer lease has the say', async () => {
+  const zombie = createHeldKind({ perTarget: 1 })
+  const heir = createHeldKind()
+  const { projectId } = await deliveries.newTarget()
+  await using one = await run(zombie.kind)
+  await deliveries.append(projectId)
+  one.outbox.wake([projectId])
+  await until(() => zombie.sent.length === 1)
+  await using two = await run(heir.kind)
+  await endWaits(deliveries.sql, projectId)
+  two.outbox.wakeWorkers()
+  await until(() => heir.sent.length === 1)
+  expect(heir.sent[0]?.job).toMatchObject({ id: zombie.sent[0]!.job.id, attempt: 1 })
+  zombie.sent[0]?.answer({ kind: 'gone', reason: 'A zombie says so' })
+  await until(() => one.outbox.stats.running === 0)
+  heir.sent[0]?.answer({ kind: 'done' })
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered', attempts: 1 })
+})
+
+test('delivery: a worker that meets its own job again gives the first attempt up', async () => {
+  const held = createHeldKind()
+  const { projectId } = await deliveries.newTarget()
+  await using one = await run(held.kind)
+  await deliveries.append(projectId)
+  one.outbox.wake([projectId])
+  await until(() => held.sent.length === 1)
+  await endWaits(deliveries.sql, projectId)
+  one.outbox.wakeWorkers()
+  await until(() => held.sent.length === 2)
+  expect(held.sent[0]?.signal.aborted).toBe(true)
+  held.sent[0]?.answer({ kind: 'gone', reason: 'Too late' })
+  held.sent[1]?.answer({ kind: 'done' })
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered' })
+})
+
+test('delivery: an attempt that does not end by itself is ended, and counts', async () => {
+  const held = createHeldKind({ timeoutMs: 100, leaseMs: 5_101 })
+  const { projectId } = await deliveries.newTarget()
+  await using one = await run(held.kind)
+  await deliveries.append(projectId)
+  one.outbox.wake([projectId])
+  await until(() => held.sent[0]?.signal.aborted === true)
+  await until(async () => (await deliveries.pending(projectId))[0]?.attempts === 1)
+  expect((await deliveries.pending(projectId))[0]?.reason).toBe('No outcome within 100 ms')
+  expect(one.outbox.stats.running).toBe(0)
+})
+
+test('case 25: a stop waits for what is under way, and hands back the rest unspent', async () => {
+  const held = createHeldKind()
+  const quick = await deliveries.newTarget()
+  const slow = await deliveries.newTarget()
+  const one = await run(held.kind, { graceMs: 300 })
+  await deliveries.append(quick.projectId)
+  await deliveries.append(slow.projectId)
+  one.outbox.wake([quick.projectId, slow.projectId])
+  await until(() => held.sent.length === 2)
+  const stopped = one.outbox.stop()
+  // Nothing more is claimed.
+  const late = await deliveries.newTarget()
+  await deliveries.append(late.projectId)
+  one.outbox.wake([late.projectId])
+  held.sent.find(({ job }) => job.targetId === quick.targetId)?.answer({ kind: 'done' })
+  await stopped
+  expect((await deliveries.ended(quick.projectId))[0]).toMatchObject({ state: 'delivered' })
+  expect(held.sent.find(({ job }) => job.targetId === slow.targetId)?.signal.aborted).toBe(true)
+  const [row] = await deliveries.pending(slow.projectId)
+  expect(row).toMatchObject({ attempts: 0, takes: 0, is_taken: false })
+  expect(row?.due_in_s).toBeLessThanOrEqual(0)
+  expect(held.sent).toHaveLength(2)
+  await one[Symbol.asyncDispose]()
+})
+
+test('delivery: what ends every worker that takes it is given up', async () => {
+  const { projectId, eventId, claim } = await queue('webhook')
+  for (let takes = 1; takes <= 10; takes++) {
+    expect((await claim())?.takes).toBe(takes)
+    await endWaits(deliveries.sql, projectId)
+  }
+  const held = createHeldKind()
+  await using _ = await run(held.kind)
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect((await deliveries.ended(projectId))[0]).toMatchObject({
+    state: 'dead',
+    reason: 'The server ended 10 times during this attempt',
+  })
+  expect(held.sent.filter(({ job }) => job.eventId === eventId)).toEqual([])
+})
+
+/** An outbox on a pool of its own. */
+async function run(kind: DeliveryKind, options: { graceMs?: number } = {}) {
+  const outbox = await deliveries.start(kind, { graceMs: 100, ...options })
+  return { outbox, [Symbol.asyncDispose]: () => outbox.stop() }
+}

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createPool } from '../../src/db/pool.ts'
+import { ensureKind } from '../../src/outbox/cursors.ts'
+import { startDispatcher } from '../../src/outbox/dispatcher.ts'
+import type { Runs } from '../../src/outbox/kind.ts'
+import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
+import { createTestKind } from '../support/delivery-kind.ts'
+import { until } from '../support/until.ts'
+
+let deliveries: Deliveries
+beforeAll(async () => {
+  deliveries = await openDeliveries()
+  await ensureKind(deliveries.sql, 'webhook')
+})
+afterAll(() => deliveries[Symbol.asyncDispose]())
+
+/** A dispatcher as a process of its own has it, and how many deliveries it wrote. */
+function start(
+  options: { dispatch?: (work: () => Promise<number>, runs: Runs) => Promise<number> } = {},
+) {
+  const pool = createPool(deliveries.databaseUrl, { name: 'worker', max: 4 })
+  const kind = createTestKind()
+  const figures = { written: 0 }
+  const { dispatch = work => work() } = options
+  const dispatcher = startDispatcher({
+    pool,
+    kinds: [
+      {
+        ...kind,
+        dispatch: (tx, runs) =>
+          dispatch(async () => {
+            const written = await kind.dispatch(tx, runs)
+            figures.written += written
+            return written
+          }, runs),
+      },
+    ],
+    onDispatched() {},
+  })
+  return {
+    dispatcher,
+    figures,
+    async [Symbol.asyncDispose]() {
+      await dispatcher.stop()
+      await pool.end()
+    },
+  }
+}
+
+async function readCursor(projectId: string): Promise<number | undefined> {
+  const [row] = await deliveries.sql<{ seq: number }[]>`
+    select seq::int as seq from delivery_cursors where project_id = ${projectId}
+  `
+  return row?.seq
+}
+
+test('delivery: four dispatchers, and appends all the while: every event once for each target', async () => {
+  await using one = start()
+  await using two = start()
+  await using three = start()
+  await using four = start()
+  const all = [one, two, three, four]
+  const targets = await Promise.all(Array.from({ length: 3 }, () => deliveries.newTarget()))
+  const wake = () => {
+    for (const { dispatcher } of all) dispatcher.wake(targets.map(({ projectId }) => projectId))
+  }
+  let appended = 0
+  for (let round = 0; round < 25; round++) {
+    wake()
+    await Promise.all(
+      targets.map(({ projectId }, nth) => deliveries.append(projectId, 10 * nth + (round % 7) + 1)),
+    )
+    appended += targets.reduce((sum, _, nth) => sum + 10 * nth + (round % 7) + 1, 0)
+  }
+  for (const { projectId } of targets) {
+    const [head] = await deliveries.sql<{ seq: number }[]>`
+      select last_seq::int as seq from event_logs where project_id = ${projectId}
+    `
+    await until(async () => {
+      wake()
+      return (await readCursor(projectId)) === head?.seq
+    })
+    const [row] = await deliveries.sql<[{ n: number; missing: number }]>`
+      select
+        (select count(*)::int from outbox where project_id = ${projectId}) as n,
+        (
+          select count(*)::int
+          from events e
+          where e.project_id = ${projectId}
+            and not exists (select from outbox o where o.project_id = e.project_id and o.event_id = e.id)
+        ) as missing
+    `
+    expect(row).toEqual({ n: head?.seq ?? 0, missing: 0 })
+  }
+  // No insert met a row that was there: nothing was dispatched twice.
+  expect(all.reduce((sum, { figures }) => sum + figures.written, 0)).toBe(appended)
+})
+
+test('delivery: a hint is only that: without one the poll finds what is new', async () => {
+  const { projectId } = await deliveries.newTarget()
+  await deliveries.append(projectId, 3)
+  await using _ = start()
+  await until(async () => (await deliveries.pending(projectId)).length === 3)
+})
+
+test('delivery: what an append rolls back is told to nobody', async () => {
+  await using one = start()
+  const { projectId } = await deliveries.newTarget()
+  const { sql } = deliveries
+  const channelId = crypto.randomUUID()
+  const aborted = sql.begin(async tx => {
+    await tx`update event_logs set last_seq = last_seq + 1 where project_id = ${projectId}`
+    await tx`
+      insert into channels (project_id, id, public_id, slug, name, created_at)
+      values (${projectId}, ${channelId}, 'chn', 'x', 'x', now())
+    `
+    await tx`
+      insert into events (project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, source, notify)
+      values (${projectId}, ${crypto.randomUUID()}, ${channelId}, 1, now(), now(), 'x', '{}', '{}', 'test', true)
+    `
+    one.dispatcher.wake([projectId])
+    throw new Error('rolled back')
+  })
+  await expect(aborted).rejects.toThrow('rolled back')
+  const [eventId = ''] = await deliveries.append(projectId)
+  one.dispatcher.wake([projectId])
+  await until(async () => (await deliveries.pending(projectId)).length > 0)
+  expect((await deliveries.pending(projectId)).map(row => row.event_id)).toEqual([eventId])
+  expect(await readCursor(projectId)).toBe(1)
+})
+
+test('delivery: a kind that is new tells of nothing past, and of all that comes', async () => {
+  await using own = await openDeliveries()
+  const { projectId } = await own.newTarget()
+  await own.append(projectId, 5)
+  const outbox = await own.start(createTestKind({ send: async () => ({ kind: 'done' }) }))
+  const later = await own.newTarget()
+  const eventIds = [...(await own.append(projectId, 2)), ...(await own.append(later.projectId, 1))]
+  outbox.wake([projectId, later.projectId])
+  const read = async () => [...(await own.ended(projectId)), ...(await own.ended(later.projectId))]
+  await until(async () => (await read()).length === 3)
+  expect((await read()).map(row => row.event_id).sort()).toEqual(eventIds.sort())
+})
+
+test('delivery: a project whose events cannot be dispatched holds up no other, and comes through later', async () => {
+  const broken = await deliveries.newTarget()
+  const fine = await deliveries.newTarget()
+  await deliveries.append(broken.projectId, 3)
+  await deliveries.append(fine.projectId, 3)
+  const { sql } = deliveries
+  await sql`
+    create function refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end'
+  `
+  await sql.unsafe(`
+    create trigger refuse before insert on outbox for each row
+    when (new.project_id = '${broken.projectId}') execute function refuse()
+  `)
+  await using one = start()
+  one.dispatcher.wake([broken.projectId, fine.projectId])
+  await until(async () => (await deliveries.pending(fine.projectId)).length === 3)
+  expect(await deliveries.pending(broken.projectId)).toEqual([])
+  await sql`drop trigger refuse on outbox`
+  await until(async () => (await deliveries.pending(broken.projectId)).length === 3)
+})
+
+test('contract §11 a deleted project’s log is dispatched no more', async () => {
+  const { projectId } = await deliveries.newTarget()
+  await deliveries.append(projectId, 2)
+  await deliveries.sql`delete from event_logs where project_id = ${projectId}`
+  await using one = start()
+  const { projectId: other } = await deliveries.newTarget()
+  await deliveries.append(other)
+  one.dispatcher.wake([projectId, other])
+  await until(async () => (await deliveries.pending(other)).length === 1)
+  expect(await deliveries.pending(projectId)).toEqual([])
+})
+
+test('delivery: a project with a long log does not hold up one with a single event', async () => {
+  const long = await deliveries.newTarget()
+  const short = await deliveries.newTarget()
+  await deliveries.append(long.projectId, 3_000)
+  await deliveries.append(short.projectId)
+  const runs: Runs[] = []
+  await using one = start({
+    dispatch(work, run) {
+      runs.push(run)
+      return work()
+    },
+  })
+  one.dispatcher.wake([long.projectId, short.projectId])
+  await until(async () => (await readCursor(long.projectId)) === 3_000)
+  expect(await readCursor(short.projectId)).toBe(1)
+  const first = (projectId: string) =>
+    runs.findIndex(({ projectIds }) => projectIds.includes(projectId))
+  expect(first(short.projectId)).toBe(first(long.projectId))
+  // Five hundred events at a time.
+  expect(runs.length).toBeGreaterThanOrEqual(6)
+})

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createEgress, type Egress, type EgressResult } from '../../src/egress/egress.ts'
+import type { Resolver } from '../../src/egress/lookup.ts'
+import { createAuthority } from '../support/certificates.ts'
+import { startReceiver, type Receiver } from '../support/receiver.ts'
+
+const authority = createAuthority()
+/** Every name leads to loopback, which is open. */
+const resolve: Resolver = async () => [{ address: '127.0.0.1', family: 4 }]
+let open: Egress
+let receiver: Receiver
+let secure: Receiver
+beforeAll(async () => {
+  open = createEgress({ allowCidrs: ['127.0.0.0/8'], resolve, ca: authority.ca })
+  receiver = await startReceiver()
+  secure = await startReceiver({ certificate: authority.issue(['hook.test', '*.many.test']) })
+})
+afterAll(async () => {
+  open.close()
+  await receiver.close()
+  await secure.close()
+})
+
+const toKind = (result: EgressResult) => ('error' in result ? result.error : result.status)
+const send = async (url: string, egress = open, timeoutMs = 5_000) =>
+  toKind(await egress.send({ url, body: '{}', timeoutMs }))
+
+test('a request arrives as it was meant, and its answer comes back', async () => {
+  secure.script('/a', { status: 201, headers: { 'X-Info': 'yes' }, body: 'whole' })
+  const result = await open.send({
+    url: `https://hook.test:${secure.port}/a?b=%20c`,
+    headers: { 'webhook-id': 'msg_1' },
+    body: '{"é":1}',
+    timeoutMs: 5_000,
+  })
+  if ('error' in result) throw new Error(result.message)
+  expect(result.status).toBe(201)
+  expect(result.headers['x-info']).toBe('yes')
+  expect(Buffer.from(result.body).toString()).toBe('whole')
+  const request = secure.received.at(-1)!
+  expect(request).toMatchObject({ method: 'POST', path: '/a?b=%20c', body: '{"é":1}' })
+  expect(request.headers).toMatchObject({
+    host: `hook.test:${secure.port}`,
+    'webhook-id': 'msg_1',
+    'accept-encoding': 'identity',
+    'content-length': '8',
+  })
+  expect(request.headers['user-agent']).toMatch(/^Tidings\/\d/)
+})
+
+describe('case 22: zero packets reach a canary', () => {
+  let canary: Receiver
+  beforeAll(async () => {
+    canary = await startReceiver()
+  })
+  afterAll(() => canary.close())
+
+  /** Refuses unless told otherwise; `answers` are what the resolver says, one after the other. */
+  const closed = (...answers: string[][]) =>
+    createEgress({
+      resolve: async () => {
+        const addresses = answers.length > 1 ? answers.shift() : answers[0]
+        return (addresses ?? []).map(address => ({
+          address,
+          family: address.includes(':') ? 6 : 4,
+        }))
+      },
+    })
+
+  test('by its address, in any spelling', async () => {
+    const egress = closed(['8.8.8.8'])
+    for (const host of [
+      ...['127.0.0.1', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0', '127.0.0.1.'],
+      ...['①②⑦.⓪.⓪.①', '[::ffff:7f00:1]', '[::ffff:127.0.0.1]', '[::7f00:1]', '[::1]', '[::]'],
+    ]) {
+      expect([host, await send(`http://${host}:${canary.port}/`, egress)]).toEqual([
+        host,
+        'refused',
+      ])
+    }
+    expect(canary.connections).toBe(0)
+  })
+
+  test('by a name, where one of its addresses is private', async () => {
+    for (const addresses of [['127.0.0.1'], ['8.8.8.8', '127.0.0.1'], ['2606:4700::1', '::1']]) {
+      expect(await send(`http://a.test:${canary.port}/`, closed(addresses))).toBe('refused')
+    }
+    expect(canary.connections).toBe(0)
+  })
+
+  test('by a name that the system knows', async () => {
+    const egress = createEgress()
+    for (const host of ['localhost', 'localhost.', 'LOCALHOST']) {
+      // Not every system resolves every spelling.
+      const result = await send(`http://${host}:${canary.port}/`, egress)
+      expect([host, result === 'refused' || result === 'dns']).toEqual([host, true])
+    }
+    expect(canary.connections).toBe(0)
+  })
+
+  test('by a name that is public when it is saved, and private when it is dialled', async () => {
+    const egress = closed(['8.8.8.8'], ['127.0.0.1'])
+    expect(await egress.findProblem(`http://a.test:${canary.port}/`)).toBeUndefined()
+    expect(await send(`http://a.test:${canary.port}/`, egress)).toBe('refused')
+    expect(canary.connections).toBe(0)
+  })
+
+  test('by a redirect', async () => {
+    for (const status of [301, 302, 303, 307, 308]) {
+      receiver.script('/r', { status, headers: { Location: `${canary.url}/` } })
+      expect(await send(`http://a.test:${receiver.port}/r`)).toBe(status)
+    }
+    expect(canary.connections).toBe(0)
+  })
+
+  test('by a proxy that the environment names', async () => {
+    const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy']
+    const before = names.map(name => process.env[name])
+    try {
+      for (const name of names) process.env[name] = canary.url
+      expect(await send(`http://a.test:${receiver.port}/`)).toBe(200)
+      expect(await send(`https://hook.test:${secure.port}/`)).toBe(200)
+    } finally {
+      names.forEach((name, at) => {
+        const value = before[at]
+        if (value === undefined) delete process.env[name]
+        else process.env[name] = value
+      })
+    }
+    expect(canary.connections).toBe(0)
+  })
+
+  test('and a problem is found at once, in a sentence without addresses', async () => {
+    expect(await closed(['127.0.0.1']).findProblem('https://a.test/')).toContain('public address')
+    expect(await closed(['127.0.0.1']).findProblem('https://a.test/')).not.toContain('127')
+    // What cannot be resolved yet may come.
+    expect(await closed([]).findProblem('https://a.test/')).toBeUndefined()
+    expect(await closed([]).findProblem('ftp://a.test/')).toContain('https://')
+  })
+})
+
+test('a name without addresses is dns; a port where nobody listens, connect', async () => {
+  const nothing = createEgress({ resolve: async () => [] })
+  expect(await send('http://a.test/', nothing)).toBe('dns')
+  const broken = createEgress({ resolve: () => Promise.reject(new Error('ENOTFOUND')) })
+  expect(await send('http://a.test/', broken)).toBe('dns')
+  const gone = await startReceiver()
+  await gone.close()
+  expect(await send(`http://a.test:${gone.port}/`)).toBe('connect')
+})
+
+test('case 23: TLS holds: expired, for another name, by an unknown authority', async () => {
+  await using expired = await startReceiver({
+    certificate: authority.issue(['hook.test'], { isExpired: true }),
+  })
+  await using unknown = await startReceiver({ certificate: createAuthority().issue(['hook.test']) })
+  expect(await send(`https://hook.test:${expired.port}/`)).toBe('tls')
+  expect(await send(`https://hook.test:${unknown.port}/`)).toBe('tls')
+  expect(await send(`https://evil.test:${secure.port}/`)).toBe('tls')
+  expect(await send(`https://127.0.0.1:${secure.port}/`)).toBe('tls')
+  for (const { received } of [expired, unknown]) expect(received).toEqual([])
+})
+
+test('who gives up is told so at once, and the connection is gone', async () => {
+  receiver.script('/hang', 'hang')
+  const stop = new AbortController()
+  const url = `http://give-up.test:${receiver.port}/hang`
+  const sending = open.send({ url, body: '{}', timeoutMs: 60_000, signal: stop.signal })
+  await receiver.until(1, '/hang')
+  stop.abort()
+  expect(toKind(await sending)).toBe('cancelled')
+  const again = await open.send({ url, body: '{}', timeoutMs: 60_000, signal: stop.signal })
+  expect(toKind(again)).toBe('cancelled')
+  expect(receiver.received.filter(({ path }) => path === '/hang')).toHaveLength(1)
+})
+
+test('a kept connection that its server has closed is no failure', async () => {
+  await using closing = await startReceiver()
+  closing.script('/', { status: 200 }, 'reset', { status: 200 })
+  const url = `http://stale.test:${closing.port}/`
+  expect(await send(url)).toBe(200)
+  // The second request went over the first's connection, which ended: it is sent once more, on a new one.
+  expect(await send(url)).toBe(200)
+  expect(closing.connections).toBe(2)
+  // On a new connection a reset is a reset.
+  closing.script('/', 'reset')
+  expect(await send(`http://other.test:${closing.port}/`)).toBe('reset')
+})
+
+test('too many at one host wait for each other, and that is not the host’s failure', async () => {
+  await using hanging = await startReceiver({ reply: 'hang' })
+  const narrow = createEgress({ allowCidrs: ['127.0.0.0/8'], resolve, perHost: 2 })
+  const url = `http://busy.test:${hanging.port}/`
+  const results = await Promise.all(Array.from({ length: 3 }, () => send(url, narrow, 300)))
+  expect(results.sort()).toEqual(['busy', 'timeout', 'timeout'])
+  expect(hanging.connections).toBe(2)
+  narrow.close()
+})

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openFeed, type FeedClient } from '../support/feed.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newWatched, type WatchedProject } from '../support/watched.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** The seqs that a filter lets through of what was there before, and of the same again live. */
+async function listSeqs(watched: WatchedProject, filters: object, events: object[]) {
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project, { after: 0, filters })
+  const sent: number[] = []
+  for (const { title = 'title', ...more } of events as { title?: string }[]) {
+    sent.push((await watched.say(title, more)).seq)
+  }
+  const last = sent.at(-1) ?? 0
+  await untilHead(watched, client, last)
+  client.close()
+  return client.all.filter(({ type }) => type === 'event').map(({ seq }) => seq)
+}
+
+/** Until everything up to `head` has been sent: what is sent after that is answered later. */
+async function untilHead(watched: WatchedProject, client: FeedClient, head: number) {
+  const other = await openFeed(server.url, watched.member)
+  await other.subscribe(watched.project, { after: head - 1 })
+  expect(await other.seqs(1)).toEqual([head])
+  other.close()
+  // What is not to come would have come before the answer to this.
+  client.send({ type: 'subscribe', project: 'prj_x' })
+  while ((await client.next()).type !== 'error');
+}
+
+const EVENTS = [
+  { channelName: 'Big Payments', tags: ['a', 'b'], source: 'shop', title: 'New payment' },
+  { channelName: 'ops', tags: ['a'], source: 'cron', title: 'Backup', description: 'Disk full' },
+  { channelName: 'ops', tags: ['b'], title: 'foo-bar paid' },
+]
+
+test.each([
+  ['nothing', {}, [1, 2, 3]],
+  ['a channel by name, however it is spelt', { channels: ['big_payments'] }, [1]],
+  ['one of two channels', { channels: ['BIG payments', 'ops'] }, [1, 2, 3]],
+  ['a channel that is not there', { channels: ['nowhere'] }, []],
+  ['a tag', { tags: ['a'] }, [1, 2]],
+  ['both of two tags', { tags: ['a', 'b'] }, [1]],
+  ['a source', { source: 'cron' }, [2]],
+  ['a word', { text: 'PAYMENT' }, [1]],
+  ['the beginning of words, in title or description', { text: 'dis ba' }, [2]],
+  ['a part of a compound', { text: 'bar' }, [3]],
+  ['no word at all', { text: '...' }, []],
+  ['several at once', { channels: ['ops'], tags: ['b'], text: 'pai' }, [3]],
+] as const)('design §6 filters: %s, the same in replay and live', async (_, filters, expected) => {
+  const watched = await newWatched(server)
+  for (const event of EVENTS) await watched.say(event.title, event)
+  const seqs = await listSeqs(watched, filters, EVENTS)
+  expect(seqs).toEqual([...expected, ...expected.map(seq => seq + 3)])
+})
+
+test('design §6 filters: a channel by its id', async () => {
+  const watched = await newWatched(server)
+  const { channelId } = await watched.say('one', { channelName: 'ops' })
+  await watched.say('two')
+  const again = [{ title: 'three', channelName: 'ops' }]
+  expect(await listSeqs(watched, { channels: [channelId] }, again)).toEqual([1, 3])
+})
+
+test('§3 a filter by user follows aliases as they are when the event is sent', async () => {
+  const watched = await newWatched(server)
+  await watched.say('by user_id', { userId: 'ada' })
+  await watched.say('by alias', { userId: 'ada@example.com' })
+  await watched.say('of another', { userId: 'bob' })
+  const byAlias = await openFeed(server.url, watched.member)
+  await byAlias.subscribe(watched.project, { after: 0, filters: { userId: 'ada@example.com' } })
+  expect(await byAlias.seqs(1)).toEqual([2])
+  // From now on the alias is one of ada's: those who wait for it hear of all her names, at once.
+  await watched.post('/v1/identify', { user_id: 'ada', aliases: ['ada@example.com', 'a2'] })
+  await watched.say('by user_id', { userId: 'ada' })
+  await watched.say('of another', { userId: 'bob' })
+  await watched.say('by the other alias', { userId: 'a2' })
+  expect(await byAlias.seqs(2)).toEqual([4, 6])
+  const byId = await openFeed(server.url, watched.member)
+  await byId.subscribe(watched.project, { after: 0, filters: { userId: 'ada' } })
+  expect(await byId.seqs(4)).toEqual([1, 2, 4, 6])
+  for (const client of [byAlias, byId]) client.close()
+})
+
+test('design §6 a filter that is new while events stream misses none of them', async () => {
+  const watched = await newWatched(server)
+  const open = await openFeed(server.url, watched.member)
+  await open.subscribe(watched.project)
+  let isDone = false
+  const writing = (async () => {
+    for (let nth = 0; nth < 40; nth++) {
+      await Promise.all(
+        Array.from({ length: 10 }, (_, i) => watched.say(`n${i}`, { userId: `user ${i}` })),
+      )
+    }
+    isDone = true
+  })()
+  const clients: FeedClient[] = []
+  for (let nth = 0; !isDone && nth < 10; nth++) {
+    const client = await openFeed(server.url, watched.member)
+    const filters = nth % 2 === 0 ? { text: `n${nth}` } : { userId: `user ${nth}` }
+    await client.subscribe(watched.project, { after: 0, filters })
+    clients.push(client)
+  }
+  await writing
+  expect(await open.seqs(400)).toEqual(Array.from({ length: 400 }, (_, nth) => nth + 1))
+  for (const [nth, client] of clients.entries()) {
+    await client.seqs(40)
+    const events = client.all.filter(({ type }) => type === 'event')
+    expect(new Set(events.map(({ seq }) => seq)).size).toBe(40)
+    expect(events.every(({ event }) => event.title === `n${nth}`)).toBe(true)
+    client.close()
+  }
+  open.close()
+}, 30_000)

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createProject } from '../../src/accounts/projects.ts'
+import { newId, toId } from '../../src/ids.ts'
+import { openFeed } from '../support/feed.ts'
+import { newPerson, type TestPerson } from '../support/person.ts'
+import { sendRaw, toRequest } from '../support/raw-http.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newWatched } from '../support/watched.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const HANDSHAKE = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+]
+
+/** The answer to a handshake, or what came instead of one. */
+async function shake(lines: (string | undefined)[], first = 'GET /api/feed HTTP/1.1') {
+  const all = [...HANDSHAKE, ...lines.filter(line => line !== undefined)]
+  return sendRaw(server.url, toRequest(first, all))
+}
+
+test.each([
+  ['no', undefined],
+  ['an evil', 'https://evil.example'],
+  ['the null', 'null'],
+  ['an empty', ''],
+  ['our Origin on another port', 'http://localhost:1'],
+  ['our Origin over https', 'https://localhost'],
+  ['a longer', 'http://localhost.evil.example'],
+])('case 21: with %s Origin and a valid cookie a socket is refused with 403', async (_, origin) => {
+  const person = await newPerson(server)
+  for (const more of [undefined, 'Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: none']) {
+    const answer = await shake([
+      `Host: localhost:${server.server.port}`,
+      `Cookie: ${person.cookie}`,
+      origin === undefined ? undefined : `Origin: ${origin}`,
+      more,
+    ])
+    expect(answer?.status).toBe(403)
+    expect(answer?.body.code).toBe('cross_site')
+  }
+})
+
+test('case 21: our own Origin does not help a page that the browser says is of another site', async () => {
+  const person = await newPerson(server)
+  const own = `localhost:${server.server.port}`
+  const lines = [`Host: ${own}`, `Cookie: ${person.cookie}`, `Origin: http://${own}`]
+  expect((await shake([...lines, 'Sec-Fetch-Site: cross-site']))?.status).toBe(403)
+})
+
+test('case 24: another Host is refused, whatever the Origin', async () => {
+  const person = await newPerson(server)
+  const lines = [`Cookie: ${person.cookie}`, 'Origin: http://evil.example']
+  expect((await shake(['Host: evil.example', ...lines]))?.status).toBe(421)
+})
+
+test('§12 without a session: 401 in the full envelope, for every cause', async () => {
+  const person = await newPerson(server)
+  const own = `localhost:${server.server.port}`
+  const lines = [`Host: ${own}`, `Origin: http://${own}`]
+  await server.sql`delete from sessions where person_id = ${person.uuid}`
+  for (const cookie of [
+    undefined,
+    'Cookie: tidings=nonsense',
+    `Cookie: ${person.cookie}`,
+    `Cookie: ${person.cookie}; ${person.cookie}`,
+  ]) {
+    const answer = await shake([...lines, cookie])
+    expect(answer?.status).toBe(401)
+    expect(answer?.body).toMatchObject({ success: false, code: 'signed_out' })
+  }
+})
+
+test('a path beside /api/feed has no sockets, and /api/feed nothing else', async () => {
+  const person = await newPerson(server)
+  const own = `localhost:${server.server.port}`
+  const lines = [`Host: ${own}`, `Origin: http://${own}`, `Cookie: ${person.cookie}`]
+  for (const path of ['/api/feed/', '/api/Feed', '/api//feed', '/feed']) {
+    expect((await shake(lines, `GET ${path} HTTP/1.1`))?.status).toBe(404)
+  }
+  expect((await shake(lines, 'POST /api/feed HTTP/1.1'))?.status).not.toBe(101)
+  expect((await person.get('/api/feed')).status).toBe(404)
+})
+
+test("case 20: another tenant's project is not_found, like one that is not there, and shows nothing", async () => {
+  const own = await newWatched(server)
+  const other = await newWatched(server)
+  await other.sayMany(3)
+  const client = await openFeed(server.url, own.member)
+  await client.subscribe(own.project)
+  for (const project of [other.project, newId('prj').id, 'prj_nonsense', own.organizationId, 'x']) {
+    for (const after of [0, null, 99]) {
+      expect(await client.subscribe(project, { after })).toEqual({
+        type: 'error',
+        code: 'not_found',
+        message: 'No project has this id',
+        project,
+      })
+      client.send({ type: 'unsubscribe', project: other.project })
+      if (after === 0) await other.say('secret')
+    }
+    // So that the messages are not too many.
+    client.close()
+    Object.assign(client, await openFeed(server.url, own.member))
+    await client.subscribe(own.project)
+  }
+  await own.say('mine')
+  expect(await client.seqs(1)).toEqual([1])
+  expect(JSON.stringify(client.all)).not.toContain('secret')
+  client.close()
+})
+
+test('messages that are none are answered, and the fifth closes', async () => {
+  const { member, project } = await newWatched(server)
+  const client = await openFeed(server.url, member)
+  for (const bad of [
+    'nonsense',
+    '[]',
+    { type: 'subscribe' },
+    { type: 'subscribe', project, after: -1 },
+  ]) {
+    client.send(bad)
+    expect(await client.next()).toMatchObject({ type: 'error', code: 'invalid' })
+  }
+  client.send({ type: 'subscribe', project, filters: { tags: new Array(21).fill('a') } })
+  expect((await client.closed).code).toBe(4000)
+})
+
+test.each([
+  ['no text', { text: '' }],
+  ['a lone surrogate', { text: '\ud800' }],
+  ['U+0000', { source: '\u0000' }],
+  ['a channel that is no text', { channels: [5] }],
+  ['no channel', { channels: [] }],
+  ['an array', []],
+  ['text', 'x'],
+])('filters with %s are invalid, and the socket lives', async (_, filters) => {
+  const { member, project, say } = await newWatched(server)
+  const client = await openFeed(server.url, member)
+  expect(await client.subscribe(project, { filters })).toMatchObject({ code: 'invalid' })
+  expect((await client.subscribe(project)).type).toBe('subscribed')
+  await say('x')
+  expect(await client.seqs(1)).toEqual([1])
+  client.close()
+})
+
+test('case 21: a frame of more than 4 KB closes with 1009, one of 5 MB too', async () => {
+  const { member } = await newWatched(server)
+  for (const size of [4_200, 5_000_000]) {
+    const client = await openFeed(server.url, member)
+    client.send('x'.repeat(size))
+    expect((await client.closed).code).toBe(1009)
+  }
+})
+
+test('reliability §7: more than 20 messages in 10 s close with 4029', async () => {
+  const { member, project } = await newWatched(server)
+  const client = await openFeed(server.url, member)
+  for (let nth = 0; nth < 21; nth++) client.send({ type: 'unsubscribe', project })
+  expect((await client.closed).code).toBe(4029)
+})
+
+test('reliability §7: a person has 20 sockets, others theirs', async () => {
+  const person = await newPerson(server)
+  const open = (who: TestPerson) => openFeed(server.url, who, { isBare: true })
+  const clients = await Promise.all(Array.from({ length: 20 }, () => open(person)))
+  for (const client of clients) expect((await client.next()).type).toBe('hello')
+  expect((await (await open(person)).closed).code).toBe(1013)
+  const other = await open(await newPerson(server))
+  expect((await other.next()).type).toBe('hello')
+  clients[0]?.close()
+  await clients[0]?.closed
+  const next = await open(person)
+  expect((await next.next()).type).toBe('hello')
+  for (const client of [...clients, other, next]) client.close()
+})
+
+test('a socket follows at most 10 projects', async () => {
+  const { organizationId, member } = await newWatched(server)
+  const client = await openFeed(server.url, member)
+  const answers: string[] = []
+  for (let nth = 0; nth < 11; nth++) {
+    const uuid = await server.sql.begin(async tx =>
+      createProject(tx, { organizationId, name: 'one more' }),
+    )
+    const { type, code } = await client.subscribe(toId('prj', uuid as string))
+    answers.push(code ?? type)
+  }
+  expect(answers).toEqual([...new Array(10).fill('subscribed'), 'too_many'])
+  client.close()
+})

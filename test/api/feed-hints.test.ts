@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createPool, type Pool } from '../../src/db/pool.ts'
+import { createNotifier, type Notifier } from '../../src/feed/notifier.ts'
+import { openFeed } from '../support/feed.ts'
+import { newMember } from '../support/person.ts'
+import { createRequests } from '../support/project.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+import { newWatched } from '../support/watched.ts'
+
+let server: Booted
+let proxy: TcpProxy
+/** Its own LISTEN goes through the proxy. */
+let other: Booted
+let pool: Pool
+/** What tells of things beside any server. */
+let notifier: Notifier
+beforeAll(async () => {
+  server = await boot()
+  proxy = await startTcpProxy(server.databaseUrl)
+  other = await boot(
+    { databaseUrl: server.databaseUrl, databaseDirectUrl: proxy.url },
+    { feed: { beatMs: 100, silenceMs: 400 } },
+  )
+  pool = createPool(server.databaseUrl, { name: 'notify', max: 1 })
+  notifier = createNotifier({ pool })
+})
+afterAll(async () => {
+  await notifier.stop()
+  await pool.end()
+  await other[Symbol.asyncDispose]()
+  await proxy.close()
+  await server[Symbol.asyncDispose]()
+})
+
+const isListening = async () =>
+  ((await (await fetch(`${other.url}/readyz`)).json()) as { listener: string }).listener === 'up'
+
+test('§11 a deleted event is told to every stream of its project, whatever its filter, on every server', async () => {
+  const watched = await newWatched(server)
+  await watched.sayMany(3)
+  const stranger = await newWatched(server)
+  const clients = [
+    await openFeed(server.url, watched.member),
+    await openFeed(other.url, watched.member),
+  ]
+  await clients[0]?.subscribe(watched.project, { filters: { tags: ['none'] } })
+  await clients[1]?.subscribe(watched.project)
+  const bystander = await openFeed(other.url, stranger.member)
+  await bystander.subscribe(stranger.project)
+  notifier.tell([{ kind: 'deleted', projectId: watched.id, seq: 2 }])
+  notifier.tell([{ kind: 'restored', projectId: watched.id, seq: 2 }])
+  for (const client of clients) {
+    const { project } = watched
+    expect(await client.next()).toEqual({ type: 'deleted', project, seq: 2 })
+    expect(await client.next()).toEqual({ type: 'restored', project, seq: 2 })
+    client.close()
+  }
+  expect((await stranger.say('mine')).seq).toBe(1)
+  expect(await bystander.seqs(1)).toEqual([1])
+  bystander.close()
+})
+
+test('what a person has read is told to their sockets alone', async () => {
+  const watched = await newWatched(server)
+  const colleague = await newMember(server, { uuid: watched.organizationId }, 'admin')
+  const mine = await openFeed(other.url, watched.member)
+  const theirs = await openFeed(other.url, colleague)
+  for (const client of [mine, theirs]) await client.subscribe(watched.project)
+  notifier.tell([{ kind: 'unread', projectId: watched.id, personId: watched.member.uuid }])
+  expect(await mine.next()).toEqual({ type: 'unread', project: watched.project })
+  await watched.say('to both')
+  for (const client of [mine, theirs]) {
+    expect(await client.seqs(1)).toEqual([1])
+    client.close()
+  }
+})
+
+test('case 19: with a hint, who is signed out is out in a moment', async () => {
+  const watched = await newWatched(server)
+  const took: number[] = []
+  for (let nth = 0; nth < 5; nth++) {
+    const member = await newMember(server, { uuid: watched.organizationId }, 'viewer')
+    const client = await openFeed(other.url, member)
+    await client.subscribe(watched.project)
+    await server.sql`delete from sessions where id = ${member.sessionId}`
+    const startedMs = performance.now()
+    notifier.tell([{ kind: 'access' }])
+    expect((await client.closed).code).toBe(1008)
+    took.push(performance.now() - startedMs)
+  }
+  expect(Math.min(...took)).toBeLessThan(300)
+})
+
+test.each([
+  [
+    'its backend is terminated',
+    () => server.sql`
+      select pg_terminate_backend(pid)
+      from pg_stat_activity
+      where datname = current_database() and application_name = 'tidings listen'
+    `,
+  ],
+  ['its connection is cut', () => proxy.cut()],
+  ['its connection is reset', () => proxy.reset()],
+])('reliability §7 the listener: %s, and nothing is lost, late or twice', async (_, break_) => {
+  const watched = await newWatched(server)
+  const client = await openFeed(other.url, watched.member)
+  await client.subscribe(watched.project)
+  for (let nth = 1; nth <= 10; nth++) {
+    await watched.say('x')
+    if (nth % 3 === 0) await break_()
+    expect(await client.seqs(1)).toEqual([nth])
+  }
+  client.close()
+  await until(isListening)
+})
+
+test('reliability §7 the listener behind a black hole: events come by polling, its heartbeat finds out, and it returns', async () => {
+  await until(isListening)
+  const watched = await newWatched(server)
+  const client = await openFeed(other.url, watched.member)
+  await client.subscribe(watched.project)
+  proxy.blackHole()
+  const startedMs = performance.now()
+  for (let seq = 1; seq <= 3; seq++) {
+    await watched.say('x')
+    expect(await client.seqs(1)).toEqual([seq])
+  }
+  expect(performance.now() - startedMs).toBeLessThan(6_000)
+  await until(async () => !(await isListening()))
+  await watched.say('x')
+  expect(await client.seqs(1)).toEqual([4])
+  proxy.heal()
+  await until(isListening)
+  client.close()
+})
+
+test('a batch of which only some get through tells of those', async () => {
+  const watched = await newWatched(server)
+  const there = createRequests(server.url, watched.key)
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project)
+  const body = { channelName: 'a', title: 'x' }
+  const answers = await Promise.all([
+    there.post('/v1/events', body, { 'idempotency-key': 'k' }),
+    there.post('/v1/events', { ...body, title: 'y' }, { 'idempotency-key': 'k' }),
+    there.post('/v1/events', body),
+  ])
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 422])
+  expect(await client.seqs(2)).toEqual([1, 2])
+  client.close()
+})

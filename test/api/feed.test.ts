@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { registry } from '../../src/metrics.ts'
+import { openFeed } from '../support/feed.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newWatched } from '../support/watched.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({}, { feed: { heartbeatMs: 300 } })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+async function readEpoch(): Promise<string> {
+  const [row] = await server.sql<[{ epoch: string }]>`select epoch from installation`
+  return row.epoch
+}
+
+test('design §6 hello tells the epoch; an event comes as the 201 said it, with its seq', async () => {
+  const watched = await newWatched(server)
+  const client = await openFeed(server.url, watched.member)
+  expect(client.hello).toEqual({ type: 'hello', epoch: await readEpoch() })
+  expect(await client.subscribe(watched.project)).toEqual({
+    type: 'subscribed',
+    project: watched.project,
+    head: 0,
+    recovered: true,
+  })
+  const event = await watched.say('First', { tags: ['a'], metadata: { b: 1 }, userId: 'ada' })
+  expect(await client.next()).toEqual({ type: 'event', project: watched.project, seq: 1, event })
+  client.close()
+})
+
+test('design §6 after: null means from now on, after: 0 all that is kept, after: n what comes after n', async () => {
+  const watched = await newWatched(server)
+  await watched.sayMany(5)
+  const now = await openFeed(server.url, watched.member)
+  expect(await now.subscribe(watched.project, { after: null })).toMatchObject({ recovered: true })
+  const all = await openFeed(server.url, watched.member)
+  expect(await all.subscribe(watched.project, { after: 0 })).toMatchObject({
+    head: 5,
+    recovered: true,
+  })
+  const rest = await openFeed(server.url, watched.member)
+  expect(await rest.subscribe(watched.project, { after: 3 })).toMatchObject({ head: 5 })
+  expect(await all.seqs(5)).toEqual([1, 2, 3, 4, 5])
+  expect(await rest.seqs(2)).toEqual([4, 5])
+  await watched.say('Sixth')
+  for (const client of [now, all, rest]) {
+    expect(await client.seqs(1)).toEqual([6])
+    client.close()
+  }
+})
+
+test('reliability §7 replay and live meet without a gap or a duplicate, while events come', async () => {
+  const watched = await newWatched(server)
+  const batch = () => Promise.all(Array.from({ length: 50 }, () => watched.say('x')))
+  for (let nth = 0; nth < 10; nth++) await batch()
+  let isDone = false
+  const writing = (async () => {
+    for (let nth = 0; nth < 20; nth++) await batch()
+    isDone = true
+  })()
+  const clients: { client: Awaited<ReturnType<typeof openFeed>>; after: number }[] = []
+  while (!isDone && clients.length < 20) {
+    const client = await openFeed(server.url, watched.member)
+    const after = 20 * clients.length
+    client.send({ type: 'subscribe', project: watched.project, after })
+    clients.push({ client, after })
+    await sleep(5)
+  }
+  await writing
+  expect(clients.length).toBeGreaterThan(3)
+  for (const { client, after } of clients) {
+    expect((await client.next()).type).toBe('subscribed')
+    const seqs = await client.seqs(1_500 - after)
+    expect(seqs).toEqual(Array.from(seqs, (_, nth) => after + nth + 1))
+    client.close()
+  }
+}, 30_000)
+
+test('design §6 subscribing again replaces; unsubscribed is silent', async () => {
+  const watched = await newWatched(server)
+  await watched.sayMany(3)
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project, { after: 0 })
+  expect(await client.seqs(3)).toEqual([1, 2, 3])
+  expect((await client.subscribe(watched.project, { after: 2 })).type).toBe('subscribed')
+  expect(await client.seqs(1)).toEqual([3])
+  await watched.say('once')
+  expect(await client.seqs(1)).toEqual([4])
+  client.send({ type: 'unsubscribe', project: watched.project })
+  // A heartbeat without a project comes to a socket without any stream.
+  while ('project' in (await client.beat()));
+  await watched.say('unheard')
+  expect((await client.subscribe(watched.project, { after: 4 })).head).toBe(5)
+  expect(await client.seqs(1)).toEqual([5])
+  expect(client.all.filter(({ seq }) => seq === 4)).toHaveLength(1)
+  client.close()
+})
+
+test('design §6 a heartbeat tells the head: all up to it has been sent', async () => {
+  const watched = await newWatched(server)
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project, { filters: { tags: ['none has it'] } })
+  await watched.sayMany(2)
+  let beat = await client.beat()
+  while (beat.head !== 2) beat = await client.beat()
+  expect(beat).toEqual({ type: 'heartbeat', project: watched.project, head: 2 })
+  expect(client.all).toHaveLength(2)
+  client.close()
+})
+
+test('research §3 gap: retention, another epoch, a cursor ahead of the head', async () => {
+  const watched = await newWatched(server)
+  await watched.sayMany(6)
+  const { project } = watched
+  const epoch = await readEpoch()
+  const client = await openFeed(server.url, watched.member)
+
+  expect(await client.subscribe(project, { after: 7 })).toMatchObject({ recovered: false })
+  expect(await client.next()).toEqual({ type: 'gap', project, reason: 'ahead', head: 6 })
+  expect(await client.subscribe(project, { after: 4, epoch: crypto.randomUUID() })).toMatchObject({
+    recovered: false,
+  })
+  expect(await client.next()).toEqual({ type: 'gap', project, reason: 'epoch', head: 6 })
+  expect(await client.subscribe(project, { after: 5, epoch })).toMatchObject({ recovered: true })
+  expect(await client.seqs(1)).toEqual([6])
+
+  // A deleted event leaves a hole, and no gap.
+  await server.sql`
+    update events set deleted_at = now() where project_id = ${watched.id} and seq in (1, 5)
+  `
+  expect(await client.subscribe(project, { after: 3 })).toMatchObject({ recovered: true })
+  expect(await client.seqs(2)).toEqual([4, 6])
+
+  // Retention cuts the old end.
+  await server.sql`delete from events where project_id = ${watched.id} and seq <= 3`
+  expect(await client.subscribe(project, { after: 2 })).toMatchObject({ recovered: false })
+  expect(await client.next()).toEqual({ type: 'gap', project, reason: 'retention', head: 6 })
+  expect(await client.seqs(2)).toEqual([4, 6])
+  expect(await client.subscribe(project, { after: 3 })).toMatchObject({ recovered: true })
+  expect(await client.seqs(2)).toEqual([4, 6])
+  expect(await client.subscribe(project, { after: 0 })).toMatchObject({ recovered: true })
+  expect(await client.seqs(2)).toEqual([4, 6])
+  // Where a channel is kept for a shorter time than others, it says so.
+  await server.sql`update event_logs set cut_seq = 5 where project_id = ${watched.id}`
+  await server.sql`delete from events where project_id = ${watched.id} and seq = 5`
+  expect(await client.subscribe(project, { after: 4 })).toMatchObject({ recovered: false })
+  expect((await client.next()).reason).toBe('retention')
+  client.close()
+})
+
+test('§5 metrics tell sockets, streams, the listener, how far behind, and what was replayed', async () => {
+  const watched = await newWatched(server)
+  await watched.sayMany(2)
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project, { after: 0 })
+  await client.seqs(2)
+  await watched.say('live')
+  await client.seqs(1)
+  const text = await registry.metrics()
+  const read = (name: string) =>
+    Number(
+      text
+        .split('\n')
+        .find(line => line.startsWith(`${name} `))
+        ?.slice(name.length),
+    )
+  expect(read('tidings_feed{of="sockets"}')).toBeGreaterThan(0)
+  expect(read('tidings_feed{of="subscriptions"}')).toBeGreaterThan(0)
+  expect(read('tidings_feed{of="listener up"}')).toBe(1)
+  expect(read('tidings_feed{of="events behind"}')).toBeGreaterThanOrEqual(0)
+  expect(read('tidings_feed_replay_rows_total')).toBeGreaterThan(1)
+  expect(read('tidings_feed_lag_seconds_count')).toBeGreaterThan(0)
+  expect(read('tidings_feed_hints_total{of="sent"}')).toBeGreaterThan(0)
+  client.close()
+})
+
+test('research §3 the epoch is renewed: every socket is closed with 1012, and learns the new one', async () => {
+  const watched = await newWatched(server)
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project)
+  await server.sql`select renew_epoch()`
+  expect((await client.closed).code).toBe(1012)
+  const again = await openFeed(server.url, watched.member)
+  expect(again.hello.epoch).toBe(await readEpoch())
+  expect(again.hello.epoch).not.toBe(client.hello.epoch)
+  again.close()
+})

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import fc from 'fast-check'
+import { histogramOf } from '../../src/events/histogram.ts'
+import { noFilters, parseSearch } from '../../src/events/search.ts'
+import { meets, type Sent } from '../support/naive.ts'
+import type { TestProject } from '../support/project.ts'
+import { bootSearched, filters, NOW_MS, OWNERS } from '../support/searched.ts'
+import type { Booted } from '../support/server.ts'
+
+setDefaultTimeout(60_000)
+
+let server: Booted
+let project: TestProject
+let sent: Sent[]
+beforeAll(async () => {
+  ;({ server, project, sent } = await bootSearched())
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('histograms count what lists find, whichever way they are counted', async () => {
+  const range = fc
+    .tuple(fc.integer({ min: 0, max: 9 * 86_400_000 }), fc.integer({ min: 1, max: 9 * 86_400_000 }))
+    .map(([before, length]) => ({
+      fromMs: NOW_MS - before - length,
+      toMs: NOW_MS - before,
+      nowMs: NOW_MS,
+    }))
+  const some = fc.oneof(
+    filters,
+    filters.map(({ channels }) => ({ ...noFilters(), channels })),
+  )
+  await fc.assert(
+    fc.asyncProperty(some, range, async (filters, range) => {
+      const patience = { beforeSearch: 0, spendMs: 10_000 }
+      const histogram = await histogramOf(server.sql, project.id, filters, range, patience)
+      const [from, to] = [Date.parse(histogram.from), Date.parse(histogram.to)]
+      expect(from).toBeLessThanOrEqual(range.fromMs)
+      expect(to).toBeGreaterThanOrEqual(range.toMs)
+      const buckets = histogram.others.length
+      expect(buckets).toBeLessThanOrEqual(60)
+      expect(from + buckets * histogram.stepMs).toBe(to)
+      const counts = new Array<number>(buckets).fill(0)
+      for (const one of sent.filter(one => meets(one, filters, OWNERS))) {
+        const bucket = Math.floor((Date.parse(one.timestamp) - from) / histogram.stepMs)
+        if (counts[bucket] !== undefined) counts[bucket]++
+      }
+      const rows = [...histogram.channels.map(({ counts }) => counts), histogram.others]
+      expect(counts.map((_, n) => rows.reduce((sum, row) => sum + (row[n] ?? 0), 0))).toEqual(
+        counts,
+      )
+      expect(histogram.total).toBe(counts.reduce((sum, n) => sum + n, 0))
+      expect(histogram.isPartial).toBe(false)
+    }),
+    { numRuns: 150 },
+  )
+})
+
+test('a histogram whose patience ran out is complete since the moment that it says', async () => {
+  const range = { fromMs: NOW_MS - 9 * 86_400_000, toMs: NOW_MS, nowMs: NOW_MS }
+  const { filters } = parseSearch('-tag:test')
+  const whole = await histogramOf(server.sql, project.id, filters, range)
+  const partial = await histogramOf(server.sql, project.id, filters, range, {
+    spendCandidates: 1,
+    firstWindow: 30,
+  })
+  expect(whole.isPartial).toBe(false)
+  expect(partial.isPartial).toBe(true)
+  expect(partial.total).toBeLessThan(whole.total)
+  const first =
+    (Date.parse(partial.completeSince ?? '') - Date.parse(partial.from)) / partial.stepMs
+  const late = ({ counts }: { counts: number[] }) => counts.slice(Math.ceil(first))
+  for (const channel of partial.channels) {
+    expect(late(channel)).toEqual(late(whole.channels.find(({ id }) => id === channel.id)!))
+  }
+})

@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { expectFailure, expectIssues } from '../support/answers.ts'
+import { listDeeds } from '../support/audit.ts'
+import {
+  newMember,
+  newOrganization,
+  newPerson,
+  type TestOrganization,
+  type TestPerson,
+} from '../support/person.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+function toPath(organization: TestOrganization, person?: Pick<TestPerson, 'id'>): string {
+  const path = `/api/organizations/${organization.id}/members`
+  return person ? `${path}/${person.id}` : path
+}
+
+async function readRoles({ uuid }: TestOrganization): Promise<Record<string, string>> {
+  const rows = await server.sql<{ person_id: string; role: string }[]>`
+    select person_id, role from memberships where organization_id = ${uuid}
+  `
+  return Object.fromEntries(rows.map(({ person_id, role }) => [person_id, role]))
+}
+
+test('dashboard 11 every member sees who else is one, in pages', async () => {
+  const organization = await newOrganization(server)
+  const people = [
+    await newMember(server, organization, 'owner'),
+    await newMember(server, organization, 'member'),
+    await newMember(server, organization, 'viewer'),
+  ] as const
+  await newMember(server, await newOrganization(server), 'owner')
+  const [owner, , viewer] = people
+  const first = await viewer.get(`${toPath(organization)}?limit=2`)
+  expect(first.body.data.items[0]).toEqual({
+    person: { id: owner.id, name: 'Test person', email: owner.email, isOperator: false },
+    role: 'owner',
+    joinedAt: expect.any(String),
+    lastSeenAt: expect.any(String),
+  })
+  const { nextCursor } = first.body.data
+  const rest = await viewer.get(`${toPath(organization)}?limit=2&cursor=${nextCursor}`)
+  const listed = [...first.body.data.items, ...rest.body.data.items]
+  expect(listed.map(({ person }) => person.id)).toEqual(people.map(({ id }) => id))
+  expect(rest.body.data.nextCursor).toBeNull()
+  expectIssues(await viewer.get(`${toPath(organization)}?cursor=x`), 'cursor invalid_format')
+})
+
+describe('contract §12 roles:', () => {
+  test('an owner gives a member any role, and the audit log tells of it', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const member = await newMember(server, organization, 'viewer')
+    for (const role of ['admin', 'owner', 'viewer', 'viewer'] as const) {
+      const { status, body } = await owner.patch(toPath(organization, member), { role })
+      expect([status, body.data.role, body.data.person.id]).toEqual([200, role, member.id])
+    }
+    const deeds = await listDeeds(server.sql, organization.uuid)
+    expect(deeds.map(({ action, details }) => [action, details])).toEqual([
+      ['member.roleChanged', { from: 'viewer', to: 'admin' }],
+      ['member.roleChanged', { from: 'admin', to: 'owner' }],
+      ['member.roleChanged', { from: 'owner', to: 'viewer' }],
+    ])
+    expectIssues(
+      await owner.patch(toPath(organization, member), { role: 'operator' }),
+      'role invalid_value',
+    )
+  })
+
+  test('case 20: only members of the own organization are found', async () => {
+    const organization = await newOrganization(server)
+    const other = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const stranger = await newMember(server, other, 'member')
+    for (const person of [stranger, { id: 'per_1' }, { id: stranger.uuid }]) {
+      const path = toPath(organization, person)
+      expectFailure(await owner.patch(path, { role: 'viewer' }), 404, 'not_found')
+      expectFailure(await owner.delete(path), 404, 'not_found')
+      expectFailure(await owner.post(`${path}/reset-link`), 404, 'not_found')
+    }
+    expect(await readRoles(other)).toEqual({ [stranger.uuid]: 'member' })
+  })
+
+  test('an admin removes members and admins, but no owner, and nobody removes themselves', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const admin = await newMember(server, organization, 'admin')
+    const other = await newMember(server, organization, 'admin')
+    expectFailure(await admin.delete(toPath(organization, owner)), 403, 'forbidden')
+    for (const person of [owner, admin]) {
+      expectFailure(await person.delete(toPath(organization, person)), 409, 'conflict')
+    }
+    const removed = await admin.delete(toPath(organization, other))
+    expect([removed.status, removed.body.data]).toEqual([200, { id: other.id }])
+    expect(await readRoles(organization)).toEqual({ [owner.uuid]: 'owner', [admin.uuid]: 'admin' })
+    const deeds = await listDeeds(server.sql, organization.uuid)
+    expect(deeds).toEqual([
+      {
+        action: 'member.removed',
+        target: other.id,
+        personId: admin.uuid,
+        details: { role: 'admin' },
+      },
+    ])
+  })
+
+  test('case 19: who was removed, or has left, is refused on the next request, by every server', async () => {
+    await using second = await boot({ databaseUrl: server.databaseUrl })
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const member = await newMember(server, organization, 'admin')
+    const leaver = await newMember(server, organization, 'admin')
+    const paths = [
+      `/api/projects/${organization.project.id}`,
+      `/api/organizations/${organization.id}`,
+    ]
+    await owner.delete(toPath(organization, member))
+    expect((await leaver.delete(`/api/organizations/${organization.id}/membership`)).status).toBe(
+      200,
+    )
+    for (const person of [member, leaver]) {
+      for (const url of [server.url, second.url]) {
+        for (const path of paths) {
+          const answer = await fetch(`${url}${path}`, { headers: { cookie: person.cookie } })
+          expect(answer.status).toBe(404)
+        }
+      }
+      expect((await person.get('/api/me')).body.data.organizations).toEqual([])
+    }
+  })
+})
+
+describe('reliability §6 the last owner', () => {
+  test('neither leaves nor steps down', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    await newMember(server, organization, 'admin')
+    const leaving = await owner.delete(`/api/organizations/${organization.id}/membership`)
+    expectFailure(leaving, 409, 'conflict')
+    expect(leaving.body.error).toContain('make another member an owner first')
+    const path = toPath(organization, owner)
+    expectFailure(await owner.patch(path, { role: 'admin' }), 409, 'conflict')
+    const next = await newMember(server, organization, 'owner')
+    expect((await owner.patch(path, { role: 'admin' })).status).toBe(200)
+    expect((await readRoles(organization))[next.uuid]).toBe('owner')
+  })
+
+  /** Two owners, and what each of them does to the organization at once. */
+  async function collide(
+    act: (
+      person: TestPerson,
+      other: TestPerson,
+      organization: TestOrganization,
+    ) => Promise<unknown>,
+  ): Promise<string[]> {
+    const organization = await newOrganization(server)
+    const one = await newMember(server, organization, 'owner')
+    const two = await newMember(server, organization, 'owner')
+    await Promise.all([act(one, two, organization), act(two, one, organization)])
+    return Object.values(await readRoles(organization)).sort()
+  }
+
+  test('stays when two owners demote each other at once', async () => {
+    for (let round = 0; round < 10; round++) {
+      const roles = await collide((one, other, organization) =>
+        one.patch(toPath(organization, other), { role: 'viewer' }),
+      )
+      expect(roles).toEqual(['owner', 'viewer'])
+    }
+  })
+
+  test('stays when two owners remove each other, leave or step down at once', async () => {
+    for (let round = 0; round < 5; round++) {
+      expect(await collide((one, other, org) => one.delete(toPath(org, other)))).toEqual(['owner'])
+      expect(
+        await collide((one, _, org) => one.delete(`/api/organizations/${org.id}/membership`)),
+      ).toEqual(['owner'])
+      expect(
+        await collide((one, _, org) => one.patch(toPath(org, one), { role: 'admin' })),
+      ).toEqual(['admin', 'owner'])
+    }
+  })
+})
+
+test('reliability §11 a role that cannot be audited is not changed', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const member = await newMember(server, organization, 'viewer')
+  await server.sql`
+    alter table audit_log add constraint no_entry check (organization_id <> ${server.sql.unsafe(
+      `'${organization.uuid}'`,
+    )}) not valid
+  `
+  expect((await owner.patch(toPath(organization, member), { role: 'admin' })).status).toBe(500)
+  expect((await readRoles(organization))[member.uuid]).toBe('viewer')
+  await server.sql`alter table audit_log drop constraint no_entry`
+  expect((await owner.delete(toPath(organization, await newPerson(server)))).status).toBe(404)
+  expect(await listDeeds(server.sql, organization.uuid)).toEqual([])
+})

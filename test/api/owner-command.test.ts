@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createBrowser, newAccount, newAddress, PASSWORD, WRONG } from '../support/browser.ts'
+import { newOrganization } from '../support/person.ts'
+import { createEmptyDatabase } from '../support/postgres.ts'
+import { spawnProgram, startProgram } from '../support/process.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+let server: Booted
+const folder = mkdtempSync(join(tmpdir(), 'tidings-test-'))
+beforeAll(async () => {
+  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
+})
+afterAll(async () => {
+  rmSync(folder, { recursive: true })
+  await server[Symbol.asyncDispose]()
+})
+
+/** Runs one `tidings owner` command to its end. */
+async function owner(args: string[], env: Record<string, string> = {}) {
+  const program = spawnProgram({
+    args: ['owner', ...args],
+    env: { DATABASE_URL: server.databaseUrl, BASE_URL: 'https://tidings.example.com', ...env },
+  })
+  program.listening.catch(() => {}) // It is not to listen.
+  const { code } = await program.exited
+  const output = program.output()
+  return { code, output, json: () => JSON.parse(output) as Record<string, string> }
+}
+
+function writePassword(text: string): string {
+  const file = join(folder, crypto.randomUUID())
+  writeFileSync(file, text)
+  return file
+}
+
+test('design §5 owner create makes an operator who owns every organization, though others exist', async () => {
+  await newAccount(server)
+  const { id } = await newOrganization(server)
+  const made = await owner([
+    'create',
+    '--email',
+    'Ada@Example.com',
+    '--name',
+    'Ada Lovelace',
+    '--password-file',
+    writePassword(`${PASSWORD}\n`),
+    '--json',
+  ])
+  expect(made.code).toBe(0)
+  expect(made.json()).toEqual({
+    id: expect.stringMatching(/^per_/),
+    email: 'ada@example.com',
+    name: 'Ada Lovelace',
+  })
+  const { status, body } = await createBrowser(server.url).signIn('ada@example.com')
+  expect(status).toBe(200)
+  expect(body.data.person).toMatchObject({ name: 'Ada Lovelace', isOperator: true })
+  const roles = body.data.organizations.map(({ role }: { role: string }) => role)
+  expect(roles).toEqual(['owner', 'owner'])
+  expect(body.data.organizations[1].id).toBe(id)
+
+  const again = await owner(['create', '--email', 'ada@example.com'])
+  expect([again.code, again.output]).toEqual([1, expect.stringContaining('tidings owner reset')])
+})
+
+test('design §5 owner create without a password prints a link to choose one', async () => {
+  const { code, output } = await owner(['create', '--email', 'grace@example.com'])
+  expect(code).toBe(0)
+  const token = /https:\/\/tidings\.example\.com\/reset#([\w-]{43})\n/.exec(output)?.[1]
+  const browser = createBrowser(server.url)
+  expect((await browser.post('/api/reset', { token, password: PASSWORD })).status).toBe(200)
+  expect((await browser.signIn('grace@example.com')).body.data.person.name).toBe('grace')
+})
+
+test('design §5 owner reset prints a link that lets somebody in who was delayed', async () => {
+  const account = await newAccount(server)
+  for (let time = 0; time < 5; time++) {
+    await createBrowser(server.url).signIn(account.email, WRONG, newAddress())
+  }
+  await server.sql`update sign_in_failures set failures = 15`
+  const browser = createBrowser(server.url)
+  expect((await browser.signIn(account.email, PASSWORD, newAddress())).status).toBe(429)
+  const link = (await owner(['reset', '--email', account.email, '--json'])).json()
+  expect(link).toEqual({
+    email: account.email,
+    url: expect.stringMatching(/^https:\/\/tidings\.example\.com\/reset#[\w-]{43}$/),
+    expiresAt: expect.stringMatching(/^\d{4}-.*Z$/),
+  })
+  // The failures are forgotten at once, and whoever remembers the password needs no link.
+  expect((await browser.signIn(account.email, PASSWORD, newAddress())).status).toBe(200)
+  const token = link['url']?.split('#')[1]
+  const password = 'gravel monsoon nineteen'
+  expect((await browser.post('/api/reset', { token, password })).status).toBe(200)
+  expect((await browser.signIn(account.email, password)).status).toBe(200)
+}, 20_000)
+
+test('design §5 on an empty database owner create leaves nothing for a setup link to do', async () => {
+  const DATABASE_URL = await createEmptyDatabase()
+  const file = writePassword(PASSWORD)
+  const args = ['create', '--email', 'ada@example.com', '--password-file', file]
+  expect((await owner(args, { DATABASE_URL })).code).toBe(0)
+  await using program = await startProgram({ env: { DATABASE_URL } })
+  expect(program.output()).not.toContain('/setup#')
+  const { body } = await createBrowser(program.url).signIn('ada@example.com')
+  expect(body.data.organizations).toMatchObject([{ role: 'owner' }])
+}, 20_000)
+
+test('design §5 serve prints the setup link below the curl line, on the terminal and not in the log', async () => {
+  const DATABASE_URL = await createEmptyDatabase()
+  await using program = await startProgram({ env: { DATABASE_URL, LOG_LEVEL: 'debug' } })
+  const output = program.output()
+  const link = new RegExp(`\\n  http://localhost:${program.port}/setup#([\\w-]{22})\\n`)
+  expect(output.indexOf('/setup#')).toBeGreaterThan(output.indexOf('curl '))
+  const token = link.exec(output)?.[1] ?? ''
+  expect(program.logged('"level"').some(line => line.includes(token))).toBe(false)
+  const doctor = spawnProgram({
+    args: ['doctor'],
+    env: { DATABASE_URL, BASE_URL: 'http://a.example' },
+  })
+  doctor.listening.catch(() => {})
+  expect((await doctor.exited).code).toBe(0)
+  expect(doctor.output()).toContain('warning  owner: nobody can sign in yet')
+  expect(doctor.output()).toContain('warning  BASE_URL: http://a.example is not encrypted')
+}, 20_000)
+
+test.each([
+  [['create', '--email', 'ada'], '--email must be an e-mail address'],
+  [['create', '--email', 'a@b.c', '--name', ' '], '--name must have'],
+  [['create', '--email', 'a@b.c', '--password', PASSWORD], 'There is no option --password'],
+  [['create', '--email', 'a@b.c', '--password-file', '/nowhere'], '--password-file must name'],
+  [['create'], 'email'],
+  [['reset'], 'email'],
+])('owner %p exits with 2 and says why', async (args, text) => {
+  const { code, output } = await owner(args)
+  expect([code, output]).toEqual([2, expect.stringContaining(text)])
+  expect(output).not.toContain(PASSWORD)
+})
+
+test('owner says what is wrong with a password without showing it, and whom it does not know', async () => {
+  const file = writePassword('qwertyuiop123')
+  const unfit = await owner(['create', '--email', 'a@b.c', '--password-file', file])
+  expect([unfit.code, unfit.output]).toEqual([2, expect.stringContaining('tried first')])
+  expect(unfit.output).not.toContain('qwertyuiop')
+  const unknown = await owner(['reset', '--email', 'nobody@example.com'])
+  expect([unknown.code, unknown.output]).toEqual([1, expect.stringContaining('Nobody signs in')])
+})

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { WITHHELD } from '../../src/push/reasons.ts'
+import { endWaits } from '../support/age.ts'
+import { newMember } from '../support/person.ts'
+import { openPushWorld, type PushWorld } from '../support/push.ts'
+import type { Arrived } from '../support/push-service.ts'
+import { newTenant, type TestTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+
+let world: PushWorld
+beforeAll(async () => {
+  world = await openPushWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+const COLLAPSED = `withheld: ${WITHHELD.collapsed}`
+
+/** Sends so many events to a channel, one after the other, and resolves when all are dispatched. */
+async function sendMany(tenant: TestTenant, channelName: string, count: number) {
+  const events: { id: string; channelId: string }[] = []
+  for (let n = 0; n < count; n++) events.push(await tenant.send({ channelName, title: `No ${n}` }))
+  await world.untilDispatched(tenant.projectId)
+  return events
+}
+
+/** Lets the counts that gather be pushed now; resolves when nothing waits any more. */
+async function untilPushed(tenant: TestTenant): Promise<void> {
+  // Not of what is under way: that would be sent again.
+  await world.server.sql`
+    update outbox set available_at = now() where project_id = ${tenant.projectId} and token is null
+  `
+  await until(async () => {
+    const { count } = await world.server.sql`
+      select id from outbox where project_id = ${tenant.projectId}
+    `
+    return count === 0
+  })
+}
+
+const isCount = ({ notification }: Arrived) => / more in /.test(notification.title)
+
+test('delivery: beyond 10 pushes of a channel in 60 s the rest become one that counts them, updated in place', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  const events = await sendMany(tenant, 'payments', 30)
+  await untilPushed(tenant)
+  await sendMany(tenant, 'payments', 17)
+  await untilPushed(tenant)
+
+  const pushes = world.service.of(browser)
+  const whole = pushes.filter(push => !isCount(push))
+  expect(whole.map(push => push.notification.title).sort()).toEqual(
+    Array.from({ length: 10 }, (_, n) => `No ${n}`).sort(),
+  )
+  const counts = pushes.filter(isCount)
+  // As the counts went by they may have been pushed more than twice, each in place of the one before.
+  expect(counts.at(-1)?.notification.title).toBe('37 more in payments')
+  expect(new Set(counts.map(({ topic }) => topic)).size).toBe(1)
+  expect(counts.at(-1)?.notification.tag).toBe(counts[0]!.topic)
+  expect(counts.at(-1)?.notification.navigate).toBe(
+    `${world.server.server.url}/p/${tenant.organization.project.id}?channel=${events[0]!.channelId}`,
+  )
+  expect(world.service.problems).toEqual([])
+
+  for (const [n, event] of events.entries()) {
+    const expected = n < 10 ? 'delivered' : COLLAPSED
+    expect([n, await world.outcomes(event)]).toEqual([n, { [browser.id]: expected }])
+  }
+}, 30_000)
+
+test('delivery: a crowd in one go is collapsed like one that comes in turn', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  const send = (n: number) => tenant.send({ channelName: 'payments', title: `No ${n}` })
+  await Promise.all(Array.from({ length: 299 }, (_, n) => send(n)))
+  await sendMany(tenant, 'payments', 1)
+  await untilPushed(tenant)
+  const pushes = world.service.of(browser)
+  expect(pushes.filter(push => !isCount(push))).toHaveLength(10)
+  expect(pushes.findLast(isCount)?.notification.title).toBe('290 more in payments')
+  // The first ten of the log are told, and every other one is recorded.
+  const rows = await world.server.sql<{ state: string; n: number; last: number }[]>`
+    select d.state, count(*)::int as n, max(e.seq)::int as last
+    from deliveries d
+      join events e on e.project_id = d.project_id and e.id = d.event_id
+    where d.project_id = ${tenant.projectId} and d.kind = 'push'
+    group by d.state
+    order by d.state
+  `
+  expect([...rows]).toEqual([
+    { state: 'delivered', n: 10, last: 10 },
+    { state: 'withheld', n: 290, last: 300 },
+  ])
+}, 30_000)
+
+test('delivery: each channel and each person has ten of their own', async () => {
+  const tenant = await newTenant(world.server)
+  const other = await newMember(world.server, tenant.organization, 'viewer')
+  const own = await world.subscribe(tenant.person)
+  const theirs = await world.subscribe(other)
+  const { channelId } = await tenant.send({ channelName: 'one', notify: false })
+  await other.put(`${tenant.path}/channels/${channelId}/notifications`, { state: 'mute' })
+  await sendMany(tenant, 'one', 10)
+  await sendMany(tenant, 'two', 10)
+  await other.put(`${tenant.path}/channels/${channelId}/notifications`, { state: 'on' })
+  await sendMany(tenant, 'one', 1)
+  await untilPushed(tenant)
+  const titles = (pushes: Arrived[]) => pushes.filter(isCount).map(one => one.notification.title)
+  expect(titles(world.service.of(own))).toEqual(['1 more in one'])
+  expect(world.service.of(own)).toHaveLength(21)
+  expect(titles(world.service.of(theirs))).toEqual([])
+  expect(world.service.of(theirs)).toHaveLength(11)
+}, 30_000)
+
+test('delivery: a minute later there are ten again; a burst that goes on keeps its count', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  await sendMany(tenant, 'payments', 12)
+  await untilPushed(tenant)
+  // The ten were a minute ago, and the last one that was counted half a minute.
+  await world.server.sql`
+    update push_bursts set
+      recent = array(select r - interval '61 seconds' from unnest(recent) as r),
+      burst_at = burst_at - interval '61 seconds',
+      collapsed_at = collapsed_at - interval '30 seconds'
+    where project_id = ${tenant.projectId}
+  `
+  await sendMany(tenant, 'payments', 11)
+  await untilPushed(tenant)
+  const counts = world.service.of(browser).filter(isCount)
+  expect(counts.map(one => one.notification.title)).toEqual([
+    '2 more in payments',
+    '3 more in payments',
+  ])
+  expect(world.service.of(browser)).toHaveLength(22)
+
+  await world.server.sql`
+    update push_bursts set
+      recent = array(select r - interval '61 seconds' from unnest(recent) as r),
+      collapsed_at = collapsed_at - interval '61 seconds'
+    where project_id = ${tenant.projectId}
+  `
+  await sendMany(tenant, 'payments', 11)
+  await untilPushed(tenant)
+  const last = world.service.of(browser).at(-1)
+  expect(last?.notification.title).toBe('1 more in payments')
+  expect(last?.topic).not.toBe(counts[0]!.topic)
+}, 30_000)
+
+test('delivery: a count that its push service refuses for now is tried again, and is never lost', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  await sendMany(tenant, 'payments', 10)
+  await untilPushed(tenant)
+  world.service.script(browser, { status: 503 }, { status: 201 })
+  const [event] = await sendMany(tenant, 'payments', 1)
+  await endWaits(world.server.sql, tenant.projectId)
+  await world.service.until(browser, 11)
+  await world.untilWaiting(tenant.projectId)
+  await untilPushed(tenant)
+  const counts = world.service.of(browser).filter(isCount)
+  expect(counts.map(one => one.notification.title)).toEqual([
+    '1 more in payments',
+    '1 more in payments',
+  ])
+  expect(await world.outcomes(event!)).toEqual({ [browser.id]: COLLAPSED })
+}, 30_000)
+
+test('delivery: a burst that its event’s deletion ends is counted by the next event', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  const events = await sendMany(tenant, 'payments', 11)
+  await tenant.person.delete(`${tenant.path}/events/${events[10]!.id}`)
+  await world.server.sql`
+    update events set deleted_at = deleted_at - interval '1 minute' where project_id = ${tenant.projectId}
+  `
+  await untilPushed(tenant)
+  expect(world.service.of(browser).filter(isCount)).toEqual([])
+  await world.server.sql`
+    update push_bursts set summary_at = summary_at - interval '2 minutes' where project_id = ${tenant.projectId}
+  `
+  await sendMany(tenant, 'payments', 1)
+  await untilPushed(tenant)
+  const [count] = world.service.of(browser).filter(isCount)
+  expect(count?.notification.title).toBe('2 more in payments')
+}, 30_000)

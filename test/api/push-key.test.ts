@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { rotateSecrets } from '../../src/secrets/rotation.ts'
+import { SEALED_SUBSCRIPTIONS } from '../../src/push/subscriptions.ts'
+import { SEALED_VAPID_KEYS } from '../../src/push/vapid.ts'
+import { createApi, newPerson } from '../support/person.ts'
+import { openPushWorld, type PushWorld } from '../support/push.ts'
+import { APP_SECRET } from '../support/secret.ts'
+
+let world: PushWorld
+beforeAll(async () => {
+  world = await openPushWorld({ vapidSubject: undefined })
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+test('delivery: without VAPID_SUBJECT the operator answers for pushes, once there is one that can be reached', async () => {
+  const operator = await newPerson(world.server, { isOperator: true })
+  const { sql } = world.server
+  await sql`update people set email = 'ops@localhost' where id = ${operator.uuid}`
+  const browser = await world.subscribe(operator)
+  expect((await operator.post('/api/push/test', {})).body.data).toMatchObject({
+    isAccepted: false,
+    status: null,
+    reason: expect.stringContaining('set VAPID_SUBJECT'),
+  })
+  expect(world.service.of(browser)).toEqual([])
+
+  await sql`update people set email = 'ops@example.com' where id = ${operator.uuid}`
+  await sql`update push_subscriptions set tested_at = null`
+  expect((await operator.post('/api/push/test', {})).body.data.isAccepted).toBe(true)
+  const [push] = world.service.of(browser)
+  expect(push?.claims.sub).toBe('mailto:ops@example.com')
+})
+
+test('reliability §11 key and addresses are sealed anew with another APP_SECRET, and still serve', async () => {
+  const person = await newPerson(world.server)
+  const browser = await world.subscribe(person)
+  const { body } = await person.get('/api/push/key')
+  const fresh = Buffer.alloc(32, 'fresh')
+  const source = { appSecret: fresh, oldAppSecrets: [APP_SECRET], dataDir: '' }
+  const { sql, databaseUrl } = world.server
+  const { resealed } = await rotateSecrets(sql, source, [SEALED_SUBSCRIPTIONS, SEALED_VAPID_KEYS])
+  expect(resealed).toBe(3)
+  await using other = await openPushWorld({
+    databaseUrl,
+    appSecret: fresh,
+    vapidSubject: 'mailto:ops@example.com',
+    pushHosts: [world.service.host],
+  })
+  const there = createApi(other.server.url, person.cookie)
+  // Its certificate is none that this server trusts: but all was opened, and it got as far as the door.
+  expect((await there.post('/api/push/test', {})).body.data.reason).toContain('secure connection')
+  expect((await there.get('/api/push/key')).body.data).toEqual(body.data)
+  expect(world.service.of(browser)).toEqual([])
+})

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { parseId } from '../../src/ids.ts'
+import { endWaits } from '../support/age.ts'
+import { createApi } from '../support/person.ts'
+import type { ScriptedAnswer } from '../support/push-service.ts'
+import { openPushWorld, type PushWorld } from '../support/push.ts'
+import { newTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+
+let world: PushWorld
+beforeAll(async () => {
+  world = await openPushWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+/** Somebody with a device that answers like this. */
+async function newDevice(...answers: ScriptedAnswer[]) {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  world.service.script(browser, ...answers)
+  const path = '/api/push/subscriptions'
+  return {
+    tenant,
+    browser,
+    devices: async () => (await tenant.person.get(path)).body.data.items,
+    test: () => tenant.person.post('/api/push/test', {}),
+    /** An event whose push has ended; what became of it. */
+    async send() {
+      const event = await tenant.send({ channelName: crypto.randomUUID() })
+      await until(async () => Object.keys(await world.outcomes(event)).length > 0)
+      return Object.values(await world.outcomes(event))[0]
+    },
+    forgetTest: () => world.server.sql`
+      update push_subscriptions set tested_at = null where id = ${parseId('psh', browser.id) ?? ''}
+    `,
+  }
+}
+
+test.each([404, 410])('delivery: %d ends a subscription at once', async status => {
+  const device = await newDevice({ status })
+  expect(await device.send()).toBe(
+    `failed: The push service answered ${status}: the subscription is gone`,
+  )
+  expect(await device.devices()).toEqual([])
+})
+
+test('delivery: 413 is answered once more, with the title alone', async () => {
+  const device = await newDevice({ status: 413 }, { status: 201 })
+  expect(await device.send()).toBe('delivered')
+  const [whole, short] = world.service.of(device.browser)
+  expect(whole?.notification).toHaveProperty('body')
+  expect(short?.notification).toEqual({
+    title: whole!.notification.title,
+    navigate: whole!.notification.navigate,
+    tag: whole!.notification.tag,
+  })
+  expect(short?.topic).toBe(whole!.topic)
+  const hopeless = await newDevice({ status: 413 })
+  expect(await hopeless.send()).toBe('failed: The push service answered 413: too large')
+  expect(await hopeless.devices()).toHaveLength(1)
+})
+
+test.each([400, 401, 403])(
+  'delivery: %d flags a subscription; five in a row without a success remove it',
+  async status => {
+    const device = await newDevice(...[status, 201, status].map(one => ({ status: one })))
+    const flagged = `The push service answered ${status}: it refuses our key or message`
+    expect(await device.send()).toBe(`failed: ${flagged}`)
+    expect(await device.devices()).toMatchObject([{ flagged, refusals: 1, lastOutcome: flagged }])
+    expect(await device.send()).toBe('delivered')
+    expect(await device.devices()).toMatchObject([{ flagged: null, refusals: 0 }])
+    for (let n = 1; n <= 4; n++) await device.send()
+    expect(await device.devices()).toMatchObject([{ flagged, refusals: 4 }])
+    await device.send()
+    expect(await device.devices()).toEqual([])
+    expect(world.service.of(device.browser)).toHaveLength(7)
+  },
+)
+
+test('delivery: 429 and 5xx are tried again, not before Retry-After, with the rest of the day as TTL', async () => {
+  const retryAfter = { status: 429, headers: { 'Retry-After': '1000' } }
+  const device = await newDevice(retryAfter, { status: 500 }, { status: 201 })
+  const { tenant, browser } = device
+  const { sql } = world.server
+  const event = await tenant.send()
+  await world.service.until(browser, 1)
+  await world.untilWaiting(tenant.projectId)
+  const [row] = await sql<{ in_s: number }[]>`
+    select extract(epoch from available_at - now())::float8 as in_s
+    from outbox
+    where project_id = ${tenant.projectId} and kind = 'push'
+  `
+  expect(row!.in_s).toBeWithin(980, 1001)
+  // Half a day later.
+  await sql`
+    update events set created_at = created_at - interval '12 hours' where project_id = ${tenant.projectId}
+  `
+  await endWaits(sql, tenant.projectId)
+  await world.service.until(browser, 2)
+  await world.untilWaiting(tenant.projectId)
+  await endWaits(sql, tenant.projectId)
+  const pushes = await world.service.until(browser, 3)
+  expect(pushes[0]!.ttl).toBe(86_400)
+  expect(pushes[1]!.ttl).toBeWithin(43_000, 43_201)
+  expect(pushes.map(({ topic }) => topic)).toEqual(Array(3).fill(pushes[0]!.topic))
+  await until(async () => Object.keys(await world.outcomes(event)).length > 0)
+  expect(await world.outcomes(event)).toEqual({ [browser.id]: 'delivered' })
+})
+
+test('delivery: after a day nothing is sent any more', async () => {
+  const { tenant, browser } = await newDevice({ status: 503 })
+  const { sql } = world.server
+  const event = await tenant.send()
+  await world.service.until(browser, 1)
+  await world.untilWaiting(tenant.projectId)
+  await sql`
+    update events set created_at = created_at - interval '1 day' where project_id = ${tenant.projectId}
+  `
+  await endWaits(sql, tenant.projectId)
+  await until(async () => Object.keys(await world.outcomes(event)).length > 0)
+  expect(await world.outcomes(event)).toEqual({
+    [browser.id]: 'failed: It was not accepted within a day',
+  })
+  expect(world.service.of(browser)).toHaveLength(1)
+})
+
+test('dashboard: a test says what the push service really answered, and what that means', async () => {
+  const device = await newDevice(
+    { status: 201 },
+    { status: 403, body: '{"reason":"BadJwtToken"}' },
+    { status: 410 },
+  )
+  const { body } = await device.test()
+  expect(body.data).toMatchObject({
+    subscriptionId: device.browser.id,
+    isAccepted: true,
+    status: 201,
+    isRemoved: false,
+  })
+  const [push] = world.service.of(device.browser)
+  expect(push).toMatchObject({ ttl: 60, notification: { title: '👋 Test from Tidings' } })
+  expect(await device.devices()).toMatchObject([{ lastOutcome: 'The push service answered 201' }])
+
+  const soon = await device.test()
+  expect([soon.status, soon.headers.get('retry-after')]).toEqual([429, '3'])
+  await device.forgetTest()
+  expect((await device.test()).body.data).toMatchObject({
+    isAccepted: false,
+    status: 403,
+    body: '{"reason":"BadJwtToken"}',
+    isRemoved: false,
+  })
+  await device.forgetTest()
+  expect((await device.test()).body.data).toMatchObject({ status: 410, isRemoved: true })
+  const gone = await device.test()
+  expect([gone.status, gone.body.code]).toEqual([404, 'not_found'])
+})
+
+test('case 22: a push service that PUSH_HOSTS names no longer is dialled no more', async () => {
+  const device = await newDevice({ status: 201 })
+  await using other = await openPushWorld({ databaseUrl: world.server.databaseUrl, pushHosts: [] })
+  const { post } = createApi(other.server.url, device.tenant.person.cookie)
+  expect((await post('/api/push/test', {})).body.data).toMatchObject({
+    isAccepted: false,
+    status: null,
+    reason: 'Its push service is none that this server knows: see PUSH_HOSTS',
+  })
+  expect(world.service.of(device.browser)).toEqual([])
+})

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { reap } from '../../src/accounts/reaper.ts'
+import { createPool, type Pool } from '../../src/db/pool.ts'
+import { ensureFirstKey } from '../../src/keys/first-start.ts'
+import { parseId } from '../../src/ids.ts'
+import { createKey } from '../support/keys.ts'
+import { newMember, newOrganization, newPerson, type TestOrganization } from '../support/person.ts'
+import { createRequests } from '../support/project.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+let server: Booted
+let pool: Pool
+beforeAll(async () => {
+  server = await boot({}, { kinds: [] })
+  pool = createPool(server.databaseUrl, { name: 'test reaper', max: 2 })
+})
+afterAll(async () => {
+  await pool.end()
+  await server[Symbol.asyncDispose]()
+})
+
+/** Tables with rows that belong to a project. */
+async function listTables(): Promise<string[]> {
+  const rows = await server.sql<{ name: string }[]>`
+    select c.table_name as name
+    from information_schema.columns c
+      join information_schema.tables t using (table_schema, table_name)
+    where c.table_schema = current_schema() and c.column_name = 'project_id'
+      and t.table_type = 'BASE TABLE' and c.table_name <> 'audit_log'
+    order by 1
+  `
+  return rows.map(({ name }) => name)
+}
+
+/** How many rows each table has of a project, and a checksum over all of them. */
+async function inspect({ project }: TestOrganization) {
+  const rows: Record<string, number> = {}
+  let checksum = ''
+  for (const table of await listTables()) {
+    const [found] = await server.sql<[{ n: number; sum: string | null }]>`
+      select count(*)::int as n, md5(string_agg(t::text, ',' order by t::text)) as sum
+      from ${server.sql(table)} t
+      where project_id = ${project.uuid}
+    `
+    rows[table] = found.n
+    checksum += found.sum
+  }
+  return { rows, checksum }
+}
+
+/** A project with rows in the tables of events, users, keys and answers. */
+async function newTenant() {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const { token, id } = await createKey(server.sql, {
+    projectId: organization.project.uuid,
+    name: 'k',
+    limit: 1_000_000,
+  })
+  const { post } = createRequests(server.url, token)
+  for (let n = 0; n < 20; n++) {
+    const event = { channelName: `c${n % 3}`, title: 't', userId: 'ada', tags: ['x'] }
+    await post('/v1/events', event, n % 2 ? { 'idempotency-key': `k${n}` } : {})
+  }
+  await post('/v1/identify', { user_id: 'ada', aliases: ['a', 'b'] })
+  const keyId = parseId('key', id) ?? ''
+  await server.sql`
+    insert into key_usage (key_id, hour, requests) values (${keyId}, date_trunc('hour', now()), 1)
+  `
+  return { organization, owner, keyId }
+}
+
+test('contract §11 the rows of a deleted project go, and those of its neighbours stay', async () => {
+  const gone = await newTenant()
+  const neighbour = await newTenant()
+  const sibling = (
+    await gone.owner.post(`/api/organizations/${gone.organization.id}/projects`, {
+      name: 'Sibling',
+    })
+  ).body.data
+  const before = await inspect(neighbour.organization)
+  for (const table of ['events', 'channels', 'aliases', 'identities', 'idempotency_keys']) {
+    expect([table, (await inspect(gone.organization)).rows[table] ?? 0]).not.toEqual([table, 0])
+  }
+  await gone.owner.delete(`/api/projects/${gone.organization.project.id}`)
+  await reap(pool)
+  const { rows } = await inspect(gone.organization)
+  expect(Object.values(rows).filter(n => n > 0)).toEqual([])
+  const left = await server.sql`
+    select from rate_windows where key_id = ${gone.keyId}
+    union all
+    select from key_usage where key_id = ${gone.keyId}
+    union all
+    select from projects where id = ${gone.organization.project.uuid}
+  `
+  expect(left).toHaveLength(0)
+  expect(await inspect(neighbour.organization)).toEqual(before)
+  expect((await gone.owner.get(`/api/projects/${sibling.id}`)).status).toBe(200)
+})
+
+test('contract §11 a deleted organization goes when all its projects have, and its audit log stays', async () => {
+  const { organization, owner } = await newTenant()
+  await owner.post(`/api/organizations/${organization.id}/projects`, { name: 'Second' })
+  await owner.delete(`/api/organizations/${organization.id}`)
+  await reap(pool)
+  expect(await server.sql`select from organizations where id = ${organization.uuid}`).toHaveLength(
+    0,
+  )
+  expect(
+    await server.sql`select from audit_log where organization_id = ${organization.uuid}`,
+  ).toHaveLength(3)
+})
+
+test('contract §11 every table that belongs to projects is cleared away', async () => {
+  const [row] = await server.sql`select to_json(tables_of_projects()) as tables`
+  expect(row?.['tables']).toEqual(expect.arrayContaining(await listTables()))
+})
+
+test('contract §11 rows go in bounded steps, by one process at a time, and the next one goes on', async () => {
+  const { organization, owner } = await newTenant()
+  await owner.delete(`/api/projects/${organization.project.id}`)
+  const { rows } = await inspect(organization)
+  const total = Object.values(rows).reduce((sum, n) => sum + n)
+  const [step] = await server.sql`select reap(7) as found`
+  expect(step?.['found']).toBe(true)
+  const after = Object.values((await inspect(organization)).rows).reduce((sum, n) => sum + n)
+  expect(total - after).toBe(7)
+  await server.sql.begin(async tx => {
+    expect((await tx`select reap(7) as found`)[0]?.['found']).toBe(true)
+    const [other] = await pool.run(sql => sql`select reap(7) as found`)
+    expect(other?.['found']).toBe(false)
+  })
+  const stopped = new AbortController()
+  stopped.abort()
+  await reap(pool, stopped.signal)
+  expect((await inspect(organization)).rows['events']).toBe(rows['events']! - 14)
+  await Promise.all([reap(pool), reap(pool)])
+  await reap(pool)
+  expect(await server.sql`select from projects where id = ${organization.project.uuid}`).toEqual(
+    expect.objectContaining({ length: 0 }),
+  )
+})
+
+test('contract §11 a server that starts goes on with what is left', async () => {
+  const { organization, owner } = await newTenant()
+  await owner.delete(`/api/organizations/${organization.id}`)
+  await server.sql`select reap(3)`
+  await using _ = await boot({ databaseUrl: server.databaseUrl })
+  await until(async () => {
+    const left = await server.sql`select from organizations where id = ${organization.uuid}`
+    return left.length === 0
+  })
+})
+
+test('design §5 where everything was deleted a start makes a first project anew, which is the operator’s', async () => {
+  await using own = await boot()
+  const operator = await newPerson(own, { isOperator: true })
+  await own.sql`update projects set deleted_at = now()`
+  await own.sql`update organizations set deleted_at = now()`
+  expect(await ensureFirstKey(own.sql)).toStartWith('tdg_')
+  expect(await ensureFirstKey(own.sql)).toBeUndefined()
+  const { organizations } = (await operator.get('/api/me')).body.data
+  expect(organizations).toMatchObject([{ role: 'owner', projects: [{ name: 'My project' }] }])
+})

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createResetLink } from '../../src/accounts/resets.ts'
+import { COMMAND_LINE } from '../../src/audit/audit.ts'
+import { expectFailure, expectIssues } from '../support/answers.ts'
+import {
+  createBrowser,
+  listDeeds,
+  newAccount,
+  newAddress,
+  PASSWORD,
+  WRONG,
+  type TestAccount,
+} from '../support/browser.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const password = 'gravel monsoon nineteen'
+
+const newLink = async ({ uuid }: TestAccount) =>
+  (await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, uuid))).token
+
+test('dashboard §2 a reset link sets a new password once, and ends every session', async () => {
+  const account = await newAccount(server)
+  const [browser, other] = [createBrowser(server.url), createBrowser(server.url)]
+  for (const one of [browser, other]) await one.signIn(account.email, PASSWORD, newAddress())
+  const token = await newLink(account)
+  const answered = await browser.post('/api/reset', { token, password })
+  expect([answered.status, answered.body.data]).toEqual([200, { email: account.email }])
+  // It signs nobody in.
+  expect(browser.cookies.has('tidings')).toBe(false)
+  for (const one of [browser, other]) expect((await one.get('/api/me')).status).toBe(401)
+  expectFailure(await browser.post('/api/reset', { token, password }), 404, 'not_found')
+  expect((await browser.signIn(account.email)).status).toBe(401)
+  expect((await browser.signIn(account.email, password)).status).toBe(200)
+  expect((await listDeeds(server, account)).slice(2, 4)).toEqual([
+    'command line: reset.created',
+    'person: password.reset',
+  ])
+})
+
+test('dashboard §2 a link is dead after an hour, when a newer one is made, and when nobody made it', async () => {
+  const account = await newAccount(server)
+  const browser = createBrowser(server.url)
+  const post = (token: string) => browser.post('/api/reset', { token, password })
+  const older = await newLink(account)
+  const newer = await newLink(account)
+  const others = await newLink(await newAccount(server))
+  for (const dead of [older, `${newer}x`, newer.toUpperCase(), 'x'.repeat(43), '\n']) {
+    expectFailure(await post(dead), 404, 'not_found')
+  }
+  await server.sql`update reset_links set expires_at = expires_at - interval '1 hour'`
+  for (const dead of [newer, others]) expectFailure(await post(dead), 404, 'not_found')
+  expect((await browser.signIn(account.email)).status).toBe(200)
+})
+
+test('dashboard §2 of 20 who use a link at once one sets the password', async () => {
+  const account = await newAccount(server)
+  const token = await newLink(account)
+  const passwords = Array.from({ length: 20 }, (_, at) => `${password} ${at}`)
+  const answers = await Promise.all(
+    passwords.map(password => createBrowser(server.url).post('/api/reset', { token, password })),
+  )
+  const winners = answers.flatMap(({ status }, at) => (status === 200 ? [at] : []))
+  expect(winners).toHaveLength(1)
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(404)])
+  const winner = passwords[winners[0]!]!
+  expect((await createBrowser(server.url).signIn(account.email, winner)).status).toBe(200)
+})
+
+test('reliability §6 a password that is not fit leaves the link as it was', async () => {
+  const account = await newAccount(server)
+  const token = await newLink(account)
+  const browser = createBrowser(server.url)
+  const refused = await browser.post('/api/reset', { token, password: account.email })
+  expectIssues(refused, 'password invalid_value')
+  expect((await browser.post('/api/reset', { token, password })).status).toBe(200)
+})
+
+test('reliability §6 a reset link lets the owner in, though others guess on', async () => {
+  const account = await newAccount(server)
+  const guess = () => createBrowser(server.url).signIn(account.email, WRONG, newAddress())
+  await guess()
+  await server.sql`update sign_in_failures set failures = 16`
+  const browser = createBrowser(server.url)
+  expect((await browser.signIn(account.email, PASSWORD, newAddress())).status).toBe(429)
+  const token = await newLink(account)
+  expect((await browser.post('/api/reset', { token, password })).status).toBe(200)
+  // Whoever is fast between the link and the sign-in delays others only: this browser is a known one.
+  for (let time = 0; time < 6; time++) await guess()
+  expect((await browser.signIn(account.email, password, newAddress())).status).toBe(200)
+})
+
+test('reliability §6 a reset makes strangers of the browsers that were known', async () => {
+  const account = await newAccount(server)
+  const thief = createBrowser(server.url)
+  await thief.signIn(account.email, PASSWORD, newAddress())
+  await createBrowser(server.url).post('/api/reset', { token: await newLink(account), password })
+  await server.sql`delete from sign_in_failures`
+  for (let time = 0; time < 5; time++) await thief.signIn(account.email, WRONG, newAddress())
+  const [row] = await server.sql`select from sign_in_failures where failures = 5`
+  expect(row).toBeDefined()
+  // Counted at the account: elsewhere it is delayed, too.
+  await server.sql`update sign_in_failures set last_at = clock_timestamp()`
+  const elsewhere = createBrowser(server.url)
+  expect((await elsewhere.signIn(account.email, password, newAddress())).status).toBe(429)
+})
+
+test('reliability §6 a sign-in with the old password that is under way leaves no session behind a reset', async () => {
+  const account = await newAccount(server)
+  const token = await newLink(account)
+  const browsers = Array.from({ length: 4 }, () => createBrowser(server.url))
+  const [reset, ...signIns] = await Promise.all([
+    createBrowser(server.url).post('/api/reset', { token, password }),
+    ...browsers.map(browser => browser.signIn(account.email, PASSWORD, newAddress())),
+  ])
+  expect(reset.status).toBe(200)
+  expect(signIns.every(({ status }) => status === 200 || status === 401)).toBe(true)
+  for (const browser of browsers) expect((await browser.get('/api/me')).status).toBe(401)
+})
+
+test('reliability §6 whoever tries many links is told to wait', async () => {
+  const address = { 'x-forwarded-for': newAddress() }
+  const browser = createBrowser(server.url)
+  const statuses = []
+  for (let time = 0; time < 61; time++) {
+    const json = { token: `${'x'.repeat(40)}${time}`, password }
+    const options = { method: 'POST', json, headers: address }
+    statuses.push((await browser.request('/api/reset', options)).status)
+  }
+  expect(statuses).toEqual([...Array(60).fill(404), 429])
+  // Who has a link is not held up.
+  const json = { token: await newLink(await newAccount(server)), password }
+  const options = { method: 'POST', json, headers: address }
+  expect((await browser.request('/api/reset', options)).status).toBe(200)
+})

@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expireSome } from '../../src/events/retention.ts'
+import { createPool, type Pool } from '../../src/db/pool.ts'
+import { ageEvents } from '../support/age.ts'
+import { expectExactCounts } from '../support/counts.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newTenant, type TestTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+
+let server: Booted
+let pool: Pool
+beforeAll(async () => {
+  server = await boot()
+  pool = createPool(server.databaseUrl, { name: 'test retention', max: 4 })
+})
+afterAll(async () => {
+  await pool.end()
+  await server[Symbol.asyncDispose]()
+})
+
+test('contract §11 events are kept as long as their channel says, else their project, else for ever', async () => {
+  const tenant = await newTenant(server)
+  const { person, path, send, projectId, v1 } = tenant
+  for (const channelName of ['short', 'long', 'project']) {
+    const { channelId } = await send({ channelName, title: `${channelName} old` })
+    const keepDays = { short: 1, long: 1_000 }[channelName]
+    if (keepDays) await person.patch(`${path}/channels/${channelId}`, { keepDays })
+  }
+  await ageEvents(server.sql, projectId, { seq: 3, interval: '20 days' })
+  for (const channelName of ['short', 'long', 'project']) {
+    await send({ channelName, title: `${channelName} new` })
+  }
+  const titles = async () =>
+    (await v1.get('/v1/events')).body.data.items.map(({ title }: { title: string }) => title)
+  await expire()
+  expect(await titles()).toEqual([
+    'project new',
+    'long new',
+    'short new',
+    'project old',
+    'long old',
+  ])
+  await keepProject(tenant, 10)
+  await expire()
+  expect(await titles()).toEqual(['project new', 'long new', 'short new', 'long old'])
+  await expectExactCounts(server.sql, projectId)
+  // The log goes on where it was.
+  expect((await send()).seq).toBe(7)
+})
+
+test('contract §11 what is kept for a day is kept to its last second, by the time it was accepted', async () => {
+  const tenant = await newTenant(server)
+  const { send, projectId, v1 } = tenant
+  // It happened long ago, and was accepted now.
+  await send({ timestamp: '2020-01-01T00:00:00Z' })
+  await send()
+  await keepProject(tenant, 1)
+  await ageEvents(server.sql, projectId, { seq: 1, interval: '23 hours 59 minutes' })
+  await expire()
+  expect((await v1.get('/v1/events')).body.data.items).toHaveLength(2)
+  await ageEvents(server.sql, projectId, { seq: 1, interval: '1 minute 1 second' })
+  await expire()
+  expect((await v1.get('/v1/events')).body.data.items).toMatchObject([{ seq: 2 }])
+  await expectExactCounts(server.sql, projectId)
+})
+
+test('contract §11 more than a batch goes in one pass, hidden events with the rest', async () => {
+  const tenant = await newTenant(server)
+  const { person, path, send, projectId, v1 } = tenant
+  const { id } = await send()
+  await ageEvents(server.sql, projectId, { seq: 1, interval: '2 days' })
+  await fill(projectId, 2, 1_800)
+  await send()
+  await person.delete(`${path}/events/${id}`)
+  await keepProject(tenant, 1)
+  await expire()
+  expect((await v1.get('/v1/events')).body.data.items).toMatchObject([{ seq: 1_801 }])
+  expect(await countEvents(projectId)).toBe(1)
+  await expectExactCounts(server.sql, projectId)
+})
+
+test('contract §11 retention stays within its project', async () => {
+  const [own, other] = [await newTenant(server), await newTenant(server)]
+  for (const { send, projectId } of [own, other]) {
+    await send()
+    await ageEvents(server.sql, projectId, { seq: 1, interval: '2 days' })
+  }
+  await keepProject(own, 1)
+  await expire()
+  expect([await countEvents(own.projectId), await countEvents(other.projectId)]).toEqual([0, 1])
+})
+
+test('contract §11 retention, appends, deletions and an erasure at once: counts stay exact, nothing deadlocks', async () => {
+  const tenants = [await newTenant(server), await newTenant(server)]
+  const deadlocks = await countDeadlocks()
+  for (const tenant of tenants) {
+    for (const channelName of ['a', 'b', 'c']) await tenant.send({ channelName, userId: 'ada' })
+    await fill(tenant.projectId, 4, 3_000)
+    await ageEvents(server.sql, tenant.projectId, { seq: 3, interval: '2 days' })
+    await keepProject(tenant, 1)
+  }
+  const created = await Promise.all([
+    ...tenants.map(async ({ send, person, path }) => {
+      const seqs: number[] = []
+      for (let n = 0; n < 30; n++) {
+        const events = await Promise.all(
+          ['a', 'b', 'c'].map(channelName => send({ channelName, userId: 'ada' })),
+        )
+        seqs.push(...events.map(({ seq }) => seq))
+        if (n % 10 === 0) await person.delete(`${path}/events/${events[0].id}`)
+        if (n % 10 === 0) await person.post(`${path}/events/${events[0].id}/restore`)
+      }
+      return seqs
+    }),
+    ...[1, 2].map(async () => {
+      await expire()
+      return []
+    }),
+    ...tenants.map(async ({ v1 }) => {
+      await v1.request('/v1/users/ada', { method: 'DELETE' })
+      return []
+    }),
+  ])
+  // What one process left to another is there for the next pass.
+  await expire()
+  for (const [index, { projectId }] of tenants.entries()) {
+    const seqs = await server.sql<{ seq: string }[]>`
+      select seq from events where project_id = ${projectId} order by seq
+    `
+    expect(seqs.map(({ seq }) => Number(seq))).toEqual(created[index]!.sort((a, b) => a - b))
+    await expectExactCounts(server.sql, projectId)
+  }
+  expect(await countDeadlocks()).toBe(deadlocks)
+}, 30_000)
+
+test('contract §11 a project that another process is at is left to it', async () => {
+  const tenant = await newTenant(server)
+  const { send, projectId } = tenant
+  await send()
+  await ageEvents(server.sql, projectId, { seq: 1, interval: '2 days' })
+  await keepProject(tenant, 1)
+  const released = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
+  const other = server.sql.begin(async tx => {
+    await tx`select may_clear(${projectId})`
+    held.resolve()
+    await released.promise
+  })
+  await held.promise
+  await expire()
+  expect(await countEvents(projectId)).toBe(1)
+  released.resolve()
+  await other
+  await expire()
+  expect(await countEvents(projectId)).toBe(0)
+})
+
+test('contract §11 a running server clears by itself', async () => {
+  await using own = await boot()
+  const tenant = await newTenant(own)
+  await tenant.send()
+  await own.sql`update events set created_at = now() - interval '2 days'`
+  await own.sql`update projects set keep_days = 1`
+  // The next start begins with a pass.
+  await using _next = await boot({ databaseUrl: own.databaseUrl })
+  await until(async () => {
+    const [{ n }] = await own.sql<[{ n: number }]>`select count(*)::int as n from events`
+    return n === 0
+  })
+})
+
+async function expire(): Promise<void> {
+  const pass = { after: undefined, isMore: true }
+  while (pass.isMore) {
+    pass.isMore = false
+    do await expireSome(pool, pass)
+    while (pass.after)
+  }
+}
+
+async function keepProject({ projectId }: TestTenant, days: number): Promise<void> {
+  await server.sql`update projects set keep_days = ${days} where id = ${projectId}`
+}
+
+/** Events of two days ago in all channels of the project, with the seqs from `first` to `last`. */
+async function fill(projectId: string, first: number, last: number): Promise<void> {
+  await server.sql`
+    insert into events (
+      project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, user_ref, source, notify
+    )
+    select
+      ${projectId}, gen_random_uuid(), (array(select id from channels where project_id = ${projectId}))[
+        1 + n % (select count(*) from channels where project_id = ${projectId})
+      ], n, now() - interval '2 days', now() - interval '2 days', 'old', '{}', '{}', 'ada', 'test', true
+    from generate_series(${first}::bigint, ${last}::bigint) as n
+  `
+  await server.sql`delete from event_counts where project_id = ${projectId}`
+  await server.sql`
+    insert into event_counts (project_id, hour, channel_id, n)
+    select project_id, hour_of(occurred_at), channel_id, count(*)
+    from events
+    where project_id = ${projectId} and deleted_at is null
+    group by 1, 2, 3
+  `
+  await server.sql`update event_logs set last_seq = ${last} where project_id = ${projectId}`
+}
+
+async function countEvents(projectId: string): Promise<number> {
+  const [row] = await server.sql<[{ n: number }]>`
+    select count(*)::int as n from events where project_id = ${projectId}
+  `
+  return row.n
+}
+
+async function countDeadlocks(): Promise<string> {
+  const [row] = await server.sql<[{ deadlocks: string }]>`
+    select pg_stat_get_db_deadlocks(oid) as deadlocks from pg_database where datname = current_database()
+  `
+  return row.deadlocks
+}

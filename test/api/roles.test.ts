@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { hashPassword } from '../../src/accounts/passwords.ts'
+import { ACTIONS, type Action } from '../../src/accounts/permissions.ts'
+import type { ApiContract } from '../../src/accounts/endpoint.ts'
+import { toId } from '../../src/ids.ts'
+import { API, createApi, newPerson } from '../support/person.ts'
+import { BODIES, PASSWORD } from '../support/samples.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { insertSubscription } from '../support/push.ts'
+import { QUIET_QUEUE } from '../support/webhooks.ts'
+import { newTenant, toPath, type Tenant } from '../support/household.ts'
+
+// Contract §12, written down a second time: whoever changes permissions.ts has to say so here, too.
+const LEAST: Partial<Record<Action, Asker>> = {}
+for (const [asker, actions] of Object.entries({
+  anybody:
+    'setup.read setup.complete session.create session.end reset.complete invite.read invite.accept',
+  stranger: `account.read account.edit account.verify account.changePassword sessions.read sessions.end
+    push.read push.subscribe push.edit push.remove push.test`,
+  viewer: `organization.read organization.leave members.read project.read channels.read events.read
+    events.markRead notifications.read notifications.edit users.read webhooks.read`,
+  member: 'channels.edit users.editAliases',
+  admin: `members.remove invites.read invites.create invites.withdraw audit.read projects.create project.edit
+    keys.read keys.create keys.edit keys.rotate keys.revoke events.delete users.erase webhooks.readAttempts
+    webhooks.create webhooks.edit webhooks.rotate webhooks.operate webhooks.delete
+    deliveries.read deliveries.replay`,
+  owner: `organization.edit organization.delete members.changeRole members.resetPassword project.delete`,
+  operator: 'server.read organizations.create',
+})) {
+  for (const action of actions.split(/\s+/)) LEAST[action as Action] = asker as Asker
+}
+const GUARDED = new Set<Action>([
+  'organization.delete',
+  'members.resetPassword',
+  'project.delete',
+  'keys.create',
+  'keys.rotate',
+  'users.erase',
+  'webhooks.create',
+  'webhooks.edit',
+  'webhooks.rotate',
+  'webhooks.delete',
+])
+/** From the least to the most; the operator is a member of nothing here. */
+const LADDER = ['anybody', 'stranger', 'viewer', 'member', 'admin', 'owner'] as const
+type Asker = (typeof LADDER)[number] | 'operator'
+
+let server: Booted
+let hash: string
+beforeAll(async () => {
+  server = await boot({}, { queue: QUIET_QUEUE, kinds: [] })
+  hash = await hashPassword(PASSWORD)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('contract §12 every action has its least role here', () => {
+  expect(Object.keys(LEAST).toSorted()).toEqual(Object.keys(ACTIONS).toSorted())
+})
+
+test('contract §12 every action is that of a route, and every route declares one', () => {
+  const declared = new Set<string>(API.map(({ action }) => action))
+  expect([...declared].toSorted()).toEqual(Object.keys(ACTIONS).toSorted())
+  for (const { path, action } of API) {
+    const place = ACTIONS[action].on
+    expect([path, path.includes(':projectId')]).toEqual([path, place === 'project'])
+    expect([path, path.includes(':organizationId')]).toEqual([path, place === 'organization'])
+  }
+})
+
+describe.each(
+  API.filter(({ action }) => LEAST[action] !== 'anybody').map(one => [toName(one), one] as const),
+)('contract §12 %s', (_, contract) => {
+  const least = LEAST[contract.action]!
+  test.each([...LADDER, 'operator'] as const)(`%s (from ${least} on)`, async asker => {
+    const tenant = await newTenant(server)
+    const { status, body } = await ask(tenant, contract, asker)
+    if (isAllowed(asker, least)) {
+      expect([status < 300, body.code]).toEqual([true, undefined])
+      return
+    }
+    expect([status, body.code]).toEqual(toRefusal(asker, contract))
+  })
+
+  if (!GUARDED.has(contract.action)) return
+  test('reliability §6 asks for the password when it was typed more than 10 minutes ago', async () => {
+    const tenant = await newTenant(server)
+    await server.sql`
+      update sessions set verified_at = now() - interval '601 seconds'
+      where person_id = ${tenant.people.owner.uuid}
+    `
+    const { status, body } = await ask(tenant, contract, 'owner')
+    expect([status, body.code]).toEqual([403, 'verification_needed'])
+  })
+})
+
+async function ask(tenant: Tenant, contract: ApiContract, asker: Asker) {
+  const json = BODIES[contract.action]?.(tenant)
+  if (contract.body && !json) throw new Error(`No test knows a body for ${contract.action}`)
+  const options = { method: contract.method, ...(contract.body && { json }) }
+  if (asker === 'anybody') {
+    return createApi(server.url).request(toPath(contract, tenant.params), options)
+  }
+  const person =
+    asker === 'stranger' || asker === 'operator'
+      ? await newPerson(server, { isOperator: asker === 'operator' })
+      : tenant.people[asker]
+  await server.sql`update people set password_hash = ${hash} where id = ${person.uuid}`
+  // Sessions and devices are everybody's own.
+  const subscriptionId = await insertSubscription(server, person)
+  const params = { ...tenant.params, sessionId: toId('ses', person.sessionId), subscriptionId }
+  return person.request(toPath(contract, params), options)
+}
+
+function isAllowed(asker: Asker, least: Asker): boolean {
+  if (least === 'operator') return asker === 'operator'
+  if (asker === 'operator') return least === 'stranger'
+  return LADDER.indexOf(asker) >= LADDER.indexOf(least)
+}
+
+function toRefusal(asker: Asker, { action }: ApiContract): [status: number, code: string] {
+  if (asker === 'anybody') return [401, 'signed_out']
+  const isOutside = asker === 'stranger' || asker === 'operator'
+  if (ACTIONS[action].on === 'installation' || !isOutside) return [403, 'forbidden']
+  return [404, 'not_found']
+}
+
+function toName({ method, path }: ApiContract): string {
+  return `${method} ${path}`
+}

@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import fc from 'fast-check'
+import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'
+import { histogramOf } from '../../src/events/histogram.ts'
+import { toSearchFilters, type SearchQuery } from '../../src/events/search-schema.ts'
+import { Invalid } from '../../src/http/validation.ts'
+import { noFilters, parseSearch, type Filters } from '../../src/events/search.ts'
+import type { Patience } from '../../src/events/walk.ts'
+import { meets, type Sent } from '../support/naive.ts'
+import { newProject, type TestProject } from '../support/project.ts'
+import { bootSearched, filters, OWNERS } from '../support/searched.ts'
+import type { Booted } from '../support/server.ts'
+
+setDefaultTimeout(60_000)
+
+let server: Booted
+let project: TestProject
+let sent: Sent[]
+beforeAll(async () => {
+  ;({ server, project, sent } = await bootSearched())
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('contract §9 every search finds what looking at each event finds, in both directions', async () => {
+  const options = {
+    direction: fc.constantFrom('older', 'newer' as const),
+    limit: fc.integer({ min: 1, max: 60 }),
+    spendCandidates: fc.constantFrom(1, 7, 50, Infinity),
+    firstWindow: fc.constantFrom(1, 5, 256),
+    beforeSearch: fc.constantFrom(0, 0, 20, Infinity),
+  }
+  await fc.assert(
+    fc.asyncProperty(filters, fc.record(options), async (filters, { direction, ...rest }) => {
+      const expected = sent.filter(one => meets(one, filters, OWNERS)).map(({ seq }) => seq)
+      if (direction === 'older') expected.reverse()
+      expect(await readAll(filters, direction === 'older' ? {} : { after: 0 }, rest)).toEqual(
+        expected,
+      )
+    }),
+    { numRuns: 400 },
+  )
+})
+
+test('contract §9 a page whose patience ran out is short or empty and leads on', async () => {
+  const { filters } = parseSearch('tag:nothing-has-this -has:user')
+  const page = await readPage(
+    { ...filters, tags: { is: [], not: [] } },
+    { limit: 50 },
+    { spendCandidates: 1, firstWindow: 5 },
+  )
+  expect(page.items.length).toBeLessThan(50)
+  expect(page.nextCursor).not.toBeNull()
+  const rare = parseSearch('alpha omega 42 -pay').filters
+  let pages = 0
+  for (let cursor: string | undefined, isMore = true; isMore; pages++) {
+    const next = await readPage(
+      rare,
+      { ...(cursor && { cursor }) },
+      { spendCandidates: 1, firstWindow: 5 },
+    )
+    isMore = next.nextCursor !== null
+    cursor = next.nextCursor ?? undefined
+  }
+  expect(pages).toBeGreaterThan(2)
+})
+
+test('contract §9 a cursor in the middle of any search reads on from there', async () => {
+  await fc.assert(
+    fc.asyncProperty(filters, fc.integer({ min: 0, max: 240 }), async (filters, n) => {
+      const after = sent[n]?.seq ?? 0
+      const expected = sent.filter(one => one.seq > after && meets(one, filters, OWNERS))
+      expect(await readAll(filters, { after }, { limit: 13 })).toEqual(
+        expected.map(({ seq }) => seq),
+      )
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('an event has the neighbours that are there', async () => {
+  const there = sent.filter(one => !one.isDeleted).map(({ seq }) => seq)
+  for (const { seq } of sent.filter((_, n) => n % 7 === 0)) {
+    const { older, newer } = await findNeighbours(server.sql, project.id, seq)
+    expect(older?.seq).toBe(there.findLast(one => one < seq))
+    expect(newer?.seq).toBe(there.find(one => one > seq))
+  }
+})
+
+test('a word or tag of any length is found, a word by its beginning', async () => {
+  const { post, id } = await newProject(server)
+  const long = 'x'.repeat(450)
+  const events = [
+    { title: long },
+    {
+      title: 'a',
+      description: `${'y'.repeat(2_040)} ${'é'.repeat(1_000)} ${'word '.repeat(100)}end`,
+    },
+    { title: 'b', description: 'z'.repeat(5_000), tags: ['🦊'.repeat(50)] },
+  ]
+  for (const event of events) {
+    expect((await post('/v1/events', { channelName: 'c', ...event })).status).toBe(201)
+  }
+  const found = async (text: string) => {
+    const page = await listEventsJson(server.sql, id, parseSearch(text).filters, {})
+    return (JSON.parse(page).items as Sent[]).map(({ seq }) => seq)
+  }
+  expect(await found(long)).toEqual([1])
+  expect(await found(long.slice(1))).toEqual([1])
+  expect(await found(`${long}x`)).toEqual([])
+  expect(await found('y'.repeat(400))).toEqual([2])
+  expect(await found('é'.repeat(300))).toEqual([2])
+  expect(await found('"word end"')).toEqual([2])
+  expect(await found(`tag:${'🦊'.repeat(50)}`)).toEqual([3])
+})
+
+test('case 20: a search meets nothing of another tenant, whatever tags imitate', async () => {
+  const [asking, hostile] = [await newProject(server), await newProject(server)]
+  const [bucket] = await server.sql<[{ name: string }]>`
+    select encode(substr(int8send(uuid_hash_extended(${asking.id}::uuid, 0)), 1, 6), 'base64') as name
+  `
+  const tags = [
+    'vip',
+    `x\u0001${bucket.name}#vip`,
+    `\u0001${bucket.name}@web`,
+    `\u0001${bucket.name} alpha`,
+  ]
+  for (const project of [hostile, asking]) {
+    const event = { channelName: 'c', title: 'alpha', source: 'web', tags }
+    for (let n = 0; n < 3; n++) {
+      expect((await project.post('/v1/events', event)).status).toBe(201)
+    }
+  }
+  const [imitated] = await server.sql<[{ n: number }]>`
+    select count(*)::int as n
+    from events e
+    where tokens_of(e.project_id, e.seq, e.channel_id, e.source, e.tags, e.title, e.description)
+      @@ ${`'${bucket.name}#vip'`}::tsquery
+  `
+  expect(imitated.n).toBe(6)
+  for (const text of ['tag:vip', 'source:web', 'alpha', ...tags.map(tag => `tag:"${tag}"`)]) {
+    const { filters } = parseSearch(text)
+    const page = await listEventsJson(server.sql, asking.id, filters, {}, { beforeSearch: 0 })
+    expect((JSON.parse(page).items as Sent[]).map(({ seq }) => seq)).toEqual([3, 2, 1])
+    expect(
+      (await histogramOf(server.sql, asking.id, filters, { nowMs: Date.now() + 1_000 })).total,
+    ).toBe(3)
+  }
+})
+
+test('contract §11 a deleted event is nowhere to be read', async () => {
+  const { id, post, get } = await newProject(server)
+  const event = { channelName: 'c', title: 'alpha', tags: ['vip'], userId: 'ada', source: 'web' }
+  const [first, second] = [await post('/v1/events', event), await post('/v1/events', event)]
+  await server.sql`select hide_events(${id}, '{1}')`
+  expect((await get(`/v1/events/${first.body.data.id}`)).status).toBe(404)
+  for (const query of [
+    '',
+    'channel=c',
+    'tag=vip',
+    'userId=ada',
+    'source=web',
+    'text=alp',
+    'after=0',
+  ]) {
+    const { items, nextCursor } = (await get(`/v1/events?limit=1&${query}`)).body.data
+    expect([items, nextCursor]).toEqual([[second.body.data], null])
+  }
+  await server.sql`select restore_events(${id}, '{1}')`
+  expect((await get(`/v1/events/${first.body.data.id}`)).body.data).toEqual(first.body.data)
+})
+
+test("a search's bad terms are issues with their paths", () => {
+  const issues = (query: SearchQuery) => {
+    try {
+      return toSearchFilters(query)
+    } catch (error) {
+      if (!(error instanceof Invalid)) throw error
+      return error.details.map(({ path, code }) => `${path.join('.')} ${code}`)
+    }
+  }
+  expect(issues({ q: 'has:x before:y' })).toEqual([
+    'q.has invalid_value',
+    'q.before invalid_format',
+  ])
+  expect(issues({ q: 'a '.repeat(30) })).toEqual(['q too_many'])
+  expect(issues({})).toEqual(noFilters())
+  const narrowed = { q: 'after:2026-01-02 before:2026-01-05', from: '2026-01-01', to: '2026-01-04' }
+  expect(issues(narrowed)).toEqual({
+    ...noFilters(),
+    after: Date.UTC(2026, 0, 2),
+    before: Date.UTC(2026, 0, 4),
+  })
+})
+
+async function readPage(
+  filters: Filters,
+  query: PageQuery,
+  patience?: Patience,
+): Promise<{ items: Sent[]; nextCursor: string | null }> {
+  return JSON.parse(await listEventsJson(server.sql, project.id, filters, query, patience))
+}
+
+/** The seqs on all pages. */
+async function readAll(
+  filters: Filters,
+  { after }: { after?: number },
+  { limit, ...patience }: Patience & { limit: number },
+): Promise<number[]> {
+  const seqs: number[] = []
+  for (let query: PageQuery = after === undefined ? {} : { after }; ;) {
+    const page = await readPage(filters, { ...query, limit }, patience)
+    expect(page.items.length).toBeLessThanOrEqual(limit)
+    seqs.push(...page.items.map(({ seq }) => seq))
+    if (page.nextCursor === null) return seqs
+    query = { cursor: page.nextCursor }
+  }
+}

@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { ageSessions } from '../support/age.ts'
+import { expectFailure, expectIssues } from '../support/answers.ts'
+import { createBrowser, listDeeds, newAccount, newAddress, PASSWORD } from '../support/browser.ts'
+import { newMember, newOrganization, newPerson } from '../support/person.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Signs an account in, from an installed app or not. */
+async function signIn(email: string, isInstalled = false) {
+  const browser = createBrowser(server.url)
+  const answered = await browser.request('/api/session', {
+    method: 'POST',
+    json: { email, password: PASSWORD, isInstalled },
+    headers: { 'user-agent': 'Test browser', 'x-forwarded-for': newAddress() },
+  })
+  expect(answered.status).toBe(200)
+  return { ...browser, answered }
+}
+
+test('design §6 GET /api/me tells the person, their organizations and projects', async () => {
+  const organization = await newOrganization(server)
+  const person = await newMember(server, organization, 'member')
+  const { status, body } = await person.get('/api/me')
+  expect(status).toBe(200)
+  expect(body.data.person).toEqual({
+    id: person.id,
+    name: 'Test person',
+    email: person.email,
+    isOperator: false,
+  })
+  expect(body.data.organizations).toEqual([
+    {
+      id: organization.id,
+      name: 'Test organization',
+      role: 'member',
+      projects: [{ id: organization.project.id, name: 'Test project' }],
+    },
+  ])
+})
+
+test('case 19: a session that is gone is refused on the next request, in the full envelope', async () => {
+  const person = await newPerson(server)
+  expect((await person.get('/api/me')).status).toBe(200)
+  await server.sql`delete from sessions where person_id = ${person.uuid}`
+  const { status, body } = await person.get('/api/me')
+  expect(status).toBe(401)
+  expect(body).toEqual({
+    success: false,
+    error: 'Sign in first',
+    code: 'signed_out',
+    requestId: expect.any(String),
+  })
+})
+
+test('reliability §6 a session ends after 7 days without use', async () => {
+  const account = await newAccount(server)
+  const browser = await signIn(account.email)
+  await ageSessions(server.sql, account.uuid, '6 days 23 hours')
+  expect((await browser.get('/api/me')).status).toBe(200)
+  // That was a use: another week begins.
+  await ageSessions(server.sql, account.uuid, '6 days 23 hours')
+  expect((await browser.get('/api/me')).status).toBe(200)
+  await ageSessions(server.sql, account.uuid, '7 days')
+  expectFailure(await browser.get('/api/me'), 401, 'signed_out')
+  expect((await browser.get('/api/sessions')).status).toBe(401)
+})
+
+test('reliability §6 a session ends after 30 days, however often it was used', async () => {
+  const account = await newAccount(server)
+  const browser = await signIn(account.email)
+  for (let week = 0; week < 4; week++) {
+    await ageSessions(server.sql, account.uuid, '6 days 23 hours')
+    expect((await browser.get('/api/me')).status).toBe(200)
+  }
+  await ageSessions(server.sql, account.uuid, '3 days')
+  expectFailure(await browser.get('/api/me'), 401, 'signed_out')
+})
+
+test('design §6 an installed app stays signed in for a year without use, and gets its cookie anew', async () => {
+  const account = await newAccount(server)
+  const { answered, ...browser } = await signIn(account.email, true)
+  const cookie = `tidings=${browser.cookies.get('tidings')}; Path=/; HttpOnly; SameSite=Lax; Max-Age=34560000`
+  expect(answered.headers.getSetCookie()[0]).toBe(cookie)
+  for (let year = 0; year < 2; year++) {
+    await ageSessions(server.sql, account.uuid, '364 days')
+    expect((await browser.get('/api/me')).headers.getSetCookie()).toEqual([cookie])
+  }
+  await ageSessions(server.sql, account.uuid, '366 days')
+  expectFailure(await browser.get('/api/me'), 401, 'signed_out')
+  const plain = await signIn(account.email)
+  expect((await plain.get('/api/me')).headers.getSetCookie()).toEqual([])
+})
+
+test('dashboard §2 GET /api/sessions lists the own live sessions, newest first, page by page', async () => {
+  const account = await newAccount(server)
+  await signIn((await newAccount(server)).email)
+  const gone = await signIn(account.email)
+  await ageSessions(server.sql, account.uuid, '8 days')
+  expect((await gone.get('/api/me')).status).toBe(401)
+  const [first, second] = [await signIn(account.email, true), await signIn(account.email)]
+  const { body } = await first.get('/api/sessions')
+  expect(body.data).toEqual({
+    items: [false, true].map(isFirst => ({
+      id: expect.stringMatching(/^ses_/),
+      createdAt: expect.any(String),
+      lastSeenAt: expect.any(String),
+      address: expect.stringMatching(/^10\./),
+      userAgent: 'Test browser',
+      isInstalled: isFirst,
+      isCurrent: isFirst,
+    })),
+    nextCursor: null,
+  })
+  const page = (await second.get('/api/sessions?limit=1')).body.data
+  expect(page.items).toEqual([{ ...body.data.items[0], isCurrent: true }])
+  const next = (await second.get(`/api/sessions?limit=1&cursor=${page.nextCursor}`)).body.data
+  expect(next).toEqual({ items: [{ ...body.data.items[1], isCurrent: false }], nextCursor: null })
+  expectIssues(await second.get('/api/sessions?cursor=x'), 'cursor invalid_value')
+  expectIssues(await second.get('/api/sessions?limit=101'), 'limit out_of_range')
+})
+
+test('dashboard §2 one session is ended: an own one, and no other', async () => {
+  const [account, other] = [await newAccount(server), await newAccount(server)]
+  const [here, there] = [await signIn(account.email), await signIn(account.email)]
+  const stranger = await signIn(other.email)
+  const [, { id }] = (await there.get('/api/sessions')).body.data.items
+  for (const wrong of [id.slice(0, -1), 'ses_x', account.id]) {
+    expectFailure(await here.delete(`/api/sessions/${wrong}`), 404, 'not_found')
+  }
+  expectFailure(await stranger.delete(`/api/sessions/${id}`), 404, 'not_found')
+  expect((await here.get('/api/me')).status).toBe(200)
+
+  const ended = await there.delete(`/api/sessions/${id}`)
+  expect([ended.status, ended.headers.getSetCookie()]).toEqual([200, []])
+  expect((await here.get('/api/me')).status).toBe(401)
+  expect((await there.get('/api/me')).status).toBe(200)
+  const own = (await there.get('/api/sessions')).body.data.items[0].id
+  const left = await there.delete(`/api/sessions/${own}`)
+  expect(left.headers.getSetCookie()[0]).toStartWith('tidings=;')
+  expect((await listDeeds(server, account)).slice(-2)).toEqual([
+    'person: session.ended',
+    'person: session.ended',
+  ])
+})
+
+test('dashboard §2 signing out everywhere ends every session, this one too', async () => {
+  const [account, other] = [await newAccount(server), await newAccount(server)]
+  const browsers = [await signIn(account.email), await signIn(account.email, true)]
+  const stranger = await signIn(other.email)
+  const answered = await browsers[0]!.delete('/api/sessions')
+  expect(answered.body.data).toEqual({ sessionsEnded: 2 })
+  expect(answered.headers.get('clear-site-data')).toBe('"cache", "storage"')
+  expect(browsers[0]!.cookies.has('tidings')).toBe(false)
+  for (const browser of browsers) expect((await browser.get('/api/me')).status).toBe(401)
+  expect((await stranger.get('/api/me')).status).toBe(200)
+  expect((await listDeeds(server, account)).at(-1)).toBe('person: sessions.ended')
+})
+
+test('a person has at most 100 sessions: the one unused for longest goes', async () => {
+  const account = await newAccount(server)
+  const [old, older] = [await signIn(account.email), await signIn(account.email)]
+  await ageSessions(server.sql, account.uuid, '1 hour')
+  await old.get('/api/me')
+  await server.sql`
+    insert into sessions (id, hash, person_id, is_installed, address, user_agent)
+    select gen_random_uuid(), sha256(gen_random_uuid()::text::bytea), ${account.uuid}, false, '', ''
+    from generate_series(1, 98)
+  `
+  const fresh = await signIn(account.email)
+  expect((await older.get('/api/me')).status).toBe(401)
+  expect((await old.get('/api/me')).status).toBe(200)
+  expect((await fresh.get('/api/sessions?limit=100')).body.data.items).toHaveLength(100)
+})

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { boot, type Booted } from '../support/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const PATHS = [
+  ...['/', '/setup', '/sign-in', '/invite', '/reset', '/p/prj_x', '/p/prj_x/start'],
+  ...['/p/prj_x/e/evt_x', '/e/evt_x', '/p/prj_x/users', '/p/prj_x/users/a%2Fb%20c%25'],
+]
+
+/** Without decoding, as it came over the wire. */
+function get(path: string, options: RequestInit = {}) {
+  return fetch(server.url + path, { redirect: 'manual', ...options })
+}
+
+describe('reliability §9 the page of the application', () => {
+  test.each(PATHS)('%s is it, asked for again at every visit', async path => {
+    const { status, headers } = await get(path)
+    const again = await get(path, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
+    expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+      'no-cache',
+    ])
+    expect([again.status, await again.text()]).toEqual([304, ''])
+  })
+
+  test('loads from this server alone, runs no text, and nobody frames it', async () => {
+    const { headers } = await get('/')
+    const { host } = new URL(server.server.url)
+    expect(headers.get('content-security-policy')?.split('; ')).toEqual([
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "img-src 'self' data:",
+      "font-src 'self'",
+      `connect-src 'self' ws://${host}`,
+      "manifest-src 'self'",
+      "worker-src 'self'",
+      "form-action 'self'",
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+      "require-trusted-types-for 'script'",
+      "trusted-types 'none'",
+    ])
+    const said = ['x-content-type-options', 'referrer-policy', 'x-frame-options']
+    expect(said.map(name => headers.get(name))).toEqual(['nosniff', 'no-referrer', 'DENY'])
+    expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
+    expect(headers.get('cross-origin-resource-policy')).toBe('same-origin')
+    expect(headers.get('permissions-policy')).toContain('camera=()')
+  })
+
+  test('over https the sockets and the page itself are held to it', async () => {
+    await using secure = await boot({ baseUrl: 'https://tidings.example' })
+    const { headers } = await fetch(secure.url, { headers: { host: 'tidings.example' } })
+    expect(headers.get('content-security-policy')).toContain(
+      "connect-src 'self' wss://tidings.example;",
+    )
+    expect(headers.get('strict-transport-security')).toBe('max-age=31536000')
+  })
+
+  test('has no script or style of its own, and every file that it names is there for ever', async () => {
+    const html = await (await get('/')).text()
+    expect(html).not.toMatch(/<script(?![^>]* src=)|<style|\sstyle=|\son\w+=|https?:/i)
+    const files = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, url = '']) => url)
+    expect(files.length).toBeGreaterThan(3)
+    for (const url of files) {
+      const { status, headers } = await get(url)
+      expect([url, status]).toEqual([url, 200])
+      expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+    }
+  })
+
+  test('is for the server’s own name alone', async () => {
+    expect((await get('/sign-in', { headers: { host: 'evil.example' } })).status).toBe(421)
+  })
+
+  test.each(['/settings', '/p', '/p/', '/sign-in/', '/p/a/b', '/assets/main.js'])(
+    'is not at %s: 404',
+    async path => {
+      expect((await get(path)).status).toBe(404)
+    },
+  )
+
+  test('takes GET alone: 405', async () => {
+    const answer = await get('/p/prj_x', { method: 'POST' })
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+  })
+})

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { ACTIONS } from '../../src/accounts/permissions.ts'
+import type { ApiContract } from '../../src/accounts/endpoint.ts'
+import { API, type TestPerson } from '../support/person.ts'
+import type { Answered } from '../support/project.ts'
+import { BODIES } from '../support/samples.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { QUIET_QUEUE } from '../support/webhooks.ts'
+import { newTenant, toPath, type Tenant } from '../support/household.ts'
+
+// Each goes through many requests.
+setDefaultTimeout(60_000)
+
+let server: Booted
+/** Whose data must stay unknown and untouched. */
+let other: Tenant
+let checksum: string
+
+beforeAll(async () => {
+  server = await boot({}, { queue: QUIET_QUEUE, kinds: [] })
+  other = await newTenant(server)
+  checksum = await toChecksum(other)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const inside = API.filter(({ path }) => path.includes(':'))
+
+test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
+  "case 20: %s with another tenant's id in any place of its path is 404 and changes nothing",
+  async (_, contract) => {
+    for (const [, name = ''] of contract.path.matchAll(/:(\w+)/g)) {
+      const own = await newTenant(server)
+      const params = { ...own.params, [name]: other.params[name] ?? '' }
+      const answer = await ask(own.people.owner, contract, toPath(contract, params), own)
+      expect([name, answer.status, answer.body.code]).toEqual([name, 404, 'not_found'])
+      expectNoLeak(answer, other.params[name])
+    }
+    expect(await toChecksum(other)).toBe(checksum)
+  },
+)
+
+test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
+  'case 20: %s with all ids of another tenant is 404, whoever asks',
+  async (_, contract) => {
+    const own = await newTenant(server)
+    const answer = await ask(own.people.owner, contract, toPath(contract, other.params), own)
+    expect([answer.status, answer.body.code]).toEqual([404, 'not_found'])
+    expectNoLeak(answer)
+    expect(await toChecksum(other)).toBe(checksum)
+  },
+)
+
+test('case 20: no query of any list finds what another tenant has', async () => {
+  const own = await newTenant(server)
+  for (const contract of API) {
+    for (const [name, schema] of Object.entries(contract.query?.properties ?? {})) {
+      if (schema['type'] !== 'string') continue
+      for (const value of [...Object.values(other.names), ...Object.values(other.params)]) {
+        for (const text of [value, `channel:"${value}"`, `user:"${value}"`, `tag:"${value}"`]) {
+          const path = `${toPath(contract, own.params)}?${name}=${encodeURIComponent(text)}`
+          expectNoLeak(await own.people.owner.request(path), value)
+        }
+      }
+    }
+  }
+  expect(await toChecksum(other)).toBe(checksum)
+})
+
+test('case 20: no body reaches what another tenant has by naming its ids', async () => {
+  for (const contract of inside.filter(({ body }) => body)) {
+    const own = await newTenant(server)
+    const sample = BODIES[contract.action]?.(own) ?? {}
+    const properties = Object.keys((contract.body as { properties?: object }).properties ?? {})
+    for (const field of properties) {
+      for (const value of [...Object.values(other.params), ...Object.values(other.names)]) {
+        const answer = await own.people.owner.request(toPath(contract, own.params), {
+          method: contract.method,
+          json: { ...sample, [field]: value },
+        })
+        expectNoLeak(answer, value)
+      }
+    }
+  }
+  expect(await toChecksum(other)).toBe(checksum)
+})
+
+test('case 20: an invite opens its own organization alone, and says nothing else about it', async () => {
+  const own = await newTenant(server)
+  const looked = await own.people.viewer.post('/api/invites/look', { token: other.inviteToken })
+  expect(looked.status).toBe(200)
+  for (const [what, id] of Object.entries(other.params)) {
+    expect([what, looked.text.includes(id)]).toEqual([what, false])
+  }
+  expect(await toChecksum(other)).toBe(checksum)
+})
+
+test('case 20: the keys of one tenant open nothing of /api, and sessions nothing of /v1', async () => {
+  const own = await newTenant(server)
+  for (const contract of API.filter(({ action }) => ACTIONS[action].on !== 'anyone')) {
+    const answer = await fetch(server.url + toPath(contract, own.params), {
+      method: contract.method,
+      headers: { authorization: `Bearer ${own.key}`, 'sec-fetch-site': 'same-origin' },
+    })
+    expect([contract.path, answer.status]).toEqual([contract.path, 401])
+  }
+  const events = await own.people.owner.request('/v1/events')
+  expect(events.status).toBe(401)
+})
+
+function ask(person: TestPerson, contract: ApiContract, path: string, own: Tenant) {
+  const json = BODIES[contract.action]?.(own)
+  if (contract.body && !json) throw new Error(`No test knows a body for ${contract.action}`)
+  return person.request(path, { method: contract.method, ...(contract.body && { json }) })
+}
+
+/** An answer may repeat what was asked for, but nothing else of the other tenant. */
+function expectNoLeak(answer: Answered, asked?: string): void {
+  for (const secret of [...Object.values(other.names), ...Object.values(other.params)]) {
+    if (asked?.includes(secret) || secret.includes(asked ?? '\0')) continue
+    expect([secret, answer.text.includes(secret)]).toEqual([secret, false])
+  }
+  expect(answer.status).toBeLessThan(500)
+}
+
+/** Of every row of every table that names the tenant in any column; what its own key has done is written later. */
+async function toChecksum({ uuids }: Tenant): Promise<string> {
+  const tables = await server.sql<{ name: string }[]>`
+    select table_name as name from information_schema.tables
+    where table_schema = 'public' and table_type = 'BASE TABLE' and table_name not in ('rate_windows', 'key_usage')
+    order by table_name
+  `
+  const sums: string[] = []
+  for (const { name } of tables) {
+    const [row] = await server.sql.unsafe<[{ sum: string }]>(
+      `select coalesce(md5(string_agg(j::text, '|' order by j::text)), '') as sum
+       from (select to_jsonb(t) - 'last_used_at' as j from "${name}" t) t
+       where j::text ~ $1`,
+      [uuids.join('|')],
+    )
+    sums.push(`${name} ${row.sum}`)
+  }
+  return sums.join('\n')
+}

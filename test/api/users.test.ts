@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expectFailure, expectIssues } from '../support/answers.ts'
+import { newMember } from '../support/person.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newTenant, type TestTenant } from '../support/tenant.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('dashboard §6 the list of users is a keyset page, newest first', async () => {
+  const tenant = await newTenant(server, 'viewer')
+  for (const userId of ['a', 'b', 'c', 'd', 'e']) await tenant.identify(userId)
+  expect(await list(tenant, 'limit=2')).toEqual(['e', 'd', 'c', 'b', 'a'])
+  expectIssues(await tenant.person.get(`${tenant.path}/users?cursor=x`), 'cursor invalid_format')
+  expectIssues(await tenant.person.get(`${tenant.path}/users?search=`), 'search too_short')
+  expectIssues(await tenant.person.get(`${tenant.path}/users?limit=0`), 'limit out_of_range')
+})
+
+test('dashboard §6 a row tells the first aliases, and properties that are not too long', async () => {
+  const { person, path, identify } = await newTenant(server)
+  const aliases = Array.from({ length: 12 }, (_, n) => `alias ${String(n).padStart(2, '0')}`)
+  const small = await identify('small', aliases, { n: 1.5, deep: { '"': null } })
+  await identify('long', [], { text: 'x'.repeat(5_000) })
+  const [long, short] = (await person.get(`${path}/users`)).body.data.items
+  expect(short).toEqual({
+    id: small.id,
+    userId: 'small',
+    properties: { n: 1.5, deep: { '"': null } },
+    aliases: aliases.slice(0, 10),
+    createdAt: expect.any(String),
+    updatedAt: small.updatedAt,
+  })
+  expect(long).toMatchObject({ userId: 'long', properties: null })
+})
+
+test('dashboard §6 the search finds the beginning of a user_id or alias in any case, and words in properties', async () => {
+  const tenant = await newTenant(server)
+  await tenant.identify('Ada', ['countess@example.com', 'ÄÖ%_\\'], {
+    name: 'Ada Lovelace',
+    plan: 'pro',
+  })
+  await tenant.identify('user_42', ['@Grace'], { email: 'Grace@Example.com', city: 'New York' })
+  await tenant.identify('user_43', [], { nested: [{ plan: 'plan-pro' }], seats: 42 })
+  const found: [string, string[]][] = [
+    ['ada', ['Ada']],
+    ['ADA', ['Ada']],
+    ['da', []],
+    ['COUNT', ['Ada']],
+    ['äö%', ['Ada']],
+    ['äö%_\\', ['Ada']],
+    ['äöx', []],
+    ['%', []],
+    ['user_4', ['user_43', 'user_42']],
+    ['userx4', []],
+    ['@grace', ['user_42']],
+    ['grace@exam', ['user_42']],
+    ['lovel', ['Ada']],
+    ['ada lovelace', ['Ada']],
+    ['york new', ['user_42']],
+    ['york ada', []],
+    ['pro', ['user_43', 'Ada']],
+    ['plan-p', ['user_43']],
+    ['42', ['user_43']],
+    ['name', []],
+    ['nobody', []],
+  ]
+  for (const [search, expected] of found) {
+    expect([search, await list(tenant, `search=${encodeURIComponent(search)}`)]).toEqual([
+      search,
+      expected,
+    ])
+  }
+  expect(await list(tenant, 'search=%20%20')).toHaveLength(3)
+  expect(await list(tenant, 'search=user&limit=1')).toEqual(['user_43', 'user_42'])
+})
+
+test('dashboard §6 the search knows new properties at once, and forgets the former ones', async () => {
+  const tenant = await newTenant(server)
+  await tenant.identify('ada', [], { city: 'London' })
+  await tenant.identify('ada', [], { city: 'Paris' })
+  expect(await list(tenant, 'search=london')).toEqual([])
+  expect(await list(tenant, 'search=paris')).toEqual(['ada'])
+})
+
+test('contract §9 hostile text is searched for, never run', async () => {
+  const tenant = await newTenant(server)
+  await tenant.identify('ada', [], { text: "it's" })
+  const hostile = [
+    ...["'", "''", '\\', "\\'", "a'b", 'a\\', ':*', 'a:*', '!', '!a', '(', ')', '&', '|', '<->'],
+    ...["'); drop table identities; --", '%', '_', '*', '$1', '"', '<b>', '🦊', '\u200b', '\u2028'],
+    ...['x '.repeat(100), '()'.repeat(100), "'".repeat(200), 'é'.repeat(255), '🦊'.repeat(255)],
+  ]
+  for (const search of hostile) {
+    const { status } = await tenant.person.get(
+      `${tenant.path}/users?search=${encodeURIComponent(search)}`,
+    )
+    expect([search, status]).toEqual([search, 200])
+  }
+  expect(await list(tenant, `search=${encodeURIComponent("it's")}`)).toEqual(['ada'])
+})
+
+test('dashboard §6 long words and many words are no trouble to identify', async () => {
+  const tenant = await newTenant(server)
+  const words = Array.from({ length: 9_000 }, (_, n) => n.toString(36)).join(' ')
+  await tenant.identify('many', [], { words })
+  await tenant.identify('long', [], { word: 'x'.repeat(60_000), wide: '🦊'.repeat(1_000) })
+  await tenant.identify('cut', [], { word: 'y'.repeat(300) })
+  expect(await list(tenant, 'search=6xz')).toEqual(['many'])
+  expect(await list(tenant, `search=${'y'.repeat(250)}`)).toEqual(['cut'])
+})
+
+test('dashboard §6 the page of a user tells all about them, by user_id or alias', async () => {
+  const { person, path, identify, send } = await newTenant(server, 'viewer')
+  const first = await send({ userId: '@ada', channelName: 'sign-ups', icon: '👋' })
+  const identity = await identify('ada', ['@ada', 'ada@example.com'], { plan: 'pro' })
+  for (const userId of ['ada', 'ada@example.com']) await send({ userId, channelName: 'payments' })
+  const last = await send({ userId: 'ada', channelName: 'payments' })
+  await send({ userId: 'bob', channelName: 'payments' })
+  const { body } = await person.get(`${path}/users/ada`)
+  expect(body.data).toEqual({
+    id: identity.id,
+    userId: 'ada',
+    properties: { plan: 'pro' },
+    aliases: [
+      { alias: '@ada', since: expect.any(String) },
+      { alias: 'ada@example.com', since: expect.any(String) },
+    ],
+    createdAt: identity.updatedAt,
+    updatedAt: identity.updatedAt,
+    events: 4,
+    firstSeenAt: first.timestamp,
+    lastSeenAt: last.timestamp,
+    channels: [
+      { id: last.channelId, name: 'payments', icon: null, events: 3 },
+      { id: first.channelId, name: 'sign-ups', icon: '👋', events: 1 },
+    ],
+  })
+  for (const name of ['@ada', 'ada@example.com']) {
+    expect((await person.get(`${path}/users/${encodeURIComponent(name)}`)).body.data).toEqual(
+      body.data,
+    )
+  }
+})
+
+test('dashboard §6 somebody whom only events name has a page, too', async () => {
+  const { person, path, send } = await newTenant(server)
+  const name = 'a/b?c#d%20 ü"'
+  const event = await send({ userId: name })
+  expect((await person.get(`${path}/users/${encodeURIComponent(name)}`)).body.data).toEqual({
+    id: null,
+    userId: name,
+    properties: null,
+    aliases: [],
+    createdAt: null,
+    updatedAt: null,
+    events: 1,
+    firstSeenAt: event.timestamp,
+    lastSeenAt: event.timestamp,
+    channels: [{ id: event.channelId, name: 'ops', icon: null, events: 1 }],
+  })
+  expectFailure(await person.get(`${path}/users/nobody`), 404, 'not_found')
+})
+
+test('dashboard §6 an exact user_id wins over an alias, and its events are its own', async () => {
+  const { person, path, identify, send } = await newTenant(server)
+  await identify('ada', ['bob'])
+  await identify('bob')
+  await send({ userId: 'bob' })
+  const get = async (name: string) => (await person.get(`${path}/users/${name}`)).body.data
+  expect(await get('bob')).toMatchObject({ userId: 'bob', events: 1 })
+  expect(await get('ada')).toMatchObject({ userId: 'ada', events: 0, lastSeenAt: null })
+})
+
+test('dashboard §6 events are counted up to 10,000', async () => {
+  const { person, path, send, projectId } = await newTenant(server)
+  await send({ userId: 'ada' })
+  await server.sql`
+    insert into events (
+      project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, user_ref, source, notify
+    )
+    select
+      e.project_id, gen_random_uuid(), e.channel_id, n, e.occurred_at, e.created_at, e.title, e.tags, e.metadata,
+      e.user_ref, e.source, e.notify
+    from events e
+      cross join generate_series(2, 10100) as n
+    where e.project_id = ${projectId}
+  `
+  const { data } = (await person.get(`${path}/users/ada`)).body
+  expect([data.events, data.channels[0].events]).toEqual([10_000, 10_000])
+})
+
+test('case 20: no list, search or page tells of the users of another tenant', async () => {
+  const [own, other] = [await newTenant(server), await newTenant(server)]
+  await other.identify('theirs', ['@theirs'], { word: 'secretword' })
+  await other.send({ userId: 'named' })
+  for (const search of ['theirs', '@theirs', 'secretword', 'secret']) {
+    expect(await list(own, `search=${search}`)).toEqual([])
+  }
+  expect(await list(own, '')).toEqual([])
+  for (const name of ['theirs', '@theirs', 'named']) {
+    for (const path of [own.path, other.path]) {
+      expectFailure(await own.person.get(`${path}/users/${name}`), 404, 'not_found')
+    }
+  }
+  expectFailure(await own.person.get(`${other.path}/users`), 404, 'not_found')
+  const stranger = await newMember(server, own.organization, 'owner')
+  expectFailure(await stranger.get(`${other.path}/users?search=theirs`), 404, 'not_found')
+})
+
+/** The user_ids of all pages. */
+async function list({ person, path }: TestTenant, query: string): Promise<string[]> {
+  const found: string[] = []
+  for (let cursor = ''; ;) {
+    const { status, body } = await person.get(`${path}/users?${query}${cursor}`)
+    expect(status).toBe(200)
+    found.push(...body.data.items.map(({ userId }: { userId: string }) => userId))
+    if (body.data.nextCursor === null) return found
+    cursor = `&cursor=${body.data.nextCursor}`
+  }
+}

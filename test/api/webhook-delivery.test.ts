@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Webhook as Svix } from 'svix'
+import { Webhook } from 'standardwebhooks'
+import { ageDeletion, ageWebhook } from '../support/age.ts'
+import { startReceiver, type Received } from '../support/receiver.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { createWebhooks } from '../support/webhooks.ts'
+
+let server: Booted
+let webhooks: ReturnType<typeof createWebhooks>
+beforeAll(async () => {
+  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
+  webhooks = createWebhooks(server)
+})
+afterAll(async () => {
+  await webhooks.close()
+  await server[Symbol.asyncDispose]()
+})
+
+/** Whether both libraries find a request genuine. */
+function isGenuine({ body, headers }: Received, secret: string): boolean {
+  return [new Webhook(secret), new Svix(secret)].every(library => {
+    try {
+      library.verify(body, headers)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+test('delivery: event.created carries the event as the API gives it, its project and organization', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(`${receiver.url}/hook?a=b`)
+  const sent = await webhook.post({
+    channelName: 'payments',
+    title: 'New payment 💰',
+    metadata: { amount: 1.5, big: 1e21, nested: { ünï: 'cödé' } },
+    timestamp: '2026-01-02T03:04:05.678Z',
+  })
+  expect(await webhook.send(sent.body.data.id)).toEqual({ kind: 'done' })
+  const [request] = receiver.received
+  expect(request).toMatchObject({ method: 'POST', path: '/hook?a=b' })
+  expect(request!.headers['content-type']).toBe('application/json')
+  expect(JSON.parse(request!.body)).toEqual({
+    type: 'event.created',
+    timestamp: '2026-01-02T03:04:05.678Z',
+    data: {
+      ...sent.body.data,
+      project: { id: webhook.organization.project.id, name: 'Test project' },
+      organization: { id: webhook.organization.id, name: 'Test organization' },
+    },
+  })
+})
+
+test('delivery: both libraries verify it; nothing else passes', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  await webhook.send(await webhook.newEvent())
+  const request = receiver.received[0]!
+  expect(isGenuine(request, webhook.secret)).toBe(true)
+  const other = `whsec_${Buffer.alloc(32).toString('base64')}`
+  expect(isGenuine(request, other)).toBe(false)
+  expect(isGenuine({ ...request, body: `${request.body} ` }, webhook.secret)).toBe(false)
+  const headers = { ...request.headers, 'webhook-id': 'msg_other' }
+  expect(isGenuine({ ...request, headers }, webhook.secret)).toBe(false)
+})
+
+test('delivery: webhook-id is one over all attempts and of one endpoint', async () => {
+  await using receiver = await startReceiver({ reply: { status: 500 } })
+  const webhook = await webhooks.create(receiver.url)
+  const [first, second] = [await webhook.newEvent(), await webhook.newEvent()]
+  await webhook.send(first, 1)
+  await webhook.send(first, 2)
+  await webhook.send(second, 1)
+  const ids = receiver.received.map(({ headers }) => headers['webhook-id'])
+  expect(ids[0]).toBe(`msg_${first.slice(4)}_${webhook.id.slice(4)}`)
+  expect(ids[1]).toBe(ids[0])
+  expect(ids[2]).not.toBe(ids[0])
+  for (const request of receiver.received) expect(isGenuine(request, webhook.secret)).toBe(true)
+})
+
+test('delivery: while a secret is rotated both sign, afterwards the new one alone', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  const rotated = await webhook.admin.post(`${webhook.path}/rotate`, { graceHours: 2 })
+  const fresh: string = rotated.body.data.secret
+  expect(fresh).not.toBe(webhook.secret)
+  await webhook.send(await webhook.newEvent())
+  const during = receiver.received[0]!
+  expect(isGenuine(during, webhook.secret)).toBe(true)
+  expect(isGenuine(during, fresh)).toBe(true)
+
+  await ageWebhook(server.sql, webhook.uuid, '2 hours')
+  await webhook.send(await webhook.newEvent())
+  expect(isGenuine(receiver.received[1]!, webhook.secret)).toBe(false)
+  expect(isGenuine(receiver.received[1]!, fresh)).toBe(true)
+
+  const now = await webhook.admin.post(`${webhook.path}/rotate`, { graceHours: 0 })
+  expect(now.body.data.previousSecretUntil).toBeNull()
+  await webhook.send(await webhook.newEvent())
+  expect(isGenuine(receiver.received[2]!, fresh)).toBe(false)
+  expect(isGenuine(receiver.received[2]!, now.body.data.secret)).toBe(true)
+  const tooLong = await webhook.admin.post(`${webhook.path}/rotate`, { graceHours: 169 })
+  expect(tooLong.status).toBe(400)
+})
+
+test('delivery: an attempt keeps status, latency and the first 1 KiB of the answer', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  receiver.script(
+    '/',
+    { status: 503, body: `a\u0000${'€'.repeat(2000)}` },
+    { status: 204 },
+    'reset',
+  )
+  const event = await webhook.newEvent()
+  expect(await webhook.send(event, 1)).toEqual({ kind: 'retry', reason: 'It answered 503' })
+  await webhook.send(event, 2)
+  await webhook.send(event, 3)
+  const [third, second, first] = await webhook.attempts()
+  expect(first).toMatchObject({
+    kind: 'event.created',
+    eventId: event,
+    number: 1,
+    outcome: 'failed',
+    status: 503,
+    error: null,
+    response: `a\ufffd${'€'.repeat(340)}`,
+    latencyMs: expect.any(Number),
+  })
+  expect(second).toMatchObject({ number: 2, outcome: 'delivered', status: 204, response: '' })
+  expect(third).toMatchObject({ number: 3, outcome: 'failed', status: null, error: 'reset' })
+})
+
+test('delivery: redirects fail and are not followed; Retry-After is honoured up to a day', async () => {
+  await using canary = await startReceiver()
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  const event = await webhook.newEvent()
+  for (const status of [301, 302, 307, 308]) {
+    receiver.script('/', { status, headers: { Location: `${canary.url}/stolen` } })
+    const reason = `It answered ${status}, and redirects are not followed`
+    expect(await webhook.send(event)).toEqual({ kind: 'retry', reason })
+  }
+  expect(canary.connections).toBe(0)
+  receiver.script('/', { status: 429, headers: { 'Retry-After': '120' } })
+  expect(await webhook.send(event)).toMatchObject({ kind: 'retry', afterMs: 120_000 })
+  receiver.script('/', { status: 503, headers: { 'Retry-After': '9999999' } })
+  expect(await webhook.send(event)).toMatchObject({ kind: 'retry', afterMs: 86_400_000 })
+})
+
+test('delivery: 2xx at the headers is success, whatever becomes of the body', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  for (const reply of ['cut', 'bomb', 'flood'] as const) {
+    receiver.script('/', reply)
+    expect(await webhook.send(await webhook.newEvent())).toEqual({ kind: 'done' })
+  }
+})
+
+test('delivery: what a person hides waits until it cannot be brought back', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  const project = webhook.organization.project
+  const [back, gone] = [await webhook.newEvent(), await webhook.newEvent()]
+  for (const event of [back, gone]) {
+    await webhook.admin.delete(`/api/projects/${project.id}/events/${event}`)
+    expect(await webhook.send(event)).toMatchObject({ kind: 'postponed' })
+  }
+  await webhook.admin.post(`/api/projects/${project.id}/events/${back}/restore`)
+  expect(await webhook.send(back)).toEqual({ kind: 'done' })
+  await ageDeletion(server.sql, project.uuid, '10 seconds')
+  expect(await webhook.send(gone)).toMatchObject({ kind: 'cancelled' })
+  expect(receiver.received).toHaveLength(1)
+})
+
+test('delivery: what is deleted or unknown is told to nobody', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  const event = await webhook.newEvent()
+  expect(await webhook.send('evt_01kadz5p6vf2w8y3m4n5q6r7s8')).toEqual({
+    kind: 'cancelled',
+    reason: 'The event was deleted',
+  })
+  await webhook.admin.delete(webhook.path)
+  expect(await webhook.send(event)).toMatchObject({ kind: 'cancelled' })
+  expect(receiver.connections).toBe(0)
+})
+
+test.each([
+  ['slack', '/services/x', '/services/x', { text: '💰 New &lt;payment&gt;' }],
+  ['discord', '/api/webhooks/x', '/api/webhooks/x', { allowed_mentions: { parse: [] } }],
+  ['telegram', '/bot1/sendMessage?chat_id=-5', '/bot1/sendMessage?chat_id=-5', { chat_id: '-5' }],
+  [
+    'ntfy',
+    '/base/my-topic?auth=x',
+    '/base/?auth=x',
+    { topic: 'my-topic', title: '💰 New <payment>' },
+  ],
+] as const)(
+  'delivery: the preset %s shapes the body, and the signature holds',
+  async (preset, path, arrives, body) => {
+    await using receiver = await startReceiver()
+    const webhook = await webhooks.create(`${receiver.url}${path}`, { preset })
+    const event = { channelName: 'payments', title: 'New <payment>', icon: '💰' }
+    expect(await webhook.send(await webhook.newEvent(event))).toEqual({ kind: 'done' })
+    const request = receiver.received[0]!
+    expect(request.path).toBe(arrives)
+    expect(JSON.parse(request.body)).toMatchObject(body)
+    expect(isGenuine(request, webhook.secret)).toBe(true)
+  },
+)

@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
+import { toArray } from '../../src/db/arrays.ts'
+import type { Tx } from '../../src/db/sql.ts'
+import { parseId, toId } from '../../src/ids.ts'
+import { createWebhookKind } from '../../src/webhooks/kind.ts'
+import type { Queue } from '../../src/webhooks/queue.ts'
+import { WEBHOOK_SWEEPS } from '../../src/webhooks/sweeper.ts'
+import { ageWebhook } from '../support/age.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { createWebhooks, newChannel } from '../support/webhooks.ts'
+
+/** What webhooks asked of the outbox. */
+const enqueued: { targetId: string; eventIds: string[] }[] = []
+const resumed: string[] = []
+const queue: Queue = {
+  async enqueue(_, { targetId, eventIds }) {
+    enqueued.push({ targetId, eventIds: eventIds.map(id => toId('evt', id)) })
+  },
+  async resume(_, { targetId }) {
+    resumed.push(targetId)
+  },
+}
+
+let server: Booted
+let webhooks: ReturnType<typeof createWebhooks>
+beforeAll(async () => {
+  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { queue, kinds: [] })
+  webhooks = createWebhooks(server)
+})
+afterAll(async () => {
+  await webhooks.close()
+  await server[Symbol.asyncDispose]()
+})
+
+/** The events that were enqueued for a webhook. */
+function listEnqueued(uuid: string): string[] {
+  return enqueued.filter(({ targetId }) => targetId === uuid).flatMap(({ eventIds }) => eventIds)
+}
+
+test('design §6 a test is sent at once, and answers with what came of it', async () => {
+  await using receiver = await startReceiver({ reply: { status: 418, body: 'teapot' } })
+  const webhook = await webhooks.create(receiver.url)
+  const answer = await webhook.admin.post(`${webhook.path}/test`)
+  expect(answer.body.data).toMatchObject({
+    kind: 'webhook.test',
+    eventId: null,
+    outcome: 'failed',
+    status: 418,
+    reason: 'It answered 418',
+    response: 'teapot',
+  })
+  const { body, headers } = receiver.received[0]!
+  expect(new Webhook(webhook.secret).verify(body, headers)).toMatchObject({
+    type: 'webhook.test',
+    data: { project: { id: webhook.organization.project.id } },
+  })
+  expect((await webhook.get()).breaker['failures']).toBe(0)
+  expect((await webhook.attempts())[0]).toEqual(answer.body.data)
+})
+
+test('one test every 3 s: nobody shall use us to knock at doors', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => webhook.admin.post(`${webhook.path}/test`)),
+  )
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 429, 429, 429, 429])
+  expect(answers.find(({ status }) => status === 429)?.headers.get('retry-after')).toBe('3')
+  expect(receiver.received).toHaveLength(1)
+  await ageWebhook(server.sql, webhook.uuid, '3 seconds')
+  expect((await webhook.admin.post(`${webhook.path}/test`)).status).toBe(200)
+})
+
+test('a test that succeeds ends a pause', async () => {
+  await using receiver = await startReceiver({ reply: { status: 500 } })
+  const webhook = await webhooks.create(receiver.url)
+  const event = await webhook.newEvent()
+  for (let n = 0; n < 10; n++) await webhook.send(event)
+  receiver.script('/', { status: 200 })
+  await webhook.admin.post(`${webhook.path}/test`)
+  expect((await webhook.get()).breaker['state']).toBe('closed')
+})
+
+test('delivery: enabling makes what waits due', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  await webhook.admin.post(`${webhook.path}/disable`)
+  await webhook.admin.post(`${webhook.path}/enable`)
+  expect(resumed).toContain(webhook.uuid)
+})
+
+test('delivery: one attempt is sent again, on request', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  const event = await webhook.newEvent()
+  await webhook.send(event)
+  await webhook.admin.post(`${webhook.path}/test`)
+  const [tested, attempt] = await webhook.attempts()
+  const resend = (id: unknown) => webhook.admin.post(`${webhook.path}/attempts/${id}/resend`)
+  expect((await resend(attempt!['id'])).body.data).toEqual({ events: 1, nextCursor: null })
+  expect(listEnqueued(webhook.uuid)).toEqual([event])
+  expect((await resend(tested!['id'])).body.code).toBe('conflict')
+  expect((await resend('att_01kadz5p6vf2w8y3m4n5q6r7s8')).status).toBe(404)
+  const other = await webhooks.create(receiver.url)
+  const foreign = `${other.path}/attempts/${attempt!['id']}/resend`
+  expect((await other.admin.post(foreign)).status).toBe(404)
+  await webhook.admin.post(`${webhook.path}/disable`)
+  expect((await resend(attempt!['id'])).body.code).toBe('conflict')
+})
+
+test('delivery: a range is recovered: what the webhook is for and has not had', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  const project = webhook.organization.project.uuid
+  const channel = await newChannel(server, project, 'payments')
+  await webhook.admin.patch(webhook.path, { channels: [channel.id] })
+  const at = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
+  const event = (timestamp: string, channelName = 'payments') =>
+    webhook.newEvent({ channelName, title: 't', timestamp })
+  const [had, failed, never] = [await event(at(50)), await event(at(40)), await event(at(30))]
+  await event(at(35), 'other')
+  await event(at(90))
+  await event(at(5))
+  await webhook.send(had)
+  receiver.script('/', { status: 500 })
+  await webhook.send(failed)
+  const recover = (body: object) => webhook.admin.post(`${webhook.path}/recover`, body)
+  const answer = await recover({ since: at(60), until: at(10) })
+  expect(answer.body.data).toEqual({ events: 2, nextCursor: null })
+  expect(listEnqueued(webhook.uuid)).toEqual([failed, never])
+  const refused = await recover({ since: at(60 * 24 * 31) })
+  expect([refused.status, refused.body.details[0].path]).toEqual([400, ['since']])
+  expect((await recover({ since: at(1), cursor: 'x' })).status).toBe(400)
+  expect((await recover({ since: 'yesterday' })).status).toBe(400)
+})
+
+test('delivery: a run of events becomes a delivery for each webhook that is for it', async () => {
+  const url = 'http://127.0.0.1:9'
+  await expect(webhooks.create(url)).rejects.toThrow('belongs to another protocol')
+  const all = await webhooks.create('http://127.0.0.1:9001')
+  const project = all.organization.project
+  const channel = await newChannel(server, project.uuid, 'payments')
+  const path = `/api/projects/${project.id}/webhooks`
+  const make = async (body: object) =>
+    parseId(
+      'whk',
+      (await all.admin.post(path, { url: 'http://127.0.0.1:9001', ...body })).body.data.id,
+    )!
+  const some = await make({ channels: [channel.id] })
+  const disabled = await make({})
+  await all.admin.post(`${path}/${toId('whk', disabled)}/disable`)
+  const deleted = await make({})
+  await all.admin.delete(`${path}/${toId('whk', deleted)}`)
+  const ids: string[] = []
+  for (const channelName of ['payments', 'other', 'payments']) {
+    ids.push(parseId('evt', await all.newEvent({ channelName, title: 't' }))!)
+  }
+  const late = await make({})
+  const kind = createWebhookKind(webhooks.parts)
+  const found = await server.sql.begin(async tx => {
+    await createOutbox(tx)
+    const runs = {
+      projectIds: toArray([project.uuid]),
+      fromSeqs: toArray([1]),
+      toSeqs: toArray([3]),
+    }
+    const counts = [await kind.dispatch(tx, runs), await kind.dispatch(tx, runs)]
+    const rows = await tx<{ event_id: string; target_id: string }[]>`
+      select event_id, target_id from outbox order by event_id, target_id
+    `
+    return { counts, pairs: rows.map(row => `${row.event_id} ${row.target_id}`) }
+  })
+  expect(found.pairs.sort()).toEqual(
+    [`${ids[1]} ${all.uuid}`, `${ids[2]} ${all.uuid}`, `${ids[2]} ${some}`].sort(),
+  )
+  expect(found.counts).toEqual([3, 0])
+  const names = await kind.nameTargets(server.sql, {
+    projectId: project.uuid,
+    targetIds: [all.uuid, deleted, late],
+  })
+  expect([...names]).toEqual([
+    [all.uuid, '127.0.0.1:9001'],
+    [late, '127.0.0.1:9001'],
+  ])
+})
+
+test('contract §11 attempts are kept for 30 days; a deleted webhook goes after its own', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  await webhook.send(await webhook.newEvent())
+  await webhook.send(await webhook.newEvent())
+  const [, oldest] = await webhook.attempts()
+  await server.sql`
+    update webhook_attempts set started_at = started_at - interval '30 days'
+    where id = ${parseId('att', String(oldest!['id']))!}
+  `
+  await sweep()
+  expect(await webhook.attempts()).toHaveLength(1)
+  await webhook.admin.delete(webhook.path)
+  const count = async () =>
+    (await server.sql`select from webhooks where id = ${webhook.uuid}`).count +
+    (await server.sql`select from webhook_attempts where webhook_id = ${webhook.uuid}`).count
+  expect(await count()).toBe(2)
+  await server.sql`
+    update webhooks set deleted_at = now() - interval '2 hours' where id = ${webhook.uuid}
+  `
+  await sweep()
+  expect(await count()).toBe(0)
+})
+
+async function sweep(): Promise<void> {
+  for (const one of WEBHOOK_SWEEPS) await one(webhooks.parts.pool)
+}
+
+/** The columns of the outbox that a kind of delivery writes. */
+async function createOutbox(tx: Tx): Promise<void> {
+  await tx`
+    create temporary table outbox (
+      project_id uuid, event_id uuid, kind text, target_id uuid,
+      unique (project_id, event_id, kind, target_id)
+    ) on commit drop
+  `
+}

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
+import { createKey } from '../support/keys.ts'
+import { newMember, newOrganization } from '../support/person.ts'
+import { createRequests } from '../support/project.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('delivery.md what is answered 201 reaches the webhook, signed, and its record says so', async () => {
+  await using receiver = await startReceiver()
+  const organization = await newOrganization(server)
+  const { project } = organization
+  const admin = await newMember(server, organization, 'admin')
+  const path = `/api/projects/${project.id}`
+  const created = await admin.post(`${path}/webhooks`, { url: receiver.url })
+  const { id, secret } = created.body.data
+  const key = await createKey(server.sql, { projectId: project.uuid, name: 'test' })
+  const { post } = createRequests(server.url, key.token)
+
+  const event = (await post('/v1/events', { channelName: 'payments', title: 'New payment' })).body
+    .data
+  await until(() => receiver.received.length > 0)
+  const { body, headers } = receiver.received[0]!
+  expect(new Webhook(secret).verify(body, headers)).toEqual({
+    type: 'event.created',
+    timestamp: event.timestamp,
+    data: {
+      ...event,
+      project: { id: project.id, name: 'Test project' },
+      organization: { id: organization.id, name: 'Test organization' },
+    },
+  })
+
+  const record = async () =>
+    (await admin.get(`${path}/events/${event.id}/deliveries`)).body.data.items.find(
+      ({ kind }: { kind: string }) => kind === 'webhook',
+    )
+  await until(async () => (await record())?.state === 'delivered')
+  expect(await record()).toMatchObject({ target: { id }, attempts: 1 })
+
+  // Nothing more comes, until somebody asks for it: the same message then.
+  const [attempt] = (await admin.get(`${path}/webhooks/${id}/attempts`)).body.data.items
+  await admin.post(`${path}/webhooks/${id}/attempts/${attempt.id}/resend`)
+  await until(() => receiver.received.length > 1)
+  expect(receiver.received[1]?.headers['webhook-id']).toBe(headers['webhook-id']!)
+})

@@ -1,0 +1,50 @@
+// Who the feed is compared with: `bun feed-candidate.ts publish | socket.io`. Each line of input, `<messages> <text>`, is sent so
+// many times to every socket; bare publish of the runtime, or the broadcast of socket.io.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
+
+/** As our own feed does: what is sent must get its chance to leave. */
+const TURN_CHARACTERS = 128 * 1024
+
+const { port, send } = process.argv[2] === 'publish' ? startPublish() : await startSocketIo()
+console.log(`READY ${port}`)
+for await (const line of createInterface({ input: process.stdin })) {
+  const space = line.indexOf(' ')
+  const text = line.slice(space + 1)
+  let characters = 0
+  for (let nth = 0; nth < Number(line.slice(0, space)); nth++) {
+    send(text)
+    characters += text.length
+    if (characters < TURN_CHARACTERS) continue
+    characters = 0
+    await new Promise<void>(resolve => setImmediate(resolve))
+  }
+}
+
+function startPublish() {
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch(request, self) {
+      return self.upgrade(request) ? undefined : new Response('A socket, please', { status: 426 })
+    },
+    websocket: {
+      open: socket => void socket.subscribe('all'),
+      message() {},
+      perMessageDeflate: false,
+    },
+  })
+  return { port: server.port, send: (text: string) => void server.publish('all', text) }
+}
+
+async function startSocketIo() {
+  // A name that the type check does not follow: it is installed by the bench alone.
+  const name = ['socket', 'io'].join('.')
+  const { Server } = await import(name)
+  const http = createServer()
+  const io = new Server(http, { transports: ['websocket'], perMessageDeflate: false })
+  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
+  const { port } = http.address() as AddressInfo // A TCP server has no other kind.
+  return { port, send: (text: string) => void io.emit('event', JSON.parse(text)) }
+}

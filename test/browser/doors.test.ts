@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
+import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+setDefaultTimeout(30_000)
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
+  let server: Booted
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot()
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  /** A page before which nobody has signed in. */
+  async function arrive(path: string, prepare: (api: FakeApi) => void = () => {}) {
+    let api: FakeApi | undefined
+    const opened: TestPage = await browser.open({
+      prepare: async context => {
+        api = await fakeApi(context, { isSignedIn: false })
+        prepare(api)
+      },
+    })
+    await opened.page.goto(server.url + path)
+    const field = (label: string) => opened.page.getByLabel(label, { exact: true })
+    const button = (name: string) => opened.page.getByRole('button', { name, exact: true })
+    return { ...opened, api: api!, field, button, toPath: () => toPath(opened.page.url()) }
+  }
+
+  test('a set-up link leads to the first event, and its secret leaves the address bar', async () => {
+    await using it = await arrive('/setup#s3cret', api =>
+      api.on('GET /api/setup', () => ({ data: {} })),
+    )
+    const { page, api } = it
+    await it.field('Your name').fill('Ada')
+    expect(page.url()).toBe(`${server.url}/setup`)
+    expect(await page.evaluate(() => history.length)).toBeLessThanOrEqual(2)
+    await it.field('E-mail').fill('ada@example.com')
+    await it.field('Password').fill('a long enough phrase')
+    await page.keyboard.press('Enter')
+    await page.getByText('tdg_example').waitFor()
+    expect(api.bodies.get('POST /api/setup')).toEqual({
+      token: 's3cret',
+      name: 'Ada',
+      email: 'ada@example.com',
+      password: 'a long enough phrase',
+    })
+    await page.getByText('Listening for your first event').waitFor()
+    api.emit({ title: 'It works', icon: '🎉', channelName: 'hello' })
+    await page.getByText('It works', { exact: true }).waitFor()
+    await page.getByRole('link', { name: 'Open the feed' }).click()
+    await page.getByRole('article').waitFor()
+    expect(it.toPath()).toBe(`/p/${PROJECT}`)
+    expect(it.problems).toEqual([])
+  })
+
+  test('without the link’s secret it is asked for, and a whole link can be pasted', async () => {
+    await using it = await arrive('/setup', api => api.on('GET /api/setup', () => ({ data: {} })))
+    await it.field('Set-up link').fill('  http://localhost:3000/setup#s3cret ')
+    await it.button('Create account').click()
+    await it.page.getByRole('heading', { name: 'Your first event' }).waitFor()
+    expect(it.api.bodies.get('POST /api/setup').token).toBe('s3cret')
+  })
+
+  test('a key is made for who asks for it, never by a link that leads to the page', async () => {
+    await using it = await arrive('/sign-in?next=%2Fp%2Fprj_2%2Fstart')
+    await it.field('Password').fill('x')
+    await it.button('Sign in').click()
+    await it.button('Make a key').waitFor()
+    expect(it.api.requests).not.toContain('POST /api/projects/:id/keys')
+  })
+
+  test('what shows a secret takes the password once more, and Escape is a no', async () => {
+    await using it = await arrive('/sign-in?next=%2Fp%2Fprj_2%2Fstart', api => {
+      const makeKey = api.handler('POST /api/projects/:id/keys')
+      let isVerified = false
+      api.on('POST /api/projects/:id/keys', (body, url) =>
+        isVerified ? makeKey(body, url) : { status: 403, code: 'verification_needed', error: 'No' },
+      )
+      api.on('POST /api/session/verify', ({ password }) => {
+        isVerified = password === 'right'
+        return isVerified
+          ? { data: ACCOUNT }
+          : { status: 401, code: 'wrong_credentials', error: 'The password is wrong' }
+      })
+    })
+    await it.button('Sign in').click()
+    await it.button('Make a key').click()
+    await it.page.getByRole('dialog').waitFor()
+    await it.page.keyboard.press('Escape')
+    await it.page.getByText('takes your password').waitFor()
+    await it.button('Try again').click()
+    for (const password of ['wrong', 'right']) {
+      await it.field('Password').fill(password)
+      await it.page.keyboard.press('Enter')
+      if (password === 'wrong') await it.page.getByText('The password is wrong.').waitFor()
+    }
+    await it.page.getByText('tdg_example').waitFor()
+    expect(await it.page.getByRole('dialog').count()).toBe(0)
+    expect(it.problems).toEqual([])
+  })
+
+  test('each wrong field says what is wrong, and the first one has the focus', async () => {
+    await using it = await arrive('/setup#s3cret', api => {
+      api.on('GET /api/setup', () => ({ data: {} }))
+      api.on('POST /api/setup', () => ({
+        status: 400,
+        details: [
+          { path: ['email'], message: 'Must be an e-mail address', code: 'invalid_format' },
+          { path: ['password'], message: 'Must have at least 10 characters', code: 'too_short' },
+          { path: ['token'], message: 'Required', code: 'required' },
+        ],
+      }))
+    })
+    await it.button('Create account').click()
+    await it.page.getByText('Must be an e-mail address').waitFor()
+    expect(await it.field('E-mail').evaluate(input => input === document.activeElement)).toBe(true)
+    expect(await it.field('E-mail').getAttribute('aria-invalid')).toBe('true')
+    expect(await it.field('Your name').getAttribute('aria-invalid')).toBe('false')
+    expect(await it.page.getByRole('alert').textContent()).toBe('token: Required')
+    const described = await it.field('Password').getAttribute('aria-describedby')
+    const [, issue = ''] = described?.split(' ') ?? []
+    expect(await it.page.locator(`[id="${issue}"]`).textContent()).toContain('at least 10')
+  })
+
+  test('signing in leads to where the reader wanted to go, and the keyboard is enough', async () => {
+    await using it = await arrive('/p/prj_2', api => {
+      let tries = 0
+      const signIn = api.handler('POST /api/session')
+      api.on('POST /api/session', (body, url) =>
+        ++tries === 1
+          ? { status: 401, code: 'wrong_credentials', error: 'E-mail or password is wrong' }
+          : signIn(body, url),
+      )
+    })
+    await it.field('E-mail').waitFor()
+    expect(it.toPath()).toBe('/sign-in?next=%2Fp%2Fprj_2')
+    await it.page.keyboard.type('ada@example.com')
+    await it.page.keyboard.press('Tab')
+    await it.page.keyboard.type('wrong')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('E-mail or password is wrong.').waitFor()
+    expect(await it.field('E-mail').inputValue()).toBe('ada@example.com')
+    await it.field('Password').fill('right')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('Still water').waitFor()
+    expect(it.toPath()).toBe('/p/prj_2')
+    expect(it.api.bodies.get('POST /api/session')).toEqual({
+      email: 'ada@example.com',
+      password: 'right',
+      isInstalled: false,
+    })
+  })
+
+  test('inputs are what password managers look for, and a password can be looked at', async () => {
+    await using it = await arrive('/sign-in')
+    const autocomplete = (label: string) => it.field(label).getAttribute('autocomplete')
+    expect(await autocomplete('E-mail')).toBe('username')
+    expect(await autocomplete('Password')).toBe('current-password')
+    expect(await it.field('Password').getAttribute('type')).toBe('password')
+    await it.button('Show password').click()
+    expect(await it.field('Password').getAttribute('type')).toBe('text')
+  })
+
+  test('reliability §6 a delay counts down, and nothing is sent before it is over', async () => {
+    await using it = await arrive('/sign-in', api =>
+      api.on('POST /api/session', () => ({
+        status: 429,
+        message: 'Too many attempts, try again in 2 s',
+        retryAfter: 2,
+      })),
+    )
+    await it.button('Sign in').click()
+    await it.button('Try again in 2 s').waitFor()
+    await it.page.keyboard.press('Enter')
+    await it.button('Try again in 1 s').waitFor()
+    await it.button('Sign in').waitFor()
+    expect(it.api.requests.filter(name => name === 'POST /api/session')).toHaveLength(1)
+  })
+
+  test.each(['//evil.example', 'https://evil.example/', '/docs'])(
+    'a link cannot lead from signing in to %s',
+    async next => {
+      await using it = await arrive(`/sign-in?next=${encodeURIComponent(next)}`)
+      await it.button('Sign in').click()
+      await it.page.getByText('Still water').waitFor()
+      expect(it.toPath()).toBe(`/p/${PROJECT}`)
+    },
+  )
+
+  test('where there is no owner yet, the page says how to become it', async () => {
+    await using it = await arrive('/', api => api.on('GET /api/setup', () => ({ data: {} })))
+    await it.page.getByText('It printed a set-up link').waitFor()
+  })
+
+  test('an invitation is shown before it is taken, and its text stays text', async () => {
+    const name = '<img src=x onerror=alert(1)>'
+    await using it = await arrive('/invite#inv1te', api => {
+      api.on('POST /api/invites/look', () => ({
+        data: { organization: { name }, role: 'member', invitedBy: { name: 'Ada' }, email: null },
+      }))
+      api.on('POST /api/invites/accept', () => ({ data: {} }))
+    })
+    await it.page.getByRole('heading', { name: `Join ${name}` }).waitFor()
+    expect(it.toPath()).toBe('/invite')
+    await it.field('Your name').fill('Grace')
+    await it.button('Create account and join').click()
+    await it.field('Password').waitFor({ state: 'detached' })
+    expect(it.api.bodies.get('POST /api/invites/accept')).toMatchObject({
+      token: 'inv1te',
+      name: 'Grace',
+    })
+    expect(it.problems).toEqual([])
+  })
+
+  test('a reset link sets a password and leads to signing in', async () => {
+    await using it = await arrive('/reset#r3set', api =>
+      api.on('POST /api/reset', () => ({ data: { email: 'ada@example.com' } })),
+    )
+    await it.field('New password').fill('another long phrase')
+    await it.button('Set password').click()
+    await it.page.getByText('Password changed').waitFor()
+    expect(it.api.bodies.get('POST /api/reset')).toEqual({
+      token: 'r3set',
+      password: 'another long phrase',
+    })
+    await it.page.getByRole('link', { name: 'Sign in' }).click()
+    await it.field('E-mail').waitFor()
+  })
+
+  test.each(['/p/%E0%A4%A', '/p/prj_none'])('%s is nothing, and says so', async path => {
+    await using it = await arrive(path)
+    if (path.endsWith('none')) await it.button('Sign in').click()
+    await it.page.getByText('There is no such page').waitFor()
+    expect(it.problems).toEqual([])
+  })
+})
+
+function toPath(url: string): string {
+  return url.slice(new URL(url).origin.length)
+}

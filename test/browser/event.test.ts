@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
+import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(30_000)
+
+const PAYMENT = {
+  title: 'New payment',
+  channelName: 'payments',
+  userId: 'ada@example.com',
+  tags: ['vip'],
+  source: 'shop',
+  description: 'By card\nfor a book',
+  metadata: { amount: 42, card: { brand: 'visa', checks: { cvc: { passed: true } } }, note: null },
+}
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
+  let server: Booted
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot()
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  async function visit(path: string, { isPhone = false, prepare = (_: FakeApi) => {} } = {}) {
+    let api: FakeApi | undefined
+    const opened: TestPage = await browser.open({
+      isPhone,
+      prepare: async context => {
+        await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+        api = await fakeApi(context)
+        api.emit({ title: 'First' }, PAYMENT, { title: 'Third' })
+        prepare(api)
+      },
+    })
+    const { page } = opened
+    await page.goto(server.url + path)
+    const panel = page.locator('.panel')
+    const shows = (title: string) => panel.getByRole('heading', { name: title }).waitFor()
+    const titles = async () => (await page.locator('article h2').allTextContents()).join()
+    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
+    const toPath = () => page.url().slice(server.url.length)
+    return { ...opened, api: api!, panel, shows, titles, focused, toPath }
+  }
+
+  test('a row opens it beside the list, Escape closes it, and the row has the focus again', async () => {
+    await using it = await visit(`/p/${PROJECT}?q=payment`)
+    await it.page.getByText('New payment').click()
+    await it.shows('New payment')
+    expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_2?q=payment`)
+    expect(await it.titles()).toBe('New payment')
+    await it.page.keyboard.press('Escape')
+    await it.panel.waitFor({ state: 'detached' })
+    await until(async () => (await it.focused()).includes('New payment'))
+    expect(it.toPath()).toBe(`/p/${PROJECT}?q=payment`)
+    expect(it.problems).toEqual([])
+  })
+
+  test('the keyboard is enough: j, Enter or o, then j and k on to its neighbours', async () => {
+    await using it = await visit(`/p/${PROJECT}`)
+    await it.page.getByText('Third').waitFor()
+    await it.page.keyboard.press('j')
+    await it.page.keyboard.press('o')
+    await it.shows('Third')
+    await it.page.keyboard.press('j')
+    await it.shows('New payment')
+    await it.page.keyboard.press('k')
+    await it.shows('Third')
+    await it.page.goBack()
+    await it.shows('New payment')
+    await it.page.keyboard.press('Escape')
+    await it.page.keyboard.press('Enter')
+    await it.shows('New payment')
+  })
+
+  test('says all about it, each value a way to what has the same', async () => {
+    await using it = await visit(`/p/${PROJECT}/e/evt_2`)
+    await it.shows('New payment')
+    const text = await it.panel.locator('.panel-body').innerText()
+    for (const part of ['By card\nfor a book', 'payments', 'ada@example.com', 'shop', 'amount 42'])
+      expect(text).toContain(part)
+    expect(text).not.toContain('passed')
+    await it.panel.getByText('cvc').click()
+    await it.panel.getByText('passed').waitFor()
+    const link = (name: string) => it.panel.getByRole('link', { name }).first().getAttribute('href')
+    expect(await link('payments')).toBe(`/p/${PROJECT}?channel=chn_payments`)
+    expect(await link('ada@example.com')).toBe(`/p/${PROJECT}/users/ada%40example.com`)
+    await it.panel.getByRole('link', { name: 'vip' }).click()
+    await until(() => it.toPath() === `/p/${PROJECT}?q=tag%3Avip`)
+  })
+
+  test('copies as JSON and as a command in which nothing is more than text', async () => {
+    const title = `'; rm -rf ~ #" & calc $(id) \`id\` %PATH% \\" \u202e`
+    await using it = await visit(`/p/${PROJECT}/e/evt_4`, {
+      prepare: api => api.emit({ title }),
+    })
+    await it.panel.getByRole('button', { name: 'Copy as curl' }).click()
+    await it.panel.getByRole('button', { name: 'Copied' }).waitFor()
+    const command = await it.page.evaluate(() => navigator.clipboard.readText())
+    const { stdout } = Bun.spawnSync(['sh', '-c', command.replace(/^curl/, 'printf "%s\\n"')])
+    const sent = JSON.parse(stdout.toString().trim().split('\n').at(-1) ?? '')
+    expect(sent).toMatchObject({ title, channelName: 'payments' })
+    expect(command).not.toMatch(/rm -rf ~ #"|&|\$|`|%|\u202e/)
+    await it.panel.getByRole('button', { name: 'Copy as JSON' }).click()
+    await until(async () =>
+      (await it.page.evaluate(() => navigator.clipboard.readText())).includes('"evt_4"'),
+    )
+  })
+
+  test('is deleted, and for five seconds brought back', async () => {
+    await using it = await visit(`/p/${PROJECT}/e/evt_2`)
+    await it.page.getByText('Live', { exact: true }).waitFor()
+    await it.panel.getByRole('button', { name: 'Delete' }).click()
+    await until(async () => (await it.titles()) === 'Third,First')
+    await it.page.getByRole('button', { name: 'Undo' }).click()
+    await it.shows('New payment')
+    await until(async () => (await it.titles()) === 'Third,New payment,First')
+  })
+
+  test('a viewer is not offered to delete', async () => {
+    const [organization] = ACCOUNT.organizations
+    await using it = await visit(`/p/${PROJECT}/e/evt_2`, {
+      prepare: api =>
+        api.on('GET /api/me', () => ({
+          data: { ...ACCOUNT, organizations: [{ ...organization, role: 'member' }] },
+        })),
+    })
+    await it.shows('New payment')
+    expect(await it.panel.getByRole('button', { name: 'Delete' }).count()).toBe(0)
+  })
+
+  test('a link without its project finds it, and one to nothing says so', async () => {
+    await using it = await visit('/e/evt_2')
+    await it.shows('New payment')
+    expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_2`)
+    await it.page.goto(`${server.url}/p/${PROJECT}/e/evt_9`)
+    await it.shows('No such event')
+    await it.page.goto(`${server.url}/e/evt_9`)
+    await it.page.getByRole('heading', { name: 'No such event' }).waitFor()
+  })
+
+  test('on a phone it is a page, behind which nothing can be reached', async () => {
+    await using it = await visit(`/p/${PROJECT}`, { isPhone: true })
+    await it.page.getByText('New payment').tap()
+    await it.shows('New payment')
+    expect(await it.page.locator('.contents').getAttribute('inert')).not.toBeNull()
+    const small = await it.panel.evaluate(panel =>
+      [...panel.querySelectorAll('a, button, summary')]
+        .map(element => ({ text: element.textContent, box: element.getBoundingClientRect() }))
+        .filter(({ box }) => box.height < 44 || box.width < 44)
+        .map(({ text, box }) => `${text} ${box.width}x${box.height}`),
+    )
+    expect(small).toEqual([])
+    await it.panel.getByRole('button', { name: 'Close' }).tap()
+    await it.panel.waitFor({ state: 'detached' })
+  })
+
+  test('reliability §9 whatever it says stays text', async () => {
+    const hostile = '<img src=x onerror=alert(1)>'
+    await using it = await visit(`/p/${PROJECT}/e/evt_4`, {
+      prepare: api =>
+        api.emit({
+          ...{ title: hostile, description: hostile, userId: '..', source: hostile },
+          ...{ tags: [hostile], metadata: { [hostile]: { url: 'javascript:alert(1)' } } },
+        }),
+    })
+    await it.panel.getByText('javascript:alert(1)').waitFor()
+    expect(await it.panel.locator('img, script, a[href^="javascript"]').count()).toBe(0)
+    expect(await it.panel.getByRole('link', { name: '..', exact: true }).count()).toBe(0)
+    expect(it.problems).toEqual([])
+  })
+})

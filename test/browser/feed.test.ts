@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
+import { fakeApi, PROJECT, type FakeApi, type FakeEvent } from '../support/fake-api.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(30_000)
+
+const numbered = (from: number, to: number): FakeEvent[] =>
+  Array.from({ length: to - from + 1 }, (_, at) => ({ title: `Event ${from + at}` }))
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
+  let server: Booted
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot()
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  /** The feed of a project with so many events, once it is live. */
+  async function watch(count: number, { isPhone = false } = {}) {
+    let api: FakeApi | undefined
+    const opened: TestPage = await browser.open({
+      isPhone,
+      prepare: async context => {
+        api = await fakeApi(context)
+        api.emit(...numbered(1, count))
+      },
+    })
+    const { page } = opened
+    await page.goto(`${server.url}/p/${PROJECT}`)
+    const pill = page.locator('.pill')
+    const says = (text: string) => pill.filter({ hasText: text }).waitFor()
+    const titles = () => page.locator('article h2').allTextContents()
+    const sees = (title: string) => page.getByText(title, { exact: true }).waitFor()
+    await says('Live')
+    return { ...opened, api: api!, pill, says, titles, sees }
+  }
+
+  test('shows what happens as it happens, newest first, and says so to who listens', async () => {
+    await using it = await watch(2)
+    it.api.emit({ title: 'New payment', icon: '💰', userId: 'ada', tags: ['vip'] })
+    await it.sees('New payment')
+    expect(await it.titles()).toEqual(['New payment', 'Event 2', 'Event 1'])
+    await it.page.getByRole('status').getByText('New event: New payment').waitFor()
+    expect(await it.page.getByRole('feed').getByRole('article').count()).toBe(3)
+  })
+
+  test('Space pauses it, what comes meanwhile waits, and resuming shows all of it', async () => {
+    await using it = await watch(1)
+    await it.page.keyboard.press('Space')
+    it.api.emit(...numbered(2, 38))
+    await it.says('Paused · 37 new')
+    expect(await it.titles()).toEqual(['Event 1'])
+    await it.page.getByRole('button', { name: '37 new', exact: true }).click()
+    await it.sees('Event 38')
+    await it.says('Live')
+    expect(await it.titles()).toHaveLength(38)
+  })
+
+  test('pauses by itself when the reader has scrolled away, and comes back with them', async () => {
+    await using it = await watch(40)
+    await it.page.mouse.wheel(0, 600)
+    await it.says('Paused')
+    const before = await it.page.evaluate(() => scrollY)
+    it.api.emit(...numbered(41, 43))
+    await it.says('Paused · 3 new')
+    expect(await it.page.evaluate(() => scrollY)).toBe(before)
+    await it.page.evaluate(() => scrollTo(0, 0))
+    await it.sees('Event 43')
+    await it.says('Live')
+  })
+
+  test('j and k move over the rows, which stand still meanwhile', async () => {
+    await using it = await watch(3)
+    const focused = () => it.page.evaluate(() => document.activeElement?.textContent ?? '')
+    await it.page.keyboard.press('j')
+    await it.page.keyboard.press('j')
+    expect(await focused()).toContain('Event 2')
+    await it.page.keyboard.press('k')
+    expect(await focused()).toContain('Event 3')
+    it.api.emit({ title: 'Late' })
+    await it.says('Paused · 1 new')
+    expect(await focused()).toContain('Event 3')
+    await it.page.keyboard.press('Space')
+    await it.sees('Late')
+    await it.says('Live')
+  })
+
+  test('pauses while text is selected', async () => {
+    await using it = await watch(3)
+    const select = (isOn: boolean) =>
+      it.page.evaluate(isOn => {
+        const title = document.querySelector('article h2')
+        if (isOn && title) getSelection()?.selectAllChildren(title)
+        else getSelection()?.removeAllRanges()
+      }, isOn)
+    await select(true)
+    await it.says('Paused')
+    await select(false)
+    await it.says('Live')
+  })
+
+  test('keeps 200 rows while it is live, and leads back to what it let go', async () => {
+    await using it = await watch(120)
+    it.api.emit(...numbered(121, 500))
+    await it.sees('Event 500')
+    await until(async () => (await it.titles()).length === 200)
+    await until(async () => {
+      await it.page.evaluate(() => scrollTo(0, document.body.scrollHeight))
+      return (await it.titles()).includes('Event 1')
+    })
+    expect(await it.titles()).toEqual(Array.from({ length: 500 }, (_, at) => `Event ${500 - at}`))
+    await it.sees('That is the beginning.')
+  })
+
+  test('comes back after a cut without a loss and without a repetition', async () => {
+    await using it = await watch(1)
+    it.api.isTaking = false
+    await it.api.cut()
+    await it.says('Reconnecting')
+    it.api.emit(...numbered(2, 4))
+    it.api.isTaking = true
+    await it.says('Live')
+    await it.sees('Event 4')
+    expect(await it.titles()).toEqual(['Event 4', 'Event 3', 'Event 2', 'Event 1'])
+    expect(it.api.subscriptions.at(-1)).toMatchObject({ after: 1 })
+  })
+
+  test('says since when it is offline, and comes back with the network', async () => {
+    await using it = await watch(1)
+    await it.context.setOffline(true)
+    await it.says('Offline since')
+    await it.context.setOffline(false)
+    await it.says('Live')
+  })
+
+  test('hidden it counts in the title and renders nothing; looked at, it shows all', async () => {
+    await using it = await watch(1)
+    const hide = (isHidden: boolean) =>
+      it.page.evaluate(isHidden => {
+        Object.defineProperty(document, 'hidden', { value: isHidden, configurable: true })
+        document.dispatchEvent(new Event('visibilitychange'))
+      }, isHidden)
+    await hide(true)
+    it.api.emit(...numbered(2, 4))
+    await until(async () => (await it.page.title()) === '(3) Web shop · Tidings')
+    expect(await it.titles()).toEqual(['Event 1'])
+    await hide(false)
+    await it.sees('Event 4')
+    expect(await it.page.title()).toBe('Web shop · Tidings')
+  })
+
+  test('reliability §9 whatever an application sends stays text', async () => {
+    await using it = await watch(0)
+    const hostile = '<img src=x onerror=alert(1)><script>alert(1)</script>‮gnp.exe'
+    it.api.emit({
+      ...{ title: hostile, description: hostile, userId: hostile, channelName: hostile },
+      tags: [hostile, 'javascript:alert(1)'],
+    })
+    await it.page.getByRole('article').waitFor()
+    expect(await it.page.locator('article bdi').allTextContents()).toEqual([
+      ...Array(5).fill(hostile),
+      'javascript:alert(1)',
+    ])
+    expect(await it.page.locator('article :is(img, script)').count()).toBe(0)
+    const links = await it.page.locator('article a').evaluateAll(all => all.map(a => a.outerHTML))
+    expect(links).toEqual([expect.stringContaining(`<a href="/p/${PROJECT}/e/evt_1"`)])
+    expect(it.problems).toEqual([])
+  })
+
+  test('a channel can be looked at alone', async () => {
+    await using it = await watch(3)
+    it.api.emit({ title: 'Deployed', channelName: 'deploys', icon: '🚀' })
+    await it.sees('Deployed')
+    await it.page.getByRole('link', { name: 'deploys' }).click()
+    await until(async () => (await it.titles()).join() === 'Deployed')
+    expect(it.api.subscriptions.at(-1).filters).toEqual({ channels: ['chn_deploys'] })
+    await it.page.getByRole('link', { name: 'All events' }).click()
+    await until(async () => (await it.titles()).length === 4)
+  })
+
+  test('a project without events shows the way to the first, which then appears', async () => {
+    await using it = await watch(0)
+    await it.page.getByText(`curl ${server.url}/v1/channels/hello`).waitFor()
+    it.api.emit({ title: 'It works', icon: '🎉' })
+    await it.sees('It works')
+    expect(await it.page.getByText('Still water').count()).toBe(0)
+  })
+
+  test('the other project is one choice away, and is where the reader comes back to', async () => {
+    await using it = await watch(1)
+    await it.page.getByRole('button', { name: 'Web shop' }).click()
+    await it.page.getByRole('link', { name: 'Newsletter' }).click()
+    await until(() => it.page.url().endsWith('/p/prj_2'))
+    await it.page.goto(server.url)
+    await until(() => it.page.url().endsWith('/p/prj_2'))
+  })
+
+  test('colours are chosen, kept, and there before anything is painted', async () => {
+    await using it = await watch(1)
+    await it.page.getByRole('button', { name: 'Account' }).click()
+    await it.page.getByText('Dark', { exact: true }).click()
+    await it.page.reload({ waitUntil: 'commit' })
+    await it.says('Live')
+    expect(await it.page.evaluate(() => document.documentElement.dataset['theme'])).toBe('dark')
+  })
+
+  test('signing out ends it, on the page and on the server', async () => {
+    await using it = await watch(1)
+    await it.page.getByRole('button', { name: 'Account' }).click()
+    await it.page.getByRole('button', { name: 'Sign out' }).click()
+    await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(it.api.requests).toContain('DELETE /api/session')
+    await it.page.goto(`${server.url}/p/${PROJECT}`)
+    await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  })
+
+  test('contract §11 a session that is ended elsewhere ends it here', async () => {
+    await using it = await watch(1)
+    it.api.on('GET /api/me', () => ({ status: 401, code: 'signed_out', error: 'Sign in first' }))
+    await it.api.cut(1008)
+    await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  })
+
+  test('on a phone everything that is pressed is large enough', async () => {
+    await using it = await watch(3, { isPhone: true })
+    const small = await it.page.evaluate(() =>
+      // The whole row is pressed, not the link in it.
+      [...document.querySelectorAll('a:not(.skip, article a), button, summary')]
+        .filter(element => element.checkVisibility())
+        .map(element => ({ text: element.textContent, box: element.getBoundingClientRect() }))
+        .filter(({ box }) => box.height < 44 || box.width < 44)
+        .map(({ text, box }) => `${text} ${box.width}x${box.height}`),
+    )
+    expect(small).toEqual([])
+  })
+})

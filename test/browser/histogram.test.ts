@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
+import { fakeApi, PROJECT } from '../support/fake-api.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(30_000)
+
+const FROM = '2026-11-10T00:00:00Z'
+const TO = '2026-11-11T00:00:00Z'
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
+  let server: Booted
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot()
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  /** A day with an event at each hour of `hours`, in bars of an hour. */
+  async function look(query = `?from=${FROM}&to=${TO}`, hours = [3, 10, 10, 22]) {
+    const opened: TestPage = await browser.open({
+      prepare: async context => {
+        const api = await fakeApi(context)
+        const at = (hour: number) => `2026-11-10T${String(hour).padStart(2, '0')}:30:00.000Z`
+        api.emit(...hours.map(hour => ({ title: `At ${hour}`, timestamp: at(hour) })))
+        api.emit({ title: 'Now' })
+      },
+    })
+    const { page } = opened
+    await page.goto(`${server.url}/p/${PROJECT}${query}`)
+    const chart = page.getByRole('region', { name: 'Events over time' })
+    const titles = async () => (await page.locator('article h2').allTextContents()).join()
+    const toRange = () => {
+      const { searchParams } = new URL(page.url())
+      return [searchParams.get('from'), searchParams.get('to')]
+    }
+    return { ...opened, chart, titles, toRange }
+  }
+
+  test('counts what the search finds, and says it in words and as a table', async () => {
+    await using it = await look()
+    await it.chart.getByText('4 events').waitFor()
+    await it.chart.getByText('As a table').click()
+    expect(await it.chart.locator('tbody td').allTextContents()).toEqual(['1', '2', '1'])
+  })
+
+  test('dragging sets the time, and the chip takes it away', async () => {
+    await using it = await look()
+    await it.chart.getByText('4 events').waitFor()
+    const { x, y, width, height } = (await it.chart.locator('.bars').boundingBox())!
+    const bar = (at: number) => x + ((at + 0.5) * width) / 24
+    await it.page.mouse.move(bar(12), y + height / 2)
+    await it.page.mouse.down()
+    await it.page.mouse.move(bar(9), y + height / 2, { steps: 4 })
+    await it.chart.getByText('2 events').waitFor()
+    await it.page.mouse.up()
+    await until(async () => (await it.titles()) === 'At 10,At 10')
+    expect(it.toRange()).toEqual(['2026-11-10T09:00:00Z', '2026-11-10T13:00:00Z'])
+    await it.page.getByRole('button', { name: /^Remove time/ }).click()
+    await until(async () => (await it.titles()).startsWith('Now'))
+    expect(it.toRange()).toEqual([null, null])
+    expect(it.problems).toEqual([])
+  })
+
+  test('the keyboard sets it, too: arrows, then Enter; Escape forgets what was chosen', async () => {
+    await using it = await look()
+    await it.chart.getByText('4 events').waitFor()
+    const from = it.chart.getByRole('slider', { name: 'From' })
+    const to = it.chart.getByRole('slider', { name: 'To' })
+    await from.focus()
+    for (let n = 0; n < 5; n++) await it.page.keyboard.press('ArrowRight')
+    await it.chart.getByText('3 events').waitFor()
+    await it.page.keyboard.press('Escape')
+    await it.chart.getByText('4 events').waitFor()
+    for (let n = 0; n < 5; n++) await it.page.keyboard.press('ArrowRight')
+    await to.focus()
+    for (let n = 0; n < 3; n++) await it.page.keyboard.press('ArrowLeft')
+    expect(await to.getAttribute('aria-valuetext')).toContain('10 Nov')
+    await it.page.keyboard.press('Enter')
+    await until(async () => (await it.titles()) === 'At 10,At 10')
+    expect(it.toRange()).toEqual(['2026-11-10T05:00:00Z', '2026-11-10T21:00:00Z'])
+  })
+
+  test('a span that ends now is one press, in the address, and another press takes it away', async () => {
+    await using it = await look('')
+    await it.page.getByRole('button', { name: '24 h', exact: true }).click()
+    await until(async () => (await it.titles()) === 'Now')
+    expect(it.toRange()).toEqual(['24h', null])
+    await it.page.getByText('Last 24 hours').waitFor()
+    await it.page.reload()
+    await until(async () => (await it.titles()) === 'Now')
+    await it.page.getByRole('button', { name: '24 h', exact: true }).click()
+    await until(async () => (await it.titles()).includes('At 3'))
+    expect(it.toRange()).toEqual([null, null])
+  })
+})

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
+import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
+import { fakeUsers } from '../support/fake-users.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(30_000)
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md §6 people', () => {
+  let server: Booted
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot()
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  async function visit(path: string, prepare: (api: FakeApi) => void = () => {}) {
+    let api: FakeApi | undefined
+    const opened: TestPage = await browser.open({
+      prepare: async context => {
+        api = await fakeApi(context)
+        api.emit(
+          { title: 'New payment', userId: 'user/1' },
+          { title: 'Other', userId: 'user_2' },
+          { title: 'Signed up', userId: 'user/1' },
+        )
+        fakeUsers(api, [
+          { userId: 'user/1', aliases: ['ada@example.com'], properties: { plan: 'pro' } },
+          { userId: 'user_2', aliases: ['grace@example.com'] },
+          { userId: '..', aliases: [] },
+        ])
+        prepare(api)
+      },
+    })
+    const { page } = opened
+    await page.goto(`${server.url}/p/${PROJECT}${path}`)
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    const toPath = () => decodeURIComponent(page.url().slice(server.url.length))
+    const titles = async () => (await page.locator('article h2').allTextContents()).join()
+    const aliases = async () => (await page.locator('.aliases li > bdi').allTextContents()).join()
+    return { ...opened, api: api!, button, toPath, titles, aliases }
+  }
+
+  test('are listed and searched, and each leads to their page', async () => {
+    await using it = await visit('')
+    await it.page.getByRole('link', { name: 'People' }).click()
+    await it.page.getByText('plan: pro').waitFor()
+    await it.page.getByLabel('Search people').fill('user_')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('plan: pro').waitFor({ state: 'detached' })
+    expect(it.toPath()).toBe(`/p/${PROJECT}/users?search=user_`)
+    await it.page.getByRole('link', { name: 'user_2' }).click()
+    await it.page.getByRole('heading', { name: 'user_2' }).waitFor()
+    await it.page.goBack()
+    await it.page.getByLabel('Search people').fill('nobody')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('Nobody found').waitFor()
+    await it.page.getByRole('link', { name: 'Everybody' }).click()
+    await it.page.getByText('plan: pro').waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  test('a page says all about one: properties, counts, and what happens, as it happens', async () => {
+    await using it = await visit('/users/user%2F1')
+    await it.page.getByRole('heading', { name: 'user/1' }).waitFor()
+    await it.page.getByText('1,234').waitFor()
+    await it.page.getByText('plan').waitFor()
+    await until(async () => (await it.titles()) === 'Signed up,New payment')
+    await until(() => it.api.subscriptions.at(-1)?.filters.userId === 'user/1')
+    it.api.emit({ title: 'Of another', userId: 'user_2' }, { title: 'Left', userId: 'user/1' })
+    await until(async () => (await it.titles()) === 'Left,Signed up,New payment')
+    await it.page.getByText('Left').click()
+    await it.page.locator('.panel').getByRole('heading', { name: 'Left' }).waitFor()
+    expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_5?q=user:user/1`)
+  })
+
+  test('an alias is added, removed, brought back, and its history says so', async () => {
+    await using it = await visit('/users/user%2F1')
+    await it.button('Add an alias').click()
+    await it.page.getByLabel('Alias', { exact: true }).fill('ada@work.example')
+    await it.page.keyboard.press('Enter')
+    await until(async () => (await it.aliases()) === 'ada@example.com,ada@work.example')
+    await it.button('Remove ada@example.com').click()
+    await until(async () => (await it.aliases()) === 'ada@work.example')
+    await it.button('Undo').click()
+    await until(async () => (await it.aliases()) === 'ada@work.example,ada@example.com')
+    await it.page.getByText('History').click()
+    await it.page.getByText('was removed by Ada Lovelace').waitFor()
+  })
+
+  test('an alias of somebody else is moved only by who is told whose it is', async () => {
+    await using it = await visit('/users/user%2F1')
+    await it.button('Add an alias').click()
+    await it.page.getByLabel('Alias', { exact: true }).fill('grace@example.com')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('It is an alias of user_2').waitFor()
+    await it.button('Move it here').click()
+    await until(async () => (await it.aliases()) === 'ada@example.com,grace@example.com')
+    const { alias, from } = it.api.bodies.get('POST /api/projects/:id/users/:user/aliases')
+    expect([alias, from]).toEqual(['grace@example.com', 'user_2'])
+  })
+
+  test('is erased after a question and the password', async () => {
+    await using it = await visit('/users/user_2', api => {
+      const erase = api.handler('DELETE /api/projects/:id/users/:user')
+      let isVerified = false
+      api.on('DELETE /api/projects/:id/users/:user', (body, url) =>
+        isVerified ? erase(body, url) : { status: 403, code: 'verification_needed', error: 'No' },
+      )
+      api.on('POST /api/session/verify', () => {
+        isVerified = true
+        return { data: ACCOUNT }
+      })
+    })
+    await it.button('Erase this person').click()
+    await it.button('Cancel').first().click()
+    expect(it.api.requests.some(name => name.startsWith('DELETE'))).toBe(false)
+    await it.button('Erase this person').click()
+    await it.button('Erase for good').click()
+    await it.page.getByLabel('Password', { exact: true }).fill('right')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('taken out of 1,234 events').waitFor()
+    expect(it.toPath()).toBe(`/p/${PROJECT}/users`)
+    expect(await it.page.getByRole('link', { name: 'user_2' }).count()).toBe(0)
+  })
+
+  test('who may only look is offered neither', async () => {
+    const [organization] = ACCOUNT.organizations
+    await using it = await visit('/users/user_2', api =>
+      api.on('GET /api/me', () => ({
+        data: { ...ACCOUNT, organizations: [{ ...organization, role: 'viewer' }] },
+      })),
+    )
+    await it.page.getByText('grace@example.com').waitFor()
+    const offered = await it.page.locator('main button').allTextContents()
+    expect(offered).toEqual(['Copy'])
+  })
+
+  test('reliability §9 a user_id that is a direction in a path leads nowhere', async () => {
+    await using it = await visit('/users')
+    await it.page.getByText('..', { exact: true }).waitFor()
+    expect(await it.page.getByRole('link', { name: '..', exact: true }).count()).toBe(0)
+    await it.page.goto(`${server.url}/p/${PROJECT}/users/nobody`)
+    await it.page.getByRole('heading', { name: 'Nobody' }).waitFor()
+  })
+})

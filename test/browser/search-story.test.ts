@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
+import { boot } from '../support/server.ts'
+import { newTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', () => {
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+
+  test('from a search to an event, its deletion and its return, and to the person', async () => {
+    await using server = await boot()
+    await using it = await browser.open()
+    const { page } = it
+    const tenant = await newTenant(server)
+    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    await it.context.addCookies([{ name, value, url: server.url }])
+    await tenant.identify('user/1', ['ada@example.com'], { plan: 'pro' })
+    await tenant.identify('user_2', ['grace@example.com'])
+    const send = (title: string, more: object = {}) => tenant.send({ title, ...more })
+    await send('Backup finished')
+    await send('New payment', { channelName: 'payments', userId: 'ada@example.com', tags: ['vip'] })
+    await send('Payment failed', { channelName: 'payments', userId: 'user_2' })
+    const titles = async () => (await page.locator('article h2').allTextContents()).join()
+    const look = (text: string) => {
+      const box = page.getByRole('searchbox', { name: 'Search events' })
+      return box.fill(text).then(() => box.press('Enter'))
+    }
+
+    await page.goto(`${server.url}/p/${tenant.organization.project.id}`)
+    await page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
+    await look('pay user:ada@example.com')
+    await until(async () => (await titles()) === 'New payment')
+    await page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
+    await send('Payment of another', { userId: 'user_2' })
+    await send('Paid again', { userId: 'user/1' })
+    await send('Payment of the same', { userId: 'user/1' })
+    await until(async () => (await titles()) === 'Payment of the same,New payment')
+
+    await look('"payment failed" OR')
+    await page.getByRole('heading', { name: 'Nothing found' }).waitFor()
+    await look('"payment failed" -test')
+    await until(async () => (await titles()) === 'Payment failed')
+    await page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
+    await send('A payment failed as a test')
+    await send('Another payment failed')
+    await until(async () => (await titles()) === 'Another payment failed,Payment failed')
+    const chart = page.getByRole('region', { name: 'Events over time' })
+    await chart.getByText(/^[12] events?$/).waitFor()
+
+    await look('tag:vip')
+    await until(async () => (await titles()) === 'New payment')
+    await page.locator('article').click()
+    const panel = page.locator('.panel')
+    await panel.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await panel.getByRole('heading', { name: 'New payment' }).waitFor()
+
+    await panel.getByRole('link', { name: 'user/1' }).click()
+    await page.getByRole('heading', { name: 'user/1' }).waitFor()
+    await until(async () => (await titles()) === 'Payment of the same,Paid again,New payment')
+    await page.getByRole('button', { name: 'Add an alias' }).click()
+    await page.getByLabel('Alias', { exact: true }).fill('grace@example.com')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Move it here' }).click()
+    await page.getByRole('button', { name: 'Remove grace@example.com' }).waitFor()
+    await page.getByText('History').click()
+    await page.getByText('came from').waitFor()
+    expect(it.problems).toEqual([])
+  })
+})

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { newAccount, PASSWORD } from '../support/browser.ts'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
+import { createKey } from '../support/keys.ts'
+import { createRequests } from '../support/project.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+
+  test('from the link that the server prints to the first event, live', async () => {
+    await using server = await boot()
+    await using it = await browser.open()
+    const { page } = it
+    await page.goto(server.url)
+    await page.getByText('This server has no owner yet').waitFor()
+
+    await page.goto(`${server.url}/setup#${server.server.setupToken}`)
+    await page.getByLabel('Your name').fill('Ada Lovelace')
+    await page.getByLabel('E-mail').fill('ada@example.com')
+    await page.getByLabel('Password', { exact: true }).fill('short')
+    await page.keyboard.press('Enter')
+    await page.locator('.issue').waitFor()
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.keyboard.press('Enter')
+
+    const command = (await page.locator('.code code').textContent()) ?? ''
+    const key = /Bearer (tdg_\w+)/.exec(command)?.[1] ?? ''
+    await page.getByText('Listening for your first event').waitFor()
+    const sent = await createRequests(server.url, key).request('/v1/channels/hello', {
+      method: 'POST',
+      body: '🎉 It works',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+    expect(sent.status).toBe(201)
+    await page.getByText('It works', { exact: true }).waitFor()
+
+    await page.getByRole('link', { name: 'Open the feed' }).click()
+    await page.getByRole('link', { name: 'hello' }).waitFor()
+    await page.goto(`${server.url}/setup`)
+    await page.getByText('Already set up').waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  test('signing in, the wrong way and the right way, and out', async () => {
+    await using server = await boot()
+    await using it = await browser.open()
+    const { page } = it
+    const { email } = await newAccount(server)
+    await page.goto(`${server.url}/sign-in`)
+    for (const password of ['wrong', PASSWORD]) {
+      await page.getByLabel('E-mail').fill(email)
+      await page.getByLabel('Password', { exact: true }).fill(password)
+      await page.keyboard.press('Enter')
+      if (password === 'wrong') await page.locator('.notice').waitFor()
+    }
+    await page.getByText('You are in no project.').waitFor()
+    await page.request.delete(`${server.url}/api/session`, { headers: { origin: server.url } })
+    await page.goto(server.url)
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  /** The feed of a project of `server`, in front of somebody who is signed in. */
+  async function watch(server: Booted) {
+    const tenant = await newTenant(server)
+    const it = await browser.open()
+    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    await it.context.addCookies([{ name, value, url: server.url }])
+    const project = tenant.organization.project.id
+    await it.page.goto(`${server.url}/p/${project}`)
+    const says = (text: string) => it.page.locator('.pill').filter({ hasText: text }).waitFor()
+    const titles = () => it.page.locator('article h2').allTextContents()
+    await says('Live')
+    return { ...it, tenant, says, titles }
+  }
+
+  test('events are there as they happen, in one channel or in all, and are marked as read', async () => {
+    await using server = await boot()
+    await using it = await watch(server)
+    await it.tenant.send({ title: 'New payment', channelName: 'payments', icon: '💰' })
+    await until(async () => (await it.titles()).join() === 'New payment')
+    await it.tenant.send({ title: 'Deployed', channelName: 'deploys', icon: '🚀' })
+    await until(async () => (await it.titles()).join() === 'Deployed,New payment')
+    await it.page.getByRole('link', { name: 'payments' }).click()
+    await until(async () => (await it.titles()).join() === 'New payment')
+    await it.says('Live')
+    await it.tenant.send({ title: 'Another', channelName: 'deploys' })
+    await it.tenant.send({ title: 'Second payment', channelName: 'payments' })
+    await until(async () => (await it.titles()).join() === 'Second payment,New payment')
+    await it.page.getByRole('link', { name: 'deploys 1 unread' }).click()
+    await until(async () => (await it.titles()).join() === 'Another,Deployed')
+    await it.page.getByRole('link', { name: 'deploys', exact: true }).waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  test('a server that goes and comes back leaves no gap, and a pause none either', async () => {
+    await using other = await boot()
+    const { databaseUrl } = other
+    let server = await boot({ databaseUrl })
+    const { port } = server.server
+    await using it = await watch(server)
+    const { send } = await sender(other, it.tenant.projectId)
+    await send('First')
+    await until(async () => (await it.titles()).join() === 'First')
+    await it.page.keyboard.press('Space')
+    await it.says('Paused')
+    await server[Symbol.asyncDispose]()
+    await it.says('Reconnecting')
+    await send('Second')
+    server = await boot({ databaseUrl, port })
+    await send('Third')
+    await it.says('Paused · 2 new')
+    await it.page.keyboard.press('Space')
+    await until(async () => (await it.titles()).join() === 'Third,Second,First')
+    await server[Symbol.asyncDispose]()
+  })
+
+  test('contract §11 a session that ends elsewhere ends here', async () => {
+    await using server = await boot()
+    await using it = await watch(server)
+    await it.tenant.person.delete('/api/sessions')
+    await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  })
+
+  test('contract §11 who is no longer a member is led away', async () => {
+    await using server = await boot()
+    await using it = await watch(server)
+    await server.sql`delete from memberships where person_id = ${it.tenant.person.uuid}`
+    await it.page.getByText('You are in no project.').waitFor()
+  })
+})
+
+/** Sends events to a project over another server. */
+async function sender(server: Booted, projectId: string) {
+  const { token } = await createKey(server.sql, { projectId, name: 'test' })
+  const { post } = createRequests(server.url, token)
+  return { send: (title: string) => post('/v1/events', { channelName: 'ops', title }) }
+}

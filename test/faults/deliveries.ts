@@ -1,0 +1,187 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { signal } from '../../src/db/processes.ts'
+import type { Sql } from '../../src/db/sql.ts'
+import { addTarget, createTargets } from '../support/delivery-kind.ts'
+import { LEASE_MS } from '../support/delivery-server.ts'
+import { startInbox, type Inbox } from '../support/inbox.ts'
+import type { Verdict } from './check.ts'
+import { checkDeliveries, type Fault } from './delivery-check.ts'
+import { listPostgres, startFleet, type Fleet } from './fleet.ts'
+import { createRandom, type Random } from './random.ts'
+
+const KINDS = ['kill', 'kill all', 'freeze', 'postmaster', 'all of Postgres', 'stop'] as const
+const TARGETS = 2
+/** How long past a lease until somebody else has its job: polls, a busy machine. */
+const SLACK_MS = 4_000
+const DRAIN_MS = 90_000
+
+/**
+ * Two servers take events and deliver them while they are killed, frozen past their leases and stopped, and Postgres is
+ * killed: every event of the log must reach every target, and again only where a fault explains it.
+ */
+export async function runDeliveries({
+  seed,
+  seconds,
+}: {
+  seed: number
+  seconds: number
+}): Promise<Verdict> {
+  const random = createRandom(seed)
+  const inbox = await startInbox()
+  const fleet = await startFleet({
+    servers: 2,
+    projects: 3,
+    isEmbedded: true,
+    program: join(import.meta.dirname, '../support/delivery-server.ts'),
+    env: { INBOX_URL: inbox.url },
+  })
+  try {
+    const { sql } = fleet
+    await createTargets(sql)
+    const targets: { projectId: string; targetId: string }[] = []
+    for (const { id: projectId } of fleet.projects) {
+      for (let made = 0; made < TARGETS; made++) {
+        const targetId = await addTarget(sql, projectId)
+        inbox.answer(targetId, answerBadly(random.fork(made)))
+        targets.push({ projectId, targetId })
+      }
+    }
+    fleet.load({ clients: 6, random })
+
+    const faults: Fault[] = []
+    const problems: string[] = []
+    const endMs = performance.now() + seconds * 1_000
+    for (let nth = 0; performance.now() < endMs; nth++) {
+      await sleep(500 + random.below(2_500))
+      const { fault, problems: found } = await breakOne(KINDS[nth % KINDS.length]!, fleet, random)
+      if (fault) faults.push(fault)
+      problems.push(...found)
+    }
+
+    const appended = await fleet.check()
+    const drainedMs = await untilEmpty(sql)
+    if (drainedMs === undefined) problems.push(`the outbox is not empty after ${DRAIN_MS} ms`)
+    const delivered = await checkDeliveries({ sql, inbox, targets, faults, leaseMs: LEASE_MS })
+    return {
+      figures: {
+        faults: faults.length,
+        ...appended.figures,
+        ...delivered.figures,
+        'drained after ms': Math.round(drainedMs ?? DRAIN_MS),
+      },
+      problems: [...problems, ...appended.problems, ...delivered.problems],
+    }
+  } finally {
+    await fleet.close()
+    await inbox[Symbol.asyncDispose]()
+  }
+}
+
+/** Returns what may explain that something is delivered again: a stop explains nothing. */
+async function breakOne(
+  kind: (typeof KINDS)[number],
+  fleet: Fleet,
+  random: Random,
+): Promise<{ fault?: Fault; problems: string[] }> {
+  const { programs, sql } = fleet
+  const index = random.below(programs.length)
+  const startMs = performance.now()
+  const toFault = (): Fault => ({ kind, startMs, endMs: performance.now() })
+  switch (kind) {
+    case 'stop': {
+      const { code, signal: by } = await programs[index]!.kill('SIGTERM')
+      await fleet.restart(index)
+      return { problems: code === 0 ? [] : [`a stop ended with ${by ?? code}`] }
+    }
+    case 'kill': {
+      const held = await readHeld(sql)
+      await programs[index]!.kill('SIGKILL')
+      const fault = toFault()
+      // The other takes over what it had, before anybody takes its place.
+      const problems = await checkTakenOver(sql, held)
+      await fleet.restart(index)
+      return { fault, problems }
+    }
+    case 'kill all': {
+      await Promise.all(programs.map(program => program.kill('SIGKILL')))
+      const fault = toFault()
+      await Promise.all([...programs.keys()].map(one => fleet.restart(one)))
+      return { fault, problems: [] }
+    }
+    case 'freeze': {
+      programs[index]!.signal('SIGSTOP')
+      await sleep(LEASE_MS + 500 + random.below(2_000))
+      programs[index]!.signal('SIGCONT')
+      return { fault: toFault(), problems: [] }
+    }
+    default: {
+      const pids = listPostgres(fleet.dataDir ?? '')
+      for (const pid of kind === 'postmaster' ? pids.slice(0, 1) : pids) signal(pid, 'SIGKILL')
+      await untilAnswers(sql)
+      return { fault: toFault(), problems: [] }
+    }
+  }
+}
+
+/** One in twenty fails, one in a hundred hangs, some take their time. */
+function answerBadly(random: Random): Parameters<Inbox['answer']>[1] {
+  return response => {
+    const drawn = random.next()
+    if (drawn < 0.01) return
+    if (drawn < 0.06) return void response.writeHead(500).end()
+    if (drawn < 0.2) return void setTimeout(() => response.end(), random.below(300))
+    response.end()
+  }
+}
+
+/** What is leased at the moment, by id. */
+async function readHeld(sql: Sql): Promise<{ id: string; token: string }[]> {
+  return [
+    ...(await sql<{ id: string; token: string }[]>`
+      select id, token from outbox where token is not null and available_at > now()
+    `),
+  ]
+}
+
+/** Waits until the leases that were held have ended, and tells which of the jobs nobody has taken since. */
+async function checkTakenOver(sql: Sql, held: { id: string; token: string }[]): Promise<string[]> {
+  await sleep(LEASE_MS + SLACK_MS)
+  const still = new Map((await readAll(sql)).map(({ id, token }) => [id, token]))
+  return held
+    .filter(({ id, token }) => still.get(id) === token)
+    .map(({ id }) => `nobody has taken over ${id}`)
+}
+
+async function readAll(sql: Sql): Promise<{ id: string; token: string | null }[]> {
+  return await sql<{ id: string; token: string | null }[]>`select id, token from outbox`
+}
+
+async function untilAnswers(sql: Sql): Promise<void> {
+  for (;;) {
+    try {
+      await sql`select 1`
+      return
+    } catch {
+      await sleep(50)
+    }
+  }
+}
+
+/** Resolves with the time until every log is dispatched and nothing is pending; undefined when that takes too long. */
+async function untilEmpty(sql: Sql): Promise<number | undefined> {
+  const startMs = performance.now()
+  while (performance.now() - startMs < DRAIN_MS) {
+    const [row] = await sql<[{ is_empty: boolean }]>`
+      select not exists (select from outbox) and not exists (
+        select
+        from event_logs l
+          left join delivery_cursors c on c.project_id = l.project_id
+        where l.last_seq > coalesce(c.seq, 0)
+      ) as is_empty
+    `
+    if (row.is_empty) return performance.now() - startMs
+    await sleep(100)
+  }
+  return undefined
+}

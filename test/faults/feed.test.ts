@@ -1,0 +1,13 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { runFeed } from './feed.ts'
+import { newSeed } from './random.ts'
+
+setDefaultTimeout(180_000)
+
+const seed = newSeed()
+
+test('reliability §7 sockets, servers, listeners and Postgres are broken under load: every client saw the log', async () => {
+  const { figures, problems } = await runFeed({ seed, seconds: 30 })
+  if (problems.length > 0) console.error({ seed, ...figures })
+  expect(problems.slice(0, 10)).toEqual([])
+})

@@ -1,0 +1,197 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { signal } from '../../src/db/processes.ts'
+import { toId } from '../../src/ids.ts'
+import { newMember } from '../support/person.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import type { Verdict } from './check.ts'
+import { listPostgres, startFleet, type Fleet } from './fleet.ts'
+import { startFollower, type Follower } from './follower.ts'
+import { createRandom, type Random } from './random.ts'
+
+const RUNTIMES = ['bun', 'bun', 'bun', 'deno'] as const
+const FOLLOWERS = 12
+const CATCH_UP_MS = 30_000
+/** Sockets are cut about as often as all else together. */
+const FAULTS = [
+  'cut sockets',
+  'terminate LISTEN',
+  'cut sockets',
+  'kill server',
+  'cut sockets',
+  'terminate readers',
+  'black hole LISTEN',
+  'cut sockets',
+  'stop server',
+  'kill Postgres',
+] as const
+
+/**
+ * Followers write down what the feed sends them, from three servers on Bun and one on Deno, while sockets, servers, Postgres and
+ * the connections to it are broken under load. What each has seen must be what the database holds: nothing lost,
+ * nothing twice, in order.
+ */
+export async function runFeed({
+  seed,
+  seconds,
+}: {
+  seed: number
+  seconds: number
+}): Promise<Verdict> {
+  const random = createRandom(seed)
+  const proxies: TcpProxy[] = []
+  const fleet = await startFleet({
+    servers: RUNTIMES.length,
+    projects: 3,
+    runtimes: RUNTIMES,
+    async listenBetween(databaseUrl, index) {
+      await proxies[index]?.close()
+      const proxy = await startTcpProxy(databaseUrl)
+      proxies[index] = proxy
+      return proxy.url
+    },
+  })
+  const followers: Follower[] = []
+  try {
+    const load = fleet.load({ clients: 6, random })
+    await load.successes(50)
+    followers.push(...(await startFollowers(fleet, random)))
+    const endMs = performance.now() + seconds * 1000
+    let faults = 0
+    while (performance.now() < endMs) {
+      await load.successes(20)
+      await sleep(random.below(300))
+      const fault = FAULTS[faults++ % FAULTS.length]!
+      await inject(fault, { fleet, followers, proxies, random })
+    }
+    for (const proxy of proxies) proxy.heal()
+    const verdict = await fleet.check()
+    const seen = await checkFollowers(fleet, followers)
+    return {
+      figures: { faults, ...verdict.figures, ...seen.figures },
+      problems: [...verdict.problems, ...seen.problems],
+    }
+  } finally {
+    await Promise.all(followers.map(follower => follower.stop()))
+    await fleet.close()
+    await Promise.all(proxies.map(proxy => proxy.close()))
+  }
+}
+
+async function startFollowers(fleet: Fleet, random: Random): Promise<Follower[]> {
+  const followers: Follower[] = []
+  for (let nth = 0; nth < FOLLOWERS; nth++) {
+    const { id } = fleet.projects[nth % fleet.projects.length]!
+    const [row] = await fleet.sql<[{ organization_id: string }]>`
+      select organization_id from projects where id = ${id}
+    `
+    const person = await newMember(
+      { sql: fleet.sql, url: '' },
+      { uuid: row.organization_id },
+      'viewer',
+    )
+    // A third from now on, a third from the beginning, and a third of those with a filter.
+    followers.push(
+      startFollower({
+        name: `follower ${nth}`,
+        projectId: id,
+        project: toId('prj', id),
+        cookie: person.cookie,
+        after: nth % 2 === 0 ? undefined : random.below(10),
+        ...(nth % 3 === 2 && { channelName: `Channel ${nth % 2}` }),
+        servers: fleet.urls,
+        random: random.fork(1_000 + nth),
+      }),
+    )
+  }
+  return followers
+}
+
+interface World {
+  fleet: Fleet
+  followers: readonly Follower[]
+  proxies: readonly TcpProxy[]
+  random: Random
+}
+
+async function inject(fault: (typeof FAULTS)[number], world: World): Promise<void> {
+  const { fleet, followers, proxies, random } = world
+  switch (fault) {
+    case 'cut sockets':
+      for (const follower of followers) if (random.next() < 0.5) follower.cut()
+      return
+    case 'terminate LISTEN':
+      return terminate(fleet, ['tidings listen'])
+    case 'terminate readers':
+      return terminate(fleet, ['tidings tail', 'tidings feed', 'tidings notify'])
+    case 'kill server':
+    case 'stop server': {
+      const index = random.below(fleet.programs.length)
+      await fleet.programs[index]!.kill(fault === 'kill server' ? 'SIGKILL' : 'SIGTERM')
+      await fleet.restart(index)
+      return
+    }
+    case 'black hole LISTEN': {
+      const proxy = random.pick(proxies)
+      proxy.blackHole()
+      // Longer than its heartbeat's patience, at times.
+      setTimeout(() => proxy.heal(), random.below(16_000))
+      return
+    }
+    case 'kill Postgres':
+      for (const pid of listPostgres(fleet.dataDir ?? '')) signal(pid, 'SIGKILL')
+  }
+}
+
+/** Ends the backends of these names, of whichever server. */
+async function terminate({ sql }: Fleet, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    await sql`
+      select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${name}
+    `.catch(() => {}) // Postgres may be down from the fault before.
+  }
+}
+
+async function checkFollowers({ sql }: Fleet, followers: readonly Follower[]): Promise<Verdict> {
+  const problems: string[] = []
+  let compared = 0
+  for (const follower of followers) {
+    const { name, projectId, channelName, from = 0 } = follower
+    const rows = await sql<{ seq: number; id: string }[]>`
+      select e.seq::int as seq, e.id
+      from events e
+        join channels c on c.project_id = e.project_id and c.id = e.channel_id
+      where e.project_id = ${projectId} and e.seq > ${from}
+        ${channelName === undefined ? sql`` : sql`and c.name = ${channelName}`}
+      order by e.seq
+    `
+    const last = rows.at(-1)?.seq ?? from
+    const deadlineMs = performance.now() + CATCH_UP_MS
+    while (follower.cursor < last && performance.now() < deadlineMs) await sleep(50)
+    problems.push(...follower.problems)
+    const seen = follower.seen
+    if (seen.length !== rows.length)
+      problems.push(
+        `${name} saw ${seen.length} of ${rows.length} from ${from}, up to ${follower.cursor}`,
+      )
+    const wrong = rows.findIndex((row, at) => {
+      const one = seen[at]
+      return one?.seq !== row.seq || one.id !== toId('evt', row.id)
+    })
+    if (wrong >= 0)
+      problems.push(`${name} saw ${seen[wrong]?.seq} where ${rows[wrong]?.seq} should be`)
+    compared += rows.length
+  }
+  const delays = followers.flatMap(({ delaysMs }) => delaysMs).sort((a, b) => a - b)
+  const at = (share: number) => delays[Math.floor(share * (delays.length - 1))] ?? NaN
+  return {
+    figures: {
+      followers: followers.length,
+      connects: followers.reduce((sum, { connects }) => sum + connects, 0),
+      'events compared': compared,
+      'delay p50 ms': at(0.5),
+      'delay p99 ms': at(0.99),
+      'slowest delay ms': at(1),
+    },
+    problems,
+  }
+}

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { connect, type Sql } from '../src/db/sql.ts'
+import { openFeed } from './support/feed.ts'
+import { cloneDatabase } from './support/postgres.ts'
+import { BINARY, compileBinary, startProgram, type Runtime } from './support/process.ts'
+import { openStalled } from './support/raw-feed.ts'
+import { until } from './support/until.ts'
+import { newWatched } from './support/watched.ts'
+
+let databaseUrl: string
+let sql: Sql
+beforeAll(async () => {
+  await compileBinary()
+  databaseUrl = await cloneDatabase()
+  sql = connect(databaseUrl, { name: 'test', max: 2 })
+}, 120_000)
+afterAll(async () => {
+  await sql.end({ timeout: 1 })
+  rmSync(BINARY, { force: true })
+})
+
+describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
+  test('one story: refused, replayed, live, filtered, too long, signed out, stopped', async () => {
+    await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
+    const watched = await newWatched({ sql, url: program.url })
+    await watched.sayMany(300)
+    await expect(
+      openFeed(program.url, watched.member, { headers: { origin: 'http://evil.example' } }),
+    ).rejects.toThrow()
+
+    const all = await openFeed(program.url, watched.member)
+    expect((await all.subscribe(watched.project, { after: 0 })).head).toBe(300)
+    const some = await openFeed(program.url, watched.member)
+    await some.subscribe(watched.project, { filters: { tags: ['some'] } })
+    expect(await all.seqs(300)).toEqual(Array.from({ length: 300 }, (_, nth) => nth + 1))
+    await watched.say('not for all')
+    await watched.say('for all', { tags: ['some'] })
+    expect(await all.seqs(2)).toEqual([301, 302])
+    expect(await some.seqs(1)).toEqual([302])
+
+    some.send('x'.repeat(5_000))
+    expect((await some.closed).code).toBe(1009)
+    const stays = await newWatched({ sql, url: program.url })
+    const last = await openFeed(program.url, stays.member)
+    await sql`delete from sessions where id = ${watched.member.sessionId}`
+    expect((await all.closed).code).toBe(1008)
+    program.signal('SIGTERM')
+    expect((await last.closed).code).toBe(1001)
+    expect((await program.exited).code).toBe(0)
+  }, 60_000)
+
+  test('case 21: who does not read is closed, and costs nobody else an event', async () => {
+    await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
+    const watched = await newWatched({ sql, url: program.url })
+    const reader = await openFeed(program.url, watched.member)
+    await reader.subscribe(watched.project)
+    const message = { type: 'subscribe', project: watched.project }
+    const stalled = await openStalled(program.url, { cookie: watched.member.cookie, message })
+    await watched.say('both are there')
+    expect(await reader.seqs(1)).toEqual([1])
+
+    // 18 MB: what the kernels of both ends hold, and ten times more than the server will.
+    const metadata = { filler: 'x'.repeat(60_000) }
+    for (let nth = 0; nth < 30; nth++) {
+      await Promise.all(Array.from({ length: 10 }, () => watched.say('long', { metadata })))
+    }
+    expect(await reader.seqs(300)).toEqual(Array.from({ length: 300 }, (_, nth) => nth + 2))
+    expect(reader.all).toHaveLength(303)
+    // Each is 60 KB: kernels hold some, and the server kept no more than its limit.
+    expect((await stalled.read()).length).toBeLessThan(200)
+    stalled.destroy()
+    // It is no longer counted among the person's sockets.
+    await until(async () => {
+      const open = await Promise.all(
+        Array.from({ length: 19 }, () => openFeed(program.url, watched.member, { isBare: true })),
+      )
+      const types = await Promise.all(
+        open.map(client => Promise.race([client.next(), client.closed])),
+      )
+      for (const client of open) client.close()
+      await Promise.all(open.map(client => client.closed))
+      return types.every(({ type }) => type === 'hello')
+    })
+    reader.close()
+  }, 60_000)
+
+  test('case 21: a replay waits for its reader, however slow', async () => {
+    await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
+    const watched = await newWatched({ sql, url: program.url })
+    const metadata = { filler: 'x'.repeat(60_000) }
+    for (let nth = 0; nth < 30; nth++) {
+      await Promise.all(Array.from({ length: 10 }, () => watched.say('long', { metadata })))
+    }
+    const message = { type: 'subscribe', project: watched.project, after: 0 }
+    const stalled = await openStalled(program.url, { cookie: watched.member.cookie, message })
+    const other = await openFeed(program.url, watched.member)
+    await other.subscribe(watched.project, { after: 299 })
+    expect(await other.seqs(1)).toEqual([300])
+    const texts = await stalled.read(read => read.at(-1)?.includes('"seq":300,') ?? false)
+    const messages = texts.map(text => JSON.parse(text)).filter(({ type }) => type === 'event')
+    expect(messages.map(({ seq }) => seq)).toEqual(Array.from({ length: 300 }, (_, nth) => nth + 1))
+    stalled.destroy()
+    other.close()
+  }, 60_000)
+})

@@ -1,0 +1,94 @@
+import { hashPassword } from '../../src/accounts/passwords.ts'
+import { newId } from '../../src/ids.ts'
+import { createApi, type ApiRequest } from './person.ts'
+import type { Answered } from './project.ts'
+import type { Booted } from './server.ts'
+
+export const PASSWORD = 'violet tractor seventeen'
+export const WRONG = 'violet tractor eighteen'
+
+/** Somebody who can sign in with `PASSWORD`. */
+export interface TestAccount {
+  uuid: string
+  id: string
+  email: string
+}
+
+let hash: Promise<string> | undefined
+
+export async function newAccount({ sql }: Pick<Booted, 'sql'>): Promise<TestAccount> {
+  const { uuid, id } = newId('per')
+  const email = `${id}@example.com`
+  hash ??= hashPassword(PASSWORD)
+  await sql`
+    insert into people (id, name, email, password_hash)
+    values (${uuid}, 'Test account', ${email}, ${await hash})
+  `
+  return { uuid, id, email }
+}
+
+/** A browser with an empty jar of cookies, on a page of the server's own. */
+export interface TestBrowser {
+  cookies: Map<string, string>
+  request(path: string, options?: ApiRequest): Promise<Answered>
+  get(path: string): Promise<Answered>
+  post(path: string, json?: unknown): Promise<Answered>
+  put(path: string, json: unknown): Promise<Answered>
+  patch(path: string, json: unknown): Promise<Answered>
+  delete(path: string): Promise<Answered>
+  /** Signs in; `address` is what a proxy says that the client is. */
+  signIn(email: string, password?: string, address?: string): Promise<Answered>
+}
+
+/** Keeps cookies by name, whatever their attributes say. */
+export function createBrowser(url: string): TestBrowser {
+  const api = createApi(url)
+  const cookies = new Map<string, string>()
+  async function request(path: string, options: ApiRequest = {}) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const answered = await api.request(path, {
+      ...options,
+      headers: { ...(cookie && { cookie }), ...options.headers },
+    })
+    for (const line of answered.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      if (value === '') cookies.delete(name)
+      else cookies.set(name, value)
+    }
+    return answered
+  }
+  const withBody = (method: string) => (path: string, json?: unknown) =>
+    request(path, { method, json })
+  return {
+    cookies,
+    request,
+    get: path => request(path),
+    post: withBody('POST'),
+    put: withBody('PUT'),
+    patch: withBody('PATCH'),
+    delete: path => request(path, { method: 'DELETE' }),
+    signIn: (email, password = PASSWORD, address) =>
+      request('/api/session', {
+        method: 'POST',
+        json: { email, password },
+        headers: address === undefined ? {} : { 'x-forwarded-for': address },
+      }),
+  }
+}
+
+/** An address that no other test counts under. */
+export function newAddress(): string {
+  const [a, b, c] = crypto.getRandomValues(new Uint8Array(3))
+  return `10.${a}.${b}.${c}`
+}
+
+/** The actions in the audit log of what a person did and of what was done to them, oldest first. */
+export async function listDeeds({ sql }: Pick<Booted, 'sql'>, { uuid, id }: TestAccount) {
+  const rows = await sql<{ actor: string; action: string; target: string | null }[]>`
+    select actor, action, target
+    from audit_log
+    where person_id = ${uuid} or target = ${id}
+    order by at, id
+  `
+  return rows.map(({ actor, action }) => `${actor}: ${action}`)
+}

@@ -1,0 +1,144 @@
+import { createPool } from '../../src/db/pool.ts'
+import { connect, type Sql } from '../../src/db/sql.ts'
+import { newId, parseId } from '../../src/ids.ts'
+import type { DeliveryKind } from '../../src/outbox/kind.ts'
+import { startOutbox, WORKER_SETTINGS, type Outbox } from '../../src/outbox/outbox.ts'
+import { addTarget, createTargets } from './delivery-kind.ts'
+import { cloneDatabase } from './postgres.ts'
+import { newProject } from './project.ts'
+
+export interface PendingRow {
+  event_id: string
+  target_id: string
+  attempts: number
+  takes: number
+  is_taken: boolean
+  reason: string | null
+  due_in_s: number
+}
+
+export interface EndedRow {
+  event_id: string
+  target_id: string
+  state: string
+  attempts: number
+  latency_ms: string | null
+  reason: string | null
+}
+
+/** A database with targets, and outboxes on it as each server has one: without the server. */
+export interface Deliveries extends AsyncDisposable {
+  sql: Sql
+  databaseUrl: string
+  /** A dispatcher and a worker, as in a process of their own. */
+  start(kind: DeliveryKind, options?: { graceMs?: number }): Promise<Outbox>
+  /** A project that has a target. */
+  newTarget(): Promise<{ projectId: string; targetId: string }>
+  /** What is pending of a project. */
+  pending(projectId: string): Promise<PendingRow[]>
+  /** What has ended of a project. */
+  ended(projectId: string): Promise<EndedRow[]>
+  /** Appends `count` events to a project's log, as the appender does; returns their uuids in order. */
+  append(projectId: string, count?: number): Promise<string[]>
+}
+
+export async function openDeliveries(): Promise<Deliveries> {
+  const databaseUrl = await cloneDatabase()
+  const sql = connect(databaseUrl, {
+    name: 'test',
+    max: 4,
+    settings: { statement_timeout: 60_000 },
+  })
+  await createTargets(sql)
+  const closers: (() => Promise<void>)[] = []
+  return {
+    sql,
+    databaseUrl,
+    async start(kind, options = {}) {
+      const pool = createPool(databaseUrl, { name: 'worker', max: 4, settings: WORKER_SETTINGS })
+      const outbox = await startOutbox({ pool, kinds: [kind], ...options })
+      closers.push(async () => {
+        await outbox.stop()
+        await pool.end()
+      })
+      return outbox
+    },
+    async newTarget() {
+      const { id: projectId } = await newProject({ sql, url: '' })
+      return { projectId, targetId: await addTarget(sql, projectId) }
+    },
+    pending: async projectId => [
+      ...(await sql<PendingRow[]>`
+        select
+          event_id, target_id, attempts, takes, token is not null as is_taken, reason,
+          extract(epoch from available_at - now())::float8 as due_in_s
+        from outbox
+        where project_id = ${projectId}
+        order by id
+      `),
+    ],
+    ended: async projectId => [
+      ...(await sql<EndedRow[]>`
+        select event_id, target_id, state, attempts, latency_ms, reason
+        from deliveries
+        where project_id = ${projectId}
+        order by event_id, target_id
+      `),
+    ],
+    append: (projectId, count = 1) => appendEvents(sql, projectId, count),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(closers.map(close => close()))
+      await sql.end({ timeout: 1 })
+    },
+  }
+}
+
+/** Events written under the lock of the log, in one statement however many they are. */
+export async function appendEvents(sql: Sql, projectId: string, count: number): Promise<string[]> {
+  const channelId = crypto.randomUUID()
+  const rows = await sql.begin(async tx => {
+    await tx`select from event_logs where project_id = ${projectId} for update`
+    await tx`
+      insert into channels (project_id, id, public_id, slug, name, created_at)
+      values (${projectId}, ${channelId}, 'chn_test', 'test', 'Test', now())
+      on conflict (project_id, slug) do nothing
+    `
+    return await tx<{ id: string }[]>`
+      with head as (
+        update event_logs set last_seq = last_seq + ${count}
+        where project_id = ${projectId}
+        returning last_seq - ${count} as first
+      ), made as (
+        insert into events (
+          project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, source, notify
+        )
+        select
+          ${projectId}, new_delivery_id(), c.id, h.first + n, clock_timestamp(), clock_timestamp(), 'New payment',
+          '{}', '{}', 'test', true
+        from head h
+          cross join generate_series(1, ${count}::int) as n
+          join channels c on c.project_id = ${projectId} and c.slug = 'test'
+        returning id, seq
+      )
+      select id from made order by seq
+    `
+  })
+  return rows.map(({ id }) => id)
+}
+
+/** A delivery to a webhook that was given up, made beside the server; returns its public id. */
+export async function insertDeadLetter(
+  { sql }: { sql: Sql },
+  projectId: string,
+  { eventId, webhookId }: { eventId: string; webhookId: string },
+): Promise<string> {
+  const { id, uuid } = newId('dlv')
+  await sql`
+    insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
+    values (
+      ${uuid}, ${projectId}, ${parseId('evt', eventId) ?? null}, 'webhook', ${parseId('whk', webhookId) ?? null},
+      10, 'It answered 500'
+    )
+  `
+  return id
+}

@@ -1,0 +1,108 @@
+import { Agent, request } from 'node:http'
+import { toArray } from '../../src/db/arrays.ts'
+import type { Queryable, Sql } from '../../src/db/sql.ts'
+import type { DeliveryKind, Job, Outcome } from '../../src/outbox/kind.ts'
+
+export interface TestKindOptions extends Partial<DeliveryKind> {
+  /** Of an inbox (inbox.ts), which is every target at once. */
+  url?: string
+}
+
+/**
+ * A kind of delivery whose targets are rows of a table of the tests' own: every event of their project is for them. An
+ * answer 2xx is done, 410 gone, 404 failed, 409 cancelled, 423 postponed by its Retry-After; the rest is tried again.
+ */
+export function createTestKind({ url = '', ...options }: TestKindOptions = {}): DeliveryKind {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1_000 })
+  const name = options.name ?? 'webhook'
+  return {
+    name,
+    schedule: [0, 5_000, 300_000],
+    perTarget: 8,
+    timeoutMs: 5_000,
+    leaseMs: 30_000,
+    async dispatch(tx, { projectIds, fromSeqs, toSeqs }) {
+      const made = await tx`
+        insert into outbox (project_id, event_id, kind, target_id)
+        select e.project_id, e.id, ${name}, t.id
+        from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
+            as r (project_id, from_seq, to_seq)
+          join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
+          join test_targets t on t.project_id = e.project_id
+        on conflict (project_id, event_id, kind, target_id) do nothing
+      `
+      return made.count
+    },
+    send: (job, signal) => post({ url, agent, job, signal }),
+    async nameTargets(sql, { projectId, targetIds }) {
+      const rows = await sql<{ id: string; name: string }[]>`
+        select id, name
+        from test_targets
+        where project_id = ${projectId} and id = any(${toArray(targetIds)}::uuid[])
+      `
+      return new Map(rows.map(target => [target.id, target.name]))
+    },
+    ...options,
+  }
+}
+
+/** The table of the targets; once for a database. */
+export async function createTargets(sql: Sql): Promise<void> {
+  await sql`
+    create table test_targets (
+      project_id uuid not null, id uuid not null, name text not null, primary key (project_id, id)
+    )
+  `
+}
+
+export async function addTarget(
+  sql: Queryable,
+  projectId: string,
+  name = 'A target',
+): Promise<string> {
+  const id = crypto.randomUUID()
+  await sql`insert into test_targets (project_id, id, name) values (${projectId}, ${id}, ${name})`
+  return id
+}
+
+interface Posting {
+  url: string
+  agent: Agent
+  job: Job
+  signal: AbortSignal
+}
+
+function post({ url, agent, job, signal }: Posting): Promise<Outcome> {
+  return new Promise(resolve => {
+    const fail = (error: Error) => resolve({ kind: 'retry', reason: error.message })
+    const posted = request(url, {
+      method: 'POST',
+      agent,
+      signal,
+      headers: {
+        'delivery-id': job.id,
+        'event-id': job.eventId,
+        'target-id': job.targetId,
+        attempt: job.attempt,
+      },
+    })
+    posted.on('error', fail)
+    posted.on('response', response => {
+      response.resume()
+      response.on('error', fail)
+      response.on('end', () => resolve(toOutcome(response.statusCode ?? 0, response.headers)))
+    })
+    posted.end()
+  })
+}
+
+function toOutcome(status: number, headers: Record<string, unknown>): Outcome {
+  const reason = `http_${status}`
+  const afterMs = Number(headers['retry-after'] ?? 0) * 1000
+  if (status < 300) return { kind: 'done' }
+  if (status === 410) return { kind: 'gone', reason }
+  if (status === 404) return { kind: 'failed', reason }
+  if (status === 409) return { kind: 'cancelled', reason }
+  if (status === 423) return { kind: 'postponed', untilMs: Date.now() + afterMs, reason }
+  return { kind: 'retry', afterMs, reason }
+}

@@ -1,0 +1,227 @@
+import type { BrowserContext, Route, WebSocketRoute } from 'playwright-core'
+import type { Filters } from '../../src/dashboard/app/live/messages.ts'
+import { countEvents, findEvents, isSent } from './fake-search.ts'
+
+export const PROJECT = 'prj_01kadz5p6vf2w8y3m4n5q6r7s8'
+
+/** What a fake server answers to one request; `retryAfter` becomes the header. */
+export interface FakeAnswer {
+  status?: number
+  data?: unknown
+  code?: string
+  error?: string
+  message?: string
+  details?: unknown[]
+  retryAfter?: number
+}
+
+type Handler = (body: any, url: URL) => FakeAnswer
+
+export interface FakeEvent {
+  title: string
+  [field: string]: unknown
+}
+
+/** The server's /api as a page sees it, for states that a real server is hard to bring into. */
+export interface FakeApi {
+  /** Requests so far, as `METHOD /path`. */
+  readonly requests: string[]
+  /** Bodies of requests so far, by the same names. */
+  readonly bodies: Map<string, any>
+  /** Answers `METHOD /path` from now on. */
+  on(route: string, handler: Handler): void
+  /** What answers `METHOD /path` now. */
+  handler(route: string): Handler
+  /** Adds events to the log, and sends them to whoever follows. */
+  emit(...events: FakeEvent[]): void
+  /** Sends a message to whoever follows. */
+  send(message: object): void
+  /** Ends the sockets that are open. */
+  cut(code?: number): Promise<void>
+  /** Whether new sockets are taken. */
+  isTaking: boolean
+  /** How many sockets have subscribed so far. */
+  readonly subscriptions: any[]
+}
+
+export const ACCOUNT = {
+  person: { id: 'per_1', name: 'Ada Lovelace', email: 'ada@example.com', isOperator: true },
+  isVerified: true,
+  organizations: [
+    {
+      id: 'org_1',
+      name: 'Analytical Engines',
+      role: 'owner',
+      projects: [
+        { id: PROJECT, name: 'Web shop' },
+        { id: 'prj_2', name: 'Newsletter' },
+      ],
+    },
+  ],
+}
+
+/** Answers the requests of a context's pages; `isSignedIn` says whether there is a session at first. */
+export async function fakeApi(
+  context: BrowserContext,
+  { isSignedIn = true }: { isSignedIn?: boolean } = {},
+): Promise<FakeApi> {
+  let hasSession = isSignedIn
+  const log: any[] = []
+  const sockets = new Map<WebSocketRoute, Filters | undefined>()
+  const handlers = new Map<string, Handler>()
+  const signedOut = { status: 401, code: 'signed_out', error: 'Sign in first' }
+  const signIn: Handler = () => {
+    hasSession = true
+    return { data: ACCOUNT }
+  }
+  const api: FakeApi = {
+    requests: [],
+    bodies: new Map(),
+    subscriptions: [],
+    isTaking: true,
+    on: (route, handler) => void handlers.set(route, handler),
+    handler: route => handlers.get(route)!,
+    emit(...events) {
+      for (const event of events) {
+        const made = toEvent(event, log.length + 1)
+        log.push(made)
+        const message = { type: 'event', project: PROJECT, seq: made.seq, event: made }
+        for (const [socket, filters] of sockets)
+          if (filters && isSent(made, filters)) socket.send(JSON.stringify(message))
+      }
+    },
+    send(message) {
+      for (const socket of sockets.keys()) socket.send(JSON.stringify(message))
+    },
+    async cut(code = 1001) {
+      const open = [...sockets.keys()]
+      sockets.clear()
+      for (const socket of open) await socket.close({ code, reason: 'as the test wants it' })
+    },
+  }
+
+  api.on('GET /api/me', () => (hasSession ? { data: ACCOUNT } : signedOut))
+  api.on('GET /api/setup', () => ({ status: 404, code: 'not_found', error: 'Set up already' }))
+  api.on('POST /api/session', signIn)
+  api.on('POST /api/setup', () => ({ ...signIn({}, new URL('http://a')), status: 201 }))
+  api.on('DELETE /api/session', () => {
+    hasSession = false
+    return { data: {} }
+  })
+  api.on('PUT /api/projects/:id/read', () => ({ data: { seq: log.length } }))
+  api.on('GET /api/projects/:id/channels', () => ({
+    data: { items: listChannels(log), nextCursor: null },
+  }))
+  api.on('POST /api/projects/:id/keys', () => ({ status: 201, data: { key: 'tdg_example' } }))
+  api.on('GET /api/projects/:id/events', (_, url) => {
+    const before = Number(url.searchParams.get('cursor') ?? Infinity)
+    const found = findEvents(log, url).filter(({ seq }) => seq < before)
+    const items = found.slice(0, Number(url.searchParams.get('limit')))
+    const nextCursor = found.length > items.length ? String(items.at(-1).seq) : null
+    return { data: { items, nextCursor } }
+  })
+  api.on('GET /api/projects/:id/histogram', (_, url) => ({ data: countEvents(log, url) }))
+  api.on('GET /api/projects/:id/events/:event', (_, url) => {
+    const event = log.find(({ id }) => url.pathname.endsWith(`/${id}`))
+    return event
+      ? { data: event }
+      : { status: 404, code: 'not_found', error: 'No event has this id' }
+  })
+  const hidden = new Map<string, any>()
+  api.on('DELETE /api/projects/:id/events/:event', (_, url) => {
+    const at = log.findIndex(({ id }) => url.pathname.endsWith(`/${id}`))
+    const [event] = log.splice(at, 1)
+    hidden.set(event.id, event)
+    api.send({ type: 'deleted', project: PROJECT, seq: event.seq })
+    return { data: { undoUntil: new Date().toISOString() } }
+  })
+  api.on('POST /api/projects/:id/events/:event/restore', (_, url) => {
+    const event = hidden.get(url.pathname.split('/').at(-2) ?? '')
+    log.push(event)
+    log.sort((one, other) => one.seq - other.seq)
+    api.send({ type: 'restored', project: PROJECT, seq: event.seq })
+    return { data: { id: event.id, seq: event.seq } }
+  })
+  api.on('GET /api/projects/:id/events/:event/neighbours', (_, url) => {
+    const at = log.findIndex(({ id }) => url.pathname.includes(`/${id}/`))
+    const toPlace = (event: any) => (event ? { id: event.id, seq: event.seq } : null)
+    return { data: { older: toPlace(log[at - 1]), newer: toPlace(log[at + 1]) } }
+  })
+
+  await context.route('**/api/**', async route => {
+    const url = new URL(route.request().url())
+    const path = url.pathname
+      .replace(/^(\/api\/projects)\/[^/]+/, '$1/:id')
+      .replace(/(\/events)\/[^/]+/, '$1/:event')
+      .replace(/(\/users)\/[^/]+/, '$1/:user')
+      .replace(/(\/aliases)\/(?!history$)[^/]+/, '$1/:alias')
+    const name = `${route.request().method()} ${path}`
+    api.requests.push(name)
+    const body = route.request().postDataJSON()
+    api.bodies.set(name, body)
+    const handler = handlers.get(name)
+    await answer(route, handler ? handler(body, url) : { status: 404, error: `No ${name}` })
+  })
+  await context.routeWebSocket('**/api/feed', socket => {
+    if (!api.isTaking) return void socket.close({ code: 1001, reason: 'not now' })
+    sockets.set(socket, undefined)
+    socket.onClose(() => void sockets.delete(socket))
+    socket.onMessage(text => {
+      const { project, after, filters } = JSON.parse(String(text))
+      api.subscriptions.push(JSON.parse(String(text)))
+      sockets.set(socket, filters)
+      const say = (message: object) => socket.send(JSON.stringify({ project, ...message }))
+      say({ type: 'subscribed', head: log.length, recovered: true })
+      for (const event of after === null ? [] : log.slice(after))
+        if (isSent(event, filters)) say({ type: 'event', seq: event.seq, event })
+    })
+    socket.send(JSON.stringify({ type: 'hello', epoch: 'ab0c9e4e-8f2b-4b7a-9d35-2f6f4a1f7c10' }))
+  })
+  return api
+}
+
+async function answer(
+  route: Route,
+  { status = 200, data, retryAfter, ...failure }: FakeAnswer,
+): Promise<void> {
+  const requestId = '5f0c1c4e-8f2b-4b7a-9d35-2f6f4a1f7c10'
+  await route.fulfill({
+    status,
+    headers: retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) },
+    json:
+      status < 400
+        ? { success: true, data, requestId }
+        : { success: false, error: 'Refused', requestId, ...failure },
+  })
+}
+
+function toEvent(event: FakeEvent, seq: number) {
+  const channelName = String(event['channelName'] ?? 'payments')
+  const now = new Date().toISOString()
+  return {
+    id: `evt_${seq}`,
+    seq,
+    channelId: `chn_${channelName}`,
+    userId: null,
+    timestamp: now,
+    createdAt: now,
+    description: null,
+    icon: null,
+    tags: [],
+    metadata: {},
+    source: 'api',
+    notify: true,
+    ...event,
+    channelName,
+  }
+}
+
+function listChannels(log: readonly { channelId: string; channelName: string; icon: unknown }[]) {
+  const channels = new Map(
+    log.map(({ channelId, channelName, icon }) => [
+      channelId,
+      { id: channelId, name: channelName, icon: icon ?? null, unread: 0 },
+    ]),
+  )
+  return [...channels.values()]
+}

@@ -1,0 +1,80 @@
+import { noFilters, parseSearch, type Filters } from '../../src/events/search.ts'
+import type { Filters as LiveFilters } from '../../src/dashboard/app/live/messages.ts'
+
+const BUCKETS = 24
+const HOUR_MS = 3_600_000
+
+/** Those of a fake log's events that a request asks for, newest first. */
+export function findEvents(log: readonly any[], { searchParams }: URL): any[] {
+  const { filters } = parseSearch(searchParams.get('q') ?? '')
+  const from = Date.parse(searchParams.get('from') ?? '')
+  const to = Date.parse(searchParams.get('to') ?? '')
+  return log
+    .filter(event => fits(event, filters))
+    .filter(({ timestamp }) => !(Date.parse(timestamp) < from) && !(Date.parse(timestamp) >= to))
+    .reverse()
+}
+
+/** Whether a socket with these filters is sent an event. */
+export function isSent(event: any, filters: LiveFilters = {}): boolean {
+  const { channels, tags, userId, source, text } = filters
+  const is = (values: string[] | undefined) => ({ is: values ?? [], not: [] })
+  return fits(event, {
+    ...noFilters(),
+    channels: is(channels),
+    tags: is(tags),
+    users: is(userId === undefined ? [] : [userId]),
+    sources: is(source === undefined ? [] : [source]),
+    words: is(text?.split(' ')),
+  })
+}
+
+/** The histogram that a request asks for. */
+export function countEvents(log: readonly any[], url: URL) {
+  const nowMs = Date.parse(url.searchParams.get('to') ?? '') || Date.now()
+  const fromMs =
+    Date.parse(url.searchParams.get('from') ?? '') ||
+    Math.floor(nowMs / HOUR_MS + 1 - BUCKETS) * HOUR_MS
+  const stepMs = Math.max(1_000, Math.ceil((nowMs - fromMs) / BUCKETS / 1_000) * 1_000)
+  const counts = Array.from({ length: BUCKETS }, () => 0)
+  const found = findEvents(log, url)
+  for (const { timestamp } of found) {
+    const at = Math.floor((Date.parse(timestamp) - fromMs) / stepMs)
+    if (counts[at] !== undefined) counts[at] += 1
+  }
+  return {
+    from: new Date(fromMs).toISOString(),
+    to: new Date(fromMs + BUCKETS * stepMs).toISOString(),
+    stepMs,
+    total: found.length,
+    channels: [{ id: 'chn_1', name: 'payments', counts }],
+    others: counts.map(() => 0),
+    isPartial: false,
+    completeSince: null,
+  }
+}
+
+function fits(event: any, { channels, users, sources, tags, words, phrases }: Filters): boolean {
+  const text = `${event.title} ${event.description ?? ''}`.toLowerCase()
+  const has = {
+    channels: (one: string) => one === event.channelId || one === event.channelName,
+    users: (one: string) => one === event.userId,
+    sources: (one: string) => one === event.source,
+    tags: (one: string) => event.tags.includes(one),
+    words: (one: string) => ` ${text}`.includes(` ${one.toLowerCase()}`),
+    phrases: (one: string) => ` ${text} `.includes(` ${one.toLowerCase()} `),
+  }
+  const isOne = (name: keyof typeof has, { is }: { is: string[] }) =>
+    is.length === 0 || is.some(has[name])
+  return (
+    isOne('channels', channels) &&
+    isOne('users', users) &&
+    isOne('sources', sources) &&
+    tags.is.every(has.tags) &&
+    words.is.every(has.words) &&
+    phrases.is.every(has.phrases) &&
+    !channels.not.some(has.channels) &&
+    !tags.not.some(has.tags) &&
+    !words.not.some(has.words)
+  )
+}

@@ -1,0 +1,122 @@
+import addFormats from 'ajv-formats'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { ServerMessage } from '../../src/feed/schema.ts'
+import type { TestPerson } from './person.ts'
+
+/** What a client of the feed sees. Tests look into it freely: what they expect is the check. */
+export type Message = any
+
+/** A socket of a person, whose every message is held to the protocol. */
+export interface FeedClient {
+  /** All messages so far, without heartbeats. */
+  all: Message[]
+  /** The next message that has not been taken, without heartbeats. */
+  next(): Promise<Message>
+  /** The next heartbeat. */
+  beat(): Promise<Message>
+  /** Takes so many events, and returns their seqs. */
+  seqs(count: number): Promise<number[]>
+  send(message: object | string): void
+  /** Subscribes and returns the answer. */
+  subscribe(project: string, options?: object): Promise<Message>
+  closed: Promise<{ code: number; reason: string }>
+  close(): void
+}
+
+const ajv = new Ajv2020({ strict: false })
+addFormats.default(ajv)
+// What TypeBox keeps under symbols is none of JSON Schema's.
+const isServerMessage: (message: Message) => boolean = ajv.compile(
+  JSON.parse(JSON.stringify(ServerMessage)),
+)
+
+export interface FeedOptions {
+  headers?: Record<string, string | undefined>
+  /** Do not wait for hello. */
+  isBare?: boolean
+}
+
+/** Opens a socket and takes hello; rejects when the handshake is refused. */
+export async function openFeed(
+  url: string,
+  { cookie }: Pick<TestPerson, 'cookie'>,
+  { headers = {}, isBare = false }: FeedOptions = {},
+): Promise<FeedClient & { hello: Message }> {
+  const sent = Object.entries({ cookie, origin: url, ...headers }).filter(([, value]) => value)
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/api/feed`, {
+    headers: Object.fromEntries(sent),
+  } as never)
+  const all: Message[] = []
+  const messages = createQueue()
+  const beats = createQueue()
+  socket.addEventListener('message', ({ data }) => {
+    const message: Message = JSON.parse(String(data))
+    if (!isServerMessage(message)) {
+      messages.put(new Error(`Not in the protocol: ${String(data).slice(0, 500)}`))
+    } else if (message.type === 'heartbeat') beats.put(message)
+    else {
+      all.push(message)
+      messages.put(message)
+    }
+  })
+  const closed = new Promise<{ code: number; reason: string }>(resolve => {
+    socket.addEventListener('close', ({ code, reason }) => resolve({ code, reason }))
+  })
+  await new Promise<void>((resolve, reject) => {
+    socket.addEventListener('open', () => resolve())
+    socket.addEventListener('error', () => reject(new Error('The handshake was refused')))
+  })
+  const send = (message: object | string) =>
+    socket.send(typeof message === 'string' ? message : JSON.stringify(message))
+  const client: FeedClient = {
+    all,
+    next: messages.take,
+    beat: beats.take,
+    async seqs(count) {
+      const seqs: number[] = []
+      while (seqs.length < count) {
+        const message = await messages.take()
+        if (message.type !== 'event') throw new Error(`Not an event: ${JSON.stringify(message)}`)
+        seqs.push(message.seq)
+      }
+      return seqs
+    },
+    send,
+    async subscribe(project, options = {}) {
+      send({ type: 'subscribe', project, ...options })
+      return messages.take()
+    },
+    closed,
+    close: () => socket.close(),
+  }
+  return Object.assign(client, { hello: isBare ? undefined : await messages.take() })
+}
+
+const LATE_MS = 10_000
+
+/** What comes, one by one; whoever waits too long is told so. */
+function createQueue() {
+  const arrived: Message[] = []
+  const waiting: ((message: Message) => void)[] = []
+  return {
+    put(message: Message): void {
+      const take = waiting.shift()
+      if (take) take(message)
+      else arrived.push(message)
+    },
+    async take(): Promise<Message> {
+      const late = new Error(`Nothing came within ${LATE_MS} ms`)
+      const message =
+        arrived.shift() ??
+        (await new Promise<Message>(resolve => {
+          const timer = setTimeout(() => resolve(late), LATE_MS)
+          waiting.push(taken => {
+            clearTimeout(timer)
+            resolve(taken)
+          })
+        }))
+      if (message instanceof Error) throw message
+      return message
+    },
+  }
+}

@@ -1,0 +1,113 @@
+import { ROLES, type Role } from '../../src/accounts/permissions.ts'
+import { createSession } from '../../src/accounts/sessions.ts'
+import { hashSecret, newSecret } from '../../src/accounts/secret.ts'
+import type { ApiContract } from '../../src/accounts/endpoint.ts'
+import { newId, toId } from '../../src/ids.ts'
+import { insertDeadLetter } from './deliveries.ts'
+import { createKey } from './keys.ts'
+import { newMember, newOrganization, type TestOrganization, type TestPerson } from './person.ts'
+import { createRequests } from './project.ts'
+import { insertSubscription } from './push.ts'
+import { insertWebhook } from './webhooks.ts'
+import type { Booted } from './server.ts'
+
+/** Somebody's whole installation: an organization with people of every role, and a project with one of everything. */
+export interface Tenant {
+  organization: TestOrganization
+  people: Record<Role, TestPerson>
+  /** What each parameter of a path may be here, by its name. */
+  params: Record<string, string>
+  /** Names by which nobody else may find anything: of channels, users, tags, words. */
+  names: Record<string, string>
+  /** What identifies its rows in any table. */
+  uuids: string[]
+  /** The secret of its open invite. */
+  inviteToken: string
+  key: string
+}
+
+export async function newTenant(server: Booted): Promise<Tenant> {
+  const { sql, url } = server
+  const mark = newSecret(128).replace(/\W|_/g, '').slice(0, 12).toLowerCase()
+  const organization = await newOrganization(server)
+  const people = {} as Record<Role, TestPerson>
+  // A second owner: the last one could neither leave nor be demoted.
+  await newMember(server, organization, 'owner')
+  for (const role of ROLES) people[role] = await newMember(server, organization, role)
+  const project = organization.project
+  const key = await createKey(sql, { projectId: project.uuid, name: `key ${mark}`, limit: 1e9 })
+  const v1 = createRequests(url, key.token)
+  await v1.post('/v1/identify', {
+    user_id: `user-${mark}`,
+    properties: { name: `Name ${mark}` },
+    aliases: [`alias-${mark}`],
+  })
+  const event = await v1.post('/v1/events', {
+    channelName: `channel ${mark}`,
+    title: `title ${mark}`,
+    tags: [`tag-${mark}`],
+    userId: `alias-${mark}`,
+    source: `source-${mark}`,
+    metadata: { secret: `metadata-${mark}` },
+  })
+  const inviteToken = newSecret(256)
+  const invite = newId('inv')
+  await sql`
+    insert into invites (id, organization_id, hash, role, invited_by, expires_at)
+    values (
+      ${invite.uuid}, ${organization.uuid}, decode(${hashSecret(inviteToken)}, 'hex'), 'member',
+      ${people.owner.uuid}, now() + interval '7 days'
+    )
+  `
+  // A second session of the owner, to be ended.
+  const session = await createSession(sql, {
+    personId: people.owner.uuid,
+    isInstalled: false,
+    address: '127.0.0.1',
+    userAgent: `agent ${mark}`,
+  })
+  const { id: eventId, channelId } = event.body.data
+  const subscriptionId = await insertSubscription(server, people.owner)
+  const webhook = await insertWebhook(server, project.uuid, { eventId, mark })
+  const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
+  return {
+    organization,
+    people,
+    params: {
+      organizationId: organization.id,
+      projectId: project.id,
+      personId: people.member.id,
+      sessionId: toId('ses', session.id),
+      inviteId: invite.id,
+      keyId: key.id,
+      channelId,
+      eventId,
+      userId: `user-${mark}`,
+      alias: `alias-${mark}`,
+      subscriptionId,
+      ...webhook,
+      deliveryId,
+    },
+    names: {
+      channel: `channel ${mark}`,
+      title: `title ${mark}`,
+      tag: `tag-${mark}`,
+      user: `user-${mark}`,
+      alias: `alias-${mark}`,
+      source: `source-${mark}`,
+      word: mark,
+    },
+    uuids: [organization.uuid, project.uuid, ...ROLES.map(role => people[role].uuid)],
+    inviteToken,
+    key: key.token,
+  }
+}
+
+/** The path of a contract with these parameters; throws for one that it does not know. */
+export function toPath({ path }: ApiContract, params: Readonly<Record<string, string>>): string {
+  return path.replace(/:(\w+)/g, (_, name: string) => {
+    const value = params[name]
+    if (value === undefined) throw new Error(`${path}: no test knows what :${name} is`)
+    return encodeURIComponent(value)
+  })
+}

@@ -1,0 +1,70 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** One request that arrived. */
+export interface Receipt {
+  /** Of the delivery. */
+  id: string
+  eventId: string
+  targetId: string
+  attempt: number
+  /** Of performance.now. */
+  atMs: number
+  /** Whether it was answered 2xx. */
+  isAccepted: boolean
+}
+
+/** A real HTTP receiver of what the kind of delivery-kind.ts sends. */
+export interface Inbox extends AsyncDisposable {
+  url: string
+  receipts: Receipt[]
+  /** Of those that were answered 2xx: how often each event reached each target, under `event target`. */
+  counts(): Map<string, number>
+  /** What a target is answered, from now on; undefined for 200 at once. */
+  answer(targetId: string, respond?: Respond): void
+}
+
+type Respond = (response: ServerResponse, receipt: Receipt) => void
+
+export async function startInbox(): Promise<Inbox> {
+  const receipts: Receipt[] = []
+  const accepted = new Map<string, number>()
+  const scripts = new Map<string, Respond>()
+  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
+    request.resume()
+    const read = (name: string) => String(request.headers[name] ?? '')
+    const receipt = {
+      id: read('delivery-id'),
+      eventId: read('event-id'),
+      targetId: read('target-id'),
+      attempt: Number(read('attempt')),
+      atMs: performance.now(),
+      isAccepted: false,
+    }
+    receipts.push(receipt)
+    response.on('finish', () => {
+      if (response.statusCode >= 300) return
+      receipt.isAccepted = true
+      const name = `${receipt.eventId} ${receipt.targetId}`
+      accepted.set(name, (accepted.get(name) ?? 0) + 1)
+    })
+    const script = scripts.get(receipt.targetId)
+    if (script) script(response, receipt)
+    else response.end()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo // A TCP server has no other kind.
+  return {
+    url: `http://127.0.0.1:${port}`,
+    receipts,
+    counts: () => accepted,
+    answer(targetId, respond) {
+      if (respond) scripts.set(targetId, respond)
+      else scripts.delete(targetId)
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}

@@ -1,0 +1,30 @@
+import { COMMAND_LINE } from '../../src/audit/audit.ts'
+import type { Sql } from '../../src/db/sql.ts'
+import * as list from '../../src/keys/key-list.ts'
+import * as keys from '../../src/keys/keys.ts'
+import type { ApiKey } from '../../src/keys/schema.ts'
+
+/** Keys as the command line makes and ends them, each act in a transaction of its own. */
+export async function createKey(
+  sql: Sql,
+  key: keys.NewKey,
+): Promise<{ id: string; token: string }> {
+  return sql.begin(tx => keys.createKey(tx, COMMAND_LINE, key))
+}
+
+export async function revokeKey(sql: Sql, projectId: string, id: string): Promise<void> {
+  await sql.begin(tx => keys.revokeKey(tx, COMMAND_LINE, { projectId, id }))
+}
+
+export async function rotateKey(
+  sql: Sql,
+  projectId: string,
+  old: { id: string; overlapHours?: number },
+): Promise<{ id: string; token: string }> {
+  return sql.begin(tx => keys.rotateKey(tx, COMMAND_LINE, { projectId, ...old }))
+}
+
+/** The newest keys of a project. */
+export async function listKeys(sql: Sql, projectId: string): Promise<ApiKey[]> {
+  return (await list.listKeys(sql, projectId)).items
+}

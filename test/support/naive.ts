@@ -1,0 +1,49 @@
+import type { Choice, Filters, Has } from '../../src/events/search.ts'
+
+/** An event as a test sent it. */
+export interface Sent {
+  seq: number
+  channelName: string
+  title: string
+  description: string
+  icon: string | undefined
+  tags: string[]
+  metadata: Record<string, unknown>
+  userId: string | null
+  source: string
+  timestamp: string
+  isDeleted: boolean
+}
+
+/** Whether an event meets filters, said again in the plainest way. `owners` leads from aliases to users. */
+export function meets(event: Sent, filters: Filters, owners: Map<string, string>): boolean {
+  const toOwner = (name: string) => owners.get(name) ?? name
+  const words = `${event.title} ${event.description}`.toLowerCase().match(/[a-z0-9]+/g) ?? []
+  const at = Date.parse(event.timestamp)
+  const has: Record<Has, boolean> = {
+    description: event.description !== '',
+    metadata: Object.keys(event.metadata).length > 0,
+    tags: event.tags.length > 0,
+    user: event.userId !== null,
+    icon: event.icon !== undefined,
+  }
+  const oneOf = ({ is, not }: Choice, test: (value: string) => boolean) =>
+    (is.length === 0 || is.some(test)) && !not.some(test)
+  const all = <Value extends string>({ is, not }: Choice<Value>, test: (value: Value) => boolean) =>
+    is.every(test) && !not.some(test)
+  return (
+    !event.isDeleted &&
+    oneOf(filters.channels, name => name.toLowerCase() === event.channelName.toLowerCase()) &&
+    oneOf(
+      filters.users,
+      name => event.userId !== null && toOwner(name) === toOwner(event.userId),
+    ) &&
+    oneOf(filters.sources, source => source === event.source) &&
+    all(filters.tags, tag => event.tags.includes(tag)) &&
+    all(filters.has, one => has[one]) &&
+    all(filters.words, word => words.some(one => one.startsWith(word.toLowerCase()))) &&
+    all(filters.phrases, phrase => ` ${words.join(' ')} `.includes(` ${phrase.toLowerCase()} `)) &&
+    at >= (filters.after ?? -Infinity) &&
+    at < (filters.before ?? Infinity)
+  )
+}

@@ -1,0 +1,167 @@
+import type { TSchema } from '@sinclair/typebox'
+import addFormats from 'ajv-formats'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { createOrganization, createProject } from '../../src/accounts/projects.ts'
+import type { Role } from '../../src/accounts/permissions.ts'
+import { createSession } from '../../src/accounts/sessions.ts'
+import { listApiEndpoints } from '../../src/api.ts'
+import { newId, toId } from '../../src/ids.ts'
+import type { Answered } from './project.ts'
+import type { Booted } from './server.ts'
+
+/** Every endpoint of /api, for its contract alone: without parts it can do nothing. */
+export const API = listApiEndpoints({} as never).map(({ contract }) => contract)
+
+/** Somebody who is signed in. */
+export interface TestPerson {
+  uuid: string
+  /** The public id. */
+  id: string
+  email: string
+  sessionId: string
+  cookie: string
+  /** Requests `path` of /api as a page of ours; `json` is sent as the body. Answers are held to their contract. */
+  request(path: string, options?: ApiRequest): Promise<Answered>
+  get(path: string): Promise<Answered>
+  post(path: string, json?: unknown): Promise<Answered>
+  put(path: string, json: unknown): Promise<Answered>
+  patch(path: string, json: unknown): Promise<Answered>
+  delete(path: string): Promise<Answered>
+}
+
+export interface ApiRequest {
+  method?: string
+  json?: unknown
+  body?: string
+  headers?: Record<string, string>
+}
+
+/** A person with a session, made beside the server: signing in has tests of its own. */
+export async function newPerson(
+  { sql, url }: Pick<Booted, 'sql' | 'url'>,
+  { isOperator = false }: { isOperator?: boolean } = {},
+): Promise<TestPerson> {
+  const { uuid, id } = newId('per')
+  const email = `${id}@example.com`
+  await sql`
+    insert into people (id, name, email, is_operator) values (${uuid}, 'Test person', ${email}, ${isOperator})
+  `
+  const session = await createSession(sql, {
+    personId: uuid,
+    isInstalled: false,
+    address: '127.0.0.1',
+    userAgent: 'test',
+  })
+  const cookie = `tidings=${session.token}`
+  return { uuid, id, email, sessionId: session.id, cookie, ...createApi(url, cookie) }
+}
+
+/** An organization of its own with one project. */
+export interface TestOrganization {
+  uuid: string
+  id: string
+  project: { uuid: string; id: string }
+}
+
+export async function newOrganization({ sql }: Pick<Booted, 'sql'>): Promise<TestOrganization> {
+  const [uuid, project] = await sql.begin(async tx => {
+    const organizationId = await createOrganization(tx, 'Test organization')
+    return [organizationId, await createProject(tx, { organizationId, name: 'Test project' })]
+  })
+  return {
+    uuid: uuid as string,
+    id: toId('org', uuid as string),
+    project: { uuid: project as string, id: toId('prj', project as string) },
+  }
+}
+
+/** A signed-in person with `role` in `organization`. */
+export async function newMember(
+  server: Pick<Booted, 'sql' | 'url'>,
+  organization: Pick<TestOrganization, 'uuid'>,
+  role: Role,
+): Promise<TestPerson> {
+  const person = await newPerson(server)
+  await server.sql`
+    insert into memberships (organization_id, person_id, role)
+    values (${organization.uuid}, ${person.uuid}, ${role})
+  `
+  return person
+}
+
+/** Ways to request /api with a cookie, as a page of the server's own does. */
+export function createApi(url: string, cookie?: string) {
+  const request = (path: string, options: ApiRequest = {}) => send(url, path, cookie, options)
+  const withBody = (method: string) => (path: string, json?: unknown) =>
+    request(path, { method, json })
+  return {
+    request,
+    get: (path: string) => request(path),
+    post: withBody('POST'),
+    put: withBody('PUT'),
+    patch: withBody('PATCH'),
+    delete: (path: string) => request(path, { method: 'DELETE' }),
+  }
+}
+
+async function send(
+  url: string,
+  path: string,
+  cookie: string | undefined,
+  { method = 'GET', json, body, headers = {} }: ApiRequest,
+): Promise<Answered> {
+  const text = json === undefined ? body : JSON.stringify(json)
+  const response = await fetch(`${url}${path}`, {
+    method,
+    redirect: 'manual',
+    headers: {
+      'sec-fetch-site': 'same-origin',
+      origin: url,
+      ...(cookie !== undefined && { cookie }),
+      ...(text !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(text !== undefined && { body: text }),
+  })
+  const answer = await response.text()
+  const parsed = parse(answer)
+  checkContract(method, path, response.status, parsed)
+  return { status: response.status, headers: response.headers, text: answer, body: parsed }
+}
+
+/** Throws where an answer is not what its contract declares. */
+function checkContract(method: string, path: string, status: number, body: any): void {
+  const pathname = path.split('?')[0] ?? ''
+  const found = API.filter(
+    contract => contract.method === method && toPattern(contract.path).test(pathname),
+  ).sort((a, b) => a.path.split(':').length - b.path.split(':').length)[0]
+  if (!found || status >= 400) return
+  if (status !== found.success.status) throw new Error(`${method} ${path} answered ${status}`)
+  const validate = compile(found.success.data)
+  if (validate(body?.data)) return
+  throw new Error(`${method} ${path} breaks its contract: ${ajv.errorsText(validate.errors)}`)
+}
+
+const ajv = new Ajv2020({ strict: false })
+addFormats.default(ajv)
+const validators = new WeakMap<TSchema, ValidateFunction>()
+
+function compile(schema: TSchema): ValidateFunction {
+  // What TypeBox keeps under symbols is none of JSON Schema's; a name is met more than once here.
+  const text = JSON.stringify(schema, (key, value) => (key === '$id' ? undefined : value))
+  const known = validators.get(schema) ?? ajv.compile(JSON.parse(text))
+  validators.set(schema, known)
+  return known
+}
+
+function toPattern(path: string): RegExp {
+  return new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

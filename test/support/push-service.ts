@@ -1,0 +1,158 @@
+import { createECDH, randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { createAuthority } from './certificates.ts'
+import { decryptPush, verifyVapid, type BrowserKeys, type Claims } from './push-crypto.ts'
+import { until } from './until.ts'
+
+/** A push as it arrived, decrypted. */
+export interface Arrived {
+  path: string
+  ttl: number
+  urgency: string
+  topic: string
+  authorization: string
+  claims: Claims
+  /** The public key that signed it. */
+  key: string
+  bytes: number
+  records: number
+  text: string
+  notification: { title: string; body?: string; navigate: string; tag: string }
+}
+
+/** What a browser tells its page of a subscription. */
+export interface TestBrowser {
+  endpoint: string
+  path: string
+  keys: { p256dh: string; auth: string }
+}
+
+export interface ScriptedAnswer {
+  status: number
+  headers?: Record<string, string>
+  body?: string
+}
+
+export interface PushService extends AsyncDisposable {
+  /** With its port. */
+  host: string
+  ca: string
+  /** What was accepted or answered by script, in order of arrival. */
+  arrived: Arrived[]
+  /** What broke a rule of RFC 8030, 8188, 8291 or 8292: it was answered 400. */
+  problems: string[]
+  /** A browser subscribes. */
+  subscribe(): TestBrowser
+  /** From now on, what to answer to a subscription; the last answer stays. */
+  script(browser: TestBrowser, ...answers: ScriptedAnswer[]): void
+  /** What came for a browser. */
+  of(browser: TestBrowser): Arrived[]
+  until(browser: TestBrowser, count: number): Promise<Arrived[]>
+}
+
+/** A push service on loopback that knows its browsers' keys: whatever it accepts, a browser could have shown. */
+export async function startPushService(): Promise<PushService> {
+  const authority = createAuthority()
+  const browsers = new Map<string, BrowserKeys>()
+  const scripts = new Map<string, ScriptedAnswer[]>()
+  const arrived: Arrived[] = []
+  const problems: string[] = []
+
+  const server = createServer(authority.issue(['127.0.0.1']), (request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const path = request.url ?? ''
+      try {
+        arrived.push(read(request, Buffer.concat(chunks), browsers.get(path), host))
+      } catch (error) {
+        problems.push(String(error))
+        response.writeHead(400).end(String(error))
+        return
+      }
+      const answers = scripts.get(path) ?? [{ status: 201, headers: { Location: '/m/1' } }]
+      const next = (answers.length > 1 ? answers.shift() : answers[0]) ?? { status: 201 }
+      response.writeHead(next.status, next.headers).end(next.body ?? '')
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const of = ({ path }: TestBrowser) => arrived.filter(one => one.path === path)
+
+  return {
+    host,
+    ca: authority.ca,
+    arrived,
+    problems,
+    subscribe() {
+      const ecdh = createECDH('prime256v1')
+      const keys = {
+        publicKey: ecdh.generateKeys().toString('base64url'),
+        privateKey: ecdh.getPrivateKey().toString('base64url'),
+        auth: randomBytes(16).toString('base64url'),
+      }
+      const path = `/push/${randomBytes(24).toString('base64url')}`
+      browsers.set(path, keys)
+      return {
+        endpoint: `https://${host}${path}`,
+        path,
+        keys: { p256dh: keys.publicKey, auth: keys.auth },
+      }
+    },
+    script: ({ path }, ...answers) => void scripts.set(path, answers),
+    of,
+    async until(browser, count) {
+      await until(() => of(browser).length >= count)
+      return of(browser)
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+/** A push as the standards have it; throws at the first rule that is broken. */
+function read(
+  { method, headers, url = '' }: IncomingMessage,
+  body: Buffer,
+  keys: BrowserKeys | undefined,
+  host: string,
+): Arrived {
+  const must = (isTrue: boolean, rule: string) => {
+    if (!isTrue) throw new Error(rule)
+  }
+  if (!keys) throw new Error(`No browser has subscribed at ${url}`)
+  const header = (name: string) => String(headers[name] ?? '')
+  must(method === 'POST', 'RFC 8030 §5: POST')
+  must(/^\d+$/.test(header('ttl')), 'RFC 8030 §5.2: TTL')
+  must(/^(very-low|low|normal|high)$/.test(header('urgency')), 'RFC 8030 §5.3: Urgency')
+  // Apple's takes no _.
+  must(/^[A-Za-z0-9-]{1,32}$/.test(header('topic')), 'RFC 8030 §5.4: Topic')
+  must(header('content-encoding') === 'aes128gcm', 'RFC 8291 §4: aes128gcm')
+  must(body.length <= 4096, 'RFC 8030 §7.2: 4096 bytes')
+  const { claims, key } = verifyVapid(header('authorization'))
+  must(claims.aud === `https://${host}`, 'RFC 8292 §2: aud')
+  const leftS = claims.exp - Date.now() / 1000
+  must(leftS > 0 && leftS <= 86_400, 'RFC 8292 §2: exp')
+  must(/^(mailto:.+@.+\..+|https:\/\/.+)/.test(claims.sub), 'RFC 8292 §2.1: sub')
+  const { text, records } = decryptPush(body, keys)
+  must(records === 1, 'RFC 8291 §4: one record')
+  const message = JSON.parse(text) as { web_push: number; notification: Arrived['notification'] }
+  must(message.web_push === 8030, 'Declarative Web Push: web_push')
+  return {
+    path: url,
+    ttl: Number(header('ttl')),
+    urgency: header('urgency'),
+    topic: header('topic'),
+    authorization: header('authorization'),
+    claims,
+    key,
+    bytes: Buffer.byteLength(text),
+    records,
+    text,
+    notification: message.notification,
+  }
+}

@@ -1,0 +1,121 @@
+import { createECDH, createHash, randomBytes } from 'node:crypto'
+import { sealAddress } from '../../src/push/subscriptions.ts'
+import { newId, parseId, toId } from '../../src/ids.ts'
+import type { TestPerson } from './person.ts'
+import { startPushService, type PushService, type TestBrowser } from './push-service.ts'
+import { testSecrets } from './secret.ts'
+import { boot, type Booted } from './server.ts'
+import { until } from './until.ts'
+
+/** What a browser says of a subscription that nobody sends to. */
+export function newSubscription() {
+  return {
+    endpoint: `https://updates.push.services.mozilla.com/wpush/v2/${randomBytes(24).toString('base64url')}`,
+    keys: {
+      p256dh: createECDH('prime256v1').generateKeys().toString('base64url'),
+      auth: randomBytes(16).toString('base64url'),
+    },
+  }
+}
+
+/** The subscription of a person's session, made beside the server; nothing can be sent to it. Returns its id. */
+export async function insertSubscription(
+  { sql }: Pick<Booted, 'sql'>,
+  person: Pick<TestPerson, 'uuid' | 'sessionId'>,
+): Promise<string> {
+  const { uuid, id } = newId('psh')
+  const { keys } = newSubscription()
+  const endpoint = `https://push.invalid/${id}`
+  const address = sealAddress(testSecrets(), uuid, { endpoint, ...keys })
+  const [row] = await sql<{ id: string }[]>`
+    insert into push_subscriptions (id, person_id, session_id, endpoint_hash, address, host, label)
+    values (
+      ${uuid}, ${person.uuid}, ${person.sessionId},
+      decode(${createHash('sha256').update(endpoint).digest('hex')}, 'hex'), ${address}, 'push.invalid', 'A browser'
+    )
+    on conflict (session_id) do update set label = excluded.label
+    returning id
+  `
+  return toId('psh', row!.id)
+}
+
+/** A server and a push service that it may reach. */
+export interface PushWorld extends AsyncDisposable {
+  server: Booted
+  service: PushService
+  /** A person's browser subscribes. */
+  subscribe(person: TestPerson): Promise<TestBrowser & { id: string }>
+  /** Resolves when a project's events are dispatched. */
+  untilDispatched(projectId: string): Promise<void>
+  /** What became of an event's pushes: `state reason`, by the device's id or `nobody`. */
+  outcomes(event: { id: string }): Promise<Record<string, string>>
+  /** Resolves when pushes of a project wait for their next attempt, and none is under way. */
+  untilWaiting(projectId: string): Promise<void>
+}
+
+export async function openPushWorld(
+  overrides: Parameters<typeof boot>[0] = {},
+): Promise<PushWorld> {
+  const service = await startPushService()
+  const server = await boot(
+    {
+      pushHosts: [service.host],
+      egressAllowCidrs: ['127.0.0.0/8'],
+      vapidSubject: 'mailto:ops@example.com',
+      ...overrides,
+    },
+    { egress: { ca: service.ca } },
+  )
+  return {
+    server,
+    service,
+    async subscribe(person) {
+      const browser = service.subscribe()
+      const { endpoint, keys } = browser
+      const { status, text, body } = await person.post('/api/push/subscriptions', {
+        endpoint,
+        keys,
+      })
+      if (status !== 200) throw new Error(`No subscription: ${text}`)
+      return { ...browser, id: body.data.id }
+    },
+    untilDispatched: projectId =>
+      until(async () => {
+        const [row] = await server.sql<{ is_done: boolean }[]>`
+          select c.seq = l.last_seq as is_done
+          from event_logs l
+            join delivery_cursors c on c.project_id = l.project_id and c.kind = 'push'
+          where l.project_id = ${projectId}
+        `
+        return row?.is_done ?? false
+      }),
+    async outcomes({ id }) {
+      const rows = await server.sql<
+        { target_id: string | null; state: string; reason: string | null }[]
+      >`
+        select target_id, state, reason
+        from deliveries
+        where kind = 'push' and event_id = ${parseId('evt', id) ?? ''}
+      `
+      return Object.fromEntries(
+        rows.map(({ target_id, state, reason }) => [
+          target_id === null ? 'nobody' : toId('psh', target_id),
+          reason === null ? state : `${state}: ${reason}`,
+        ]),
+      )
+    },
+    untilWaiting: projectId =>
+      until(async () => {
+        const rows = await server.sql<{ is_waiting: boolean }[]>`
+          select token is null and available_at > now() as is_waiting
+          from outbox
+          where project_id = ${projectId}
+        `
+        return rows.count > 0 && rows.every(row => row.is_waiting)
+      }),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      await service[Symbol.asyncDispose]()
+    },
+  }
+}

@@ -1,0 +1,224 @@
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import { gzipSync } from 'node:zlib'
+import type { Certificate } from './certificates.ts'
+import { until } from './until.ts'
+
+/** One request as it arrived. */
+export interface Received {
+  method: string
+  /** With the query. */
+  path: string
+  /** By lower-case name. */
+  headers: Record<string, string>
+  body: string
+  /** By performance.now(). */
+  atMs: number
+}
+
+/** Ways in which a receiver misbehaves. */
+export const FAULTS = [
+  /** Says nothing. */
+  'hang',
+  /** A header line every 50 ms, and no end of them. */
+  'slow headers',
+  /** 200, then a byte every 50 ms. */
+  'drip',
+  /** 500 as slowly. */
+  'drip 500',
+  /** Resets the connection before it answers. */
+  'reset',
+  /** 200, half of a body, and the end of the connection. */
+  'cut',
+  /** 200 and 48 KB of gzip, which are 50 MB. */
+  'bomb',
+  /** 200 and 50 MB. */
+  'flood',
+  /** 200 and headers without end. */
+  'endless headers',
+  /** Says «103 Early Hints» without end. */
+  'endless hints',
+  /** Not HTTP. */
+  'garbage',
+] as const
+export type Fault = (typeof FAULTS)[number]
+
+export interface Answer {
+  status: number
+  headers?: Record<string, string>
+  body?: string
+}
+
+/** What to do with a request. */
+export type Reply = Answer | Fault | ((received: Received) => Answer | Fault)
+
+export interface Receiver extends AsyncDisposable {
+  /** Without a trailing slash; by address. */
+  url: string
+  port: number
+  /** Every request whose body is complete, in order of arrival. */
+  received: Received[]
+  /** Connections so far, those that never said anything included. */
+  readonly connections: number
+  /** Connections that are open. */
+  readonly open: number
+  /** From now on, what to do with the n-th request to `path` (without its query); the last reply stays. */
+  script(path: string, ...replies: Reply[]): void
+  /** Resolves when `count` requests have arrived: in all, or at `path`. */
+  until(count: number, path?: string): Promise<void>
+  close(): Promise<void>
+}
+
+export interface ReceiverOptions {
+  /** Speaks TLS. */
+  certificate?: Certificate
+  /** To every path that has no script: 200 by default. */
+  reply?: Reply
+}
+
+const BOMB = gzipSync(Buffer.alloc(50_000_000))
+const CHUNK = Buffer.alloc(64 * 1024, 'x')
+
+/** A real receiver on loopback that does what it is told, badly if need be. */
+export async function startReceiver({
+  certificate,
+  reply = { status: 200, body: 'ok' },
+}: ReceiverOptions = {}): Promise<Receiver> {
+  const received: Received[] = []
+  const scripts = new Map<string, Reply[]>()
+  const sockets = new Set<Socket>()
+  let connections = 0
+
+  function onRequest(socket: Socket, request: Received): void {
+    received.push(request)
+    const [path = ''] = request.path.split('?')
+    const replies = scripts.get(path) ?? [reply]
+    const next = (replies.length > 1 ? replies.shift() : replies[0]) ?? reply
+    perform(socket, typeof next === 'function' ? next(request) : next)
+  }
+
+  const server: Server = certificate
+    ? createTlsServer(certificate, socket => readRequests(socket, onRequest))
+    : createServer(socket => readRequests(socket, onRequest))
+  server.on(certificate ? 'secureConnection' : 'connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  server.on('connection', () => connections++)
+  server.on('tlsClientError', () => {})
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+
+  const close = () =>
+    new Promise<void>(resolve => {
+      server.close(() => resolve())
+      for (const socket of sockets) socket.destroy()
+    })
+  return {
+    url: `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`,
+    port,
+    received,
+    get connections() {
+      return connections
+    },
+    get open() {
+      return sockets.size
+    },
+    script: (path, ...replies) => void scripts.set(path, replies),
+    until: (count, path) =>
+      until(
+        () =>
+          received.filter(one => path === undefined || one.path.split('?')[0] === path).length >=
+          count,
+      ),
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** Reads requests one after the other, each with a body of Content-Length. */
+function readRequests(
+  socket: Socket,
+  onRequest: (socket: Socket, request: Received) => void,
+): void {
+  let bytes = Buffer.alloc(0)
+  socket.on('error', () => {})
+  socket.on('data', (chunk: Buffer) => {
+    bytes = Buffer.concat([bytes, chunk])
+    for (;;) {
+      const end = bytes.indexOf('\r\n\r\n')
+      if (end < 0) return
+      const [first = '', ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n')
+      const headers = Object.fromEntries(
+        lines.map(line => {
+          const colon = line.indexOf(':')
+          return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
+        }),
+      )
+      const stop = end + 4 + Number(headers['content-length'] ?? 0)
+      if (bytes.length < stop) return
+      const [method = '', path = ''] = first.split(' ')
+      const body = bytes.subarray(end + 4, stop).toString()
+      bytes = bytes.subarray(stop)
+      onRequest(socket, { method, path, headers, body, atMs: performance.now() })
+    }
+  })
+}
+
+function perform(socket: Socket, reply: Answer | Fault): void {
+  if (typeof reply === 'object') return answer(socket, reply)
+  switch (reply) {
+    case 'hang':
+      return
+    case 'slow headers':
+      return drip(socket, 'HTTP/1.1 200 OK\r\n', 'x-slow: 1\r\n')
+    case 'drip':
+      return drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n', '.')
+    case 'drip 500':
+      return drip(socket, 'HTTP/1.1 500 Oh\r\nContent-Length: 100000\r\n\r\n', '.')
+    case 'reset':
+      return void socket.resetAndDestroy()
+    case 'cut':
+      return void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of')
+    case 'bomb':
+      answer(socket, { status: 200, headers: { 'Content-Encoding': 'gzip' } }, BOMB)
+      return
+    case 'flood':
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n')
+      return pour(socket, CHUNK, 50_000_000)
+    case 'endless headers':
+      socket.write('HTTP/1.1 200 OK\r\n')
+      return pour(socket, Buffer.from(`x-more: ${'y'.repeat(1000)}\r\n`), 100_000_000)
+    case 'endless hints':
+      return pour(socket, Buffer.from('HTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n'), 100_000_000)
+    case 'garbage':
+      return void socket.end('SSH-2.0-OpenSSH_9.2p1\r\n\r\n')
+  }
+}
+
+function answer(socket: Socket, { status, headers = {}, body = '' }: Answer, bytes?: Buffer): void {
+  const content = bytes ?? Buffer.from(body)
+  const all = { 'Content-Length': String(content.length), ...headers }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(
+    Buffer.concat([Buffer.from(`HTTP/1.1 ${status} Status\r\n${lines.join('')}\r\n`), content]),
+  )
+}
+
+function drip(socket: Socket, head: string, drop: string): void {
+  socket.write(head)
+  const timer = setInterval(() => socket.write(drop), 50)
+  socket.on('close', () => clearInterval(timer))
+}
+
+/** Writes `piece` again and again, as fast as the other side reads. */
+function pour(socket: Socket, piece: Buffer, bytes: number): void {
+  let left = bytes
+  const write = () => {
+    while (left > 0 && !socket.destroyed) {
+      left -= piece.length
+      if (!socket.write(piece)) return void socket.once('drain', write)
+    }
+  }
+  write()
+}

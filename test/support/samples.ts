@@ -1,0 +1,36 @@
+import type { Action } from '../../src/accounts/permissions.ts'
+import type { Tenant } from './household.ts'
+import { newSubscription } from './push.ts'
+
+/** The password of whoever has one in these tests. */
+export const PASSWORD = 'correct horse battery staple'
+
+/** A valid body for each action that takes one, as somebody of the tenant would send it. */
+export const BODIES: Partial<Record<Action, (tenant: Tenant) => object>> = {
+  'account.edit': () => ({ name: 'Ada' }),
+  'account.verify': () => ({ password: PASSWORD }),
+  'account.changePassword': () => ({
+    currentPassword: PASSWORD,
+    newPassword: 'another horse battery staple',
+  }),
+  'organizations.create': () => ({ name: 'Another' }),
+  'organization.edit': () => ({ name: 'Renamed' }),
+  'members.changeRole': () => ({ role: 'admin' }),
+  'invites.create': () => ({ role: 'viewer' }),
+  'projects.create': () => ({ name: 'Another' }),
+  'project.edit': () => ({ name: 'Renamed', keepDays: 30 }),
+  'keys.create': () => ({ name: 'Another' }),
+  'keys.edit': () => ({ name: 'Renamed' }),
+  'keys.rotate': () => ({ overlapHours: 1 }),
+  'channels.edit': () => ({ name: 'Renamed', description: 'What it is about' }),
+  'events.markRead': ({ params }) => ({ channelId: params['channelId'], seq: 1 }),
+  'users.editAliases': () => ({ alias: 'another-alias' }),
+  'push.subscribe': () => newSubscription(),
+  'push.edit': () => ({ label: 'My phone', isOn: false }),
+  'push.test': () => ({}),
+  'notifications.edit': () => ({ state: 'mute' }),
+  'webhooks.create': () => ({ url: 'https://93.184.216.34/hook' }),
+  'webhooks.edit': () => ({ name: 'Renamed' }),
+  'webhooks.rotate': () => ({ graceHours: 1 }),
+  'webhooks.operate': () => ({ since: new Date(Date.now() - 3_600_000).toISOString() }),
+}

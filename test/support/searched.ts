@@ -1,0 +1,124 @@
+import { expect } from 'bun:test'
+import fc from 'fast-check'
+import { HAS, noFilters, type Filters } from '../../src/events/search.ts'
+import type { Sent } from './naive.ts'
+import { newProject, type TestProject } from './project.ts'
+import { boot, type Booted } from './server.ts'
+
+const CHANNELS = ['Payments', 'ops', 'Sign ups']
+const USERS = ['ada', '@ada', 'ada@example.com', 'bob', 'eve']
+const SOURCES = ['api', 'stripe', 'cron']
+const TAGS = [
+  'vip',
+  'test',
+  'plan:pro',
+  'old',
+  '#vip',
+  'odd\u0001tag',
+  '\u0001',
+  'it\'s \\ "x"',
+  'é🦊',
+]
+const WORDS = ['payment', 'pay', 'failed', 'alpha', 'omega', 'beta', 'of', '42']
+/** Whom the aliases lead to. */
+export const OWNERS = new Map([
+  ['@ada', 'ada'],
+  ['ada@example.com', 'ada'],
+])
+/** Between them holes of more than a stretch: they lie in four. */
+const HOLES = [60, 120, 180]
+export const NOW_MS = Date.parse('2026-03-10T00:00:00Z')
+
+/** A server, and a project in it with the same few hundred events in every run. */
+export interface Searched {
+  server: Booted
+  project: TestProject
+  sent: Sent[]
+}
+
+export async function bootSearched(): Promise<Searched> {
+  const server = await boot()
+  const project = await newProject(server)
+  const other = await newProject(server)
+  await project.post('/v1/identify', { user_id: 'ada', aliases: ['@ada', 'ada@example.com'] })
+  const [events = []] = fc.sample(fc.array(event, { minLength: 240, maxLength: 240 }), {
+    numRuns: 1,
+    seed: 42,
+  })
+  const sent = await sendAll(server, project, events)
+  // What is as like it as can be, elsewhere.
+  await sendAll(server, other, events.slice(0, 100))
+  return { server, project, sent }
+}
+
+const someOf = <Value>(values: readonly Value[], maxLength: number) =>
+  fc.uniqueArray(fc.constantFrom(...values), { maxLength })
+const moment = fc.integer({ min: 0, max: 8 * 24 * 60 }).map(minutes => NOW_MS - minutes * 60_000)
+
+const event = fc.record({
+  channelName: fc.constantFrom(...CHANNELS),
+  title: fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 4 }).map(toText),
+  description: fc.array(fc.constantFrom(...WORDS), { maxLength: 4 }).map(toText),
+  icon: fc.constantFrom('💰', undefined),
+  tags: someOf(TAGS, 3),
+  metadata: fc.constantFrom<Record<string, unknown>[]>({}, { amount: 1 }),
+  userId: fc.option(fc.constantFrom(...USERS), { nil: null }),
+  source: fc.constantFrom(...SOURCES),
+  timestamp: moment.map(ms => new Date(ms).toISOString()),
+  isDeleted: fc.integer({ min: 0, max: 9 }).map(n => n === 0),
+})
+
+/** Any filters, mostly of a condition or two. */
+export const filters: fc.Arbitrary<Filters> = fc
+  .record(
+    {
+      channels: choice([...CHANNELS, 'PAYMENTS', 'no such'], 2),
+      users: choice([...USERS, 'nobody'], 2),
+      sources: choice([...SOURCES, 'none'], 2),
+      tags: choice([...TAGS, 'absent'], 1),
+      has: choice(HAS, 1),
+      words: choice(['pay', 'PAYMENT', 'fail', 'alpha', 'omega', '4', 'absent'], 1),
+      phrases: choice(['pay of', 'alpha omega', 'payment', 'failed 42'], 1),
+      after: fc.option(moment, { nil: null }),
+      before: fc.option(moment, { nil: null }),
+    },
+    { requiredKeys: [] },
+  )
+  .map(some => ({ ...noFilters(), ...some }))
+
+function choice<Value extends string>(values: readonly Value[], maxLength: number) {
+  return fc.oneof(
+    { weight: 2, arbitrary: fc.constant({ is: [] as Value[], not: [] as Value[] }) },
+    { weight: 2, arbitrary: someOf(values, maxLength).map(is => ({ is, not: [] as Value[] })) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ is: someOf(values, maxLength), not: someOf(values, maxLength) }),
+    },
+  )
+}
+
+function toText(words: string[]): string {
+  return words.join(' ')
+}
+
+/** Sends events one after the other, with holes between; hides those that are deleted. */
+async function sendAll(
+  server: Booted,
+  { id, post }: TestProject,
+  events: Omit<Sent, 'seq'>[],
+): Promise<Sent[]> {
+  const all: Sent[] = []
+  for (const [n, { isDeleted, ...event }] of events.entries()) {
+    if (HOLES.includes(n)) {
+      await server.sql`
+        update event_logs set last_seq = last_seq + 20000 where project_id = ${id}
+      `
+    }
+    const { status, body } = await post('/v1/events', event)
+    expect(status).toBe(201)
+    all.push({ ...event, seq: body.data.seq, isDeleted })
+  }
+  const hidden = all.filter(one => one.isDeleted).map(({ seq }) => seq)
+  await server.sql`select hide_events(${id}, ${`{${hidden.join()}}`}::bigint[])`
+  return all
+}

@@ -1,0 +1,11 @@
+import { toAppKey } from '../../src/secrets/app-key.ts'
+import { createSecrets, type Secrets } from '../../src/secrets/secrets.ts'
+
+/** The APP_SECRET of all servers in tests, so that those on one database agree. */
+export const APP_SECRET = Buffer.alloc(32, 'test')
+
+/** What those servers seal and open with. */
+export function testSecrets(): Secrets {
+  const keys = [toAppKey(APP_SECRET)]
+  return createSecrets(() => keys)
+}

@@ -1,0 +1,133 @@
+import { createPool } from '../../src/db/pool.ts'
+import { createEgress } from '../../src/egress/egress.ts'
+import { newId, parseId, type Id } from '../../src/ids.ts'
+import { createKey } from './keys.ts'
+import { sendWebhook } from '../../src/webhooks/delivery.ts'
+import type { Outcome } from '../../src/outbox/kind.ts'
+import type { Queue } from '../../src/webhooks/queue.ts'
+import { newSigningSecret } from '../../src/webhooks/signing.ts'
+import { toPlace } from '../../src/webhooks/webhooks.ts'
+import { newMember, newOrganization, type TestOrganization, type TestPerson } from './person.ts'
+import { createRequests, type Answered } from './project.ts'
+import { testSecrets } from './secret.ts'
+import type { Booted } from './server.ts'
+
+/** A channel, made beside the server. */
+export async function newChannel(
+  { sql }: Pick<Booted, 'sql'>,
+  projectId: string,
+  name: string,
+): Promise<Id> {
+  const id = newId('chn')
+  await sql`
+    insert into channels (project_id, id, public_id, slug, name, created_at)
+    values (${projectId}, ${id.uuid}, ${id.id}, ${name}, ${name}, now())
+  `
+  return id
+}
+
+/** Takes what it is given, and does nothing with it. */
+export const QUIET_QUEUE: Queue = { async enqueue() {}, async resume() {} }
+
+/** A webhook of a project and an attempt of it, made beside the server. Nothing can be sent to its address. */
+export async function insertWebhook(
+  { sql }: Pick<Booted, 'sql'>,
+  projectId: string,
+  { eventId, mark }: { eventId: string; mark: string },
+): Promise<{ webhookId: string; attemptId: string }> {
+  const secrets = testSecrets()
+  const [webhook, attempt] = [newId('whk'), newId('att')]
+  const seal = (column: 'url' | 'secret', text: string) =>
+    secrets.seal(text, toPlace(column, webhook.uuid))
+  await sql`
+    insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
+    values (
+      ${projectId}, ${webhook.uuid}, ${`webhook ${mark}`}, ${seal('url', `http://127.0.0.1/${mark}`)},
+      '127.0.0.1', 'standard', true, ${seal('secret', newSigningSecret())}
+    )
+  `
+  await sql`
+    insert into webhook_attempts (
+      project_id, id, webhook_id, event_id, kind, number, outcome, status, reason, response, latency_ms,
+      started_at
+    )
+    values (
+      ${projectId}, ${attempt.uuid}, ${webhook.uuid}, ${parseId('evt', eventId) ?? null}, 'event.created', 1,
+      'failed', 500, 'It answered 500', ${`response ${mark}`}, 1, now()
+    )
+  `
+  return { webhookId: webhook.id, attemptId: attempt.id }
+}
+
+/** A webhook of a project of its own, whose deliveries are made by hand: no dispatcher need run. */
+export interface TestWebhook {
+  organization: TestOrganization
+  admin: TestPerson
+  id: string
+  uuid: string
+  secret: string
+  /** Its path below /api. */
+  path: string
+  post(event: object): Promise<Answered>
+  /** An event of the project, as its id. */
+  newEvent(event?: object): Promise<string>
+  /** One attempt to deliver an event. */
+  send(eventId: string, attempt?: number, signal?: AbortSignal): Promise<Outcome>
+  /** As the API shows it. */
+  get(): Promise<Record<string, unknown> & { breaker: Record<string, unknown> }>
+  /** Its attempts, newest first. */
+  attempts(): Promise<Record<string, unknown>[]>
+}
+
+/** Ways to make webhooks of a server that may reach loopback. */
+export function createWebhooks(server: Booted) {
+  const pool = createPool(server.databaseUrl, { name: 'test worker', max: 8 })
+  const egress = createEgress({ allowCidrs: ['127.0.0.0/8'] })
+  const parts = { pool, egress, secrets: testSecrets() }
+
+  return {
+    parts,
+    async close() {
+      egress.close()
+      await pool.end()
+    },
+    async create(url: string, options: object = {}): Promise<TestWebhook> {
+      const organization = await newOrganization(server)
+      const admin = await newMember(server, organization, 'admin')
+      const project = organization.project
+      const all = `/api/projects/${project.id}/webhooks`
+      const made = await admin.post(all, { url, ...options })
+      if (made.status !== 201) throw new Error(`No webhook: ${made.text}`)
+      const { id, secret } = made.body.data
+      const uuid = parseId('whk', id) ?? ''
+      const key = await createKey(server.sql, { projectId: project.uuid, name: 't', limit: 10_000 })
+      const { post } = createRequests(server.url, key.token)
+      const path = `${all}/${id}`
+      return {
+        organization,
+        admin,
+        id,
+        uuid,
+        secret,
+        path,
+        post: event => post('/v1/events', event),
+        newEvent: async event =>
+          (await post('/v1/events', event ?? { channelName: 'payments', title: 'New payment' }))
+            .body.data.id,
+        send: (eventId, attempt = 1, signal) =>
+          sendWebhook(
+            parts,
+            {
+              projectId: project.uuid,
+              targetId: uuid,
+              eventId: parseId('evt', eventId) ?? '',
+              attempt,
+            },
+            signal,
+          ),
+        get: async () => (await admin.get(path)).body.data,
+        attempts: async () => (await admin.get(`${path}/attempts`)).body.data.items,
+      }
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  OURS,
+  PATHS,
+  toFeedPath,
+  toNext,
+  toEventPath,
+  toSignInPath,
+  toUserPath,
+  toUsersPath,
+  toStartPath,
+} from '../../src/dashboard/app/paths.ts'
+
+describe('the paths of the application', () => {
+  test.each([
+    '/',
+    '/?a=b',
+    '/setup',
+    '/setup#secret',
+    '/sign-in?next=%2F',
+    toFeedPath('prj_1'),
+    toFeedPath('prj_1', 'chn_1'),
+    toStartPath('prj_1'),
+    toEventPath('prj_1', 'evt_1'),
+    '/e/evt_1?q=a',
+    toUsersPath('prj_1'),
+    toUserPath('prj_1', 'a/b c%?#') ?? '',
+    toUserPath('prj_1', '...') ?? '',
+  ])('%s is one', path => {
+    expect(OURS.test(path)).toBe(true)
+  })
+
+  test.each([
+    '/docs',
+    '/openapi.json',
+    '/assets/main.js',
+    '//evil.example',
+    '//?x',
+    '/\\evil.example',
+    '/p/\\evil.example',
+    '/p/',
+    '/p/a/b',
+    '/p/a/users/%zz',
+    '/p/a/users/b/c',
+    '/p/a/e/',
+    '/p/%zz',
+    '/setups',
+    'https://evil.example/p/prj_1',
+    'javascript:alert(1)',
+    ' /setup',
+    '',
+    '/\n/evil.example',
+  ])('%j is none', path => {
+    expect(OURS.test(path)).toBe(false)
+  })
+
+  test('who has signed in goes where they wanted to, if it is here', () => {
+    expect(toNext(toFeedPath('prj_1', 'chn_1'))).toBe('/p/prj_1?channel=chn_1')
+    expect(['//evil.example', 'https://evil.example', '/sign-in', undefined].map(toNext)).toEqual(
+      Array(4).fill(PATHS.home),
+    )
+  })
+
+  test('reliability §9 no path is made of what browsers take for a direction', () => {
+    expect(['.', '..', ''].map(userId => toUserPath('prj_1', userId))).toEqual(
+      Array(3).fill(undefined),
+    )
+  })
+
+  test('an escape that is none leads home', () => {
+    expect(toNext('/p/prj_1/users/%ff')).toBe(PATHS.home)
+    expect(toNext('/p/prj_1/users/a%2Fb')).toBe('/p/prj_1/users/a%2Fb')
+  })
+
+  test('the way to sign in leads back', () => {
+    const path = toSignInPath('/p/prj_1?channel=a%26b')
+    const next = new URL(path, 'http://localhost').searchParams.get('next')
+    expect([toNext(next ?? undefined), toSignInPath('/')]).toEqual([
+      '/p/prj_1?channel=a%26b',
+      '/sign-in',
+    ])
+  })
+})

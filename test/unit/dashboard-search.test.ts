@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'bun:test'
+import type { Event } from '../../src/events/schema.ts'
+import { parseSearch } from '../../src/events/search.ts'
+import { toShellJson } from '../../src/dashboard/app/event/curl.ts'
+import {
+  createJudge,
+  EVERYTHING,
+  isLookedUp,
+  parse,
+  readSearch,
+  toLiveFilters,
+  toQuery,
+  toSearchPath,
+  toTermText,
+} from '../../src/dashboard/app/feed/search.ts'
+
+const EVENT: Event = {
+  ...{ id: 'evt_1', seq: 1, channelId: 'chn_1', channelName: 'payments', userId: 'ada' },
+  ...{ timestamp: '2026-11-20T10:00:00.000Z', createdAt: '2026-11-20T10:00:00.000Z' },
+  ...{ title: 'New payment', description: null, icon: null, tags: ['vip'], metadata: { a: 1 } },
+  ...{ source: 'shop', notify: true },
+}
+const filtersOf = (text: string) => parseSearch(text).filters
+const judge = (text: string) => createJudge(filtersOf(text))(EVENT)
+
+describe('dashboard.md §3 what the socket is asked for', () => {
+  test.each([
+    ['', {}],
+    ['channel:a channel:b tag:x', { channels: ['a', 'b'], tags: ['x'] }],
+    ['user:ada source:shop new pay', { userId: 'ada', source: 'shop', text: 'new pay' }],
+    ['user:ada user:bob source:a source:b', {}],
+    ['-tag:x -word has:icon before:2026-01-01', {}],
+    ['"new payment" word', { text: 'word new payment' }],
+    [
+      `channel:${'a'.repeat(256)} tag:${'b'.repeat(51)} ${'c'.repeat(150)}`,
+      { text: 'c'.repeat(150) },
+    ],
+    ['a'.repeat(201), {}],
+  ])('of %p', (text, expected) => {
+    expect<object>(toLiveFilters(filtersOf(text))).toEqual(expected)
+  })
+
+  test.each([
+    ['payment', 'wanted'],
+    ['tag:vip source:shop has:metadata has:user', 'wanted'],
+    ['source:shop source:web', 'wanted'],
+    ['after:2026-11-20T10:00Z before:2026-11-20T10:01Z', 'wanted'],
+    ['before:2026-11-20T10:00Z', 'unwanted'],
+    ['after:2026-11-20T10:01Z', 'unwanted'],
+    ['has:icon', 'unwanted'],
+    ['-has:metadata', 'unwanted'],
+    ['-tag:vip', 'unwanted'],
+    ['-source:shop', 'unwanted'],
+    ['"new payment"', 'maybe'],
+    ['-word', 'maybe'],
+    ['-channel:payments', 'maybe'],
+    ['user:ada user:bob', 'maybe'],
+    ['-user:ada', 'maybe'],
+    ['-user:bob has:icon', 'unwanted'],
+  ] as const)('%p makes of an event: %s', (text, expected) => {
+    expect(judge(text)).toBe(expected)
+    if (expected === 'maybe') expect(isLookedUp(filtersOf(text))).toBe(true)
+  })
+})
+
+describe('dashboard.md §3 a search and its address', () => {
+  test('are the same there and back', () => {
+    const path = toSearchPath('prj_1', {
+      ...{ channelId: 'chn_1', text: 'a "b & c" -tag:d#e' },
+      ...{ from: '24h', to: '2026-11-20T10:00:00Z' },
+    })
+    const { searchParams } = new URL(path, 'http://localhost')
+    expect(readSearch(Object.fromEntries(searchParams))).toEqual({
+      ...{ channelId: 'chn_1', text: 'a "b & c" -tag:d#e' },
+      ...{ from: '24h', to: '2026-11-20T10:00:00Z' },
+    })
+    expect(toSearchPath('prj_1', EVERYTHING, 'evt_1')).toBe('/p/prj_1/e/evt_1')
+  })
+
+  test('what is no moment is left out, and a text that names channels goes before the choice', () => {
+    expect(readSearch({ from: 'x', to: 'toString', q: ' channel:a ', channel: 'chn_1' })).toEqual({
+      ...EVERYTHING,
+      text: 'channel:a',
+    })
+    expect(readSearch({ from: 'constructor', channel: '' })).toEqual(EVERYTHING)
+  })
+
+  test('a span ends now, and the narrower of two bounds holds', () => {
+    const nowMs = Date.parse('2026-11-20T10:00:00Z')
+    const search = { ...EVERYTHING, channelId: 'chn_1', text: 'after:2026-11-20', from: '24h' }
+    expect(toQuery(search, nowMs)).toEqual({
+      q: 'channel:chn_1 after:2026-11-20',
+      from: '2026-11-19T10:00:00.000Z',
+    })
+    expect(parse(search, nowMs).filters.after).toBe(Date.parse('2026-11-20'))
+  })
+
+  test('a value that no search can name is not searched for', () => {
+    expect(toTermText('users', 'a "b" c')).toBe('user:"a \\"b\\" c"')
+    expect(toTermText('users', '   ')).toBeUndefined()
+    expect(toTermText('tags', 'x'.repeat(600))).toBeUndefined()
+  })
+})
+
+test('reliability §9 JSON for a shell says the same, and nothing that a shell would act on', () => {
+  const hostile = {
+    a: `'; rm -rf ~ #`,
+    b: '" & calc | more > x < y ^ %PATH% !h! `id` $(id)',
+    c: 'back\\slash\\" \\n \n \u001b[2J \u009b \u202e \u2028',
+    'k"\\': ['👩‍🚀', 'Zürich'],
+  }
+  const text = toShellJson(hostile)
+  expect(JSON.parse(text)).toEqual(hostile)
+  expect(text).not.toMatch(/[&|<>^%!`$'\p{Cc}]|\\"/u)
+  expect(text).toContain('👩‍🚀')
+})

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'bun:test'
+import { createAddressGuard } from '../../src/egress/addresses.ts'
+import { toEgressError, toMessage } from '../../src/egress/failure.ts'
+import { createSlots } from '../../src/egress/slots.ts'
+import { parseTarget } from '../../src/egress/target.ts'
+
+const guard = createAddressGuard([])
+const problemOf = (url: string, isAllowed = guard) => {
+  const target = parseTarget(url, isAllowed)
+  return 'problem' in target ? target.problem : undefined
+}
+
+// The union of what svix and hook0 refuse.
+test.each([
+  ...['0.0.0.0', '0.1.2.3', '10.0.0.1', '10.254.0.0', '100.64.0.1', '100.100.0.0', '127.0.0.1'],
+  ...['127.254.254.254', '169.254.1.1', '169.254.169.254', '172.16.5.4', '172.31.255.255'],
+  ...['192.0.0.1', '192.0.2.255', '192.88.99.1', '192.168.1.1', '198.18.0.1', '198.51.100.65'],
+  ...['203.0.113.6', '224.0.0.1', '239.255.255.250', '240.240.240.240', '255.255.255.255'],
+  ...['::', '::1', '1::1', '0:0:0:1::1', 'ff:ffff::1', '::7f00:1', '::ffff:127.0.0.1'],
+  ...['::ffff:169.254.169.254', '::ffff:0:7f00:1', '::5efe:7f00:1', '64:ff9b::7f00:1'],
+  ...['64:ff9b::a9fe:a9fe', '64:ff9b::c0a8:0', '64:ff9b:1::1', '100::1', '2001::1'],
+  ...['2001:1ff::1', '2001:db8::1', '2002:7f00:1::1', '2002:a9fe:a9fe::1', '2002:c000:204::1'],
+  ...['3fff::1', '3fff:fff::1', '5f00::1', 'fc00::1', 'fd00:ec2::254', 'fd7a:115c:a1e0::1'],
+  ...['fe80::1', 'febf:ffff::1', 'fec0::1', 'ff02::1', 'ff0e::1', 'fe80::1%eth0'],
+  // A gateway would make them IPv4 again; ours to refuse, whatever is inside.
+  ...['64:ff9b::5db8:d822', '64:ff9b::808:808'],
+  // No address in one of its spellings.
+  ...['127.1', '0x7f000001', 'localhost', '', '1.2.3', '2606:4700::1%eth0'],
+])('case 22: %s is refused', address => {
+  expect(guard(address)).toBe(false)
+})
+
+test.each([
+  ...['1.1.1.1', '8.8.8.8', '93.184.216.34', '100.63.255.255', '100.128.0.1', '172.15.0.1'],
+  ...['172.32.0.1', '198.17.255.255', '198.20.0.0', '2001:200::1', '2001:4860:4860::8888'],
+  ...['2606:4700:4700::1111', '::ffff:8.8.8.8'],
+])('%s is public', address => {
+  expect(guard(address)).toBe(true)
+})
+
+test('EGRESS_ALLOW_CIDRS opens networks, in whatever clothes an address comes, and nothing else', () => {
+  const open = createAddressGuard(['10.0.0.0/8', 'fd00::/8'])
+  for (const address of ['10.1.2.3', '::ffff:10.1.2.3', 'fd12::1']) expect(open(address)).toBe(true)
+  for (const address of ['127.0.0.1', '11.0.0.1.', '192.168.0.1', 'fe80::1', '::1']) {
+    expect(open(address)).toBe(false)
+  }
+})
+
+describe('case 22: as a URL', () => {
+  test.each([
+    'http://0x7f.1/',
+    'http://2130706433/',
+    'http://127.1/',
+    'http://017700000001/',
+    'http://0/',
+    'http://\u2460\u2461\u2466.\u24ea.\u24ea.\u2460/',
+    'http://127.0.0.1./',
+    'http://[::ffff:127.0.0.1]/',
+    'http://[::ffff:7f00:1]/',
+    'http://[::]/',
+    'http://169.254.169.254/latest/meta-data/',
+    'http://%31%32%37.0.0.1/',
+    'http://[64:ff9b::a9fe:a9fe]/',
+  ])('%s is refused', url => {
+    expect(problemOf(url)).toContain('public address')
+  })
+
+  test.each([
+    ['file:///etc/passwd', 'https://'],
+    ['data:text/plain,hi', 'https://'],
+    ['s3://bucket/key', 'https://'],
+    ['blob:null/1', 'https://'],
+    ['gopher://example.com/', 'https://'],
+    ['ftp://example.com/', 'https://'],
+    ['javascript:alert(1)', 'https://'],
+    ['https://u:p@example.com/', 'user name'],
+    ['https://u@example.com/', 'user name'],
+    ['https://:p@example.com/', 'user name'],
+    ['https://example.com:25/', 'port 25'],
+    ['http://example.com:22/', 'port 22'],
+    ['http://example.com:6667/', 'port 6667'],
+    ['http://example.com:0/', 'port 0'],
+    ['https://example.com:10080/', 'port 10080'],
+    ['example.com', 'must be a URL'],
+    ['//example.com', 'must be a URL'],
+    ['https://', 'must be a URL'],
+    ['https://exa mple.com', 'must be a URL'],
+    [`https://example.com/${'a'.repeat(2048)}`, '2048'],
+  ])('%p is refused with a sentence', (url, part) => {
+    expect(problemOf(url)).toContain(part)
+  })
+
+  test.each([
+    'https://example.com/',
+    'http://example.com:8080/a?b=c',
+    'https://8.8.8.8/',
+    'https://[2606:4700::1111]:8443/',
+    'https://ünïcode.example/',
+  ])('%s passes', url => {
+    expect(problemOf(url)).toBeUndefined()
+  })
+})
+
+test.each([
+  ['ECONNREFUSED', '', 'connect'],
+  ['ECONNRESET', '', 'reset'],
+  ['EPIPE', '', 'reset'],
+  ['CERT_HAS_EXPIRED', '', 'tls'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', '', 'tls'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', '', 'tls'],
+  ['', 'invalid peer certificate: UnknownIssuer', 'tls'],
+  ['HPE_HEADER_OVERFLOW', '', 'protocol'],
+  ['EGRESS_REFUSED', '', 'refused'],
+  ['EGRESS_NOT_FOUND', '', 'dns'],
+  ['', 'socket hang up', 'reset'],
+] as const)('a failure with the code %p %p is %p', (code, message, kind) => {
+  expect(toEgressError(Object.assign(new Error(message), { code }))).toBe(kind)
+})
+
+test('no message quotes what a runtime said: addresses would draw a map of a network', () => {
+  const error = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:80'), {
+    code: 'ECONNREFUSED',
+  })
+  expect(toMessage(toEgressError(error))).not.toMatch(/\d/)
+})
+
+describe('slots of a host', () => {
+  const never = new Promise<never>(() => {})
+
+  test('are as many as there are, one after the other, and others have their own', async () => {
+    const slots = createSlots(2)
+    const first = await slots.take('a', never)
+    await slots.take('a', never)
+    const order: string[] = []
+    const third = slots.take('a', never).then(slot => (order.push('third'), slot))
+    const fourth = slots.take('a', never).then(slot => (order.push('fourth'), slot))
+    expect(await slots.take('b', never)).toBeDefined()
+    expect(order).toEqual([])
+    first?.release()
+    first?.release()
+    const slot = await third
+    expect(order).toEqual(['third'])
+    slot?.release()
+    expect(await fourth).toBeDefined()
+  })
+
+  test('are not waited for beyond the end', async () => {
+    const slots = createSlots(1)
+    const held = await slots.take('a', never)
+    expect(await slots.take('a', Promise.resolve())).toBeUndefined()
+    held?.release()
+    expect(await slots.take('a', never)).toBeDefined()
+  })
+})

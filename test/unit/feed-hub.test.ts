@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'bun:test'
+import { toFilter } from '../../src/feed/filter.ts'
+import { createHub, type Hub, type Subscription } from '../../src/feed/hub.ts'
+import { toEventMessage, toHeartbeat } from '../../src/feed/messages.ts'
+import type { FeedEvent } from '../../src/feed/read.ts'
+import type { Filters } from '../../src/feed/schema.ts'
+
+const PROJECT = 'p1'
+
+/** A hub with sockets that keep what they are sent, as a platform would hand it out. */
+function setUp() {
+  const topics = new Map<string, Set<string[]>>()
+  const hub = createHub((topic, text) => topics.get(topic)?.forEach(sent => sent.push(text)))
+  function follow(cursor: number, filters: Filters = {}, words?: string[]) {
+    const sent: string[] = []
+    const subscription: Subscription = {
+      socket: {
+        send: text => void sent.push(text),
+        join: topic => topics.set(topic, (topics.get(topic) ?? new Set()).add(sent)),
+        leave: topic => topics.get(topic)?.delete(sent),
+        bufferedBytes: 0,
+      },
+      projectId: PROJECT,
+      project: 'prj_1',
+      filter: toFilter(filters, words),
+      cursor,
+    }
+    const seqs = () => sent.map(text => JSON.parse(text).seq).filter(seq => seq !== undefined)
+    return { subscription, sent, seqs }
+  }
+  return { hub, follow, topics }
+}
+
+function toEvent(seq: number, facts: Partial<FeedEvent['facts']> = {}, length = 0): FeedEvent {
+  return {
+    projectId: PROJECT,
+    seq,
+    text: toEventMessage('prj_1', seq, JSON.stringify('x'.repeat(length))),
+    facts: {
+      channelId: 'chn_1',
+      channelSlug: 'payments',
+      tags: [],
+      source: 'api',
+      userNames: [],
+      words: [],
+      ...facts,
+    },
+    createdAtMs: 0,
+  }
+}
+
+/** Publishes with what the hub asks for at the moment, as a tail does that is fast. */
+function publish(hub: Hub, ...events: FeedEvent[]): void {
+  for (const event of events) {
+    expect(hub.publish(event, hub.listFollowed()[0]?.needs ?? 0)).toBe(true)
+  }
+}
+
+describe('joining', () => {
+  test('at the position: what comes is sent, once, in order', () => {
+    const { hub, follow } = setUp()
+    const one = follow(5)
+    expect(hub.add(one.subscription, 5)).toBe(true)
+    expect(hub.join(one.subscription)).toBe(true)
+    publish(hub, toEvent(6), toEvent(7), toEvent(7), toEvent(6), toEvent(9))
+    expect(one.seqs()).toEqual([6, 7, 9])
+    expect(hub.toPosition(PROJECT)).toBe(9)
+  })
+
+  test('behind the position: only once the cursor has reached what is kept of the last events', () => {
+    const { hub, follow } = setUp()
+    const first = follow(10)
+    hub.add(first.subscription, 10)
+    hub.join(first.subscription)
+    const late = follow(3)
+    hub.add(late.subscription, 99)
+    expect(hub.toFloor(late.subscription)).toBe(10)
+    expect(hub.join(late.subscription)).toBe(false)
+    publish(hub, toEvent(11), toEvent(12))
+    late.subscription.cursor = 10
+    expect(hub.join(late.subscription)).toBe(true)
+    publish(hub, toEvent(13))
+    expect(late.seqs()).toEqual([11, 12, 13])
+    expect(first.seqs()).toEqual([11, 12, 13])
+  })
+
+  test('ahead of the position: nothing that the client has comes again', () => {
+    const { hub, follow } = setUp()
+    const resident = follow(5)
+    hub.add(resident.subscription, 5)
+    hub.join(resident.subscription)
+    const ahead = follow(8)
+    hub.add(ahead.subscription, 8)
+    expect(hub.join(ahead.subscription)).toBe(true)
+    publish(hub, toEvent(6), toEvent(7), toEvent(8), toEvent(9))
+    expect(ahead.seqs()).toEqual([9])
+    expect(resident.seqs()).toEqual([6, 7, 8, 9])
+  })
+
+  test('ahead, over a hole at the cursor itself', () => {
+    const { hub, follow } = setUp()
+    const resident = follow(5)
+    hub.add(resident.subscription, 5)
+    hub.join(resident.subscription)
+    const ahead = follow(8)
+    hub.add(ahead.subscription, 8)
+    hub.join(ahead.subscription)
+    publish(hub, toEvent(7), toEvent(11))
+    expect(ahead.seqs()).toEqual([11])
+  })
+
+  test('while more comes than is kept, the floor rises and the stream reads on', () => {
+    const { hub, follow } = setUp()
+    const late = follow(0)
+    hub.add(late.subscription, 0)
+    const other = follow(0, { tags: ['other'] })
+    hub.add(other.subscription, 0)
+    for (let seq = 1; seq <= 2_000; seq++) publish(hub, toEvent(seq, {}, 1_000))
+    const floor = hub.toFloor(late.subscription)
+    expect(floor).toBeGreaterThan(1_800)
+    expect(hub.join(late.subscription)).toBe(false)
+    late.subscription.cursor = floor
+    expect(hub.join(late.subscription)).toBe(true)
+    expect(late.seqs()).toEqual(Array.from({ length: 2_000 - floor }, (_, nth) => floor + nth + 1))
+  })
+})
+
+test('an event longer than all that is kept still reaches who catches up', () => {
+  const { hub, follow } = setUp()
+  const late = follow(0)
+  hub.add(late.subscription, 0)
+  publish(hub, toEvent(1, {}, 300_000))
+  expect(hub.join(late.subscription)).toBe(false)
+  expect(hub.toFloor(late.subscription)).toBe(1)
+})
+
+test('who leaves hears no more, and nothing is left when the last one goes', () => {
+  const { hub, follow, topics } = setUp()
+  const [one, two] = [follow(0), follow(0, { tags: ['a'] })]
+  for (const { subscription } of [one, two]) {
+    hub.add(subscription, 0)
+    hub.join(subscription)
+  }
+  expect(hub.subscriptions).toBe(2)
+  hub.remove(one.subscription)
+  hub.remove(one.subscription)
+  publish(hub, toEvent(1, { tags: ['a'] }))
+  hub.remove(two.subscription)
+  expect(one.sent).toEqual([])
+  expect(two.seqs()).toEqual([1])
+  expect(hub.subscriptions).toBe(0)
+  expect(hub.listFollowed()).toEqual([])
+  expect([...topics.values()].every(members => members.size === 0)).toBe(true)
+})
+
+describe('what filters need', () => {
+  test('an event that was read before a filter asked for its words is read again', () => {
+    const { hub, follow } = setUp()
+    const open = follow(0)
+    hub.add(open.subscription, 0)
+    hub.join(open.subscription)
+    const before = hub.listFollowed()[0]!
+    const searching = follow(0, {}, ['paid'])
+    hub.add(searching.subscription, 0)
+    hub.join(searching.subscription)
+    expect(hub.publish(toEvent(1), before.needs)).toBe(false)
+    expect(hub.toPosition(PROJECT)).toBe(0)
+    const after = hub.listFollowed()[0]!
+    expect(after).toMatchObject({ wantsWords: true, position: 0 })
+    expect(hub.publish(toEvent(1, { words: ['paid'] }), after.needs)).toBe(true)
+    expect(searching.seqs()).toEqual([1])
+    expect(open.seqs()).toEqual([1])
+  })
+
+  test('what was kept before is not handed to a filter that asks for more', () => {
+    const { hub, follow } = setUp()
+    const slow = follow(-5)
+    hub.add(slow.subscription, 0)
+    publish(hub, toEvent(1))
+    const byUser = follow(0, { userId: 'ada' })
+    hub.add(byUser.subscription, 1)
+    expect(hub.join(byUser.subscription)).toBe(false)
+    expect(hub.toFloor(byUser.subscription)).toBe(1)
+    expect(hub.listFollowed()[0]?.userNames).toEqual(['ada'])
+  })
+
+  test('the same filter again needs nothing new', () => {
+    const { hub, follow } = setUp()
+    hub.add(follow(0, { userId: 'ada' }).subscription, 0)
+    const { needs } = hub.listFollowed()[0]!
+    hub.add(follow(0, { userId: 'ada', tags: ['x'] }).subscription, 0)
+    expect(hub.listFollowed()[0]?.needs).toBe(needs)
+    hub.add(follow(0, { userId: 'bob' }).subscription, 0)
+    expect(hub.listFollowed()[0]?.needs).not.toBe(needs)
+  })
+})
+
+test('heartbeats: the position to who is live, the own cursor to who catches up', () => {
+  const { hub, follow } = setUp()
+  const [live, late] = [follow(7), follow(2)]
+  hub.add(live.subscription, 7)
+  hub.join(live.subscription)
+  hub.add(late.subscription, 7)
+  hub.beat()
+  expect(live.sent).toEqual([toHeartbeat('prj_1', 7)])
+  expect(late.sent).toEqual([toHeartbeat('prj_1', 2)])
+  hub.tell(PROJECT, project => `to all of ${project}`)
+  expect(live.sent.at(-1)).toBe('to all of prj_1')
+  expect(late.sent.at(-1)).toBe('to all of prj_1')
+})
+
+test('a project is followed with at most 500 different filters', () => {
+  const { hub, follow } = setUp()
+  for (let nth = 0; nth < 500; nth++) {
+    expect(hub.add(follow(0, { source: `s${nth}` }).subscription, 0)).toBe(true)
+  }
+  expect(hub.add(follow(0, { source: 'one more' }).subscription, 0)).toBe(false)
+  expect(hub.add(follow(0, { source: 's7' }).subscription, 0)).toBe(true)
+  expect(hub.subscriptions).toBe(501)
+})

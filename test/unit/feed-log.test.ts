@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  arrive,
+  catchUp,
+  EMPTY,
+  extend,
+  fromPage,
+  LIVE_ROWS,
+  MOST_ROWS,
+  MOST_WAITING,
+  remove,
+  restore,
+  show,
+  toRow,
+  type Log,
+  type Row,
+} from '../../src/dashboard/app/feed/log.ts'
+
+const row = (seq: number): Row => ({
+  seq,
+  id: `evt_${seq}`,
+  channelId: 'chn_1',
+  channelName: 'payments',
+  title: `Event ${seq}`,
+  description: null,
+  icon: null,
+  userId: null,
+  source: 'api',
+  tags: [],
+  atMs: seq,
+})
+/** Rows from one seq down to another, newest first. */
+const rows = (newest: number, oldest: number) =>
+  Array.from({ length: newest - oldest + 1 }, (_, at) => row(newest - at))
+const seqs = (some: readonly Row[]) => some.map(({ seq }) => seq)
+const page = (newest: number, oldest: number, nextCursor: string | null = 'on') => ({
+  items: rows(newest, oldest),
+  nextCursor,
+})
+
+describe('a log as a reader sees it', () => {
+  test('takes in what arrives in any order, each seq once, newest first', () => {
+    const log = arrive(arrive(fromPage(page(3, 1)), [row(5), row(4), row(3)]), [row(7), row(5)])
+    expect([seqs(log.rows), seqs(log.waiting)]).toEqual([
+      [3, 2, 1],
+      [7, 5, 4],
+    ])
+    expect(seqs(show(log).rows)).toEqual([7, 5, 4, 3, 2, 1])
+  })
+
+  test('holds 200 rows while it is live, and knows that it was cut', () => {
+    const log = show(arrive(fromPage(page(150, 1)), rows(230, 151)))
+    expect([log.rows.length, log.rows[0]?.seq, log.rows.at(-1)?.seq]).toEqual([LIVE_ROWS, 230, 31])
+    expect(log.older).toEqual({ kind: 'cut' })
+  })
+
+  test('showing nothing new is the same object', () => {
+    const log = fromPage(page(50, 1))
+    expect(show(log)).toBe(log)
+  })
+
+  test('keeps what waits within a bound; beyond it, nothing is shown that has a hole in it', () => {
+    let log = fromPage(page(10, 1))
+    for (let seq = 11; seq <= 11 + MOST_WAITING; seq++) log = arrive(log, [row(seq)])
+    expect(log.waiting).toHaveLength(MOST_WAITING)
+    const shown = show(log)
+    expect(shown.rows).toHaveLength(LIVE_ROWS)
+    expect(shown.rows.at(-1)?.seq).toBe(12 + MOST_WAITING - LIVE_ROWS)
+    expect(shown.older.kind).toBe('cut')
+    expect(shown.hasHole).toBe(false)
+  })
+
+  test('adds older rows behind, without those that it has', () => {
+    const log = extend(fromPage(page(10, 6)), page(7, 3))
+    expect(seqs(log.rows)).toEqual([10, 9, 8, 7, 6, 5, 4, 3])
+    expect(extend(log, page(2, 1, null)).older).toEqual({ kind: 'end' })
+  })
+
+  test('stops at as many rows as a browser should hold', () => {
+    const log = extend(fromPage(page(MOST_ROWS + 10, 50)), page(49, 1))
+    expect(log.older).toEqual({ kind: 'full' })
+  })
+
+  test('catches up with a page that touches it', () => {
+    const log = show(catchUp(fromPage(page(10, 1, null)), page(12, 5)))
+    expect(seqs(log.rows)).toEqual([12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1])
+    expect(log.older).toEqual({ kind: 'end' })
+  })
+
+  test('lets go of what a page does not touch: a hole is never shown as if it were none', () => {
+    const log = show(catchUp(fromPage(page(10, 1)), page(90, 41)))
+    expect([log.rows[0]?.seq, log.rows.at(-1)?.seq]).toEqual([90, 41])
+    expect(log.older).toEqual({ kind: 'cut' })
+  })
+
+  test('an empty log becomes the page, with what has come meanwhile before it', () => {
+    const log = catchUp(arrive(EMPTY, [row(4), row(3)]), page(3, 1, null))
+    expect([seqs(log.rows), seqs(log.waiting)]).toEqual([[3, 2, 1], [4]])
+  })
+
+  test('a deleted row goes, wherever it is, and comes back where it was', () => {
+    const full: Log = arrive(fromPage(page(3, 1, null)), [row(4)])
+    const less = remove(remove(full, 2), 4)
+    expect([seqs(less.rows), seqs(less.waiting)]).toEqual([[3, 1], []])
+    expect(seqs(show(restore(less, 2)).rows)).toEqual([3, 2, 1])
+    expect(restore(less, 99)).toBe(less)
+  })
+
+  test('a row keeps of an event what is shown, whatever its size', () => {
+    const made = toRow({
+      ...row(1),
+      timestamp: '2026-11-20T10:00:00.000Z',
+      createdAt: '2026-11-20T10:00:00.000Z',
+      description: 'x'.repeat(5_000),
+      metadata: { large: 'x'.repeat(60_000) },
+      tags: ['a'],
+      notify: true,
+    })
+    expect(JSON.stringify(made).length).toBeLessThan(600)
+    expect(made.atMs).toBe(Date.UTC(2026, 10, 20, 10))
+  })
+})

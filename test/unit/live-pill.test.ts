@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  INITIAL,
+  isFlowing,
+  step,
+  toLabel,
+  toPill,
+  type LiveEvent,
+  type LiveState,
+} from '../../src/dashboard/app/live/pill.ts'
+
+const LIVE: LiveEvent = { type: 'link', link: { kind: 'live' } }
+
+function after(...events: LiveEvent[]): LiveState {
+  return events.reduce(step, INITIAL)
+}
+
+const toClock = (ms: number) => `clock ${ms}`
+const toText = (state: LiveState, nowMs = 0) => toLabel(toPill(state), nowMs, toClock)
+
+describe('dashboard.md §4 the live pill', () => {
+  test.each<[string, LiveEvent[]]>([
+    ['Connecting', []],
+    ['Live', [LIVE]],
+    ['Paused', [LIVE, { type: 'pause', reason: 'asked' }]],
+    [
+      'Paused · 37 new',
+      [LIVE, { type: 'pause', reason: 'scrolled' }, { type: 'waiting', count: 37 }],
+    ],
+    [
+      'Paused · 999+ new',
+      [LIVE, { type: 'pause', reason: 'focus' }, { type: 'waiting', count: 1_000 }],
+    ],
+    ['Reconnecting in 5 s', [{ type: 'link', link: { kind: 'reconnecting', atMs: 4_200 } }]],
+    ['Reconnecting', [{ type: 'link', link: { kind: 'reconnecting', atMs: 0 } }]],
+    ['Offline since clock 70', [{ type: 'link', link: { kind: 'offline', sinceMs: 70 } }]],
+    ['Signed out', [{ type: 'link', link: { kind: 'signed_out' } }]],
+    ['No access', [{ type: 'link', link: { kind: 'refused' } }]],
+  ])('says %p', (text, events) => {
+    expect(toText(after(...events))).toBe(text)
+  })
+
+  test('a connection that fails is shown over a pause, which is still there afterwards', () => {
+    const paused = after(LIVE, { type: 'pause', reason: 'asked' }, { type: 'waiting', count: 2 })
+    const lost = step(paused, { type: 'link', link: { kind: 'reconnecting', atMs: 9_000 } })
+    expect(toText(lost)).toBe('Reconnecting in 9 s')
+    expect(toText(step(lost, LIVE))).toBe('Paused · 2 new')
+  })
+
+  test('offline is since the first moment of it', () => {
+    const offline = (sinceMs: number): LiveEvent => ({
+      type: 'link',
+      link: { kind: 'offline', sinceMs },
+    })
+    expect(toText(after(offline(10), offline(20)))).toBe('Offline since clock 10')
+    expect(toText(after(offline(10), LIVE, offline(20)))).toBe('Offline since clock 20')
+  })
+
+  test('what is paused for several reasons flows when the last one is gone', () => {
+    const both = after(
+      LIVE,
+      { type: 'pause', reason: 'scrolled' },
+      { type: 'pause', reason: 'selection' },
+    )
+    const one = step(both, { type: 'release', reason: 'scrolled' })
+    const none = step(one, { type: 'release', reason: 'selection' })
+    expect([both, one, none].map(isFlowing)).toEqual([false, false, true])
+    expect(toPill(none).kind).toBe('live')
+  })
+
+  test('to resume is to forget every reason', () => {
+    const paused = after(
+      LIVE,
+      { type: 'pause', reason: 'asked' },
+      { type: 'pause', reason: 'focus' },
+    )
+    expect(isFlowing(step(paused, { type: 'resume' }))).toBe(true)
+  })
+
+  test('what changes nothing is the same object, so that nothing is rendered for it', () => {
+    const paused = after(LIVE, { type: 'pause', reason: 'asked' })
+    expect(step(paused, { type: 'pause', reason: 'asked' })).toBe(paused)
+    expect(step(paused, { type: 'release', reason: 'focus' })).toBe(paused)
+    expect(step(paused, { type: 'waiting', count: 0 })).toBe(paused)
+    expect(step(INITIAL, { type: 'resume' })).toBe(INITIAL)
+  })
+})

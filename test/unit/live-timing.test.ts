@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'bun:test'
+import { toDelayMs } from '../../src/dashboard/app/live/backoff.ts'
+import { createAnnouncer } from '../../src/dashboard/app/live/announcer.ts'
+import { createBatch } from '../../src/dashboard/app/live/batch.ts'
+import { toTitle } from '../../src/dashboard/app/live/unseen.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+
+describe('how long to wait before connecting again', () => {
+  test.each([
+    [1, 500],
+    [2, 1_000],
+    [3, 2_000],
+    [6, 15_000],
+    [60, 15_000],
+  ])('attempt %d waits for 0.25 s to %d ms, anywhere between', (attempt, ceiling) => {
+    expect(toDelayMs(attempt, () => 0)).toBe(250)
+    expect(toDelayMs(attempt, () => 0.5)).toBe(Math.round(250 + (ceiling - 250) / 2))
+    expect(toDelayMs(attempt, () => 1)).toBe(ceiling)
+  })
+})
+
+describe('a batch', () => {
+  function count() {
+    const clock = createFakeClock()
+    const runs: number[] = []
+    const batch = createBatch(clock, 300, () => runs.push(clock.now() - 1_000_000))
+    return { clock, runs, batch }
+  }
+
+  test('runs at once after a quiet time, and then at most once per interval', () => {
+    const { clock, runs, batch } = count()
+    for (let ms = 0; ms < 1_000; ms += 10) {
+      batch.poke()
+      clock.pass(10)
+    }
+    clock.pass(1_000)
+    expect(runs).toEqual([0, 300, 600, 900, 1_200])
+    batch.poke()
+    expect(runs.at(-1)).toBe(2_000)
+  })
+
+  test('has no timer while there is nothing to do, and none after its stop', () => {
+    const { clock, runs, batch } = count()
+    expect(clock.waiting).toBe(0)
+    batch.poke()
+    batch.poke()
+    expect(clock.waiting).toBe(1)
+    batch.stop()
+    clock.pass(1_000)
+    expect([clock.waiting, runs]).toEqual([0, [0]])
+  })
+
+  test('is not held up by a clock that was set back', () => {
+    const { clock, runs, batch } = count()
+    batch.poke()
+    clock.pass(-3_600_000)
+    batch.poke()
+    clock.pass(300)
+    expect(runs).toHaveLength(2)
+  })
+})
+
+test('the status line speaks at once, and then every 10 s of all that came', () => {
+  const clock = createFakeClock()
+  const said: string[] = []
+  const announcer = createAnnouncer(clock, sentence => said.push(sentence))
+  announcer.add(1, 'First')
+  for (let n = 0; n < 5; n++) {
+    announcer.add(10, `Number ${n}`)
+    clock.pass(1_000)
+  }
+  clock.pass(20_000)
+  expect(said).toEqual(['New event: First', '50 new events, the newest: Number 4'])
+})
+
+test.each([
+  [0, 'Shop'],
+  [3, '(3) Shop'],
+  [4_000, '(999+) Shop'],
+])('a title says how many are unseen: %d', (count, title) => {
+  expect(toTitle('Shop', count)).toBe(title)
+})

@@ -1,0 +1,148 @@
+import { expect, test } from 'bun:test'
+import { createECDH, randomBytes } from 'node:crypto'
+import { isPoint } from '../../src/push/curve.ts'
+import { encrypt } from '../../src/push/pusher.ts'
+import { createTokens } from '../../src/push/vapid.ts'
+import {
+  decryptPush,
+  decryptRecords,
+  parseBody,
+  toBytes,
+  verifyVapid,
+} from '../support/push-crypto.ts'
+
+/** RFC 8291, section 5 and appendix A. */
+const RFC8291 = {
+  plaintext: 'When I grow up, I want to be a watermelon',
+  server: {
+    publicKey:
+      'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8',
+    privateKey: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw',
+  },
+  browser: {
+    publicKey:
+      'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+    privateKey: 'q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94',
+    auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+  },
+  salt: 'DGv6ra1nlYgDCS1FRnbzlw',
+  ecdh: 'kyrL1jIIOHEzg3sM2ZWRHDRB62YACZhhSlknJ672kSs',
+  ikm: 'S4lYMb_L0FxCeq0WhDx813KgSYqU26kOyzWUdsXYyrg',
+  cek: 'oIhVW04MRdy2XN9CiKLxTg',
+  nonce: '4h_95klXJ5E_qnoN',
+  body: 'DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN',
+}
+
+test('RFC 8291 appendix A: what a browser decrypts, with every value on the way', () => {
+  const body = toBytes(RFC8291.body)
+  expect(body).toHaveLength(144)
+  const { salt, recordSize, keyId } = parseBody(body)
+  expect(salt.toString('base64url')).toBe(RFC8291.salt)
+  expect(recordSize).toBe(4096)
+  expect(keyId.toString('base64url')).toBe(RFC8291.server.publicKey)
+  const { text, records, intermediates } = decryptPush(body, RFC8291.browser)
+  expect([text, records]).toEqual([RFC8291.plaintext, 1])
+  const { ecdh, ikm, cek, nonce } = RFC8291
+  expect(intermediates).toEqual({ ecdh, ikm, cek, nonce })
+})
+
+test('RFC 8188 §3.1 and §3.2: one record, and two', () => {
+  const one = decryptRecords(
+    toBytes('I1BsxtFttlv3u_Oo94xnmwAAEAAA-NAVub2qFgBEuQKRapoZu-IxkIva3MEB1PD-ly8Thjg'),
+    toBytes('yqdlZ-tYemfogSmv7Ws5PQ'),
+  )
+  expect([one.text, one.records]).toEqual(['I am the walrus', 1])
+  const body = toBytes(
+    'uNCkWiNYzKTnBN9ji3-qWAAAABkCYTHOG8chz_gnvgOqdGYovxyjuqRyJFjEDyoF1Fvkj6hQPdPHI51OEUKEpgz3SsLWIqS_uA',
+  )
+  expect(parseBody(body)).toMatchObject({ recordSize: 25, keyId: Buffer.from('a1') })
+  const two = decryptRecords(body, toBytes('BO3ZVPxUlnLORbVGMpbT1Q'))
+  expect([two.text, two.records]).toEqual(['I am the walrus', 2])
+})
+
+const RFC8292 = {
+  token:
+    'eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJhdWQiOiJodHRwczovL3B1c2guZXhhbXBsZS5uZXQiLCJleHAiOjE0NTM1MjM3NjgsInN1YiI6Im1haWx0bzpwdXNoQGV4YW1wbGUuY29tIn0.i3CYb7t4xfxCDquptFOepC9GAu_HLGkMlMuCGSK2rpiUfnK9ojFwDXb1JrErtmysazNjjvW2L9OkSSHzvoD1oA',
+  key: 'BA1Hxzyi1RUM1b5wjxsn7nGxAszw2u61m164i3MrAIxHF6YK5h4SDYic-dRuU_RCPCfA5aq9ojSwk5Y2EmClBPs',
+}
+
+test('RFC 8292 §2.4: a token is verified by the key that comes with it', () => {
+  const { token, key } = RFC8292
+  expect(verifyVapid(`vapid t=${token}, k=${key}`)).toEqual({
+    key,
+    claims: { aud: 'https://push.example.net', exp: 1453523768, sub: 'mailto:push@example.com' },
+  })
+  const [header, claims, signature = ''] = token.split('.')
+  const bent = `${header}.${claims}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`
+  expect(() => verifyVapid(`vapid t=${bent}, k=${key}`)).toThrow('signature')
+  expect(() => verifyVapid(`vapid t=${token}, k=${RFC8291.server.publicKey}`)).toThrow('signature')
+})
+
+/** A browser's keys, and the address that it tells. */
+function newBrowser() {
+  const ecdh = createECDH('prime256v1')
+  const publicKey = ecdh.generateKeys().toString('base64url')
+  const auth = randomBytes(16).toString('base64url')
+  const keys = { publicKey, privateKey: ecdh.getPrivateKey().toString('base64url'), auth }
+  return { keys, address: { endpoint: 'https://push.example.net/x', p256dh: publicKey, auth } }
+}
+
+test('RFC 8291: what we encrypt its browser reads, and no other; each time with a key and a salt of its own', () => {
+  const { keys, address } = newBrowser()
+  const message = { payload: '{"title":"💰 New payment"}', topic: 'abc' }
+  const sent = Array.from({ length: 50 }, () => encrypt(address, message, 86_400))
+  for (const { headers, body } of sent) {
+    expect(decryptPush(Buffer.from(body), keys).text).toBe(message.payload)
+    expect(headers).toMatchObject({
+      TTL: '86400',
+      Urgency: 'high',
+      Topic: 'abc',
+      'Content-Encoding': 'aes128gcm',
+    })
+    expect(headers).not.toHaveProperty('Authorization')
+  }
+  const parsed = sent.map(({ body }) => parseBody(Buffer.from(body)))
+  expect(new Set(parsed.map(({ salt }) => salt.toString('hex'))).size).toBe(50)
+  expect(new Set(parsed.map(({ keyId }) => keyId.toString('hex'))).size).toBe(50)
+  const other = newBrowser().keys
+  expect(() => decryptPush(Buffer.from(sent[0]!.body), other)).toThrow()
+})
+
+test('RFC 8291 §4: the longest message is one record, and less than what the way to Firefox on Android takes', () => {
+  const { keys, address } = newBrowser()
+  const { body } = encrypt(address, { payload: 'x'.repeat(2_600), topic: 'a' }, 60)
+  expect(body.length).toBeLessThanOrEqual(2_744)
+  expect(decryptPush(Buffer.from(body), keys).records).toBe(1)
+})
+
+test('RFC 8292: a token is good for 12 hours, kept for 11, for one key and one push service', () => {
+  const ecdh = createECDH('prime256v1')
+  const publicKey = ecdh.generateKeys().toString('base64url')
+  const privateKey = Buffer.concat([Buffer.alloc(32), ecdh.getPrivateKey()])
+    .subarray(-32)
+    .toString('base64url')
+  const pair = { id: 'a', publicKey, privateKey }
+  const tokens = createTokens()
+  const nowMs = Date.now()
+  const origin = 'https://push.example.net'
+  expect(tokens.find('a', origin, nowMs)).toBeUndefined()
+  const header = tokens.make(pair, { origin, subject: 'mailto:ops@example.com', nowMs })
+  expect(verifyVapid(header)).toEqual({
+    key: publicKey,
+    claims: { aud: origin, exp: Math.floor(nowMs / 1000) + 43_200, sub: 'mailto:ops@example.com' },
+  })
+  expect(tokens.find('a', origin, nowMs + 11 * 3_600_000 - 1)).toBe(header)
+  expect(tokens.find('a', origin, nowMs + 11 * 3_600_000)).toBeUndefined()
+  expect(tokens.find('b', origin, nowMs)).toBeUndefined()
+  expect(tokens.find('a', 'https://other.example.net', nowMs)).toBeUndefined()
+})
+
+test('SEC 2: the points of P-256, and what is none', () => {
+  for (let n = 0; n < 50; n++) {
+    const point = createECDH('prime256v1').generateKeys()
+    expect(isPoint(point)).toBe(true)
+    point[33 + (n % 32)]! ^= 1
+    expect(isPoint(point)).toBe(false)
+  }
+  expect(isPoint(toBytes(RFC8291.browser.publicKey))).toBe(true)
+})

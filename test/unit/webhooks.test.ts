@@ -1,0 +1,198 @@
+import { describe, expect, test } from 'bun:test'
+import type { EgressAnswer, EgressResult } from '../../src/egress/egress.ts'
+import { parseRetryAfter } from '../../src/egress/retry-after.ts'
+import {
+  CLOSED,
+  isHopeless,
+  toBreakerState,
+  toFailed,
+  type Breaker,
+} from '../../src/webhooks/breaker.ts'
+import { RETRY_SCHEDULE_MS } from '../../src/webhooks/retry.ts'
+import { newSigningSecret, sign } from '../../src/webhooks/signing.ts'
+import { toVerdict } from '../../src/webhooks/verdict.ts'
+import { findForgery } from '../../src/webhooks/verify.ts'
+
+const DAY_MS = 86_400_000
+
+test('delivery: the schedule is that of Standard Webhooks, three days in all', () => {
+  const seconds = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
+  expect(RETRY_SCHEDULE_MS).toEqual(seconds.map(s => s * 1000))
+  // 75 hours, 35 minutes, 5 seconds.
+  expect(RETRY_SCHEDULE_MS.reduce((a, b) => a + b)).toBe(((75 * 60 + 35) * 60 + 5) * 1000)
+})
+
+test.each([
+  ['120', 120_000],
+  ['1.5', 1_500],
+  ['0', 0],
+  [' 7 ', 7_000],
+  ['86401', DAY_MS],
+  ['999999999999', DAY_MS],
+  ['Wed, 21 Oct 2026 07:28:00 GMT', 60_000],
+  ['Wed, 21 Oct 2026 07:26:00 GMT', 0],
+  ['Thu, 21 Oct 2027 07:28:00 GMT', DAY_MS],
+  ['', undefined],
+  ['soon', undefined],
+  ['-5', undefined],
+  ['1e3', undefined],
+  ['NaN', undefined],
+  ['2026-10-21', undefined],
+  ['1'.repeat(400), undefined],
+  [undefined, undefined],
+])('delivery: Retry-After %p is %p', (text, ms) => {
+  expect(parseRetryAfter(text, Date.parse('2026-10-21T07:27:00Z'))).toBe(ms)
+})
+
+describe('delivery: a verdict', () => {
+  const answer = (status: number, headers = {}): EgressAnswer => ({
+    status,
+    headers,
+    body: Buffer.from(''),
+    latencyMs: 1,
+  })
+
+  test.each([
+    [200, 'delivered'],
+    [204, 'delivered'],
+    [299, 'delivered'],
+    [199, 'failed'],
+    [301, 'failed'],
+    [304, 'failed'],
+    [400, 'failed'],
+    [401, 'failed'],
+    [404, 'failed'],
+    [410, 'gone'],
+    [429, 'failed'],
+    [500, 'failed'],
+    [0, 'failed'],
+  ])('of status %d is %s', (status, kind) => {
+    expect(toVerdict(answer(status), 0).kind).toBe(kind as never)
+  })
+
+  test('of a failure to reach it is failed; what says nothing about the endpoint is unsent', () => {
+    const kinds = {
+      refused: 'failed',
+      dns: 'failed',
+      connect: 'failed',
+      tls: 'failed',
+      timeout: 'failed',
+      reset: 'failed',
+      protocol: 'failed',
+      busy: 'unsent',
+      cancelled: 'unsent',
+    } as const
+    for (const [error, kind] of Object.entries(kinds)) {
+      const result = { error, message: 'm', latencyMs: 1 } as EgressResult
+      expect([error, toVerdict(result, 0).kind]).toEqual([error, kind])
+    }
+  })
+})
+
+describe('delivery: the breaker', () => {
+  /** After so many failures, a second apart. */
+  const failed = (times: number, from: Breaker = CLOSED) => {
+    let breaker = from
+    for (let n = 0; n < times; n++) breaker = toFailed(breaker, false, n * 1000)
+    return breaker
+  }
+
+  test('pauses after 10 failures in a row', () => {
+    expect(failed(9)).toEqual({ failures: 9, failingSinceMs: 0, pauses: 0, pausedUntilMs: null })
+    expect(failed(10)).toEqual({
+      failures: 10,
+      failingSinceMs: 0,
+      pauses: 1,
+      pausedUntilMs: 39_000,
+    })
+  })
+
+  test('what was under way when the pause began makes it no longer', () => {
+    expect(failed(15)).toMatchObject({ failures: 15, pauses: 1, pausedUntilMs: 39_000 })
+  })
+
+  test('each probe that fails doubles the pause, up to 10 minutes', () => {
+    let breaker = failed(10)
+    const pauses: number[] = []
+    for (let n = 0; n < 7; n++) {
+      const nowMs = breaker.pausedUntilMs ?? 0
+      breaker = toFailed(breaker, true, nowMs)
+      pauses.push(((breaker.pausedUntilMs ?? 0) - nowMs) / 1000)
+    }
+    expect(pauses).toEqual([60, 120, 240, 480, 600, 600, 600])
+  })
+
+  test('gives up after 5 days without a success', () => {
+    expect(isHopeless(CLOSED, 10 * DAY_MS)).toBe(false)
+    expect(isHopeless(failed(1), 5 * DAY_MS - 1)).toBe(false)
+    expect(isHopeless(failed(1), 5 * DAY_MS)).toBe(true)
+  })
+
+  test('is shown as closed, paused or probing', () => {
+    expect(toBreakerState(failed(9), 0)).toBe('closed')
+    expect(toBreakerState(failed(10), 38_999)).toBe('paused')
+    expect(toBreakerState(failed(10), 39_000)).toBe('probing')
+  })
+})
+
+// Of standard-webhooks/standard-webhooks: its JavaScript and Rust libraries.
+test.each([
+  {
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    timestamp: 1614265330,
+    body: '{"test": 2432232314}',
+    signature: 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  },
+  {
+    secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD',
+    id: 'msg_27UH4WbU6Z5A5EzD8u03UvzRbpk',
+    timestamp: 1649367553,
+    body: '{"email":"test@example.com","username":"test_user"}',
+    signature: 'v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw=',
+  },
+])(
+  'delivery: the official vector $id, byte for byte',
+  ({ secret, id, timestamp, body, signature }) => {
+    const message = { id, timestampMs: timestamp * 1000 + 999, body }
+    expect(sign(message, [secret])).toEqual({
+      'webhook-id': id,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': signature,
+    })
+    const signed = { body, id, timestamp: String(timestamp), signature }
+    const nowMs = timestamp * 1000
+    expect(findForgery(signed, secret, nowMs)).toBeUndefined()
+    expect(
+      findForgery({ ...signed, signature: `v2,x v1,x ${signature}` }, secret, nowMs),
+    ).toBeUndefined()
+    for (const [change, part] of [
+      [{ body: `${body}\n` }, 'No signature'],
+      [{ id: 'msg_2' }, 'No signature'],
+      [{ timestamp: String(timestamp + 1) }, 'No signature'],
+      [{ signature: 'v1,' }, 'No signature'],
+      [{ signature: signature.slice(0, 11) }, 'No signature'],
+      [{ signature: signature.replace('v1', 'v2') }, 'No signature'],
+      [{ timestamp: 'now' }, 'webhook-timestamp'],
+      [{ timestamp: '-1' }, 'webhook-timestamp'],
+    ] as const) {
+      expect(findForgery({ ...signed, ...change }, secret, nowMs)).toContain(part)
+    }
+    for (const none of ['', 'whsec_', 'whsec_%']) {
+      expect(findForgery(signed, none, nowMs)).toContain('secret')
+    }
+    expect(findForgery(signed, secret, nowMs + 301_000)).toContain('301 s old')
+    expect(findForgery(signed, secret, nowMs - 301_000)).toContain('301 s ahead')
+    expect(findForgery(signed, secret, nowMs + 300_000)).toBeUndefined()
+  },
+)
+
+test('delivery: a secret has 32 random bytes, and each of two signs', () => {
+  const [one, two] = [newSigningSecret(), newSigningSecret()]
+  expect(one).not.toBe(two)
+  expect(Buffer.from(one.slice(6), 'base64')).toHaveLength(32)
+  const message = { id: 'msg_1', timestampMs: 0, body: '{}' }
+  const both = sign(message, [one, two])['webhook-signature']!.split(' ')
+  expect(both).toHaveLength(2)
+  expect(both[1]).toBe(sign(message, [two])['webhook-signature']!)
+})
