@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import type { Page } from '../http/envelope.ts'
 import { PageQuery, toPage, toSlice } from '../http/paging.ts'
@@ -20,6 +21,8 @@ export const AuditEntry = Type.Object(
     project: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     /** The public id of what it was done to. */
     target: Nullable(Type.String()),
+    /** What that is called now, where it has a name and is still there: a member, a key, a channel, a webhook. */
+    targetName: Nullable(Type.String()),
     details: Type.Record(Type.String(), Type.Unknown()),
     address: Nullable(Type.String()),
     userAgent: Nullable(Type.String()),
@@ -36,6 +39,8 @@ export const AuditQuery = Type.Object({
   ),
 })
 export type AuditQuery = Static<typeof AuditQuery>
+
+const NAMED = ['per', 'key', 'chn', 'whk'] as const
 
 interface Row {
   id: string
@@ -77,10 +82,41 @@ export async function listAuditEntries(
     order by a.id desc
     limit ${limit}
   `
-  return toPage(rows.map(toEntry), query, ({ id }) => id)
+  const names = await readNames(sql, rows)
+  return toPage(
+    rows.map(row => toEntry(row, names)),
+    query,
+    ({ id }) => id,
+  )
 }
 
-function toEntry(row: Row): AuditEntry {
+/** What things are called that something was done to, by uuid. */
+async function readNames(
+  sql: Queryable,
+  rows: readonly Pick<Row, 'target' | 'project_id'>[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = toArray(rows.flatMap(({ target }) => toNamed(target) ?? []))
+  const projectIds = toArray([...new Set(rows.flatMap(row => row.project_id ?? []))])
+  const found = await sql<{ id: string; name: string }[]>`
+    select id, name from people where id = any(${ids}::uuid[])
+    union all
+    select id, name from api_keys where id = any(${ids}::uuid[])
+    union all
+    select id, name from channels
+    where project_id = any(${projectIds}::uuid[]) and id = any(${ids}::uuid[])
+    union all
+    select id, name from webhooks
+    where project_id = any(${projectIds}::uuid[]) and id = any(${ids}::uuid[])
+  `
+  return new Map(found.map(({ id, name }) => [id, name]))
+}
+
+/** The uuid of what has a name. */
+function toNamed(target: string | null): string | undefined {
+  return NAMED.map(prefix => parseId(prefix, target ?? '')).find(uuid => uuid !== undefined)
+}
+
+function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
   return {
     id: toId('aud', row.id),
     at: row.at.toISOString(),
@@ -90,6 +126,7 @@ function toEntry(row: Row): AuditEntry {
     project:
       row.project_id === null ? null : { id: toId('prj', row.project_id), name: row.project },
     target: row.target,
+    targetName: names.get(toNamed(row.target) ?? '') ?? null,
     details: row.details,
     address: row.address,
     userAgent: row.user_agent,

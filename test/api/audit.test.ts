@@ -36,6 +36,7 @@ test('dashboard 11 the audit log tells who did what, to what, when and from wher
     action: 'key.created',
     project: { id: organization.project.id, name: 'Test project' },
     target: body.data.id,
+    targetName: 'ci',
     details: { name: 'ci', limit: 100 },
     address: '198.51.100.7',
     userAgent: 'Test/1',
