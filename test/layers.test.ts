@@ -44,12 +44,7 @@ const BROWSER_PACKAGES = new Set([
   'uplot',
 ])
 /** Modules of the server that run in the browser, too: they import nothing that could not. */
-const PURE = new Set([
-  'events/search.ts',
-  'events/moment.ts',
-  'password-length.ts',
-  'push/label.ts',
-])
+const PURE = new Set(['events/search.ts', 'events/moment.ts', 'password-length.ts'])
 const LATE_FILES = new Set([
   'app',
   'server-routes',

@@ -6,6 +6,8 @@ import { PageQuery, toPage, toSlice } from '../http/paging.ts'
 import { Text } from '../http/rules.ts'
 import { invalidField } from '../http/validation.ts'
 import { parseId, toId } from '../ids.ts'
+import { toLabel } from '../user-agent.ts'
+import { listActionsOn, toDeed, toFacts } from './audit-words.ts'
 import { Nullable } from './organization-schema.ts'
 
 const closed = { additionalProperties: false } as const
@@ -18,14 +20,19 @@ export const AuditEntry = Type.Object(
     actor: Type.String({ description: 'person, stranger, command line or server.' }),
     person: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     action: Type.String({ examples: ['key.created'] }),
+    /** The same in words, to be read between who and what. */
+    did: Type.String({ examples: ['made the API key'] }),
     project: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     /** The public id of what it was done to. */
     target: Nullable(Type.String()),
-    /** What that is called now, where it has a name and is still there: a member, a key, a channel, a webhook. */
+    /** What that is called, or was when it was done, where it has a name. */
     targetName: Nullable(Type.String()),
     details: Type.Record(Type.String(), Type.Unknown()),
+    /** The details in words, but for the name. */
+    facts: Type.String({ examples: ['role member'] }),
     address: Nullable(Type.String()),
-    userAgent: Nullable(Type.String()),
+    /** From where, in words, by the User-Agent. */
+    browser: Nullable(Type.String()),
   },
   closed,
 )
@@ -36,6 +43,13 @@ export const AuditQuery = Type.Object({
   person: Type.Optional(Text({ minLength: 1, maxLength: 100, description: 'Who did it, by id.' })),
   action: Type.Optional(
     Text({ minLength: 1, maxLength: 100, description: 'What was done, like key.created.' }),
+  ),
+  about: Type.Optional(
+    Text({
+      minLength: 1,
+      maxLength: 100,
+      description: 'What kind of thing it was done to, like key.',
+    }),
   ),
 })
 export type AuditQuery = Static<typeof AuditQuery>
@@ -79,6 +93,7 @@ export async function listAuditEntries(
       ${after ? sql`and a.id < ${after}` : sql``}
       ${personId ? sql`and a.person_id = ${personId}` : sql``}
       ${query.action === undefined ? sql`` : sql`and a.action = ${query.action}`}
+      ${query.about === undefined ? sql`` : sql`and a.action = any(${toArray(listActionsOn(query.about))}::text[])`}
     order by a.id desc
     limit ${limit}
   `
@@ -123,12 +138,20 @@ function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
     actor: row.actor,
     person: row.person_id === null ? null : { id: toId('per', row.person_id), name: row.person },
     action: row.action,
+    did: toDeed(row.action),
     project:
       row.project_id === null ? null : { id: toId('prj', row.project_id), name: row.project },
     target: row.target,
-    targetName: names.get(toNamed(row.target) ?? '') ?? null,
+    targetName: toTargetName(row, names),
     details: row.details,
+    facts: toFacts(row.details),
     address: row.address,
-    userAgent: row.user_agent,
+    browser: row.user_agent && toLabel(row.user_agent),
   }
+}
+
+function toTargetName(row: Row, names: ReadonlyMap<string, string>): string | null {
+  const { name } = row.details
+  // A project or an organization may be called otherwise by now: the log tells what it was called then.
+  return names.get(toNamed(row.target) ?? '') ?? (typeof name === 'string' ? name : null)
 }

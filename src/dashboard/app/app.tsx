@@ -2,8 +2,9 @@ import type { FunctionComponent } from 'preact'
 import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from 'preact-iso'
 import { useEffect, useErrorBoundary } from 'preact/hooks'
 import { Door, Trouble } from './parts/page.tsx'
+import { SignOut } from './parts/sign-out.tsx'
 import { findKept } from './kept.ts'
-import { isReadable, OURS, PATHS, toFeedPath, toSignInPath } from './paths.ts'
+import { isReadable, OURS, PATHS, toFeedPath, toOrganizationPath, toSignInPath } from './paths.ts'
 import { findProject, loadSession, session, type Session } from './session.ts'
 
 const Feed = page(() => import('./pages/feed.tsx'))
@@ -16,9 +17,9 @@ const Keys = page(() => import('./pages/keys.tsx'))
 const Webhooks = page(() => import('./pages/webhooks.tsx'))
 const Webhook = page(() => import('./pages/webhook.tsx'))
 const Notifications = page(() => import('./pages/notifications.tsx'))
-const AccountSettings = page(() => import('./pages/account.tsx'))
-const Organization = page(() => import('./pages/organization.tsx'))
-const Server = page(() => import('./pages/server.tsx'))
+const AccountSettings = settings('AccountPage')
+const Organization = settings('OrganizationPage')
+const Server = settings('ServerPage')
 const Start = page(() => import('./pages/start.tsx'))
 const SignIn = page(() => import('./pages/sign-in.tsx'))
 const Setup = page(() => import('./pages/setup.tsx'))
@@ -138,8 +139,16 @@ function Home() {
   return (
     <Door title="Nothing here yet" lead="You are in no project.">
       <p>Ask an admin of your organization for one, or for an invitation to theirs.</p>
+      {value.account.organizations.map(({ id, name }) => (
+        <p key={id}>
+          <a href={toOrganizationPath(id)}>
+            <bdi>{name}</bdi>
+          </a>
+        </p>
+      ))}
       <p>
         <a href={PATHS.account}>Your account</a>
+        <SignOut />
       </p>
     </Door>
   )
@@ -185,6 +194,13 @@ function Broken() {
 /** A page that is loaded when it is needed. After an update of the server its old name may be gone. */
 function page<Props extends object>(load: () => Promise<{ default: FunctionComponent<Props> }>) {
   return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: Outdated })))
+}
+
+/** One of the pages that are loaded together: they have much in common. */
+function settings(name: 'AccountPage' | 'OrganizationPage' | 'ServerPage') {
+  return page<AccountPage>(() =>
+    import('./pages/settings.ts').then(pages => ({ default: pages[name] })),
+  )
 }
 
 function Outdated() {

@@ -70,10 +70,12 @@ interface FieldOptions {
   type?: 'text' | 'email' | 'password'
   hint?: string
   value?: string | undefined
+  isOptional?: boolean
 }
 
 /** A labelled input with its hint and its errors; a password can be looked at. */
-export function Field({ name, label, autocomplete, type = 'text', hint, value }: FieldOptions) {
+export function Field(options: FieldOptions) {
+  const { name, label, autocomplete, type = 'text', hint, value, isOptional = false } = options
   const id = useId()
   const [isShown, setShown] = useState(false)
   const issues = useIssues(name)
@@ -96,7 +98,7 @@ export function Field({ name, label, autocomplete, type = 'text', hint, value }:
           autocomplete={autocomplete}
           autocapitalize={type === 'text' ? undefined : 'none'}
           spellcheck={false}
-          aria-required="true"
+          aria-required={!isOptional}
           aria-invalid={issues.length > 0}
           aria-describedby={described.join(' ') || undefined}
         />

@@ -9,6 +9,8 @@ export interface Pages<Item> {
   /** Whether there is more to read. */
   hasMore: boolean
   readMore(): void
+  /** Changes what is shown after an act that the server has answered. */
+  change(edit: (items: readonly Item[]) => readonly Item[]): void
 }
 
 /** A list that is read page by page, and anew when `key` changes. */
@@ -48,5 +50,6 @@ export function usePages<Item>(
     failure,
     hasMore: typeof cursor === 'string',
     readMore: () => void take(cursor ?? undefined),
+    change: setItems,
   }
 }
