@@ -42,7 +42,7 @@ function Facts({ info }: { info: ServerInfo }) {
   const { pending, oldestMs, running } = deliveries
   const isFull = disk !== null && disk.freeBytes < disk.totalBytes * LITTLE
   return (
-    <dl class="facts">
+    <dl class="state">
       <Fact name="Version">
         Tidings {version} on {runtime}
         <Aside>
