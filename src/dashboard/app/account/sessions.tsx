@@ -45,6 +45,7 @@ export function Sessions() {
         title="Sign out everywhere?"
         lead="Every browser and every installed app is signed out, this one, too."
         yes="Sign out everywhere"
+        isQuiet
         send={endSessions}
         onDone={forgetSession}
       />

@@ -98,14 +98,14 @@ function Entry({ entry }: { entry: AuditEntry }) {
               in <bdi>{project.name ?? 'a project that is gone'}</bdi>
             </>
           )}
-          {facts && (
-            <>
-              {': '}
-              <bdi>{facts}</bdi>
-            </>
-          )}
         </p>
         <p class="item-about">
+          {facts && (
+            <>
+              <bdi>{facts}</bdi>
+              {' · '}
+            </>
+          )}
           <Moment atMs={Date.parse(at)} isFar />
           {address !== null && (
             <>

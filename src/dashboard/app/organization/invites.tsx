@@ -43,7 +43,7 @@ export function Invites({ account, own }: InvitesOptions) {
         {invites.items.map(({ id, role, email, invitedBy, expiresAt }) => (
           <li key={id}>
             <div class="item-what">
-              {email === null ? 'Whoever has the link' : <bdi>{email}</bdi>}
+              <bdi>{email ?? 'Whoever has the link'}</bdi>
               <p class="item-about">
                 from <bdi>{invitedBy}</bdi> · until <Moment atMs={Date.parse(expiresAt)} isFar />
               </p>

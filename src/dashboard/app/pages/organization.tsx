@@ -92,7 +92,6 @@ function Inside({ account, own }: InsideOptions) {
               }
               lead="All its projects go with their events, keys and webhooks, for everybody and for good."
               yes="Delete for good"
-              isQuiet
               send={() => deleteOrganization(own.id)}
               onDone={() => void goHome(`${own.name} is deleted.`)}
             />

@@ -43,109 +43,92 @@ function Facts({ info }: { info: ServerInfo }) {
   const isFull = disk !== null && disk.freeBytes < disk.totalBytes * LITTLE
   return (
     <dl class="state">
-      <Fact name="Version">
-        Tidings {version} on {runtime}
-        <Aside>
-          started <Moment atMs={Date.parse(startedAt)} isFar /> · free software,{' '}
-          {source === undefined ? 'AGPL-3.0' : <a href={source}>AGPL-3.0, the source</a>}
-        </Aside>
-      </Fact>
-      <Fact name="Address" state={<Https isOn={info.isHttps} />}>
-        <bdi>{info.url}</bdi>
-        <Aside>{toAddressWords(info)}</Aside>
-      </Fact>
-      <Fact name="Database">
-        Postgres {database.version}, {database.kind}
-        <Aside>
-          {toSize(database.bytes)} · {info.events.toLocaleString()} events in{' '}
-          {info.projects.toLocaleString()} projects
-        </Aside>
-      </Fact>
-      <Fact name="Disk" state={isFull && <span class="badge badge-bad">Nearly full</span>}>
-        {disk === null ? (
-          'Unknown'
-        ) : (
+      <Fact
+        name="Version"
+        value={`Tidings ${version} on ${runtime}`}
+        about={
           <>
-            {toSize(disk.freeBytes)} free of {toSize(disk.totalBytes)}
-            <Aside>
-              where <bdi>{disk.folder}</bdi> is
-            </Aside>
+            started <Moment atMs={Date.parse(startedAt)} isFar /> · free software,{' '}
+            {source === undefined ? 'AGPL-3.0' : <a href={source}>AGPL-3.0, the source</a>}
           </>
-        )}
-      </Fact>
-      <Fact name="Live feeds">{info.sockets.toLocaleString()} open</Fact>
+        }
+      />
+      <Fact
+        name="Address"
+        value={info.url}
+        warning={info.isHttps ? undefined : 'No HTTPS'}
+        about={toAddressWords(info)}
+      />
+      <Fact
+        name="Database"
+        value={`Postgres ${database.version}, ${database.kind}`}
+        about={`${toSize(database.bytes)} · ${toCount(info.events)} events in ${toCount(info.projects)} projects`}
+      />
+      <Fact
+        name="Disk"
+        value={
+          disk === null ? 'Unknown' : `${toSize(disk.freeBytes)} free of ${toSize(disk.totalBytes)}`
+        }
+        warning={isFull ? 'Nearly full' : undefined}
+        about={disk && `where ${disk.folder} is`}
+      />
+      <Fact name="Live feeds" value={`${toCount(info.sockets)} open`} />
       <Fact
         name="Deliveries"
-        state={oldestMs > LATE_MS && <span class="badge badge-bad">Late</span>}
-      >
-        {(pending.push + pending.webhook).toLocaleString()} waiting
-        <Aside>
-          {pending.push.toLocaleString()} pushes, {pending.webhook.toLocaleString()} for webhooks ·{' '}
-          {oldestMs < 1_000
+        value={`${toCount(pending.push + pending.webhook)} waiting`}
+        warning={oldestMs > LATE_MS ? 'Late' : undefined}
+        about={[
+          `${toCount(pending.push)} pushes, ${toCount(pending.webhook)} for webhooks`,
+          oldestMs < 1_000
             ? 'nothing is overdue'
-            : `the oldest is ${toSeconds(oldestMs)} s overdue`}{' '}
-          · {running.toLocaleString()} under way
-        </Aside>
-      </Fact>
+            : `the oldest is ${toCount(Math.floor(oldestMs / 1_000))} s overdue`,
+          `${toCount(running)} under way`,
+        ].join(' · ')}
+      />
       <Fact
         name="Push"
-        state={push.subject === null && <span class="badge badge-bad">No contact</span>}
-      >
-        {push.devices.toLocaleString()} devices
-        <Aside>
-          {push.subject === null ? (
-            'Apple refuses pushes from nobody: set VAPID_SUBJECT to an address like mailto:you@example.com.'
-          ) : (
-            <>
-              push services write to <bdi>{push.subject}</bdi>
-              {!push.isSubjectSet && ', the operator’s address, as VAPID_SUBJECT is not set'}
-            </>
-          )}
-          {' · '}
-          {push.keyId === null ? (
-            'the key is made when the first device asks for it'
-          ) : (
-            <>
-              key <code>{push.keyId}</code>
-            </>
-          )}
-        </Aside>
-      </Fact>
+        value={`${toCount(push.devices)} devices`}
+        warning={push.subject === null ? 'No contact' : undefined}
+        about={[
+          push.subject === null
+            ? 'Apple refuses pushes from nobody: set VAPID_SUBJECT to an address like mailto:you@example.com'
+            : `push services write to ${push.subject}`,
+          push.isSubjectSet || push.subject === null
+            ? ''
+            : 'the operator’s address, as VAPID_SUBJECT is not set',
+          push.keyId === null
+            ? 'the key is made when the first device asks for it'
+            : `key ${push.keyId}`,
+        ]
+          .filter(Boolean)
+          .join(' · ')}
+      />
     </dl>
   )
 }
 
-function toSeconds(ms: number): string {
-  return Math.floor(ms / 1_000).toLocaleString()
+interface FactOptions {
+  name: string
+  value: string
+  about?: ComponentChildren
+  /** What is wrong with it, in a word or two. */
+  warning?: string | undefined
 }
 
-function Fact({
-  name,
-  state,
-  children,
-}: {
-  name: string
-  state?: ComponentChildren
-  children: ComponentChildren
-}) {
+function Fact({ name, value, about, warning }: FactOptions) {
   return (
     <div>
       <dt>{name}</dt>
       <dd>
-        {children} {state}
+        <bdi>{value}</bdi> {warning && <span class="badge badge-bad">{warning}</span>}
+        {about && <p class="item-about">{about}</p>}
       </dd>
     </div>
   )
 }
 
-function Aside({ children }: { children: ComponentChildren }) {
-  return <p class="item-about">{children}</p>
-}
-
-function Https({ isOn }: { isOn: boolean }) {
-  return (
-    <span class={`badge ${isOn ? 'badge-good' : 'badge-bad'}`}>{isOn ? 'HTTPS' : 'No HTTPS'}</span>
-  )
+function toCount(count: number): string {
+  return count.toLocaleString()
 }
 
 function toAddressWords({ url, isUrlSet, isHttps }: ServerInfo): string {
