@@ -5,7 +5,7 @@ import { fill, fillPeople, noPeople, REFUND } from '../support/shop-day.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { ORGANIZATION_SCREENS } from './screens-organization.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(90_000)
 
 export interface Screen {
   name: string
