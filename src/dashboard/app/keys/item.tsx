@@ -112,9 +112,9 @@ function About(key: Key) {
   const { name, prefix, lastFour, limit, scopes, createdAt, createdBy, lastUsedAt } = key
   return (
     <div class="item-what">
-      <h3>
+      <h2>
         <bdi>{name}</bdi> <End {...key} />
-      </h3>
+      </h2>
       <p class="item-about">
         <code>
           {prefix}…{lastFour}
