@@ -3,6 +3,7 @@ import type { CODES } from '../http/rules.ts'
 import { listOperations, toBaseUrl, toScopes, type Document, type Header } from './document.ts'
 import { toCurl, type Examples } from './docs-example.ts'
 import { anchorLink, headerAnchor, jsonText, sample } from './docs-operation.ts'
+import { webhooks } from './docs-webhooks.ts'
 import { inline, join, markup, toAnchor, type Markup, type Piece } from './html.ts'
 
 export interface Chapter {
@@ -72,6 +73,7 @@ export function listChapters(document: Document, examples: Examples): Chapter[] 
     { anchor: 'idempotency', title: 'Safe retries', emoji: '♻️', content: idempotency(document) },
     { anchor: 'answers', title: 'Answers and lists', emoji: '📦', content: answers() },
     { anchor: 'errors', title: 'Errors', emoji: '🧯', content: errors() },
+    { anchor: 'webhooks', title: 'Webhooks', emoji: '📮', content: webhooks() },
     { anchor: 'headers', title: 'Response headers', emoji: '🏷️', content: headers(document) },
   ]
 }

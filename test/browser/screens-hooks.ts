@@ -54,7 +54,7 @@ export const HOOK_SCREENS: Screen[] = [
     until: 'text=Nightly backup',
     act: async page => {
       await page.getByRole('button', { name: 'Make a key' }).click()
-      await page.getByLabel('Name').fill('Mobile app')
+      await page.getByLabel('Name', { exact: true }).fill('Mobile app')
       await page.getByRole('button', { name: 'Make the key' }).click()
       await page.getByRole('button', { name: 'I have kept it' }).waitFor()
     },

@@ -22,7 +22,10 @@ export function plot(
       height: HEIGHT,
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
-      scales: { x: { time: false }, y: { range: (_, __, most) => [0, Math.max(most, 1)] } },
+      scales: {
+        x: { time: false, range: [-0.5, hours.length - 0.5] },
+        y: { range: (_, __, most) => [0, Math.max(most, 1)] },
+      },
       series: [
         {},
         {
@@ -35,6 +38,7 @@ export function plot(
       axes: [
         {
           font,
+          size: 28,
           stroke: quiet,
           grid: { show: false },
           ticks: { show: false },
@@ -44,6 +48,7 @@ export function plot(
         },
         {
           font,
+          size: 44,
           stroke: quiet,
           grid: { stroke: line, width: 1 },
           ticks: { show: false },

@@ -12,6 +12,6 @@ export const SCOPE_NAMES = Object.keys(SCOPES) as readonly Scope[]
 
 /** What a key may do, in a few words. */
 export function toPowers(scopes: readonly Scope[]): string {
-  if (scopes.length === SCOPE_NAMES.length) return 'may do all that keys can'
+  if (scopes.length === SCOPE_NAMES.length) return 'may do everything'
   return `may ${new Intl.ListFormat('en').format(scopes.map(scope => SCOPES[scope]))}`
 }

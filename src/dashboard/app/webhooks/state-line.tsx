@@ -10,11 +10,13 @@ export function StateBadge({ webhook }: { webhook: Webhook }) {
 
 /** And in a sentence, where there is more to say. */
 export function StateLine({ webhook }: { webhook: Webhook }) {
-  const { said, at } = toState(webhook)
-  if (said === undefined) return null
+  const { said } = toState(webhook)
+  if (!said) return null
+  const { before, at, after } = said
   return (
     <p class="item-about">
-      {said} {at !== null && <Moment atMs={Date.parse(at)} isFar />}
+      {before} {at !== null && <Moment atMs={Date.parse(at)} isFar isExact />}
+      <bdi>{after}</bdi>
     </p>
   )
 }

@@ -5,34 +5,28 @@ export interface State {
   /** In a word or two. */
   word: string
   tone: 'good' | 'bad' | 'plain'
-  /** What that means; undefined where there is nothing to say. */
-  said: string | undefined
-  /** The moment that it is about. */
-  at: string | null
+  /** In a sentence around a moment; undefined where there is nothing to say. */
+  said?: { before: string; at: string | null; after: string }
 }
 
 export function toState({ isEnabled, disabledAt, disabledReason, breaker }: Webhook): State {
   const { state, failures, failingSince, pausedUntil } = breaker
   const times = `${failures.toLocaleString()} ${failures === 1 ? 'failure' : 'failures in a row'}`
   if (!isEnabled) {
-    const said = `${disabledReason ?? 'It was disabled'}. Nothing is sent until it is enabled.`
-    return { word: 'Disabled', tone: 'bad', said, at: disabledAt }
+    const why = disabledReason === null ? '' : `: ${disabledReason}`
+    const after = `${why}. Nothing is sent until it is enabled.`
+    return { word: 'Disabled', tone: 'bad', said: { before: 'Disabled', at: disabledAt, after } }
   }
   if (state === 'paused') {
-    const said = `${times}, so it is left alone for a while. What waits is sent afterwards, from:`
-    return { word: 'Paused', tone: 'bad', said, at: pausedUntil }
+    const after = `, after ${times}. What waits is sent then.`
+    const said = { before: 'Left alone until', at: pausedUntil, after }
+    return { word: 'Paused', tone: 'bad', said }
   }
-  if (state === 'probing') {
-    const said = `${times}. The pause is over and the next delivery decides. It has failed since:`
-    return { word: 'Trying again', tone: 'plain', said, at: failingSince }
-  }
-  if (failures > 0) {
-    return {
-      word: 'Failing',
-      tone: 'bad',
-      said: `${times}. It has failed since:`,
-      at: failingSince,
-    }
-  }
-  return { word: 'On', tone: 'good', said: undefined, at: null }
+  if (state === 'closed' && failures === 0) return { word: 'On', tone: 'good' }
+  const isProbing = state === 'probing'
+  const after = isProbing ? '. The pause is over, and the next delivery decides.' : '.'
+  const said = { before: `${times} since`, at: failingSince, after }
+  return isProbing
+    ? { word: 'Trying again', tone: 'plain', said }
+    : { word: 'Failing', tone: 'bad', said }
 }
