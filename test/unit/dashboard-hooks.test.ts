@@ -44,6 +44,13 @@ function stateOf(fields: Partial<Webhook>) {
   return [word, tone, said && `${said.before} ${said.at}${said.after}`]
 }
 
+test('more that waits than is kept is said, however it is doing', () => {
+  const webhook = { isEnabled: true, disabledAt: null, disabledReason: null, breaker: CALM }
+  expect(toState(webhook as unknown as Webhook).full).toBeUndefined()
+  const full = { ...webhook, backlogFullAt: SINCE } as unknown as Webhook
+  expect(toState(full).full).toMatchObject({ before: 'Too much waits since', at: SINCE })
+})
+
 test('how a webhook is doing is said in words', () => {
   expect(stateOf({})).toEqual(['On', 'good', undefined])
   expect(stateOf({ breaker: { ...CALM, failures: 1, failingSince: SINCE } })).toEqual([

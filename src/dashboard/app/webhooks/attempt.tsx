@@ -56,18 +56,23 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
 
 function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) {
   const detail = useAnswer(id, () => readAttempt(place, id))
+  const isForgotten = detail.failure?.code === 'not_found' || detail.data?.request === null
   return (
     <>
-      <Loaded of={detail}>
-        {({ request }) =>
-          request && (
-            <>
-              <Code label="Request" text={toText(request)} />
-              {request.note !== null && <p class="hint">{request.note}</p>}
-            </>
-          )
-        }
-      </Loaded>
+      {isForgotten ? (
+        <p class="hint">What was sent is no longer known.</p>
+      ) : (
+        <Loaded of={detail}>
+          {({ request }) =>
+            request && (
+              <>
+                <Code label="Request" text={toText(request)} />
+                {request.note !== null && <p class="hint">{request.note}.</p>}
+              </>
+            )
+          }
+        </Loaded>
+      )}
       {status !== null &&
         (response ? (
           <Code label="Answer" text={response} />

@@ -6,10 +6,13 @@ import type {
   NewWebhook,
   Queued,
   RotatedSecret,
-  Webhook,
+  Webhook as Known,
 } from '../../../webhooks/schema.ts'
 import { toPath } from '../feed/calls.ts'
 import { request, type Answer } from '../request.ts'
+
+/** A webhook of which may be known since when more waits for it than is kept. */
+export type Webhook = Known & { backlogFullAt?: string | null }
 
 /** An attempt with what was sent, as far as that is known. */
 export interface AttemptDetail extends Attempt {
@@ -22,7 +25,7 @@ export interface AttemptDetail extends Attempt {
     note: string | null
   } | null
 }
-export type { Attempt, CreatedWebhook, Delivery, NewWebhook, Queued, Webhook }
+export type { Attempt, CreatedWebhook, Delivery, NewWebhook, Queued }
 
 /** A webhook of a project. */
 export interface Place {

@@ -10,13 +10,19 @@ export function StateBadge({ webhook }: { webhook: Webhook }) {
 
 /** And in a sentence, where there is more to say. */
 export function StateLine({ webhook }: { webhook: Webhook }) {
-  const { said } = toState(webhook)
-  if (!said) return null
-  const { before, at, after } = said
+  const { said, full } = toState(webhook)
   return (
-    <p class="item-about">
-      {before} {at !== null && <Moment atMs={Date.parse(at)} isFar isExact />}
-      <bdi>{after}</bdi>
-    </p>
+    <>
+      {[said, full].map(
+        line =>
+          line && (
+            <p class="item-about" key={line.before}>
+              {line.before}{' '}
+              {line.at !== null && <Moment atMs={Date.parse(line.at)} isFar isExact />}
+              <bdi>{line.after}</bdi>
+            </p>
+          ),
+      )}
+    </>
   )
 }

@@ -1,15 +1,34 @@
 import type { Webhook } from './calls.ts'
 
+/** A sentence around a moment. */
+interface Said {
+  before: string
+  at: string | null
+  after: string
+}
+
 /** How a webhook is doing. */
 export interface State {
   /** In a word or two. */
   word: string
   tone: 'good' | 'bad' | 'plain'
-  /** In a sentence around a moment; undefined where there is nothing to say. */
-  said?: { before: string; at: string | null; after: string }
+  /** What that means, where there is something to say. */
+  said?: Said | undefined
+  /** That more waits for it than is kept. */
+  full?: Said | undefined
 }
 
-export function toState({ isEnabled, disabledAt, disabledReason, breaker }: Webhook): State {
+export function toState(webhook: Webhook): State {
+  const { backlogFullAt = null } = webhook
+  const after = ': what happens meanwhile is not queued. Recover it when there is room.'
+  const full =
+    backlogFullAt === null
+      ? undefined
+      : { before: 'Too much waits since', at: backlogFullAt, after }
+  return { ...toStanding(webhook), full }
+}
+
+function toStanding({ isEnabled, disabledAt, disabledReason, breaker }: Webhook): State {
   const { state, failures, failingSince, pausedUntil } = breaker
   const times = `${failures.toLocaleString()} ${failures === 1 ? 'failure' : 'failures in a row'}`
   if (!isEnabled) {
