@@ -52,7 +52,9 @@ export function plot(
           stroke: quiet,
           grid: { stroke: line, width: 1 },
           ticks: { show: false },
-          incrs: [0, 1, 2, 3, 4, 5, 6, 7, 8].flatMap(tens => [1, 2, 5].map(one => one * 10 ** tens)),
+          incrs: [0, 1, 2, 3, 4, 5, 6, 7, 8].flatMap(tens =>
+            [1, 2, 5].map(one => one * 10 ** tens),
+          ),
           values: (_, places) => places.map(count => numbers.format(count)),
         },
       ],

@@ -42,8 +42,11 @@ export function Deliveries({ project }: { project: string }) {
         {delivery => (
           <li key={`${delivery.id} ${delivery.state}`}>
             <About project={project} delivery={delivery} />
-            {state === 'dead' && (
-              <div class="item-acts">
+            <div class="item-acts">
+              <a class="act-link" href={toEventPath(project, delivery.eventId)}>
+                Event
+              </a>
+              {state === 'dead' && (
                 <Act
                   action="Try again"
                   send={() => replayDelivery(project, delivery.id)}
@@ -52,8 +55,8 @@ export function Deliveries({ project }: { project: string }) {
                     pages.readAgain()
                   }}
                 />
-              </div>
-            )}
+              )}
+            </div>
           </li>
         )}
       </Listed>
@@ -62,11 +65,11 @@ export function Deliveries({ project }: { project: string }) {
 }
 
 function About({ project, delivery }: { project: string; delivery: Delivery }) {
-  const { eventId, kind, target, attempts, reason, at, nextAttemptAt } = delivery
+  const { kind, target, attempts, reason, at, nextAttemptAt } = delivery
   const name = target?.name ?? (kind === 'webhook' ? 'A webhook that is gone' : 'A device')
   return (
     <div class="item-what">
-      <p>
+      <p class="item-name">
         {kind === 'webhook' && target?.name != null ? (
           <a href={toWebhookPath(project, target.id)}>
             <bdi>{name}</bdi>
@@ -91,8 +94,7 @@ function About({ project, delivery }: { project: string; delivery: Delivery }) {
           <>
             , the next <Moment atMs={Date.parse(nextAttemptAt)} isFar />
           </>
-        )}{' '}
-        · <a href={toEventPath(project, eventId)}>event …{eventId.slice(-6)}</a>
+        )}
       </p>
     </div>
   )
