@@ -1,3 +1,4 @@
+import { benchDashboard } from './dashboard.ts'
 import { benchDeliveries } from './deliveries.ts'
 import { benchFeed } from './feed.ts'
 import { benchIngest } from './ingest.ts'
@@ -6,6 +7,7 @@ import { benchRead } from './read.ts'
 
 // `bun run bench <name>`: prints ratios against named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
+  dashboard: benchDashboard,
   deliveries: benchDeliveries,
   feed: benchFeed,
   ingest: benchIngest,
