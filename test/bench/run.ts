@@ -4,6 +4,7 @@ import { benchFeed } from './feed.ts'
 import { benchIngest } from './ingest.ts'
 import { benchMemory } from './memory.ts'
 import { benchRead } from './read.ts'
+import { benchStart } from './start.ts'
 
 // `bun run bench <name>`: prints ratios against named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
@@ -13,6 +14,7 @@ const benches: Record<string, () => Promise<void>> = {
   ingest: benchIngest,
   memory: benchMemory,
   read: benchRead,
+  start: benchStart,
 }
 
 const name = process.argv[2] ?? 'ingest'
