@@ -59,6 +59,12 @@ function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) 
   const isForgotten = detail.failure?.code === 'not_found' || detail.data?.request === null
   return (
     <>
+      {status !== null &&
+        (response ? (
+          <Code label="Answer" text={response} />
+        ) : (
+          <p class="hint">The answer had no body.</p>
+        ))}
       {isForgotten ? (
         <p class="hint">What was sent is no longer known.</p>
       ) : (
@@ -73,12 +79,6 @@ function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) 
           }
         </Loaded>
       )}
-      {status !== null &&
-        (response ? (
-          <Code label="Answer" text={response} />
-        ) : (
-          <p class="hint">The answer had no body.</p>
-        ))}
     </>
   )
 }
