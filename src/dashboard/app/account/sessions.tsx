@@ -1,4 +1,4 @@
-import { More } from '../parts/more.tsx'
+import { Listed } from '../parts/listed.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { Sure } from '../parts/sure.tsx'
 import { tell } from '../parts/undo.tsx'
@@ -20,8 +20,8 @@ export function Sessions() {
   return (
     <section class="part" aria-labelledby="sessions">
       <h2 id="sessions">Where you are signed in</h2>
-      <ul class="items">
-        {sessions.items.map(session => (
+      <Listed pages={sessions} nothing={null}>
+        {session => (
           <li key={session.id}>
             <SessionAbout session={session} />
             {!session.isCurrent && (
@@ -37,9 +37,8 @@ export function Sessions() {
               </span>
             )}
           </li>
-        ))}
-      </ul>
-      <More of={sessions} />
+        )}
+      </Listed>
       <Sure
         action="Sign out everywhere"
         title="Sign out everywhere?"

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { AuditEntry } from '../../../accounts/audit-entries.ts'
 import { Choice } from '../parts/fields.tsx'
-import { More } from '../parts/more.tsx'
+import { Listed } from '../parts/listed.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { usePages } from '../users/use-pages.ts'
 import { readAudit } from './calls.ts'
@@ -61,12 +61,14 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
           />
         )}
       </div>
-      <ol class="items log">
-        {entries.items.map(entry => (
-          <Entry key={entry.id} entry={entry} />
-        ))}
-      </ol>
-      <More of={entries} nothing={<p class="aside">Nothing of the kind within the last year</p>} />
+      <div class="log">
+        <Listed
+          pages={entries}
+          nothing={<p class="aside">Nothing of the kind within the last year</p>}
+        >
+          {entry => <Entry key={entry.id} entry={entry} />}
+        </Listed>
+      </div>
     </section>
   )
 }

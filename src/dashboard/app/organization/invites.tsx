@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
 import { Choice } from '../parts/fields.tsx'
 import { Field, Form } from '../parts/form.tsx'
-import { More } from '../parts/more.tsx'
+import { Listed } from '../parts/listed.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { OnceLink } from '../parts/once-link.tsx'
 import { Reveal } from '../parts/reveal.tsx'
@@ -39,8 +39,8 @@ export function Invites({ account, own }: InvitesOptions) {
   return (
     <section class="part" aria-labelledby="invites">
       <h2 id="invites">Invitations</h2>
-      <ul class="items">
-        {invites.items.map(({ id, role, email, invitedBy, expiresAt }) => (
+      <Listed pages={invites} nothing={<p class="aside">None is open.</p>}>
+        {({ id, role, email, invitedBy, expiresAt }) => (
           <li key={id}>
             <div class="item-what">
               <bdi>{email ?? 'Whoever has the link'}</bdi>
@@ -63,9 +63,8 @@ export function Invites({ account, own }: InvitesOptions) {
               <OnceLink {...made} label="Invitation link" onClose={() => setMade(undefined)} />
             )}
           </li>
-        ))}
-      </ul>
-      <More of={invites} nothing={<p class="aside">None is open.</p>} />
+        )}
+      </Listed>
       <Reveal action="Invite somebody">
         {close => (
           <Form

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Role } from '../../../accounts/permissions.ts'
 import type { Account } from '../../../accounts/schema.ts'
 import { confirmed } from '../parts/confirm.tsx'
-import { More } from '../parts/more.tsx'
+import { Listed } from '../parts/listed.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { OnceLink } from '../parts/once-link.tsx'
 import { Sure } from '../parts/sure.tsx'
@@ -53,8 +53,8 @@ export function Members({ account, own, members }: MembersOptions) {
   return (
     <section class="part" aria-labelledby="members">
       <h2 id="members">Members</h2>
-      <ul class="items">
-        {members.items.map(member => {
+      <Listed pages={members} nothing={null}>
+        {member => {
           const { person, role, lastSeenAt } = member
           const isSelf = person.id === account.person.id
           const isOwner = own.role === 'owner' && !isSelf
@@ -129,9 +129,8 @@ export function Members({ account, own, members }: MembersOptions) {
               )}
             </li>
           )
-        })}
-      </ul>
-      <More of={members} />
+        }}
+      </Listed>
     </section>
   )
 }

@@ -4,7 +4,7 @@ import type { ProjectPage } from '../app.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { ProjectFrame } from '../parts/frame.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { More } from '../parts/more.tsx'
+import { Trouble } from '../parts/page.tsx'
 import { toUserPath, toUsersPath } from '../paths.ts'
 import { readUsers, type ListedUser } from '../users/calls.ts'
 import { usePages } from '../users/use-pages.ts'
@@ -16,7 +16,10 @@ export default function UsersPage({ account, project }: ProjectPage) {
   const { query, route } = useLocation()
   const input = useRef<HTMLInputElement>(null)
   const search = query['search']?.trim() ?? ''
-  const people = usePages(`${project} ${search}`, cursor => readUsers(project, search, cursor))
+  const { items, isReading, failure, hasMore, readMore } = usePages(
+    `${project} ${search}`,
+    cursor => readUsers(project, search, cursor),
+  )
   useEffect(() => {
     if (input.current) input.current.value = search
   }, [search])
@@ -46,30 +49,38 @@ export default function UsersPage({ account, project }: ProjectPage) {
           defaultValue={search}
         />
       </form>
-      <ul class="people" aria-busy={people.isReading}>
-        {people.items.map(user => (
+      <ul class="people" aria-busy={isReading}>
+        {items.map(user => (
           <Person key={user.id} project={project} user={user} />
         ))}
       </ul>
-      <More
-        of={people}
-        nothing={
-          <div class="nothing">
-            <h2>{search === '' ? 'Nobody yet' : 'Nobody found'}</h2>
-            {search === '' ? (
-              <p>
-                Who is named with <code>POST /v1/identify</code> appears here.{' '}
-                <a href="/docs">API reference</a>
-              </p>
-            ) : (
-              <p>
-                Nobody has an id or alias that begins so, or these words in their properties.{' '}
-                <a href={toUsersPath(project)}>Everybody</a>
-              </p>
-            )}
-          </div>
-        }
-      />
+      {failure && <Trouble failure={failure} onRetry={readMore} />}
+      {isReading && (
+        <p class="aside" role="status">
+          Reading …
+        </p>
+      )}
+      {!isReading && !failure && items.length === 0 && (
+        <div class="nothing">
+          <h2>{search === '' ? 'Nobody yet' : 'Nobody found'}</h2>
+          {search === '' ? (
+            <p>
+              Who is named with <code>POST /v1/identify</code> appears here.{' '}
+              <a href="/docs">API reference</a>
+            </p>
+          ) : (
+            <p>
+              Nobody has an id or alias that begins so, or these words in their properties.{' '}
+              <a href={toUsersPath(project)}>Everybody</a>
+            </p>
+          )}
+        </div>
+      )}
+      {hasMore && !isReading && !failure && (
+        <button type="button" class="button" onClick={readMore}>
+          Show more
+        </button>
+      )}
     </ProjectFrame>
   )
 }

@@ -67,15 +67,15 @@ interface FieldOptions {
   name: string
   label: string
   autocomplete: string
-  type?: 'text' | 'email' | 'password'
+  type?: 'text' | 'email' | 'password' | 'url' | 'number' | 'date' | 'datetime-local'
+  isOptional?: boolean
   hint?: string
   value?: string | undefined
-  isOptional?: boolean
 }
 
 /** A labelled input with its hint and its errors; a password can be looked at. */
 export function Field(options: FieldOptions) {
-  const { name, label, autocomplete, type = 'text', hint, value, isOptional = false } = options
+  const { name, label, autocomplete, type = 'text', isOptional = false, hint, value } = options
   const id = useId()
   const [isShown, setShown] = useState(false)
   const issues = useIssues(name)

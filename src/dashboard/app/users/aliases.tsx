@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 import { Field, Form } from '../parts/form.tsx'
-import { More } from '../parts/more.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { tell } from '../parts/undo.tsx'
 import { toUserPath } from '../paths.ts'
@@ -132,13 +131,15 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
 }
 
 function History({ project, userId }: { project: string; userId: string }) {
-  const changes = usePages(`${project} ${userId}`, cursor =>
-    readAliasChanges(project, userId, cursor),
+  const { items, isReading, failure, hasMore, readMore } = usePages(
+    `${project} ${userId}`,
+    cursor => readAliasChanges(project, userId, cursor),
   )
   return (
     <>
+      {items.length === 0 && !isReading && !failure && <p class="aside">Nothing yet</p>}
       <ol class="changes">
-        {changes.items.map(({ at, alias, change, other, person }) => (
+        {items.map(({ at, alias, change, other, person }) => (
           <li key={`${at} ${alias} ${change}`}>
             <bdi>{alias}</bdi> {CHANGES[change]}
             {change.startsWith('moved') && <Other project={project} userId={other} />}
@@ -152,7 +153,16 @@ function History({ project, userId }: { project: string; userId: string }) {
           </li>
         ))}
       </ol>
-      <More of={changes} nothing={<p class="aside">Nothing yet</p>} />
+      {failure && (
+        <p role="alert" class="notice">
+          {failure.message}
+        </p>
+      )}
+      {(hasMore || failure) && (
+        <button type="button" class="quiet-button" onClick={readMore}>
+          Show more
+        </button>
+      )}
     </>
   )
 }
