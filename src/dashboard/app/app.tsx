@@ -17,9 +17,9 @@ const Keys = place('Keys')
 const Webhooks = place('Webhooks')
 const Webhook = place('Webhook')
 const Notifications = page(() => import('./pages/notifications.tsx'))
-const AccountSettings = settings('AccountPage')
-const Organization = settings('OrganizationPage')
-const Server = settings('ServerPage')
+const AccountSettings = settings('Account')
+const Organization = settings('Organization')
+const Server = settings('Server')
 const Start = page(() => import('./pages/start.tsx'))
 const SignIn = page(() => import('./pages/sign-in.tsx'))
 const Setup = page(() => import('./pages/setup.tsx'))
@@ -196,16 +196,19 @@ function page<Props extends object>(load: () => Promise<{ default: FunctionCompo
   return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: Outdated })))
 }
 
-/** One of the pages that are loaded together: they have much in common. */
-function settings(name: 'AccountPage' | 'OrganizationPage' | 'ServerPage') {
-  return page<AccountPage>(() =>
-    import('./pages/settings.ts').then(pages => ({ default: pages[name] })),
+type Places = typeof import('./pages/places.ts')
+type Settings = 'Account' | 'Organization' | 'Server'
+
+/** A place of a project beside its feed. */
+function place(name: Exclude<keyof Places, Settings>) {
+  return page<ProjectPage>(() =>
+    import('./pages/places.ts').then(places => ({ default: places[name] })),
   )
 }
 
-/** A place of a project beside its feed. */
-function place(name: keyof typeof import('./pages/places.ts')) {
-  return page<ProjectPage>(() =>
+/** A place of a person, or of what they belong to. */
+function settings(name: Settings) {
+  return page<AccountPage>(() =>
     import('./pages/places.ts').then(places => ({ default: places[name] })),
   )
 }

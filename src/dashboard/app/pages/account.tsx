@@ -14,7 +14,7 @@ import { PATHS, toOrganizationPath } from '../paths.ts'
 import { takeSession } from '../session.ts'
 
 /** Who somebody is here, how they sign in, and where they are signed in. */
-export function AccountPage({ account }: AccountPage) {
+export default function AccountPage({ account }: AccountPage) {
   const { person, organizations } = account
   // A new password ends sessions.
   const [turn, setTurn] = useState(0)

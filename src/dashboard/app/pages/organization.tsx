@@ -15,7 +15,7 @@ import { isAtLeast, loadSession } from '../session.ts'
 import { usePages } from '../users/use-pages.ts'
 
 /** An organization: what it has, who belongs to it, and what was done in it. */
-export function OrganizationPage({ account, organization = '' }: AccountPage) {
+export default function OrganizationPage({ account, organization = '' }: AccountPage) {
   const own = account.organizations.find(({ id }) => id === organization)
   return (
     <AccountFrame

@@ -15,7 +15,7 @@ const LITTLE = 0.1
 const LATE_MS = 60_000
 
 /** How the server is, for its operator. */
-export function ServerPage({ account }: AccountPage) {
+export default function ServerPage({ account }: AccountPage) {
   const asked = useAnswer('', () => request<ServerInfo>('GET', '/api/server'))
   return (
     <AccountFrame account={account} path={PATHS.server} title="Server">
