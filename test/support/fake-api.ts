@@ -28,6 +28,8 @@ export interface FakeApi {
   readonly requests: string[]
   /** Bodies of requests so far, by the same names. */
   readonly bodies: Map<string, any>
+  /** What becomes of data before it is sent. */
+  change(data: unknown): unknown
   /** Answers `METHOD /path` from now on. */
   on(route: string, handler: Handler): void
   /** What answers `METHOD /path` now. */
@@ -79,13 +81,15 @@ export async function fakeApi(
     bodies: new Map(),
     subscriptions: [],
     isTaking: true,
+    change: data => data,
     on: (route, handler) => void handlers.set(route, handler),
     handler: route => handlers.get(route)!,
     emit(...events) {
       for (const event of events) {
         const made = toEvent(event, log.length + 1)
         log.push(made)
-        const message = { type: 'event', project: PROJECT, seq: made.seq, event: made }
+        const event = api.change(made)
+        const message = { type: 'event', project: PROJECT, seq: made.seq, event }
         for (const [socket, filters] of sockets)
           if (filters && isSent(made, filters)) socket.send(JSON.stringify(message))
       }
@@ -164,7 +168,8 @@ export async function fakeApi(
     const body = route.request().postDataJSON()
     api.bodies.set(name, body)
     const handler = handlers.get(name)
-    await answer(route, handler ? handler(body, url) : { status: 404, error: `No ${name}` })
+    const came = handler ? handler(body, url) : { status: 404, error: `No ${name}` }
+    await answer(route, { ...came, data: api.change(came.data) })
   })
   await context.routeWebSocket('**/api/feed', socket => {
     if (!api.isTaking) return void socket.close({ code: 1001, reason: 'not now' })
@@ -177,7 +182,8 @@ export async function fakeApi(
       const say = (message: object) => socket.send(JSON.stringify({ project, ...message }))
       say({ type: 'subscribed', head: log.length, recovered: true })
       for (const event of after === null ? [] : log.slice(after))
-        if (isSent(event, filters)) say({ type: 'event', seq: event.seq, event })
+        if (isSent(event, filters))
+          say({ type: 'event', seq: event.seq, event: api.change(event) })
     })
     socket.send(JSON.stringify({ type: 'hello', epoch: 'ab0c9e4e-8f2b-4b7a-9d35-2f6f4a1f7c10' }))
   })

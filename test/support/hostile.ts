@@ -1,0 +1,35 @@
+const MARKUP =
+  '<img src=x onerror="document.title=1"><script>hacked()</script>"onmouseover=\'hacked()\''
+const BIDI = '\u202eenola txeT\u2066 desolc reven \u200f\u200b'
+const ZALGO = 'Z̸̢̛̜͓̘̱͗̈́̓͜͠ą̴̛̫̣̱̈́͋̕͝l̷̨̧̛̪̲̻̀̍̕g̶̡̛̝͓͔̈́̓̕ͅo̵̧̢̤̭̘̒̀̕͝'
+const LONG_WORD = 'W'.repeat(5_000)
+
+/** Texts of applications and people that want to be more than text. */
+export const HOSTILE = [MARKUP, BIDI + MARKUP, ZALGO.repeat(20), LONG_WORD, `${LONG_WORD} ${BIDI}`]
+
+/** Fields that hold what somebody wrote, and not a word or an id of the server's own. */
+const WRITTEN = new Set([
+  ...['title', 'description', 'name', 'channelName', 'userId', 'alias', 'source', 'label', 'email'],
+  ...['address', 'browser', 'actor', 'targetName', 'message', 'reason', 'error', 'url', 'body'],
+  ...['did', 'facts', 'lastError', 'disabledReason', 'answer', 'subject', 'target', 'prefix'],
+])
+/** Fields whose values all are. */
+const WRITTEN_WHOLE = new Set(['tags', 'aliases', 'metadata', 'properties', 'headers'])
+
+/** An answer of the server with hostile text wherever somebody could have put it. */
+export function toHostile(value: unknown, name = '', isWhole = false): unknown {
+  let turn = 0
+  const next = () => HOSTILE[turn++ % HOSTILE.length]
+  const replace = (value: unknown, name: string, isWhole: boolean): unknown => {
+    if (typeof value === 'string') return isWhole || WRITTEN.has(name) ? next() : value
+    if (Array.isArray(value)) return value.map(item => replace(item, name, isWhole))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([key, inner]) => {
+        const isAll = isWhole || WRITTEN_WHOLE.has(key)
+        return [isWhole ? `${next()?.slice(0, 300)} ${key}` : key, replace(inner, key, isAll)]
+      }),
+    )
+  }
+  return replace(value, name, isWhole)
+}
