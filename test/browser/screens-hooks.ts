@@ -1,7 +1,7 @@
 import { ACCOUNT, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { fillKeys, fillWebhooks, noKeys, noWebhooks } from '../support/fake-hooks.ts'
 import { fill } from '../support/shop-day.ts'
-import type { Screen } from './screens.test.ts'
+import type { Screen } from './screens.ts'
 
 const KEYS = `/p/${PROJECT}/keys`
 const WEBHOOKS = `/p/${PROJECT}/webhooks`

@@ -1,6 +1,6 @@
 import { ACCOUNT, type FakeApi } from '../support/fake-api.ts'
 import { BAD_SERVER, fillOrganization, inRole } from '../support/fake-organization.ts'
-import type { Screen } from './screens.test.ts'
+import type { Screen } from './screens.ts'
 
 const ORGANIZATION = '/organizations/org_1'
 const down = () => ({

@@ -85,8 +85,8 @@ export async function fakeApi(
     on: (route, handler) => void handlers.set(route, handler),
     handler: route => handlers.get(route)!,
     emit(...events) {
-      for (const event of events) {
-        const made = toEvent(event, log.length + 1)
+      for (const given of events) {
+        const made = toEvent(given, log.length + 1)
         log.push(made)
         const event = api.change(made)
         const message = { type: 'event', project: PROJECT, seq: made.seq, event }
@@ -182,8 +182,7 @@ export async function fakeApi(
       const say = (message: object) => socket.send(JSON.stringify({ project, ...message }))
       say({ type: 'subscribed', head: log.length, recovered: true })
       for (const event of after === null ? [] : log.slice(after))
-        if (isSent(event, filters))
-          say({ type: 'event', seq: event.seq, event: api.change(event) })
+        if (isSent(event, filters)) say({ type: 'event', seq: event.seq, event: api.change(event) })
     })
     socket.send(JSON.stringify({ type: 'hello', epoch: 'ab0c9e4e-8f2b-4b7a-9d35-2f6f4a1f7c10' }))
   })

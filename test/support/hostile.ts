@@ -9,12 +9,13 @@ export const HOSTILE = [MARKUP, BIDI + MARKUP, ZALGO.repeat(20), LONG_WORD, `${L
 
 /** Fields that hold what somebody wrote, and not a word or an id of the server's own. */
 const WRITTEN = new Set([
+  'aliases',
   ...['title', 'description', 'name', 'channelName', 'userId', 'alias', 'source', 'label', 'email'],
-  ...['address', 'browser', 'actor', 'targetName', 'message', 'reason', 'error', 'url', 'body'],
+  ...['address', 'browser', 'actor', 'targetName', 'message', 'reason', 'error', 'body'],
   ...['did', 'facts', 'lastError', 'disabledReason', 'answer', 'subject', 'target', 'prefix'],
 ])
 /** Fields whose values all are. */
-const WRITTEN_WHOLE = new Set(['tags', 'aliases', 'metadata', 'properties', 'headers'])
+const WRITTEN_WHOLE = new Set(['tags', 'metadata', 'properties', 'headers'])
 
 /** An answer of the server with hostile text wherever somebody could have put it. */
 export function toHostile(value: unknown, name = '', isWhole = false): unknown {

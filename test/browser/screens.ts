@@ -1,0 +1,162 @@
+import type { TestPage } from '../support/chromium.ts'
+import { PROJECT, type FakeApi } from '../support/fake-api.ts'
+import { fill, fillPeople, noPeople, REFUND } from '../support/shop-day.ts'
+import { ORGANIZATION_SCREENS } from './screens-organization.ts'
+import { HOOK_SCREENS } from './screens-hooks.ts'
+
+export interface Screen {
+  name: string
+  path: string
+  isSignedIn?: boolean
+  prepare?(api: FakeApi): void
+  /** What shows that the screen is there. */
+  until: string
+  /** What is done before it is looked at. */
+  act?(page: TestPage['page']): Promise<void>
+}
+
+/** Every screen in each of its states. */
+export const SCREENS: Screen[] = [
+  {
+    name: 'setup',
+    path: '/setup#secret',
+    isSignedIn: false,
+    prepare: api => api.on('GET /api/setup', () => ({ data: {} })),
+    until: 'text=Create account',
+  },
+  { name: 'sign-in', path: '/sign-in', isSignedIn: false, until: 'text=Forgotten?' },
+  {
+    name: 'sign-in-refused',
+    path: '/sign-in',
+    isSignedIn: false,
+    prepare: api =>
+      api.on('POST /api/session', () => ({
+        status: 429,
+        message: 'Too many attempts, try again in 40 s',
+        retryAfter: 40,
+      })),
+    until: 'text=Forgotten?',
+    act: async page => {
+      await page.getByLabel('E-mail').fill('ada@example.com')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByText('Too many attempts').waitFor()
+    },
+  },
+  {
+    name: 'invite',
+    path: '/invite#secret',
+    isSignedIn: false,
+    prepare: api =>
+      api.on('POST /api/invites/look', () => ({
+        data: {
+          organization: { name: 'Analytical Engines' },
+          role: 'member',
+          invitedBy: { name: 'Ada Lovelace' },
+          email: null,
+          expiresAt: '2026-11-27T00:00:00Z',
+        },
+      })),
+    until: 'text=Create account and join',
+  },
+  { name: 'reset', path: '/reset#secret', isSignedIn: false, until: 'text=Set password' },
+  { name: 'feed-empty', path: `/p/${PROJECT}`, until: 'text=Still water' },
+  {
+    name: 'feed-broken',
+    path: `/p/${PROJECT}`,
+    prepare: api =>
+      api.on('GET /api/projects/:id/events', () => ({
+        status: 503,
+        code: 'unavailable',
+        error: 'The database cannot be reached, try again shortly',
+      })),
+    until: 'text=Try again',
+  },
+  {
+    name: 'feed',
+    path: `/p/${PROJECT}`,
+    prepare: fill,
+    until: 'text=Backup finished',
+    act: page => page.getByText('Live', { exact: true }).waitFor(),
+  },
+  {
+    name: 'search',
+    path: `/p/${PROJECT}?q=channel%3Apayments+-tag%3Atest+%22new+payment%22&from=7d`,
+    prepare: fill,
+    until: '.chip',
+  },
+  { name: 'search-unclear', path: `/p/${PROJECT}?q=has%3Aall`, until: '#search-issue' },
+  { name: 'search-nothing', path: `/p/${PROJECT}?q=tide`, prepare: fill, until: 'text=Clear the' },
+  {
+    name: 'event',
+    path: `/p/${PROJECT}/e/evt_7`,
+    prepare: api => {
+      fill(api)
+      api.on('GET /api/projects/:id/events/:event', () => ({ data: REFUND }))
+    },
+    until: 'text=Copy as curl',
+  },
+  { name: 'event-missing', path: `/p/${PROJECT}/e/evt_99`, until: 'text=No such event' },
+  { name: 'people', path: `/p/${PROJECT}/users`, prepare: fillPeople, until: 'text=plan: pro' },
+  {
+    name: 'person',
+    path: `/p/${PROJECT}/users/user_123`,
+    prepare: fillPeople,
+    until: 'article',
+    act: async page => {
+      await page.getByText('History').click()
+      await page.getByText('Nothing yet').waitFor()
+    },
+  },
+  {
+    name: 'person-erase',
+    path: `/p/${PROJECT}/users/user_123`,
+    prepare: fillPeople,
+    until: 'article',
+    act: page => page.getByRole('button', { name: 'Erase this person' }).click(),
+  },
+  { name: 'people-none', path: `/p/${PROJECT}/users`, prepare: noPeople, until: 'text=Nobody yet' },
+  {
+    name: 'feed-paused',
+    path: `/p/${PROJECT}`,
+    prepare: fill,
+    until: 'text=Live',
+    act: async page => {
+      await page.keyboard.press('Space')
+      await page.getByText('Paused').waitFor()
+    },
+  },
+  {
+    name: 'menu',
+    path: `/p/${PROJECT}`,
+    prepare: fill,
+    until: 'text=Live',
+    act: page => page.getByRole('button', { name: 'Account' }).click(),
+  },
+  {
+    name: 'start',
+    path: `/p/${PROJECT}/start`,
+    until: 'text=Make a key',
+    act: async page => {
+      await page.getByRole('button', { name: 'Make a key' }).click()
+      await page.getByText('tdg_example').waitFor()
+    },
+  },
+  {
+    name: 'confirm',
+    path: `/p/${PROJECT}/start`,
+    prepare: api =>
+      api.on('POST /api/projects/:id/keys', () => ({
+        status: 403,
+        code: 'verification_needed',
+        error: 'Type your password again',
+      })),
+    until: 'text=Make a key',
+    act: async page => {
+      await page.getByRole('button', { name: 'Make a key' }).click()
+      await page.getByRole('dialog').waitFor()
+    },
+  },
+  { name: 'missing', path: '/p/prj_none', until: 'text=Nothing here' },
+  ...ORGANIZATION_SCREENS,
+  ...HOOK_SCREENS,
+]
