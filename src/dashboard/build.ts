@@ -1,9 +1,13 @@
 import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { toReason } from '../errors.ts'
+import { PATHS } from './app/paths.ts'
+import type { Shell } from './app/worker/scope.ts'
+import { drawIcons } from './icons.ts'
 import { pack, type PackedFile } from './pack.ts'
 
 // Bundles the browser's code in app/ and packs it with the other files there into the module built.ts, which the
@@ -12,11 +16,15 @@ const app = fileURLToPath(new URL('app/', import.meta.url))
 const output = fileURLToPath(new URL('built.ts', import.meta.url))
 
 const ENTRIES = ['main.tsx', 'theme-early.ts', 'style/app.css', 'style/docs.css']
-const AS_THEY_ARE = /^(?!icons).*\.(html|txt|svg)$/
+const WORKER = 'sw.ts'
+const LOGO = 'tidings.svg'
+const AS_THEY_ARE = /^(?!icons).*\.(html|txt|svg|webmanifest)$/
 /** The symbols that every page has in it, for its icons to use. */
 const ICONS = 'icons.html'
 /** The whole application: what a reader's browser loads sooner or later. */
 const BUDGET_BYTES = 70 * 1024
+/** What the pages need without a network. */
+const IS_KEPT = /^(?!docs).*\.(js|css|svg)$/
 const SETTLE_MS = 100
 
 build()
@@ -38,8 +46,16 @@ function tryBuild(): void {
 }
 
 function build(): void {
-  const scripts = bundle()
-  const files = pack(new Map([...readStatic(scripts), ...scripts]))
+  const scripts = bundle(ENTRIES, [
+    '--splitting',
+    '--min-chunk-size=16384',
+    // The page itself names what the entry needs, which is sooner.
+    '--no-module-preload',
+    '--public-path=/assets/',
+  ])
+  const icons = drawIcons(readFileSync(join(app, LOGO), 'utf8'))
+  const pages = pack(new Map([...readStatic(scripts), ...scripts, ...icons]))
+  const files = { ...pages, ...pack(bundleWorker(pages)) }
   const text = `// Made by \`bun run build:ui\` from the files of app/.
 import type { PackedFile } from './pack.ts'
 
@@ -50,21 +66,17 @@ export const FILES: Readonly<Record<string, PackedFile>> = ${toSource(files)}
 }
 
 /** Scripts and styles by their names without the folder; scripts find each other under /assets/. */
-function bundle(): Map<string, Uint8Array> {
+function bundle(entries: readonly string[], options: readonly string[]): Map<string, Uint8Array> {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-ui-'))
   try {
     const { status, stdout, stderr } = spawnSync(
       process.execPath,
       [
         'build',
-        ...ENTRIES.map(entry => join(app, entry)),
+        ...entries.map(entry => join(app, entry)),
         '--target=browser',
         '--production',
-        '--splitting',
-        '--min-chunk-size=16384',
-        // The page itself names what the entry needs, which is sooner.
-        '--no-module-preload',
-        '--public-path=/assets/',
+        ...options,
         '--entry-naming=[name].[ext]',
         '--chunk-naming=[name]-[hash].[ext]',
         `--outdir=${folder}`,
@@ -78,6 +90,24 @@ function bundle(): Map<string, Uint8Array> {
   } finally {
     rmSync(folder, { recursive: true })
   }
+}
+
+/** The service worker, which knows the files of this build. */
+function bundleWorker(files: Readonly<Record<string, PackedFile>>): Map<string, Uint8Array> {
+  const getName = (name: string) => files[name]?.url.replace('/assets/', '') ?? ''
+  const kept = Object.keys(files).filter(name => IS_KEPT.test(name))
+  // The page has no hash in its name.
+  const page = files['index.html']?.etag ?? ''
+  const names = kept.map(getName)
+  const shell: Shell = {
+    version: createHash('sha256').update(`${page} ${names}`).digest('hex').slice(0, 10),
+    files: names,
+    places: [...new Set(Object.values(PATHS).map(path => path.split('/')[1] ?? ''))],
+    icon: getName('icon-192.png'),
+    badge: getName('badge.png'),
+  }
+  const [[name, code] = ['', new Uint8Array()]] = bundle([WORKER], ['--format=iife'])
+  return new Map([[name, Buffer.from(`self.SHELL=${JSON.stringify(shell)};${Buffer.from(code)}`)]])
 }
 
 function readStatic(scripts: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {

@@ -17,12 +17,18 @@ const TYPES: Record<string, string> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
+  png: 'image/png',
   svg: 'image/svg+xml',
   txt: 'text/plain; charset=utf-8',
+  webmanifest: 'application/manifest+json',
 }
-const IS_TEXT = /^text\/|svg/
+const IS_TEXT = /^text\/|svg|json/
 /** Files whose URLs are known outside. */
-const FIXED: Record<string, string> = { 'index.html': '/', 'robots.txt': '/robots.txt' }
+const FIXED: Record<string, string> = {
+  'index.html': '/',
+  'robots.txt': '/robots.txt',
+  'sw.js': '/sw.js',
+}
 
 /** Files by name, with URLs and encodings. They refer to each other as `/assets/name`, which becomes the hashed URL. */
 export function pack(sources: ReadonlyMap<string, Uint8Array>): Record<string, PackedFile> {

@@ -45,7 +45,7 @@ describe('reliability §9 the page of the application', () => {
       "base-uri 'none'",
       "frame-ancestors 'none'",
       "require-trusted-types-for 'script'",
-      "trusted-types 'none'",
+      'trusted-types worker',
     ])
     const said = ['x-content-type-options', 'referrer-policy', 'x-frame-options']
     expect(said.map(name => headers.get(name))).toEqual(['nosniff', 'no-referrer', 'DENY'])

@@ -1,0 +1,43 @@
+/** What a notification says, and where it leads. */
+export interface Told {
+  title: string
+  body: string
+  tag: string | undefined
+  /** A path of ours. */
+  path: string
+}
+
+/**
+ * What to show of a push: of anything at all something, because browsers take the permission away from who shows nothing.
+ * `read` takes the JSON out of it, and may throw.
+ */
+export function toTold(read: () => unknown, origin: string): Told {
+  const { title, body, tag, navigate } = readNotification(read)
+  return {
+    title: toText(title) || 'Tidings',
+    body: toText(body) || (title ? '' : 'Something has happened. Open Tidings to see it.'),
+    tag: toText(tag) || undefined,
+    path: toPath(toText(navigate), origin),
+  }
+}
+
+/** The path of a URL of `origin`; of any other the start. */
+export function toPath(navigate: string, origin: string): string {
+  if (!URL.canParse(navigate, origin)) return '/'
+  const url = new URL(navigate, origin)
+  return url.origin === origin ? url.pathname + url.search : '/'
+}
+
+function readNotification(read: () => unknown): Record<string, unknown> {
+  try {
+    // Declarative Web Push, as browsers that know it read it.
+    const { notification } = read() as { notification?: unknown }
+    return typeof notification === 'object' && notification !== null ? { ...notification } : {}
+  } catch {
+    return {}
+  }
+}
+
+function toText(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
