@@ -23,6 +23,8 @@ const TYPES: Record<string, string> = {
   webmanifest: 'application/manifest+json',
 }
 const IS_TEXT = /^text\/|svg|json/
+/** At the end of a chunk's name. One hash is enough, and every import is shorter without it. */
+const BUNDLERS_HASH = /(?:-[a-z0-9]{8})?(\.\w+)$/
 /** Files whose URLs are known outside. */
 const FIXED: Record<string, string> = {
   'index.html': '/',
@@ -59,7 +61,7 @@ function packFile(name: string, type: string, source: string | Uint8Array): Pack
   const { etag, body, brotli, gzip } = toContent(type, source, BEST)
   const hash = createHash('sha256').update(body).digest('hex').slice(0, 10)
   return {
-    url: FIXED[name] ?? `/assets/${name.replace(/(?=\.\w+$)/, `.${hash}`)}`,
+    url: FIXED[name] ?? `/assets/${name.replace(BUNDLERS_HASH, `.${hash}$1`)}`,
     type,
     etag,
     body: toBase64(body),

@@ -5,6 +5,7 @@ import { Door, Trouble } from './parts/page.tsx'
 import { findKept } from './kept.ts'
 import { isReadable, OURS, PATHS, toFeedPath, toSignInPath } from './paths.ts'
 import { findProject, loadSession, session, type Session } from './session.ts'
+import { Newer } from './worker/newer.tsx'
 
 const Feed = page(() => import('./pages/feed.tsx'))
 const EventAlone = page(() => import('./pages/event-alone.tsx'))
@@ -60,6 +61,7 @@ export function App() {
           <Route default component={Missing} />
         </Router>
       </ErrorBoundary>
+      <Newer />
     </LocationProvider>
   )
 }
@@ -149,6 +151,10 @@ function Gate({ session }: { session: Exclude<Session, { kind: 'signed_in' }> })
   const { url, route } = useLocation()
   useEffect(() => {
     if (session.kind === 'signed_out') route(toSignInPath(url), true)
+    if (session.kind !== 'failed') return
+    const retry = () => void loadSession()
+    addEventListener('online', retry)
+    return () => removeEventListener('online', retry)
   }, [session])
   if (session.kind !== 'failed') return <Waiting />
   return (

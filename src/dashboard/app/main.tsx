@@ -1,8 +1,26 @@
+import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { App } from './app.tsx'
+import { session } from './session.ts'
+import './worker/install.ts'
+import { register } from './worker/register.ts'
 
 const root = document.getElementById('app')
 if (root) {
   root.replaceChildren()
   render(<App />, root)
+}
+
+// What makes an app of the page waits until the page is there.
+addEventListener('load', () => {
+  void register()
+  effect(() => {
+    const { value } = session
+    if (value.kind === 'signed_in') void keepUp(value.account.person.id)
+  })
+})
+
+async function keepUp(person: string): Promise<void> {
+  const { heal } = await import('./push/browser.ts')
+  await heal(person)
 }

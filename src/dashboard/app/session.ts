@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import type { Account } from '../../accounts/schema.ts'
 import type { Standing } from './live/connection.ts'
+import { giveUp } from './push/giving-up.ts'
 import { request, watchSession, type Failure } from './request.ts'
 import { chooseTheme, theme } from './theme.ts'
 
@@ -44,6 +45,8 @@ export async function signOut(): Promise<Failure | undefined> {
   const answer = await request('DELETE', '/api/session')
   if (!answer.ok && answer.failure.code !== 'signed_out') return answer.failure
   session.value = { kind: 'signed_out' }
+  // Not every browser forgets what the server tells it to.
+  void giveUp()
   // The server has the browser forget all that it keeps of us; how it looks is nobody's secret.
   chooseTheme(theme.value)
   return undefined
