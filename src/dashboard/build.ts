@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,6 +18,9 @@ const ENTRIES = ['main.tsx', 'theme-early.ts', 'style/app.css', 'style/docs.css'
 const WORKER = 'sw.ts'
 const LOGO = 'tidings.svg'
 const AS_THEY_ARE = /^(?!icons).*\.(html|txt|svg|webmanifest)$/
+/** How the bundler names what several scripts share, or what is loaded later. */
+const CHUNK = /^([\w-]+)\.[a-z0-9]{8}\.js$/
+const CHUNKS = /[\w-]+\.[a-z0-9]{8}\.js/g
 /** The symbols that every page has in it, for its icons to use. */
 const ICONS = 'icons.html'
 /** The whole application: what a reader's browser loads sooner or later. */
@@ -78,36 +80,47 @@ function bundle(entries: readonly string[], options: readonly string[]): Map<str
         '--production',
         ...options,
         '--entry-naming=[name].[ext]',
-        '--chunk-naming=[name]-[hash].[ext]',
+        '--chunk-naming=[name].[hash].[ext]',
         `--outdir=${folder}`,
       ],
       { encoding: 'utf8' },
     )
     if (status !== 0) throw new Error(`The dashboard cannot be bundled:\n${stdout}${stderr}`)
-    return new Map(
-      readdirSync(folder).map(name => [name, new Uint8Array(readFileSync(join(folder, name)))]),
+    return shorten(
+      new Map(readdirSync(folder).map(name => [name, readFileSync(join(folder, name), 'utf8')])),
     )
   } finally {
     rmSync(folder, { recursive: true })
   }
 }
 
+/** Numbers in place of the bundler's hashes: chunks name each other so often that these were a twentieth of them all. */
+function shorten(bundled: ReadonlyMap<string, string>): Map<string, Uint8Array> {
+  const counts = new Map<string, number>()
+  const numbered = new Map<string, string>()
+  for (const name of bundled.keys()) {
+    const [, stem] = CHUNK.exec(name) ?? []
+    if (stem === undefined) continue
+    counts.set(stem, (counts.get(stem) ?? 0) + 1)
+    numbered.set(name, `${stem}-${counts.get(stem)}.js`)
+  }
+  return new Map(
+    [...bundled].map(([name, code]) => [
+      numbered.get(name) ?? name,
+      Buffer.from(code.replace(CHUNKS, found => numbered.get(found) ?? found)),
+    ]),
+  )
+}
+
 /** The service worker, which knows the files of this build. */
 function bundleWorker(files: Readonly<Record<string, PackedFile>>): Map<string, Uint8Array> {
-  const getName = (name: string) => files[name]?.url.replace('/assets/', '') ?? ''
-  const kept = Object.keys(files).filter(name => IS_KEPT.test(name))
-  // The page has no hash in its name.
-  const page = files['index.html']?.etag ?? ''
-  const names = kept.map(getName)
   const shell: Shell = {
-    version: createHash('sha256').update(`${page} ${names}`).digest('hex').slice(0, 10),
-    files: names,
+    build: files['main.js']?.url.split('/').at(-2) ?? '',
+    files: Object.keys(files).filter(name => IS_KEPT.test(name)),
     places: [...new Set(Object.values(PATHS).map(path => path.split('/')[1] ?? ''))],
-    icon: getName('icon-192.png'),
-    badge: getName('badge.png'),
   }
-  const [[name, code] = ['', new Uint8Array()]] = bundle([WORKER], ['--format=iife'])
-  return new Map([[name, Buffer.from(`self.SHELL=${JSON.stringify(shell)};${Buffer.from(code)}`)]])
+  const [[name, code] = ['', '']] = bundle([WORKER], ['--format=iife'])
+  return new Map([[name, Buffer.from(`self.SHELL=${JSON.stringify(shell)};${String(code)}`)]])
 }
 
 function readStatic(scripts: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {

@@ -1,6 +1,7 @@
 import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { App } from './app.tsx'
+import { heal } from './push/browser.ts'
 import { session } from './session.ts'
 import './worker/install.ts'
 import { register } from './worker/register.ts'
@@ -16,11 +17,6 @@ addEventListener('load', () => {
   void register()
   effect(() => {
     const { value } = session
-    if (value.kind === 'signed_in') void keepUp(value.account.person.id)
+    if (value.kind === 'signed_in') void heal(value.account.person.id)
   })
 })
-
-async function keepUp(person: string): Promise<void> {
-  const { heal } = await import('./push/browser.ts')
-  await heal(person)
-}

@@ -5,16 +5,15 @@ import type { Scope } from './worker/scope.ts'
 // The service worker: keeps the application for when there is no network, and shows what is pushed. It never touches
 // what the server answers under /api and /v1.
 const scope = self as unknown as Scope // That is what a service worker runs in.
-const { version, files, places, icon, badge } = scope.SHELL
+const { build, files, places } = scope.SHELL
+const assets = `/assets/${build}/`
 
-const CACHE = `tidings ${version}`
 const PAGE = '/'
 /** How long the page may take to come before the kept one is shown. */
 const PATIENCE_MS = 6_000
 const DEADLINE_MS = 20_000
 
-const toAsset = (name: string) => '/assets/' + name
-const kept = new Set(files.map(toAsset))
+const kept = new Set(files.map(name => assets + name))
 
 scope.addEventListener('install', event => event.waitUntil(keepShell()))
 scope.addEventListener('activate', event => event.waitUntil(takeOver()))
@@ -38,13 +37,13 @@ scope.addEventListener('notificationclose', event => event.waitUntil(count()))
 scope.addEventListener('pushsubscriptionchange', event => event.waitUntil(renew()))
 
 async function keepShell(): Promise<void> {
-  const cache = await caches.open(CACHE)
+  const cache = await caches.open(assets)
   await cache.addAll([...kept, new Request(PAGE, { cache: 'no-cache' })])
 }
 
 /** The pages that stand may still want what an older worker kept; they have been told that there is something newer. */
 async function takeOver(): Promise<void> {
-  for (const name of await caches.keys()) if (name !== CACHE) await caches.delete(name)
+  for (const name of await caches.keys()) if (name !== assets) await caches.delete(name)
   await scope.clients.claim()
 }
 
@@ -69,8 +68,8 @@ async function show(read: () => unknown): Promise<void> {
     body,
     ...(tag !== undefined && { tag }),
     data: path,
-    icon: toAsset(icon),
-    badge: toAsset(badge),
+    icon: `${assets}icon-192.png`,
+    badge: `${assets}badge.png`,
   })
   await count()
 }

@@ -1,8 +1,8 @@
 import type { Subscription } from '../../../push/schema.ts'
 import { Moment } from '../parts/moment.tsx'
 import { Sure } from '../parts/sure.tsx'
-import { tell } from '../parts/undo.tsx'
-import { editDevice, removeDevice } from './calls.ts'
+import { removeDevice } from './calls.ts'
+import { turn } from './change.ts'
 import { giveUp } from './giving-up.ts'
 import { Test } from './test.tsx'
 
@@ -29,17 +29,6 @@ export function Devices({ devices, onChanged }: DevicesOptions) {
 function Device({ device, onChanged }: { device: Subscription; onChanged(): Promise<void> }) {
   const { id, label, isOn, isCurrent, lastPushAt, lastOutcome, flagged, quietHours } = device
 
-  async function turn(isOn: boolean) {
-    const answer = await editDevice(id, { isOn })
-    if (!answer.ok) return tell({ said: answer.failure.message })
-    tell({
-      said: `It is ${isOn ? 'on' : 'off'}.`,
-      undo: () => editDevice(id, { isOn: !isOn }),
-      onUndone: onChanged,
-    })
-    await onChanged()
-  }
-
   return (
     <li>
       <div class="item-what">
@@ -60,7 +49,7 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
       <div class="item-acts">
         {!isCurrent && (
           <>
-            <button type="button" class="quiet-button" onClick={() => turn(!isOn)}>
+            <button type="button" class="quiet-button" onClick={() => turn(id, !isOn, onChanged)}>
               Turn {isOn ? 'off' : 'on'}
             </button>
             <Test device={device} onChanged={onChanged} />
@@ -76,8 +65,8 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
           }
           lead={
             isCurrent
-              ? 'Its name and quiet hours go, too. To have it silent for a while, turn it off.'
-              : 'It comes back when somebody opens Tidings there. To have it silent, turn it off; to have it signed out, end its session under Account.'
+              ? 'Its quiet hours go, too. Turned off, it keeps them.'
+              : 'It comes back when you open Tidings there. Turned off, it stays silent; its session ends under Account.'
           }
           yes="Remove"
           send={() => removeDevice(id)}

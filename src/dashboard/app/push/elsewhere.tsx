@@ -19,10 +19,9 @@ export function Elsewhere({ browser: { isSecure, isIos, isInstalled }, link }: E
         <section class="part" aria-labelledby="install">
           <h2 id="install">As an app</h2>
           <p class="lead-in">
-            Installed, Tidings has a window and an icon of its own that counts what is new, and
-            stays signed in for a year without use.{' '}
+            Installed, Tidings has a window and an icon of its own, and stays signed in for a year.{' '}
             {!install.value &&
-              'Chrome and Edge offer it in the address bar or their menu, Safari on a Mac as “Add to Dock”, Firefox on Android as “Add app to Home screen”.'}
+              'Browsers offer it beside the address or in their menu; Safari on a Mac as “Add to Dock”.'}
           </p>
           {install.value && (
             <button type="button" class="button" onClick={install.value}>

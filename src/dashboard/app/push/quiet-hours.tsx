@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { Subscription } from '../../../push/schema.ts'
 import { Field, Form } from '../parts/form.tsx'
-import { tell } from '../parts/undo.tsx'
 import type { Answer } from '../request.ts'
 import { editDevice } from './calls.ts'
+import { change } from './change.ts'
 
 interface QuietHoursOptions {
   device: Subscription
@@ -15,16 +15,14 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
   const [isOpen, setOpen] = useState(false)
   const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
-  async function remove() {
-    const answer = await editDevice(id, { quietHours: null })
-    if (!answer.ok) return tell({ said: answer.failure.message })
-    tell({
-      said: 'There are no quiet hours.',
-      undo: () => editDevice(id, { quietHours }),
-      onUndone: onChanged,
+  const remove = () =>
+    change({
+      id,
+      edit: { quietHours: null },
+      back: { quietHours },
+      said: 'The quiet hours are removed.',
+      onChanged,
     })
-    await onChanged()
-  }
 
   return (
     <section class="part" aria-labelledby="quiet">

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { Subscription } from '../../../push/schema.ts'
 import { Icon } from '../parts/icon.tsx'
-import { tell } from '../parts/undo.tsx'
 import type { Answer, Failure } from '../request.ts'
 import { renew, turnOn } from './browser.ts'
-import { editDevice } from './calls.ts'
+import { turn } from './change.ts'
 import type { PushState } from './state.ts'
 import { Test } from './test.tsx'
 
@@ -12,15 +11,15 @@ const WORDS: Record<PushState, { title: string; lead: string }> = {
   on: { title: 'On in this browser', lead: 'Events arrive here, also while Tidings is closed.' },
   off: {
     title: 'Off in this browser',
-    lead: 'Turned on, it tells you of events also while Tidings is closed. It will ask you to allow that.',
+    lead: 'Turned on, it tells you of events also while Tidings is closed.',
   },
   blocked: {
     title: 'This browser blocks notifications',
-    lead: 'Allow them in its settings for this page: the sign beside the address leads there. On a phone, the system has a setting of its own for the browser.',
+    lead: 'Allow them in its settings for this page, beside the address, and in those of the system.',
   },
   insecure: {
     title: 'Notifications take https',
-    lead: 'Browsers offer them over https, or on the machine itself. Whoever runs this server can put it behind a proxy with a certificate and set BASE_URL.',
+    lead: 'Browsers have them over https, or on the server’s own machine. Its operator can put a proxy with a certificate before it, and set BASE_URL.',
   },
   'needs install': {
     title: 'First, put Tidings on the Home Screen',
@@ -28,7 +27,7 @@ const WORDS: Record<PushState, { title: string; lead: string }> = {
   },
   unsupported: {
     title: 'This browser has no notifications',
-    lead: 'Chrome, Edge, Firefox and Safari have them in current versions, outside of private windows.',
+    lead: 'Current versions of Chrome, Edge, Firefox and Safari have them, outside of private windows.',
   },
 }
 
@@ -54,18 +53,6 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
     await onChanged()
     setBusy(false)
     setFailure(answer.ok ? undefined : answer.failure)
-  }
-
-  async function turnOff({ id }: Subscription) {
-    const answer = await editDevice(id, { isOn: false })
-    if (answer.ok) {
-      tell({
-        said: 'It is off in this browser.',
-        undo: () => editDevice(id, { isOn: true }),
-        onUndone: onChanged,
-      })
-    }
-    return answer
   }
 
   return (
@@ -114,8 +101,7 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
             <button
               type="button"
               class="quiet-button"
-              aria-disabled={isBusy}
-              onClick={() => act(() => turnOff(device))}
+              onClick={() => turn(device.id, false, onChanged)}
             >
               Turn off
             </button>

@@ -1,12 +1,11 @@
-/** The build that a worker belongs to; build.ts writes it before the worker's code. Names are those under /assets/. */
+/** The build that a worker belongs to; build.ts writes it before the worker's code. */
 export interface Shell {
-  version: string
-  /** What the pages need without a network. */
+  /** The folder of its files under /assets, which no other build has. */
+  build: string
+  /** What the pages need without a network, by the names in it. */
   files: readonly string[]
   /** How the paths of its pages begin: their first segments. */
   places: readonly string[]
-  icon: string
-  badge: string
 }
 
 /** What happens in a service worker and takes a while. */
