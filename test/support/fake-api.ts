@@ -154,6 +154,7 @@ export async function fakeApi(
       .replace(/^(\/api\/projects)\/[^/]+/, '$1/:id')
       .replace(/(\/events)\/[^/]+/, '$1/:event')
       .replace(/(\/users)\/[^/]+/, '$1/:user')
+      .replace(/(\/subscriptions)\/[^/]+/, '$1/:id')
       .replace(/(\/aliases)\/(?!history$)[^/]+/, '$1/:alias')
     const name = `${route.request().method()} ${path}`
     api.requests.push(name)

@@ -12,20 +12,22 @@ export interface Told {
  * `read` takes the JSON out of it, and may throw.
  */
 export function toTold(read: () => unknown, origin: string): Told {
-  const { title, body, tag, navigate } = readNotification(read)
+  const { title: told, body, tag, navigate } = readNotification(read)
+  const title = toText(told)
   return {
-    title: toText(title) || 'Tidings',
+    title: title || 'Tidings',
     body: toText(body) || (title ? '' : 'Something has happened. Open Tidings to see it.'),
     tag: toText(tag) || undefined,
     path: toPath(toText(navigate), origin),
   }
 }
 
-/** The path of a URL of `origin`; of any other the start. */
+/** The path that a URL of this server has under `origin`, which may be another of its names; the start for what has none. */
 export function toPath(navigate: string, origin: string): string {
   if (!URL.canParse(navigate, origin)) return '/'
-  const url = new URL(navigate, origin)
-  return url.origin === origin ? url.pathname + url.search : '/'
+  const { pathname, search } = new URL(navigate, origin)
+  // A path can begin as the address of another server.
+  return /^\/(?!\/)/.test(pathname) ? pathname + search : '/'
 }
 
 function readNotification(read: () => unknown): Record<string, unknown> {

@@ -8,7 +8,10 @@ const LOOK_MS = 3_600_000
 
 /** Where browsers let nobody name a script by mere text: the policy that trusts this one path. */
 interface TrustedTypes {
-  createPolicy(name: string, rules: { createScriptURL(): string }): { createScriptURL(): string }
+  createPolicy(
+    name: string,
+    rules: { createScriptURL(): string },
+  ): { createScriptURL(path: string): string }
 }
 const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }
 const policy = trustedTypes?.createPolicy('worker', { createScriptURL: () => PATH })
@@ -20,7 +23,7 @@ export async function register(): Promise<ServiceWorkerRegistration | undefined>
   if (!('serviceWorker' in navigator)) return undefined
   const { serviceWorker } = navigator
   const registration = await serviceWorker
-    .register(policy?.createScriptURL() ?? PATH)
+    .register(policy?.createScriptURL(PATH) ?? PATH)
     .catch(() => undefined) // Somebody has forbidden it, or the network is gone.
   if (!registration || registration === current) return registration
   current = registration
