@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
-import { openPushWorld } from '../support/push.ts'
+import type { Subscription } from '../../src/push/schema.ts'
+import { OTHER_KEY } from '../support/fake-push.ts'
+import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 import { giveSubscription, reachWorker } from '../support/worker.ts'
@@ -14,13 +16,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
   })
   afterAll(() => browser[Symbol.asyncDispose]())
 
-  test('is turned on, tested, shown, opened, and ends with the session', async () => {
-    await using world = await openPushWorld()
+  /** The page of notifications, in front of somebody whose browser may notify; its push service is ours. */
+  async function visit(world: PushWorld) {
     const { server, service } = world
     const { url } = server.server
     const tenant = await newTenant(server)
     const device = service.subscribe()
-    await using it = await browser.open({
+    const it = await browser.open({
       hasWorker: true,
       prepare: async context => {
         await context.grantPermissions(['notifications'], { origin: url })
@@ -30,10 +32,26 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
       },
     })
     const { page } = it
-    const button = (name: string) => page.getByRole('button', { name, exact: true })
-    const state = (text: string) => page.getByRole('heading', { name: text }).waitFor()
-
     await page.goto(`${url}/notifications`)
+    return {
+      ...it,
+      tenant,
+      device,
+      url,
+      button: (name: string) => page.getByRole('button', { name, exact: true }),
+      state: (text: string) => page.getByRole('heading', { name: text }).waitFor(),
+      /** Which key the browser has subscribed with. */
+      readKey: () => page.evaluate(() => sessionStorage.getItem('test.subscribed')),
+      listDevices: async () =>
+        (await tenant.person.get('/api/push/subscriptions')).body.data.items as Subscription[],
+    }
+  }
+
+  test('is turned on, tested, shown, opened, and ends with the session', async () => {
+    await using world = await openPushWorld()
+    const { server, service } = world
+    await using it = await visit(world)
+    const { page, tenant, device, url, button, state } = it
     await state('Off in this browser')
     await button('Turn on').click()
     await state('On in this browser')
@@ -67,12 +85,93 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     await button('Account').click()
     await button('Sign out').click()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
-    await until(async () => {
-      const kept = await server.sql`select id from push_subscriptions`
-      const told = await page.evaluate(async () => sessionStorage.getItem('test.subscribed'))
-      return kept.count === 0 && told === null
-    })
+    await until(
+      async () =>
+        (await server.sql`select id from push_subscriptions`).count === 0 &&
+        (await it.readKey()) === null,
+    )
     expect(service.problems).toEqual([])
+    expect(it.problems).toEqual([])
+  })
+
+  test('a subscription that its push service has forgotten is made anew', async () => {
+    await using world = await openPushWorld()
+    await using it = await visit(world)
+    await it.button('Turn on').click()
+    await it.state('On in this browser')
+    world.service.script(it.device, { status: 410, body: 'unsubscribed' }, { status: 201 })
+    await it.button('Send a test').click()
+    await it.page.getByText('410: the subscription is gone').waitFor()
+    await it.page.getByText('unsubscribed', { exact: true }).waitFor()
+    expect(await it.listDevices()).toEqual([])
+    await it.button('Subscribe anew').click()
+    await until(async () => (await it.listDevices()).length === 1)
+    await it.state('On in this browser')
+    expect(it.problems).toEqual([])
+  })
+
+  test('a page that loads subscribes for the key that the server has, and tells it again', async () => {
+    await using world = await openPushWorld()
+    await using it = await visit(world)
+    await it.button('Turn on').click()
+    await it.state('On in this browser')
+    const key = await it.readKey()
+    // As after the server was set up again; and the server has lost the subscription.
+    await it.page.evaluate(other => sessionStorage.setItem('test.subscribed', other), OTHER_KEY)
+    await world.server.sql`delete from push_subscriptions`
+    await it.page.goto(`${it.url}/account`)
+    await until(async () => (await it.listDevices()).length === 1 && (await it.readKey()) === key)
+    expect(it.problems).toEqual([])
+  })
+
+  test('what somebody else has turned on in this browser is given up', async () => {
+    await using world = await openPushWorld()
+    await using it = await visit(world)
+    await it.button('Turn on').click()
+    await it.state('On in this browser')
+    const other = await newTenant(world.server)
+    const [name = '', value = ''] = other.person.cookie.split('=')
+    await it.context.addCookies([{ name, value, url: it.url }])
+    await it.page.reload()
+    await it.state('Off in this browser')
+    expect(await it.readKey()).toBeNull()
+    expect((await other.person.get('/api/push/subscriptions')).body.data.items).toEqual([])
+  })
+
+  test('quiet hours are by the clock of the browser; off and on, removed, and back', async () => {
+    await using world = await openPushWorld()
+    await using it = await visit(world)
+    const { page } = it
+    await it.button('Turn on').click()
+    await it.button('Set quiet hours').click()
+    await page.getByLabel('To', { exact: true }).fill('22:00')
+    await it.button('Save').click()
+    await page.getByText('Must not end when it begins').waitFor()
+    await page.getByLabel('To', { exact: true }).fill('06:30')
+    await it.button('Save').click()
+    await page.getByText('From 22:00 to 06:30').waitFor()
+    const timeZone = await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone)
+    const [device] = await it.listDevices()
+    expect(device?.quietHours).toEqual({ from: '22:00', to: '06:30', timeZone })
+
+    const quiet = page.getByRole('region', { name: 'Quiet hours in this browser' })
+    await quiet.getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('None. In quiet hours').waitFor()
+    await it.button('Undo').click()
+    await page.getByText('From 22:00 to 06:30').waitFor()
+
+    await it.button('Turn off').click()
+    await it.state('Off in this browser')
+    expect((await it.listDevices())[0]?.isOn).toBe(false)
+    await it.button('Turn on').click()
+    await it.state('On in this browser')
+
+    const devices = page.getByRole('region', { name: 'Your devices' })
+    await devices.getByRole('button', { name: 'Remove' }).first().click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await it.state('Off in this browser')
+    await page.getByText('None takes notifications yet').waitFor()
+    expect([await it.readKey(), await it.listDevices()]).toEqual([null, []])
     expect(it.problems).toEqual([])
   })
 })

@@ -74,7 +74,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard: installable', () => {
     await it.picture('new-version')
     await page.getByRole('button', { name: 'Load it' }).click()
     await until(() => page.evaluate(() => !('isOld' in globalThis)).catch(() => false))
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await page.getByRole('heading', { level: 1 }).waitFor()
     await untilKept(page)
     const waiting = await page.evaluate(async () => {
       const registration = await navigator.serviceWorker.getRegistration()

@@ -36,7 +36,7 @@ describe('dashboard §8 how push stands in a browser', () => {
     ['needs install', { canPush: false, isIos: true }, undefined],
     ['unsupported', { canPush: false, isIos: true, isInstalled: true }, undefined],
     ['unsupported', { canPush: false }, undefined],
-  ])('%s: %p, of which the server has %p', (state, browser, isOn) => {
+  ])('%s: %j, of which the server has %j', (state, browser, isOn) => {
     expect(toState({ ...ON, ...browser }, isOn) as string).toBe(state)
   })
 
@@ -46,7 +46,7 @@ describe('dashboard §8 how push stands in a browser', () => {
     ['Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)', 5, true],
     ['Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)', 0, false],
     ['Mozilla/5.0 (Linux; Android 15)', 5, false],
-  ])('%s with %p touch points is of iOS: %p', (userAgent, touchPoints, expected) => {
+  ])('%s with %j touch points is of iOS: %j', (userAgent, touchPoints, expected) => {
     expect(isIos(userAgent, touchPoints)).toBe(expected)
   })
 })
@@ -64,7 +64,7 @@ describe('delivery: a page that loads heals its subscription', () => {
     // Somebody else has turned it on in this browser, and never signed out.
     ['give up', 'granted', true, { ...told, person: 'per_2' }],
     ['nothing', 'granted', false, { ...told, person: 'per_2' }],
-  ] as const)('%s: %s, subscribed: %p, told: %p', (care, permission, isSubscribed, told) => {
+  ] as const)('%s: %s, subscribed: %j, told: %j', (care, permission, isSubscribed, told) => {
     expect(toCare({ permission, isSubscribed }, told, 'per_1')).toBe(care)
   })
 
@@ -95,11 +95,13 @@ describe('delivery: a page that loads heals its subscription', () => {
     [PUSH_KEY, false, []],
     [OTHER_KEY, false, ['unsubscribed', 'subscribed true']],
     [PUSH_KEY, true, ['unsubscribed', 'subscribed true']],
-  ])('a subscription for the key %p, dead: %p', async (key, isDead, expected) => {
+  ])('a subscription for the key %j, dead: %j', async (key, isDead, expected) => {
     const { manager, acts } = newManager(key)
     const { options } = await ensureSubscription(manager, PUSH_KEY, isDead)
     expect(acts).toEqual(expected)
-    expect(Buffer.from(options.applicationServerKey ?? new ArrayBuffer(0)).toString('base64url')).toBe(PUSH_KEY)
+    expect(
+      Buffer.from(options.applicationServerKey ?? new ArrayBuffer(0)).toString('base64url'),
+    ).toBe(PUSH_KEY)
   })
 })
 
@@ -129,7 +131,7 @@ describe('delivery: of every push something is shown', () => {
   })
 
   test.each(['', '{', 'null', '8030', '[]', '{}', '{"notification":null}', '{"notification":"x"}'])(
-    'also of %p',
+    'also of %j',
     text => expect(read(text)).toEqual(FALLBACK),
   )
 

@@ -12,11 +12,11 @@ if (root) {
   render(<App />, root)
 }
 
-// What makes an app of the page waits until the page is there.
-addEventListener('load', () => {
-  void register()
+// What makes an app of the page waits until the page is there. Signing out takes the worker away.
+addEventListener('load', () =>
   effect(() => {
     const { value } = session
+    void register()
     if (value.kind === 'signed_in') void heal(value.account.person.id)
-  })
-})
+  }),
+)

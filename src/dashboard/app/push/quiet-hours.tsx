@@ -93,6 +93,6 @@ function toName(timeZone: string): string {
 /** The server names the fields inside of what they are part of. */
 function toFields<Data>(answer: Answer<Data>): Answer<Data> {
   if (answer.ok) return answer
-  const details = answer.failure.details.map(one => ({ ...one, path: one.path.slice(-1) }))
+  const details = answer.failure.details.map(one => ({ ...one, path: one.path.slice(1) }))
   return { ok: false, failure: { ...answer.failure, details } }
 }

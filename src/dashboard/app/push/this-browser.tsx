@@ -19,7 +19,7 @@ const WORDS: Record<PushState, { title: string; lead: string }> = {
   },
   insecure: {
     title: 'Notifications take https',
-    lead: 'Browsers have them over https, or on the server’s own machine. Its operator can put a proxy with a certificate before it, and set BASE_URL.',
+    lead: 'Browsers have them over https, or on the server’s own machine. The server’s operator can put a proxy with a certificate before it, and set BASE_URL.',
   },
   'needs install': {
     title: 'First, put Tidings on the Home Screen',

@@ -26,13 +26,13 @@ export async function register(): Promise<ServiceWorkerRegistration | undefined>
     .register(policy?.createScriptURL(PATH) ?? PATH)
     .catch(() => undefined) // Somebody has forbidden it, or the network is gone.
   if (!registration || registration === current) return registration
+  if (!current) setInterval(() => void current?.update().catch(() => {}), LOOK_MS)
   current = registration
   // The first worker of all replaces nothing.
   const look = () =>
     (isOutdated.value ||= Boolean(registration.waiting && serviceWorker.controller))
   look()
   registration.onupdatefound = () => registration.installing?.addEventListener('statechange', look)
-  setInterval(() => void registration.update().catch(() => {}), LOOK_MS)
   return registration
 }
 
