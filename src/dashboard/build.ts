@@ -14,13 +14,24 @@ import { pack, type PackedFile } from './pack.ts'
 const app = fileURLToPath(new URL('app/', import.meta.url))
 const output = fileURLToPath(new URL('built.ts', import.meta.url))
 
-const ENTRIES = ['main.tsx', 'theme-early.ts', 'style/app.css', 'style/docs.css']
+/** What is bundled together: the application, and the documentation, which does without it. */
+const BUNDLES = [
+  ['main.tsx', 'theme-early.ts', 'style/app.css'],
+  ['docs/docs.ts', 'style/docs.css'],
+]
 const WORKER = 'sw.ts'
 const LOGO = 'tidings.svg'
 const AS_THEY_ARE = /^(?!icons).*\.(html|txt|svg|webmanifest)$/
 /** How the bundler names what several scripts share, or what is loaded later. */
 const CHUNK = /^([\w-]+)\.[a-z0-9]{8}\.js$/
 const CHUNKS = /[\w-]+\.[a-z0-9]{8}\.js/g
+const FOR_PAGES = [
+  '--splitting',
+  '--min-chunk-size=16384',
+  // The page itself names what the entry needs, which is sooner.
+  '--no-module-preload',
+  '--public-path=/assets/',
+]
 /** The symbols that every page has in it, for its icons to use. */
 const ICONS = 'icons.html'
 /** The whole application: what a reader's browser loads sooner or later. */
@@ -48,13 +59,7 @@ function tryBuild(): void {
 }
 
 function build(): void {
-  const scripts = bundle(ENTRIES, [
-    '--splitting',
-    '--min-chunk-size=16384',
-    // The page itself names what the entry needs, which is sooner.
-    '--no-module-preload',
-    '--public-path=/assets/',
-  ])
+  const scripts = shorten(new Map(BUNDLES.flatMap(entries => [...bundle(entries, FOR_PAGES)])))
   const icons = drawIcons(readFileSync(join(app, LOGO), 'utf8'))
   const pages = pack(new Map([...readStatic(scripts), ...scripts, ...icons]))
   const files = { ...pages, ...pack(bundleWorker(pages)) }
@@ -68,7 +73,7 @@ export const FILES: Readonly<Record<string, PackedFile>> = ${toSource(files)}
 }
 
 /** Scripts and styles by their names without the folder; scripts find each other under /assets/. */
-function bundle(entries: readonly string[], options: readonly string[]): Map<string, Uint8Array> {
+function bundle(entries: readonly string[], options: readonly string[]): Map<string, string> {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-ui-'))
   try {
     const { status, stdout, stderr } = spawnSync(
@@ -86,8 +91,8 @@ function bundle(entries: readonly string[], options: readonly string[]): Map<str
       { encoding: 'utf8' },
     )
     if (status !== 0) throw new Error(`The dashboard cannot be bundled:\n${stdout}${stderr}`)
-    return shorten(
-      new Map(readdirSync(folder).map(name => [name, readFileSync(join(folder, name), 'utf8')])),
+    return new Map(
+      readdirSync(folder).map(name => [name, readFileSync(join(folder, name), 'utf8')]),
     )
   } finally {
     rmSync(folder, { recursive: true })
@@ -120,7 +125,7 @@ function bundleWorker(files: Readonly<Record<string, PackedFile>>): Map<string, 
     places: [...new Set(Object.values(PATHS).map(path => path.split('/')[1] ?? ''))],
   }
   const [[name, code] = ['', '']] = bundle([WORKER], ['--format=iife'])
-  return new Map([[name, Buffer.from(`self.SHELL=${JSON.stringify(shell)};${String(code)}`)]])
+  return new Map([[name, Buffer.from(`self.SHELL=${JSON.stringify(shell)};${code}`)]])
 }
 
 function readStatic(scripts: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {
@@ -152,7 +157,7 @@ function toPreload(scripts: ReadonlyMap<string, Uint8Array>): string {
 /** Prints the gzip sizes; throws when the application is over its budget. */
 function report(files: Readonly<Record<string, PackedFile>>): void {
   const counted = Object.entries(files)
-    .filter(([name]) => /\.(js|css)$/.test(name) && name !== 'docs.css')
+    .filter(([name]) => /\.(js|css)$/.test(name) && !name.startsWith('docs.'))
     .map(([name, { gzip, body }]) => ({ name, bytes: Buffer.byteLength(gzip ?? body, 'base64') }))
   const sum = counted.reduce((total, { bytes }) => total + bytes, 0)
   for (const { name, bytes } of counted) console.log(`  ${name.padEnd(28)} ${toKb(bytes)}`)
