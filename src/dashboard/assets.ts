@@ -7,8 +7,8 @@ import type { PackedFile } from './pack.ts'
 export const FILE_POLICY = "default-src 'none'; frame-ancestors 'none'"
 const FOR_EVER = 'public, max-age=31536000, immutable'
 const A_DAY = 'public, max-age=86400'
-/** A service worker may ask this server, and nothing else. */
-const WORKER_POLICY = `${FILE_POLICY}; connect-src 'self'`
+/** A service worker may ask this server, and show its images. */
+const WORKER_POLICY = `${FILE_POLICY}; connect-src 'self'; img-src 'self'`
 
 /** The files of the browser, from memory. Pages are not among them: they have headers of their own. */
 export function assetRoutes(): OpenRoute[] {

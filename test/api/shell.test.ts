@@ -92,7 +92,7 @@ describe('reliability §9 the page of the application', () => {
       200,
       'text/javascript; charset=utf-8',
       'no-cache',
-      "default-src 'none'; frame-ancestors 'none'; connect-src 'self'",
+      "default-src 'none'; frame-ancestors 'none'; connect-src 'self'; img-src 'self'",
     ])
     const again = await get('/sw.js', { headers: { 'if-none-match': headers.get('etag') ?? '' } })
     expect(again.status).toBe(304)

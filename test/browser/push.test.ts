@@ -60,7 +60,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     await page.getByText('The push service answered 201, after').waitFor()
     const [tested] = await service.until(device, 1)
     await worker.deliver(tested!.text)
-    expect(await worker.titles(1)).toEqual(['👋 Test from Tidings'])
+    expect(await worker.readTitles()).toEqual(['👋 Test from Tidings'])
 
     const event = await tenant.send({
       title: 'New payment',
@@ -71,16 +71,17 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     const [, pushed] = await service.until(device, 2)
     expect(pushed!.notification.navigate).toBe(`${url}/e/${event.id}`)
     await worker.deliver(pushed!.text)
-    expect((await worker.titles(2)).sort()).toEqual(['👋 Test from Tidings', '💰 New payment'])
+    expect(await worker.readTitles()).toEqual(['👋 Test from Tidings', '💰 New payment'])
     await worker.click('💰 New payment')
     await page.locator('.panel').getByRole('heading', { name: 'New payment' }).waitFor()
     expect(page.url()).toContain(`/e/${event.id}`)
     expect(it.context.pages()).toHaveLength(1)
-    expect(await worker.titles(1)).toEqual(['👋 Test from Tidings'])
+    expect(await worker.readTitles()).toEqual(['👋 Test from Tidings'])
 
     for (const broken of ['', '{"web_push":8030', '{"notification":7}'])
       await worker.deliver(broken)
-    expect((await worker.titles(4)).filter(title => title === 'Tidings')).toHaveLength(3)
+    expect((await worker.readTitles()).filter(title => title === 'Tidings')).toHaveLength(3)
+    expect(worker.problems).toEqual([])
 
     await button('Account').click()
     await button('Sign out').click()

@@ -36,51 +36,71 @@ export async function giveSubscription(
 
 /** The service worker behind a page, as DevTools and its push service reach it. */
 export interface TestWorker {
-  /** Hands it what a push service would, decrypted. */
+  /** What has gone wrong in it, so far. */
+  readonly problems: string[]
+  /** Hands it what a push service would, decrypted; resolves when something is shown. */
   deliver(text: string): Promise<void>
-  /** The titles of the notifications that stand, after `count` of them do. */
-  titles(count: number): Promise<string[]>
+  /** The titles of the notifications that stand, sorted. */
+  readTitles(): Promise<string[]>
   /** Clicks the notification with this title. */
   click(title: string): Promise<void>
 }
 
+/** What the worker's scope has, and what it has shown so far. */
+interface Scope {
+  registration: ServiceWorkerRegistration
+  NotificationEvent: new (type: string, init: object) => Event
+  shown: number
+}
+
 export async function reachWorker(context: BrowserContext, page: Page): Promise<TestWorker> {
   const session = await context.newCDPSession(page)
+  const problems: string[] = []
   let registrationId: string | undefined
   session.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
     registrationId = registrations.find(({ isDeleted }) => !isDeleted)?.registrationId
   })
+  session.on('ServiceWorker.workerErrorReported', ({ errorMessage }) => {
+    problems.push(errorMessage.errorMessage)
+  })
   await session.send('ServiceWorker.enable')
-  await until(() => registrationId !== undefined)
+  await until(() => registrationId !== undefined && context.serviceWorkers().length > 0)
   await page.evaluate(async () => void (await navigator.serviceWorker.ready))
-  const readTitles = () =>
-    page.evaluate(async () => {
-      const { getNotifications } = ServiceWorkerRegistration.prototype
-      const standing = await getNotifications.call(await navigator.serviceWorker.ready)
-      return standing.map(({ title }) => title)
-    })
+  const worker = context.serviceWorkers()[0]!
+  // Chromium forgets a notification that is asked for while it is about to be shown: its list is no thing to wait for.
+  await worker.evaluate(() => {
+    const scope = self as unknown as Scope
+    const { prototype } = ServiceWorkerRegistration
+    const show = prototype.showNotification
+    scope.shown = 0
+    prototype.showNotification = async function (...about) {
+      await show.apply(this, about)
+      scope.shown += 1
+    }
+  })
+  const countShown = () => worker.evaluate(() => (self as unknown as Scope).shown)
   return {
+    problems,
     async deliver(data) {
+      const before = await countShown()
       const { origin } = new URL(page.url())
       await session.send('ServiceWorker.deliverPushMessage', {
         origin,
         registrationId: registrationId ?? '',
         data,
       })
+      await until(async () => (await countShown()) > before)
     },
-    async titles(count) {
-      let titles: string[] = []
-      await until(async () => (titles = await readTitles()).length >= count)
-      return titles
+    async readTitles() {
+      const titles = await worker.evaluate(async () => {
+        const standing = await (self as unknown as Scope).registration.getNotifications()
+        return standing.map(({ title }) => title)
+      })
+      return titles.sort()
     },
-    async click(title) {
-      const [worker] = context.serviceWorkers()
-      if (!worker) throw new Error('There is no service worker')
-      await worker.evaluate(async title => {
-        const scope = self as unknown as {
-          registration: ServiceWorkerRegistration
-          NotificationEvent: new (type: string, init: object) => Event
-        }
+    click: title =>
+      worker.evaluate(async title => {
+        const scope = self as unknown as Scope
         const standing = await scope.registration.getNotifications()
         const notification = standing.find(one => one.title === title)
         if (!notification) throw new Error(`No notification says ${title}`)
@@ -90,7 +110,6 @@ export async function reachWorker(context: BrowserContext, page: Page): Promise<
         Object.defineProperty(event, 'waitUntil', { value: (one: typeof work) => (work = one) })
         self.dispatchEvent(event)
         await work
-      }, title)
-    },
+      }, title),
   }
 }

@@ -20,3 +20,12 @@ addEventListener('load', () =>
     if (value.kind === 'signed_in') void heal(value.account.person.id)
   }),
 )
+
+// Whoever looks at the app has seen what its icon tells of.
+document.addEventListener('visibilitychange', clearBadge)
+clearBadge()
+
+function clearBadge(): void {
+  const { clearAppBadge } = navigator as Partial<Navigator>
+  if (!document.hidden) void clearAppBadge?.call(navigator).catch(() => {})
+}

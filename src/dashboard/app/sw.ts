@@ -1,6 +1,6 @@
 import { ensureSubscription } from './push/subscription.ts'
 import { toTold } from './worker/message.ts'
-import type { Scope } from './worker/scope.ts'
+import type { Scope, Tab } from './worker/scope.ts'
 
 // The service worker: keeps the application for when there is no network, and shows what is pushed. It never touches
 // what the server answers under /api and /v1.
@@ -31,9 +31,8 @@ scope.addEventListener('fetch', event => {
 scope.addEventListener('push', event => event.waitUntil(show(() => event.data?.json())))
 scope.addEventListener('notificationclick', event => {
   event.notification.close()
-  event.waitUntil(Promise.all([openPath(readPath(event.notification)), count()]))
+  event.waitUntil(openPath(readPath(event.notification)))
 })
-scope.addEventListener('notificationclose', event => event.waitUntil(count()))
 scope.addEventListener('pushsubscriptionchange', event => event.waitUntil(renew()))
 
 async function keepShell(): Promise<void> {
@@ -71,14 +70,14 @@ async function show(read: () => unknown): Promise<void> {
     icon: `${assets}icon-192.png`,
     badge: `${assets}badge.png`,
   })
-  await count()
+  // A page that is open counts by itself. Asked for what stands, browsers forget what they are about to show.
+  if ((await listTabs()).length > 0) return
+  const { setAppBadge } = navigator as Partial<Navigator>
+  await setAppBadge?.call(navigator).catch(() => {})
 }
 
-/** Puts the number of notifications that stand on the app's icon, where there is one. */
-async function count(): Promise<void> {
-  const standing = await scope.registration.getNotifications()
-  const { setAppBadge } = navigator as Partial<Navigator>
-  await setAppBadge?.call(navigator, standing.length).catch(() => {})
+function listTabs(): Promise<readonly Tab[]> {
+  return scope.clients.matchAll({ type: 'window', includeUncontrolled: true })
 }
 
 /** Whether a URL of this server is a page of the application. */
@@ -92,7 +91,7 @@ function readPath({ data }: Notification): string {
 
 /** Opens a page of ours: in a tab that is there, or in one of its own. */
 async function openPath(path: string): Promise<void> {
-  const tabs = await scope.clients.matchAll({ type: 'window', includeUncontrolled: true })
+  const tabs = await listTabs()
   const there = tabs.find(tab => tab.url === location.origin + path)
   const tab = there ?? tabs.find(({ url }) => isOurs(url))
   try {

@@ -20,7 +20,6 @@ interface Events {
   fetch: Event & { request: Request; respondWith(answer: Promise<Response>): void }
   push: Lasting & { data: { json(): unknown } | null }
   notificationclick: Lasting & { notification: Notification }
-  notificationclose: Lasting
   pushsubscriptionchange: Lasting
 }
 
