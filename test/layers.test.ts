@@ -34,6 +34,7 @@ const ORDER = [
   'server',
   'cli',
   'main',
+  'compile',
 ]
 const BROWSER_PACKAGES = new Set(['preact', 'preact/hooks', 'preact-iso', '@preact/signals'])
 /** Modules of the server that run in the browser, too: they import nothing that could not. */
@@ -48,6 +49,7 @@ const LATE_FILES = new Set([
   'health',
   'server',
   'main',
+  'compile',
 ])
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g

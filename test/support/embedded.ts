@@ -69,7 +69,9 @@ export function makeCheckout(root: string): Checkout {
     copyFileSync(from, to)
   }
   cpSync(join(ROOT, 'src/db'), join(root, 'src/db'), { recursive: true })
-  for (const file of ['src/log.ts', 'src/errors.ts']) cpSync(join(ROOT, file), join(root, file))
+  for (const name of ['log', 'errors', 'platform', 'listener', 'runtimes', 'topics']) {
+    cpSync(join(ROOT, `src/${name}.ts`), join(root, `src/${name}.ts`))
+  }
   symlinkSync(join(ROOT, 'node_modules/@logtape'), join(root, 'node_modules/@logtape'))
   return { root, native: join(root, name, 'native') }
 }

@@ -162,7 +162,7 @@ export function findDeno(): string {
 
 /** Compiles the program to one executable, as `bun run compile` does. */
 export async function compileBinary(): Promise<void> {
-  const child = spawn(BUN, ['build', '--compile', '--outfile', BINARY, join(ROOT, 'src/main.ts')], {
+  const child = spawn(BUN, [join(ROOT, 'src/compile.ts'), '--outfile', BINARY], {
     cwd: ROOT,
     stdio: ['ignore', 'ignore', 'inherit'],
   })
