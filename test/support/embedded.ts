@@ -38,8 +38,9 @@ afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
   await Promise.allSettled(started.splice(0).map(each => each.stop()))
   for (const folder of folders.splice(0)) {
-    const pid = findPid(folder)
-    if (pid !== undefined && isAlive(pid)) {
+    // As DATA_DIR, or as where a program with the default one ran.
+    for (const pid of [folder, join(folder, 'data')].map(findPid)) {
+      if (pid === undefined || !isAlive(pid)) continue
       process.kill(pid, 'SIGQUIT')
       await until(() => !isAlive(pid))
     }
