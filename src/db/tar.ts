@@ -51,7 +51,7 @@ function parseHeader(header: Buffer): { path: string; size: number } {
     header
       .subarray(at, at + bytes)
       .toString()
-      .replace(/[\0 ].*$/s, '')
+      .replace(/\0.*$/s, '')
   const sum = Number.parseInt(read(CHECKSUM.at, CHECKSUM.bytes), 8)
   if (sum !== toChecksum(header)) throw new Error('The archive is damaged')
   return { path: read(0, PATH_BYTES), size: Number.parseInt(read(124, 12), 8) }
