@@ -12,7 +12,9 @@ const app = fileURLToPath(new URL('app/', import.meta.url))
 const output = fileURLToPath(new URL('built.ts', import.meta.url))
 
 const ENTRIES = ['main.tsx', 'theme-early.ts', 'style/app.css', 'style/docs.css']
-const AS_THEY_ARE = /\.(html|txt|svg)$/
+const AS_THEY_ARE = /^(?!icons).*\.(html|txt|svg)$/
+/** The symbols that every page has in it, for its icons to use. */
+const ICONS = 'icons.html'
 /** The whole application: what a reader's browser loads sooner or later. */
 const BUDGET_BYTES = 70 * 1024
 const SETTLE_MS = 100
@@ -82,7 +84,9 @@ function readStatic(scripts: ReadonlyMap<string, Uint8Array>): Map<string, Uint8
   const files = new Map<string, Uint8Array>()
   for (const name of readdirSync(app).filter(name => AS_THEY_ARE.test(name))) {
     const text = readFileSync(join(app, name), 'utf8')
-    files.set(name, Buffer.from(text.replace('<!-- preload -->', () => toPreload(scripts))))
+      .replace('<!-- preload -->', () => toPreload(scripts))
+      .replace('<!-- icons -->', () => readFileSync(join(app, ICONS), 'utf8'))
+    files.set(name, Buffer.from(text))
   }
   return files
 }
