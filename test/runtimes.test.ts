@@ -19,7 +19,7 @@ import { openSocket } from './support/socket.ts'
 const SEAM = join(import.meta.dir, 'support/seam-server.ts')
 const EGRESS = join(import.meta.dir, 'support/egress-program.ts')
 
-beforeAll(compileBinary, 120_000)
+beforeAll(compileBinary, 300_000)
 afterAll(() => rmSync(BINARY, { force: true }))
 
 /** Runs a command line of the program to its end. */
