@@ -74,9 +74,9 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
         ) : (
           <p id="search-help">
             Words, or <code>"exact words"</code> <code>channel:</code> <code>tag:</code>{' '}
-            <code>user:</code> <code>source:</code> <code>has:metadata</code>{' '}
-            <code>before:2026-01-31</code> <code>after:</code>, and <code>-</code> before what is
-            not wanted.
+            <code>user:</code> <code>source:</code> <code>meta:plan=pro</code>{' '}
+            <code>has:metadata</code> <code>before:2026-01-31</code> <code>after:</code>, and{' '}
+            <code>-</code> before what is not wanted.
           </p>
         )}
       </div>
