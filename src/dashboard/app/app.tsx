@@ -6,24 +6,28 @@ import { findKept } from './kept.ts'
 import { isReadable, OURS, PATHS, toFeedPath, toSignInPath } from './paths.ts'
 import { findProject, loadSession, session, type Session } from './session.ts'
 
-const Feed = page(() => import('./pages/feed.tsx'))
-const EventAlone = page(() => import('./pages/event-alone.tsx'))
-const Users = page(() => import('./pages/users.tsx'))
-const User = page(() => import('./pages/user.tsx'))
-const Channels = page(() => import('./pages/channels.tsx'))
-const Channel = page(() => import('./pages/channel.tsx'))
-const Keys = page(() => import('./pages/keys.tsx'))
-const Webhooks = page(() => import('./pages/webhooks.tsx'))
-const Webhook = page(() => import('./pages/webhook.tsx'))
-const Notifications = page(() => import('./pages/notifications.tsx'))
-const AccountSettings = page(() => import('./pages/account.tsx'))
-const Organization = page(() => import('./pages/organization.tsx'))
-const Server = page(() => import('./pages/server.tsx'))
-const Start = page(() => import('./pages/start.tsx'))
-const SignIn = page(() => import('./pages/sign-in.tsx'))
-const Setup = page(() => import('./pages/setup.tsx'))
-const Invitation = page(() => import('./pages/invite.tsx'))
-const Reset = page(() => import('./pages/reset.tsx'))
+// A script for each group of pages: together they take fewer bytes than one for each.
+const doors = () => import('./pages/doors.ts')
+const project = () => import('./pages/project.ts')
+const own = () => import('./pages/own.ts')
+const Feed = page(() => import('./pages/feed.tsx').then(one => one.default))
+const EventAlone = page(() => import('./pages/event-alone.tsx').then(one => one.default))
+const Start = page(() => import('./pages/start.tsx').then(one => one.default))
+const SignIn = page(() => doors().then(all => all.SignIn))
+const Setup = page(() => doors().then(all => all.Setup))
+const Invitation = page(() => doors().then(all => all.Invitation))
+const Reset = page(() => doors().then(all => all.Reset))
+const Users = page(() => project().then(all => all.Users))
+const User = page(() => project().then(all => all.User))
+const Channels = page(() => project().then(all => all.Channels))
+const Channel = page(() => project().then(all => all.Channel))
+const Keys = page(() => project().then(all => all.Keys))
+const Webhooks = page(() => project().then(all => all.Webhooks))
+const Webhook = page(() => project().then(all => all.Webhook))
+const Notifications = page(() => own().then(all => all.Notifications))
+const AccountSettings = page(() => own().then(all => all.AccountSettings))
+const Organization = page(() => own().then(all => all.Organization))
+const Server = page(() => own().then(all => all.Server))
 
 if (/^\/p\/[^/]+(\/e\/|$)/.test(location.pathname)) void Feed.preload()
 
@@ -183,8 +187,12 @@ function Broken() {
 }
 
 /** A page that is loaded when it is needed. After an update of the server its old name may be gone. */
-function page<Props extends object>(load: () => Promise<{ default: FunctionComponent<Props> }>) {
-  return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: Outdated })))
+function page<Props extends object>(load: () => Promise<FunctionComponent<Props>>) {
+  return lazy<FunctionComponent<Props>>(() =>
+    load()
+      .catch(() => Outdated)
+      .then(one => ({ default: one })),
+  )
 }
 
 function Outdated() {

@@ -6,36 +6,38 @@ import { CopyButton } from '../parts/copy.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { Trouble } from '../parts/page.tsx'
 import { tell } from '../parts/undo.tsx'
-import { toUserPath } from '../paths.ts'
+import { toChannelPath, toUserPath } from '../paths.ts'
 import { toFullTime } from '../time.ts'
+import { toMetadataText } from '../feed/metadata.ts'
 import { toCurl } from './curl.ts'
+import { Deliveries } from './deliveries.tsx'
 import { Tree } from './tree.tsx'
-import { deleteEvent, restoreEvent, useEvent, type Beside } from './use-event.ts'
+import { deleteEvent, openChannel, restoreEvent, useEvent, type Beside } from './use-event.ts'
 
 interface PanelOptions {
   project: string
   id: string
   search: Search
   beside: Beside
-  mayDelete: boolean
+  isAdmin: boolean
   onGo(id: string): void
   onClose(): void
 }
 
 /** All about one event: beside the list where there is room, else in front of it. */
-export function EventPanel({
-  project,
-  id,
-  search,
-  beside,
-  mayDelete,
-  onGo,
-  onClose,
-}: PanelOptions) {
+export function EventPanel({ project, id, search, beside, isAdmin, onGo, onClose }: PanelOptions) {
   const panel = useRef<HTMLElement>(null)
   const opened = useEvent(project, id)
   const { newer, older } = beside
 
+  const channelId = opened.kind === 'loaded' ? opened.event.channelId : undefined
+
+  useEffect(() => {
+    openChannel.value = channelId
+    return () => {
+      openChannel.value = undefined
+    }
+  }, [channelId])
   useEffect(() => {
     panel.current?.focus({ preventScroll: true })
     panel.current?.scrollTo({ top: 0 })
@@ -106,10 +108,11 @@ export function EventPanel({
       {opened.kind === 'loaded' && (
         <>
           <Body project={project} event={opened.event} search={search} />
+          <Deliveries key={id} project={project} event={id} mayReplay={isAdmin} />
           <div class="panel-acts">
             <CopyButton label="Copy as JSON" toText={() => JSON.stringify(opened.event, null, 2)} />
             <CopyButton label="Copy as curl" toText={() => toCurl(opened.event, location.origin)} />
-            {mayDelete && (
+            {isAdmin && (
               <button type="button" class="quiet-button bad" onClick={remove}>
                 Delete
               </button>
@@ -126,7 +129,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
   const atMs = Date.parse(event.timestamp)
   const userPath = userId === null ? undefined : toUserPath(project, userId)
   /** The events that have the same, among all. */
-  const only = (list: 'sources' | 'tags' | 'users', value: string) => {
+  const only = (list: 'sources' | 'tags' | 'users' | 'metadata', value: string) => {
     const text = toTermText(list, value)
     return text === undefined
       ? undefined
@@ -150,6 +153,9 @@ function Body({ project, event, search }: { project: string; event: Event; searc
         <dd>
           <a href={toSearchPath(project, { ...EVERYTHING, channelId })}>
             <bdi>{channelName}</bdi>
+          </a>
+          <a class="only" href={toChannelPath(project, channelId)}>
+            Settings
           </a>
         </dd>
         {userId !== null && (
@@ -198,7 +204,11 @@ function Body({ project, event, search }: { project: string; event: Event; searc
             <h3 id="panel-metadata">Metadata</h3>
             <CopyButton label="Copy" toText={() => JSON.stringify(metadata, null, 2)} />
           </div>
-          <Tree key={event.id} value={metadata} />
+          <Tree
+            key={event.id}
+            value={metadata}
+            toOnly={(path, value) => only('metadata', `${path.join('.')}=${toMetadataText(value)}`)}
+          />
         </section>
       )}
     </div>

@@ -67,7 +67,7 @@ interface FieldOptions {
   name: string
   label: string
   autocomplete: string
-  type?: 'text' | 'email' | 'password'
+  type?: 'text' | 'email' | 'password' | 'number' | 'datetime-local'
   hint?: string
   value?: string | undefined
 }
