@@ -3,31 +3,28 @@ import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } fro
 import { useEffect, useErrorBoundary } from 'preact/hooks'
 import { Door, Trouble } from './parts/page.tsx'
 import { findKept } from './kept.ts'
+import { Keys as Shortcuts } from './palette/keys.tsx'
 import { isReadable, OURS, PATHS, toFeedPath, toSignInPath } from './paths.ts'
 import { findProject, loadSession, session, type Session } from './session.ts'
 
-// A script for each group of pages: together they take fewer bytes than one for each.
-const doors = () => import('./pages/doors.ts')
-const project = () => import('./pages/project.ts')
-const own = () => import('./pages/own.ts')
-const Feed = page(() => import('./pages/feed.tsx').then(one => one.default))
-const EventAlone = page(() => import('./pages/event-alone.tsx').then(one => one.default))
-const Start = page(() => import('./pages/start.tsx').then(one => one.default))
-const SignIn = page(() => doors().then(all => all.SignIn))
-const Setup = page(() => doors().then(all => all.Setup))
-const Invitation = page(() => doors().then(all => all.Invitation))
-const Reset = page(() => doors().then(all => all.Reset))
-const Users = page(() => project().then(all => all.Users))
-const User = page(() => project().then(all => all.User))
-const Channels = page(() => project().then(all => all.Channels))
-const Channel = page(() => project().then(all => all.Channel))
-const Keys = page(() => project().then(all => all.Keys))
-const Webhooks = page(() => project().then(all => all.Webhooks))
-const Webhook = page(() => project().then(all => all.Webhook))
-const Notifications = page(() => own().then(all => all.Notifications))
-const AccountSettings = page(() => own().then(all => all.AccountSettings))
-const Organization = page(() => own().then(all => all.Organization))
-const Server = page(() => own().then(all => all.Server))
+const Feed = page(() => import('./pages/feed.tsx'))
+const EventAlone = page(() => import('./pages/event-alone.tsx'))
+const Users = place('Users')
+const User = place('User')
+const Channels = place('Channels')
+const Channel = place('Channel')
+const Keys = place('Keys')
+const Webhooks = place('Webhooks')
+const Webhook = place('Webhook')
+const Notifications = page(() => import('./pages/notifications.tsx'))
+const AccountSettings = page(() => import('./pages/account.tsx'))
+const Organization = page(() => import('./pages/organization.tsx'))
+const Server = page(() => import('./pages/server.tsx'))
+const Start = page(() => import('./pages/start.tsx'))
+const SignIn = door('SignIn')
+const Setup = door('Setup')
+const Invitation = door('Invitation')
+const Reset = door('Reset')
 
 if (/^\/p\/[^/]+(\/e\/|$)/.test(location.pathname)) void Feed.preload()
 
@@ -64,6 +61,7 @@ export function App() {
           <Route default component={Missing} />
         </Router>
       </ErrorBoundary>
+      <Shortcuts />
     </LocationProvider>
   )
 }
@@ -187,12 +185,20 @@ function Broken() {
 }
 
 /** A page that is loaded when it is needed. After an update of the server its old name may be gone. */
-function page<Props extends object>(load: () => Promise<FunctionComponent<Props>>) {
-  return lazy<FunctionComponent<Props>>(() =>
-    load()
-      .catch(() => Outdated)
-      .then(one => ({ default: one })),
+function page<Props extends object>(load: () => Promise<{ default: FunctionComponent<Props> }>) {
+  return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: Outdated })))
+}
+
+/** A place of a project beside its feed. */
+function place(name: keyof typeof import('./pages/places.ts')) {
+  return page<ProjectPage>(() =>
+    import('./pages/places.ts').then(places => ({ default: places[name] })),
   )
+}
+
+/** A page on the way in. */
+function door(name: keyof typeof import('./pages/doors.ts')) {
+  return page<object>(() => import('./pages/doors.ts').then(doors => ({ default: doors[name] })))
 }
 
 function Outdated() {

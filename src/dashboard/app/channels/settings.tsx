@@ -42,7 +42,14 @@ export function Names({ project, channel }: SettingsOptions) {
           hint="Changes what is shown. Applications go on sending to the name they know."
           value={name}
         />
-        <Field name="icon" label="Icon" autocomplete="off" hint="One emoji" value={icon ?? ''} />
+        <Field
+          name="icon"
+          label="Icon"
+          autocomplete="off"
+          hint="One emoji"
+          isOptional
+          value={icon ?? ''}
+        />
         <Area name="description" label="Description" value={description ?? ''} />
       </Form>
       <Change label="Cancel" onClick={() => setOpen(false)} />
@@ -82,6 +89,7 @@ export function Keeping({
               name="keepDays"
               label="Days"
               type="number"
+              isOptional
               autocomplete="off"
               hint="Older events are deleted, and nothing brings them back. Empty for as long as the project says."
               value={keepDays === null ? '' : String(keepDays)}

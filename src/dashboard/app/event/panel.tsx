@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Event } from '../../../events/schema.ts'
 import { BUSY } from '../feed/pause.ts'
 import { EVERYTHING, toSearchPath, toTermText, type Search } from '../feed/search.ts'
+import { openChannel } from '../palette/state.ts'
 import { CopyButton } from '../parts/copy.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { Trouble } from '../parts/page.tsx'
@@ -11,8 +12,9 @@ import { toFullTime } from '../time.ts'
 import { toMetadataText } from '../feed/metadata.ts'
 import { toCurl } from './curl.ts'
 import { Deliveries } from './deliveries.tsx'
+import { Arrow, Step } from './step.tsx'
 import { Tree } from './tree.tsx'
-import { deleteEvent, openChannel, restoreEvent, useEvent, type Beside } from './use-event.ts'
+import { deleteEvent, restoreEvent, useEvent, type Beside } from './use-event.ts'
 
 interface PanelOptions {
   project: string
@@ -220,36 +222,5 @@ function Only({ path }: { path: string | undefined }) {
     <a class="only" href={path}>
       Only these
     </a>
-  )
-}
-
-interface StepOptions {
-  label: string
-  hint: string
-  to: string | undefined
-  onGo(id: string): void
-  path: string
-}
-
-function Step({ label, hint, to, onGo, path }: StepOptions) {
-  return (
-    <button
-      type="button"
-      class="icon-button"
-      aria-label={label}
-      title={hint}
-      aria-disabled={to === undefined}
-      onClick={() => to !== undefined && onGo(to)}
-    >
-      <Arrow path={path} />
-    </button>
-  )
-}
-
-function Arrow({ path }: { path: string }) {
-  return (
-    <svg class="stroke" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
-      <path d={path} />
-    </svg>
   )
 }

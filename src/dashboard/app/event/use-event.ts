@@ -1,13 +1,9 @@
-import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import type { Event } from '../../../events/schema.ts'
 import type { Neighbours } from '../../../events/search-schema.ts'
 import { toPath } from '../feed/calls.ts'
 import type { Row } from '../feed/log.ts'
 import { request, type Answer, type Failure } from '../request.ts'
-
-/** The id of the channel of the event that is looked at, which is what «this channel» means then. */
-export const openChannel = signal<string | undefined>(undefined)
 
 export type Opened =
   | { kind: 'loading' }

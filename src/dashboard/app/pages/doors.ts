@@ -1,4 +1,4 @@
-// The ways in: loaded together, for whoever needs one may need another.
+// The ways in: one script, which is smaller than one for each.
 export { default as SignIn } from './sign-in.tsx'
 export { default as Setup } from './setup.tsx'
 export { default as Invitation } from './invite.tsx'

@@ -7,7 +7,7 @@ export function CopyButton({ label, toText }: { label: string; toText(): string 
   const [said, setSaid] = useState<string>()
 
   async function copy() {
-    setSaid((await isCopied(toText())) ? 'Copied' : 'The browser refused')
+    setSaid((await copyText(toText())) ? 'Copied' : 'The browser refused')
     setTimeout(() => setSaid(undefined), SAID_MS)
   }
 
@@ -24,7 +24,7 @@ export function CopyButton({ label, toText }: { label: string; toText(): string 
 }
 
 /** Over plain http, browsers offer only the old way: what is selected. */
-async function isCopied(text: string): Promise<boolean> {
+export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
     return true
