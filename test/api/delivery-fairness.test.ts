@@ -4,7 +4,7 @@ import { addTarget, createTestKind } from '../support/delivery-kind.ts'
 import { startInbox, type Inbox } from '../support/inbox.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(90_000)
 
 let deliveries: Deliveries
 let inbox: Inbox

@@ -5,7 +5,7 @@ import { fill, fillPeople, noPeople, REFUND } from '../support/shop-day.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { CHANNEL_SCREENS } from './screens-channels.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(90_000)
 
 export interface Screen {
   name: string

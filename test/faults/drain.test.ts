@@ -9,7 +9,7 @@ import { boot } from '../support/server.ts'
 import { runDrain } from './drain.ts'
 import { newSeed } from './random.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(90_000)
 
 let databaseUrl: string
 let sql: Sql

@@ -6,7 +6,7 @@ import { boot } from '../support/server.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(90_000)
 
 const DEADLINE_MS = 1_000
 const BOUND_MS = 10_000
