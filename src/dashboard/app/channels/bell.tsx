@@ -11,11 +11,11 @@ interface BellOptions {
   project: string
   /** Undefined for the whole project. */
   channel?: string | undefined
-  label: string
+  hint: string
 }
 
 /** What the reader wants to be notified of: theirs alone, in whatever role. */
-export function Bell({ project, channel, label }: BellOptions) {
+export function Bell({ project, channel, hint }: BellOptions) {
   const asked = useOwn(`${project} ${channel}`, () => readSetting(project, channel))
   const id = useId()
   const [isPicking, setPicking] = useState(false)
@@ -58,10 +58,14 @@ export function Bell({ project, channel, label }: BellOptions) {
       {setting => (
         <div class="bell">
           <div class="field">
-            <label for={id}>{label}</label>
+            <label for={id}>My notifications</label>
+            <p class="hint" id={`${id}-hint`}>
+              {setting.isDefault && setting.state === 'mute' ? 'You have muted the project.' : hint}
+            </p>
             <div class="input">
               <select
                 id={id}
+                aria-describedby={`${id}-hint`}
                 value={isPicking ? 'pick' : toValue(setting)}
                 onChange={({ currentTarget }) => void choose(setting, currentTarget)}
               >
@@ -82,9 +86,6 @@ export function Bell({ project, channel, label }: BellOptions) {
               </select>
             </div>
           </div>
-          {setting.isDefault && setting.state === 'mute' && (
-            <p class="hint">You have muted the project.</p>
-          )}
           {isPicking && (
             <Form
               action="Mute"

@@ -39,9 +39,13 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
               {isAllowed(account, project, 'member') && (
                 <Names key={id} project={project} channel={channel} />
               )}
-              <section class="part" aria-labelledby="bell">
-                <h2 id="bell">My notifications</h2>
-                <Bell key={id} project={project} channel={id} label="Of this channel" />
+              <section class="part" aria-label="My notifications">
+                <Bell
+                  key={id}
+                  project={project}
+                  channel={id}
+                  hint="Yours alone, on all your devices"
+                />
               </section>
               <Keeping
                 key={id}

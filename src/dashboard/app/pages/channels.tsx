@@ -29,7 +29,7 @@ export default function ChannelsPage({ account, project }: ProjectPage) {
   return (
     <ProjectFrame account={account} project={project} at="channels" title="Channels">
       <h1 class="page-title">Channels</h1>
-      <Bell project={project} label="My notifications, where a channel has no other setting" />
+      <Bell project={project} hint="Where a channel has no setting of its own" />
       <SearchForm
         label="Search channels"
         placeholder="A part of the name"

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { PROJECT_PLACES } from '../parts/places.tsx'
 
 const KEYS: readonly (readonly [keys: string, what: string])[] = [
@@ -15,7 +15,7 @@ const KEYS: readonly (readonly [keys: string, what: string])[] = [
 /** All keys and what they do. */
 export function Help({ onClose }: { onClose(): void }) {
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => dialog.current?.showModal(), [])
+  useLayoutEffect(() => dialog.current?.showModal(), [])
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby="keys" onClose={onClose}>
       <h2 id="keys">Keys</h2>

@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
 import type { ProjectChannel } from '../../../channels/schema.ts'
 import { readChannelPage, readChannels } from '../feed/calls.ts'
@@ -33,7 +33,8 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
   ).slice(0, MOST_SHOWN)
   const current = Math.min(at, found.length - 1)
 
-  useEffect(() => dialog.current?.showModal(), [])
+  // Before the next key comes: it is meant for the input.
+  useLayoutEffect(() => dialog.current?.showModal(), [])
   useEffect(() => {
     document.getElementById(`entry-${current}`)?.scrollIntoView({ block: 'nearest' })
   }, [current, text])
