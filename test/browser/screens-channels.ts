@@ -73,7 +73,7 @@ export const CHANNEL_SCREENS: Screen[] = [
     prepare: fillChannel,
     until: 'text=Archive this channel',
     act: async page => {
-      await page.getByLabel('My notifications', { exact: true }).last().selectOption('pick')
+      await page.getByRole('combobox', { name: 'My notifications' }).selectOption('pick')
       await page.getByLabel('Until', { exact: true }).waitFor()
     },
   },

@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
 import { findKept } from '../kept.ts'
 import { listProjectPlaces, PROJECT_PLACES } from '../parts/places.tsx'
@@ -23,9 +23,10 @@ export function Keys() {
 function KeysOf({ account }: { account: Account }) {
   const { route, path } = useLocation()
   const project = findCurrent(account, path)
+  // When g was pressed: the page may change before the second key comes.
+  const goMs = useRef(-Infinity)
 
   useEffect(() => {
-    let goMs = -Infinity
     const onKey = (event: KeyboardEvent) => {
       const { key, target, timeStamp } = event
       if (event.altKey || event.isComposing || event.defaultPrevented) return
@@ -34,13 +35,13 @@ function KeysOf({ account }: { account: Account }) {
       if (event.ctrlKey || event.metaKey) {
         if (key !== 'k' || event.shiftKey) return
         over.value = 'palette'
-      } else if (timeStamp - goMs < SECOND_KEY_MS) {
-        goMs = -Infinity
+      } else if (timeStamp - goMs.current < SECOND_KEY_MS) {
+        goMs.current = -Infinity
         const place = PROJECT_PLACES.find(one => one.key === key)
         const found = project === undefined ? [] : listProjectPlaces(project)
         const to = found.find(({ at }) => at === place?.at)
         if (to) route(to.path)
-      } else if (key === 'g' && !event.repeat) goMs = timeStamp
+      } else if (key === 'g' && !event.repeat) goMs.current = timeStamp
       else if (key === '?') over.value = 'keys'
       else if (key === '/') search()
       else return
