@@ -119,7 +119,7 @@ describe.each([
     const answer = await fetch(`http://127.0.0.1:${port}/path?x=1`)
     expect(await answer.json()).toEqual({ path: '/path', peer: '127.0.0.1' })
 
-    expect(openSocket(`ws://127.0.0.1:${port}/`)).rejects.toThrow()
+    await expect(openSocket(`ws://127.0.0.1:${port}/`)).rejects.toThrow()
     const ada = await openSocket(`ws://127.0.0.1:${port}/?name=ada`)
     expect(await ada.next()).toBe('welcome ada')
     const bob = await openSocket(`ws://127.0.0.1:${port}/?name=bob`)
@@ -138,9 +138,10 @@ describe.each([
     expect([1006, 1009]).toContain(await long.closed)
     expect(await ada.next()).toStartWith('long left with')
 
+    const exited = once(child, 'exit')
     child.kill('SIGTERM')
     expect(await ada.closed).toBe(1001)
-    const [code] = (await once(child, 'exit')) as [number]
+    const [code] = (await exited) as [number]
     expect(code).toBe(0)
   }, 90_000)
 

@@ -34,7 +34,7 @@ test('delivery: 300 endpoints that hang do not hold up a healthy one', async () 
   })
   expect(healthy).toMatchObject({ status: 200 })
   // Some 5 ms; a bound against hanging.
-  expect(performance.now() - startMs).toBeLessThan(1_000)
+  expect(performance.now() - startMs).toBeLessThan(8_000)
   stop.abort()
   for (const result of await Promise.all(hanging)) {
     expect(result).toMatchObject({ error: 'cancelled' })

@@ -4,6 +4,7 @@ import { fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { fill, fillPeople, noPeople, REFUND } from '../support/shop-day.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { CHANNEL_SCREENS } from './screens-channels.ts'
+import { HOOK_SCREENS } from './screens-hooks.ts'
 
 setDefaultTimeout(90_000)
 
@@ -160,6 +161,7 @@ const SCREENS: Screen[] = [
   },
   { name: 'missing', path: '/p/prj_none', until: 'text=Nothing here' },
   ...CHANNEL_SCREENS,
+  ...HOOK_SCREENS,
 ]
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md: every screen', () => {
