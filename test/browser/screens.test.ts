@@ -4,6 +4,7 @@ import { fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { fill, fillPeople, noPeople, REFUND } from '../support/shop-day.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { CHANNEL_SCREENS } from './screens-channels.ts'
+import { ORGANIZATION_SCREENS } from './screens-organization.ts'
 import { HOOK_SCREENS } from './screens-hooks.ts'
 
 setDefaultTimeout(90_000)
@@ -161,6 +162,7 @@ const SCREENS: Screen[] = [
   },
   { name: 'missing', path: '/p/prj_none', until: 'text=Nothing here' },
   ...CHANNEL_SCREENS,
+  ...ORGANIZATION_SCREENS,
   ...HOOK_SCREENS,
 ]
 

@@ -2,9 +2,10 @@ import type { FunctionComponent } from 'preact'
 import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from 'preact-iso'
 import { useEffect, useErrorBoundary } from 'preact/hooks'
 import { Door, Trouble } from './parts/page.tsx'
+import { SignOut } from './parts/sign-out.tsx'
 import { findKept } from './kept.ts'
 import { Keys as Shortcuts } from './palette/keys.tsx'
-import { isReadable, OURS, PATHS, toFeedPath, toSignInPath } from './paths.ts'
+import { isReadable, OURS, PATHS, toFeedPath, toOrganizationPath, toSignInPath } from './paths.ts'
 import { findProject, loadSession, session, type Session } from './session.ts'
 
 const Feed = page(() => import('./pages/feed.tsx'))
@@ -17,9 +18,9 @@ const Keys = place('Keys')
 const Webhooks = place('Webhooks')
 const Webhook = place('Webhook')
 const Notifications = page(() => import('./pages/notifications.tsx'))
-const AccountSettings = page(() => import('./pages/account.tsx'))
-const Organization = page(() => import('./pages/organization.tsx'))
-const Server = page(() => import('./pages/server.tsx'))
+const AccountSettings = settings('Account')
+const Organization = settings('Organization')
+const Server = settings('Server')
 const Start = page(() => import('./pages/start.tsx'))
 const SignIn = door('SignIn')
 const Setup = door('Setup')
@@ -140,8 +141,16 @@ function Home() {
   return (
     <Door title="Nothing here yet" lead="You are in no project.">
       <p>Ask an admin of your organization for one, or for an invitation to theirs.</p>
+      {value.account.organizations.map(({ id, name }) => (
+        <p key={id}>
+          <a href={toOrganizationPath(id)}>
+            <bdi>{name}</bdi>
+          </a>
+        </p>
+      ))}
       <p>
         <a href={PATHS.account}>Your account</a>
+        <SignOut />
       </p>
     </Door>
   )
@@ -189,8 +198,11 @@ function page<Props extends object>(load: () => Promise<{ default: FunctionCompo
   return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: Outdated })))
 }
 
+type Places = typeof import('./pages/places.ts')
+type Settings = 'Account' | 'Organization' | 'Server'
+
 /** A place of a project beside its feed. */
-function place(name: keyof typeof import('./pages/places.ts')) {
+function place(name: Exclude<keyof Places, Settings>) {
   return page<ProjectPage>(() =>
     import('./pages/places.ts').then(places => ({ default: places[name] })),
   )
@@ -199,6 +211,13 @@ function place(name: keyof typeof import('./pages/places.ts')) {
 /** A page on the way in. */
 function door(name: keyof typeof import('./pages/doors.ts')) {
   return page<object>(() => import('./pages/doors.ts').then(doors => ({ default: doors[name] })))
+}
+
+/** A place of a person, or of what they belong to. */
+function settings(name: Settings) {
+  return page<AccountPage>(() =>
+    import('./pages/places.ts').then(places => ({ default: places[name] })),
+  )
 }
 
 function Outdated() {
