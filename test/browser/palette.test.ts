@@ -43,11 +43,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard is enough', () => {
 
   test('g and a letter, / and ? work on every page, and never while something is typed', async () => {
     await using it = await visit('/account')
-    await it.page.getByRole('heading', { name: 'Account' }).waitFor()
+    await it.page.getByRole('heading', { level: 1 }).waitFor()
     // Of no project: the one that was looked at last is meant.
     await it.page.evaluate(project => localStorage.setItem('tidings.project', project), PROJECT)
     await it.page.reload()
-    await it.page.getByRole('heading', { name: 'Account' }).waitFor()
+    await it.page.getByRole('heading', { level: 1 }).waitFor()
     await it.page.keyboard.press('/')
     await until(() => it.toPath() === `/p/${PROJECT}`)
     const search = it.page.getByLabel('Search events')

@@ -9,23 +9,23 @@ import { isReadable, OURS, PATHS, toFeedPath, toOrganizationPath, toSignInPath }
 import { findProject, loadSession, session, type Session } from './session.ts'
 
 const Feed = page(() => import('./pages/feed.tsx'))
-const EventAlone = page(() => import('./pages/event-alone.tsx'))
-const Users = place('Users')
-const User = place('User')
-const Channels = place('Channels')
-const Channel = place('Channel')
-const Keys = place('Keys')
-const Webhooks = place('Webhooks')
-const Webhook = place('Webhook')
-const Notifications = page(() => import('./pages/notifications.tsx'))
-const AccountSettings = settings('Account')
-const Organization = settings('Organization')
-const Server = settings('Server')
-const Start = page(() => import('./pages/start.tsx'))
-const SignIn = door('SignIn')
-const Setup = door('Setup')
-const Invitation = door('Invitation')
-const Reset = door('Reset')
+const EventAlone = place(all => all.EventAlone)
+const Users = place(all => all.Users)
+const User = place(all => all.User)
+const Channels = place(all => all.Channels)
+const Channel = place(all => all.Channel)
+const Keys = place(all => all.Keys)
+const Webhooks = place(all => all.Webhooks)
+const Webhook = place(all => all.Webhook)
+const Notifications = place(all => all.Notifications)
+const AccountSettings = place(all => all.Account)
+const Organization = place(all => all.Organization)
+const Server = place(all => all.Server)
+const Start = place(all => all.Start)
+const SignIn = place(all => all.SignIn)
+const Setup = place(all => all.Setup)
+const Invitation = place(all => all.Invitation)
+const Reset = place(all => all.Reset)
 
 if (/^\/p\/[^/]+(\/e\/|$)/.test(location.pathname)) void Feed.preload()
 
@@ -199,25 +199,10 @@ function page<Props extends object>(load: () => Promise<{ default: FunctionCompo
 }
 
 type Places = typeof import('./pages/places.ts')
-type Settings = 'Account' | 'Organization' | 'Server'
 
-/** A place of a project beside its feed. */
-function place(name: Exclude<keyof Places, Settings>) {
-  return page<ProjectPage>(() =>
-    import('./pages/places.ts').then(places => ({ default: places[name] })),
-  )
-}
-
-/** A page on the way in. */
-function door(name: keyof typeof import('./pages/doors.ts')) {
-  return page<object>(() => import('./pages/doors.ts').then(doors => ({ default: doors[name] })))
-}
-
-/** A place of a person, or of what they belong to. */
-function settings(name: Settings) {
-  return page<AccountPage>(() =>
-    import('./pages/places.ts').then(places => ({ default: places[name] })),
-  )
+/** One of the pages beside the feed. */
+function place<Props extends object>(find: (all: Places) => FunctionComponent<Props>) {
+  return page(() => import('./pages/places.ts').then(all => ({ default: find(all) })))
 }
 
 function Outdated() {
