@@ -202,7 +202,7 @@ type Places = typeof import('./pages/places.ts')
 
 /** One of the pages beside the feed. */
 function place<Props extends object>(find: (all: Places) => FunctionComponent<Props>) {
-  return page(() => import('./pages/places.ts').then(all => ({ default: find(all) })))
+  return page<Props>(async () => ({ default: find(await import('./pages/places.ts')) }))
 }
 
 function Outdated() {
