@@ -168,6 +168,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       listenUrl: config.databaseDirectUrl ?? database.url,
       notifier,
       publish: (topic, text) => listener.publish(topic, text),
+      onNews: outbox.wake,
       ...options.feed,
     })
     feed = live

@@ -29,7 +29,7 @@ export interface Dispatcher {
 export interface DispatcherOptions {
   pool: Pool
   kinds: readonly DeliveryKind[]
-  /** Told when a kind has new deliveries. */
+  /** Told when a kind has new deliveries, or somebody else has surely written some. */
   onDispatched(kind: KindName): void
 }
 
@@ -126,7 +126,7 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
       for (const { projectId } of taken) held.delete(projectId)
       const seen = new Set(taken.map(({ projectId }) => projectId))
       const missed = projectIds.filter(projectId => !seen.has(projectId))
-      if (missed.length > 0) comeAgain(work, missed)
+      if (comeAgain(work, missed)) onDispatched(kind.name)
     } catch (error) {
       // No project, whatever its events or targets are, holds up the others.
       for (const projectId of projectIds) fail(work, projectId)
@@ -138,14 +138,19 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
     }
   }
 
-  /** A cursor that somebody else holds moves only as far as they saw: then it is looked at once more. */
-  function comeAgain({ waiting, held }: Work, missed: string[]): void {
-    for (const projectId of missed) {
-      if (held.delete(projectId)) continue
+  /**
+   * A cursor that somebody else holds moves only as far as they saw: then it is looked at once more. Returns whether that
+   * was so for one of them, and so what somebody else has dispatched may wait for our workers.
+   */
+  function comeAgain({ waiting, held }: Work, missed: string[]): boolean {
+    const seenTwice = missed.filter(projectId => held.delete(projectId))
+    const rest = missed.filter(projectId => !seenTwice.includes(projectId))
+    for (const projectId of rest) {
       held.set(projectId, soon(HELD_MS))
       waiting.add(projectId)
     }
-    bell.ringIn(HELD_MS)
+    if (rest.length > 0) bell.ringIn(HELD_MS)
+    return seenTwice.length > 0
   }
 
   function fail({ careful, waiting }: Work, projectId: string): void {

@@ -18,6 +18,7 @@ const DONE = toSettlement({
   outcome: { kind: 'done' },
   attempt: 1,
   schedule: [0],
+  waitedMs: 0,
   latencyMs: 1,
   random: 0,
 })

@@ -144,7 +144,7 @@ test('delivery: who is told to stop has spent no attempt', async () => {
   const { webhook, event, name } = await newFailing()
   receiver.script(name, 'hang')
   const stop = new AbortController()
-  const sending = webhook.send(event, 1, stop.signal)
+  const sending = webhook.send(event, 1, { signal: stop.signal })
   await receiver.until(1, name)
   stop.abort()
   expect(await sending).toMatchObject({ kind: 'postponed', reason: 'It was cancelled' })
