@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { createPool } from '../../src/db/pool.ts'
 import { ensureKind } from '../../src/outbox/cursors.ts'
 import { startDispatcher } from '../../src/outbox/dispatcher.ts'
@@ -6,6 +6,8 @@ import type { Runs } from '../../src/outbox/kind.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
 
 let deliveries: Deliveries
 beforeAll(async () => {

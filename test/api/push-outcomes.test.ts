@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { parseId } from '../../src/ids.ts'
 import { endWaits } from '../support/age.ts'
 import { createApi } from '../support/person.ts'
@@ -6,6 +6,8 @@ import type { ScriptedAnswer } from '../support/push-service.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
 
 let world: PushWorld
 beforeAll(async () => {
@@ -166,4 +168,36 @@ test('case 22: a push service that PUSH_HOSTS names no longer is dialled no more
     reason: 'Its push service is none that this server knows: see PUSH_HOSTS',
   })
   expect(world.service.of(device.browser)).toEqual([])
+})
+
+test('delivery: an accepted push stands, also where it cannot be written down what its push service said', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  const uuid = parseId('psh', browser.id) ?? ''
+  const event = await world.server.sql.begin(async tx => {
+    // For longer than anybody waits for a lock.
+    await tx`select from push_subscriptions where id = ${uuid} for update`
+    const sent = await tenant.send()
+    await until(async () => Object.keys(await world.outcomes(sent)).length > 0)
+    return sent
+  })
+  expect(await world.outcomes(event)).toEqual({ [browser.id]: 'delivered' })
+  expect(world.service.of(browser)).toHaveLength(1)
+})
+
+test('delivery: a push that has waited for a day is given up', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  world.service.script(browser, { status: 503 })
+  const event = await tenant.send()
+  await world.untilWaiting(tenant.projectId)
+  await world.server.sql`
+    update outbox set since = since - interval '1 day', available_at = now()
+    where project_id = ${tenant.projectId}
+  `
+  await until(async () => Object.keys(await world.outcomes(event)).length > 0)
+  expect(await world.outcomes(event)).toEqual({
+    [browser.id]: 'failed: It was not accepted within a day',
+  })
+  expect(world.service.of(browser)).toHaveLength(1)
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { createKey } from '../support/keys.ts'
 import { newMember, newOrganization } from '../support/person.ts'
@@ -6,6 +6,8 @@ import { createRequests } from '../support/project.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
 
 let server: Booted
 beforeAll(async () => {

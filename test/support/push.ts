@@ -45,7 +45,7 @@ export interface PushWorld extends AsyncDisposable {
   service: PushService
   /** A person's browser subscribes. */
   subscribe(person: TestPerson): Promise<TestBrowser & { id: string }>
-  /** Resolves when a project's events are dispatched. */
+  /** Resolves when a project's events are dispatched, for every kind. */
   untilDispatched(projectId: string): Promise<void>
   /** What became of an event's pushes: `state reason`, by the device's id or `nobody`. */
   outcomes(event: { id: string }): Promise<Record<string, string>>
@@ -81,13 +81,13 @@ export async function openPushWorld(
     },
     untilDispatched: projectId =>
       until(async () => {
-        const [row] = await server.sql<{ is_done: boolean }[]>`
-          select c.seq = l.last_seq as is_done
+        const [row] = await server.sql<[{ is_done: boolean }]>`
+          select count(*) = (select count(*) from delivery_kinds) as is_done
           from event_logs l
-            join delivery_cursors c on c.project_id = l.project_id and c.kind = 'push'
+            join delivery_cursors c on c.project_id = l.project_id and c.seq = l.last_seq
           where l.project_id = ${projectId}
         `
-        return row?.is_done ?? false
+        return row.is_done
       }),
     async outcomes({ id }) {
       const rows = await server.sql<

@@ -35,6 +35,9 @@ test('delivery: what comes of an attempt decides what becomes of the job', () =>
     untilMs: 99,
     delayMs: null,
   })
+  expect(
+    settle({ kind: 'postponed', untilMs: 99, withinMs: 5_000, reason }, { waitedMs: 5_001 }),
+  ).toMatchObject({ state: 'dead', attempts: 0, untilMs: null })
   expect(settle({ kind: 'retry', reason })).toMatchObject({ state: null, delayMs: 5_000 })
   expect(settle({ kind: 'retry', reason }, { attempt: 2 })).toMatchObject({ delayMs: 300_000 })
   expect(settle({ kind: 'retry', reason }, { attempt: 3 })).toMatchObject({ state: 'dead', reason })
