@@ -83,7 +83,7 @@ test('delivery: a crowd in one go is collapsed like one that comes in turn', asy
   // The first ten of the log are told, and every other one is recorded.
   const rows = await world.server.sql<{ state: string; n: number; last: number }[]>`
     select d.state, count(*)::int as n, max(e.seq)::int as last
-    from deliveries d
+    from delivery_records d
       join events e on e.project_id = d.project_id and e.id = d.event_id
     where d.project_id = ${tenant.projectId} and d.kind = 'push'
     group by d.state

@@ -94,7 +94,7 @@ export async function openPushWorld(
         { target_id: string | null; state: string; reason: string | null }[]
       >`
         select target_id, state, reason
-        from deliveries
+        from delivery_records
         where kind = 'push' and event_id = ${parseId('evt', id) ?? ''}
       `
       return Object.fromEntries(
