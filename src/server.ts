@@ -107,8 +107,9 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       pool: appends,
       inflight,
       onAppended(projectIds) {
-        outbox.wake(projectIds)
+        // People first: the feed is a matter of milliseconds.
         notifier.tell([...projectIds].map(projectId => ({ kind: 'events', projectId })))
+        outbox.wake(projectIds)
       },
     })
     const identifier = createIdentifier({ pool: appends, inflight })
@@ -143,9 +144,14 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       ...endpoints.map(one => toRoute(gate, one)),
       ...listApiEndpoints({
         ...apiGate,
-        databaseKind: database.kind,
-        startedAt,
         ...deliveries,
+        databaseKind: database.kind,
+        dataDir: database.dataDir,
+        deliveryStats: outbox.stats,
+        isUrlSet: config.baseUrl !== undefined,
+        vapidSubject: config.vapidSubject,
+        startedAt,
+        countSockets: () => live.sockets,
         queue: options.queue ?? OUTBOX_QUEUE,
       }).map(one => toApiRoute(apiGate, one)),
     ].map(drain.cover)

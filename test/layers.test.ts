@@ -25,6 +25,7 @@ const ORDER = [
   'dashboard',
   'client',
   'app',
+  'server-routes',
   'api',
   'v1',
   'clearing',
@@ -43,9 +44,10 @@ const BROWSER_PACKAGES = new Set([
   'uplot',
 ])
 /** Modules of the server that run in the browser, too: they import nothing that could not. */
-const PURE = new Set(['events/search.ts', 'events/moment.ts'])
+const PURE = new Set(['events/search.ts', 'events/moment.ts', 'password-length.ts'])
 const LATE_FILES = new Set([
   'app',
+  'server-routes',
   'api',
   'v1',
   'clearing',

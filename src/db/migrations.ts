@@ -12,6 +12,7 @@ import webhooks from '../../sql/0012_webhooks.sql' with { type: 'text' }
 import outbox from '../../sql/0013_outbox.sql' with { type: 'text' }
 import push from '../../sql/0014_push.sql' with { type: 'text' }
 import attempts from '../../sql/0015_attempts.sql' with { type: 'text' }
+import append from '../../sql/0016_append.sql' with { type: 'text' }
 
 export interface Migration {
   name: string
@@ -34,4 +35,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0013_outbox', text: outbox },
   { name: '0014_push', text: push },
   { name: '0015_attempts', text: attempts },
+  { name: '0016_append', text: append },
 ]
