@@ -2,6 +2,7 @@
 import { defineCommand, renderUsage, runCommand, type CommandDef } from 'citty'
 import { toExamples, UsageError, withExamples } from './cli/command.ts'
 import { doctor } from './cli/doctor.ts'
+import { health } from './cli/health.ts'
 import { identify } from './cli/identify.ts'
 import { keys } from './cli/keys.ts'
 import { migrate } from './cli/migrate.ts'
@@ -21,7 +22,19 @@ const USAGE = 2
 const root = withExamples(
   defineCommand({
     meta: { name: 'tidings', description: 'Know the moment it happens.' },
-    subCommands: { serve, send, identify, keys, owner, secrets, webhook, migrate, doctor, version },
+    subCommands: {
+      serve,
+      send,
+      identify,
+      keys,
+      owner,
+      secrets,
+      webhook,
+      migrate,
+      doctor,
+      health,
+      version,
+    },
   }),
   [
     'tidings serve',

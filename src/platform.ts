@@ -15,6 +15,7 @@ interface Runtimes {
     version: string
     serve(options: object): BunServer
     password: Hasher
+    embeddedFiles: readonly (Blob & { name: string })[]
   }
   Deno?: {
     version: { deno: string }
@@ -39,6 +40,11 @@ const { Bun, Deno } = globalThis as unknown as Runtimes
 export const RUNTIME = Bun ? `Bun ${Bun.version}` : Deno ? `Deno ${Deno.version.deno}` : 'unknown'
 /** Whether node:http may keep connections: Deno never tells of a request given up on a kept one. */
 export const KEEPS_CONNECTIONS = Bun !== undefined
+
+/** The file whose name ends so, of those that the executable carries; undefined where it carries none. */
+export function findCarried(ending: string): (Blob & { name: string }) | undefined {
+  return Bun?.embeddedFiles.find(({ name }) => name.endsWith(ending))
+}
 
 /** The argon2id hash of a password as a PHC string, which means the same on every runtime. */
 export async function hashPassword(password: string): Promise<string> {

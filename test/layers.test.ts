@@ -35,6 +35,7 @@ const ORDER = [
   'server',
   'cli',
   'main',
+  'compile',
 ]
 const BROWSER_PACKAGES = new Set([
   'preact',
@@ -56,6 +57,7 @@ const LATE_FILES = new Set([
   'health',
   'server',
   'main',
+  'compile',
 ])
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g

@@ -85,7 +85,7 @@ async function settle(cluster: Cluster): Promise<Postmaster | undefined> {
 
 async function startPostmaster(cluster: Cluster, port: number): Promise<Postmaster> {
   const settings = { ...SETTINGS, port: String(port), cluster_name: cluster.mark }
-  const launched = launch(cluster, 'postgres', [
+  const launched = await launch(cluster, 'postgres', [
     ...['-D', cluster.data],
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ])

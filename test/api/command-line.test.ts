@@ -38,6 +38,7 @@ const COMMANDS = [
   ['webhook', 'verify'],
   ['migrate'],
   ['doctor'],
+  ['health'],
   ['version'],
 ]
 
