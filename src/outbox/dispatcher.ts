@@ -112,8 +112,7 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
           await ensureCursors(sql, { kind: kind.name, projectIds: unknown })
         }
         return sql.begin(async tx => {
-          const taken = await takeRuns(tx, { kind, projectIds })
-          const [heard, silent] = partition(taken)
+          const [heard, silent] = partition(await takeRuns(tx, { kind, projectIds }))
           if (silent.length > 0) {
             await moveCursors(tx, kind.name, toRuns(silent, Number.MAX_SAFE_INTEGER))
           }
