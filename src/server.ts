@@ -92,9 +92,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const appends = pools.open('append', 1, { settings: { lock_timeout: APPEND_LOCK_MS } })
     const reads = pools.open('api', 8)
     closers.push(() => pools.end())
-    const notifier = createNotifier({
-      pool: pools.open('notify', 1, { settings: { synchronous_commit: 'off' } }),
-    })
+    const notices = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
+    const notifier = createNotifier({ pool: notices })
     closers.push(() => notifier.stop())
     let site = config.baseUrl === undefined ? undefined : toSite(config.baseUrl)
     const findSite = () => site
@@ -174,6 +173,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       listenUrl: config.databaseDirectUrl ?? database.url,
       notifier,
       publish: (topic, text) => listener.publish(topic, text),
+      onNews: outbox.wake,
       ...options.feed,
     })
     feed = live

@@ -4,6 +4,7 @@ import { listMigrations } from '../db/migrate.ts'
 import { connect, type Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { configureLog } from '../log.ts'
+import { findProblem, type SecretSource } from '../secrets/open-secrets.ts'
 import { command } from './command.ts'
 import { readConfig } from './environment.ts'
 
@@ -45,6 +46,7 @@ async function examine(): Promise<Finding[]> {
     const sql = connect(database.url, { name: 'doctor', max: 1 })
     try {
       findings.push(...(await checkDatabase(sql, database.kind)))
+      findings.push(...(await checkSecret(sql, { ...config, dataDir: database.dataDir })))
     } finally {
       await sql.end({ timeout: 1 })
       await database.close()
@@ -102,6 +104,21 @@ async function checkDatabase(sql: Sql, kind: string): Promise<Finding[]> {
           message: `is ${skew.toFixed(0)} s off the database's: set both by NTP`,
         },
     ...owner,
+  ]
+}
+
+/** Whether what the database keeps secret can be opened; nothing of it, before its migration. */
+async function checkSecret(sql: Sql, source: SecretSource): Promise<Finding[]> {
+  const check = 'APP_SECRET'
+  const [{ is_there }] = await sql<[{ is_there: boolean }]>`
+    select to_regclass('sealed_canary') is not null as is_there
+  `
+  if (!is_there) return []
+  const problem = await findProblem(sql, source)
+  return [
+    problem === undefined
+      ? { check, state: 'ok', message: "opens the database's secrets" }
+      : { check, state: 'failed', message: problem },
   ]
 }
 

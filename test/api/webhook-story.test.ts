@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { LEFT_OUT } from '../../src/webhooks/silence.ts'
 import { createKey } from '../support/keys.ts'
@@ -8,6 +8,8 @@ import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
 
 let server: Booted
 beforeAll(async () => {

@@ -21,7 +21,7 @@ export interface Fleet {
   /** The URLs of the servers of the moment. */
   urls(): string[]
   /** Lets clients post to the servers of the moment, until the fleet closes. */
-  load(options: Pick<LoadOptions, 'clients' | 'random' | 'total'>): Load
+  load(options: Pick<LoadOptions, 'clients' | 'random' | 'total' | 'pauseMs'>): Load
   /** Ends the load, and compares what its clients were told with what is stored. A server may not have ended by itself. */
   check(): Promise<Verdict>
   /** Starts a server in the place of one that has ended. */

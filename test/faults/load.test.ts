@@ -22,7 +22,7 @@ test('§13 servers, Postgres and its backends are killed at random: nothing ackn
 })
 
 test('§13 servers are killed, frozen past their leases and stopped, Postgres is killed: every delivery is made', async () => {
-  expectNothing(await runDeliveries({ seed, seconds: 40 }))
+  expectNothing(await runDeliveries({ seed, seconds: 40, isShort: true }))
 }, 240_000)
 
 test('§13 first starts are killed at random: the next one serves', async () => {

@@ -1,6 +1,12 @@
 import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { App } from './app.tsx'
+// What the feed and the pages beside it share, so that it is one script with what all of them need.
+import './feed/list.tsx'
+import './feed/use-feed.ts'
+import './event/tree.tsx'
+import './parts/menu.tsx'
+import './parts/new-password.tsx'
 import { heal } from './push/browser.ts'
 import { session } from './session.ts'
 import './worker/install.ts'
