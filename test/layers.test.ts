@@ -10,6 +10,7 @@ const ORDER = [
   'db',
   'secrets',
   'audit',
+  'backup',
   'http',
   'limits',
   'accounts',

@@ -1,13 +1,8 @@
 import { defineCommand } from 'citty'
 import { rotateSecrets } from '../secrets/rotation.ts'
-import { SEALED_SUBSCRIPTIONS } from '../push/subscriptions.ts'
-import { SEALED_VAPID_KEYS } from '../push/vapid.ts'
-import { SEALED_WEBHOOKS } from '../webhooks/webhooks.ts'
 import { command, withExamples } from './command.ts'
 import { withDatabase } from './environment.ts'
-
-/** Everything that is sealed at rest. */
-const SEALED_TABLES = [SEALED_SUBSCRIPTIONS, SEALED_VAPID_KEYS, SEALED_WEBHOOKS]
+import { SEALED_TABLES } from './sealed-tables.ts'
 
 const rotate = command({
   name: 'rotate',

@@ -36,6 +36,8 @@ const COMMANDS = [
   ['secrets', 'rotate'],
   ['webhook'],
   ['webhook', 'verify'],
+  ['backup'],
+  ['restore'],
   ['migrate'],
   ['doctor'],
   ['version'],
