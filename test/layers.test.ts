@@ -32,7 +32,9 @@ const ORDER = [
   'deliveries',
   'drain',
   'health',
+  'first',
   'server',
+  'workers',
   'cli',
   'main',
 ]
@@ -47,7 +49,9 @@ const LATE_FILES = new Set([
   'deliveries',
   'drain',
   'health',
+  'first',
   'server',
+  'workers',
   'main',
 ])
 const IMPORT =

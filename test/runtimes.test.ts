@@ -9,7 +9,7 @@ import {
   BINARY,
   compileBinary,
   findDeno,
-  spawnProgram,
+  runProgram,
   startProgram,
   type Runtime,
 } from './support/process.ts'
@@ -22,13 +22,8 @@ const EGRESS = join(import.meta.dir, 'support/egress-program.ts')
 beforeAll(compileBinary, 120_000)
 afterAll(() => rmSync(BINARY, { force: true }))
 
-/** Runs a command line of the program to its end. */
-async function run(runtime: Runtime, args: string[], env: Record<string, string>) {
-  const program = spawnProgram({ runtime, args, env })
-  program.listening.catch(() => {}) // It is not to listen.
-  const { code } = await program.exited
-  return { code, output: program.output() }
-}
+const run = (runtime: Runtime, args: string[], env: Record<string, string>) =>
+  runProgram({ runtime, args, env })
 
 describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
   test('one story: start, key, event, identify, read back, command line, stop', async () => {

@@ -6,9 +6,9 @@ import { connect, type Sql } from '../db/sql.ts'
 import { configureLog } from '../log.ts'
 import type { SecretSource } from '../secrets/open-secrets.ts'
 
-/** The configuration of this process; throws a `ConfigError` with all that is wrong. */
-export function readConfig(): Config {
-  return parseConfig(process.env, path => readFileSync(path, 'utf8'))
+/** The configuration of this process, with `given` over it; throws a `ConfigError` with all that is wrong. */
+export function readConfig(given: Readonly<Record<string, string | undefined>> = {}): Config {
+  return parseConfig({ ...process.env, ...given }, path => readFileSync(path, 'utf8'))
 }
 
 /** The database of the configuration, that of a running server included. */

@@ -19,7 +19,8 @@ const HARD_STOP_MS = 6_000
 const SETTINGS = {
   listen_addresses: HOST,
   unix_socket_directories: '',
-  max_connections: '200',
+  // For sixteen servers, and whoever looks on.
+  max_connections: '500',
   shared_buffers: '128MB',
   // Neither io_uring nor a large /dev/shm is to be had in every container.
   io_method: 'sync',

@@ -128,6 +128,14 @@ export function spawnProgram(options: ProgramOptions) {
   }
 }
 
+/** Runs a command line of the program to its end. */
+export async function runProgram(options: ProgramOptions & { args: string[] }) {
+  const program = spawnProgram(options)
+  program.listening.catch(() => {}) // It is not to listen.
+  const { code } = await program.exited
+  return { code, output: program.output() }
+}
+
 /** The embedded database of a server with this DATA_DIR. */
 export function toEmbeddedUrl(dataDir: string): string {
   const read = (name: string) => readFileSync(join(dataDir, 'postgres', name), 'utf8').trim()
