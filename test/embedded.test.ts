@@ -21,7 +21,7 @@ import {
 } from './support/embedded.ts'
 import { until } from './support/until.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(90_000)
 
 dbTest('a first start makes a database, a later start finds it as it was left', async () => {
   const dataDir = makeFolder()

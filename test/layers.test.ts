@@ -38,7 +38,13 @@ const ORDER = [
   'cli',
   'main',
 ]
-const BROWSER_PACKAGES = new Set(['preact', 'preact/hooks', 'preact-iso', '@preact/signals'])
+const BROWSER_PACKAGES = new Set([
+  'preact',
+  'preact/hooks',
+  'preact-iso',
+  '@preact/signals',
+  'uplot',
+])
 /** Modules of the server that run in the browser, too: they import nothing that could not. */
 const PURE = new Set(['events/search.ts', 'events/moment.ts'])
 const LATE_FILES = new Set([

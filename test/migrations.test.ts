@@ -10,7 +10,7 @@ import { connect, type Sql } from '../src/db/sql.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
 import { spawnProgram, startProgram } from './support/process.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(90_000)
 
 const FOLDER = join(import.meta.dirname, '../sql')
 const NAMES = MIGRATIONS.map(({ name }) => name)

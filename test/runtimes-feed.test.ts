@@ -48,7 +48,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
     program.signal('SIGTERM')
     expect((await last.closed).code).toBe(1001)
     expect((await program.exited).code).toBe(0)
-  }, 60_000)
+  }, 90_000)
 
   test('case 21: who does not read is closed, and costs nobody else an event', async () => {
     await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
@@ -83,7 +83,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
       return types.every(({ type }) => type === 'hello')
     })
     reader.close()
-  }, 60_000)
+  }, 90_000)
 
   test('case 21: a replay waits for its reader, however slow', async () => {
     await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
@@ -102,5 +102,5 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
     expect(messages.map(({ seq }) => seq)).toEqual(Array.from({ length: 300 }, (_, nth) => nth + 1))
     stalled.destroy()
     other.close()
-  }, 60_000)
+  }, 90_000)
 })

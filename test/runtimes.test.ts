@@ -99,7 +99,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
     ).toBe(1)
 
     expect((await program.kill('SIGTERM')).code).toBe(0)
-  }, 60_000)
+  }, 90_000)
 })
 
 describe.each([
@@ -114,7 +114,7 @@ describe.each([
     const answer = await fetch(`http://127.0.0.1:${port}/path?x=1`)
     expect(await answer.json()).toEqual({ path: '/path', peer: '127.0.0.1' })
 
-    expect(openSocket(`ws://127.0.0.1:${port}/`)).rejects.toThrow()
+    await expect(openSocket(`ws://127.0.0.1:${port}/`)).rejects.toThrow()
     const ada = await openSocket(`ws://127.0.0.1:${port}/?name=ada`)
     expect(await ada.next()).toBe('welcome ada')
     const bob = await openSocket(`ws://127.0.0.1:${port}/?name=bob`)
@@ -133,11 +133,12 @@ describe.each([
     expect([1006, 1009]).toContain(await long.closed)
     expect(await ada.next()).toStartWith('long left with')
 
+    const exited = once(child, 'exit')
     child.kill('SIGTERM')
     expect(await ada.closed).toBe(1001)
-    const [code] = (await once(child, 'exit')) as [number]
+    const [code] = (await exited) as [number]
     expect(code).toBe(0)
-  }, 20_000)
+  }, 90_000)
 
   test('the guarded client: each fault ends as it should, in time, on new and on kept connections', async () => {
     const child = spawn(command, [...before, EGRESS], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -165,7 +166,7 @@ describe.each([
       ]),
     )
     expect(JSON.parse(Buffer.concat(chunks).toString())).toEqual(Object.fromEntries(all))
-  }, 60_000)
+  }, 90_000)
 })
 
 test('reliability §6 a password that was hashed on one runtime is known on the other', () => {
@@ -183,4 +184,4 @@ test('reliability §6 a password that was hashed on one runtime is known on the 
   expect(again.verified).toEqual([true, false])
   for (const { hash } of [onBun, onDeno])
     expect(hash).toStartWith('$argon2id$v=19$m=19456,t=2,p=1$')
-}, 20_000)
+}, 90_000)

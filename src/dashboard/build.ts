@@ -11,8 +11,14 @@ import { pack, type PackedFile } from './pack.ts'
 const app = fileURLToPath(new URL('app/', import.meta.url))
 const output = fileURLToPath(new URL('built.ts', import.meta.url))
 
-const ENTRIES = ['main.tsx', 'theme-early.ts', 'style/app.css', 'style/docs.css']
-const AS_THEY_ARE = /\.(html|txt|svg)$/
+/** What is bundled together: the application, and the documentation, which does without it. */
+const BUNDLES = [
+  ['main.tsx', 'theme-early.ts', 'style/app.css'],
+  ['docs/docs.ts', 'style/docs.css'],
+]
+const AS_THEY_ARE = /^(?!icons).*\.(html|txt|svg)$/
+/** The symbols that every page has in it, for its icons to use. */
+const ICONS = 'icons.html'
 /** The whole application: what a reader's browser loads sooner or later. */
 const BUDGET_BYTES = 70 * 1024
 const SETTLE_MS = 100
@@ -36,7 +42,7 @@ function tryBuild(): void {
 }
 
 function build(): void {
-  const scripts = bundle()
+  const scripts = new Map(BUNDLES.flatMap(entries => [...bundle(entries)]))
   const files = pack(new Map([...readStatic(scripts), ...scripts]))
   const text = `// Made by \`bun run build:ui\` from the files of app/.
 import type { PackedFile } from './pack.ts'
@@ -48,14 +54,14 @@ export const FILES: Readonly<Record<string, PackedFile>> = ${toSource(files)}
 }
 
 /** Scripts and styles by their names without the folder; scripts find each other under /assets/. */
-function bundle(): Map<string, Uint8Array> {
+function bundle(entries: readonly string[]): Map<string, Uint8Array> {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-ui-'))
   try {
     const { status, stdout, stderr } = spawnSync(
       process.execPath,
       [
         'build',
-        ...ENTRIES.map(entry => join(app, entry)),
+        ...entries.map(entry => join(app, entry)),
         '--target=browser',
         '--production',
         '--splitting',
@@ -82,7 +88,9 @@ function readStatic(scripts: ReadonlyMap<string, Uint8Array>): Map<string, Uint8
   const files = new Map<string, Uint8Array>()
   for (const name of readdirSync(app).filter(name => AS_THEY_ARE.test(name))) {
     const text = readFileSync(join(app, name), 'utf8')
-    files.set(name, Buffer.from(text.replace('<!-- preload -->', () => toPreload(scripts))))
+      .replace('<!-- preload -->', () => toPreload(scripts))
+      .replace('<!-- icons -->', () => readFileSync(join(app, ICONS), 'utf8'))
+    files.set(name, Buffer.from(text))
   }
   return files
 }
@@ -105,7 +113,7 @@ function toPreload(scripts: ReadonlyMap<string, Uint8Array>): string {
 /** Prints the gzip sizes; throws when the application is over its budget. */
 function report(files: Readonly<Record<string, PackedFile>>): void {
   const counted = Object.entries(files)
-    .filter(([name]) => /\.(js|css)$/.test(name) && name !== 'docs.css')
+    .filter(([name]) => /\.(js|css)$/.test(name) && !name.startsWith('docs.'))
     .map(([name, { gzip, body }]) => ({ name, bytes: Buffer.byteLength(gzip ?? body, 'base64') }))
   const sum = counted.reduce((total, { bytes }) => total + bytes, 0)
   for (const { name, bytes } of counted) console.log(`  ${name.padEnd(28)} ${toKb(bytes)}`)

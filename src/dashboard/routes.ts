@@ -1,7 +1,7 @@
 import type { OpenRoute } from '../http/open-route.ts'
 import type { Site } from '../http/site.ts'
 import { assetRoutes } from './assets.ts'
-import { docsRoutes } from './docs.ts'
+import { docsRoutes } from './docs/routes.ts'
 import { shellRoutes } from './shell.ts'
 
 /** Everything that is served to browsers: the application, the reference, and the files of both. */

@@ -159,7 +159,7 @@ test('contract §3 moves of one alias and identifies that claim it race: one own
     select user_id from aliases where project_id = ${tenant.projectId}
   `
   expect(aliases.map(({ user_id }) => user_id)).toEqual(owner === null ? [] : [owner])
-}, 20_000)
+}, 90_000)
 
 test('contract §3 of two who move one alias at once, one does', async () => {
   const tenant = await newTenant(server, 'member')

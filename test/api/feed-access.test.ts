@@ -67,7 +67,7 @@ describe.each(ENDS)('case 19: %s', (_, end) => {
     await end(watched)
     for (const client of clients) expect((await client.closed).code).toBe(1008)
     // A second, and what a busy machine takes on top.
-    expect(performance.now() - startedMs).toBeLessThan(3_000)
+    expect(performance.now() - startedMs).toBeLessThan(8_000)
     const seq = (await stays.say('still there')).seq
     expect(await bystander.seqs(1)).toEqual([seq])
     bystander.close()

@@ -118,4 +118,4 @@ test('design §6 a filter that is new while events stream misses none of them', 
     client.close()
   }
   open.close()
-}, 30_000)
+}, 90_000)

@@ -77,7 +77,7 @@ test('reliability §7 replay and live meet without a gap or a duplicate, while e
     expect(seqs).toEqual(Array.from(seqs, (_, nth) => after + nth + 1))
     client.close()
   }
-}, 30_000)
+}, 90_000)
 
 test('design §6 subscribing again replaces; unsubscribed is silent', async () => {
   const watched = await newWatched(server)

@@ -7,7 +7,7 @@ import type { TestProject } from '../support/project.ts'
 import { bootSearched, filters, NOW_MS, OWNERS } from '../support/searched.ts'
 import type { Booted } from '../support/server.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(90_000)
 
 let server: Booted
 let project: TestProject

@@ -36,4 +36,4 @@ test('a project whose log somebody holds answers 503, and its neighbours are ser
   await hold.release()
   await until(async () => (await held.post('/v1/events', event)).status === 201)
   expect((await held.get('/v1/events')).body.data.items[0].seq).toBe(1)
-}, 20_000)
+}, 90_000)

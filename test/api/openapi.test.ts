@@ -63,7 +63,7 @@ test('contract §8 redocly has nothing to report, at its strictest', async () =>
   await rm(folder, { recursive: true })
   expect(report.problems).toEqual([])
   expect(report.totals).toEqual({ errors: 0, warnings: 0, ignored: 0 })
-}, 30_000)
+}, 90_000)
 
 test('contract §8 the OpenAPI schema has nothing to report', async () => {
   const result = await new Validator().validate(structuredClone(document))

@@ -95,7 +95,7 @@ test('design §5 owner reset prints a link that lets somebody in who was delayed
   const password = 'gravel monsoon nineteen'
   expect((await browser.post('/api/reset', { token, password })).status).toBe(200)
   expect((await browser.signIn(account.email, password)).status).toBe(200)
-}, 20_000)
+}, 90_000)
 
 test('design §5 on an empty database owner create leaves nothing for a setup link to do', async () => {
   const DATABASE_URL = await createEmptyDatabase()
@@ -106,7 +106,7 @@ test('design §5 on an empty database owner create leaves nothing for a setup li
   expect(program.output()).not.toContain('/setup#')
   const { body } = await createBrowser(program.url).signIn('ada@example.com')
   expect(body.data.organizations).toMatchObject([{ role: 'owner' }])
-}, 20_000)
+}, 90_000)
 
 test('design §5 serve prints the setup link below the curl line, on the terminal and not in the log', async () => {
   const DATABASE_URL = await createEmptyDatabase()
@@ -124,7 +124,7 @@ test('design §5 serve prints the setup link below the curl line, on the termina
   expect((await doctor.exited).code).toBe(0)
   expect(doctor.output()).toContain('warning  owner: nobody can sign in yet')
   expect(doctor.output()).toContain('warning  BASE_URL: http://a.example is not encrypted')
-}, 20_000)
+}, 90_000)
 
 test.each([
   [['create', '--email', 'ada'], '--email must be an e-mail address'],

@@ -66,7 +66,7 @@ test('delivery: beyond 10 pushes of a channel in 60 s the rest become one that c
     const expected = n < 10 ? 'delivered' : COLLAPSED
     expect([n, await world.outcomes(event)]).toEqual([n, { [browser.id]: expected }])
   }
-}, 30_000)
+}, 90_000)
 
 test('delivery: a crowd in one go is collapsed like one that comes in turn', async () => {
   const tenant = await newTenant(world.server)
@@ -91,7 +91,7 @@ test('delivery: a crowd in one go is collapsed like one that comes in turn', asy
     { state: 'delivered', n: 10, last: 10 },
     { state: 'withheld', n: 290, last: 300 },
   ])
-}, 30_000)
+}, 90_000)
 
 test('delivery: each channel and each person has ten of their own', async () => {
   const tenant = await newTenant(world.server)
@@ -110,7 +110,7 @@ test('delivery: each channel and each person has ten of their own', async () => 
   expect(world.service.of(own)).toHaveLength(21)
   expect(titles(world.service.of(theirs))).toEqual([])
   expect(world.service.of(theirs)).toHaveLength(11)
-}, 30_000)
+}, 90_000)
 
 test('delivery: a minute later there are ten again; a burst that goes on keeps its count', async () => {
   const tenant = await newTenant(world.server)
@@ -145,7 +145,7 @@ test('delivery: a minute later there are ten again; a burst that goes on keeps i
   const last = world.service.of(browser).at(-1)
   expect(last?.notification.title).toBe('1 more in payments')
   expect(last?.topic).not.toBe(counts[0]!.topic)
-}, 30_000)
+}, 90_000)
 
 test('delivery: a count that its push service refuses for now is tried again, and is never lost', async () => {
   const tenant = await newTenant(world.server)
@@ -164,7 +164,7 @@ test('delivery: a count that its push service refuses for now is tried again, an
     '1 more in payments',
   ])
   expect(await world.outcomes(event!)).toEqual({ [browser.id]: COLLAPSED })
-}, 30_000)
+}, 90_000)
 
 test('delivery: a burst that its event’s deletion ends is counted by the next event', async () => {
   const tenant = await newTenant(world.server)
@@ -183,4 +183,4 @@ test('delivery: a burst that its event’s deletion ends is counted by the next 
   await untilPushed(tenant)
   const [count] = world.service.of(browser).filter(isCount)
   expect(count?.notification.title).toBe('2 more in payments')
-}, 30_000)
+}, 90_000)

@@ -131,7 +131,7 @@ test('contract §11 retention, appends, deletions and an erasure at once: counts
     await expectExactCounts(server.sql, projectId)
   }
   expect(await countDeadlocks()).toBe(deadlocks)
-}, 30_000)
+}, 90_000)
 
 test('contract §11 a project that another process is at is left to it', async () => {
   const tenant = await newTenant(server)

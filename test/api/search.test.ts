@@ -11,7 +11,7 @@ import { newProject, type TestProject } from '../support/project.ts'
 import { bootSearched, filters, OWNERS } from '../support/searched.ts'
 import type { Booted } from '../support/server.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(90_000)
 
 let server: Booted
 let project: TestProject

@@ -70,4 +70,4 @@ test('reliability §11 passwords and tokens are in no line of the log and in no 
   } finally {
     await sql.end({ timeout: 1 })
   }
-}, 60_000)
+}, 90_000)

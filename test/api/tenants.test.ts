@@ -9,7 +9,7 @@ import { QUIET_QUEUE } from '../support/webhooks.ts'
 import { newTenant, toPath, type Tenant } from '../support/household.ts'
 
 // Each goes through many requests.
-setDefaultTimeout(60_000)
+setDefaultTimeout(90_000)
 
 let server: Booted
 /** Whose data must stay unknown and untouched. */

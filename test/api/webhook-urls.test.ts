@@ -102,4 +102,4 @@ test('tidings webhook verify says whether a message is genuine, and why not', as
   const none = await verify(body, args)
   expect([none.code, none.output]).toEqual([2, expect.stringContaining('TIDINGS_WEBHOOK_SECRET')])
   expect((await verify(Buffer.from([0xff, 0xfe]), args, secret)).code).toBe(2)
-}, 30_000)
+}, 90_000)

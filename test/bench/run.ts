@@ -1,16 +1,20 @@
+import { benchDashboard } from './dashboard.ts'
 import { benchDeliveries } from './deliveries.ts'
 import { benchFeed } from './feed.ts'
 import { benchIngest } from './ingest.ts'
 import { benchMemory } from './memory.ts'
 import { benchRead } from './read.ts'
+import { benchStart } from './start.ts'
 
 // `bun run bench <name>`: prints ratios against named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
+  dashboard: benchDashboard,
   deliveries: benchDeliveries,
   feed: benchFeed,
   ingest: benchIngest,
   memory: benchMemory,
   read: benchRead,
+  start: benchStart,
 }
 
 const name = process.argv[2] ?? 'ingest'

@@ -3,7 +3,7 @@ import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support
 import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { boot, type Booted } from '../support/server.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(90_000)
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
   let server: Booted
@@ -204,13 +204,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
       api.on('POST /api/invites/look', () => ({
         data: { organization: { name }, role: 'member', invitedBy: { name: 'Ada' }, email: null },
       }))
-      api.on('POST /api/invites/accept', () => ({ data: {} }))
+      // Whoever accepts is signed in with it.
+      api.on('POST /api/invites/accept', api.handler('POST /api/session'))
     })
     await it.page.getByRole('heading', { name: `Join ${name}` }).waitFor()
     expect(it.toPath()).toBe('/invite')
     await it.field('Your name').fill('Grace')
     await it.button('Create account and join').click()
-    await it.field('Password').waitFor({ state: 'detached' })
+    await it.page.getByText('Still water').waitFor()
     expect(it.api.bodies.get('POST /api/invites/accept')).toMatchObject({
       token: 'inv1te',
       name: 'Grace',

@@ -4,7 +4,7 @@ import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(90_000)
 
 const PAYMENT = {
   title: 'New payment',

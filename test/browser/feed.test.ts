@@ -4,7 +4,7 @@ import { fakeApi, PROJECT, type FakeApi, type FakeEvent } from '../support/fake-
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(90_000)
 
 const numbered = (from: number, to: number): FakeEvent[] =>
   Array.from({ length: to - from + 1 }, (_, at) => ({ title: `Event ${from + at}` }))

@@ -4,7 +4,7 @@ import { fakeApi, PROJECT } from '../support/fake-api.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(90_000)
 
 const FROM = '2026-11-10T00:00:00Z'
 const TO = '2026-11-11T00:00:00Z'

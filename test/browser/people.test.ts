@@ -5,7 +5,7 @@ import { fakeUsers } from '../support/fake-users.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(90_000)
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §6 people', () => {
   let server: Booted

@@ -4,7 +4,7 @@ import { fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { fill, fillPeople, noPeople, REFUND } from '../support/shop-day.ts'
 import { boot, type Booted } from '../support/server.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(90_000)
 
 interface Screen {
   name: string

@@ -4,7 +4,7 @@ import { boot } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(90_000)
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', () => {
   let browser: TestBrowser

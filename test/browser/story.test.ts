@@ -7,7 +7,7 @@ import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(90_000)
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
   let browser: TestBrowser

@@ -8,7 +8,7 @@ import { boot } from '../support/server.ts'
 import { startTcpProxy, type Held } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(90_000)
 
 let sql: Sql
 let databaseUrl: string

@@ -75,7 +75,7 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
     isMobile: isPhone,
     locale: 'en-GB',
   })
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(30_000)
   const problems: string[] = []
   await context.exposeBinding('reportProblem', (_, text: string) => void problems.push(text))
   await context.addInitScript(() => {

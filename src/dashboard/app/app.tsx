@@ -10,6 +10,15 @@ const Feed = page(() => import('./pages/feed.tsx'))
 const EventAlone = page(() => import('./pages/event-alone.tsx'))
 const Users = page(() => import('./pages/users.tsx'))
 const User = page(() => import('./pages/user.tsx'))
+const Channels = page(() => import('./pages/channels.tsx'))
+const Channel = page(() => import('./pages/channel.tsx'))
+const Keys = page(() => import('./pages/keys.tsx'))
+const Webhooks = page(() => import('./pages/webhooks.tsx'))
+const Webhook = page(() => import('./pages/webhook.tsx'))
+const Notifications = page(() => import('./pages/notifications.tsx'))
+const AccountSettings = page(() => import('./pages/account.tsx'))
+const Organization = page(() => import('./pages/organization.tsx'))
+const Server = page(() => import('./pages/server.tsx'))
 const Start = page(() => import('./pages/start.tsx'))
 const SignIn = page(() => import('./pages/sign-in.tsx'))
 const Setup = page(() => import('./pages/setup.tsx'))
@@ -39,6 +48,15 @@ export function App() {
           <Route path={PATHS.user} component={SignedIn} inside={User} />
           <Route path={PATHS.eventAlone} component={SignedInAnywhere} inside={EventAlone} />
           <Route path={PATHS.start} component={SignedIn} inside={Start} />
+          <Route path={PATHS.channels} component={SignedIn} inside={Channels} />
+          <Route path={PATHS.channel} component={SignedIn} inside={Channel} />
+          <Route path={PATHS.keys} component={SignedIn} inside={Keys} />
+          <Route path={PATHS.webhooks} component={SignedIn} inside={Webhooks} />
+          <Route path={PATHS.webhook} component={SignedIn} inside={Webhook} />
+          <Route path={PATHS.notifications} component={SignedInAnywhere} inside={Notifications} />
+          <Route path={PATHS.account} component={SignedInAnywhere} inside={AccountSettings} />
+          <Route path={PATHS.organization} component={SignedInAnywhere} inside={Organization} />
+          <Route path={PATHS.server} component={SignedInAnywhere} inside={Server} />
           <Route default component={Missing} />
         </Router>
       </ErrorBoundary>
@@ -46,22 +64,33 @@ export function App() {
   )
 }
 
-export interface ProjectPage {
+export interface AccountPage {
   account: Extract<Session, { kind: 'signed_in' }>['account']
+  /** The public id of an organization, which the person may or may not be a member of. */
+  organization?: string | undefined
+  /** The id of the event that is looked for. */
+  event?: string | undefined
+}
+
+export interface ProjectPage {
+  account: AccountPage['account']
   /** The public id of a project that the person is a member of. */
   project: string
   /** The id of the event that is open. */
   event?: string | undefined
   /** The user_id of the user whose page it is. */
   user?: string | undefined
+  /** The id of the channel whose page it is. */
+  channel?: string | undefined
+  /** The id of the webhook whose page it is. */
+  webhook?: string | undefined
 }
 
 /** A page of a project, for those who may see it; everybody else is led to where they can go on. */
 function SignedIn({
   inside: Inside,
   project,
-  event,
-  user,
+  ...rest
 }: {
   inside: FunctionComponent<ProjectPage>
 } & Omit<ProjectPage, 'account'>) {
@@ -70,7 +99,7 @@ function SignedIn({
   if (!findProject(value.account, project)) return <Missing />
   return (
     <ErrorBoundary>
-      <Inside account={value.account} project={project} event={event} user={user} />
+      <Inside {...rest} account={value.account} project={project} />
     </ErrorBoundary>
   )
 }
@@ -78,13 +107,17 @@ function SignedIn({
 /** A page of no project, for who has signed in. */
 function SignedInAnywhere({
   inside: Inside,
-  event,
+  ...rest
 }: {
-  inside: FunctionComponent<{ event?: string | undefined }>
-  event?: string
-}) {
+  inside: FunctionComponent<AccountPage>
+} & Omit<AccountPage, 'account'>) {
   const { value } = session
-  return value.kind === 'signed_in' ? <Inside event={event} /> : <Gate session={value} />
+  if (value.kind !== 'signed_in') return <Gate session={value} />
+  return (
+    <ErrorBoundary>
+      <Inside {...rest} account={value.account} />
+    </ErrorBoundary>
+  )
 }
 
 /** The start: the feed of the project that was looked at last. */
@@ -105,6 +138,9 @@ function Home() {
   return (
     <Door title="Nothing here yet" lead="You are in no project.">
       <p>Ask an admin of your organization for one, or for an invitation to theirs.</p>
+      <p>
+        <a href={PATHS.account}>Your account</a>
+      </p>
     </Door>
   )
 }

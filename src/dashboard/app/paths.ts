@@ -12,6 +12,15 @@ export const PATHS = {
   eventAlone: '/e/:event',
   users: '/p/:project/users',
   user: '/p/:project/users/:user',
+  channels: '/p/:project/channels',
+  channel: '/p/:project/channels/:channel',
+  keys: '/p/:project/keys',
+  webhooks: '/p/:project/webhooks',
+  webhook: '/p/:project/webhooks/:webhook',
+  notifications: '/notifications',
+  account: '/account',
+  organization: '/organizations/:organization',
+  server: '/server',
 } as const
 
 const PLAIN = '[^/?#%\\\\]'
@@ -37,7 +46,7 @@ export function toEventPath(project: string, event: string): string {
 }
 
 export function toUsersPath(project: string): string {
-  return `${toFeedPath(project)}/users`
+  return toProjectPath('users', project)
 }
 
 /** The path of a user's page; undefined for a user_id that no path can have. */
@@ -51,6 +60,23 @@ export function toUserPath(project: string, userId: string): string | undefined 
  */
 export function isSegment(text: string): boolean {
   return text !== '' && text !== '.' && text !== '..'
+}
+
+/** The path of one of a project's own pages. */
+export function toProjectPath(place: 'users' | 'channels' | 'keys' | 'webhooks', project: string) {
+  return PATHS[place].replace(':project', encodeURIComponent(project))
+}
+
+export function toChannelPath(project: string, channel: string): string {
+  return `${toProjectPath('channels', project)}/${encodeURIComponent(channel)}`
+}
+
+export function toWebhookPath(project: string, webhook: string): string {
+  return `${toProjectPath('webhooks', project)}/${encodeURIComponent(webhook)}`
+}
+
+export function toOrganizationPath(organization: string): string {
+  return PATHS.organization.replace(':organization', encodeURIComponent(organization))
 }
 
 export function toStartPath(project: string): string {

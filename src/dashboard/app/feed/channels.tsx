@@ -1,6 +1,6 @@
 import type { ProjectChannel } from '../../../channels/schema.ts'
 import { toSearchText } from '../../../events/search.ts'
-import { toUsersPath } from '../paths.ts'
+import { listProjectPlaces, Places } from '../parts/places.tsx'
 import { EVERYTHING, parse, toSearchPath, type Search } from './search.ts'
 
 /** The server counts no further. */
@@ -10,38 +10,21 @@ interface ChannelsOptions {
   project: string
   channels: readonly ProjectChannel[] | undefined
   search: Search
-  /** Where the reader is, if not among the events. */
-  at?: 'users'
+  /** The path of the page where the reader is, if not among the events. */
+  at?: string | undefined
 }
 
 /** The channels of a project, each a way to look at it alone. */
 export function Channels({ project, channels, search, at }: ChannelsOptions) {
   const current = search.channelId
   const toPath = (channelId?: string) => toSearchPath(project, toChannel(search, channelId))
+  const places = listProjectPlaces(project).map(place =>
+    place.at === 'feed' ? { ...place, path: toPath() } : place,
+  )
+  const here = at ?? (current === undefined ? toPath() : undefined)
   return (
     <nav class="channels" aria-label="Project">
-      <ul class="places">
-        <li>
-          <a
-            href={toPath()}
-            aria-current={at === undefined && current === undefined ? 'page' : undefined}
-          >
-            <svg class="channel-icon" viewBox="0 0 24 24" aria-hidden="true">
-              <path d="M2 9c3.3-4 6.7-4 10 0s6.7 4 10 0M2 16c3.3-4 6.7-4 10 0s6.7 4 10 0" />
-            </svg>
-            <span class="channel-name">All events</span>
-          </a>
-        </li>
-        <li>
-          <a href={toUsersPath(project)} aria-current={at === 'users' ? 'page' : undefined}>
-            <svg class="channel-icon" viewBox="0 0 24 24" aria-hidden="true">
-              <circle cx="12" cy="8" r="4" />
-              <path d="M4 21c.6-4.6 3.6-7 8-7s7.400 2.400 8 7" />
-            </svg>
-            <span class="channel-name">People</span>
-          </a>
-        </li>
-      </ul>
+      <Places places={places} current={here} />
       <h2>Channels</h2>
       <ul>
         {channels === undefined && <ChannelSkeletons />}

@@ -1,3 +1,4 @@
+import { Icon } from '../parts/icon.tsx'
 import { useLocation } from 'preact-iso'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Failure } from '../request.ts'
@@ -47,10 +48,7 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
 
   return (
     <form class="search" role="search" onSubmit={submit}>
-      <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true">
-        <circle cx="8.5" cy="8.5" r="5.5" />
-        <path d="m13 13 4.5 4.5" />
-      </svg>
+      <Icon name="search" size={18} />
       <input
         ref={input}
         id="search"

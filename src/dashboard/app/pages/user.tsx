@@ -1,28 +1,30 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ProjectPage } from '../app.tsx'
 import { Tree } from '../event/tree.tsx'
 import { EVERYTHING, toSearchPath } from '../feed/search.ts'
-import { Confirmation } from '../parts/confirm.tsx'
 import { CopyButton } from '../parts/copy.tsx'
+import { ProjectFrame } from '../parts/frame.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { Trouble } from '../parts/page.tsx'
+import { useAnswer } from '../parts/use-answer.ts'
 import { toUsersPath } from '../paths.ts'
-import type { Failure } from '../request.ts'
 import { isAllowed } from '../session.ts'
 import { Aliases } from '../users/aliases.tsx'
 import { readUser, type User } from '../users/calls.ts'
 import { Erase } from '../users/erase.tsx'
-import { Frame } from '../users/frame.tsx'
 import { Timeline } from '../users/timeline.tsx'
 
 const MANY = 10_000
 
 /** All about one of the people whom a project's applications know. */
 export default function UserPage({ account, project, user: reference = '' }: ProjectPage) {
-  const { user, failure, read } = useUser(project, reference)
+  const {
+    data: user,
+    failure,
+    read,
+  } = useAnswer(`${project} ${reference}`, () => readUser(project, reference))
   const mayErase = isAllowed(account, project, 'admin')
   return (
-    <Frame account={account} project={project} title={user?.userId ?? 'People'}>
+    <ProjectFrame account={account} project={project} at="users" title={user?.userId ?? 'People'}>
       <p>
         <a class="back" href={toUsersPath(project)}>
           People
@@ -61,8 +63,7 @@ export default function UserPage({ account, project, user: reference = '' }: Pro
           {mayErase && <Erase project={project} user={user} />}
         </>
       )}
-      <Confirmation />
-    </Frame>
+    </ProjectFrame>
   )
 }
 
@@ -121,26 +122,4 @@ function Properties({ properties }: { properties: Record<string, unknown> }) {
       {Object.keys(properties).length > 0 ? <Tree value={properties} /> : <p class="aside">None</p>}
     </section>
   )
-}
-
-function useUser(project: string, reference: string) {
-  const [user, setUser] = useState<User>()
-  const [failure, setFailure] = useState<Failure>()
-  const turn = useRef(0)
-  async function read() {
-    const mine = ++turn.current
-    const answer = await readUser(project, reference)
-    if (mine !== turn.current) return
-    setUser(answer.ok ? answer.data : undefined)
-    setFailure(answer.ok ? undefined : answer.failure)
-  }
-  useEffect(() => {
-    setUser(undefined)
-    setFailure(undefined)
-    void read()
-    return () => {
-      turn.current += 1
-    }
-  }, [project, reference])
-  return { user, failure, read }
 }

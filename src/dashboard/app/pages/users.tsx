@@ -2,10 +2,11 @@ import { useLocation } from 'preact-iso'
 import { useEffect, useRef } from 'preact/hooks'
 import type { ProjectPage } from '../app.tsx'
 import { Moment } from '../parts/moment.tsx'
+import { ProjectFrame } from '../parts/frame.tsx'
+import { Icon } from '../parts/icon.tsx'
 import { Trouble } from '../parts/page.tsx'
 import { toUserPath, toUsersPath } from '../paths.ts'
 import { readUsers, type ListedUser } from '../users/calls.ts'
-import { Frame } from '../users/frame.tsx'
 import { usePages } from '../users/use-pages.ts'
 
 const MOST_SHOWN = 4
@@ -31,13 +32,10 @@ export default function UsersPage({ account, project }: ProjectPage) {
   }
 
   return (
-    <Frame account={account} project={project} title="People">
+    <ProjectFrame account={account} project={project} at="users" title="People">
       <h1 class="page-title">People</h1>
       <form class="search search-page" role="search" onSubmit={submit}>
-        <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true">
-          <circle cx="8.5" cy="8.5" r="5.5" />
-          <path d="m13 13 4.5 4.5" />
-        </svg>
+        <Icon name="search" size={18} />
         <input
           ref={input}
           type="search"
@@ -83,7 +81,7 @@ export default function UsersPage({ account, project }: ProjectPage) {
           Show more
         </button>
       )}
-    </Frame>
+    </ProjectFrame>
   )
 }
 

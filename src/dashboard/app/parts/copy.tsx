@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { copyText } from '../copy-text.ts'
 
 const SAID_MS = 2_000
 
@@ -7,7 +8,7 @@ export function CopyButton({ label, toText }: { label: string; toText(): string 
   const [said, setSaid] = useState<string>()
 
   async function copy() {
-    setSaid((await isCopied(toText())) ? 'Copied' : 'The browser refused')
+    setSaid((await copyText(toText())) ? 'Copied' : 'The browser refused')
     setTimeout(() => setSaid(undefined), SAID_MS)
   }
 
@@ -21,23 +22,4 @@ export function CopyButton({ label, toText }: { label: string; toText(): string 
       </span>
     </>
   )
-}
-
-/** Over plain http, browsers offer only the old way: what is selected. */
-async function isCopied(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text)
-    return true
-  } catch {
-    const { activeElement } = document
-    const place = document.createElement('textarea')
-    place.value = text
-    place.className = 'unseen'
-    document.body.append(place)
-    place.select()
-    const isDone = document.execCommand('copy')
-    place.remove()
-    if (activeElement instanceof HTMLElement) activeElement.focus()
-    return isDone
-  }
 }

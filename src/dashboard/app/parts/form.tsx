@@ -23,7 +23,7 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
   useEffect(
     () =>
       form.current
-        ?.querySelector<HTMLElement>('input:not([hidden])')
+        ?.querySelector<HTMLElement>('input:not([hidden]), select, textarea')
         ?.focus({ preventScroll: true }),
     [],
   )
@@ -58,6 +58,11 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
   )
 }
 
+/** What the server has said of the field `name`. */
+export function useIssues(name: string): Failure['details'] {
+  return useContext(Issues)?.details.filter(({ path }) => path[0] === name) ?? []
+}
+
 interface FieldOptions {
   name: string
   label: string
@@ -71,7 +76,7 @@ interface FieldOptions {
 export function Field({ name, label, autocomplete, type = 'text', hint, value }: FieldOptions) {
   const id = useId()
   const [isShown, setShown] = useState(false)
-  const issues = useContext(Issues)?.details.filter(({ path }) => path[0] === name) ?? []
+  const issues = useIssues(name)
   const described = [hint && `${id}-hint`, issues.length > 0 && `${id}-issue`].filter(Boolean)
   return (
     <div class="field">

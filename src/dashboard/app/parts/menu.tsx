@@ -1,9 +1,11 @@
 import { useState } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
-import { toFeedPath } from '../paths.ts'
+import { toFeedPath, toOrganizationPath } from '../paths.ts'
 import type { Failure } from '../request.ts'
 import { signOut } from '../session.ts'
 import { chooseTheme, theme, THEMES } from '../theme.ts'
+import { Icon } from './icon.tsx'
+import { listAccountPlaces } from './places.tsx'
 
 const THEME_NAMES = { system: 'System', light: 'Light', dark: 'Dark' }
 
@@ -41,8 +43,15 @@ export function AccountMenu({ account }: { account: Account }) {
             ))}
           </div>
         </fieldset>
+        {listAccountPlaces(account)
+          .filter(({ at }) => at !== 'organization')
+          .map(({ at, name, path }) => (
+            <a key={at} class="menu-item" href={path} onClick={hideMenu}>
+              {name}
+            </a>
+          ))}
         <a class="menu-item" href="/docs">
-          API reference
+          Documentation
         </a>
         <button type="button" class="menu-item" onClick={async () => setFailure(await signOut())}>
           Sign out
@@ -54,17 +63,21 @@ export function AccountMenu({ account }: { account: Account }) {
 }
 
 /** The project that is looked at, and the others that there are. */
-export function ProjectMenu({ account, project }: { account: Account; project: string }) {
+export function ProjectMenu({
+  account,
+  project,
+}: {
+  account: Account
+  project?: string | undefined
+}) {
   const current = account.organizations
     .flatMap(({ projects }) => projects)
     .find(({ id }) => id === project)
   return (
     <>
       <button type="button" class="project-button" popovertarget="project-menu">
-        <bdi>{current?.name}</bdi>
-        <svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
-          <path d="M2.5 4.5 6 8l3.5-3.5" />
-        </svg>
+        <bdi>{current?.name ?? 'Projects'}</bdi>
+        <Icon name="down" size={12} />
       </button>
       <nav id="project-menu" class="menu" popover="auto" aria-label="Projects">
         {account.organizations.map(({ id, name, projects }) => (
@@ -83,6 +96,9 @@ export function ProjectMenu({ account, project }: { account: Account; project: s
                 <bdi>{one.name}</bdi>
               </a>
             ))}
+            <a class="menu-item menu-more" href={toOrganizationPath(id)} onClick={hideMenu}>
+              Members and settings
+            </a>
           </section>
         ))}
       </nav>

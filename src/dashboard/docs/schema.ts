@@ -1,5 +1,5 @@
 import { resolve, toName, type Document, type Parameter, type Schema } from './document.ts'
-import type { Examples } from './docs-example.ts'
+import type { Examples } from './example.ts'
 import { inline, join, markup, toAnchor, type Markup, type Piece } from './html.ts'
 
 interface Row {

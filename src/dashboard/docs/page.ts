@@ -1,12 +1,13 @@
 import { listOperations, toBaseUrl, type Document, type Operation } from './document.ts'
-import { collectExamples } from './docs-example.ts'
-import { chapterSection, listChapters, type Chapter } from './docs-guide.ts'
-import { anchorLink, operationArticle, schemaArticle } from './docs-operation.ts'
+import { collectExamples } from './example.ts'
+import { chapterSection, listChapters, type Chapter } from './guide.ts'
+import { anchorLink, operationArticle, schemaArticle } from './operation.ts'
 import { markup, prose, toAnchor, type Markup, type Piece } from './html.ts'
 
 /** URLs of the files that the page refers to. */
 export interface PageAssets {
   style: string
+  script: string
   logo: string
 }
 
@@ -20,7 +21,7 @@ interface Group {
 /** The tags that are known, in the order in which a newcomer needs them. */
 const EMOJI: Record<string, string> = { Events: '🔔', Identities: '👤', Channels: '📣', Keys: '🔑' }
 
-/** The API reference for people: the whole document as one HTML page that needs no script. */
+/** The API reference for people: the whole document as one HTML page that does without script. */
 export function renderDocs(document: Document, assets: PageAssets): string {
   const examples = collectExamples(document)
   const chapters = listChapters(document, examples)
@@ -34,9 +35,10 @@ export function renderDocs(document: Document, assets: PageAssets): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="description" content="How to send events to ${title}, read them, and tell it who your users are.">
-<title>${title} API reference</title>
+<title>${title} documentation</title>
 <link rel="icon" type="image/svg+xml" href="${assets.logo}">
 <link rel="stylesheet" href="${assets.style}">
+<script type="module" src="${assets.script}"></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>

@@ -6,8 +6,8 @@ import {
   type Operation,
   type Reply,
 } from './document.ts'
-import { toCurl, toExample, type Examples } from './docs-example.ts'
-import { fieldTable, parameterTable, toShape } from './docs-schema.ts'
+import { toCurl, toExample, type Examples } from './example.ts'
+import { fieldTable, parameterTable, toShape } from './schema.ts'
 import { inline, join, markup, prose, toAnchor, type Markup, type Piece } from './html.ts'
 
 /** One operation: what it is for and takes and answers, beside a request to copy and its answer. */

@@ -1,0 +1,80 @@
+import type { ComponentChildren } from 'preact'
+import { useId } from 'preact/hooks'
+import { useIssues } from './form.tsx'
+
+interface ChoiceOptions {
+  name: string
+  label: string
+  /** What can be chosen: the value that is sent, and what people read. */
+  options: readonly { value: string; text: string }[]
+  value?: string | undefined
+  hint?: string
+  onChange?(value: string): void
+}
+
+/** A labelled choice among a few. */
+export function Choice({ name, label, options, value, hint, onChange }: ChoiceOptions) {
+  const id = useId()
+  const issues = useIssues(name)
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      <div class="input">
+        <select
+          id={id}
+          name={name}
+          aria-invalid={issues.length > 0}
+          aria-describedby={hint && `${id}-hint`}
+          onChange={({ currentTarget }) => onChange?.(currentTarget.value)}
+        >
+          {options.map(option => (
+            <option key={option.value} value={option.value} selected={option.value === value}>
+              {option.text}
+            </option>
+          ))}
+        </select>
+      </div>
+      {issues.length > 0 && <p class="issue">{issues.map(({ message }) => message).join(' · ')}</p>}
+    </div>
+  )
+}
+
+interface CheckOptions {
+  name: string
+  /** Undefined where the box stands for itself and not for one of several. */
+  value?: string
+  isOn?: boolean
+  onChange?(isOn: boolean): void
+  children: ComponentChildren
+}
+
+/** A box to tick. */
+export function Check({ name, value = 'on', isOn = false, onChange, children }: CheckOptions) {
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        name={name}
+        value={value}
+        defaultChecked={isOn}
+        onChange={({ currentTarget }) => onChange?.(currentTarget.checked)}
+      />
+      <span>{children}</span>
+    </label>
+  )
+}
+
+/** Choices that belong together, under one name. */
+export function Choices({ legend, children }: { legend: string; children: ComponentChildren }) {
+  return (
+    <fieldset class="choices">
+      <legend>{legend}</legend>
+      {children}
+    </fieldset>
+  )
+}

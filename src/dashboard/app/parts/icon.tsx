@@ -1,0 +1,8 @@
+/** One of the symbols of icons.html, which each page has in it. */
+export function Icon({ name, size = 20 }: { name: string; size?: number }) {
+  return (
+    <svg class="icon" width={size} height={size} aria-hidden="true">
+      <use href={`#icon-${name}`} />
+    </svg>
+  )
+}

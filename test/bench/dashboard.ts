@@ -1,0 +1,150 @@
+import { once } from 'node:events'
+import type { Page } from 'playwright-core'
+import { connect, type Sql } from '../../src/db/sql.ts'
+import { launch, type TestPage } from '../support/chromium.ts'
+import { createKey } from '../support/keys.ts'
+import { newMember, newOrganization, type TestPerson } from '../support/person.ts'
+import { createRequests } from '../support/project.ts'
+import { cloneDatabase, closeCluster, copyDatabase } from '../support/postgres.ts'
+import { BIG_PROJECT, ensureBenchDatabase } from './read-data.ts'
+import { makeKey, startTidings } from './server.ts'
+import { median } from './wrk.ts'
+import { toId } from '../../src/ids.ts'
+
+const ROUNDS = 5
+const SLOWDOWN = 4
+const EVENTS_PER_S = 100
+const STREAM_S = 60
+const LONG_FRAME_MS = 50
+const KEPT = 500
+
+/** What a reader of the dashboard waits for: first paint, frames while events stream in, a feed of millions of events. */
+export async function benchDashboard(): Promise<void> {
+  await using browser = await launch()
+  try {
+    await withServer(await cloneDatabase(), async ({ sql, url }) => {
+      const organization = await newOrganization({ sql })
+      const person = await newMember({ sql, url }, organization, 'admin')
+      const { token } = await createKey(sql, {
+        projectId: organization.project.uuid,
+        name: 'bench',
+        limit: 1_000_000_000,
+      })
+      const { post } = createRequests(url, token)
+      const send = (title: string) => post('/v1/events', { channelName: 'ops', title, icon: '💰' })
+      for (let count = 0; count < KEPT; count += 1) await send(`Event ${count}`)
+      const path = `/p/${organization.project.id}`
+      const paints: number[] = []
+      const rows: number[] = []
+      for (let round = 0; round < ROUNDS; round += 1) {
+        await using opened = await enter(await browser.open({ isPhone: true }), url, person)
+        await slowDown(opened.page)
+        await opened.page.goto(url + path)
+        await opened.page.locator('article').first().waitFor()
+        rows.push(await opened.page.evaluate(() => performance.now()))
+        paints.push(await readFirstPaint(opened.page))
+      }
+      print(`first contentful paint, CPU ${SLOWDOWN}x slower, empty cache`, paints, 1_000)
+      print('the same, until the first rows are there', rows)
+      await using opened = await enter(await browser.open(), url, person)
+      await opened.page.goto(url + path)
+      await opened.page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
+      await stream(opened.page, send)
+    })
+    await withServer(await copyDatabase(await ensureBenchDatabase()), async ({ sql, url }) => {
+      const person = await joinBigProject({ sql, url })
+      const opens: number[] = []
+      for (let round = 0; round < ROUNDS; round += 1) {
+        await using opened = await enter(await browser.open(), url, person)
+        await opened.page.goto(`${url}/p/${toId('prj', BIG_PROJECT)}`)
+        await opened.page.locator('article').first().waitFor()
+        await opened.page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
+        opens.push(await opened.page.evaluate(() => performance.now()))
+      }
+      print('feed of a project with 5 million events, rows there and live', opens, 1_500)
+    })
+  } finally {
+    await closeCluster()
+  }
+}
+
+/** Lets events stream in, and says how the page kept up. */
+async function stream(page: Page, send: (title: string) => Promise<unknown>): Promise<void> {
+  await page.evaluate(() => {
+    const state = { frames: [] as number[], last: performance.now() }
+    Object.assign(globalThis, { benchFrames: state.frames })
+    const step = (at: number) => {
+      state.frames.push(at - state.last)
+      state.last = at
+      requestAnimationFrame(step)
+    }
+    requestAnimationFrame(step)
+  })
+  const count = () => page.evaluate(() => document.querySelectorAll('*').length)
+  const counts: number[] = []
+  const began = performance.now()
+  for (let sent = 0; sent < EVENTS_PER_S * STREAM_S; sent += 1) {
+    const dueMs = began + (sent * 1_000) / EVENTS_PER_S
+    const waitMs = dueMs - performance.now()
+    if (waitMs > 1) await Bun.sleep(waitMs)
+    void send(`Streamed ${sent}`)
+    if (sent % (EVENTS_PER_S * 10) === EVENTS_PER_S * 5) counts.push(await count())
+  }
+  await page.getByText(`Streamed ${EVENTS_PER_S * STREAM_S - 1}`, { exact: true }).waitFor()
+  const frames = await page.evaluate(
+    () => (globalThis as unknown as { benchFrames: number[] }).benchFrames,
+  )
+  const long = frames.filter(ms => ms > LONG_FRAME_MS)
+  console.log(
+    `${EVENTS_PER_S} events/s for ${STREAM_S} s: ${frames.length} frames, ` +
+      `${((100 * long.length) / frames.length).toFixed(2)} % over ${LONG_FRAME_MS} ms (aim 1 %), ` +
+      `longest ${Math.max(...frames).toFixed(0)} ms; elements in the page ${counts.join(', ')}`,
+  )
+}
+
+async function withServer(
+  databaseUrl: string,
+  run: (server: { sql: Sql; url: string }) => Promise<void>,
+): Promise<void> {
+  const { child, url } = await startTidings(databaseUrl, await makeKey(databaseUrl))
+  const sql = connect(databaseUrl, { name: 'bench', max: 2 })
+  try {
+    const { port } = new URL(url)
+    await run({ sql, url: `http://localhost:${port}` })
+  } finally {
+    child.kill('SIGTERM')
+    await once(child, 'exit')
+    await sql.end()
+  }
+}
+
+async function enter(opened: TestPage, url: string, { cookie }: TestPerson): Promise<TestPage> {
+  const [name = '', value = ''] = cookie.split('=')
+  await opened.context.addCookies([{ name, value, url }])
+  return opened
+}
+
+/** Somebody who may see the project with half of all events. */
+async function joinBigProject(server: { sql: Sql; url: string }): Promise<TestPerson> {
+  const [row] = await server.sql<[{ uuid: string }]>`
+    select organization_id as uuid from projects where id = ${BIG_PROJECT}
+  `
+  return newMember(server, row, 'admin')
+}
+
+async function slowDown(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Emulation.setCPUThrottlingRate', { rate: SLOWDOWN })
+}
+
+function readFirstPaint(page: Page): Promise<number> {
+  return page.evaluate(
+    () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN,
+  )
+}
+
+function print(what: string, values: number[], aimMs?: number): void {
+  const all = values.map(ms => ms.toFixed(0)).join(', ')
+  const aim = aimMs === undefined ? '' : `, aim ${aimMs} ms`
+  console.log(`${what}: median ${median(values).toFixed(0)} ms of ${all}${aim}`)
+}

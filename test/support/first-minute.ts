@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { TestBrowser } from './chromium.ts'
+import { PASSWORD } from './browser.ts'
+
+const START_MS = 300_000
+
+interface Journey {
+  /** What a newcomer types, in a checkout. */
+  command: readonly [string, ...string[]]
+  cwd: string
+  env: Record<string, string | undefined>
+}
+
+/** From typing the command to the first event in front of a newcomer: the milliseconds to the link, and to the event. */
+export async function measureFirstMinute(
+  browser: TestBrowser,
+  { command: [program, ...args], cwd, env }: Journey,
+): Promise<{ linkMs: number; eventMs: number; problems: readonly string[] }> {
+  const began = performance.now()
+  const child = spawn(program, args, {
+    cwd,
+    env: { ...process.env, ...env, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const exited = once(child, 'exit')
+  try {
+    const link = await readLink(child)
+    const linkMs = performance.now() - began
+    await using opened = await browser.open()
+    const { page } = opened
+    await page.goto(link)
+    await page.getByLabel('Your name').fill('Ada Lovelace')
+    await page.getByLabel('E-mail').fill('ada@example.com')
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.keyboard.press('Enter')
+    await page.getByText('Listening for your first event').waitFor()
+    const curl = (await page.locator('.code code').textContent()) ?? ''
+    const sent = spawn('sh', ['-c', curl], { stdio: 'ignore' })
+    const [code] = await once(sent, 'exit')
+    if (code !== 0) throw new Error(`curl ended with ${code}: ${curl}`)
+    await page.getByText('There it is').waitFor()
+    return { linkMs, eventMs: performance.now() - began, problems: opened.problems }
+  } finally {
+    // The whole group: npx and bun run stand between us and the server.
+    process.kill(-child.pid!, 'SIGTERM')
+    await exited
+  }
+}
+
+/** The set-up link that the start prints. */
+async function readLink({ stdout, stderr }: ReturnType<typeof spawn>): Promise<string> {
+  let output = ''
+  return new Promise((resolve, reject) => {
+    const give = (chunk: unknown) => {
+      output += String(chunk)
+      const link = /https?:\/\/\S+\/setup#[\w-]+/.exec(output)?.[0]
+      if (link) resolve(link)
+    }
+    stdout?.on('data', give)
+    stderr?.on('data', give)
+    stdout?.on('end', () => reject(new Error(`It printed no link:\n${output}`)))
+    setTimeout(() => reject(new Error(`No link in time:\n${output}`)), START_MS).unref()
+  })
+}
