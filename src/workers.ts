@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from './config.ts'
 import { openDatabase } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
+import { signal } from './db/processes.ts'
 import { connect } from './db/sql.ts'
 import { ensureFirst, type First } from './first.ts'
 import { toListenError } from './listener.ts'
@@ -109,7 +110,7 @@ function startMember(launch: () => ChildProcess, number: number): Member {
     const startedMs = performance.now()
     log.info('Worker {number} started', { number, pid: next.pid })
     next.once('error', error => void end(error.message))
-    next.once('exit', (code, signal) => void end(signal ?? `exit code ${code}`))
+    next.once('exit', (code, name) => void end(name ?? `exit code ${code}`))
 
     async function end(how: string): Promise<void> {
       firstExit.resolve(how)
@@ -133,12 +134,15 @@ function startMember(launch: () => ChildProcess, number: number): Member {
     keep: () => void (isKept = true),
     async stop() {
       stopping.abort()
-      if (child.exitCode !== null || child.signalCode !== null) return true
+      if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null)
+        return true
       const exited = new Promise<boolean>(resolve => {
         child.once('exit', code => resolve(code === 0))
       })
-      child.kill('SIGTERM')
-      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+      // By its id: Deno takes every signal that it sends to a child of its own for the child's end.
+      const { pid } = child
+      signal(pid, 'SIGTERM')
+      const timer = setTimeout(() => signal(pid, 'SIGKILL'), STOP_MS)
       return exited.finally(() => clearTimeout(timer))
     },
   }
