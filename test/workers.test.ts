@@ -7,6 +7,7 @@ import { cloneDatabase, createEmptyDatabase } from './support/postgres.ts'
 import {
   BINARY,
   compileBinary,
+  listWorkers,
   runProgram,
   startProgram,
   toEmbeddedUrl,
@@ -23,14 +24,6 @@ beforeAll(compileBinary, 120_000)
 afterAll(() => rmSync(BINARY, { force: true }))
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
-
-/** The processes of the workers that were started, oldest first. */
-function listWorkers(program: Program): number[] {
-  return program
-    .logged('"pid"')
-    .filter(line => line.includes(' started'))
-    .map(line => (JSON.parse(line) as { properties: { pid: number } }).properties.pid)
-}
 
 /** How many servers have a connection of their own to append with. */
 async function countWriters(sql: Sql): Promise<number> {

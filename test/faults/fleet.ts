@@ -59,6 +59,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const given = own?.url ?? (dataDir ? undefined : await cloneDatabase())
   const start = async (_: unknown, index: number) => {
     const env: Record<string, string> = {
+      ...(process.env['WORKERS'] && { WORKERS: process.env['WORKERS'] }),
       ...options.env,
       ...(given ? { DATABASE_URL: await between(given) } : { DATA_DIR: dataDir ?? '' }),
     }

@@ -12,8 +12,9 @@ import { runNetwork } from './network.ts'
 import { runStart } from './start.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
+import { runWorkers } from './workers.ts'
 
-/** What can be run by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N] [--seed N]`. */
+/** What can be run by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N] [--seed N]`, each server with WORKERS processes. */
 const RUNS: Record<
   string,
   (options: { seed: number; times: number; seconds: number }) => Promise<Verdict>
@@ -26,6 +27,7 @@ const RUNS: Record<
   limit: ({ seed, times }) => runLimit({ seed, times: times || 20 }),
   network: ({ seed, seconds }) => runNetwork({ seed, seconds: seconds || 120 }),
   start: ({ seed, times }) => runStart({ seed, times: times || 20 }),
+  workers: ({ seed, times }) => runWorkers({ seed, times: times || 20 }),
   seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
 }
 
