@@ -8,6 +8,7 @@ import { createApp } from './app.ts'
 import { openDatabase } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
 import { createPools } from './db/pools.ts'
+import { untilReachable } from './db/reachable.ts'
 import { startDeliveries, type DeliveryOptions } from './deliveries.ts'
 import { createDrain } from './drain.ts'
 import { createAppender } from './events/append.ts'
@@ -68,6 +69,8 @@ export interface ServerOptions extends DeliveryOptions {
   queue?: Queue
   /** One of several that share the port: what is told once is told by whoever started them. */
   isWorker?: boolean
+  /** Ends a start that still waits for its database. */
+  signal?: AbortSignal
 }
 
 /** Opens everything and serves. Throws with a sentence for people when it cannot. */
@@ -77,6 +80,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   const closers = createClosers()
   closers.push(() => database.close())
   try {
+    await untilReachable(database.url, options.signal)
     await migrate(database.url)
 
     let feed: Feed | undefined

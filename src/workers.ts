@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from './config.ts'
 import { openDatabase } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
-import { signal } from './db/processes.ts'
+import { signal as send } from './db/processes.ts'
+import { untilReachable } from './db/reachable.ts'
 import { connect } from './db/sql.ts'
 import { ensureFirst, type First } from './first.ts'
 import { toListenError } from './listener.ts'
@@ -34,13 +35,14 @@ const STEADY_MS = 30_000
  * Starts `config.workers` servers, and starts anew each that ends by itself. The database is opened here first, and let
  * go last. Throws with a sentence for people when they cannot serve.
  */
-export async function startWorkers(config: Config): Promise<Workers> {
+export async function startWorkers(config: Config, signal?: AbortSignal): Promise<Workers> {
   if (process.platform !== 'linux') {
     throw new Error('Several workers on one port need Linux: leave WORKERS out.')
   }
   const database = await openDatabase(config)
   const crew = createCrew(config)
   try {
+    await untilReachable(database.url, signal)
     await migrate(database.url)
     const port = await findFreePort(config)
     const url = config.baseUrl ?? `http://localhost:${port}`
@@ -141,8 +143,8 @@ function startMember(launch: () => ChildProcess, number: number): Member {
       })
       // By its id: Deno takes every signal that it sends to a child of its own for the child's end.
       const { pid } = child
-      signal(pid, 'SIGTERM')
-      const timer = setTimeout(() => signal(pid, 'SIGKILL'), STOP_MS)
+      send(pid, 'SIGTERM')
+      const timer = setTimeout(() => send(pid, 'SIGKILL'), STOP_MS)
       return exited.finally(() => clearTimeout(timer))
     },
   }

@@ -29,11 +29,17 @@ export const serve = command({
     configureLog(config.logLevel, line => process.stdout.write(line))
     // From the beginning: a signal during the start stops the server as soon as it stands.
     const stopping = untilStopped()
+    const early = new AbortController()
+    void stopping.then(() => early.abort())
     const isWorker = process.env[WORKER] !== undefined
-    const server =
+    const start = () =>
       config.workers > 1 && !isWorker
-        ? await startWorkers(config)
-        : await startServer(config, { isWorker })
+        ? startWorkers(config, early.signal)
+        : startServer(config, { isWorker, signal: early.signal })
+    const server = await start().catch((error: unknown) => {
+      if (!early.signal.aborted) throw error
+      return process.exit(0)
+    })
     if (!isWorker) process.stderr.write(toGreeting(server))
     await stopping
     const isGood = await server.stop()
