@@ -5,6 +5,7 @@ import type { Verdict } from './check.ts'
 import { runCrash } from './crash.ts'
 import { runTerminate } from './terminate.ts'
 import { runDeliveries } from './deliveries.ts'
+import { runDisk } from './disk.ts'
 import { runDrain } from './drain.ts'
 import { runFeed } from './feed.ts'
 import { runLimit } from './limit.ts'
@@ -22,6 +23,7 @@ const RUNS: Record<
   crash: ({ seed, times }) => runCrash({ seed, times: times || 20, freezeMs: 12_000 }),
   terminate: ({ seed, times }) => runTerminate({ seed, times: times || 1_000 }),
   deliveries: ({ seed, seconds }) => runDeliveries({ seed, seconds: seconds || 300 }),
+  disk: ({ seed, times }) => runDisk({ seed, times: times || 5 }),
   drain: ({ seed, times }) => runDrain({ seed, times: times || 30 }),
   feed: ({ seed, seconds }) => runFeed({ seed, seconds: seconds || 300 }),
   limit: ({ seed, times }) => runLimit({ seed, times: times || 20 }),
