@@ -108,8 +108,9 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       pool: appends,
       inflight,
       onAppended(projectIds) {
-        outbox.wake(projectIds)
+        // People first: the feed is a matter of milliseconds.
         notifier.tell([...projectIds].map(projectId => ({ kind: 'events', projectId })))
+        outbox.wake(projectIds)
       },
     })
     const identifier = createIdentifier({ pool: appends, inflight })

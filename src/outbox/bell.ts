@@ -12,6 +12,14 @@ export function createBell(): Bell {
   let isRung = false
   let wake: (() => void) | undefined
   let dueMs = Infinity
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  function arm(): void {
+    clearTimeout(timer)
+    // Rounded up: a timer may be early by a fraction.
+    const leftMs = Math.max(0, Math.ceil(dueMs - performance.now()))
+    if (dueMs < Infinity) timer = setTimeout(() => wake?.(), leftMs)
+  }
 
   return {
     ring() {
@@ -19,14 +27,15 @@ export function createBell(): Bell {
       wake?.()
     },
     ringIn(ms) {
-      dueMs = Math.min(dueMs, performance.now() + ms)
+      const atMs = performance.now() + ms
+      if (atMs >= dueMs) return
+      dueMs = atMs
+      if (wake) arm()
     },
     async sleep() {
       if (!isRung) {
         const rung = new Promise<void>(resolve => (wake = resolve))
-        // Rounded up: a timer may be early by a fraction.
-        const leftMs = Math.max(0, Math.ceil(dueMs - performance.now()))
-        const timer = dueMs < Infinity ? setTimeout(() => wake?.(), leftMs) : undefined
+        arm()
         await rung
         clearTimeout(timer)
       }

@@ -1,6 +1,6 @@
 import { toArray } from '../db/arrays.ts'
 import type { Sql, Tx } from '../db/sql.ts'
-import type { KindName, Runs } from './kind.ts'
+import type { DeliveryKind, KindName, Runs } from './kind.ts'
 
 /** Logs that the poll looks at in one go, which takes some milliseconds; and those with news that it takes of them. */
 const SLICE = 5_000
@@ -11,6 +11,14 @@ export interface Run {
   projectId: string
   fromSeq: bigint
   toSeq: bigint
+}
+
+/** A run whose cursor this transaction has locked. */
+export interface TakenRun extends Run {
+  /** Whether there is anybody whom its events may be for. */
+  hasTargets: boolean
+  /** How long the oldest of them has waited, where there is. */
+  lagMs: number
 }
 
 /** A kind that the installation did not have follows each log from where it stands now. */
@@ -68,21 +76,22 @@ export async function findNews(
  */
 export async function takeRuns(
   tx: Tx,
-  { kind, projectIds }: { kind: KindName; projectIds: readonly string[] },
-): Promise<(Run & { lagMs: number })[]> {
-  const rows = await tx<{ project_id: string; from_seq: string; to_seq: string; lag_ms: number }[]>`
+  { kind, projectIds }: { kind: DeliveryKind; projectIds: readonly string[] },
+): Promise<TakenRun[]> {
+  const rows = await tx<TakenRow[]>`
     select
-      c.project_id, c.seq as from_seq, l.last_seq as to_seq,
+      c.project_id, c.seq as from_seq, l.last_seq as to_seq, t.has_targets,
       coalesce((
         select extract(epoch from clock_timestamp() - e.created_at) * 1000
         from events e
-        where e.project_id = c.project_id and e.seq > c.seq
+        where t.has_targets and e.project_id = c.project_id and e.seq > c.seq
         order by e.seq
         limit 1
       ), 0)::float8 as lag_ms
     from unnest(${toArray(projectIds)}::uuid[]) as w (project_id)
-      join delivery_cursors c on c.project_id = w.project_id and c.kind = ${kind}
+      join delivery_cursors c on c.project_id = w.project_id and c.kind = ${kind.name}
       join event_logs l on l.project_id = c.project_id
+      cross join lateral (select ${kind.hasTargets(tx)} as has_targets) t
     where l.last_seq > c.seq
     for update of c skip locked
   `
@@ -90,8 +99,17 @@ export async function takeRuns(
     projectId: row.project_id,
     fromSeq: BigInt(row.from_seq),
     toSeq: BigInt(row.to_seq),
+    hasTargets: row.has_targets,
     lagMs: row.lag_ms,
   }))
+}
+
+interface TakenRow {
+  project_id: string
+  from_seq: string
+  to_seq: string
+  has_targets: boolean
+  lag_ms: number
 }
 
 /** Moves cursors that `takeRuns` has locked in this transaction. */

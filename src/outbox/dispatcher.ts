@@ -2,7 +2,7 @@ import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import { createBell } from './bell.ts'
-import { ensureCursors, findNews, moveCursors, takeRuns, toRuns } from './cursors.ts'
+import { ensureCursors, findNews, moveCursors, takeRuns, toRuns, type TakenRun } from './cursors.ts'
 import type { DeliveryKind, KindName } from './kind.ts'
 
 const POLL_MS = 1_000
@@ -11,6 +11,8 @@ const MAX_EVENTS = 500
 const MAX_PROJECTS = 200
 /** How long until somebody else, who holds a project's cursor, is surely done with what they saw. */
 const HELD_MS = 25
+/** How often a project that has nobody to tell is looked at: more would cost its appends as much as they do themselves. */
+const QUIET_MS = 250
 const MAX_PAUSE_MS = 30_000
 const MAX_KNOWN = 100_000
 const FIRST_ID = '00000000-0000-0000-0000-000000000000'
@@ -41,6 +43,8 @@ interface Work {
   known: Set<string>
   /** Projects whose cursor somebody else may have held, and when they are looked at again. */
   held: Map<string, number>
+  /** Projects that had nobody to tell, and when they are looked at again. */
+  quiet: Map<string, number>
   /** Projects that have failed: they are dispatched alone, fewer events at a time, after a pause. */
   careful: Map<string, { maxEvents: number; failures: number; atMs: number }>
   /** Where the poll goes on. */
@@ -54,6 +58,7 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
     waiting: new Set(),
     known: new Set(),
     held: new Map(),
+    quiet: new Map(),
     careful: new Map(),
     after: FIRST_ID,
   }))
@@ -76,7 +81,7 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
         await dispatch(work, projectIds)
       }
       if (isBusy || isStopped) continue
-      bell.ringIn(pollDueMs - performance.now())
+      bell.ringIn(Math.min(pollDueMs, ...works.map(findDueMs)) - performance.now())
       await bell.sleep()
     }
   }
@@ -98,33 +103,40 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
   }
 
   async function dispatch(work: Work, projectIds: string[]): Promise<void> {
-    const { kind, known, held, waiting, careful } = work
+    const { kind, known, held, quiet, waiting, careful } = work
     const maxEvents = careful.get(projectIds[0] ?? '')?.maxEvents ?? MAX_EVENTS
     try {
       const unknown = projectIds.filter(projectId => !known.has(projectId))
-      const { taken, events, deliveries } = await pool.run(async sql => {
+      const { heard, silent, events, deliveries } = await pool.run(async sql => {
         if (unknown.length > 0) {
           await ensureCursors(sql, { kind: kind.name, projectIds: unknown })
         }
         return sql.begin(async tx => {
-          const taken = await takeRuns(tx, { kind: kind.name, projectIds })
-          const runs = toRuns(taken, maxEvents)
-          if (runs.events === 0) return { taken, events: 0, deliveries: 0 }
+          const taken = await takeRuns(tx, { kind, projectIds })
+          const [heard, silent] = partition(taken)
+          if (silent.length > 0) {
+            await moveCursors(tx, kind.name, toRuns(silent, Number.MAX_SAFE_INTEGER))
+          }
+          const runs = toRuns(heard, maxEvents)
+          if (runs.events === 0) return { heard, silent, events: 0, deliveries: 0 }
           const deliveries = await kind.dispatch(tx, runs)
           await moveCursors(tx, kind.name, runs)
-          return { taken, events: runs.events, deliveries }
+          return { heard, silent, events: runs.events, deliveries }
         })
       })
       if (known.size > MAX_KNOWN) known.clear()
       for (const projectId of unknown) known.add(projectId)
-      lagMs = Math.max(0, ...taken.map(run => run.lagMs))
-      const behind = taken.reduce((sum, run) => sum + Number(run.toSeq - run.fromSeq), 0)
+      lagMs = Math.max(0, ...heard.map(run => run.lagMs))
+      const behind = heard.reduce((sum, run) => sum + Number(run.toSeq - run.fromSeq), 0)
       // Whoever was not reached, and whoever has more, comes again.
-      if (behind > events) for (const { projectId } of taken) waiting.add(projectId)
+      if (behind > events) for (const { projectId } of heard) waiting.add(projectId)
       for (const projectId of projectIds) recover(work, projectId)
       if (deliveries > 0) onDispatched(kind.name)
-      for (const { projectId } of taken) held.delete(projectId)
-      const seen = new Set(taken.map(({ projectId }) => projectId))
+      if (quiet.size > MAX_KNOWN) quiet.clear()
+      for (const { projectId } of heard) quiet.delete(projectId)
+      for (const { projectId } of silent) quiet.set(projectId, soon(QUIET_MS))
+      const seen = new Set([...heard, ...silent].map(({ projectId }) => projectId))
+      for (const projectId of seen) held.delete(projectId)
       const missed = projectIds.filter(projectId => !seen.has(projectId))
       if (missed.length > 0) comeAgain(work, missed)
     } catch (error) {
@@ -145,7 +157,6 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
       held.set(projectId, soon(HELD_MS))
       waiting.add(projectId)
     }
-    bell.ringIn(HELD_MS)
   }
 
   function fail({ careful, waiting }: Work, projectId: string): void {
@@ -157,19 +168,22 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
       atMs: soon(pauseMs),
     })
     waiting.add(projectId)
-    bell.ringIn(pauseMs)
   }
 
   const running = run()
   return {
     wake(projectIds) {
-      for (const { waiting, held } of works) {
+      let dueMs = Infinity
+      for (const work of works) {
         for (const projectId of projectIds) {
-          waiting.add(projectId)
-          held.delete(projectId)
+          work.waiting.add(projectId)
+          work.held.delete(projectId)
+          dueMs = Math.min(dueMs, toDueMs(work, projectId))
         }
       }
-      bell.ring()
+      const waitMs = dueMs - performance.now()
+      if (waitMs <= 0) bell.ring()
+      else bell.ringIn(waitMs)
     },
     get lagMs() {
       return lagMs
@@ -186,13 +200,38 @@ function soon(ms: number): number {
   return performance.now() + ms
 }
 
+/** Those that have somebody to tell, and those that have nobody. */
+function partition(taken: readonly TakenRun[]): [heard: TakenRun[], silent: TakenRun[]] {
+  return [
+    taken.filter(({ hasTargets }) => hasTargets),
+    taken.filter(({ hasTargets }) => !hasTargets),
+  ]
+}
+
+/** From when on a project that waits may be dispatched. */
+function toDueMs({ careful, held, quiet }: Work, projectId: string): number {
+  return Math.max(
+    careful.get(projectId)?.atMs ?? 0,
+    held.get(projectId) ?? 0,
+    quiet.get(projectId) ?? 0,
+  )
+}
+
+/** When the first of those that wait is due. */
+function findDueMs(work: Work): number {
+  let dueMs = Infinity
+  for (const projectId of work.waiting) dueMs = Math.min(dueMs, toDueMs(work, projectId))
+  return dueMs
+}
+
 /** The next projects to dispatch together; one that has failed is on its own. */
-function takeWaiting({ waiting, careful, held }: Work): string[] {
+function takeWaiting(work: Work): string[] {
+  const { waiting, careful } = work
   const nowMs = performance.now()
   const chosen: string[] = []
   for (const projectId of waiting) {
+    if (toDueMs(work, projectId) > nowMs) continue
     const trouble = careful.get(projectId)
-    if (Math.max(trouble?.atMs ?? 0, held.get(projectId) ?? 0) > nowMs) continue
     if (trouble && chosen.length > 0) continue
     chosen.push(projectId)
     if (trouble || chosen.length === MAX_PROJECTS) break

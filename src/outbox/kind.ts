@@ -1,4 +1,4 @@
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 
 /** The ways in which targets are told of events. */
 export const KIND_NAMES = ['webhook', 'push'] as const
@@ -10,6 +10,13 @@ export const TARGET_PREFIX = { webhook: 'whk', push: 'psh' } as const
 /** A way to tell targets of events: who is to be told, and how. Ids are uuids. */
 export interface DeliveryKind {
   readonly name: KindName
+  /**
+   * Whether a project (`c.project_id` of the statement around it) has anybody who may be told. Where nobody is, events are
+   * passed over without a look at them. Whoever is there when an event is committed must be seen.
+   *
+   *     sql`exists (select from webhooks w where w.project_id = c.project_id)`
+   */
+  hasTargets(sql: Queryable): Fragment
   /**
    * Writes the deliveries of some events, as one statement, and returns how many. Whom an event is for is decided here:
    * filters, and what people want. Whoever is left out for a reason gets a record instead (`withheld`, in `deliveries`).

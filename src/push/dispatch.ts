@@ -1,5 +1,5 @@
 import { isExpired } from '../accounts/sessions.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import type { Runs } from '../outbox/kind.ts'
 import { WITHHELD } from './reasons.ts'
 
@@ -12,10 +12,24 @@ const GATHER_S = 5
 const LOST_S = 60
 
 /**
+ * Whether a member has a device. Where nobody has one nothing is written of an event, not even that: it would cost as
+ * much as the event itself, and `explainSilence` knows it anyway.
+ */
+export function hasDevices(sql: Queryable): Fragment {
+  return sql`exists (
+    select
+    from projects p
+      join memberships m on m.organization_id = p.organization_id
+      join push_subscriptions d on d.person_id = m.person_id
+      join sessions s on s.id = d.session_id and not ${isExpired(sql)}
+    where p.id = c.project_id
+  )`
+}
+
+/**
  * Writes a delivery for each device of each member that is to be told of an event, and a record for those that are not,
  * with the reason; returns how many deliveries. Beyond ten of a channel in a minute one push to each device counts the
- * rest: that of the last event, a little later, so that the next ones are in it. Where nobody has a device nothing is written,
- * not even that: it would cost as much as the events themselves, and `explainSilence` knows it anyway.
+ * rest: that of the last event, a little later, so that the next ones are in it.
  */
 export async function dispatchPushes(tx: Tx, runs: Runs): Promise<number> {
   const { projectIds, fromSeqs, toSeqs } = runs
@@ -32,13 +46,6 @@ export async function dispatchPushes(tx: Tx, runs: Runs): Promise<number> {
       from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
           as r (project_id, from_seq, to_seq)
         join projects p on p.id = r.project_id
-      where exists (
-        select
-        from memberships m
-          join push_subscriptions d on d.person_id = m.person_id
-          join sessions s on s.id = d.session_id and not ${isExpired(tx)}
-        where m.organization_id = p.organization_id
-      )
     ), fresh as materialized (
       select
         e.project_id, e.id, e.seq, e.created_at, e.channel_id, r.organization_id,

@@ -3,7 +3,7 @@ import type { Queryable } from '../db/sql.ts'
 import { transact } from '../db/transaction.ts'
 import type { Site } from '../http/site.ts'
 import type { DeliveryKind, Job, Outcome } from '../outbox/kind.ts'
-import { dispatchPushes } from './dispatch.ts'
+import { dispatchPushes, hasDevices } from './dispatch.ts'
 import { keepVerdict } from './outcome.ts'
 import { toCountMessage, toEventMessage, type Message } from './payload.ts'
 import { DAY_S, PUSH_TIMEOUT_MS, type Pusher, type PushParts } from './pusher.ts'
@@ -42,6 +42,7 @@ export interface PushKindParts extends PushParts {
 export function createPushKind(parts: PushKindParts): DeliveryKind {
   return {
     name: 'push',
+    hasTargets: hasDevices,
     dispatch: dispatchPushes,
     send: (job, signal) => sendPush(parts, job, signal),
     nameTargets: nameDevices,

@@ -15,6 +15,10 @@ const AROUND_MS = 5_000
 export function createWebhookKind(parts: DeliveryParts): DeliveryKind {
   return {
     name: 'webhook',
+    hasTargets: sql => sql`exists (
+      select from webhooks w
+      where w.project_id = c.project_id and w.deleted_at is null and w.disabled_at is null
+    )`,
     dispatch: dispatchWebhooks,
     send: (job, signal) => sendWebhook(parts, job, signal),
     nameTargets: nameWebhooks,

@@ -4,7 +4,8 @@ import { ensureKind } from '../../src/outbox/cursors.ts'
 import { startDispatcher } from '../../src/outbox/dispatcher.ts'
 import type { Runs } from '../../src/outbox/kind.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
-import { createTestKind } from '../support/delivery-kind.ts'
+import { addTarget, createTestKind } from '../support/delivery-kind.ts'
+import { newProject } from '../support/project.ts'
 import { until } from '../support/until.ts'
 
 let deliveries: Deliveries
@@ -20,13 +21,17 @@ function start(
 ) {
   const pool = createPool(deliveries.databaseUrl, { name: 'worker', max: 4 })
   const kind = createTestKind()
-  const figures = { written: 0 }
+  const figures = { written: 0, looks: 0 }
   const { dispatch = work => work() } = options
   const dispatcher = startDispatcher({
     pool,
     kinds: [
       {
         ...kind,
+        hasTargets(sql) {
+          figures.looks++
+          return kind.hasTargets(sql)
+        },
         dispatch: (tx, runs) =>
           dispatch(async () => {
             const written = await kind.dispatch(tx, runs)
@@ -173,6 +178,31 @@ test('contract §11 a deleted project’s log is dispatched no more', async () =
   one.dispatcher.wake([projectId, other])
   await until(async () => (await deliveries.pending(other)).length === 1)
   expect(await deliveries.pending(projectId)).toEqual([])
+})
+
+test('delivery: where nobody is to be told, the cursor follows now and then, and whoever comes is told of what comes', async () => {
+  const { id: projectId } = await newProject({ sql: deliveries.sql, url: '' })
+  let dispatched = 0
+  await using one = start({
+    dispatch(work) {
+      dispatched++
+      return work()
+    },
+  })
+  const startedMs = performance.now()
+  for (let nth = 0; nth < 40; nth++) {
+    await deliveries.append(projectId, 20)
+    one.dispatcher.wake([projectId])
+  }
+  await until(async () => (await readCursor(projectId)) === 800)
+  expect(one.figures.looks).toBeLessThanOrEqual((performance.now() - startedMs) / 250 + 1)
+  expect(dispatched).toBe(0)
+
+  await addTarget(deliveries.sql, projectId)
+  const [eventId = ''] = await deliveries.append(projectId)
+  one.dispatcher.wake([projectId])
+  await until(async () => (await deliveries.pending(projectId)).length > 0)
+  expect((await deliveries.pending(projectId)).map(row => row.event_id)).toEqual([eventId])
 })
 
 test('delivery: a project with a long log does not hold up one with a single event', async () => {

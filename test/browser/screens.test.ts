@@ -3,10 +3,11 @@ import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support
 import { fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { fill, fillPeople, noPeople, REFUND } from '../support/shop-day.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { HOOK_SCREENS } from './screens-hooks.ts'
 
 setDefaultTimeout(90_000)
 
-interface Screen {
+export interface Screen {
   name: string
   path: string
   isSignedIn?: boolean
@@ -158,6 +159,7 @@ const SCREENS: Screen[] = [
     },
   },
   { name: 'missing', path: '/p/prj_none', until: 'text=Nothing here' },
+  ...HOOK_SCREENS,
 ]
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md: every screen', () => {

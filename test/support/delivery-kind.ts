@@ -21,6 +21,7 @@ export function createTestKind({ url = '', ...options }: TestKindOptions = {}): 
     perTarget: 8,
     timeoutMs: 5_000,
     leaseMs: 30_000,
+    hasTargets: sql => sql`exists (select from test_targets t where t.project_id = c.project_id)`,
     async dispatch(tx, { projectIds, fromSeqs, toSeqs }) {
       const made = await tx`
         insert into outbox (project_id, event_id, kind, target_id)

@@ -154,6 +154,10 @@ export async function fakeApi(
       .replace(/^(\/api\/projects)\/[^/]+/, '$1/:id')
       .replace(/(\/events)\/[^/]+/, '$1/:event')
       .replace(/(\/users)\/[^/]+/, '$1/:user')
+      .replace(/(\/keys)\/[^/]+/, '$1/:key')
+      .replace(/(\/webhooks)\/[^/]+/, '$1/:webhook')
+      .replace(/(\/attempts)\/[^/]+/, '$1/:attempt')
+      .replace(/(\/deliveries)\/[^/]+/, '$1/:delivery')
       .replace(/(\/aliases)\/(?!history$)[^/]+/, '$1/:alias')
     const name = `${route.request().method()} ${path}`
     api.requests.push(name)

@@ -82,9 +82,10 @@ export async function openPushWorld(
     untilDispatched: projectId =>
       until(async () => {
         const [row] = await server.sql<{ is_done: boolean }[]>`
-          select c.seq = l.last_seq as is_done
+          select bool_and(coalesce(c.seq, 0) = l.last_seq) as is_done
           from event_logs l
-            join delivery_cursors c on c.project_id = l.project_id and c.kind = 'push'
+            cross join delivery_kinds k
+            left join delivery_cursors c on c.project_id = l.project_id and c.kind = k.kind
           where l.project_id = ${projectId}
         `
         return row?.is_done ?? false

@@ -8,13 +8,13 @@ import { findProject, loadSession, session, type Session } from './session.ts'
 
 const Feed = page(() => import('./pages/feed.tsx'))
 const EventAlone = page(() => import('./pages/event-alone.tsx'))
-const Users = page(() => import('./pages/users.tsx'))
-const User = page(() => import('./pages/user.tsx'))
+const Users = place('Users')
+const User = place('User')
 const Channels = page(() => import('./pages/channels.tsx'))
 const Channel = page(() => import('./pages/channel.tsx'))
-const Keys = page(() => import('./pages/keys.tsx'))
-const Webhooks = page(() => import('./pages/webhooks.tsx'))
-const Webhook = page(() => import('./pages/webhook.tsx'))
+const Keys = place('Keys')
+const Webhooks = place('Webhooks')
+const Webhook = place('Webhook')
 const Notifications = page(() => import('./pages/notifications.tsx'))
 const AccountSettings = page(() => import('./pages/account.tsx'))
 const Organization = page(() => import('./pages/organization.tsx'))
@@ -185,6 +185,13 @@ function Broken() {
 /** A page that is loaded when it is needed. After an update of the server its old name may be gone. */
 function page<Props extends object>(load: () => Promise<{ default: FunctionComponent<Props> }>) {
   return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: Outdated })))
+}
+
+/** A place of a project beside its feed. */
+function place(name: keyof typeof import('./pages/places.ts')) {
+  return page<ProjectPage>(() =>
+    import('./pages/places.ts').then(places => ({ default: places[name] })),
+  )
 }
 
 function Outdated() {

@@ -69,12 +69,21 @@ export function Check({ name, value = 'on', isOn = false, onChange, children }: 
   )
 }
 
+interface ChoicesOptions {
+  legend: string
+  /** What the server calls all of them together, where it may find fault with that. */
+  name?: string
+  children: ComponentChildren
+}
+
 /** Choices that belong together, under one name. */
-export function Choices({ legend, children }: { legend: string; children: ComponentChildren }) {
+export function Choices({ legend, name = '', children }: ChoicesOptions) {
+  const issues = useIssues(name)
   return (
-    <fieldset class="choices">
+    <fieldset class="choices" name={name || undefined}>
       <legend>{legend}</legend>
       {children}
+      {issues.length > 0 && <p class="issue">{issues.map(({ message }) => message).join(' · ')}</p>}
     </fieldset>
   )
 }

@@ -67,13 +67,15 @@ interface FieldOptions {
   name: string
   label: string
   autocomplete: string
-  type?: 'text' | 'email' | 'password'
+  type?: 'text' | 'email' | 'password' | 'url' | 'number' | 'date' | 'datetime-local'
+  isOptional?: boolean
   hint?: string
   value?: string | undefined
 }
 
 /** A labelled input with its hint and its errors; a password can be looked at. */
-export function Field({ name, label, autocomplete, type = 'text', hint, value }: FieldOptions) {
+export function Field(options: FieldOptions) {
+  const { name, label, autocomplete, type = 'text', isOptional = false, hint, value } = options
   const id = useId()
   const [isShown, setShown] = useState(false)
   const issues = useIssues(name)
@@ -96,7 +98,7 @@ export function Field({ name, label, autocomplete, type = 'text', hint, value }:
           autocomplete={autocomplete}
           autocapitalize={type === 'text' ? undefined : 'none'}
           spellcheck={false}
-          aria-required="true"
+          aria-required={!isOptional}
           aria-invalid={issues.length > 0}
           aria-describedby={described.join(' ') || undefined}
         />

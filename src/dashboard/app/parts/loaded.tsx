@@ -3,7 +3,7 @@ import { Trouble } from './page.tsx'
 import type { Asked } from './use-answer.ts'
 
 interface LoadedOptions<Data> {
-  of: Asked<Data>
+  of: Pick<Asked<Data>, 'data' | 'failure' | 'read'>
   children(data: Data): ComponentChildren
 }
 

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { isSameDay, toDateTime, toFullTime, toShortTime } from '../time.ts'
+import { isSameDay, toClockTime, toDateTime, toFullTime, toShortTime } from '../time.ts'
 
 const TICK_MS = 20_000
 
@@ -12,11 +12,24 @@ document.addEventListener('visibilitychange', () => {
   if (!document.hidden) now.value = Date.now()
 })
 
-/** How long ago; the whole truth for whoever points at it. `isFar` says the day where it is another than today. */
-export function Moment({ atMs, isFar = false }: { atMs: number; isFar?: boolean }) {
+interface MomentOptions {
+  atMs: number
+  /** Says the day where it is another than today. */
+  isFar?: boolean
+  /** Says the time of the day instead of how long ago it was. */
+  isExact?: boolean
+}
+
+/** How long ago; the whole truth for whoever points at it. */
+export function Moment({ atMs, isFar = false, isExact = false }: MomentOptions) {
+  const isToday = isSameDay(atMs, now.value)
   return (
     <time dateTime={new Date(atMs).toISOString()} title={toFullTime(atMs)}>
-      {isFar && !isSameDay(atMs, now.value) ? toDateTime(atMs) : toShortTime(atMs, now.value)}
+      {isFar && !isToday
+        ? toDateTime(atMs)
+        : isExact
+          ? toClockTime(atMs)
+          : toShortTime(atMs, now.value)}
     </time>
   )
 }

@@ -8,7 +8,10 @@ export interface Pages<Item> {
   failure: Failure | undefined
   /** Whether there is more to read. */
   hasMore: boolean
+  /** Reads on, or what could not be read, once more. */
   readMore(): void
+  /** Reads from the beginning; what is shown stays meanwhile. */
+  readAgain(): void
 }
 
 /** A list that is read page by page, and anew when `key` changes. */
@@ -21,9 +24,11 @@ export function usePages<Item>(
   const [isReading, setReading] = useState(true)
   const [failure, setFailure] = useState<Failure>()
   const turn = useRef(0)
+  const wanted = useRef<string>(undefined)
 
   async function take(from: string | undefined) {
     const mine = ++turn.current
+    wanted.current = from
     setReading(true)
     setFailure(undefined)
     const answer = await read(from)
@@ -47,6 +52,7 @@ export function usePages<Item>(
     isReading,
     failure,
     hasMore: typeof cursor === 'string',
-    readMore: () => void take(cursor ?? undefined),
+    readMore: () => void take(failure ? wanted.current : (cursor ?? undefined)),
+    readAgain: () => void take(undefined),
   }
 }

@@ -1,0 +1,95 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { Code } from '../parts/code.tsx'
+import { Loaded } from '../parts/loaded.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { useAnswer } from '../parts/use-answer.ts'
+import { toEventPath } from '../paths.ts'
+import { readAttempt, type Attempt, type AttemptDetail, type Place } from './calls.ts'
+
+interface AttemptOptions {
+  place: Place
+  attempt: Attempt
+  /** Whether all of it is shown at once. */
+  isOpen?: boolean
+  /** What can be done with it. */
+  children?: ComponentChildren
+}
+
+/** An attempt in a line, and behind it what was sent and what came back. */
+export function AttemptDetails({ place, attempt, isOpen = false, children }: AttemptOptions) {
+  const [isShown, setShown] = useState(isOpen)
+  const { eventId, number, outcome, status, reason, latencyMs, startedAt } = attempt
+  return (
+    <details
+      class="attempt"
+      open={isOpen}
+      onToggle={({ currentTarget }) => setShown(currentTarget.open)}
+    >
+      <summary>
+        <span class={`badge badge-${outcome === 'delivered' ? 'good' : 'bad'}`}>
+          {status ?? 'No answer'}
+        </span>
+        <span class="attempt-what">
+          <bdi>{reason}</bdi>
+          <span class="item-about">
+            {eventId === null ? 'Test' : `Event …${eventId.slice(-6)}`}
+            {number > 1 && `, attempt ${number}`} · {toLatency(latencyMs)} ·{' '}
+            <Moment atMs={Date.parse(startedAt)} isFar />
+          </span>
+        </span>
+      </summary>
+      {isShown && <Exchange place={place} attempt={attempt} />}
+      {isShown && (
+        <div class="acts">
+          {eventId !== null && (
+            <a class="act-link" href={toEventPath(place.project, eventId)}>
+              Open the event
+            </a>
+          )}
+          {children}
+        </div>
+      )}
+    </details>
+  )
+}
+
+function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) {
+  const detail = useAnswer(id, () => readAttempt(place, id))
+  const isForgotten = detail.failure?.code === 'not_found' || detail.data?.request === null
+  return (
+    <>
+      {status !== null &&
+        (response ? (
+          <Code label="Answer" text={response} />
+        ) : (
+          <p class="hint">The answer had no body.</p>
+        ))}
+      {isForgotten ? (
+        <p class="hint">What was sent is no longer known.</p>
+      ) : (
+        <Loaded of={detail}>
+          {({ request }) =>
+            request && (
+              <>
+                <Code label="Request" text={toText(request)} />
+                {request.note !== null && <p class="hint">{request.note}.</p>}
+              </>
+            )
+          }
+        </Loaded>
+      )}
+    </>
+  )
+}
+
+function toText({ method, headers, body }: NonNullable<AttemptDetail['request']>): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return [method, ...lines, '', body ?? ''].join('\n')
+}
+
+function toLatency(ms: number): string {
+  const [value, unit] = ms < 1_000 ? [ms, 'millisecond'] : [ms / 1_000, 'second']
+  const style = { style: 'unit', unit, maximumFractionDigits: 1 } as const
+  return new Intl.NumberFormat(undefined, style).format(value)
+}

@@ -1,0 +1,101 @@
+import { useState } from 'preact/hooks'
+import { Act } from '../parts/act.tsx'
+import { Listed } from '../parts/listed.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { tell } from '../parts/undo.tsx'
+import { toEventPath, toWebhookPath } from '../paths.ts'
+import { usePages } from '../users/use-pages.ts'
+import { readDeliveries, replayDelivery, type Delivery } from './calls.ts'
+
+const STATES = { dead: 'Given up', pending: 'Waiting' } as const
+
+/** What a project could not deliver, or not yet: to webhooks and to people's devices. */
+export function Deliveries({ project }: { project: string }) {
+  const [state, setState] = useState<keyof typeof STATES>('dead')
+  const pages = usePages(`${project} ${state}`, cursor => readDeliveries(project, state, cursor))
+  return (
+    <section class="part" aria-labelledby="deliveries">
+      <h2 id="deliveries">Not delivered</h2>
+      <p class="lead-in">
+        What fails is tried again for three days, a notification for one, and is then given up.
+      </p>
+      <div class="spans" role="group" aria-label="Which">
+        {(Object.keys(STATES) as (keyof typeof STATES)[]).map(one => (
+          <button
+            key={one}
+            type="button"
+            aria-pressed={state === one}
+            onClick={() => setState(one)}
+          >
+            {STATES[one]}
+          </button>
+        ))}
+      </div>
+      <Listed
+        pages={pages}
+        nothing={
+          <p class="aside">
+            {state === 'dead' ? 'Nothing was given up.' : 'Nothing waits: all that was due is out.'}
+          </p>
+        }
+      >
+        {delivery => (
+          <li key={`${delivery.id} ${delivery.state}`}>
+            <About project={project} delivery={delivery} />
+            <div class="item-acts">
+              <a class="act-link" href={toEventPath(project, delivery.eventId)}>
+                Event
+              </a>
+              {state === 'dead' && (
+                <Act
+                  action="Try again"
+                  send={() => replayDelivery(project, delivery.id)}
+                  onDone={() => {
+                    tell({ said: 'It is tried again, from the beginning.' })
+                    pages.readAgain()
+                  }}
+                />
+              )}
+            </div>
+          </li>
+        )}
+      </Listed>
+    </section>
+  )
+}
+
+function About({ project, delivery }: { project: string; delivery: Delivery }) {
+  const { kind, target, attempts, reason, at, nextAttemptAt } = delivery
+  const name = target?.name ?? (kind === 'webhook' ? 'A webhook that is gone' : 'A device')
+  return (
+    <div class="item-what">
+      <p class="item-name">
+        {kind === 'webhook' && target?.name != null ? (
+          <a href={toWebhookPath(project, target.id)}>
+            <bdi>{name}</bdi>
+          </a>
+        ) : (
+          <bdi>{name}</bdi>
+        )}
+      </p>
+      <p class="item-about">
+        {reason !== null && (
+          <>
+            <bdi>{reason}</bdi> ·{' '}
+          </>
+        )}
+        {attempts.toLocaleString()} {attempts === 1 ? 'attempt' : 'attempts'}
+        {at !== null && (
+          <>
+            , the last <Moment atMs={Date.parse(at)} isFar />
+          </>
+        )}
+        {nextAttemptAt !== null && (
+          <>
+            , the next <Moment atMs={Date.parse(nextAttemptAt)} isFar />
+          </>
+        )}
+      </p>
+    </div>
+  )
+}

@@ -1,0 +1,145 @@
+import { useLocation } from 'preact-iso'
+import { useState } from 'preact/hooks'
+import { Act, Unfold } from '../parts/act.tsx'
+import { confirmed } from '../parts/confirm.tsx'
+import { Choice } from '../parts/fields.tsx'
+import { Form } from '../parts/form.tsx'
+import { Sure } from '../parts/sure.tsx'
+import { tell } from '../parts/undo.tsx'
+import { toProjectPath } from '../paths.ts'
+import { AttemptDetails } from './attempt.tsx'
+import { Attempts } from './attempts.tsx'
+import {
+  deleteWebhook,
+  editWebhook,
+  rotateSecret,
+  switchWebhook,
+  testWebhook,
+  type Attempt,
+  type Place,
+  type Webhook,
+} from './calls.ts'
+import { newSecret } from './secret.tsx'
+import { WebhookForm } from './webhook-form.tsx'
+
+const GRACES = [
+  { value: '0', text: 'No longer' },
+  { value: '1', text: 'For an hour' },
+  { value: '24', text: 'For a day' },
+  { value: '168', text: 'For a week' },
+]
+
+interface ManageOptions {
+  place: Place
+  webhook: Webhook
+  /** Told what it is like now. */
+  onChanged(webhook: Webhook): void
+  /** Told when it has to be read again. */
+  onDeed(): void
+}
+
+/** What admins can do with a webhook. */
+export function Manage({ place, webhook, onChanged, onDeed }: ManageOptions) {
+  const { id, name, isEnabled } = webhook
+  const { route } = useLocation()
+  const [open, setOpen] = useState<'edit' | 'rotate'>()
+  const [test, setTest] = useState<Attempt>()
+  const unfold = { open, onOpen: setOpen }
+
+  return (
+    <>
+      <div class="acts">
+        <Act
+          action="Send a test"
+          send={() => testWebhook(place)}
+          onDone={attempt => {
+            setTest(attempt)
+            onDeed()
+          }}
+        />
+        <Unfold name="edit" {...unfold}>
+          Edit
+        </Unfold>
+        <Unfold name="rotate" {...unfold}>
+          Rotate the secret
+        </Unfold>
+        {isEnabled ? (
+          <Act
+            action="Disable"
+            send={() => switchWebhook(place, 'disable')}
+            onDone={disabled => {
+              onChanged(disabled)
+              tell({
+                said: 'It is disabled.',
+                undo: () => switchWebhook(place, 'enable'),
+                onUndone: onDeed,
+              })
+            }}
+          />
+        ) : (
+          <Act action="Enable" send={() => switchWebhook(place, 'enable')} onDone={onChanged} />
+        )}
+      </div>
+      {open === 'edit' && (
+        <WebhookForm
+          project={place.project}
+          webhook={webhook}
+          action="Save"
+          send={changes => editWebhook(place, changes)}
+          onDone={edited => {
+            setOpen(undefined)
+            onChanged(edited)
+            tell({ said: 'Saved.' })
+          }}
+        />
+      )}
+      {open === 'rotate' && (
+        <Form
+          action="Make a new secret"
+          send={value => confirmed(() => rotateSecret(place, Number(value('graceHours'))))}
+          onDone={({ secret }) => {
+            setOpen(undefined)
+            newSecret.value = { webhook: id, secret }
+            onDeed()
+          }}
+        >
+          <Choice
+            name="graceHours"
+            label="The old secret signs, too"
+            hint="Until then a receiver that knows either of them can verify."
+            options={GRACES}
+            value="24"
+          />
+        </Form>
+      )}
+      {test && (
+        <section class="part" aria-labelledby="test">
+          <h2 id="test">The test</h2>
+          <div role="status">
+            <AttemptDetails key={test.id} place={place} attempt={test} isOpen />
+          </div>
+        </section>
+      )}
+      <Attempts key={test?.id} place={place} isEnabled={isEnabled} onDeed={onDeed} />
+      <section class="part" aria-labelledby="delete">
+        <h2 id="delete">Delete</h2>
+        <p class="aside">Its secrets and its attempts go, and what waits for it is dropped.</p>
+        <Sure
+          action="Delete this webhook"
+          title={
+            <>
+              Delete <bdi>{name}</bdi>?
+            </>
+          }
+          lead="Nothing is sent to it any more, and nothing brings it back."
+          yes="Delete for good"
+          send={() => deleteWebhook(place)}
+          onDone={() => {
+            tell({ said: 'The webhook is deleted.' })
+            route(toProjectPath('webhooks', place.project), true)
+          }}
+        />
+      </section>
+    </>
+  )
+}

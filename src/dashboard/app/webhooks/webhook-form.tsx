@@ -1,0 +1,96 @@
+import { useState } from 'preact/hooks'
+import { readChannels } from '../feed/calls.ts'
+import { confirmed } from '../parts/confirm.tsx'
+import { Check, Choice, Choices } from '../parts/fields.tsx'
+import { Field, Form } from '../parts/form.tsx'
+import { Loaded } from '../parts/loaded.tsx'
+import { useAnswer } from '../parts/use-answer.ts'
+import type { Answer } from '../request.ts'
+import type { NewWebhook, Webhook } from './calls.ts'
+import { PRESETS } from './presets.ts'
+
+interface WebhookFormOptions<Data> {
+  project: string
+  /** The webhook that is edited; undefined for a new one. */
+  webhook?: Webhook
+  action: string
+  send(webhook: NewWebhook): Promise<Answer<Data>>
+  onDone(data: Data): void
+}
+
+/** Where events go, in which form, and which of them. */
+export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
+  const { project, webhook, action, send, onDone } = options
+  const channels = useAnswer(project, () => readChannels(project))
+  const [preset, setPreset] = useState(webhook?.preset ?? 'standard')
+  const chosen = webhook?.channels ?? null
+  const [isSome, setSome] = useState(chosen !== null)
+  return (
+    <Loaded of={channels}>
+      {known => {
+        // What is chosen stays so, though it may be archived or beyond the end of the list.
+        const beyond = (chosen ?? []).filter(id => known.every(one => one.id !== id))
+        const listed = [...known, ...beyond.map(id => ({ id, name: id }))]
+        return (
+          <Form
+            action={action}
+            send={value =>
+              confirmed(() =>
+                send({
+                  url: value('url'),
+                  ...(value('name') && { name: value('name') }),
+                  preset,
+                  channels: isSome ? listed.map(({ id }) => id).filter(value) : null,
+                }),
+              )
+            }
+            onDone={onDone}
+          >
+            <Choice
+              name="preset"
+              label="Receiver"
+              value={preset}
+              options={Object.entries(PRESETS).map(([value, { text }]) => ({ value, text }))}
+              onChange={value => setPreset(value as typeof preset)}
+            />
+            <Field
+              name="url"
+              label="URL"
+              type="url"
+              autocomplete="off"
+              hint={PRESETS[preset].hint}
+              value={webhook?.url ?? undefined}
+            />
+            <Field
+              name="name"
+              label="Description"
+              autocomplete="off"
+              isOptional
+              hint="What it is for. Without one it is called by its host."
+              value={webhook?.name}
+            />
+            <Choice
+              name="which"
+              label="Events"
+              value={isSome ? 'some' : 'all'}
+              options={[
+                { value: 'all', text: 'Of all channels' },
+                { value: 'some', text: 'Of some channels' },
+              ]}
+              onChange={value => setSome(value === 'some')}
+            />
+            {isSome && (
+              <Choices legend="Channels" name="channels">
+                {listed.map(({ id, name }) => (
+                  <Check key={id} name={id} isOn={chosen?.includes(id) ?? false}>
+                    <bdi>{name}</bdi>
+                  </Check>
+                ))}
+              </Choices>
+            )}
+          </Form>
+        )
+      }}
+    </Loaded>
+  )
+}

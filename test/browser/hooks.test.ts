@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
+import { hashPassword } from '../../src/accounts/passwords.ts'
+import type { Role } from '../../src/accounts/permissions.ts'
+import { PASSWORD } from '../support/browser.ts'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
+import { createRequests } from '../support/project.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(120_000)
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', () => {
+  let server: Booted
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  /** Somebody in front of a page of their project, whose password is known. */
+  async function visit(place: 'keys' | 'webhooks', role: Role = 'admin') {
+    const tenant = await newTenant(server, role)
+    const hash = await hashPassword(PASSWORD)
+    await server.sql`
+      update people set password_hash = ${hash} where id = ${tenant.person.uuid}
+    `
+    const it = await browser.open()
+    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    await it.context.addCookies([{ name, value, url: server.url }])
+    const { page } = it
+    await page.goto(`${server.url}/p/${tenant.organization.project.id}/${place}`)
+    const click = (name: string) => page.getByRole('button', { name, exact: true }).click()
+    const code = async (label: string) => (await page.getByLabel(label).textContent()) ?? ''
+    return { ...it, tenant, click, code }
+  }
+
+  /** Has the password forgotten that was typed, or would have been at signing in. */
+  async function forget(sessionId: string) {
+    await server.sql`update sessions set verified_at = now() - interval '1 hour' where id = ${sessionId}`
+  }
+
+  test('a key is shown once after the password, works, is renamed and back, rotated and revoked', async () => {
+    await using it = await visit('keys')
+    const { page, tenant } = it
+    await forget(tenant.person.sessionId)
+    await it.click('Make a key')
+    await page.getByLabel('Name', { exact: true }).fill('Web shop')
+    await page.getByLabel('Requests per minute').fill('0')
+    await it.click('Make the key')
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await it.click('Go on')
+    await page.locator('.issue').waitFor()
+    await page.getByLabel('Requests per minute').fill('70')
+    await it.click('Make the key')
+    await page.getByText('It is shown this once').waitFor()
+    const key = await it.code('API key')
+    expect(await it.code('In a terminal')).toContain(`Bearer ${key}`)
+    const { post } = createRequests(server.url, key)
+    const sent = await post('/v1/events', { channelName: 'orders', title: 'Order 1' })
+    expect(sent.status).toBe(201)
+    expect(sent.headers.get('x-ratelimit-limit')).toBe('70')
+
+    await page.reload()
+    const item = page.locator('.items > li').filter({ hasText: 'Web shop' })
+    await item.getByText(`tdg_…${key.slice(-4)}`).waitFor()
+    expect(await page.content()).not.toContain(key)
+
+    await item.getByRole('button', { name: 'Edit' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('Shop of the web')
+    await it.click('Save')
+    await page.getByRole('heading', { name: 'Shop of the web' }).waitFor()
+    await it.click('Undo')
+    await page.getByRole('heading', { name: 'Web shop' }).waitFor()
+
+    await item.getByRole('button', { name: 'Rotate' }).click()
+    await page.getByLabel('The old key works on').selectOption('0')
+    await it.click('Make a new key')
+    await page.getByText('It is shown this once').waitFor()
+    const next = await it.code('API key')
+    const events = { channelName: 'orders', title: 'Order 2' }
+    expect((await post('/v1/events', events)).status).toBe(401)
+    const rotated = createRequests(server.url, next)
+    expect((await rotated.post('/v1/events', events)).status).toBe(201)
+
+    await item.filter({ hasText: 'Expired' }).waitFor()
+    await item.filter({ hasNotText: 'Expired' }).getByRole('button', { name: 'Revoke' }).click()
+    await it.click('Revoke this key')
+    await item.filter({ hasText: 'Revoked' }).waitFor()
+    expect((await rotated.post('/v1/events', events)).status).toBe(401)
+    expect(it.problems).toEqual([])
+  })
+
+  test('the requests of a key are drawn where they are opened, and said', async () => {
+    await using it = await visit('keys')
+    await server.sql`
+      insert into key_usage (key_id, hour, requests)
+      select id, date_trunc('hour', now()), 1234
+      from api_keys
+      where project_id = ${it.tenant.projectId}
+    `
+    const scripts: string[] = []
+    it.page.on('request', request => void scripts.push(request.url()))
+    await it.page.reload()
+    await it.page.getByRole('button', { name: 'Requests' }).waitFor()
+    expect(scripts.filter(url => url.includes('/plot-'))).toEqual([])
+    await it.click('Requests')
+    await it.page.getByText('1,234 requests').waitFor()
+    await it.page.getByRole('img', { name: '1,234 requests in the last 24 hours' }).waitFor()
+    await it.page.locator('.chart canvas').waitFor()
+    await it.page.getByText('As a table').click()
+    await it.page.getByRole('cell', { name: '1,234' }).waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  test('a webhook is made, tested, told of an event, sent it again, and recovers', async () => {
+    await using receiver = await startReceiver({ reply: { status: 200, body: 'thank you' } })
+    await using it = await visit('webhooks')
+    const { page, tenant } = it
+    await it.click('Add a webhook')
+    await page.getByLabel('URL').fill(`${receiver.url}/hook`)
+    await page.getByLabel('Description').fill('Fulfilment')
+    await it.click('Add it')
+    await page.getByRole('heading', { name: 'Fulfilment' }).waitFor()
+    const secret = await it.code('Signing secret')
+    await it.click('I have kept it')
+    await page.getByText(`${receiver.url}/hook`).waitFor()
+
+    await it.click('Send a test')
+    await page.getByRole('heading', { name: 'The test' }).waitFor()
+    await page.getByLabel('Answer').getByText('thank you').waitFor()
+    expect(receiver.received).toHaveLength(1)
+
+    const event = await tenant.send({ title: 'New payment' })
+    await receiver.until(2)
+    const { body, headers } = receiver.received[1]!
+    expect(new Webhook(secret).verify(body, headers)).toMatchObject({ data: { id: event.id } })
+    const told = page.locator('.attempt').filter({ hasText: `…${event.id.slice(-6)}` })
+    await until(async () => {
+      await it.click('Look again')
+      return (await told.count()) === 1
+    })
+    await told.locator('summary').click()
+    expect(await told.locator('summary').textContent()).toContain('200')
+    await told.getByRole('link', { name: 'Open the event' }).waitFor()
+    await told.getByRole('button', { name: 'Send again' }).click()
+    await receiver.until(3)
+    expect(receiver.received[2]?.headers['webhook-id']).toBe(headers['webhook-id']!)
+
+    await it.click('Disable')
+    await page.getByText('Nothing is sent until it is enabled').waitFor()
+    await tenant.send({ title: 'Missed' })
+    // What is dispatched to nobody while it is disabled is what recovering is for.
+    await until(async () => {
+      const [{ count }] = await server.sql<[{ count: number }]>`
+        select count(*)::int as count
+        from delivery_cursors
+        where project_id = ${tenant.projectId} and kind = 'webhook' and seq >= 2
+      `
+      return count > 0
+    })
+    await it.click('Enable')
+    await it.click('Recover what was missed')
+    await it.click('Recover')
+    await page.getByText('1 event is on the way.').waitFor()
+    await receiver.until(4)
+    expect(receiver.received[3]?.body).toContain('Missed')
+    expect(it.problems).toEqual([])
+  })
+
+  test('what fails is said as it is, and deleting takes the webhook away', async () => {
+    await using receiver = await startReceiver({ reply: { status: 503, body: 'not today' } })
+    await using it = await visit('webhooks')
+    const { page } = it
+    await it.click('Add a webhook')
+    await page.getByLabel('URL').fill('ftp://example.com')
+    await it.click('Add it')
+    await page.locator('.issue').waitFor()
+    await page.getByLabel('URL').fill(receiver.url)
+    await it.click('Add it')
+    await it.click('Send a test')
+    await page.getByText('It answered 503').first().waitFor()
+    await page.getByText('not today').first().waitFor()
+    await it.click('Delete this webhook')
+    await it.click('Delete for good')
+    await page.getByText('There is no webhook yet').waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  test('a delivery that was given up is tried again', async () => {
+    await using receiver = await startReceiver()
+    await using it = await visit('webhooks')
+    const { page, tenant } = it
+    const { id } = (await tenant.person.post(`${tenant.path}/webhooks`, { url: receiver.url })).body
+      .data
+    const event = await tenant.send({ title: 'Lost' })
+    await receiver.until(1)
+    const record = async () =>
+      (
+        await tenant.person.get(`${tenant.path}/events/${event.id}/deliveries`)
+      ).body.data.items.find(({ target }: { target: { id: string } | null }) => target?.id === id)
+    await until(async () => (await record())?.state === 'delivered')
+    await server.sql`
+      with lost as (
+        update deliveries set state = 'dead', reason = 'It answered 500', attempts = 10
+        where project_id = ${tenant.projectId} and kind = 'webhook'
+        returning *
+      )
+      insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason, at)
+      select id, project_id, event_id, kind, target_id, attempts, reason, at
+      from lost
+    `
+    await page.reload()
+    await page.getByText('It answered 500').waitFor()
+    await it.click('Try again')
+    await receiver.until(2)
+    await page.getByText('Nothing was given up.').waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  test('who may only look sees that webhooks are there, and neither addresses nor keys', async () => {
+    await using it = await visit('webhooks', 'viewer')
+    const { page, tenant } = it
+    await page.getByText('There is no webhook yet').waitFor()
+    expect(await page.locator('main button').count()).toBe(0)
+    await page.goto(`${server.url}/p/${tenant.organization.project.id}/keys`)
+    await page.getByText('ask one of them for a key').waitFor()
+    expect(await page.locator('main button').count()).toBe(0)
+    expect(it.problems).toEqual([])
+  })
+})

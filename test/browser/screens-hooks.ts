@@ -1,0 +1,201 @@
+import { ACCOUNT, PROJECT, type FakeApi } from '../support/fake-api.ts'
+import { fillKeys, fillWebhooks, noKeys, noWebhooks } from '../support/fake-hooks.ts'
+import { fill } from '../support/shop-day.ts'
+import type { Screen } from './screens.test.ts'
+
+const KEYS = `/p/${PROJECT}/keys`
+const WEBHOOKS = `/p/${PROJECT}/webhooks`
+const WEBHOOK = `${WEBHOOKS}/whk_1`
+
+function prepare(...steps: ((api: FakeApi) => void)[]) {
+  return (api: FakeApi) => {
+    for (const step of [fill, ...steps]) step(api)
+  }
+}
+
+function broken(route: string) {
+  return (api: FakeApi) =>
+    api.on(route, () => ({
+      status: 503,
+      code: 'unavailable',
+      error: 'The database cannot be reached, try again shortly',
+    }))
+}
+
+function viewer(api: FakeApi): void {
+  const [organization] = ACCOUNT.organizations
+  api.on('GET /api/me', () => ({
+    data: { ...ACCOUNT, organizations: [{ ...organization, role: 'viewer' }] },
+  }))
+}
+
+/** Keys and webhooks, in each of their states. */
+export const HOOK_SCREENS: Screen[] = [
+  { name: 'keys', path: KEYS, prepare: prepare(fillKeys), until: 'text=Nightly backup' },
+  { name: 'keys-none', path: KEYS, prepare: prepare(noKeys), until: 'text=There is no key yet' },
+  {
+    name: 'keys-broken',
+    path: KEYS,
+    prepare: prepare(broken('GET /api/projects/:id/keys')),
+    until: 'text=Try again',
+  },
+  { name: 'keys-viewer', path: KEYS, prepare: prepare(viewer), until: 'text=ask one of them' },
+  {
+    name: 'keys-make',
+    path: KEYS,
+    prepare: prepare(fillKeys),
+    until: 'text=Nightly backup',
+    act: page => page.getByRole('button', { name: 'Make a key' }).click(),
+  },
+  {
+    name: 'keys-made',
+    path: KEYS,
+    prepare: prepare(fillKeys),
+    until: 'text=Nightly backup',
+    act: async page => {
+      await page.getByRole('button', { name: 'Make a key' }).click()
+      await page.getByLabel('Name', { exact: true }).fill('Mobile app')
+      await page.getByRole('button', { name: 'Make the key' }).click()
+      await page.getByRole('button', { name: 'I have kept it' }).waitFor()
+    },
+  },
+  {
+    name: 'keys-requests',
+    path: KEYS,
+    prepare: prepare(fillKeys),
+    until: 'text=Nightly backup',
+    act: async page => {
+      await page.getByRole('button', { name: 'Requests' }).first().click()
+      await page.locator('.chart canvas').waitFor()
+    },
+  },
+  {
+    name: 'keys-rotate',
+    path: KEYS,
+    prepare: prepare(fillKeys),
+    until: 'text=Nightly backup',
+    act: page => page.getByRole('button', { name: 'Rotate' }).first().click(),
+  },
+  {
+    name: 'keys-revoke',
+    path: KEYS,
+    prepare: prepare(fillKeys),
+    until: 'text=Nightly backup',
+    act: page => page.getByRole('button', { name: 'Revoke' }).first().click(),
+  },
+  { name: 'webhooks', path: WEBHOOKS, prepare: prepare(fillWebhooks), until: 'text=A device' },
+  {
+    name: 'webhooks-waiting',
+    path: WEBHOOKS,
+    prepare: prepare(fillWebhooks),
+    until: 'text=A device',
+    act: async page => {
+      await page.getByRole('button', { name: 'Waiting' }).click()
+      await page.getByText('3 attempts, the next').scrollIntoViewIfNeeded()
+    },
+  },
+  {
+    name: 'webhooks-none',
+    path: WEBHOOKS,
+    prepare: prepare(noWebhooks),
+    until: 'text=There is no webhook yet',
+  },
+  {
+    name: 'webhooks-broken',
+    path: WEBHOOKS,
+    prepare: prepare(noWebhooks, broken('GET /api/projects/:id/webhooks')),
+    until: 'text=Try again',
+  },
+  {
+    name: 'webhooks-viewer',
+    path: WEBHOOKS,
+    prepare: prepare(fillWebhooks, viewer),
+    until: 'text=Team chat',
+  },
+  {
+    name: 'webhooks-make',
+    path: WEBHOOKS,
+    prepare: prepare(fillWebhooks),
+    until: 'text=A device',
+    act: async page => {
+      await page.getByRole('button', { name: 'Add a webhook' }).click()
+      await page.getByLabel('Events').selectOption('some')
+      await page.getByRole('checkbox', { name: 'payments' }).waitFor()
+    },
+  },
+  {
+    name: 'webhook-made',
+    path: WEBHOOKS,
+    prepare: prepare(fillWebhooks),
+    until: 'text=A device',
+    act: async page => {
+      await page.getByRole('button', { name: 'Add a webhook' }).click()
+      await page.getByLabel('URL').fill('https://orders.shop.example/hooks/tidings')
+      await page.getByRole('button', { name: 'Add it' }).click()
+      await page.getByRole('button', { name: 'I have kept it' }).waitFor()
+    },
+  },
+  { name: 'webhook', path: WEBHOOK, prepare: prepare(fillWebhooks), until: '.attempt' },
+  {
+    name: 'webhook-attempt',
+    path: WEBHOOK,
+    prepare: prepare(fillWebhooks),
+    until: '.attempt',
+    act: async page => {
+      await page.locator('.attempt summary').nth(1).click()
+      await page.getByLabel('Request').waitFor()
+      await page.getByLabel('Request').scrollIntoViewIfNeeded()
+    },
+  },
+  {
+    name: 'webhook-test',
+    path: WEBHOOK,
+    prepare: prepare(fillWebhooks),
+    until: '.attempt',
+    act: async page => {
+      await page.getByRole('button', { name: 'Send a test' }).click()
+      await page.getByText('Out of order').first().waitFor()
+    },
+  },
+  {
+    name: 'webhook-edit',
+    path: WEBHOOK,
+    prepare: prepare(fillWebhooks),
+    until: '.attempt',
+    act: async page => {
+      await page.getByRole('button', { name: 'Edit' }).click()
+      await page.getByLabel('URL').waitFor()
+    },
+  },
+  {
+    name: 'webhook-recover',
+    path: WEBHOOK,
+    prepare: prepare(fillWebhooks),
+    until: '.attempt',
+    act: page => page.getByRole('button', { name: 'Recover what was missed' }).click(),
+  },
+  {
+    name: 'webhook-paused',
+    path: `${WEBHOOKS}/whk_2`,
+    prepare: prepare(fillWebhooks),
+    until: '.attempt',
+  },
+  {
+    name: 'webhook-hostile',
+    path: `${WEBHOOKS}/whk_4`,
+    prepare: prepare(fillWebhooks),
+    until: '.attempt',
+  },
+  {
+    name: 'webhook-disabled',
+    path: `${WEBHOOKS}/whk_5`,
+    prepare: prepare(fillWebhooks),
+    until: '.attempt',
+  },
+  {
+    name: 'webhook-missing',
+    path: `${WEBHOOKS}/whk_99`,
+    prepare: prepare(fillWebhooks),
+    until: 'text=No such webhook',
+  },
+]

@@ -1,0 +1,81 @@
+import { expect, test } from 'bun:test'
+import { summarize, toHours } from '../../src/dashboard/app/keys/hours.ts'
+import { SCOPE_NAMES, toPowers } from '../../src/dashboard/app/keys/scopes.ts'
+import type { Webhook } from '../../src/dashboard/app/webhooks/calls.ts'
+import { fromInputTime, toInputTime } from '../../src/dashboard/app/webhooks/input-time.ts'
+import { toState } from '../../src/dashboard/app/webhooks/state.ts'
+import { SCOPES } from '../../src/keys/schema.ts'
+
+const HOUR_MS = 3_600_000
+const SINCE = '2026-11-20T09:00:00.000Z'
+const UNTIL = '2026-11-20T09:30:00.000Z'
+
+test('every scope of the server has words, and all of them together have their own', () => {
+  expect([...SCOPE_NAMES]).toEqual([...SCOPES])
+  expect(toPowers(SCOPES)).toBe('may do everything')
+  expect(toPowers(['events:write'])).toBe('may post events')
+  expect(toPowers(['events:write', 'identities:read'])).toBe('may post events and read people')
+})
+
+test('the last count is of the hour that is running', () => {
+  const hours = toHours([3, 0, 7], 10 * HOUR_MS + 59 * 60_000)
+  expect(hours).toEqual([
+    { atMs: 8 * HOUR_MS, requests: 3 },
+    { atMs: 9 * HOUR_MS, requests: 0 },
+    { atMs: 10 * HOUR_MS, requests: 7 },
+  ])
+  expect(summarize(hours)).toEqual({ sum: 10, busiest: hours[2] })
+  expect(summarize(toHours([0, 0], 0))).toEqual({ sum: 0, busiest: undefined })
+})
+
+test('a moment goes into an input and comes out as it was, to the minute', () => {
+  const atMs = Date.parse(SINCE)
+  expect(toInputTime(atMs)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
+  expect(fromInputTime(toInputTime(atMs))).toBe(SINCE)
+  expect(fromInputTime('')).toBe('')
+})
+
+const CALM = { state: 'closed', failures: 0, failingSince: null, pausedUntil: null } as const
+const FAILING = { failures: 12, failingSince: SINCE } as const
+
+function stateOf(fields: Partial<Webhook>) {
+  const known = { isEnabled: true, disabledAt: null, disabledReason: null, breaker: CALM }
+  const { word, tone, said } = toState({ ...known, ...fields } as Webhook)
+  return [word, tone, said && `${said.before} ${said.at}${said.after}`]
+}
+
+test('more that waits than is kept is said, however it is doing', () => {
+  const webhook = { isEnabled: true, disabledAt: null, disabledReason: null, breaker: CALM }
+  expect(toState(webhook as unknown as Webhook).full).toBeUndefined()
+  const full = { ...webhook, backlogFullAt: SINCE } as unknown as Webhook
+  expect(toState(full).full).toMatchObject({ before: 'Too much waits since', at: SINCE })
+})
+
+test('how a webhook is doing is said in words', () => {
+  expect(stateOf({})).toEqual(['On', 'good', undefined])
+  expect(stateOf({ breaker: { ...CALM, failures: 1, failingSince: SINCE } })).toEqual([
+    'Failing',
+    'bad',
+    `1 failure since ${SINCE}.`,
+  ])
+  expect(stateOf({ breaker: { ...FAILING, state: 'paused', pausedUntil: UNTIL } })).toEqual([
+    'Paused',
+    'bad',
+    `Left alone until ${UNTIL}, after 12 failures in a row. What waits is sent then.`,
+  ])
+  expect(stateOf({ breaker: { ...FAILING, state: 'probing', pausedUntil: UNTIL } })).toEqual([
+    'Trying again',
+    'plain',
+    `12 failures in a row since ${SINCE}. The pause is over, and the next delivery decides.`,
+  ])
+  expect(
+    stateOf({
+      ...{ isEnabled: false, disabledAt: SINCE, disabledReason: 'An admin has disabled it' },
+      breaker: { ...FAILING, state: 'paused', pausedUntil: UNTIL },
+    }),
+  ).toEqual([
+    'Disabled',
+    'bad',
+    `Disabled ${SINCE}: An admin has disabled it. Nothing is sent until it is enabled.`,
+  ])
+})
