@@ -58,6 +58,7 @@ export async function writeBackup(
 ): Promise<Backup> {
   const sql = connect(url, { name: 'backup', max: 1, settings: COPY_SETTINGS })
   const rows: Backup['rows'] = {}
+  let writing: Promise<number> | undefined
   try {
     // Before the snapshot: the first to open seals the canary.
     const secrets = await openSecrets(sql, options.source)
@@ -79,7 +80,7 @@ export async function writeBackup(
         if (!isKept) continue
         yield toLine({ table: name, columns })
         const sealed = options.sealedTables.find(({ table }) => table === name)
-        const source = await copyOut(tx, `copy ${toCopyTarget(name, columns)} to stdout`)
+        const source = copyOut(tx, `copy ${toCopyTarget(name, columns)} to stdout`)
         const blocks = toBlocks(source, n => (rows[name] = n))
         yield* sealed ? resealRows(blocks, createResealer(sealed, columns, turn)) : blocks
         yield Buffer.from(END_OF_ROWS)
@@ -89,9 +90,10 @@ export async function writeBackup(
 
     const failed = Promise.withResolvers<never>()
     const bytes = await Promise.race([
-      sql.begin('isolation level repeatable read read only', tx =>
-        writeFile(file, withSeal(toText(tx), lock.sealKey), options.signal).catch(failed.reject),
-      ) as Promise<number>,
+      sql.begin('isolation level repeatable read read only', tx => {
+        writing = writeFile(file, withSeal(toText(tx), lock.sealKey), options.signal)
+        return writing.catch(failed.reject)
+      }) as Promise<number>,
       // A COPY that is broken off leaves its connection good for nothing, a rollback included.
       failed.promise,
     ])
@@ -99,6 +101,8 @@ export async function writeBackup(
     return { bytes, rows }
   } finally {
     await sql.end({ timeout: 0 })
+    // A draft that came to nothing is removed before anybody hears of it.
+    await writing?.catch(() => {})
   }
 }
 

@@ -3,9 +3,13 @@ import { pipeline } from 'node:stream/promises'
 import type { Tx } from './sql.ts'
 
 /** The rows of a `copy … to stdout`, each a line of COPY's text format with its line feed; they are read as they are taken. */
-export async function copyOut(tx: Tx, text: string): Promise<AsyncIterable<Buffer>> {
+export async function* copyOut(tx: Tx, text: string): AsyncGenerator<Buffer> {
+  const stream = await tx.unsafe(text).readable()
   // Without an encoding, streams give nothing but buffers.
-  return (await tx.unsafe(text).readable()) as AsyncIterable<Buffer>
+  yield* stream as AsyncIterable<Buffer>
+  // postgres.js stops reading when rows pile up, and goes on when some are taken: but not where the last ones did, and
+  // then the connection would hear nothing any more.
+  stream._read(0)
 }
 
 /** Feeds a `copy … from stdin`; resolves when the database has taken all of `rows`, and rejects with what it says. */

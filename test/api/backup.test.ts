@@ -25,6 +25,7 @@ import { createRequests } from '../support/project.ts'
 import { insertSubscription } from '../support/push.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
 setDefaultTimeout(60_000)
@@ -314,6 +315,14 @@ test('a backup that is given up, or finds no room, leaves no file, and the one b
   await expect(backUp(server.databaseUrl, place.file, AbortSignal.abort(reason))).rejects.toThrow()
   expect(readdirSync(place.folder)).toEqual(['tidings.backup'])
   expect(readFileSync(place.file).equals(before)).toBe(true)
+  // Postgres goes in the middle of it.
+  const proxy = await startTcpProxy(server.databaseUrl)
+  const held = proxy.trap({ from: 'server', type: 'H', application: 'tidings backup' })
+  const cut = expect(backUp(proxy.url, place.file)).rejects.toThrow('CONNECTION_CLOSED')
+  ;(await held).cut()
+  await cut
+  await proxy.close()
+  expect(readdirSync(place.folder)).toEqual(['tidings.backup'])
   await expect(backUp(server.databaseUrl, join(place.folder, 'no', 'folder'))).rejects.toThrow(
     'ENOENT',
   )
