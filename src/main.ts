@@ -3,6 +3,7 @@ import { defineCommand, renderUsage, runCommand, type CommandDef } from 'citty'
 import { backup } from './cli/backup.ts'
 import { toExamples, UsageError, withExamples } from './cli/command.ts'
 import { doctor } from './cli/doctor.ts'
+import { health } from './cli/health.ts'
 import { identify } from './cli/identify.ts'
 import { keys } from './cli/keys.ts'
 import { migrate } from './cli/migrate.ts'
@@ -35,6 +36,7 @@ const root = withExamples(
       restore,
       migrate,
       doctor,
+      health,
       version,
     },
   }),

@@ -1,7 +1,5 @@
 import { COMMON_BASES, COMMON_PASSWORDS } from './common-passwords.ts'
-
-const MIN_PASSWORD = 12
-const MAX_PASSWORD = 128
+import { MAX_PASSWORD, MIN_PASSWORD } from './password-length.ts'
 
 /** Fewer characters than this that cannot be told from the one before make a pattern. */
 const MIN_SURPRISES = 5

@@ -16,6 +16,7 @@ interface Runtimes {
     version: string
     serve(options: object): BunServer
     password: Hasher
+    embeddedFiles: readonly (Blob & { name: string })[]
   }
   Deno?: {
     version: { deno: string }
@@ -48,6 +49,11 @@ export function toSelf(): [command: string, ...words: string[]] {
   if (Deno) return [process.execPath, 'run', '-A', '--unstable-net', main]
   // A compiled binary has its files inside.
   return main.startsWith('/$bunfs/') ? [process.execPath] : [process.execPath, main]
+}
+
+/** The file whose name ends so, of those that the executable carries; undefined where it carries none. */
+export function findCarried(ending: string): (Blob & { name: string }) | undefined {
+  return Bun?.embeddedFiles.find(({ name }) => name.endsWith(ending))
 }
 
 /** The argon2id hash of a password as a PHC string, which means the same on every runtime. */

@@ -145,9 +145,14 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       ...endpoints.map(one => toRoute(gate, one)),
       ...listApiEndpoints({
         ...apiGate,
-        databaseKind: database.kind,
-        startedAt,
         ...deliveries,
+        databaseKind: database.kind,
+        dataDir: database.dataDir,
+        deliveryStats: outbox.stats,
+        isUrlSet: config.baseUrl !== undefined,
+        vapidSubject: config.vapidSubject,
+        startedAt,
+        countSockets: () => live.sockets,
         queue: options.queue ?? OUTBOX_QUEUE,
       }).map(one => toApiRoute(apiGate, one)),
     ].map(drain.cover)

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import { get } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from './config.ts'
@@ -26,6 +27,7 @@ export interface Workers extends First {
 const log = logger('workers')
 const STOP_MS = 25_000
 const ASK_MS = 50
+const ANSWER_MS = 1_000
 const BACKOFF_MIN_MS = 250
 const BACKOFF_MAX_MS = 15_000
 /** Who has run for so long did not fail at its start. */
@@ -181,12 +183,20 @@ function findFreePort({ host, port }: Config): Promise<number> {
 
 async function untilAnswered(url: string, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
-    const answer = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(1_000) }).catch(
-      () => undefined,
-    )
-    if (answer?.ok) return
+    if (await isAnswered(`${url}/healthz`)) return
     await sleep(ASK_MS)
   }
+}
+
+/** Through node:http: `fetch` would ask a proxy, where the environment names one. */
+function isAnswered(url: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const asked = get(url, { agent: false, signal: AbortSignal.timeout(ANSWER_MS) }, answer => {
+      answer.resume()
+      resolve(answer.statusCode === 200)
+    })
+    asked.on('error', () => resolve(false))
+  })
 }
 
 function toLocalUrl(host: string, port: number): string {

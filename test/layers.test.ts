@@ -26,6 +26,7 @@ const ORDER = [
   'dashboard',
   'client',
   'app',
+  'server-routes',
   'api',
   'v1',
   'clearing',
@@ -37,6 +38,7 @@ const ORDER = [
   'workers',
   'cli',
   'main',
+  'compile',
 ]
 const BROWSER_PACKAGES = new Set([
   'preact',
@@ -46,9 +48,10 @@ const BROWSER_PACKAGES = new Set([
   'uplot',
 ])
 /** Modules of the server that run in the browser, too: they import nothing that could not. */
-const PURE = new Set(['events/search.ts', 'events/moment.ts'])
+const PURE = new Set(['events/search.ts', 'events/moment.ts', 'password-length.ts'])
 const LATE_FILES = new Set([
   'app',
+  'server-routes',
   'api',
   'v1',
   'clearing',
@@ -59,6 +62,7 @@ const LATE_FILES = new Set([
   'server',
   'workers',
   'main',
+  'compile',
 ])
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g

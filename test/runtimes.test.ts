@@ -19,11 +19,13 @@ import { openSocket } from './support/socket.ts'
 const SEAM = join(import.meta.dir, 'support/seam-server.ts')
 const EGRESS = join(import.meta.dir, 'support/egress-program.ts')
 
-beforeAll(compileBinary, 120_000)
+beforeAll(compileBinary, 300_000)
 afterAll(() => rmSync(BINARY, { force: true }))
 
-const run = (runtime: Runtime, args: string[], env: Record<string, string>) =>
-  runProgram({ runtime, args, env })
+/** Runs a command line of the program to its end. */
+function run(runtime: Runtime, args: string[], env: Record<string, string>) {
+  return runProgram({ runtime, args, env })
+}
 
 describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
   test('one story: start, key, event, identify, read back, command line, stop', async () => {

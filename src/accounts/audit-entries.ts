@@ -1,10 +1,13 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import type { Page } from '../http/envelope.ts'
 import { PageQuery, toPage, toSlice } from '../http/paging.ts'
 import { Text } from '../http/rules.ts'
 import { invalidField } from '../http/validation.ts'
 import { parseId, toId } from '../ids.ts'
+import { toLabel } from '../user-agent.ts'
+import { listActionsOn, toDeed, toFacts } from './audit-words.ts'
 import { Nullable } from './organization-schema.ts'
 
 const closed = { additionalProperties: false } as const
@@ -17,12 +20,19 @@ export const AuditEntry = Type.Object(
     actor: Type.String({ description: 'person, stranger, command line or server.' }),
     person: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     action: Type.String({ examples: ['key.created'] }),
+    /** The same in words, to be read between who and what. */
+    did: Type.String({ examples: ['made the API key'] }),
     project: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     /** The public id of what it was done to. */
     target: Nullable(Type.String()),
+    /** What that is called, or was when it was done, where it has a name. */
+    targetName: Nullable(Type.String()),
     details: Type.Record(Type.String(), Type.Unknown()),
+    /** The details in words, but for the name. */
+    facts: Type.String({ examples: ['role member'] }),
     address: Nullable(Type.String()),
-    userAgent: Nullable(Type.String()),
+    /** From where, in words, by the User-Agent. */
+    browser: Nullable(Type.String()),
   },
   closed,
 )
@@ -34,8 +44,17 @@ export const AuditQuery = Type.Object({
   action: Type.Optional(
     Text({ minLength: 1, maxLength: 100, description: 'What was done, like key.created.' }),
   ),
+  about: Type.Optional(
+    Text({
+      minLength: 1,
+      maxLength: 100,
+      description: 'What kind of thing it was done to, like key.',
+    }),
+  ),
 })
 export type AuditQuery = Static<typeof AuditQuery>
+
+const NAMED = ['per', 'key', 'chn', 'whk'] as const
 
 interface Row {
   id: string
@@ -74,24 +93,65 @@ export async function listAuditEntries(
       ${after ? sql`and a.id < ${after}` : sql``}
       ${personId ? sql`and a.person_id = ${personId}` : sql``}
       ${query.action === undefined ? sql`` : sql`and a.action = ${query.action}`}
+      ${query.about === undefined ? sql`` : sql`and a.action = any(${toArray(listActionsOn(query.about))}::text[])`}
     order by a.id desc
     limit ${limit}
   `
-  return toPage(rows.map(toEntry), query, ({ id }) => id)
+  const names = await readNames(sql, rows)
+  return toPage(
+    rows.map(row => toEntry(row, names)),
+    query,
+    ({ id }) => id,
+  )
 }
 
-function toEntry(row: Row): AuditEntry {
+/** What things are called that something was done to, by uuid. */
+async function readNames(
+  sql: Queryable,
+  rows: readonly Pick<Row, 'target' | 'project_id'>[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = toArray(rows.flatMap(({ target }) => toNamed(target) ?? []))
+  const projectIds = toArray([...new Set(rows.flatMap(row => row.project_id ?? []))])
+  const found = await sql<{ id: string; name: string }[]>`
+    select id, name from people where id = any(${ids}::uuid[])
+    union all
+    select id, name from api_keys where id = any(${ids}::uuid[])
+    union all
+    select id, name from channels
+    where project_id = any(${projectIds}::uuid[]) and id = any(${ids}::uuid[])
+    union all
+    select id, name from webhooks
+    where project_id = any(${projectIds}::uuid[]) and id = any(${ids}::uuid[])
+  `
+  return new Map(found.map(({ id, name }) => [id, name]))
+}
+
+/** The uuid of what has a name. */
+function toNamed(target: string | null): string | undefined {
+  return NAMED.map(prefix => parseId(prefix, target ?? '')).find(uuid => uuid !== undefined)
+}
+
+function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
   return {
     id: toId('aud', row.id),
     at: row.at.toISOString(),
     actor: row.actor,
     person: row.person_id === null ? null : { id: toId('per', row.person_id), name: row.person },
     action: row.action,
+    did: toDeed(row.action),
     project:
       row.project_id === null ? null : { id: toId('prj', row.project_id), name: row.project },
     target: row.target,
+    targetName: toTargetName(row, names),
     details: row.details,
+    facts: toFacts(row.details),
     address: row.address,
-    userAgent: row.user_agent,
+    browser: row.user_agent && toLabel(row.user_agent),
   }
+}
+
+function toTargetName(row: Row, names: ReadonlyMap<string, string>): string | null {
+  const { name } = row.details
+  // A project or an organization may be called otherwise by now: the log tells what it was called then.
+  return names.get(toNamed(row.target) ?? '') ?? (typeof name === 'string' ? name : null)
 }

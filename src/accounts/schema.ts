@@ -64,6 +64,8 @@ export const SessionInfo = Type.Object(
     lastSeenAt: Type.String({ format: 'date-time' }),
     address: Type.String(),
     userAgent: Type.String(),
+    /** The same in words. */
+    browser: Type.String({ examples: ['Firefox on Mac'] }),
     isInstalled: Type.Boolean(),
     isCurrent: Type.Boolean(),
   },

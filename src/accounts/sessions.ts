@@ -3,6 +3,7 @@ import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { invalidField } from '../http/validation.ts'
 import { newId, parseId, toId } from '../ids.ts'
+import { toLabel } from '../user-agent.ts'
 import { LONGEST_S } from './cookies.ts'
 import type { Role } from './permissions.ts'
 import type { SessionInfo } from './schema.ts'
@@ -188,6 +189,7 @@ export async function listSessions(
     lastSeenAt: row.last_seen_at.toISOString(),
     address: row.address,
     userAgent: row.user_agent,
+    browser: toLabel(row.user_agent),
     isInstalled: row.is_installed,
     isCurrent: row.id === session.id,
   }))

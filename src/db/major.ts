@@ -8,9 +8,9 @@ import type { Cluster } from './cluster.ts'
  * Throws, with the way over, where the files were made by another major version of Postgres than the one that we carry:
  * it cannot read them. Files whose version cannot be told are left to Postgres to judge.
  */
-export function checkMajor({ home, data, account }: Cluster): void {
+export async function checkMajor({ home, data, account }: Cluster): Promise<void> {
   const made = readMade(data)
-  const carried = readCarried(join(ensureBinaries(home, account), 'bin', 'postgres'))
+  const carried = readCarried(join(await ensureBinaries(home, account), 'bin', 'postgres'))
   if (made === undefined || carried === undefined || made === carried) return
   throw new Error(
     [

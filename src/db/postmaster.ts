@@ -87,9 +87,9 @@ async function settle(cluster: Cluster): Promise<Postmaster | undefined> {
 }
 
 async function startPostmaster(cluster: Cluster, port: number): Promise<Postmaster> {
-  checkMajor(cluster)
+  await checkMajor(cluster)
   const settings = { ...SETTINGS, port: String(port), cluster_name: cluster.mark }
-  const launched = launch(cluster, 'postgres', [
+  const launched = await launch(cluster, 'postgres', [
     ...['-D', cluster.data],
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ])

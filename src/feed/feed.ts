@@ -49,6 +49,8 @@ export interface Feed extends Pick<ServeOptions<Visitor>, 'open' | 'message' | '
   upgrade(request: Request): Promise<Visitor | Response>
   /** How long hints of other processes have not been heard, in milliseconds; 0 while they are. */
   readonly deafMs: number
+  /** How many sockets are open. */
+  readonly sockets: number
   /** Listens on another connection: those of others were found dead. */
   renew(): void
   /** Takes no new sockets, and closes the open ones with 1001. */
@@ -165,6 +167,9 @@ export async function startFeed(options: FeedOptions): Promise<Feed> {
     close: visits.close,
     get deafMs() {
       return listener.downMs
+    },
+    get sockets() {
+      return visits.size
     },
     renew: () => listener.renew(),
     drain() {

@@ -4,7 +4,7 @@ import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { newId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { toLabel } from './label.ts'
+import { toLabel } from '../user-agent.ts'
 import type { NewSubscription } from './schema.ts'
 import { openAddress, sealAddress, type Address, type Subscriber } from './subscriptions.ts'
 

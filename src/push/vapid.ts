@@ -73,9 +73,16 @@ export async function getSigner(
       publicKey: row.public_key,
       privateKey: secrets.open(row.private_key, toPlace(row.id)),
     },
-    subject:
-      configured ?? (row.email === null ? undefined : parseVapidSubject(`mailto:${row.email}`)),
+    subject: getSubject(configured, row.email),
   }
+}
+
+/** Who answers for pushes: as configured, or the first operator, where the world can reach them. */
+export function getSubject(
+  configured: string | undefined,
+  operatorEmail: string | null,
+): string | undefined {
+  return configured ?? parseVapidSubject(`mailto:${operatorEmail}`)
 }
 
 /** Tokens by the key and the push service that they are for: services verify one that they know for free. */
@@ -109,7 +116,7 @@ export function createTokens(): Tokens {
 }
 
 /** The public id of a key. */
-export function toKeyId({ id }: PublicKey): string {
+export function toKeyId({ id }: Pick<PublicKey, 'id'>): string {
   return toId('vap', id)
 }
 

@@ -34,11 +34,14 @@ test('dashboard 11 the audit log tells who did what, to what, when and from wher
     actor: 'person',
     person: { id: admin.id, name: 'Test person' },
     action: 'key.created',
+    did: 'made the API key',
     project: { id: organization.project.id, name: 'Test project' },
     target: body.data.id,
+    targetName: 'ci',
     details: { name: 'ci', limit: 100 },
+    facts: 'limit 100',
     address: '198.51.100.7',
-    userAgent: 'Test/1',
+    browser: 'A browser',
   })
 })
 
@@ -62,6 +65,9 @@ test('contract §12 entries are filtered by person and action, and come in pages
     `${two.id} invite.created`,
   ])
   expect((await read('action=nothing')).lines).toEqual([])
+  expect((await read('about=organization')).lines).toEqual([`${two.id} organization.renamed`])
+  expect((await read(`about=invite&person=${two.id}`)).lines).toEqual([`${two.id} invite.created`])
+  expect((await read('about=inv')).lines).toEqual([])
   const first = await read('limit=2')
   expect(first.lines).toEqual(['server server.did', `${two.id} organization.renamed`])
   const rest = await read(`limit=3&cursor=${first.nextCursor}`)

@@ -40,6 +40,7 @@ const COMMANDS = [
   ['restore'],
   ['migrate'],
   ['doctor'],
+  ['health'],
   ['version'],
 ]
 

@@ -3,6 +3,7 @@ import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support
 import { fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { fill, fillPeople, noPeople, REFUND } from '../support/shop-day.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { ORGANIZATION_SCREENS } from './screens-organization.ts'
 import { HOOK_SCREENS } from './screens-hooks.ts'
 
 setDefaultTimeout(90_000)
@@ -159,6 +160,7 @@ const SCREENS: Screen[] = [
     },
   },
   { name: 'missing', path: '/p/prj_none', until: 'text=Nothing here' },
+  ...ORGANIZATION_SCREENS,
   ...HOOK_SCREENS,
 ]
 

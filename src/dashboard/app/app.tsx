@@ -2,8 +2,9 @@ import type { FunctionComponent } from 'preact'
 import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from 'preact-iso'
 import { useEffect, useErrorBoundary } from 'preact/hooks'
 import { Door, Trouble } from './parts/page.tsx'
+import { SignOut } from './parts/sign-out.tsx'
 import { findKept } from './kept.ts'
-import { isReadable, OURS, PATHS, toFeedPath, toSignInPath } from './paths.ts'
+import { isReadable, OURS, PATHS, toFeedPath, toOrganizationPath, toSignInPath } from './paths.ts'
 import { findProject, loadSession, session, type Session } from './session.ts'
 
 const Feed = page(() => import('./pages/feed.tsx'))
@@ -16,9 +17,9 @@ const Keys = place('Keys')
 const Webhooks = place('Webhooks')
 const Webhook = place('Webhook')
 const Notifications = page(() => import('./pages/notifications.tsx'))
-const AccountSettings = page(() => import('./pages/account.tsx'))
-const Organization = page(() => import('./pages/organization.tsx'))
-const Server = page(() => import('./pages/server.tsx'))
+const AccountSettings = settings('Account')
+const Organization = settings('Organization')
+const Server = settings('Server')
 const Start = page(() => import('./pages/start.tsx'))
 const SignIn = page(() => import('./pages/sign-in.tsx'))
 const Setup = page(() => import('./pages/setup.tsx'))
@@ -138,8 +139,16 @@ function Home() {
   return (
     <Door title="Nothing here yet" lead="You are in no project.">
       <p>Ask an admin of your organization for one, or for an invitation to theirs.</p>
+      {value.account.organizations.map(({ id, name }) => (
+        <p key={id}>
+          <a href={toOrganizationPath(id)}>
+            <bdi>{name}</bdi>
+          </a>
+        </p>
+      ))}
       <p>
         <a href={PATHS.account}>Your account</a>
+        <SignOut />
       </p>
     </Door>
   )
@@ -187,9 +196,19 @@ function page<Props extends object>(load: () => Promise<{ default: FunctionCompo
   return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: Outdated })))
 }
 
+type Places = typeof import('./pages/places.ts')
+type Settings = 'Account' | 'Organization' | 'Server'
+
 /** A place of a project beside its feed. */
-function place(name: keyof typeof import('./pages/places.ts')) {
+function place(name: Exclude<keyof Places, Settings>) {
   return page<ProjectPage>(() =>
+    import('./pages/places.ts').then(places => ({ default: places[name] })),
+  )
+}
+
+/** A place of a person, or of what they belong to. */
+function settings(name: Settings) {
+  return page<AccountPage>(() =>
     import('./pages/places.ts').then(places => ({ default: places[name] })),
   )
 }

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import type { Role } from '../../accounts/permissions.ts'
 import type { Account } from '../../accounts/schema.ts'
 import type { Standing } from './live/connection.ts'
 import { request, watchSession, type Failure } from './request.ts'
@@ -43,10 +44,15 @@ export async function checkSession(): Promise<Standing> {
 export async function signOut(): Promise<Failure | undefined> {
   const answer = await request('DELETE', '/api/session')
   if (!answer.ok && answer.failure.code !== 'signed_out') return answer.failure
+  forgetSession()
+  return undefined
+}
+
+/** Goes on without the session, which the server has ended. */
+export function forgetSession(): void {
   session.value = { kind: 'signed_out' }
   // The server has the browser forget all that it keeps of us; how it looks is nobody's secret.
   chooseTheme(theme.value)
-  return undefined
 }
 
 /** Whether this is the installed app: its sessions last longer. */
@@ -67,7 +73,12 @@ export function findProject(account: Account, id: string) {
 /** Whether the person's role in the organization of a project is `needed` or more; the server has the last word. */
 export function isAllowed(account: Account, project: string, needed: 'member' | 'admin'): boolean {
   const role = findProject(account, project)?.organization.role
-  return role !== undefined && RANKS[role] >= RANKS[needed]
+  return role !== undefined && isAtLeast(role, needed)
 }
 
-const RANKS = { viewer: 0, member: 1, admin: 2, owner: 3 }
+export function isAtLeast(role: Role, needed: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed)
+}
+
+/** From the least to the most. */
+export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const satisfies readonly Role[]

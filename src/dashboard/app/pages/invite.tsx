@@ -2,6 +2,7 @@ import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import type { Invitation } from '../../../accounts/organization-schema.ts'
 import { Field, Form } from '../parts/form.tsx'
+import { NewPassword } from '../parts/new-password.tsx'
 import { Door, Trouble } from '../parts/page.tsx'
 import { PATHS, toSignInPath } from '../paths.ts'
 import { request, type Answer } from '../request.ts'
@@ -71,13 +72,7 @@ export default function InvitePage() {
           autocomplete="username"
           value={email ?? ''}
         />
-        <Field
-          name="password"
-          label="Password"
-          type="password"
-          autocomplete="new-password"
-          hint="12 characters or more."
-        />
+        <NewPassword />
       </Form>
       <p class="aside">
         You have an account here? <a href={toSignInPath(PATHS.invite)}>Sign in first</a>, and then

@@ -1,7 +1,20 @@
+import { useLocation } from 'preact-iso'
 import type { AccountPage } from '../app.tsx'
+import { AuditLog } from '../audit/log.tsx'
+import { deleteOrganization, leaveOrganization, readMembers } from '../organization/calls.ts'
+import { Invites } from '../organization/invites.tsx'
+import { Members } from '../organization/members.tsx'
+import { NewOrganization } from '../organization/new.tsx'
+import { Projects } from '../organization/projects.tsx'
+import { Rename } from '../organization/rename.tsx'
 import { AccountFrame } from '../parts/frame.tsx'
-import { toOrganizationPath } from '../paths.ts'
+import { Sure } from '../parts/sure.tsx'
+import { tell } from '../parts/undo.tsx'
+import { PATHS, toOrganizationPath } from '../paths.ts'
+import { isAtLeast, loadSession } from '../session.ts'
+import { usePages } from '../users/use-pages.ts'
 
+/** An organization: what it has, who belongs to it, and what was done in it. */
 export default function OrganizationPage({ account, organization = '' }: AccountPage) {
   const own = account.organizations.find(({ id }) => id === organization)
   return (
@@ -10,9 +23,87 @@ export default function OrganizationPage({ account, organization = '' }: Account
       path={toOrganizationPath(organization)}
       title={own?.name ?? 'Organization'}
     >
-      <h1 class="page-title">
-        <bdi>{own?.name}</bdi>
-      </h1>
+      {own ? (
+        <Inside key={own.id} account={account} own={own} />
+      ) : (
+        <div class="nothing">
+          <h1>Nothing here</h1>
+          <p>There is no such organization, or you are not a member of it.</p>
+        </div>
+      )}
     </AccountFrame>
+  )
+}
+
+interface InsideOptions extends Pick<AccountPage, 'account'> {
+  own: AccountPage['account']['organizations'][number]
+}
+
+function Inside({ account, own }: InsideOptions) {
+  const { route } = useLocation()
+  const isOwner = own.role === 'owner'
+  const isAdmin = isAtLeast(own.role, 'admin')
+  const members = usePages(own.id, cursor => readMembers(own.id, cursor))
+
+  async function goHome(said: string) {
+    route(PATHS.account, true)
+    await loadSession()
+    tell({ said })
+  }
+
+  return (
+    <div class="settings">
+      <h1 class="page-title">
+        <bdi>{own.name}</bdi>
+      </h1>
+      {isOwner && <Rename organization={own.id} name={own.name} />}
+      <Projects own={own} />
+      <Members account={account} own={own} members={members} />
+      {isAdmin && <Invites account={account} own={own} />}
+      {isAdmin && (
+        <AuditLog
+          organization={own.id}
+          people={members.items.map(({ person: { id, name } }) => ({ id, name }))}
+        />
+      )}
+      <section class="part" aria-labelledby="end">
+        <h2 id="end">Leave or delete</h2>
+        <div class="acts">
+          <Sure
+            action="Leave"
+            title={
+              <>
+                Leave <bdi>{own.name}</bdi>?
+              </>
+            }
+            lead="Everything here is closed to you until somebody invites you again. Its last owner has to stay."
+            yes="Leave"
+            isQuiet
+            send={() => leaveOrganization(own.id)}
+            onDone={() => void goHome(`You have left ${own.name}.`)}
+          />
+          {isOwner && (
+            <Sure
+              action="Delete the organization"
+              title={
+                <>
+                  Delete <bdi>{own.name}</bdi>?
+                </>
+              }
+              lead="All its projects go with their events, keys and webhooks, for everybody and for good."
+              yes="Delete for good"
+              send={() => deleteOrganization(own.id)}
+              onDone={() => void goHome(`${own.name} is deleted.`)}
+            />
+          )}
+        </div>
+      </section>
+      {account.person.isOperator && (
+        <section class="part" aria-labelledby="another">
+          <h2 id="another">Another organization</h2>
+          <NewOrganization />
+        </section>
+      )}
+    </div>
   )
 }

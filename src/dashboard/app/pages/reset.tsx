@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Field, Form } from '../parts/form.tsx'
+import { NewPassword } from '../parts/new-password.tsx'
 import { Door } from '../parts/page.tsx'
 import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
@@ -48,13 +49,7 @@ export default function Reset() {
             hint="An owner of your organization gave it to you. Paste it here."
           />
         )}
-        <Field
-          name="password"
-          label="New password"
-          type="password"
-          autocomplete="new-password"
-          hint="12 characters or more."
-        />
+        <NewPassword label="New password" />
       </Form>
     </Door>
   )

@@ -2,6 +2,7 @@ import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
 import { Field, Form } from '../parts/form.tsx'
+import { NewPassword } from '../parts/new-password.tsx'
 import { Door } from '../parts/page.tsx'
 import { PATHS, toStartPath } from '../paths.ts'
 import { request } from '../request.ts'
@@ -62,13 +63,7 @@ export default function Setup() {
         )}
         <Field name="name" label="Your name" autocomplete="name" />
         <Field name="email" label="E-mail" type="email" autocomplete="username" />
-        <Field
-          name="password"
-          label="Password"
-          type="password"
-          autocomplete="new-password"
-          hint="12 characters or more: a few words that nobody else would put together."
-        />
+        <NewPassword />
       </Form>
     </Door>
   )

@@ -1,17 +1,14 @@
-import { useState } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
 import { toFeedPath, toOrganizationPath } from '../paths.ts'
-import type { Failure } from '../request.ts'
-import { signOut } from '../session.ts'
 import { chooseTheme, theme, THEMES } from '../theme.ts'
 import { Icon } from './icon.tsx'
 import { listAccountPlaces } from './places.tsx'
+import { SignOut } from './sign-out.tsx'
 
 const THEME_NAMES = { system: 'System', light: 'Light', dark: 'Dark' }
 
 /** Who is signed in, how it looks, and the way out. */
 export function AccountMenu({ account }: { account: Account }) {
-  const [failure, setFailure] = useState<Failure>()
   const { name, email } = account.person
   return (
     <>
@@ -53,10 +50,7 @@ export function AccountMenu({ account }: { account: Account }) {
         <a class="menu-item" href="/docs">
           Documentation
         </a>
-        <button type="button" class="menu-item" onClick={async () => setFailure(await signOut())}>
-          Sign out
-        </button>
-        {failure && <p role="alert">{failure.message}</p>}
+        <SignOut look="menu-item" />
       </div>
     </>
   )

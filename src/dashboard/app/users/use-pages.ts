@@ -10,6 +10,8 @@ export interface Pages<Item> {
   hasMore: boolean
   /** Reads on, or what could not be read, once more. */
   readMore(): void
+  /** Changes what is shown after an act that the server has answered. */
+  change(edit: (items: readonly Item[]) => readonly Item[]): void
   /** Reads from the beginning; what is shown stays meanwhile. */
   readAgain(): void
 }
@@ -54,5 +56,6 @@ export function usePages<Item>(
     hasMore: typeof cursor === 'string',
     readMore: () => void take(failure ? wanted.current : (cursor ?? undefined)),
     readAgain: () => void take(undefined),
+    change: setItems,
   }
 }

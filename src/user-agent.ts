@@ -16,7 +16,7 @@ const SYSTEMS: readonly [RegExp, string][] = [
   [/\bLinux\b/, 'Linux'],
 ]
 
-/** What to call a device whose person gave it no name, by its User-Agent: «Firefox on Android». */
+/** A browser in words, by its User-Agent: «Firefox on Android». */
 export function toLabel(userAgent: string): string {
   const find = (names: readonly [RegExp, string][]) =>
     names.find(([pattern]) => pattern.test(userAgent))?.[1]

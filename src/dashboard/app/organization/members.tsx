@@ -1,0 +1,136 @@
+import { useState } from 'preact/hooks'
+import type { Role } from '../../../accounts/permissions.ts'
+import type { Account } from '../../../accounts/schema.ts'
+import { confirmed } from '../parts/confirm.tsx'
+import { Listed } from '../parts/listed.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { OnceLink } from '../parts/once-link.tsx'
+import { Sure } from '../parts/sure.tsx'
+import { tell } from '../parts/undo.tsx'
+import { ROLES } from '../session.ts'
+import type { Pages } from '../users/use-pages.ts'
+import { changeRole, createResetLink, removeMember, type Link, type Member } from './calls.ts'
+
+interface MembersOptions {
+  account: Account
+  own: Account['organizations'][number]
+  members: Pages<Member>
+}
+
+/** Who belongs to an organization, and what its admins and owners do about it. */
+export function Members({ account, own, members }: MembersOptions) {
+  const [link, setLink] = useState<Link & { person: string }>()
+
+  function show(changed: Member) {
+    members.change(items => items.map(one => (one.person.id === changed.person.id ? changed : one)))
+  }
+
+  /** Returns whether it came about. */
+  async function choose({ person, role: before }: Member, role: Role): Promise<boolean> {
+    const answer = await changeRole(own.id, person.id, role)
+    if (!answer.ok) {
+      tell({ said: answer.failure.message })
+      return false
+    }
+    show(answer.data)
+    tell({
+      said: `${person.name} has the role ${role} now.`,
+      async undo() {
+        const undone = await changeRole(own.id, person.id, before)
+        if (undone.ok) show(undone.data)
+        return undone
+      },
+    })
+    return true
+  }
+
+  async function makeLink({ person }: Member) {
+    const answer = await confirmed(() => createResetLink(own.id, person.id))
+    if (answer.ok) setLink({ ...answer.data, person: person.id })
+    else tell({ said: answer.failure.message })
+  }
+
+  return (
+    <section class="part" aria-labelledby="members">
+      <h2 id="members">Members</h2>
+      <Listed pages={members} nothing={null}>
+        {member => {
+          const { person, role, lastSeenAt } = member
+          const isSelf = person.id === account.person.id
+          const isOwner = own.role === 'owner' && !isSelf
+          const mayRemove = isOwner || (own.role === 'admin' && !isSelf && role !== 'owner')
+          return (
+            <li key={person.id}>
+              <div class="item-what">
+                <bdi>{person.name}</bdi> {isSelf && <span class="badge badge-good">You</span>}
+                <p class="item-about">
+                  <bdi>{person.email}</bdi>
+                  {lastSeenAt !== null && (
+                    <>
+                      {' '}
+                      · seen <Moment atMs={Date.parse(lastSeenAt)} isFar />
+                    </>
+                  )}
+                </p>
+              </div>
+              {isOwner ? (
+                <span class="input">
+                  <select
+                    aria-label={`Role of ${person.name}`}
+                    value={role}
+                    onChange={async ({ currentTarget }) => {
+                      const wanted = ROLES.find(one => one === currentTarget.value)
+                      if (!wanted || !(await choose(member, wanted))) currentTarget.value = role
+                    }}
+                  >
+                    {ROLES.map(one => (
+                      <option key={one}>{one}</option>
+                    ))}
+                  </select>
+                </span>
+              ) : (
+                <span class="badge">{role}</span>
+              )}
+              <span class="item-acts">
+                {isOwner && (
+                  <button
+                    type="button"
+                    class="quiet-button"
+                    aria-label={`Reset link for ${person.name}`}
+                    onClick={() => makeLink(member)}
+                  >
+                    Reset link
+                  </button>
+                )}
+                {mayRemove && (
+                  <Sure
+                    action="Remove"
+                    title={
+                      <>
+                        Remove <bdi>{person.name}</bdi>?
+                      </>
+                    }
+                    lead="Everything here is closed to them at once. Their account stays."
+                    yes="Remove"
+                    isQuiet
+                    send={() => removeMember(own.id, person.id)}
+                    onDone={() =>
+                      members.change(items => items.filter(one => one.person.id !== person.id))
+                    }
+                  />
+                )}
+              </span>
+              {link?.person === person.id && (
+                <OnceLink
+                  {...link}
+                  label="Link to a new password"
+                  onClose={() => setLink(undefined)}
+                />
+              )}
+            </li>
+          )
+        }}
+      </Listed>
+    </section>
+  )
+}

@@ -1,0 +1,29 @@
+import { statfs } from 'node:fs/promises'
+
+/** A disk of the network may be away, and then never answers. */
+const DEADLINE_MS = 1_000
+
+export interface Disk {
+  folder: string
+  freeBytes: number
+  totalBytes: number
+}
+
+/** The room on the disk of a folder; null where there is no such folder, or nobody can tell within a second. */
+export async function findDisk(folder: string): Promise<Disk | null> {
+  const late = Promise.withResolvers<null>()
+  const timer = setTimeout(() => late.resolve(null), DEADLINE_MS)
+  const found = statfs(folder).then(
+    ({ bsize, bavail, blocks }) => ({
+      folder,
+      freeBytes: bsize * bavail,
+      totalBytes: bsize * blocks,
+    }),
+    () => null,
+  )
+  try {
+    return await Promise.race([found, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,107 @@
+import { apiEndpoint, type ApiEndpoint } from './accounts/endpoint.ts'
+import { ServerInfo } from './accounts/server-schema.ts'
+import type { Pool } from './db/pool.ts'
+import { findDisk } from './disk.ts'
+import type { Site } from './http/site.ts'
+import type { OutboxStats } from './outbox/outbox.ts'
+import { RUNTIME } from './platform.ts'
+import { getSubject, toKeyId } from './push/vapid.ts'
+import { SOURCE_URL, VERSION } from './version.ts'
+
+/** More is not counted. */
+const MAX_COUNTED = 100_000
+
+export interface ServerParts {
+  pool: Pool
+  getSite(): Site
+  isUrlSet: boolean
+  databaseKind: string
+  dataDir: string
+  startedAt: Date
+  deliveryStats: Readonly<OutboxStats>
+  vapidSubject: string | undefined
+  /** How many live feeds are open. */
+  countSockets(): number
+}
+
+interface Row {
+  version: string
+  bytes: string
+  projects: number
+  events: string
+  push: number
+  webhook: number
+  key_id: string | null
+  devices: number
+  operator: string | null
+}
+
+/** The state of the server, for its operator. */
+export function serverRoutes(parts: ServerParts): ApiEndpoint[] {
+  return [
+    apiEndpoint({
+      method: 'GET',
+      path: '/api/server',
+      action: 'server.read',
+      success: { status: 200, data: ServerInfo },
+      async handle() {
+        const [row, disk] = await Promise.all([readRow(parts.pool), findDisk(parts.dataDir)])
+        return JSON.stringify(toInfo(parts, row, disk))
+      },
+    }),
+  ]
+}
+
+async function readRow(pool: Pool): Promise<Row> {
+  const [row] = await pool.run(
+    sql => sql<[Row]>`
+      select
+        current_setting('server_version') as version,
+        pg_database_size(current_database()) as bytes,
+        (select count(*)::int from projects where deleted_at is null) as projects,
+        (select coalesce(sum(last_seq), 0)::bigint from event_logs) as events,
+        (
+          select count(*)::int
+          from (select from outbox where kind = 'push' limit ${MAX_COUNTED}) as pending
+        ) as push,
+        (
+          select count(*)::int
+          from (select from outbox where kind = 'webhook' limit ${MAX_COUNTED}) as pending
+        ) as webhook,
+        (select id from vapid_keys) as key_id,
+        (select count(*)::int from push_subscriptions) as devices,
+        (select email from people where is_operator order by created_at, id limit 1) as operator
+    `,
+  )
+  return row
+}
+
+function toInfo(parts: ServerParts, row: Row, disk: ServerInfo['disk']): ServerInfo {
+  const { url, isSecure } = parts.getSite()
+  const { oldestMs, running } = parts.deliveryStats
+  return {
+    version: VERSION,
+    runtime: RUNTIME,
+    ...(SOURCE_URL !== undefined && { source: SOURCE_URL }),
+    url,
+    isUrlSet: parts.isUrlSet,
+    isHttps: isSecure,
+    startedAt: parts.startedAt.toISOString(),
+    database: { kind: parts.databaseKind, version: row.version, bytes: Number(row.bytes) },
+    disk,
+    projects: row.projects,
+    events: Number(row.events),
+    sockets: parts.countSockets(),
+    deliveries: {
+      pending: { push: row.push, webhook: row.webhook },
+      oldestMs: Math.round(oldestMs),
+      running,
+    },
+    push: {
+      keyId: row.key_id && toKeyId({ id: row.key_id }),
+      subject: getSubject(parts.vapidSubject, row.operator) ?? null,
+      isSubjectSet: parts.vapidSubject !== undefined,
+      devices: row.devices,
+    },
+  }
+}

@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { BrowserContext } from 'playwright-core'
+import { newAccount, PASSWORD } from '../support/browser.ts'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
+import { newOrganization } from '../support/person.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(120_000)
+
+const NEW_PASSWORD = 'orange lantern forty'
+/** Of a busy machine, for one step of a story. */
+const STEP_MS = 30_000
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', () => {
+  let server: Booted
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot()
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  /** A browser of its own, and what is often done in it. */
+  async function open() {
+    const it = await browser.open({
+      prepare: async (context: BrowserContext) => context.setDefaultTimeout(STEP_MS),
+    })
+    const { page } = it
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    const field = (label: string) => page.getByLabel(label, { exact: true })
+    return {
+      ...it,
+      button,
+      field,
+      go: (path: string) => page.goto(server.url + path),
+      says: (text: string) => page.getByText(text).filter({ visible: true }).first().waitFor(),
+      async signIn(email: string, password: string) {
+        await page.goto(`${server.url}/sign-in`)
+        await field('E-mail').fill(email)
+        await field('Password').fill(password)
+        await page.keyboard.press('Enter')
+        await page.getByRole('button', { name: 'Account' }).waitFor()
+      },
+      /** The link that is shown once, as it opens on this server. */
+      async takeLink(label: string) {
+        const text = await page.getByLabel(label).locator('code').textContent()
+        const { pathname, hash } = new URL(text ?? '')
+        await button('Done').click()
+        return pathname + hash
+      },
+    }
+  }
+
+  /** An organization with its owner, who is signed in. */
+  async function found() {
+    const organization = await newOrganization(server)
+    const owner = await newAccount(server)
+    await server.sql`
+      insert into memberships (organization_id, person_id, role)
+      values (${organization.uuid}, ${owner.uuid}, 'owner')
+    `
+    const ada = await open()
+    await ada.signIn(owner.email, PASSWORD)
+    return { ada, owner, path: `/organizations/${organization.id}` }
+  }
+
+  test('somebody is invited by link, gets another role, a new password, and is removed; the log tells it all', async () => {
+    const { ada, path } = await found()
+    await using _ada = ada
+    await ada.go(path)
+    await ada.button('Invite somebody').click()
+    await ada.button('Make a link').click()
+    const invitation = await ada.takeLink('Invitation link')
+
+    await using grace = await open()
+    await grace.go(invitation)
+    await grace.field('Your name').fill('Grace Hopper')
+    await grace.field('E-mail').fill('grace@example.com')
+    await grace.field('Password').fill(PASSWORD)
+    await grace.button('Create account and join').click()
+    await grace.button('Account').waitFor()
+    await grace.go(path)
+    await grace.says('grace@example.com')
+    const mayInvite = async () =>
+      (await grace.page.locator('main h2').allTextContents()).includes('Invitations')
+    expect(await mayInvite()).toBe(false)
+
+    await ada.go(path)
+    await ada.field('Role of Grace Hopper').selectOption('admin')
+    await ada.says('Grace Hopper has the role admin now.')
+    await grace.page.reload()
+    await grace.button('Invite somebody').waitFor()
+    expect(await grace.field('Role of Test account').count()).toBe(0)
+
+    await ada.button('Reset link for Grace Hopper').click()
+    const reset = await ada.takeLink('Link to a new password')
+    await using elsewhere = await open()
+    await elsewhere.go(reset)
+    await elsewhere.field('New password').fill(NEW_PASSWORD)
+    await elsewhere.button('Set password').click()
+    await elsewhere.says('Password changed')
+    await grace.page.reload()
+    await grace.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await elsewhere.signIn('grace@example.com', NEW_PASSWORD)
+
+    await ada.page
+      .locator('li', { hasText: 'grace@example.com' })
+      .getByRole('button', { name: 'Remove', exact: true })
+      .click()
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await until(async () => (await ada.field('Role of Grace Hopper').count()) === 0, STEP_MS)
+    await elsewhere.go('/')
+    await elsewhere.says('You are in no project.')
+
+    await ada.page.reload()
+    await ada.says('joined')
+    const lines = (await ada.page.locator('.log li p:first-child').allTextContents()).slice(0, 5)
+    expect(lines).toEqual([
+      'Test account removed Grace Hopper',
+      'Test account made a reset link for Grace Hopper',
+      'Test account changed the role of Grace Hopper',
+      'Grace Hopper joined',
+      'Test account made an invitation',
+    ])
+    await ada.says('from member, to admin')
+    await ada.field('About').selectOption('invite')
+    await until(async () => (await ada.page.locator('.log li').count()) === 1, STEP_MS)
+    expect([ada.problems, grace.problems, elsewhere.problems]).toEqual([[], [], []])
+  })
+
+  test('a session that is ended from another browser ends there, and a new password ends the others', async () => {
+    const { ada, owner } = await found()
+    await using _ada = ada
+    await using phone = await open()
+    await phone.signIn(owner.email, PASSWORD)
+    await ada.go('/account')
+    await ada.says('This one')
+    await ada.page.locator('.items').getByRole('button').click()
+    await phone.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+
+    await phone.signIn(owner.email, PASSWORD)
+    await ada.button('Change password').click()
+    await ada.field('Current password').fill(PASSWORD)
+    await ada.field('New password').fill('short')
+    await ada.page.keyboard.press('Enter')
+    await ada.says('Must have at least 12 characters')
+    await ada.field('New password').fill(NEW_PASSWORD)
+    await ada.page.keyboard.press('Enter')
+    await ada.says('Signed out elsewhere: 1.')
+    await phone.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+
+    await ada.button('Sign out everywhere').click()
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere' }).click()
+    await ada.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(ada.problems).toEqual([])
+  })
+
+  test('an organization is renamed, its projects made, changed and deleted; its last owner cannot leave it, but delete it', async () => {
+    const { ada, owner, path } = await found()
+    await using _ada = ada
+    await server.sql`update people set is_operator = true where id = ${owner.uuid}`
+    await ada.go(path)
+    await ada.button('Rename').click()
+    await ada.field('Name').fill('Analytical Engines')
+    await ada.page.keyboard.press('Enter')
+    await ada.page.getByRole('heading', { name: 'Analytical Engines', level: 1 }).waitFor()
+
+    await ada.button('Create a project').click()
+    await ada.field('Name').fill('Newsletter')
+    await ada.page.keyboard.press('Enter')
+    await ada.button('Settings of Newsletter').click()
+    await ada.field('Days for which events are kept').fill('soon')
+    await ada.page.keyboard.press('Enter')
+    await ada.page.locator('.issue').waitFor()
+    await ada.field('Days for which events are kept').fill('90')
+    await ada.page.keyboard.press('Enter')
+    await ada.button('Settings of Newsletter').click()
+    expect(await ada.field('Days for which events are kept').inputValue()).toBe('90')
+    await ada.button('Delete this project').click()
+    await ada.button('Delete for good').first().click()
+    await ada.says('Newsletter is deleted.')
+    await until(async () => (await ada.button('Settings of Newsletter').count()) === 0, STEP_MS)
+
+    await ada.button('Leave').click()
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click()
+    await ada.says('An organization keeps at least one owner')
+    await ada.button('Create an organization').click()
+    await ada.field('Name').fill('Second one')
+    await ada.page.keyboard.press('Enter')
+    await ada.page.getByRole('heading', { name: 'Second one', level: 1 }).waitFor()
+    await ada.go(path)
+    await ada.button('Delete the organization').click()
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Delete for good' }).click()
+    await ada.says('Analytical Engines is deleted.')
+
+    await ada.go('/server')
+    await ada.says('Postgres')
+    await ada.says('deleted the organization')
+    await ada.go('/')
+    await ada.says('You are in no project.')
+    await ada.button('Sign out').click()
+    await ada.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(ada.problems).toEqual([])
+  })
+})

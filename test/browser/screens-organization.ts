@@ -1,0 +1,156 @@
+import { ACCOUNT, type FakeApi } from '../support/fake-api.ts'
+import { BAD_SERVER, fillOrganization, inRole } from '../support/fake-organization.ts'
+import type { Screen } from './screens.test.ts'
+
+const ORGANIZATION = '/organizations/org_1'
+const down = () => ({
+  status: 503,
+  code: 'unavailable',
+  error: 'The database cannot be reached, try again shortly',
+})
+
+const withNothing = (api: FakeApi) => {
+  fillOrganization(api)
+  const [organization] = ACCOUNT.organizations
+  api.on('GET /api/me', () => ({
+    data: { ...ACCOUNT, organizations: [{ ...organization, projects: [] }] },
+  }))
+  const none = () => ({ data: { items: [], nextCursor: null } })
+  api.on('GET /api/organizations/org_1/invites', none)
+  api.on('GET /api/organizations/org_1/audit', none)
+}
+
+/** The account, the organization and the server. */
+export const ORGANIZATION_SCREENS: Screen[] = [
+  {
+    name: 'account',
+    path: '/account',
+    prepare: fillOrganization,
+    until: 'text=Safari on iPhone',
+  },
+  {
+    name: 'account-password',
+    path: '/account',
+    prepare: fillOrganization,
+    until: 'text=Safari on iPhone',
+    act: page => page.getByRole('button', { name: 'Change password' }).click(),
+  },
+  {
+    name: 'account-broken',
+    path: '/account',
+    prepare: api => api.on('GET /api/sessions', down),
+    until: 'text=Try again',
+  },
+  {
+    name: 'account-everywhere',
+    path: '/account',
+    prepare: fillOrganization,
+    until: 'text=Safari on iPhone',
+    act: page => page.getByRole('button', { name: 'Sign out everywhere' }).click(),
+  },
+  {
+    name: 'home-nothing',
+    path: '/',
+    prepare: withNothing,
+    until: 'text=You are in no project.',
+  },
+  {
+    name: 'organization',
+    path: ORGANIZATION,
+    prepare: fillOrganization,
+    until: 'text=changed the role of',
+  },
+  {
+    name: 'organization-project',
+    path: ORGANIZATION,
+    prepare: fillOrganization,
+    until: 'text=changed the role of',
+    act: async page => {
+      await page.getByRole('button', { name: 'Settings of Newsletter' }).click()
+      await page.getByText('Delete this project').waitFor()
+    },
+  },
+  {
+    name: 'organization-invite',
+    path: ORGANIZATION,
+    prepare: fillOrganization,
+    until: 'text=Invite somebody',
+    act: async page => {
+      await page.getByRole('button', { name: 'Invite somebody' }).click()
+      await page.getByLabel('E-mail (optional)').scrollIntoViewIfNeeded()
+    },
+  },
+  {
+    name: 'organization-links',
+    path: ORGANIZATION,
+    prepare: fillOrganization,
+    until: 'text=Invite somebody',
+    act: async page => {
+      await page.getByRole('button', { name: 'Reset link for Grace Hopper' }).click()
+      await page.getByText('Link to a new password').first().waitFor()
+      await page.getByRole('button', { name: 'Invite somebody' }).click()
+      await page.getByRole('button', { name: 'Make a link' }).click()
+      await page.getByText('Invitation link').first().scrollIntoViewIfNeeded()
+    },
+  },
+  {
+    name: 'organization-audit',
+    path: ORGANIZATION,
+    prepare: fillOrganization,
+    until: 'text=changed the role of',
+    act: page => page.getByRole('heading', { name: 'Leave or delete' }).scrollIntoViewIfNeeded(),
+  },
+  {
+    name: 'organization-delete',
+    path: ORGANIZATION,
+    prepare: fillOrganization,
+    until: 'text=changed the role of',
+    act: page => page.getByRole('button', { name: 'Delete the organization' }).click(),
+  },
+  {
+    name: 'organization-viewer',
+    path: ORGANIZATION,
+    prepare: api => {
+      fillOrganization(api)
+      inRole(api, 'viewer')
+    },
+    until: 'text=Grace Hopper',
+  },
+  { name: 'organization-empty', path: ORGANIZATION, prepare: withNothing, until: 'text=None yet' },
+  {
+    name: 'organization-broken',
+    path: ORGANIZATION,
+    prepare: api => {
+      fillOrganization(api)
+      api.on('GET /api/organizations/org_1/members', down)
+      api.on('GET /api/organizations/org_1/audit', down)
+    },
+    until: 'text=Try again',
+  },
+  { name: 'organization-none', path: '/organizations/org_9', until: 'text=Nothing here' },
+  { name: 'server', path: '/server', prepare: fillOrganization, until: 'text=signed in' },
+  {
+    name: 'server-bad',
+    path: '/server',
+    prepare: api => {
+      fillOrganization(api)
+      api.on('GET /api/server', () => ({ data: BAD_SERVER }))
+    },
+    until: 'text=overdue',
+  },
+  {
+    name: 'server-broken',
+    path: '/server',
+    prepare: api => {
+      fillOrganization(api)
+      api.on('GET /api/server', down)
+    },
+    until: 'text=Try again',
+  },
+  {
+    name: 'server-not-operator',
+    path: '/server',
+    prepare: api => inRole(api, 'owner'),
+    until: 'text=Only the operator',
+  },
+]

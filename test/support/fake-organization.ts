@@ -1,0 +1,185 @@
+import { ACCOUNT, type FakeApi } from './fake-api.ts'
+
+const AT = '2026-11-01T10:00:00.000Z'
+/** What somebody hostile may call themselves. */
+export const HOSTILE = `${'W'.repeat(80)}\u202e <b>gnp</b> Z\u0335\u0321a\u0336l`
+
+const person = (id: string, name: string) => ({
+  ...{ id, name, email: `${id}@example.com`, isOperator: false },
+})
+
+export const MEMBERS = [
+  { person: ACCOUNT.person, role: 'owner', joinedAt: AT, lastSeenAt: AT },
+  { person: person('per_2', 'Grace Hopper'), role: 'admin', joinedAt: AT, lastSeenAt: AT },
+  { person: person('per_3', HOSTILE), role: 'viewer', joinedAt: AT, lastSeenAt: null },
+]
+
+const SESSION = {
+  id: 'ses_1',
+  createdAt: AT,
+  lastSeenAt: AT,
+  address: '198.51.100.7',
+  userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Chrome/140.0',
+  browser: 'Chrome on Linux',
+  isInstalled: false,
+  isCurrent: true,
+}
+
+const entry = (id: number, more: object) => ({
+  ...{ id: `aud_${id}`, at: AT, actor: 'person', person: { id: 'per_1', name: 'Ada Lovelace' } },
+  ...{ project: null, target: null, targetName: null, details: {}, facts: '' },
+  ...{ address: '198.51.100.7', browser: 'Chrome on Linux', ...more },
+})
+
+export const ENTRIES = [
+  entry(5, {
+    action: 'member.roleChanged',
+    did: 'changed the role of',
+    target: 'per_2',
+    targetName: 'Grace Hopper',
+    facts: 'from member, to admin',
+  }),
+  entry(4, {
+    action: 'key.created',
+    did: 'made the API key',
+    project: { id: 'prj_2', name: 'Newsletter' },
+    targetName: HOSTILE,
+    facts: 'limit 100',
+  }),
+  entry(3, {
+    action: 'member.joined',
+    did: 'joined',
+    person: { id: 'per_2', name: 'Grace Hopper' },
+    target: 'per_2',
+    targetName: 'Grace Hopper',
+    facts: 'role member',
+  }),
+  entry(2, {
+    action: 'webhook.disabled',
+    did: 'disabled the webhook',
+    actor: 'server',
+    person: null,
+    project: { id: 'prj_2', name: 'Newsletter' },
+    targetName: 'Billing',
+    facts: 'reason five days of nothing but failure',
+    address: null,
+    browser: null,
+  }),
+]
+
+export const SERVER = {
+  version: '0.1.0',
+  runtime: 'Bun 1.4.5',
+  url: 'https://tidings.example.com',
+  isUrlSet: true,
+  isHttps: true,
+  startedAt: AT,
+  database: { kind: 'embedded', version: '18.4', bytes: 1_234_567_890 },
+  disk: {
+    folder: '/var/lib/tidings',
+    freeBytes: 12_300_000_000,
+    totalBytes: 80_000_000_000,
+  } as object | null,
+  projects: 4,
+  events: 10_234_567,
+  sockets: 12,
+  deliveries: { pending: { push: 3, webhook: 18 }, oldestMs: 400, running: 2 },
+  push: {
+    keyId: 'vap_01kadz5p6vf2w8y3m4n5q6r7s8',
+    subject: 'mailto:ada@example.com' as string | null,
+    isSubjectSet: false,
+    devices: 7,
+  },
+}
+
+/** The same server, with everything that can be wrong. */
+export const BAD_SERVER = {
+  ...SERVER,
+  url: 'http://localhost:3000',
+  isUrlSet: false,
+  isHttps: false,
+  disk: { ...SERVER.disk, freeBytes: 1_200_000_000 },
+  deliveries: { pending: { push: 0, webhook: 100_000 }, oldestMs: 3_720_000, running: 64 },
+  push: { ...SERVER.push, keyId: null, subject: null },
+}
+
+const page =
+  (items: unknown[], nextCursor: string | null = null) =>
+  () => ({
+    data: { items, nextCursor },
+  })
+
+/** Gives a fake server what the pages of the account, of the organization and of the server ask for. */
+export function fillOrganization(api: FakeApi): void {
+  const organization = '/api/organizations/org_1'
+  api.on(
+    'GET /api/sessions',
+    page([
+      SESSION,
+      { ...SESSION, id: 'ses_2', browser: 'Safari on iPhone', isInstalled: true, isCurrent: false },
+      { ...SESSION, id: 'ses_3', browser: 'A browser', userAgent: HOSTILE, isCurrent: false },
+    ]),
+  )
+  api.on(`GET ${organization}/members`, page(MEMBERS))
+  api.on(
+    `GET ${organization}/invites`,
+    page([
+      {
+        ...{ id: 'inv_1', role: 'member', email: `${'long'.repeat(12)}@example.com` },
+        ...{ expiresAt: AT, invitedBy: 'Ada Lovelace', createdAt: AT },
+      },
+      {
+        ...{ id: 'inv_2', role: 'viewer', email: null },
+        ...{ expiresAt: AT, invitedBy: 'Grace Hopper', createdAt: AT },
+      },
+    ]),
+  )
+  api.on(`POST ${organization}/invites`, ({ role, email }) => ({
+    status: 201,
+    data: {
+      ...{ id: 'inv_3', role, email, expiresAt: '2026-11-28T10:00:00.000Z' },
+      url: 'https://tidings.example.com/invite#cUDX2rVx0R1kRr6yB6nJzj0u4c9m1Yw7Qe5tS8pLhGk',
+    },
+  }))
+  api.on(`POST ${organization}/members/per_2/reset-link`, () => ({
+    status: 201,
+    data: {
+      url: 'https://tidings.example.com/reset#cUDX2rVx0R1kRr6yB6nJzj0u4c9m1Yw7Qe5tS8pLhGk',
+      expiresAt: '2026-11-21T10:00:00.000Z',
+    },
+  }))
+  api.on(`GET ${organization}/audit`, page(ENTRIES, 'aud_2'))
+  api.on('GET /api/projects/:id', () => ({
+    data: {
+      ...{ id: 'prj_2', name: 'Newsletter', organization: { id: 'org_1', name: 'Analytical' } },
+      ...{ role: 'owner', keepDays: 90, createdAt: AT, head: 81_023 },
+    },
+  }))
+  api.on('GET /api/server', () => ({ data: SERVER }))
+  api.on(
+    'GET /api/server/audit',
+    page([
+      entry(2, { action: 'session.created', did: 'signed in' }),
+      entry(1, {
+        action: 'session.refused',
+        did: 'failed to sign in as',
+        actor: 'stranger',
+        person: null,
+        target: 'per_1',
+        targetName: 'Ada Lovelace',
+      }),
+    ]),
+  )
+}
+
+/** The account, in another role. */
+export function inRole(api: FakeApi, role: string, isOperator = false): void {
+  const [organization] = ACCOUNT.organizations
+  api.on('GET /api/me', () => ({
+    data: {
+      ...ACCOUNT,
+      person: { ...ACCOUNT.person, isOperator },
+      organizations: [{ ...organization, role }],
+    },
+  }))
+}
