@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { toReason } from '../errors.ts'
+import { PATHS } from './app/paths.ts'
+import type { Shell } from './app/worker/scope.ts'
+import { drawIcons } from './icons.ts'
 import { pack, type PackedFile } from './pack.ts'
 
 // Bundles the browser's code in app/ and packs it with the other files there into the module built.ts, which the
@@ -16,13 +19,27 @@ const BUNDLES = [
   ['main.tsx', 'theme-early.ts', 'style/app.css'],
   ['docs/docs.ts', 'style/docs.css'],
 ]
-const AS_THEY_ARE = /^(?!icons).*\.(html|txt|svg)$/
+const WORKER = 'sw.ts'
+const LOGO = 'tidings.svg'
+const AS_THEY_ARE = /^(?!icons).*\.(html|txt|svg|webmanifest)$/
+/** How the bundler names what several scripts share, or what is loaded later. */
+const CHUNK = /^([\w-]+)\.[a-z0-9]{8}\.js$/
+const CHUNKS = /[\w-]+\.[a-z0-9]{8}\.js/g
+const FOR_PAGES = [
+  '--splitting',
+  '--min-chunk-size=16384',
+  // The page itself names what the entry needs, which is sooner.
+  '--no-module-preload',
+  '--public-path=/assets/',
+]
 /** The symbols that every page has in it, for its icons to use. */
 const ICONS = 'icons.html'
 /** What is loaded only where a chart is drawn, keys/plot.ts with uPlot: it has no part in the budget. */
 const APART = /^plot-/
 /** The whole application: what a reader's browser loads sooner or later. */
 const BUDGET_BYTES = 70 * 1024
+/** What the pages need without a network. */
+const IS_KEPT = /^(?!docs).*\.(js|css|svg)$/
 const SETTLE_MS = 100
 
 build()
@@ -44,8 +61,10 @@ function tryBuild(): void {
 }
 
 function build(): void {
-  const scripts = new Map(BUNDLES.flatMap(entries => [...bundle(entries)]))
-  const files = pack(new Map([...readStatic(scripts), ...scripts]))
+  const scripts = shorten(new Map(BUNDLES.flatMap(entries => [...bundle(entries, FOR_PAGES)])))
+  const icons = drawIcons(readFileSync(join(app, LOGO), 'utf8'))
+  const pages = pack(new Map([...readStatic(scripts), ...scripts, ...icons]))
+  const files = { ...pages, ...pack(bundleWorker(pages)) }
   const text = `// Made by \`bun run build:ui\` from the files of app/.
 import type { PackedFile } from './pack.ts'
 
@@ -56,7 +75,7 @@ export const FILES: Readonly<Record<string, PackedFile>> = ${toSource(files)}
 }
 
 /** Scripts and styles by their names without the folder; scripts find each other under /assets/. */
-function bundle(entries: readonly string[]): Map<string, Uint8Array> {
+function bundle(entries: readonly string[], options: readonly string[]): Map<string, string> {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-ui-'))
   try {
     const { status, stdout, stderr } = spawnSync(
@@ -66,24 +85,49 @@ function bundle(entries: readonly string[]): Map<string, Uint8Array> {
         ...entries.map(entry => join(app, entry)),
         '--target=browser',
         '--production',
-        '--splitting',
-        '--min-chunk-size=16384',
-        // The page itself names what the entry needs, which is sooner.
-        '--no-module-preload',
-        '--public-path=/assets/',
+        ...options,
         '--entry-naming=[name].[ext]',
-        '--chunk-naming=[name]-[hash].[ext]',
+        '--chunk-naming=[name].[hash].[ext]',
         `--outdir=${folder}`,
       ],
       { encoding: 'utf8' },
     )
     if (status !== 0) throw new Error(`The dashboard cannot be bundled:\n${stdout}${stderr}`)
     return new Map(
-      readdirSync(folder).map(name => [name, new Uint8Array(readFileSync(join(folder, name)))]),
+      readdirSync(folder).map(name => [name, readFileSync(join(folder, name), 'utf8')]),
     )
   } finally {
     rmSync(folder, { recursive: true })
   }
+}
+
+/** Numbers in place of the bundler's hashes: chunks name each other so often that these were a twentieth of them all. */
+function shorten(bundled: ReadonlyMap<string, string>): Map<string, Uint8Array> {
+  const counts = new Map<string, number>()
+  const numbered = new Map<string, string>()
+  for (const name of bundled.keys()) {
+    const [, stem] = CHUNK.exec(name) ?? []
+    if (stem === undefined) continue
+    counts.set(stem, (counts.get(stem) ?? 0) + 1)
+    numbered.set(name, `${stem}-${counts.get(stem)}.js`)
+  }
+  return new Map(
+    [...bundled].map(([name, code]) => [
+      numbered.get(name) ?? name,
+      Buffer.from(code.replace(CHUNKS, found => numbered.get(found) ?? found)),
+    ]),
+  )
+}
+
+/** The service worker, which knows the files of this build. */
+function bundleWorker(files: Readonly<Record<string, PackedFile>>): Map<string, Uint8Array> {
+  const shell: Shell = {
+    build: files['main.js']?.url.split('/').at(-2) ?? '',
+    files: Object.keys(files).filter(name => IS_KEPT.test(name) && !APART.test(name)),
+    places: [...new Set(Object.values(PATHS).map(path => path.split('/')[1] ?? ''))],
+  }
+  const [[name, code] = ['', '']] = bundle([WORKER], ['--format=iife'])
+  return new Map([[name, Buffer.from(`self.SHELL=${JSON.stringify(shell)};${code}`)]])
 }
 
 function readStatic(scripts: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {

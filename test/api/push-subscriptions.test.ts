@@ -42,6 +42,14 @@ test('delivery: the VAPID key is made at the first need, once over all servers, 
   expect(made.count).toBe(1)
 })
 
+test('dashboard §8 where a phone opens the page is told to who is signed in', async () => {
+  const person = await newPerson(server)
+  const { data } = (await person.get('/api/push/link')).body
+  expect(data.url).toBe(`${server.server.url}/notifications`)
+  expect(data.qr.path).toMatch(/^(M\d+ \d+h\d+v1h-\d+z)+$/)
+  expect((await createApi(server.url).get('/api/push/link')).status).toBe(401)
+})
+
 test('dashboard: a subscription is kept as often as its page loads, and stays one', async () => {
   const person = await newPerson(server)
   const subscription = { ...newSubscription(), expirationTime: null }

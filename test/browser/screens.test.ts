@@ -3,6 +3,7 @@ import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support
 import { fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { fill, fillPeople, noPeople, REFUND } from '../support/shop-day.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { NOTIFICATION_SCREENS } from './screens-notifications.ts'
 import { ORGANIZATION_SCREENS } from './screens-organization.ts'
 import { HOOK_SCREENS } from './screens-hooks.ts'
 
@@ -12,7 +13,7 @@ export interface Screen {
   name: string
   path: string
   isSignedIn?: boolean
-  prepare?(api: FakeApi): void
+  prepare?(api: FakeApi, context: TestPage['context']): void | Promise<void>
   /** What shows that the screen is there. */
   until: string
   /** What is done before it is looked at. */
@@ -160,6 +161,7 @@ const SCREENS: Screen[] = [
     },
   },
   { name: 'missing', path: '/p/prj_none', until: 'text=Nothing here' },
+  ...NOTIFICATION_SCREENS,
   ...ORGANIZATION_SCREENS,
   ...HOOK_SCREENS,
 ]
@@ -187,7 +189,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: every screen', () => {
         isPhone,
         prepare: async context => {
           const api = await fakeApi(context, { isSignedIn: screen.isSignedIn ?? true })
-          screen.prepare?.(api)
+          await screen.prepare?.(api, context)
         },
       })
       const { page } = opened

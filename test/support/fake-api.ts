@@ -154,6 +154,7 @@ export async function fakeApi(
       .replace(/^(\/api\/projects)\/[^/]+/, '$1/:id')
       .replace(/(\/events)\/[^/]+/, '$1/:event')
       .replace(/(\/users)\/[^/]+/, '$1/:user')
+      .replace(/(\/subscriptions)\/[^/]+/, '$1/:id')
       .replace(/(\/keys)\/[^/]+/, '$1/:key')
       .replace(/(\/webhooks)\/[^/]+/, '$1/:webhook')
       .replace(/(\/attempts)\/[^/]+/, '$1/:attempt')

@@ -6,25 +6,26 @@ import { SignOut } from './parts/sign-out.tsx'
 import { findKept } from './kept.ts'
 import { isReadable, OURS, PATHS, toFeedPath, toOrganizationPath, toSignInPath } from './paths.ts'
 import { findProject, loadSession, session, type Session } from './session.ts'
+import { Newer } from './worker/newer.tsx'
 
 const Feed = page(() => import('./pages/feed.tsx'))
 const EventAlone = page(() => import('./pages/event-alone.tsx'))
 const Users = place('Users')
 const User = place('User')
-const Channels = page(() => import('./pages/channels.tsx'))
-const Channel = page(() => import('./pages/channel.tsx'))
+const Channels = place('Channels')
+const Channel = place('Channel')
 const Keys = place('Keys')
 const Webhooks = place('Webhooks')
 const Webhook = place('Webhook')
-const Notifications = page(() => import('./pages/notifications.tsx'))
+const Notifications = settings('Notifications')
 const AccountSettings = settings('Account')
 const Organization = settings('Organization')
 const Server = settings('Server')
 const Start = page(() => import('./pages/start.tsx'))
-const SignIn = page(() => import('./pages/sign-in.tsx'))
-const Setup = page(() => import('./pages/setup.tsx'))
-const Invitation = page(() => import('./pages/invite.tsx'))
-const Reset = page(() => import('./pages/reset.tsx'))
+const SignIn = door('SignIn')
+const Setup = door('Setup')
+const Invitation = door('Invitation')
+const Reset = door('Reset')
 
 if (/^\/p\/[^/]+(\/e\/|$)/.test(location.pathname)) void Feed.preload()
 
@@ -61,6 +62,7 @@ export function App() {
           <Route default component={Missing} />
         </Router>
       </ErrorBoundary>
+      <Newer />
     </LocationProvider>
   )
 }
@@ -158,6 +160,10 @@ function Gate({ session }: { session: Exclude<Session, { kind: 'signed_in' }> })
   const { url, route } = useLocation()
   useEffect(() => {
     if (session.kind === 'signed_out') route(toSignInPath(url), true)
+    if (session.kind !== 'failed') return
+    const retry = () => void loadSession()
+    addEventListener('online', retry)
+    return () => removeEventListener('online', retry)
   }, [session])
   if (session.kind !== 'failed') return <Waiting />
   return (
@@ -197,7 +203,7 @@ function page<Props extends object>(load: () => Promise<{ default: FunctionCompo
 }
 
 type Places = typeof import('./pages/places.ts')
-type Settings = 'Account' | 'Organization' | 'Server'
+type Settings = 'Notifications' | 'Account' | 'Organization' | 'Server'
 
 /** A place of a project beside its feed. */
 function place(name: Exclude<keyof Places, Settings>) {
@@ -211,6 +217,11 @@ function settings(name: Settings) {
   return page<AccountPage>(() =>
     import('./pages/places.ts').then(places => ({ default: places[name] })),
   )
+}
+
+/** A page on the way in. */
+function door(name: keyof typeof import('./pages/doors.ts')) {
+  return page<object>(() => import('./pages/doors.ts').then(doors => ({ default: doors[name] })))
 }
 
 function Outdated() {
