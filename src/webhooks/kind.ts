@@ -3,6 +3,7 @@ import type { DeliveryKind, Job, Runs } from '../outbox/kind.ts'
 import { sendWebhook, WEBHOOK_TIMEOUT_MS, type DeliveryParts } from './delivery.ts'
 import { isWanted } from './filter.ts'
 import { RETRY_SCHEDULE_MS } from './retry.ts'
+import { explainSilence } from './silence.ts'
 import { nameWebhooks } from './webhooks.ts'
 
 /** What an attempt needs to know of its job. */
@@ -22,6 +23,7 @@ export function createWebhookKind(parts: DeliveryParts): DeliveryKind {
     dispatch: dispatchWebhooks,
     send: (job, signal) => sendWebhook(parts, job, signal),
     nameTargets: nameWebhooks,
+    explainSilence,
     schedule: RETRY_SCHEDULE_MS,
     perTarget: 8,
     timeoutMs: WEBHOOK_TIMEOUT_MS + AROUND_MS,

@@ -4,6 +4,7 @@ import { fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { fill, fillPeople, noPeople, REFUND } from '../support/shop-day.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { NOTIFICATION_SCREENS } from './screens-notifications.ts'
+import { CHANNEL_SCREENS } from './screens-channels.ts'
 import { ORGANIZATION_SCREENS } from './screens-organization.ts'
 import { HOOK_SCREENS } from './screens-hooks.ts'
 
@@ -162,6 +163,7 @@ const SCREENS: Screen[] = [
   },
   { name: 'missing', path: '/p/prj_none', until: 'text=Nothing here' },
   ...NOTIFICATION_SCREENS,
+  ...CHANNEL_SCREENS,
   ...ORGANIZATION_SCREENS,
   ...HOOK_SCREENS,
 ]

@@ -1,5 +1,5 @@
-// The ways in: one script, which is smaller than one for each.
-export { default as SignIn } from './sign-in.tsx'
-export { default as Setup } from './setup.tsx'
+/** The ways in, in one piece, too. */
 export { default as Invitation } from './invite.tsx'
 export { default as Reset } from './reset.tsx'
+export { default as Setup } from './setup.tsx'
+export { default as SignIn } from './sign-in.tsx'
