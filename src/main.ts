@@ -1,5 +1,6 @@
 #!/usr/bin/env bun
 import { defineCommand, renderUsage, runCommand, type CommandDef } from 'citty'
+import { backup } from './cli/backup.ts'
 import { toExamples, UsageError, withExamples } from './cli/command.ts'
 import { doctor } from './cli/doctor.ts'
 import { health } from './cli/health.ts'
@@ -7,6 +8,7 @@ import { identify } from './cli/identify.ts'
 import { keys } from './cli/keys.ts'
 import { migrate } from './cli/migrate.ts'
 import { owner } from './cli/owner.ts'
+import { restore } from './cli/restore.ts'
 import { secrets } from './cli/secrets.ts'
 import { send } from './cli/send.ts'
 import { serve } from './cli/serve.ts'
@@ -30,6 +32,8 @@ const root = withExamples(
       owner,
       secrets,
       webhook,
+      backup,
+      restore,
       migrate,
       doctor,
       health,

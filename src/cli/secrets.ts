@@ -2,15 +2,10 @@ import { defineCommand } from 'citty'
 import { resetSecrets } from '../secrets/reset.ts'
 import { rotateSecrets } from '../secrets/rotation.ts'
 import { SUBSCRIPTION_LOSS, VAPID_LOSS } from '../push/loss.ts'
-import { SEALED_SUBSCRIPTIONS } from '../push/subscriptions.ts'
-import { SEALED_VAPID_KEYS } from '../push/vapid.ts'
 import { WEBHOOK_LOSS } from '../webhooks/loss.ts'
-import { SEALED_WEBHOOKS } from '../webhooks/webhooks.ts'
 import { command, withExamples } from './command.ts'
 import { withDatabase } from './environment.ts'
-
-/** Everything that is sealed at rest. */
-const SEALED_TABLES = [SEALED_SUBSCRIPTIONS, SEALED_VAPID_KEYS, SEALED_WEBHOOKS]
+import { SEALED_TABLES } from './sealed-tables.ts'
 
 /** Subscriptions before the key that they were for: so they are counted. */
 const LOSSES = [WEBHOOK_LOSS, SUBSCRIPTION_LOSS, VAPID_LOSS]

@@ -150,6 +150,14 @@ export function spawnProgram(options: ProgramOptions) {
   }
 }
 
+/** The processes of the workers that a server has started, oldest first. */
+export function listWorkers(program: Pick<Program, 'logged'>): number[] {
+  return program
+    .logged('"logger":"tidings.workers"')
+    .filter(line => line.includes('"pid"'))
+    .map(line => (JSON.parse(line) as { properties: { pid: number } }).properties.pid)
+}
+
 /** The embedded database of a server with this DATA_DIR. */
 export function toEmbeddedUrl(dataDir: string): string {
   const read = (name: string) => readFileSync(join(dataDir, 'postgres', name), 'utf8').trim()
