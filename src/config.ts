@@ -1,4 +1,14 @@
-import ipaddr from 'ipaddr.js'
+import {
+  toBaseUrl,
+  toDatabaseUrl,
+  toHost,
+  toHosts,
+  toLogLevel,
+  toNetworks,
+  toPort,
+  toSecrets,
+  toWorkers,
+} from './config-values.ts'
 import { parseEmail } from './email.ts'
 import { LOG_LEVELS } from './log.ts'
 import { parseAppSecret } from './app-secret.ts'
@@ -20,6 +30,9 @@ export interface Config {
   appSecret: Buffer | undefined
   /** What it was before: still good for reading. */
   oldAppSecrets: Buffer[]
+  /** How many processes share the port. */
+  workers: number
+  /** Of the first of them; the others take the next ones. */
   metricsPort: number | undefined
   /** Networks whose X-Forwarded-For is believed. */
   trustedProxies: string[]
@@ -58,6 +71,7 @@ const NAMES = [
   'DATA_DIR',
   'APP_SECRET',
   'APP_SECRET_OLD',
+  'WORKERS',
   'METRICS_PORT',
   'TRUSTED_PROXIES',
   'EGRESS_ALLOW_CIDRS',
@@ -115,6 +129,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
     appSecret: read('APP_SECRET', '32 bytes in base64 or hex', parseAppSecret),
     oldAppSecrets:
       read('APP_SECRET_OLD', '32 bytes in base64 or hex, or several after commas', toSecrets) ?? [],
+    workers: read('WORKERS', 'a whole number from 1 to 16', toWorkers) ?? 1,
     metricsPort: read('METRICS_PORT', 'a port from 0 to 65535', toPort),
     trustedProxies:
       read('TRUSTED_PROXIES', 'networks like 10.0.0.0/8, separated by commas', toNetworks) ?? [],
@@ -187,58 +202,4 @@ function readOwner(values: ReadonlyMap<string, string>, problems: string[]): Con
     if (value === undefined && !isReported) problems.push(`${name} must be set, too: both or none`)
   }
   return { email: email ?? '', password: password ?? '' } // Without both there are problems.
-}
-
-function toPort(text: string): number | undefined {
-  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
-}
-
-function toHost(text: string): string | undefined {
-  return /^[0-9A-Za-z.:_-]+$/.test(text) ? text : undefined
-}
-
-function toBaseUrl(text: string): string | undefined {
-  if (!URL.canParse(text)) return undefined
-  const url = new URL(text)
-  if (!/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
-    return undefined
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
-}
-
-function toDatabaseUrl(text: string): string | undefined {
-  return URL.canParse(text) && /^postgres(ql)?:$/.test(new URL(text).protocol) ? text : undefined
-}
-
-function toNetworks(text: string): string[] | undefined {
-  const networks = text
-    .split(',')
-    .map(part => part.trim())
-    .filter(part => part !== '')
-  const full = networks.map(part =>
-    part.includes('/') ? part : `${part}/${part.includes(':') ? 128 : 32}`,
-  )
-  return full.every(network => ipaddr.isValidCIDR(network)) ? full : undefined
-}
-
-/** As parsing has them. */
-function toHosts(text: string): string[] | undefined {
-  const hosts = text
-    .split(',')
-    .map(part => part.trim())
-    .filter(part => part !== '')
-  const urls = hosts.map(host =>
-    URL.canParse(`https://${host}`) ? new URL(`https://${host}`) : undefined,
-  )
-  const isBare = (url: URL | undefined) => url !== undefined && url.href === `${url.origin}/`
-  return urls.every(isBare) ? urls.map(url => url?.host ?? '') : undefined
-}
-
-function toSecrets(text: string): Buffer[] | undefined {
-  const secrets = text.split(',').map(part => parseAppSecret(part.trim()))
-  const known = secrets.filter(secret => secret !== undefined)
-  return known.length === secrets.length ? known : undefined
-}
-
-function toLogLevel(text: string): Config['logLevel'] | undefined {
-  return LOG_LEVELS.find(level => level === text.toLowerCase())
 }

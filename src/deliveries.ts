@@ -16,6 +16,8 @@ export interface DeliveryOptions {
   egress?: Pick<EgressOptions, 'resolve' | 'ca'>
   /** The ways in which targets are told of events, instead of all that there are. */
   kinds?: readonly DeliveryKind[]
+  /** Changes something about each of them, like its leases. */
+  adjust?(kind: DeliveryKind): DeliveryKind
 }
 
 /** What leaves the server, and what it needs for that. */
@@ -47,12 +49,13 @@ export async function startDeliveries(
   const { pushHosts, vapidSubject } = config
   const push = { pool, secrets, egress, pushHosts, vapidSubject }
   const pusher = createPusher(push)
+  const kinds = options.kinds ?? [
+    createPushKind({ ...push, pusher, findSite }),
+    createWebhookKind({ pool, secrets, egress }),
+  ]
   const outbox = await startOutbox({
     pool: pools.open('worker', 4, { settings: WORKER_SETTINGS }),
-    kinds: options.kinds ?? [
-      createPushKind({ ...push, pusher, findSite }),
-      createWebhookKind({ pool, secrets, egress }),
-    ],
+    kinds: kinds.map(kind => options.adjust?.(kind) ?? kind),
   })
   return {
     secrets,

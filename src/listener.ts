@@ -13,6 +13,8 @@ export interface Socket<Data> {
 export interface ServeOptions<Data> {
   port: number
   host: string
+  /** Whether other processes listen there, too: the system deals connections out among them. On Linux alone. */
+  isShared?: boolean | undefined
   /** The platform's own ceiling in bytes; over it, it answers by itself, without our envelope. */
   maxBodyBytes: number
   maxFrameBytes: number
@@ -47,4 +49,18 @@ export function withFindablePath(request: Request): Request {
   const slash = request.url.indexOf('/', 8)
   if (slash < 0 || slash > 10) return request
   return new Request(`http://localhost${request.url.slice(slash)}`, request)
+}
+
+/** Says why nothing can listen there, and what to do; any other error as it is. */
+export function toListenError(
+  error: unknown,
+  { host, port }: { host: string; port: number },
+): unknown {
+  const { code } = error as { code?: unknown }
+  const reason = {
+    EADDRINUSE: `is taken: stop what listens there, or set PORT to another one`,
+    EACCES: `is only for root: set PORT to one from 1024 on`,
+    EADDRNOTAVAIL: `cannot be had, because this machine has no such address: set HOST to one that it has`,
+  }[String(code)]
+  return reason === undefined ? error : new Error(`Port ${port} on ${host} ${reason}.`)
 }

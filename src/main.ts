@@ -1,11 +1,14 @@
 #!/usr/bin/env bun
 import { defineCommand, renderUsage, runCommand, type CommandDef } from 'citty'
+import { backup } from './cli/backup.ts'
 import { toExamples, UsageError, withExamples } from './cli/command.ts'
 import { doctor } from './cli/doctor.ts'
+import { health } from './cli/health.ts'
 import { identify } from './cli/identify.ts'
 import { keys } from './cli/keys.ts'
 import { migrate } from './cli/migrate.ts'
 import { owner } from './cli/owner.ts'
+import { restore } from './cli/restore.ts'
 import { secrets } from './cli/secrets.ts'
 import { send } from './cli/send.ts'
 import { serve } from './cli/serve.ts'
@@ -21,7 +24,21 @@ const USAGE = 2
 const root = withExamples(
   defineCommand({
     meta: { name: 'tidings', description: 'Know the moment it happens.' },
-    subCommands: { serve, send, identify, keys, owner, secrets, webhook, migrate, doctor, version },
+    subCommands: {
+      serve,
+      send,
+      identify,
+      keys,
+      owner,
+      secrets,
+      webhook,
+      backup,
+      restore,
+      migrate,
+      doctor,
+      health,
+      version,
+    },
   }),
   [
     'tidings serve',

@@ -1,6 +1,7 @@
 /** The only file in which a runtime is named: the same program runs on Bun, as a compiled binary, and on Deno. */
 
 import {
+  toListenError,
   wantsSocket,
   withFindablePath,
   type Listener,
@@ -15,6 +16,7 @@ interface Runtimes {
     version: string
     serve(options: object): BunServer
     password: Hasher
+    embeddedFiles: readonly (Blob & { name: string })[]
   }
   Deno?: {
     version: { deno: string }
@@ -40,6 +42,20 @@ export const RUNTIME = Bun ? `Bun ${Bun.version}` : Deno ? `Deno ${Deno.version.
 /** Whether node:http may keep connections: Deno never tells of a request given up on a kept one. */
 export const KEEPS_CONNECTIONS = Bun !== undefined
 
+/** What runs this program once more: a command, and the words before those of the program's own. */
+export function toSelf(): [command: string, ...words: string[]] {
+  const [, main = ''] = process.argv
+  // Deno asks for the flag before it shares a port.
+  if (Deno) return [process.execPath, 'run', '-A', '--unstable-net', main]
+  // A compiled binary has its files inside.
+  return main.startsWith('/$bunfs/') ? [process.execPath] : [process.execPath, main]
+}
+
+/** The file whose name ends so, of those that the executable carries; undefined where it carries none. */
+export function findCarried(ending: string): (Blob & { name: string }) | undefined {
+  return Bun?.embeddedFiles.find(({ name }) => name.endsWith(ending))
+}
+
 /** The argon2id hash of a password as a PHC string, which means the same on every runtime. */
 export async function hashPassword(password: string): Promise<string> {
   if (Bun) return Bun.password.hash(password, { algorithm: 'argon2id', ...ARGON2 })
@@ -62,10 +78,14 @@ function importArgon2(): Promise<Hasher> {
   return import(['@node-rs', 'argon2'].join('/'))
 }
 
-/** Starts listening; throws when the port is taken. */
+/** Starts listening; throws with a sentence for people when the port cannot be had. */
 export function serve<Data>(options: ServeOptions<Data>): Listener {
-  if (Bun) return serveOnBun(Bun, options)
-  if (Deno) return serveOnDeno(Deno, options)
+  try {
+    if (Bun) return serveOnBun(Bun, options)
+    if (Deno) return serveOnDeno(Deno, options)
+  } catch (error) {
+    throw toListenError(error, options)
+  }
   throw new Error('Tidings runs on Bun or Deno.')
 }
 
@@ -89,7 +109,7 @@ function serveOnBun<Data>(
   const server = bun.serve({
     port: options.port,
     hostname: options.host,
-    reusePort: false,
+    reusePort: options.isShared ?? false,
     development: false,
     maxRequestBodySize: options.maxBodyBytes,
     idleTimeout: 60,
@@ -203,7 +223,12 @@ function serveOnDeno<Data>(
   }
 
   const server = deno.serve(
-    { port: options.port, hostname: options.host, onListen() {} },
+    {
+      port: options.port,
+      hostname: options.host,
+      reusePort: options.isShared ?? false,
+      onListen() {},
+    },
     async (request, info) => {
       const peer = () => info.remoteAddr.hostname
       if (!wantsSocket(request)) return options.fetch(withFindablePath(request), peer)

@@ -1,6 +1,5 @@
 import { createCookies } from './accounts/cookies.ts'
 import { toApiRoute } from './accounts/endpoint.ts'
-import { ensureSetup } from './accounts/owners.ts'
 import { listApiEndpoints } from './api.ts'
 import { startClearing } from './clearing.ts'
 import { createClosers } from './closers.ts'
@@ -9,6 +8,7 @@ import { createApp } from './app.ts'
 import { openDatabase } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
 import { createPools } from './db/pools.ts'
+import { untilReachable } from './db/reachable.ts'
 import { startDeliveries, type DeliveryOptions } from './deliveries.ts'
 import { createDrain } from './drain.ts'
 import { createAppender } from './events/append.ts'
@@ -21,7 +21,7 @@ import { toSite } from './http/site.ts'
 import { createIdentifier } from './identities/identify.ts'
 import { createAdmission } from './keys/admission.ts'
 import { toRoute } from './keys/endpoint.ts'
-import { ensureFirstKey } from './keys/first-start.ts'
+import { ensureFirst, NOTHING_FIRST, type First } from './first.ts'
 import { createInflight } from './limits/idempotency.ts'
 import { createStrangers } from './limits/strangers.ts'
 import type { Listener, ServeOptions } from './listener.ts'
@@ -50,14 +50,10 @@ const APPEND_LOCK_MS = 1_000
 /** Less than the 25 s that we promise: the process must end, too. */
 const STOP_MS = 24_000
 
-export interface Server {
+export interface Server extends First {
   url: string
   port: number
   metricsPort: number | undefined
-  /** The token of the first key, when this start made it. */
-  firstKey: string | undefined
-  /** The token of a fresh setup link, while the installation has no owner. */
-  setupToken: string | undefined
   /** Refuses new work, finishes what is in flight, and closes everything; bounded at 25 s. */
   stop(): Promise<void>
 }
@@ -71,6 +67,10 @@ export interface ServerOptions extends DeliveryOptions {
   feed?: { heartbeatMs?: number; beatMs?: number; silenceMs?: number }
   /** What keeps what webhooks have sent again, instead of the outbox. */
   queue?: Queue
+  /** One of several that share the port: what is told once is told by whoever started them. */
+  isWorker?: boolean
+  /** Ends a start that still waits for its database. */
+  signal?: AbortSignal
 }
 
 /** Opens everything and serves. Throws with a sentence for people when it cannot. */
@@ -80,6 +80,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   const closers = createClosers()
   closers.push(() => database.close())
   try {
+    await untilReachable(database.url, options.signal)
     await migrate(database.url)
 
     let feed: Feed | undefined
@@ -92,9 +93,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const appends = pools.open('append', 1, { settings: { lock_timeout: APPEND_LOCK_MS } })
     const reads = pools.open('api', 8)
     closers.push(() => pools.end())
-    const notifier = createNotifier({
-      pool: pools.open('notify', 1, { settings: { synchronous_commit: 'off' } }),
-    })
+    const notices = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
+    const notifier = createNotifier({ pool: notices })
     closers.push(() => notifier.stop())
     let site = config.baseUrl === undefined ? undefined : toSite(config.baseUrl)
     const findSite = () => site
@@ -174,6 +174,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       listenUrl: config.databaseDirectUrl ?? database.url,
       notifier,
       publish: (topic, text) => listener.publish(topic, text),
+      onNews: outbox.wake,
       ...options.feed,
     })
     feed = live
@@ -186,6 +187,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const listener: Listener = serve<Visitor>({
       host: config.host,
       port: config.port,
+      isShared: options.isWorker,
       maxBodyBytes: PLATFORM_BODY_BYTES,
       maxFrameBytes: MAX_FRAME_BYTES,
       maxBufferedBytes: MAX_BUFFERED_BYTES,
@@ -219,8 +221,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     })
 
     // Last, so that a start that fails does not use up the one time that the key is shown.
-    const firstKey = await ensureFirstKey(reads.sql)
-    const setupToken = await ensureSetup(reads.sql, config.owner)
+    const first = options.isWorker ? NOTHING_FIRST : await ensureFirst(reads.sql, config)
 
     log.info('Listening on {url}', {
       url: getSite().url,
@@ -232,8 +233,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       url: getSite().url,
       port: listener.port,
       metricsPort: metrics?.port,
-      firstKey,
-      setupToken,
+      ...first,
       stop: once(async () => {
         log.info('Stopping')
         live.drain()

@@ -176,9 +176,28 @@ dbTest('a pid file that names a dead process or a stranger is stale', async () =
 dbTest('a failed start says why, in the words of Postgres', async () => {
   const dataDir = makeFolder()
   await (await start(dataDir)).stop()
-  writeFileSync(join(dataDir, 'postgres', 'data', 'PG_VERSION'), '12\n')
-  await expect(start(dataDir)).rejects.toThrow('initialized by PostgreSQL version 12')
+  rmSync(join(dataDir, 'postgres', 'data', 'global', 'pg_control'))
+  await expect(start(dataDir)).rejects.toThrow('could not find the database system')
 })
+
+dbTest(
+  'data of another major version of Postgres is left alone, and the way over is named',
+  async () => {
+    const dataDir = makeFolder()
+    await (await start(dataDir)).stop()
+    const file = join(dataDir, 'postgres', 'data', 'PG_VERSION')
+    const own = readFileSync(file, 'utf8')
+    for (const other of ['17', '99']) {
+      writeFileSync(file, `${other}\n`)
+      const message = await start(dataDir).catch((error: Error) => error.message)
+      expect(message).toContain(`is that of PostgreSQL ${other}, and this Tidings carries 18`)
+      expect(message).toContain('tidings backup tidings.backup')
+      expect(message).toContain('tidings restore tidings.backup')
+    }
+    writeFileSync(file, own)
+    expect((await start(dataDir)).how).toBe('started')
+  },
+)
 
 test('a folder that is closed to Postgres is refused by name, with the remedies', async () => {
   const closed = makeFolder(0o700)

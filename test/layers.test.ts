@@ -10,6 +10,7 @@ const ORDER = [
   'db',
   'secrets',
   'audit',
+  'backup',
   'http',
   'limits',
   'accounts',
@@ -32,9 +33,12 @@ const ORDER = [
   'deliveries',
   'drain',
   'health',
+  'first',
   'server',
+  'workers',
   'cli',
   'main',
+  'compile',
 ]
 const BROWSER_PACKAGES = new Set([
   'preact',
@@ -54,8 +58,11 @@ const LATE_FILES = new Set([
   'deliveries',
   'drain',
   'health',
+  'first',
   'server',
+  'workers',
   'main',
+  'compile',
 ])
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await compileBinary()
   databaseUrl = await cloneDatabase()
   sql = connect(databaseUrl, { name: 'test', max: 2 })
-}, 120_000)
+}, 300_000)
 afterAll(async () => {
   await sql.end({ timeout: 1 })
   rmSync(BINARY, { force: true })

@@ -9,7 +9,7 @@ import {
   BINARY,
   compileBinary,
   findDeno,
-  spawnProgram,
+  runProgram,
   startProgram,
   type Runtime,
 } from './support/process.ts'
@@ -19,15 +19,12 @@ import { openSocket } from './support/socket.ts'
 const SEAM = join(import.meta.dir, 'support/seam-server.ts')
 const EGRESS = join(import.meta.dir, 'support/egress-program.ts')
 
-beforeAll(compileBinary, 120_000)
+beforeAll(compileBinary, 300_000)
 afterAll(() => rmSync(BINARY, { force: true }))
 
 /** Runs a command line of the program to its end. */
-async function run(runtime: Runtime, args: string[], env: Record<string, string>) {
-  const program = spawnProgram({ runtime, args, env })
-  program.listening.catch(() => {}) // It is not to listen.
-  const { code } = await program.exited
-  return { code, output: program.output() }
+function run(runtime: Runtime, args: string[], env: Record<string, string>) {
+  return runProgram({ runtime, args, env })
 }
 
 describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {

@@ -3,11 +3,11 @@ import { isAtLeast, requireVerified, type Role } from '../accounts/permissions.t
 import type { Pool } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
 import type { Hints } from '../hints.ts'
-import { PageOf } from '../http/envelope.ts'
 import {
   ChannelEdit,
   ProjectChannel,
   ProjectChannelQuery,
+  ProjectChannels,
   ReadInput,
   ReadMark,
   UnreadCounts,
@@ -23,7 +23,7 @@ export function projectChannelRoutes({ pool, hints }: { pool: Pool; hints: Hints
       path: '/api/projects/:projectId/channels',
       action: 'channels.read',
       query: ProjectChannelQuery,
-      success: { status: 200, data: PageOf(ProjectChannel) },
+      success: { status: 200, data: ProjectChannels },
       handle: async ({ query, ...call }) =>
         JSON.stringify(await pool.run(sql => listProjectChannels(sql, toReader(call), query))),
     }),

@@ -51,6 +51,8 @@ export const ProjectChannel = Type.Object(
     lastSeq: nullable(Type.Integer({ minimum: 1 })),
     lastEventAt: nullable(Moment),
     unread: Unread,
+    /** Whether the person wants none of its notifications at the moment. */
+    isMuted: Type.Boolean(),
     /** Events in each of the last 24 hours (UTC), oldest first; the last one is the hour that is running. */
     today: Type.Array(Type.Integer({ minimum: 0 }), { minItems: 24, maxItems: 24 }),
   },
@@ -61,8 +63,22 @@ export type ProjectChannel = Static<typeof ProjectChannel>
 export const ProjectChannelQuery = Type.Object({
   ...ChannelQuery.properties,
   archived: Type.Optional(OneOf(['true', 'false'], 'Whether archived channels are listed, too.')),
+  search: Type.Optional(
+    Text({ minLength: 1, maxLength: 255, description: 'A part of the name, in any case.' }),
+  ),
 })
 export type ProjectChannelQuery = Static<typeof ProjectChannelQuery>
+
+/** A page of channels; `total` counts those of all pages. */
+export const ProjectChannels = Type.Object(
+  {
+    items: Type.Array(ProjectChannel),
+    nextCursor: nullable(Type.String()),
+    total: Type.Integer({ minimum: 0 }),
+  },
+  closed,
+)
+export type ProjectChannels = Static<typeof ProjectChannels>
 
 /** What people may change of a channel; what is absent stays. */
 export const ChannelEdit = Type.Object({

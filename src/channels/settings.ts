@@ -1,10 +1,9 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
-import type { Page } from '../http/envelope.ts'
 import { noChannel, parseChannelCursor, toChannelUuid } from './channels.ts'
 import { toDisplayName } from './name.ts'
 import { toEmoji } from './icon.ts'
-import type { ChannelEdit, ProjectChannel, ProjectChannelQuery } from './schema.ts'
+import type { ChannelEdit, ProjectChannel, ProjectChannelQuery, ProjectChannels } from './schema.ts'
 import { unreadColumn, type Reader } from './unread.ts'
 
 interface Row {
@@ -18,6 +17,7 @@ interface Row {
   last_seq: string | null
   last_event_at: Date | null
   unread: number
+  is_muted: boolean
   today: string
 }
 
@@ -25,20 +25,26 @@ interface Row {
 export async function listProjectChannels(
   sql: Queryable,
   reader: Reader,
-  { cursor, limit = 50, archived }: ProjectChannelQuery,
-): Promise<Page<ProjectChannel>> {
+  { cursor, limit = 50, archived, search }: ProjectChannelQuery,
+): Promise<ProjectChannels> {
   const before = parseChannelCursor(cursor)
+  const wanted = sql`
+    ${archived === 'true' ? sql`` : sql`and not c.is_archived`}
+    ${search === undefined ? sql`` : sql`and strpos(lower(c.name), lower(${search})) > 0`}
+  `
   const rows = await selectChannels(
     sql,
     reader,
-    sql`
-      ${archived === 'true' ? sql`` : sql`and not c.is_archived`}
-      ${before ? sql`and c.id < ${before}` : sql``}
-    `,
+    sql`${wanted} ${before ? sql`and c.id < ${before}` : sql``}`,
     limit + 1,
   )
+  const [{ total }] = await sql<[{ total: number }]>`
+    select count(*)::int as total
+    from channels c
+    where c.project_id = ${reader.projectId} ${wanted}
+  `
   const items = rows.slice(0, limit).map(toChannel)
-  return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+  return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total }
 }
 
 /** One channel as `reader` sees it. Throws `not_found`. */
@@ -117,6 +123,7 @@ async function selectChannels(
     select
       c.public_id, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at,
       l.seq as last_seq, l.created_at as last_event_at, ${unreadColumn(sql, reader)} as unread,
+      is_muted(c.project_id, c.id, ${reader.personId}) as is_muted,
       (
         select json_agg(coalesce(n.n, 0) order by h.hour)::text
         from generate_series(hour_of(now()) - interval '23 hours', hour_of(now()), interval '1 hour') as h (hour)
@@ -141,6 +148,7 @@ function toChannel(row: Row): ProjectChannel {
     lastSeq: row.last_seq === null ? null : Number(row.last_seq),
     lastEventAt: row.last_event_at?.toISOString() ?? null,
     unread: row.unread,
+    isMuted: row.is_muted,
     today: JSON.parse(row.today) as number[], // json_agg of counts.
   }
 }

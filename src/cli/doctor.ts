@@ -1,19 +1,16 @@
-import { hasOwner } from '../accounts/owners.ts'
-import { openDatabase } from '../db/database.ts'
-import { listMigrations } from '../db/migrate.ts'
-import { connect, type Sql } from '../db/sql.ts'
+import type { Config } from '../config.ts'
+import { findPlace, openDatabase, type Database } from '../db/database.ts'
+import { connect } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { configureLog } from '../log.ts'
 import { command } from './command.ts'
+import { checkAddress } from './doctor/address.ts'
+import { checkDatabase, checkListener } from './doctor/database.ts'
+import { checkPush, checkQueue } from './doctor/deliveries.ts'
+import { checkFiles } from './doctor/files.ts'
+import { checkSecret } from './doctor/secret.ts'
+import { failed, ok, type Finding } from './doctor/finding.ts'
 import { readConfig } from './environment.ts'
-
-const MAX_SKEW_S = 5
-
-interface Finding {
-  check: string
-  state: 'ok' | 'warning' | 'failed'
-  message: string
-}
 
 export const doctor = command({
   name: 'doctor',
@@ -36,83 +33,34 @@ export const doctor = command({
 async function examine(): Promise<Finding[]> {
   configureLog('error', line => process.stderr.write(line))
   const config = readConfig()
-  const findings: Finding[] = [
-    { check: 'configuration', state: 'ok', message: `serves on ${config.host}:${config.port}` },
-    checkBaseUrl(config.baseUrl),
+  const findings = [
+    ok('configuration', `serves on ${config.host}:${config.port}`),
+    ...(await checkAddress(config)),
+    // First: where the disk is full, the database may not even start.
+    ...checkFiles(findPlace(config)),
   ]
   try {
     const database = await openDatabase(config)
-    const sql = connect(database.url, { name: 'doctor', max: 1 })
     try {
-      findings.push(...(await checkDatabase(sql, database.kind)))
+      findings.push(...(await checkInstallation(config, database)))
     } finally {
-      await sql.end({ timeout: 1 })
       await database.close()
     }
   } catch (error) {
-    findings.push({ check: 'database', state: 'failed', message: toReason(error) })
+    findings.push(failed('database', toReason(error)))
   }
   return findings
 }
 
-function checkBaseUrl(baseUrl: string | undefined): Finding {
-  const check = 'BASE_URL'
-  if (baseUrl === undefined) {
-    return {
-      check,
-      state: 'ok',
-      message: 'not set: fine on this machine, set it before others use the server',
-    }
+async function checkInstallation(config: Config, database: Database): Promise<Finding[]> {
+  const sql = connect(database.url, { name: 'doctor', max: 1 })
+  try {
+    const { findings, isCurrent } = await checkDatabase(sql, database.kind)
+    findings.push(await checkListener(sql, config.databaseDirectUrl ?? database.url))
+    findings.push(...(await checkSecret(sql, { ...config, dataDir: database.dataDir })))
+    if (isCurrent) findings.push(...(await checkQueue(sql)), ...(await checkPush(sql, config)))
+    return findings
+  } finally {
+    await sql.end({ timeout: 1 })
   }
-  const { protocol, hostname } = new URL(baseUrl)
-  const isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
-  return protocol === 'https:' || isLocal
-    ? { check, state: 'ok', message: baseUrl }
-    : {
-        check,
-        state: 'warning',
-        message: `${baseUrl} is not encrypted, so passwords and the cookie of who is signed in can be read on the way: put a proxy with https in front`,
-      }
-}
-
-async function checkDatabase(sql: Sql, kind: string): Promise<Finding[]> {
-  const [row] = await sql<[{ version: string; skew: number; connections: number }]>`
-    select current_setting('server_version') as version,
-      extract(epoch from clock_timestamp() - ${new Date()})::float8 as skew,
-      current_setting('max_connections')::int as connections
-  `
-  const migrations = await listMigrations(sql)
-  const pending = migrations.filter(({ isApplied }) => !isApplied).map(({ name }) => name)
-  const skew = Math.abs(row.skew)
-  const owner = pending.includes('0006_people') ? [] : [await checkOwner(sql)]
-  return [
-    { check: 'database', state: 'ok', message: `${kind} PostgreSQL ${row.version}` },
-    pending.length === 0
-      ? { check: 'migrations', state: 'ok', message: 'up to date' }
-      : {
-          check: 'migrations',
-          state: 'warning',
-          message: `${pending.join(', ')} will be applied at the next start`,
-        },
-    skew <= MAX_SKEW_S
-      ? { check: 'clock', state: 'ok', message: 'agrees with the database' }
-      : {
-          check: 'clock',
-          state: 'failed',
-          message: `is ${skew.toFixed(0)} s off the database's: set both by NTP`,
-        },
-    ...owner,
-  ]
-}
-
-async function checkOwner(sql: Sql): Promise<Finding> {
-  const check = 'owner'
-  return (await hasOwner(sql))
-    ? { check, state: 'ok', message: 'somebody can sign in' }
-    : {
-        check,
-        state: 'warning',
-        message:
-          'nobody can sign in yet: open the setup link that the server prints at its start, or run `tidings owner create`',
-      }
 }

@@ -6,40 +6,53 @@ import { connect, type Sql } from '../db/sql.ts'
 import { configureLog } from '../log.ts'
 import type { SecretSource } from '../secrets/open-secrets.ts'
 
-/** The configuration of this process; throws a `ConfigError` with all that is wrong. */
-export function readConfig(): Config {
-  return parseConfig(process.env, path => readFileSync(path, 'utf8'))
+/** The configuration of this process, with `given` over it; throws a `ConfigError` with all that is wrong. */
+export function readConfig(given: Readonly<Record<string, string | undefined>> = {}): Config {
+  return parseConfig({ ...process.env, ...given }, path => readFileSync(path, 'utf8'))
 }
 
-/** Runs `work` on the database of the configuration, that of a running server included, and says where its APP_SECRET is. */
-export async function withDatabase<Result>(
-  work: (sql: Sql, source: SecretSource) => Promise<Result>,
+/** The database of the configuration, that of a running server included. */
+export interface Installation {
+  url: string
+  config: Config
+  /** Where its APP_SECRET is. */
+  source: SecretSource
+}
+
+/** Runs `work` on the installation of the configuration, whatever its schema. */
+export async function withInstallation<Result>(
+  work: (installation: Installation) => Promise<Result>,
 ): Promise<Result> {
   const config = readConfig()
   // Standard output is for the result.
   configureLog('warning', line => process.stderr.write(line))
   const database = await openDatabase(config)
   try {
-    const sql = connect(database.url, { name: 'cli', max: 2 })
-    try {
-      await ensureSchema(sql, database.url)
-      return await work(sql, { ...config, dataDir: database.dataDir })
-    } finally {
-      await sql.end({ timeout: 5 })
-    }
+    const source = { ...config, dataDir: database.dataDir }
+    return await work({ url: database.url, config, source })
   } finally {
     await database.close()
   }
 }
 
+/** Runs `work` on the database of the configuration, and says where its APP_SECRET is. */
+export function withDatabase<Result>(
+  work: (sql: Sql, source: SecretSource) => Promise<Result>,
+): Promise<Result> {
+  return withInstallation(async ({ url, source }) => {
+    const sql = connect(url, { name: 'cli', max: 2 })
+    try {
+      await ensureSchema(sql, url)
+      return await work(sql, source)
+    } finally {
+      await sql.end({ timeout: 5 })
+    }
+  })
+}
+
 /** Brings the database of the configuration to this program's schema; returns what was applied now. */
-export async function migrateDatabase(): Promise<string[]> {
-  const database = await openDatabase(readConfig())
-  try {
-    return await migrate(database.url)
-  } finally {
-    await database.close()
-  }
+export function migrateDatabase(): Promise<string[]> {
+  return withInstallation(({ url }) => migrate(url))
 }
 
 /** Makes the schema of an empty database; an older one is left to `migrate` and `serve`. */

@@ -1,13 +1,14 @@
 import { defineCommand } from 'citty'
+import { resetSecrets } from '../secrets/reset.ts'
 import { rotateSecrets } from '../secrets/rotation.ts'
-import { SEALED_SUBSCRIPTIONS } from '../push/subscriptions.ts'
-import { SEALED_VAPID_KEYS } from '../push/vapid.ts'
-import { SEALED_WEBHOOKS } from '../webhooks/webhooks.ts'
+import { SUBSCRIPTION_LOSS, VAPID_LOSS } from '../push/loss.ts'
+import { WEBHOOK_LOSS } from '../webhooks/loss.ts'
 import { command, withExamples } from './command.ts'
 import { withDatabase } from './environment.ts'
+import { SEALED_TABLES } from './sealed-tables.ts'
 
-/** Everything that is sealed at rest. */
-const SEALED_TABLES = [SEALED_SUBSCRIPTIONS, SEALED_VAPID_KEYS, SEALED_WEBHOOKS]
+/** Subscriptions before the key that they were for: so they are counted. */
+const LOSSES = [WEBHOOK_LOSS, SUBSCRIPTION_LOSS, VAPID_LOSS]
 
 const rotate = command({
   name: 'rotate',
@@ -28,10 +29,31 @@ const rotate = command({
     }),
 })
 
+const reset = command({
+  name: 'reset',
+  description:
+    'The way out when the APP_SECRET is lost for good: drops what it has sealed, and goes on with the one that is set, or a new one in DATA_DIR. Says what is lost, and does nothing, without --yes. Stop every server first.',
+  examples: ['tidings secrets reset', 'tidings secrets reset --yes'],
+  args: {
+    yes: { type: 'boolean', description: 'Do it: there is no way back', default: false },
+  },
+  run: ({ yes }) =>
+    withDatabase(async (sql, source) => {
+      const { lost, means } = await resetSecrets(sql, source, { losses: LOSSES, isMeant: yes })
+      const none = ['Nothing was sealed yet: nothing is lost']
+      const lines = (means.length > 0 ? means : none).map(line => `- ${line}.`)
+      const head = yes
+        ? 'The APP_SECRET of now is that of the database. What was sealed with the former one is dropped:'
+        : 'Nothing was changed. With --yes the APP_SECRET of now becomes that of the database, and there is no way back:'
+      const tail = `Events, people, channels and API keys are not concerned.${yes ? ' Start the servers, and keep the APP_SECRET with your backups.' : ''}`
+      return { json: { isDone: yes, lost }, text: [head, ...lines, tail].join('\n') }
+    }),
+})
+
 export const secrets = withExamples(
   defineCommand({
     meta: { name: 'secrets', description: 'Change the key of what is sealed in the database.' },
-    subCommands: { rotate },
+    subCommands: { rotate, reset },
   }),
-  ['tidings secrets rotate'],
+  ['tidings secrets rotate', 'tidings secrets reset'],
 )

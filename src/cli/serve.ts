@@ -1,5 +1,7 @@
 import { configureLog } from '../log.ts'
-import { startServer, type Server } from '../server.ts'
+import type { First } from '../first.ts'
+import { startServer } from '../server.ts'
+import { startWorkers, WORKER } from '../workers.ts'
 import { VERSION } from '../version.ts'
 import { command } from './command.ts'
 import { readConfig } from './environment.ts'
@@ -12,25 +14,41 @@ export const serve = command({
   description: 'Run the server. It starts its own Postgres in DATA_DIR unless DATABASE_URL is set.',
   examples: [
     'tidings serve',
+    'tidings serve --workers 4',
     'PORT=8080 BASE_URL=https://tidings.example.com tidings serve',
     'DATABASE_URL=postgres://tidings:secret@db/tidings tidings serve',
   ],
-  args: {},
-  async run() {
-    const config = readConfig()
+  args: {
+    workers: {
+      type: 'string',
+      description: 'How many processes share the port; by default WORKERS, or 1. On Linux',
+    },
+  },
+  async run({ workers }) {
+    const config = readConfig(workers === undefined ? {} : { WORKERS: workers })
     configureLog(config.logLevel, line => process.stdout.write(line))
     // From the beginning: a signal during the start stops the server as soon as it stands.
     const stopping = untilStopped()
-    const server = await startServer(config)
-    process.stderr.write(toGreeting(server))
+    const early = new AbortController()
+    void stopping.then(() => early.abort())
+    const isWorker = process.env[WORKER] !== undefined
+    const start = () =>
+      config.workers > 1 && !isWorker
+        ? startWorkers(config, early.signal)
+        : startServer(config, { isWorker, signal: early.signal })
+    const server = await start().catch((error: unknown) => {
+      if (!early.signal.aborted) throw error
+      return process.exit(0)
+    })
+    if (!isWorker) process.stderr.write(toGreeting(server))
     await stopping
-    await server.stop()
-    process.exit(0)
+    const isGood = await server.stop()
+    process.exit(isGood === false ? 1 : 0)
   },
 })
 
 /** What a person sees at the start; the log goes to standard output. */
-function toGreeting({ url, firstKey, setupToken }: Server): string {
+function toGreeting({ url, firstKey, setupToken }: First & { url: string }): string {
   const parts = [
     `\nTidings ${VERSION} is running: ${url}   (API reference: ${url}/docs)\n`,
     firstKey !== undefined &&
@@ -62,5 +80,7 @@ function untilStopped(): Promise<void> {
     }
     process.on('SIGINT', stop)
     process.on('SIGTERM', stop)
+    // Whoever started a worker holds the other end, until it is killed.
+    if (process.env[WORKER] !== undefined) process.stdin.once('end', stop).resume()
   })
 }

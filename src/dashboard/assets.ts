@@ -7,14 +7,18 @@ import type { PackedFile } from './pack.ts'
 export const FILE_POLICY = "default-src 'none'; frame-ancestors 'none'"
 const FOR_EVER = 'public, max-age=31536000, immutable'
 const A_DAY = 'public, max-age=86400'
+/** A service worker may ask this server, and show its images. */
+const WORKER_POLICY = `${FILE_POLICY}; connect-src 'self'; img-src 'self'`
 
 /** The files of the browser, from memory. Pages are not among them: they have headers of their own. */
 export function assetRoutes(): OpenRoute[] {
   const logo = getFile('tidings.svg')
+  const worker = getFile('sw.js')
   return [
     ...Object.values(FILES)
-      .filter(({ type }) => !type.startsWith('text/html'))
+      .filter(file => !file.type.startsWith('text/html') && file !== worker)
       .map(file => route(file.url, file, file.url.startsWith('/assets/') ? FOR_EVER : A_DAY)),
+    route(worker.url, worker, 'no-cache', WORKER_POLICY),
     // Browsers ask for this one wherever no page names an icon.
     route('/favicon.ico', logo, A_DAY),
   ]
@@ -40,9 +44,14 @@ function toServed({ type, etag, body, brotli, gzip }: PackedFile): Content {
   }
 }
 
-function route(path: string, file: PackedFile, cacheControl: string): OpenRoute {
+function route(
+  path: string,
+  file: PackedFile,
+  cacheControl: string,
+  policy = FILE_POLICY,
+): OpenRoute {
   const content = toServed(file)
-  const headers = { 'Cache-Control': cacheControl, 'Content-Security-Policy': FILE_POLICY }
+  const headers = { 'Cache-Control': cacheControl, 'Content-Security-Policy': policy }
   return { path, respond: request => toContentResponse(request, content, headers) }
 }
 

@@ -1,14 +1,19 @@
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gzipAsync as gzip } from '@gfx/zopfli'
 import { toReason } from '../errors.ts'
+import { PATHS } from './app/paths.ts'
+import type { Shell } from './app/worker/scope.ts'
+import { bundle, bundlePages, toPreload } from './bundle.ts'
+import { drawIcons } from './icons.ts'
 import { pack, type PackedFile } from './pack.ts'
 
 // Bundles the browser's code in app/ and packs it with the other files there into the module built.ts, which the
 // program carries on every runtime and in the binary. `--watch` goes on doing so whenever a file changes.
 const app = fileURLToPath(new URL('app/', import.meta.url))
+const root = fileURLToPath(new URL('../../', import.meta.url))
 const output = fileURLToPath(new URL('built.ts', import.meta.url))
 
 /** What is bundled together: the application, and the documentation, which does without it. */
@@ -16,74 +21,83 @@ const BUNDLES = [
   ['main.tsx', 'theme-early.ts', 'style/app.css'],
   ['docs/docs.ts', 'style/docs.css'],
 ]
-const AS_THEY_ARE = /^(?!icons).*\.(html|txt|svg)$/
+const WORKER = 'sw.ts'
+const LOGO = 'tidings.svg'
+const AS_THEY_ARE = /^(?!icons).*\.(html|txt|svg|webmanifest)$/
 /** The symbols that every page has in it, for its icons to use. */
 const ICONS = 'icons.html'
 /** What is loaded only where a chart is drawn, keys/plot.ts with uPlot: it has no part in the budget. */
 const APART = /^plot-/
 /** The whole application: what a reader's browser loads sooner or later. */
 const BUDGET_BYTES = 70 * 1024
+/** What the pages need without a network. */
+const IS_KEPT = /^(?!docs).*\.(js|css|svg)$/
 const SETTLE_MS = 100
 
-build()
 if (process.argv.includes('--watch')) {
   let timer: ReturnType<typeof setTimeout> | undefined
   watch(app, { recursive: true }, () => {
     clearTimeout(timer)
-    timer = setTimeout(tryBuild, SETTLE_MS)
+    timer = setTimeout(() => void build(false).catch(sayWhy), SETTLE_MS)
   })
-}
+} else await build(true)
 
 /** What is half written does not end the watch. */
-function tryBuild(): void {
-  try {
-    build()
-  } catch (error) {
-    console.error(toReason(error))
-  }
+function sayWhy(error: unknown): void {
+  console.error(toReason(error))
 }
 
-function build(): void {
-  const scripts = new Map(BUNDLES.flatMap(entries => [...bundle(entries)]))
-  const files = pack(new Map([...readStatic(scripts), ...scripts]))
-  const text = `// Made by \`bun run build:ui\` from the files of app/.
-import type { PackedFile } from './pack.ts'
+/** `isSmall` takes a few seconds for what is left out and packed closer. */
+async function build(isSmall: boolean): Promise<void> {
+  const header = `// Made by \`bun run build:ui\`${isSmall ? '' : ', in haste,'} from ${hashSources()}.\n`
+  if (readCurrent()?.startsWith(header)) return console.log('  The dashboard is built already')
+  const scripts = await bundlePages(BUNDLES, isSmall)
+  const icons = drawIcons(readFileSync(join(app, LOGO), 'utf8'))
+  const pages = pack(new Map([...readStatic(scripts), ...scripts, ...icons]))
+  const files = { ...pages, ...pack(await bundleWorker(pages, isSmall)) }
+  if (isSmall) {
+    for (const file of Object.values(files)) await squeeze(file)
+    report(files)
+  }
+  writeFileSync(
+    output,
+    `${header}import type { PackedFile } from './pack.ts'
 
 export const FILES: Readonly<Record<string, PackedFile>> = ${toSource(files)}
-`
-  if (readCurrent() !== text) writeFileSync(output, text)
-  report(files)
+`,
+  )
 }
 
-/** Scripts and styles by their names without the folder; scripts find each other under /assets/. */
-function bundle(entries: readonly string[]): Map<string, Uint8Array> {
-  const folder = mkdtempSync(join(tmpdir(), 'tidings-ui-'))
-  try {
-    const { status, stdout, stderr } = spawnSync(
-      process.execPath,
-      [
-        'build',
-        ...entries.map(entry => join(app, entry)),
-        '--target=browser',
-        '--production',
-        '--splitting',
-        '--min-chunk-size=16384',
-        // The page itself names what the entry needs, which is sooner.
-        '--no-module-preload',
-        '--public-path=/assets/',
-        '--entry-naming=[name].[ext]',
-        '--chunk-naming=[name]-[hash].[ext]',
-        `--outdir=${folder}`,
-      ],
-      { encoding: 'utf8' },
-    )
-    if (status !== 0) throw new Error(`The dashboard cannot be bundled:\n${stdout}${stderr}`)
-    return new Map(
-      readdirSync(folder).map(name => [name, new Uint8Array(readFileSync(join(folder, name)))]),
-    )
-  } finally {
-    rmSync(folder, { recursive: true })
+/** What the files depend on: all sources, since some of the server's run in browsers, too, and all packages. */
+function hashSources(): string {
+  const hash = createHash('sha256').update(readFileSync(join(root, 'bun.lock')))
+  const sources = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter(path => path !== output)
+  for (const path of sources.sort()) hash.update(`${path}\0`).update(readFileSync(path))
+  return hash.digest('hex').slice(0, 16)
+}
+
+/** The same gzip to unpack, 3 % smaller. */
+async function squeeze(file: PackedFile): Promise<void> {
+  if (file.gzip === undefined) return
+  const packed = await gzip(Buffer.from(file.body, 'base64'), { numiterations: 5 })
+  file.gzip = Buffer.from(packed).toString('base64')
+}
+
+/** The service worker, which knows the files of this build. */
+async function bundleWorker(
+  files: Readonly<Record<string, PackedFile>>,
+  isSmall: boolean,
+): Promise<Map<string, Uint8Array>> {
+  const shell: Shell = {
+    build: files['main.js']?.url.split('/').at(-2) ?? '',
+    files: Object.keys(files).filter(name => IS_KEPT.test(name) && !APART.test(name)),
+    places: [...new Set(Object.values(PATHS).map(path => path.split('/')[1] ?? ''))],
   }
+  const [[name, code] = ['', '']] = await bundle([WORKER], ['--format=iife'], isSmall)
+  return new Map([[name, Buffer.from(`self.SHELL=${JSON.stringify(shell)};${code}`)]])
 }
 
 function readStatic(scripts: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {
@@ -95,21 +109,6 @@ function readStatic(scripts: ReadonlyMap<string, Uint8Array>): Map<string, Uint8
     files.set(name, Buffer.from(text))
   }
   return files
-}
-
-/** Links to the scripts that the entry imports, so that browsers ask for all of them at once. */
-function toPreload(scripts: ReadonlyMap<string, Uint8Array>): string {
-  const found = new Set<string>()
-  const collect = (name: string) => {
-    const text = Buffer.from(scripts.get(name) ?? '').toString()
-    for (const [, imported = ''] of text.matchAll(/(?:from|import)\s*"\/assets\/([^"]+)"/g)) {
-      if (found.has(imported)) continue
-      found.add(imported)
-      collect(imported)
-    }
-  }
-  collect('main.js')
-  return [...found].map(name => `<link rel="modulepreload" href="/assets/${name}" />`).join('')
 }
 
 /** Prints the gzip sizes; throws when the application is over its budget. */

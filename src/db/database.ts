@@ -12,15 +12,22 @@ export interface Database {
   close(): Promise<void>
 }
 
+/** What kind of database the configuration names, and which folder. */
+export function findPlace({
+  databaseUrl,
+  dataDir,
+}: Pick<Config, 'databaseUrl' | 'dataDir'>): Pick<Database, 'kind' | 'dataDir'> {
+  return databaseUrl
+    ? { kind: 'external', dataDir: resolve(dataDir ?? DEFAULT_DATA_DIR) }
+    : { kind: 'embedded', dataDir: chooseDataDir(dataDir) }
+}
+
 /** The database that the configuration names, or else the embedded one, started if need be. */
 export async function openDatabase(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
 ): Promise<Database> {
-  if (config.databaseUrl) {
-    const dataDir = resolve(config.dataDir ?? DEFAULT_DATA_DIR)
-    return { url: config.databaseUrl, kind: 'external', dataDir, close: async () => {} }
-  }
-  const dataDir = chooseDataDir(config.dataDir)
-  const embedded = await startEmbedded({ dataDir })
-  return { url: embedded.url, kind: 'embedded', dataDir, close: () => embedded.stop() }
+  const place = findPlace(config)
+  if (config.databaseUrl) return { ...place, url: config.databaseUrl, close: async () => {} }
+  const embedded = await startEmbedded(place)
+  return { ...place, url: embedded.url, close: () => embedded.stop() }
 }

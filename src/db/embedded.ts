@@ -97,14 +97,14 @@ function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { e
   first.child?.once('exit', check)
 
   function check(): void {
-    if (ended || busy || Date.now() < resumeAt) return
+    if (ended || busy || performance.now() < resumeAt) return
     if (findPostmaster(cluster)) return
     busy = true
     void restart().finally(() => (busy = false))
   }
 
   async function restart(): Promise<void> {
-    const begun = Date.now()
+    const begun = performance.now()
     try {
       await withLock(lock, START_LOCK_MS, async () => {
         if (ended) return
@@ -114,13 +114,13 @@ function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { e
         log.warning('Postgres was gone and has been started again', {
           pid,
           port: first.port,
-          tookMs: Date.now() - begun,
+          tookMs: Math.round(performance.now() - begun),
         })
       })
       failures = 0
     } catch (error) {
       const waitMs = Math.min(WATCH_MS * 2 ** failures++, BACKOFF_MAX_MS)
-      resumeAt = Date.now() + waitMs
+      resumeAt = performance.now() + waitMs
       log.error('Postgres is gone and could not be started', { reason: toReason(error), waitMs })
     }
   }

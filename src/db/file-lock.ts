@@ -34,10 +34,11 @@ export async function withLock<T>(
   timeoutMs: number,
   work: () => Promise<T>,
 ): Promise<T> {
-  const deadline = Date.now() + timeoutMs
+  const deadline = performance.now() + timeoutMs
   let lock = tryLock(path, 'exclusive')
   while (!lock) {
-    if (Date.now() > deadline) throw new Error(`${path} is still locked after ${timeoutMs} ms`)
+    if (performance.now() > deadline)
+      throw new Error(`${path} is still locked after ${timeoutMs} ms`)
     await sleep(20)
     lock = tryLock(path, 'exclusive')
   }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { ensureBinaries } from './binaries.ts'
 import type { Account } from './folders.ts'
 
-/** Where a program runs and logs, and as whom. Its binaries may be copied to `home`. */
+/** Where a program runs and logs, and as whom. Its binaries may be put in `home`. */
 export type Place = { home: string; log: string; cwd: string; account: Account | undefined }
 
 export type Launched = {
@@ -23,12 +23,12 @@ const LOG_MAX_BYTES = 10 * 1024 * 1024
  * Starts a program of Postgres in a session of its own, which a Ctrl-C at our terminal does not
  * reach, with none of our environment. It writes to a file: a pipe would break when we are killed.
  */
-export function launch(
+export async function launch(
   { home, log, account, cwd }: Place,
   program: 'initdb' | 'postgres',
   args: string[],
-): Launched {
-  const bin = join(ensureBinaries(home, account), 'bin', program)
+): Promise<Launched> {
+  const bin = join(await ensureBinaries(home, account), 'bin', program)
   rotateLog(log)
   const fd = openSync(log, 'a', 0o600)
   if (account) fchownSync(fd, account.uid, account.gid)

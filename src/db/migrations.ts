@@ -11,6 +11,7 @@ import feed from '../../sql/0011_feed.sql' with { type: 'text' }
 import webhooks from '../../sql/0012_webhooks.sql' with { type: 'text' }
 import outbox from '../../sql/0013_outbox.sql' with { type: 'text' }
 import push from '../../sql/0014_push.sql' with { type: 'text' }
+import attempts from '../../sql/0015_attempts.sql' with { type: 'text' }
 import append from '../../sql/0016_append.sql' with { type: 'text' }
 
 export interface Migration {
@@ -33,5 +34,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0012_webhooks', text: webhooks },
   { name: '0013_outbox', text: outbox },
   { name: '0014_push', text: push },
+  { name: '0015_attempts', text: attempts },
   { name: '0016_append', text: append },
 ]

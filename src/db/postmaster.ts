@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cluster } from './cluster.ts'
 import { launch } from './launch.ts'
+import { checkMajor } from './major.ts'
 import { listWorkers, signal, worksOn } from './processes.ts'
 
 /** The first process of a running Postgres. `child` when this process started it. */
@@ -19,7 +20,8 @@ const HARD_STOP_MS = 6_000
 const SETTINGS = {
   listen_addresses: HOST,
   unix_socket_directories: '',
-  max_connections: '200',
+  // For sixteen servers, and whoever looks on.
+  max_connections: '500',
   shared_buffers: '128MB',
   // Neither io_uring nor a large /dev/shm is to be had in every container.
   io_method: 'sync',
@@ -67,16 +69,17 @@ export async function stopPostmaster(cluster: Cluster): Promise<void> {
  * files any more may another postmaster open them.
  */
 async function settle(cluster: Cluster): Promise<Postmaster | undefined> {
-  const begun = Date.now()
+  const begun = performance.now()
   let lastSeen = begun
   for (;;) {
     const postmaster = findPostmaster(cluster)
     if (postmaster?.ready) return postmaster
-    if (postmaster) lastSeen = Date.now()
+    if (postmaster) lastSeen = performance.now()
     const workers = listWorkers(cluster)
     if (workers.length === 0) break
-    if (Date.now() - lastSeen > ORPHAN_GRACE_MS) for (const pid of workers) signal(pid, 'SIGKILL')
-    if (Date.now() - begun > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
+    if (performance.now() - lastSeen > ORPHAN_GRACE_MS)
+      for (const pid of workers) signal(pid, 'SIGKILL')
+    if (performance.now() - begun > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
     await sleep(20)
   }
   rmSync(join(cluster.data, 'postmaster.pid'), { force: true })
@@ -84,12 +87,13 @@ async function settle(cluster: Cluster): Promise<Postmaster | undefined> {
 }
 
 async function startPostmaster(cluster: Cluster, port: number): Promise<Postmaster> {
+  await checkMajor(cluster)
   const settings = { ...SETTINGS, port: String(port), cluster_name: cluster.mark }
-  const launched = launch(cluster, 'postgres', [
+  const launched = await launch(cluster, 'postgres', [
     ...['-D', cluster.data],
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ])
-  const begun = Date.now()
+  const begun = performance.now()
   for (;;) {
     const postmaster = findPostmaster(cluster)
     if (postmaster?.ready) return { ...postmaster, child: launched.child }
@@ -97,7 +101,7 @@ async function startPostmaster(cluster: Cluster, port: number): Promise<Postmast
       throw new Error(`Postgres did not start: ${launched.explain()}`)
     }
     // Left alone: a recovery that is interrupted begins again.
-    if (Date.now() - begun > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
+    if (performance.now() - begun > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
     await sleep(10)
   }
 }
@@ -115,9 +119,9 @@ function toSlowMessage(cluster: Cluster): string {
 }
 
 async function until(condition: () => boolean, timeoutMs: number): Promise<boolean> {
-  const deadline = Date.now() + timeoutMs
+  const deadline = performance.now() + timeoutMs
   while (!condition()) {
-    if (Date.now() > deadline) return false
+    if (performance.now() > deadline) return false
     await sleep(10)
   }
   return true

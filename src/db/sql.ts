@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { Fault } from '../errors.ts'
 
 /** A pool: its statements run each in a transaction of its own. */
 export type Sql = postgres.Sql
@@ -77,6 +78,7 @@ const NOT_NOW = /^(08|53|55|57|58)/
 
 /** Whether the database could not be reached or could not serve in time: the caller may try again. */
 export function isUnavailable(error: unknown): boolean {
+  if (error instanceof Fault) return error.code === 'unavailable'
   const state = sqlState(error)
   if (state !== undefined) return NOT_NOW.test(state) || state === '25006'
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

@@ -4,7 +4,7 @@ import type { Fragment, Queryable } from '../db/sql.ts'
 import { parseId } from '../ids.ts'
 import { listReferences } from '../identities/users.ts'
 import { listRanges, type Range } from './ranges.ts'
-import type { Choice, Filters, Has } from './search.ts'
+import { splitMetadata, type Choice, type Filters, type Has } from './search.ts'
 import { toTextQuery } from './text-query.ts'
 
 /** Filters as the tables know them. A list that is undefined asks for nothing. */
@@ -16,6 +16,7 @@ export interface Criteria {
   withoutReferences: string[]
   sources: Choice
   tags: Choice
+  metadata: Choice
   has: Choice<Has>
   textQuery: string
   /** The words of the text that every match has, by their beginnings. */
@@ -46,6 +47,7 @@ export async function resolve(
     withoutReferences: (await listAllReferences(sql, projectId, users.not)) ?? [],
     sources: filters.sources,
     tags: filters.tags,
+    metadata: filters.metadata,
     has: filters.has,
     textQuery: text.isEmpty ? '' : textQuery,
     lexemes: text.lexemes,
@@ -58,7 +60,7 @@ export async function resolve(
 /** What an event `e` must be, whichever way it was found; hidden ones are not. */
 export function toConditions(sql: Queryable, criteria: Criteria): Fragment {
   const { channelIds, withoutChannelIds, references, withoutReferences } = criteria
-  const { sources, tags, has, textQuery } = criteria
+  const { sources, tags, metadata, has, textQuery } = criteria
   const each = <Value>(values: Value[], toFragment: (value: Value) => Fragment) =>
     values.reduce((all, value) => sql`${all} and ${toFragment(value)}`, sql``)
   const some = (values: string[], toFragment: (list: string) => Fragment) =>
@@ -76,6 +78,8 @@ export function toConditions(sql: Queryable, criteria: Criteria): Fragment {
     ${some(sources.not, list => sql`and e.source <> all(${list}::text[])`)}
     ${some(tags.is, list => sql`and e.tags @> ${list}::text[]`)}
     ${some(tags.not, list => sql`and not e.tags && ${list}::text[]`)}
+    ${each(metadata.is, one => toEquals(sql, one))}
+    ${each(metadata.not, one => sql`${toEquals(sql, one)} is not true`)}
     ${each(has.is, one => toHas(sql, one))}
     ${each(has.not, one => sql`not ${toHas(sql, one)}`)}
     ${
@@ -95,17 +99,24 @@ export function isPlain({
   references,
   tags,
   sources,
+  metadata,
   has,
   ...rest
 }: Criteria): boolean {
   const lists = [rest.withoutChannelIds, rest.withoutReferences, rest.lexemes]
-  const choices = [tags, sources, has].flatMap(choice => [choice.is, choice.not])
+  const choices = [tags, sources, metadata, has].flatMap(choice => [choice.is, choice.not])
   return (
     [channelIds ?? [], references ?? [], ...lists, ...choices].every(list => list.length === 0) &&
     rest.textQuery === '' &&
     rest.afterMs === null &&
     rest.beforeMs === null
   )
+}
+
+/** Whether the metadata has this at its place; null where the place is empty. */
+function toEquals(sql: Queryable, text: string): Fragment {
+  const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
+  return sql`e.metadata #>> ${toArray(path)}::text[] = ${value}`
 }
 
 function toHas(sql: Queryable, has: Has): Fragment {

@@ -63,8 +63,8 @@ export async function histogramOf(
   return toHistogram(sql, projectId, scale, await countMoments(sql, projectId, scale, bounds))
 }
 
-function isByChannel({ users, sources, tags, has, words, phrases }: Filters): boolean {
-  return [users, sources, tags, has, words, phrases].every(
+function isByChannel({ users, sources, tags, metadata, has, words, phrases }: Filters): boolean {
+  return [users, sources, tags, metadata, has, words, phrases].every(
     ({ is, not }) => is.length === 0 && not.length === 0,
   )
 }

@@ -20,6 +20,17 @@ export interface PageQuery {
 
 /** The JSON of one event. Throws `not_found`. */
 export async function getEventJson(sql: Queryable, projectId: string, id: string): Promise<string> {
+  const json = await findEventJson(sql, projectId, id)
+  if (json === undefined) throw new Fault('not_found', 'No event has this id')
+  return json
+}
+
+/** The same; undefined where there is none, or it is deleted. */
+export async function findEventJson(
+  sql: Queryable,
+  projectId: string,
+  id: string,
+): Promise<string | undefined> {
   const uuid = parseId('evt', id)
   const [row] = uuid
     ? await sql<EventRow[]>`
@@ -29,8 +40,7 @@ export async function getEventJson(sql: Queryable, projectId: string, id: string
         where e.project_id = ${projectId} and e.id = ${uuid} and e.deleted_at is null
       `
     : []
-  if (!row) throw new Fault('not_found', 'No event has this id')
-  return toEventJson(row)
+  return row && toEventJson(row)
 }
 
 /** The events before and after a place in the log, whatever the filters of a list are. */

@@ -14,8 +14,8 @@ export interface Choice<Value extends string = string> {
 }
 
 /**
- * Which events are wanted. Of several channels, users or sources an event has one; of tags, words, phrases and `has`
- * it has all; and none of what is shut out.
+ * Which events are wanted. Of several channels, users or sources an event has one; of tags, metadata, words, phrases
+ * and `has` it has all; and none of what is shut out.
  */
 export interface Filters {
   /** Names in any spelling, or ids. */
@@ -24,6 +24,8 @@ export interface Filters {
   users: Choice
   sources: Choice
   tags: Choice
+  /** `order.number=42`: what is at a place in the metadata, as text. */
+  metadata: Choice
   has: Choice<Has>
   /** Beginnings of words. */
   words: Choice
@@ -44,8 +46,14 @@ export interface SearchIssue {
 
 // A minus, a name that we know, and a value: in quotes (where \ escapes), or up to the next space.
 const TERM =
-  /\s*(-?)(?:(channel|user|source|tag|has|before|after):)?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
-const NAMES = { channel: 'channels', user: 'users', source: 'sources', tag: 'tags' } as const
+  /\s*(-?)(?:(channel|user|source|tag|meta|has|before|after):)?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
+const NAMES = {
+  channel: 'channels',
+  user: 'users',
+  source: 'sources',
+  tag: 'tags',
+  meta: 'metadata',
+} as const
 
 /** Filters that every event passes. */
 export function noFilters(): Filters {
@@ -54,6 +62,7 @@ export function noFilters(): Filters {
     users: { is: [], not: [] },
     sources: { is: [], not: [] },
     tags: { is: [], not: [] },
+    metadata: { is: [], not: [] },
     has: { is: [], not: [] },
     words: { is: [], not: [] },
     phrases: { is: [], not: [] },
@@ -63,8 +72,8 @@ export function noFilters(): Filters {
 }
 
 /**
- * Reads `channel:payments -tag:test user:"Ada L" has:icon before:2026-01-01 "exact words" word -word`. What has no
- * name that we know is a word. Terms with an issue are left out.
+ * Reads `channel:payments -tag:test user:"Ada L" meta:plan=pro has:icon before:2026-01-01 "exact words" word -word`.
+ * What has no name that we know is a word. Terms with an issue are left out.
  */
 export function parseSearch(text: string): { filters: Filters; issues: SearchIssue[] } {
   const filters = noFilters()
@@ -107,6 +116,12 @@ export function toSearchText(filters: Filters): string {
   return terms.join(' ')
 }
 
+/** The names that lead to a value in the metadata, and the value as text; undefined where that is not what it says. */
+export function splitMetadata(text: string): { path: string[]; value: string } | undefined {
+  const at = text.indexOf('=')
+  return at < 1 ? undefined : { path: text.slice(0, at).split('.'), value: text.slice(at + 1) }
+}
+
 interface Term {
   name: string
   value: string
@@ -129,6 +144,9 @@ function take(
       return { path: ['has'], code: 'invalid_value', message }
     }
     addOnce(filters.has[sign], known)
+  } else if (name === 'meta' && !splitMetadata(value)) {
+    const message = 'Must be a name and a value, like plan=pro or order.number=42'
+    return { path: ['meta'], code: 'invalid_format', message }
   } else if (isOneOf(name)) addOnce(filters[NAMES[name]][sign], value)
   else addOnce((isQuoted ? filters.phrases : filters.words)[sign], value)
   return undefined

@@ -39,6 +39,8 @@ export interface FeedOptions {
   toAddress(request: Request): string
   /** Sends a text to the sockets that have joined a topic. */
   publish(topic: string, text: string): void
+  /** Told that other processes have appended to the logs of these projects. */
+  onNews?(projectIds: ReadonlySet<string>): void
   beatMs?: number | undefined
   silenceMs?: number | undefined
   heartbeatMs?: number | undefined
@@ -107,7 +109,8 @@ export async function startFeed(options: FeedOptions): Promise<Feed> {
     onFailure: error => logFailure('Nobody knows who may follow', error),
   })
 
-  function take(hints: readonly Hint[]): void {
+  /** Returns the projects whose logs have gone on. */
+  function take(hints: readonly Hint[]): ReadonlySet<string> {
     const news = new Set<string>()
     for (const hint of hints) {
       const { kind } = hint
@@ -118,6 +121,7 @@ export async function startFeed(options: FeedOptions): Promise<Feed> {
       else hub.tell(hint.projectId, project => toGone(kind, project, hint.seq))
     }
     if (news.size > 0) tail.wake(news)
+    return news
   }
 
   notifier.follow(take)
@@ -129,7 +133,8 @@ export async function startFeed(options: FeedOptions): Promise<Feed> {
       const { origin, hints } = parsePayload(payload)
       if (origin === notifier.origin) return
       if (hints.includes('everything')) tail.wake('all')
-      take(hints.filter(hint => hint !== 'everything'))
+      const news = take(hints.filter(hint => hint !== 'everything'))
+      if (news.size > 0) options.onNews?.(news)
     },
     onListening() {
       tail.wake('all')

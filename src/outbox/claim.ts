@@ -33,7 +33,9 @@ export interface Claimed {
   takes: number
   /** Failed attempts. */
   attempts: number
+  /** Since the event was created, and since the job is to be made. */
   ageMs: number
+  waitedMs: number
   /** Whether the event is there to be told of, or how long ago it was hidden. */
   isGone: boolean
   hiddenMs: number | null
@@ -127,12 +129,13 @@ export async function claimJobs(
         available_at = now() + ${leaseMs}::float8 * interval '1 ms', token = ${token}, takes = o.takes + 1
       from locked l
       where o.id = l.id
-      returning o.id, o.project_id, o.event_id, o.target_id, o.takes, o.attempts
+      returning o.id, o.project_id, o.event_id, o.target_id, o.takes, o.attempts, o.since
     )
     select
       t.id, t.project_id, t.event_id, t.target_id, t.takes, t.attempts,
       e.id is null or p.deleted_at is not null as is_gone,
       coalesce(extract(epoch from clock_timestamp() - e.created_at) * 1000, 0)::float8 as age_ms,
+      (extract(epoch from clock_timestamp() - t.since) * 1000)::float8 as waited_ms,
       (extract(epoch from clock_timestamp() - e.deleted_at) * 1000)::float8 as hidden_ms
     from taken t
       join projects p on p.id = t.project_id
@@ -147,6 +150,7 @@ export async function claimJobs(
     takes: row.takes,
     attempts: row.attempts,
     ageMs: row.age_ms,
+    waitedMs: row.waited_ms,
     isGone: row.is_gone,
     hiddenMs: row.hidden_ms,
   }))
@@ -167,6 +171,7 @@ interface Row {
   takes: number
   attempts: number
   age_ms: number
+  waited_ms: number
   is_gone: boolean
   hidden_ms: number | null
 }

@@ -38,7 +38,7 @@ export async function replay(
     insert into outbox as o (id, project_id, event_id, kind, target_id)
     values (${id ?? null}, ${projectId}, ${event_id}, ${kind}, ${target_id})
     on conflict (project_id, event_id, kind, target_id) do update set
-      available_at = least(o.available_at, now())
+      available_at = least(o.available_at, now()), since = now()
       where o.token is null
     returning
       id, event_id, kind, target_id, 'pending' as state, attempts, null as latency_ms, reason, null as at,

@@ -92,7 +92,7 @@ async function checkDispatched(
     ? await sql<{ is_known: boolean; cursors: number }[]>`
         select
           e.id is not null or exists (
-            select from deliveries d where d.project_id = ${projectId} and d.event_id = ${eventId}
+            select from delivery_records d where d.project_id = ${projectId} and d.event_id = ${eventId}
           ) as is_known,
           (
             select count(*)::int

@@ -31,7 +31,7 @@ export interface Dispatcher {
 export interface DispatcherOptions {
   pool: Pool
   kinds: readonly DeliveryKind[]
-  /** Told when a kind has new deliveries. */
+  /** Told when a kind has new deliveries, or somebody else has surely written some. */
   onDispatched(kind: KindName): void
 }
 
@@ -112,8 +112,7 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
           await ensureCursors(sql, { kind: kind.name, projectIds: unknown })
         }
         return sql.begin(async tx => {
-          const taken = await takeRuns(tx, { kind, projectIds })
-          const [heard, silent] = partition(taken)
+          const [heard, silent] = partition(await takeRuns(tx, { kind, projectIds }))
           if (silent.length > 0) {
             await moveCursors(tx, kind.name, toRuns(silent, Number.MAX_SAFE_INTEGER))
           }
@@ -138,7 +137,7 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
       const seen = new Set([...heard, ...silent].map(({ projectId }) => projectId))
       for (const projectId of seen) held.delete(projectId)
       const missed = projectIds.filter(projectId => !seen.has(projectId))
-      if (missed.length > 0) comeAgain(work, missed)
+      if (comeAgain(work, missed)) onDispatched(kind.name)
     } catch (error) {
       // No project, whatever its events or targets are, holds up the others.
       for (const projectId of projectIds) fail(work, projectId)
@@ -150,13 +149,14 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
     }
   }
 
-  /** A cursor that somebody else holds moves only as far as they saw: then it is looked at once more. */
-  function comeAgain({ waiting, held }: Work, missed: string[]): void {
-    for (const projectId of missed) {
-      if (held.delete(projectId)) continue
+  /** A cursor that somebody else holds moves only as far as they saw: it is looked at once more. Returns whether one was. */
+  function comeAgain({ waiting, held }: Work, missed: string[]): boolean {
+    const rest = missed.filter(projectId => !held.delete(projectId))
+    for (const projectId of rest) {
       held.set(projectId, soon(HELD_MS))
       waiting.add(projectId)
     }
+    return rest.length < missed.length
   }
 
   function fail({ careful, waiting }: Work, projectId: string): void {

@@ -41,7 +41,7 @@ export async function enqueue(
       order by w.id
       -- One that is under way stays under way.
       on conflict (project_id, event_id, kind, target_id) do update set
-        available_at = now(), attempts = 0, reason = null
+        available_at = now(), since = now(), attempts = 0, reason = null
         where o.token is null
     )
     select id from wanted

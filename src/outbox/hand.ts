@@ -1,9 +1,11 @@
 import type { Pool } from '../db/pool.ts'
+import { isUnavailable } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import { deliveryAttempts, deliverySeconds, lostLeases } from '../metrics.ts'
 import type { Claimed } from './claim.ts'
 import type { DeliveryKind, Outcome } from './kind.ts'
+import { judge, toBug, toLater } from './judging.ts'
 import { extendLeases } from './settle.ts'
 import { HANDED_BACK, toSettlement } from './settlement.ts'
 import { createSettler } from './settler.ts'
@@ -15,8 +17,6 @@ const HANG_MS = 2_000
 const MAX_HANGING = 1_024
 /** How long an attempt that was told to end may go on. */
 const ABORT_MS = 2_000
-/** Workers that a delivery may outlive: what ends every one of them is not tried for ever. */
-const MAX_TAKES = 10
 /** How long an event that was hidden may still be restored, and a little more. */
 const RESTORE_MS = 15_000
 const DRAIN_MS = 3_000
@@ -96,14 +96,19 @@ export function createHand({ pool, kind, turns, onFree }: HandOptions): Hand {
   }
 
   async function attempt(entry: Entry): Promise<void> {
-    const { id, projectId, eventId, targetId, attempts, ageMs } = entry.job
+    const { id, projectId, eventId, targetId, attempts, waitedMs } = entry.job
     const isLast = attempts + 1 >= kind.schedule.length
-    const job = { id, projectId, eventId, targetId, attempt: attempts + 1, isLast, ageMs }
+    const job = { id, projectId, eventId, targetId, attempt: attempts + 1, isLast, waitedMs }
     try {
       finish(entry, await kind.send(job, entry.controller.signal))
     } catch (error) {
       if (entry.isOver) return
       if (entry.controller.signal.aborted) return expire(entry)
+      // Before anything was sent, as a kind promises.
+      if (isUnavailable(error)) {
+        log.warning('A delivery waits for the database: {reason}', { reason: toReason(error) })
+        return finish(entry, toLater())
+      }
       log.error('A delivery failed inside: {reason}', { kind: kind.name, ...toBug(error) })
       finish(entry, { kind: 'retry', reason: "The attempt met an error of the server's own" })
     }
@@ -113,14 +118,15 @@ export function createHand({ pool, kind, turns, onFree }: HandOptions): Hand {
     if (entry.isOver) return
     end(entry)
     const { job } = entry
-    const latencyMs = job.ageMs + performance.now() - entry.startedMs
+    const tookMs = performance.now() - entry.startedMs
+    const [latencyMs, waitedMs] = [job.ageMs + tookMs, job.waitedMs + tookMs]
     deliveryAttempts.inc({ kind: kind.name, outcome: outcome.kind })
     if (outcome.kind === 'done') deliverySeconds.observe({ kind: kind.name }, latencyMs / 1000)
     if (outcome.kind === 'postponed') {
       turns.pause(job.targetId, performance.now() + toPauseMs(outcome.untilMs, Date.now()))
     }
     const { schedule } = kind
-    const attempted = { outcome, attempt: job.attempts + 1, schedule, latencyMs }
+    const attempted = { outcome, attempt: job.attempts + 1, schedule, latencyMs, waitedMs }
     settler.add({ ...toHeld(job), ...toSettlement({ ...attempted, random: Math.random() }) })
   }
 
@@ -225,18 +231,4 @@ export function createHand({ pool, kind, turns, onFree }: HandOptions): Hand {
 
 function toHeld({ id, token }: Claimed) {
   return { id, token }
-}
-
-/** What is clear without an attempt. */
-function judge({ isGone, hiddenMs, takes }: Claimed): Outcome | undefined {
-  if (isGone || hiddenMs !== null) return { kind: 'cancelled', reason: 'The event was deleted' }
-  if (takes <= MAX_TAKES) return undefined
-  return { kind: 'gone', reason: `The server ended ${MAX_TAKES} times during this attempt` }
-}
-
-/** What a bug is called and where it happened: its message may name the target, and that can be a secret. */
-function toBug(error: unknown): { reason: string; stack?: string } {
-  if (!(error instanceof Error)) return { reason: typeof error }
-  const frames = error.stack?.split('\n').filter(line => /^\s+at /.test(line))
-  return { reason: error.name, stack: frames?.slice(0, 8).join('\n') ?? '' }
 }

@@ -1,4 +1,4 @@
-import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import type { Fragment, Queryable, Sql, Tx } from '../db/sql.ts'
 
 /** The ways in which targets are told of events. */
 export const KIND_NAMES = ['webhook', 'push'] as const
@@ -29,7 +29,10 @@ export interface DeliveryKind {
    *     on conflict (project_id, event_id, kind, target_id) do nothing
    */
   dispatch(tx: Tx, runs: Runs): Promise<number>
-  /** Makes one attempt, outside of any transaction. What it throws is a bug, and counts as a failed attempt. */
+  /**
+   * Makes one attempt, outside of any transaction. It throws nothing once something was sent (`keepAttempted`); that the
+   * database is unavailable postpones the job, anything else that is thrown is a bug, and counts as a failed attempt.
+   */
   send(job: Job, signal: AbortSignal): Promise<Outcome>
   /** The names of targets for whoever may see the project's events: never a secret. Those that are gone are left out. */
   nameTargets(
@@ -41,6 +44,11 @@ export interface DeliveryKind {
     sql: Queryable,
     event: { projectId: string; eventId: string },
   ): Promise<{ reason: string; at: Date } | undefined>
+  /**
+   * Called every ten seconds, to mark targets for which as many deliveries wait as may, and unmark those that have room:
+   * `dispatch` records what it leaves out for them. `mayBeFull` unless there are less than 100,000 of the kind.
+   */
+  markBacklogs?(sql: Sql, mayBeFull: boolean): Promise<void>
   /** The time before each attempt, in ms, give or take 20 %; the first is 0. */
   readonly schedule: readonly number[]
   /** Attempts to one target at a time. */
@@ -70,21 +78,28 @@ export interface Job {
   /** 1 for the first. */
   readonly attempt: number
   readonly isLast: boolean
-  /** Since the event was created, by the clock of the database, when the job was claimed. */
-  readonly ageMs: number
+  /** Since it was to be made, by the clock of the database, when the job was claimed: that of an old event may be new. */
+  readonly waitedMs: number
 }
 
 /**
  * What came of an attempt. Reasons are for people: no secrets, nothing of an event.
  * `gone` goes to the dead letters at once, `failed` is given up without one, and `withheld` was not wanted after all.
- * `postponed` spends no attempt, and leaves the target alone until then (ms since 1970): a kind that postpones looks at
- * the job's age, too, for nothing else ever ends it.
+ * `postponed` spends no attempt, and leaves the target alone until then (ms since 1970); where the job has waited for more
+ * than `withinMs` it is given up instead, for nothing else would ever end it.
  */
 export type Outcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'retry'; readonly afterMs?: number; readonly reason: string }
   | { readonly kind: 'gone' | 'failed' | 'cancelled' | 'withheld'; readonly reason: string }
-  | { readonly kind: 'postponed'; readonly untilMs: number; readonly reason: string }
+  | Postponed
+
+export interface Postponed {
+  readonly kind: 'postponed'
+  readonly untilMs: number
+  readonly withinMs: number
+  readonly reason: string
+}
 
 /** How much longer than an attempt a lease must last: what it takes to write down what came of it. */
 const SETTLE_MS = 5_000

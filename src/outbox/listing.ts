@@ -51,7 +51,7 @@ export async function listOfEvent(
       union all
       select
         d.id, d.event_id, d.kind, d.target_id, d.state, d.attempts, d.latency_ms, d.reason, d.at, null, 1
-      from deliveries d
+      from delivery_records d
       where d.project_id = ${projectId} and d.event_id = ${eventId}
     ) as all_of_event
     ${

@@ -116,11 +116,11 @@ const NOTHING: Outbox = {
   async stop() {},
 }
 
-/** Counts what is pending now and then, because whoever scrapes the metrics must not wait for it. */
+/** Counts what is pending now and then: whoever scrapes the metrics must not wait for it, and no target has too much. */
 function startCounting(pool: Pool, kinds: readonly DeliveryKind[]) {
   const counts = new Map<KindName, number>()
   async function count(): Promise<void> {
-    for (const { name } of kinds) {
+    for (const { name, markBacklogs } of kinds) {
       const [row] = await pool.run(
         sql => sql<[{ n: number }]>`
           select count(*)::int as n
@@ -128,6 +128,7 @@ function startCounting(pool: Pool, kinds: readonly DeliveryKind[]) {
         `,
       )
       counts.set(name, row.n)
+      await pool.run(async sql => markBacklogs?.(sql, row.n >= MAX_COUNTED))
     }
   }
   const timer = setInterval(() => {

@@ -16,7 +16,8 @@ export interface Settlement {
   latencyMs: number | null
 }
 
-const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 const MAX_REASON = 500
 const NOTHING = {
   attempts: 0,
@@ -37,6 +38,8 @@ export interface Attempted {
   schedule: readonly number[]
   /** From the event's creation until now. */
   latencyMs: number
+  /** Since the job was to be made. */
+  waitedMs: number
   /** From 0 up to 1. */
   random: number
 }
@@ -59,13 +62,18 @@ export function toSettlement(attempted: Attempted): Settlement {
     case 'cancelled':
     case 'withheld':
       return { ...NOTHING, state: outcome.kind, reason: toText(outcome.reason) }
-    case 'postponed':
-      return {
-        ...NOTHING,
-        state: null,
-        untilMs: Math.round(outcome.untilMs) || 0,
-        reason: toText(outcome.reason),
+    case 'postponed': {
+      const reason = toText(outcome.reason)
+      if (attempted.waitedMs > outcome.withinMs) {
+        const hours = Math.round(attempted.waitedMs / HOUR_MS)
+        return {
+          ...NOTHING,
+          state: 'dead',
+          reason: toText(`${reason}. It has waited for ${hours} hours`),
+        }
       }
+      return { ...NOTHING, state: null, untilMs: Math.round(outcome.untilMs) || 0, reason }
+    }
     case 'retry': {
       const reason = toText(outcome.reason)
       const delayMs = toDelayMs(schedule[attempt], { afterMs: outcome.afterMs ?? 0, random })

@@ -63,22 +63,38 @@ export async function dispatchPushes(tx: Tx, runs: Runs): Promise<number> {
         join memberships m on m.organization_id = f.organization_id
         join push_subscriptions d on d.person_id = m.person_id
         join sessions s on s.id = d.session_id and not ${isExpired(tx)}
+    ), told as materialized (
+      select
+        f.project_id, f.id, f.channel_id, f.created_at,
+        row_number() over (partition by f.project_id, f.channel_id order by f.seq) as nth
+      from fresh f
+      where f.reason is null
+    ), runs as materialized (
+      select t.project_id, t.channel_id, count(*) as n, min(t.created_at) as first_at
+      from told t
+      group by t.project_id, t.channel_id
     ), people as materialized (
-      -- A row for each channel and each person with a device, and those devices in arrays: what comes after meets them
-      -- once for each event.
       select
-        d.project_id, f.channel_id, d.person_id, is_muted(d.project_id, f.channel_id, d.person_id) as is_muted,
-        min(d.created_at) filter (where d.is_on) as since,
-        array_agg(d.id) filter (where d.is_on) as on_ids,
-        array_agg(d.created_at) filter (where d.is_on) as on_since,
-        array_agg(d.id) filter (where not d.is_on) as off_ids,
-        array_agg(d.created_at) filter (where not d.is_on) as off_since
-      from (select distinct project_id, channel_id from fresh where reason is null) f
-        join devices d on d.project_id = f.project_id
-      group by d.project_id, f.channel_id, d.person_id
+        r.project_id, r.channel_id, r.n, r.first_at, d.person_id,
+        is_muted(r.project_id, r.channel_id, d.person_id) as is_muted,
+        min(d.created_at) filter (where d.is_on) as since, max(d.created_at) <= r.first_at as is_old,
+        array_agg(d.id) as ids, array_agg(d.is_on) as are_on, array_agg(d.created_at) as sinces
+      from runs r
+        join devices d on d.project_id = r.project_id
+      group by r.project_id, r.channel_id, r.n, r.first_at, d.person_id
     ), rooms as materialized (
+      -- How many of the run each person is told of. A log is in the order of time: those are its last ones.
       select
-        p.project_id, p.channel_id, p.person_id, p.is_muted, p.since, p.on_ids, p.on_since, p.off_ids, p.off_since,
+        p.project_id, p.channel_id, p.n, p.person_id, p.is_muted, p.is_old, p.ids, p.are_on, p.sinces,
+        case
+          when p.is_muted or p.since is null then 0
+          when p.since <= p.first_at then p.n
+          else (
+            select count(*)
+            from told t
+            where t.project_id = p.project_id and t.channel_id = p.channel_id and t.created_at >= p.since
+          )
+        end as told,
         greatest(0, ${BURST} - (
           select count(*)
           from unnest(b.recent) as t (at)
@@ -88,74 +104,80 @@ export async function dispatchPushes(tx: Tx, runs: Runs): Promise<number> {
       from people p
         left join push_bursts b
           on b.project_id = p.project_id and b.channel_id = p.channel_id and b.person_id = p.person_id
+    ), crowds as materialized (
+      -- People who are told of the same events, for the same reasons not of others: what comes after meets them at once.
+      -- Whoever got a device in the middle of it is one of their own.
+      select
+        p.project_id, p.channel_id, p.n, p.told, p.room, p.is_muted, p.is_counted, p.is_old,
+        array_agg(d.id) filter (where d.is_on) as on_ids,
+        array_agg(d.since) filter (where d.is_on) as on_since,
+        array_agg(d.id) filter (where not d.is_on) as off_ids,
+        array_agg(d.since) filter (where not d.is_on) as off_since
+      from rooms p
+        cross join lateral unnest(p.ids, p.are_on, p.sinces) as d (id, is_on, since)
+      group by
+        p.project_id, p.channel_id, p.n, p.told, p.room, p.is_muted, p.is_counted, p.is_old,
+        case when not p.is_old then p.person_id end
     ), aimed as materialized (
       select
-        f.project_id, f.id, f.seq, f.created_at, f.channel_id, p.person_id, p.is_muted, p.room, p.is_counted,
-        p.on_ids, p.on_since, p.off_ids, p.off_since,
-        not p.is_muted and coalesce(p.since <= f.created_at, false) as is_told
-      from fresh f
-        join rooms p on p.project_id = f.project_id and p.channel_id = f.channel_id
-      where f.reason is null
-    ), ranked as materialized (
-      select
-        a.project_id, a.id, a.created_at, a.channel_id, a.person_id, a.room, a.is_counted, a.on_ids, a.on_since,
-        row_number() over (partition by a.project_id, a.channel_id, a.person_id order by a.seq) as place,
-        count(*) over (partition by a.project_id, a.channel_id, a.person_id) as n
-      from aimed a
-      where a.is_told
+        t.project_id, t.id, t.created_at, t.nth = c.n as is_last, t.nth - (c.n - c.told) as place,
+        c.room, c.is_muted, c.is_counted, c.is_old, c.on_ids, c.on_since, c.off_ids, c.off_since
+      from told t
+        join crowds c on c.project_id = t.project_id and c.channel_id = t.channel_id
     ), queued as (
       insert into outbox (project_id, event_id, kind, target_id, available_at)
       select
-        r.project_id, r.id, 'push', d.id,
-        case when r.place <= r.room then now() else now() + make_interval(secs => ${GATHER_S}) end
-      from ranked r
-        cross join lateral unnest(r.on_ids, r.on_since) as d (id, since)
-      where (r.place <= r.room or r.place = r.n and not r.is_counted) and d.since <= r.created_at
-      on conflict (project_id, event_id, kind, target_id) do nothing
-      returning 1
-    ), withheld as (
-      select f.project_id, f.id, null::uuid as target_id, f.reason
-      from fresh f
-      where f.reason is not null
-      union all
-      select f.project_id, f.id, null, ${WITHHELD.noDevice}
-      from fresh f
-      where f.reason is null
-        and not exists (
-          select from devices d where d.project_id = f.project_id and d.created_at <= f.created_at
-        )
-      union all
-      select a.project_id, a.id, d.id, ${WITHHELD.muted}
+        a.project_id, a.id, 'push', d.id,
+        case when a.place <= a.room then now() else now() + make_interval(secs => ${GATHER_S}) end
       from aimed a
         cross join lateral unnest(a.on_ids, a.on_since) as d (id, since)
-      where a.is_muted and d.since <= a.created_at
-      union all
-      select a.project_id, a.id, d.id, ${WITHHELD.off}
+      where not a.is_muted and a.place > 0 and (a.place <= a.room or a.is_last and not a.is_counted)
+        and d.since <= a.created_at
+      on conflict (project_id, event_id, kind, target_id) do nothing
+      returning 1
+    ), withheld_from as (
+      select a.project_id, a.id, a.created_at, a.is_old, a.on_ids as ids, a.on_since as sinces,
+        case when a.is_muted then ${WITHHELD.muted}::text else ${WITHHELD.collapsed} end as reason
       from aimed a
-        cross join lateral unnest(a.off_ids, a.off_since) as d (id, since)
-      where d.since <= a.created_at
+      -- Those of the count, too: so whoever sends it knows what it is.
+      where a.on_ids is not null and (a.is_muted or a.place > a.room)
       union all
-      -- That of the count, too: so whoever sends it knows what it is.
-      select r.project_id, r.id, d.id, ${WITHHELD.collapsed}
-      from ranked r
-        cross join lateral unnest(r.on_ids, r.on_since) as d (id, since)
-      where r.place > r.room and d.since <= r.created_at
+      select a.project_id, a.id, a.created_at, a.is_old, a.off_ids, a.off_since, ${WITHHELD.off}
+      from aimed a
+      where a.off_ids is not null
+    ), kept as (
+      insert into withheld (project_id, event_id, kind, reason, target_ids)
+      select w.project_id, w.id, 'push', w.reason, l.ids
+      from withheld_from w
+        cross join lateral (
+          select case
+            when w.is_old then w.ids
+            else array(
+              select d.id from unnest(w.ids, w.sinces) as d (id, since) where d.since <= w.created_at
+            )
+          end as ids
+        ) l
+      where cardinality(l.ids) > 0
     ), recorded as (
-      insert into deliveries (project_id, event_id, kind, target_id, state, reason)
-      select w.project_id, w.id, 'push', w.target_id, 'withheld', w.reason
-      from withheld w
+      insert into deliveries (project_id, event_id, kind, state, reason)
+      select f.project_id, f.id, 'push', 'withheld', coalesce(f.reason, ${WITHHELD.noDevice})
+      from fresh f
+      where f.reason is not null
+        or not exists (
+          select from devices d where d.project_id = f.project_id and d.created_at <= f.created_at
+        )
       on conflict (project_id, event_id, kind, target_id) do nothing
     ), bursts as (
       insert into push_bursts as b (
         project_id, channel_id, person_id, recent, burst_at, collapsed, collapsed_at, summary_at
       )
       select
-        c.project_id, c.channel_id, c.person_id, array_fill(now(), array[least(c.room, c.n)::int]),
-        case when c.n > c.room then now() end, greatest(0, c.n - c.room),
-        case when c.n > c.room then now() end,
-        case when c.n > c.room then now() + make_interval(secs => ${GATHER_S}) end
-      from ranked c
-      where c.place = 1
+        c.project_id, c.channel_id, c.person_id, array_fill(now(), array[least(c.room, c.told)::int]),
+        case when c.told > c.room then now() end, greatest(0, c.told - c.room),
+        case when c.told > c.room then now() end,
+        case when c.told > c.room then now() + make_interval(secs => ${GATHER_S}) end
+      from rooms c
+      where c.told > 0
       order by c.project_id, c.channel_id, c.person_id
       on conflict (project_id, channel_id, person_id) do update set
         recent = (b.recent || excluded.recent)[

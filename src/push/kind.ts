@@ -1,7 +1,7 @@
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
-import { transact } from '../db/transaction.ts'
 import type { Site } from '../http/site.ts'
+import { keepAttempted } from '../outbox/keeping.ts'
 import type { DeliveryKind, Job, Outcome } from '../outbox/kind.ts'
 import { dispatchPushes, hasDevices } from './dispatch.ts'
 import { keepVerdict } from './outcome.ts'
@@ -64,15 +64,16 @@ async function sendPush(parts: PushKindParts, job: Job, signal: AbortSignal): Pr
   const { event, withheld, nowMs, address } = receiver
   if (!event) return { kind: 'cancelled', reason: 'The person is no member any more' }
   if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
-  const ttlS = DAY_S - (job.attempt === 1 ? 0 : Math.floor(job.ageMs / SECOND))
-  if (ttlS <= 0) return { kind: 'failed', reason: 'It was not accepted within a day' }
+  const leftS = DAY_S - Math.floor(job.waitedMs / SECOND)
+  if (leftS <= 0) return { kind: 'failed', reason: 'It was not accepted within a day' }
 
   const message = receiver.isCount
     ? await countBurst(parts, receiver, site)
     : toEventMessage(site.url, event)
   if (!message) return { kind: 'withheld', reason: WITHHELD.collapsed }
+  const ttlS = job.attempt === 1 ? DAY_S : leftS
   const { verdict } = await pusher.push({ address, message, ttlS, nowMs, signal })
-  await transact(pool, tx => keepVerdict(tx, receiver, verdict))
+  await keepAttempted(pool, tx => keepVerdict(tx, receiver, verdict))
   const outcome = toOutcome(verdict, nowMs)
   // It has told of a number, not of this event.
   return receiver.isCount && outcome.kind === 'done'
@@ -107,7 +108,7 @@ function toOutcome(verdict: Verdict, nowMs: number): Outcome {
 }
 
 function postponed(untilMs: number, reason: string): Outcome {
-  return { kind: 'postponed', untilMs, reason }
+  return { kind: 'postponed', untilMs, withinMs: DAY_S * SECOND, reason }
 }
 
 /** Whose device it is, and which: of people who are members still. */

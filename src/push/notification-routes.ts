@@ -3,7 +3,13 @@ import type { Actor } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
 import { transact } from '../db/transaction.ts'
 import { PageQuery } from '../http/paging.ts'
-import { getNotifications, setChannel, setDefault, type Wisher } from './notifications.ts'
+import {
+  getChannel,
+  getNotifications,
+  setChannel,
+  setDefault,
+  type Wisher,
+} from './notifications.ts'
 import {
   ChannelNotification,
   ChannelNotificationInput,
@@ -32,6 +38,16 @@ export function notificationRoutes({ pool }: { pool: Pool }): ApiEndpoint[] {
       success: { status: 200, data: Notification },
       handle: async call =>
         JSON.stringify(await transact(pool, tx => setDefault(tx, toWisher(call), call.body))),
+    }),
+    apiEndpoint({
+      method: 'GET',
+      path: '/api/projects/:projectId/channels/:channelId/notifications',
+      action: 'notifications.read',
+      success: { status: 200, data: ChannelNotification },
+      handle: async call =>
+        JSON.stringify(
+          await pool.run(sql => getChannel(sql, toWisher(call), call.params['channelId'] ?? '')),
+        ),
     }),
     apiEndpoint({
       method: 'PUT',

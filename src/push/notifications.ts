@@ -53,6 +53,27 @@ export async function getNotifications(
   }
 }
 
+/** What somebody wants of one channel. Throws `not_found`. */
+export async function getChannel(
+  sql: Queryable,
+  wisher: Wisher,
+  channelId: string,
+): Promise<ChannelNotification> {
+  const { projectId, personId } = wisher
+  const uuid = toChannelUuid(channelId)
+  const [row] = await sql<(Row | { state: null; mute_until: null })[]>`
+    select n.state, n.mute_until
+    from channels c
+      left join channel_notifications n
+        on n.project_id = c.project_id and n.channel_id = c.id and n.person_id = ${personId}
+          and (n.mute_until is null or n.mute_until > now())
+    where c.project_id = ${projectId} and c.id = ${uuid}
+  `
+  if (!row) throw noChannel()
+  if (row.state !== null) return toChannelSetting(uuid, row)
+  return toDefaultSetting(uuid, await getDefault(sql, wisher))
+}
+
 /** What they want of the channels for which they have said nothing. */
 export async function setDefault(
   tx: Tx,
@@ -98,7 +119,7 @@ export async function setChannel(
     target: channelId,
     details: { state },
   })
-  return { channelId: toId('chn', uuid), isDefault: true, ...(await getDefault(tx, wisher)) }
+  return toDefaultSetting(uuid, await getDefault(tx, wisher))
 }
 
 async function keep(
@@ -145,6 +166,10 @@ async function getDefault(sql: Queryable, { projectId, personId }: Wisher): Prom
 
 function toChannelSetting(channelId: string, row: Row | undefined): ChannelNotification {
   return { channelId: toId('chn', channelId), isDefault: false, ...(row ? toSetting(row) : ON) }
+}
+
+function toDefaultSetting(channelId: string, setting: Notification): ChannelNotification {
+  return { channelId: toId('chn', channelId), isDefault: true, ...setting }
 }
 
 function toSetting({ state, mute_until }: Row): Notification {

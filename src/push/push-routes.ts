@@ -6,10 +6,12 @@ import { PageQuery } from '../http/paging.ts'
 import type { Site } from '../http/site.ts'
 import { invalidField } from '../http/validation.ts'
 import { parseEndpoint } from './hosts.ts'
+import { toPageLink } from './link.ts'
 import type { Pusher, PushParts } from './pusher.ts'
 import { saveSubscription } from './saving.ts'
 import {
   NewSubscription,
+  PageLink,
   PushKey,
   RemovedSubscription,
   Subscription,
@@ -47,6 +49,13 @@ export function pushRoutes(parts: PushRouteParts): ApiEndpoint[] {
         const key = await parts.pool.run(sql => ensureVapidKey(sql, parts.secrets))
         return JSON.stringify({ id: toKeyId(key), publicKey: key.publicKey })
       },
+    }),
+    apiEndpoint({
+      method: 'GET',
+      path: '/api/push/link',
+      action: 'push.read',
+      success: { status: 200, data: PageLink },
+      handle: async () => JSON.stringify(toPageLink(parts.getSite().url)),
     }),
     apiEndpoint({
       method: 'GET',

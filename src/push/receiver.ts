@@ -57,7 +57,7 @@ export async function findReceiver(
       is_muted(${projectId}, e.channel_id, d.person_id) as is_muted,
       exists (
         select
-        from deliveries r
+        from delivery_records r
         where r.project_id = ${projectId} and r.event_id = ${eventId} and r.kind = 'push'
           and r.target_id = d.id and r.state = 'withheld' and r.reason = ${WITHHELD.collapsed}
       ) as is_count

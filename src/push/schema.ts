@@ -77,6 +77,23 @@ export const PushKey = Type.Object(
   },
   closed,
 )
+export type PushKey = Static<typeof PushKey>
+
+/** Where a phone opens the page on which it takes notifications. */
+export const PageLink = Type.Object(
+  {
+    url: Type.String(),
+    qr: Type.Object(
+      {
+        size: Type.Integer({ minimum: 21, description: 'Modules in a row, without a margin.' }),
+        path: Type.String({ description: 'What is dark, as the path of an SVG of this size.' }),
+      },
+      closed,
+    ),
+  },
+  closed,
+)
+export type PageLink = Static<typeof PageLink>
 
 /** In which nothing is pushed; null for none. */
 const QuietHoursInput = Type.Unsafe<{ from: string; to: string; timeZone: string } | null>({

@@ -16,6 +16,7 @@ export interface SecretSource {
 }
 
 const log = logger('secrets')
+const LOST = 'Where it is lost for good, `tidings secrets reset` says what is lost with it.'
 const CANARY: Place = { table: 'sealed_canary', column: 'sealed', rowId: 'canary' }
 
 /**
@@ -31,16 +32,36 @@ export async function openSecrets(sql: Queryable, source: SecretSource): Promise
     values (${sealCanary(secrets)})
     on conflict do nothing
   `
+  const problem = await findProblem(sql, source)
+  if (problem !== undefined) throw new Error(problem)
+  return secrets
+}
+
+/**
+ * Why what the database keeps cannot be opened with the APP_SECRET of now, as a sentence with what to do; undefined when
+ * it can, or nothing was sealed yet. Changes nothing.
+ */
+export async function findProblem(
+  sql: Queryable,
+  source: SecretSource,
+): Promise<string | undefined> {
+  const canary = await findCanary(sql)
+  if (canary === undefined) return undefined
   try {
-    secrets.open((await findCanary(sql)) ?? '', CANARY)
+    findSecrets(source, false).open(canary, CANARY)
+    return undefined
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error
-    throw new Error(
+    if (!(error instanceof Unreadable)) return toReason(error)
+    return (
       `The database's secrets are sealed with another APP_SECRET than ${toName(source)}. Set it to what it was; ` +
-        'if it was changed on purpose, set APP_SECRET_OLD to the former one.',
+      `if it was changed on purpose, set APP_SECRET_OLD to the former one. ${LOST}`
     )
   }
-  return secrets
+}
+
+/** Whether there is an APP_SECRET, or one is yet to be made. */
+export function hasSecret({ appSecret, dataDir }: SecretSource): boolean {
+  return appSecret !== undefined || readSecretFile(toSecretFile(dataDir)) !== undefined
 }
 
 /** Seals the canary with the key of the moment: only whoever has it can open the installation. */
@@ -48,7 +69,8 @@ export async function replaceCanary(sql: Queryable, secrets: Secrets): Promise<v
   await sql`update sealed_canary set sealed = ${sealCanary(secrets)}`
 }
 
-function findSecrets({ appSecret, oldAppSecrets, dataDir }: SecretSource, mayMake: boolean) {
+/** What the APP_SECRET of now seals and opens. Where there is none it is made, if it may, or else that is an error. */
+export function findSecrets({ appSecret, oldAppSecrets, dataDir }: SecretSource, mayMake: boolean) {
   const toKeys = (secrets: readonly Buffer[]) => [...secrets, ...oldAppSecrets].map(toAppKey)
   if (appSecret) {
     const keys = toKeys([appSecret])
@@ -59,7 +81,7 @@ function findSecrets({ appSecret, oldAppSecrets, dataDir }: SecretSource, mayMak
     if (!mayMake) {
       throw new Error(
         `There is no APP_SECRET, and no ${file}, but the database keeps secrets that one has sealed. ` +
-          'Set APP_SECRET to it, or restore that file.',
+          `Set APP_SECRET to it, or restore that file. ${LOST}`,
       )
     }
     try {

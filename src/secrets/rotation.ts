@@ -31,6 +31,11 @@ export async function rotateSecrets(
   source: SecretSource,
   tables: readonly SealedTable[],
 ): Promise<Rotation> {
+  return holdSecrets(sql, () => rotate(sql, source, tables))
+}
+
+/** Runs `work` while nobody else rotates or resets; throws when somebody does. */
+export async function holdSecrets<Result>(sql: Sql, work: () => Promise<Result>): Promise<Result> {
   // Held by a connection of its own: of two that change the file, one would lose what the other has sealed with.
   const holder = await sql.reserve()
   try {
@@ -38,7 +43,7 @@ export async function rotateSecrets(
       select pg_try_advisory_lock(${LOCK}::bigint) as "isAlone"
     `
     if (!isAlone) throw new Error('Another rotation is under way: wait until it has ended')
-    return await rotate(sql, source, tables)
+    return await work()
   } finally {
     await holder`select pg_advisory_unlock_all()`
     holder.release()

@@ -2,9 +2,9 @@ import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
 import { transact } from '../db/transaction.ts'
 import { PageOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
-import { listAttempts } from './attempts.ts'
+import { getAttempt, listAttempts } from './attempts.ts'
 import { recoverEvents, resendAttempt } from './recovery.ts'
-import { Attempt, Queued, RecoverInput } from './schema.ts'
+import { Attempt, AttemptDetail, Queued, RecoverInput } from './schema.ts'
 import { testWebhook } from './testing.ts'
 import { toId, type WebhookParts } from './webhook-routes.ts'
 
@@ -23,6 +23,16 @@ export function attemptRoutes(parts: WebhookParts): ApiEndpoint[] {
         JSON.stringify(
           await parts.pool.run(sql => listAttempts(sql, { projectId, id: toId(params) }, query)),
         ),
+    }),
+    apiEndpoint({
+      method: 'GET',
+      path: `${ONE}/attempts/:attemptId`,
+      action: 'webhooks.readAttempts',
+      success: { status: 200, data: AttemptDetail },
+      handle: async ({ projectId, params }) => {
+        const attempt = { projectId, id: toId(params), attemptId: params['attemptId'] ?? '' }
+        return JSON.stringify(await parts.pool.run(sql => getAttempt(sql, attempt, parts.secrets)))
+      },
     }),
     apiEndpoint({
       method: 'POST',

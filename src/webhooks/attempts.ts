@@ -1,9 +1,13 @@
 import type { Queryable, Tx } from '../db/sql.ts'
 import type { EgressResult } from '../egress/egress.ts'
+import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
-import { newId, toId } from '../ids.ts'
-import type { Attempt } from './schema.ts'
+import { newId, parseId, toId } from '../ids.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import type { Preset, Shaped } from './presets.ts'
+import { findRequest, toBodyHash } from './request.ts'
+import type { Attempt, AttemptDetail } from './schema.ts'
 import type { Verdict } from './verdict.ts'
 import { noWebhook, toWebhookUuid } from './webhooks.ts'
 
@@ -11,12 +15,15 @@ const RESPONSE_BYTES = 1024
 
 /** An attempt that was made; ids are uuids. */
 export interface Made {
+  id: string
   projectId: string
   webhookId: string
   /** Null for a test. */
   eventId: string | null
   number: number
   startedAt: Date
+  preset: Preset
+  request: Shaped
   result: EgressResult
   verdict: Verdict
 }
@@ -35,11 +42,17 @@ interface Row {
   started_at: Date
 }
 
+interface KeptRow {
+  host: string | null
+  preset: Preset | null
+  body_hash: Buffer | null
+}
+
 /** Keeps an attempt; returns it as it is shown. */
 export async function keepAttempt(tx: Tx, made: Made): Promise<Attempt> {
-  const { projectId, webhookId, eventId, result, verdict } = made
+  const { id, projectId, webhookId, eventId, preset, request, result, verdict } = made
   const row: Row = {
-    id: newId('att').uuid,
+    id,
     kind: eventId === null ? 'webhook.test' : 'event.created',
     event_id: eventId,
     number: made.number,
@@ -54,11 +67,12 @@ export async function keepAttempt(tx: Tx, made: Made): Promise<Attempt> {
   await tx`
     insert into webhook_attempts (
       project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
-      latency_ms, started_at
+      latency_ms, started_at, host, preset, body_hash
     )
     values (
       ${projectId}, ${row.id}, ${webhookId}, ${eventId}, ${row.kind}, ${row.number}, ${row.outcome},
-      ${row.status}, ${row.error}, ${row.reason}, ${row.response}, ${row.latency_ms}, ${row.started_at}
+      ${row.status}, ${row.error}, ${row.reason}, ${row.response}, ${row.latency_ms}, ${row.started_at},
+      ${new URL(request.url).host}, ${preset}, ${toBodyHash(request.body)}
     )
   `
   return toAttempt(row)
@@ -87,6 +101,37 @@ export async function listAttempts(
     limit ${rows}
   `
   return toPage(found.map(toAttempt), query, attempt => attempt.id)
+}
+
+/** An attempt with its request. Throws `not_found`. */
+export async function getAttempt(
+  sql: Queryable,
+  { projectId, id, attemptId }: { projectId: string; id: string; attemptId: string },
+  secrets: Secrets,
+): Promise<AttemptDetail> {
+  const webhookId = toWebhookUuid(id)
+  const [row] = await sql<(Row & KeptRow)[]>`
+    select
+      a.id, a.kind, a.event_id, a.number, a.outcome, a.status, a.error, a.reason, a.response, a.latency_ms,
+      a.started_at, a.host, a.preset, a.body_hash
+    from webhook_attempts a
+      join webhooks w on w.project_id = a.project_id and w.id = a.webhook_id and w.deleted_at is null
+    where a.project_id = ${projectId} and a.webhook_id = ${webhookId}
+      and a.id = ${parseId('att', attemptId) ?? newId('att').uuid}
+  `
+  if (!row) throw noAttempt()
+  const { host, preset, body_hash: bodyHash } = row
+  // Attempts from before requests were remembered have none of it.
+  const kept = host !== null && preset !== null && bodyHash !== null && { host, preset, bodyHash }
+  const about = { attemptId: row.id, eventId: row.event_id, startedAt: row.started_at }
+  const request = kept
+    ? await findRequest(sql, { projectId, webhookId }, { ...about, ...kept }, secrets)
+    : undefined
+  return { ...toAttempt(row), request: request ?? null }
+}
+
+export function noAttempt(): Fault {
+  return new Fault('not_found', 'No attempt of this webhook has this id')
 }
 
 function toAttempt(row: Row): Attempt {

@@ -1,27 +1,28 @@
 import { writeAudit, SERVER } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
-import { transact } from '../db/transaction.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import type { Egress, EgressResult } from '../egress/egress.ts'
-import { Fault } from '../errors.ts'
 import { GRACE_S } from '../events/deletion.ts'
-import { getEventJson } from '../events/read.ts'
-import { toId } from '../ids.ts'
+import { findEventJson } from '../events/read.ts'
+import { newId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { keepAttempt } from './attempts.ts'
 import { CLOSED, FAILED_FOR_DAYS, isHopeless, toFailed, type Breaker } from './breaker.ts'
 import { findReceiver, type Receiver } from './receiver.ts'
 import { toEventRequest, toMessageId } from './message.ts'
+import { keepAttempted } from '../outbox/keeping.ts'
 import type { Outcome } from '../outbox/kind.ts'
 import type { Attempted } from './kind.ts'
 import type { Shaped } from './presets.ts'
-import { sign } from './signing.ts'
+import { CONTENT_TYPE, sign } from './signing.ts'
 import { toVerdict, type Verdict } from './verdict.ts'
 
 /** For headers and body of one attempt. */
 export const WEBHOOK_TIMEOUT_MS = 15_000
 
 const BUSY_MS = 5_000
+/** After three days nothing waits any more. */
+const PATIENCE_MS = 3 * 86_400_000
 const DISABLED_MS = 3_600_000
 const MAX_DISABLED_MS = 30 * 86_400_000
 
@@ -40,25 +41,15 @@ export async function sendWebhook(
   const { pool, secrets } = parts
   const receiver = await pool.run(sql => findReceiver(sql, { ...job, mayProbe: true }, secrets))
   if (!receiver) return { kind: 'cancelled', reason: 'The webhook was deleted' }
-  const untilMs = findDelay(receiver)
-  if (untilMs === 'never')
-    return { kind: 'cancelled', reason: 'The webhook was disabled for 30 days' }
-  if (untilMs !== undefined) {
-    const reason =
-      receiver.disabledAtMs === null ? 'The webhook is paused' : 'The webhook is disabled'
-    return { kind: 'postponed', untilMs, reason }
-  }
-  const eventJson = await pool
-    .run(sql => getEventJson(sql, job.projectId, toId('evt', job.eventId)))
-    .catch(undefinedIfGone)
+  const obstacle = findObstacle(receiver, job)
+  if (obstacle) return obstacle
+  const eventJson = await pool.run(sql =>
+    findEventJson(sql, job.projectId, toId('evt', job.eventId)),
+  )
   if (eventJson === undefined) {
     const mayReturn = await pool.run(sql => isHidden(sql, job))
     return mayReturn
-      ? {
-          kind: 'postponed',
-          untilMs: receiver.nowMs + GRACE_S * 1000,
-          reason: 'The event is hidden',
-        }
+      ? postponed(receiver.nowMs + GRACE_S * 1000, 'The event is hidden')
       : { kind: 'cancelled', reason: 'The event was deleted' }
   }
 
@@ -67,15 +58,18 @@ export async function sendWebhook(
   const result = await post(parts.egress, receiver, { ...request, id }, signal)
   const verdict = toVerdict(result, receiver.nowMs)
   if (verdict.kind === 'unsent') {
-    return { kind: 'postponed', untilMs: receiver.nowMs + BUSY_MS, reason: verdict.reason }
+    return postponed(receiver.nowMs + BUSY_MS, verdict.reason)
   }
-  await transact(pool, async tx => {
+  await keepAttempted(pool, async tx => {
     await keepAttempt(tx, {
+      id: newId('att').uuid,
       projectId: job.projectId,
       webhookId: job.targetId,
       eventId: job.eventId,
       number: job.attempt,
       startedAt: new Date(receiver.nowMs),
+      preset: receiver.preset,
+      request,
       result,
       verdict,
     })
@@ -95,7 +89,7 @@ export function post(
   return egress.send({
     url,
     body,
-    headers: { 'Content-Type': 'application/json', ...headers },
+    headers: { 'Content-Type': CONTENT_TYPE, ...headers },
     timeoutMs: WEBHOOK_TIMEOUT_MS,
     signal,
   })
@@ -110,14 +104,25 @@ export async function forgive(tx: Tx, { projectId, id }: Pick<Receiver, 'project
   `
 }
 
-/** Until when nothing is sent to it, if so. */
-function findDelay({ nowMs, disabledAtMs, isProbe, pausedUntilMs }: Receiver) {
+/** Why nothing is sent to it now, if so. */
+function findObstacle(
+  { nowMs, disabledAtMs, isProbe, pausedUntilMs }: Receiver,
+  { attempt, waitedMs }: Attempted,
+): Outcome | undefined {
   if (disabledAtMs !== null) {
-    return nowMs - disabledAtMs > MAX_DISABLED_MS ? 'never' : nowMs + DISABLED_MS
+    return nowMs - disabledAtMs > MAX_DISABLED_MS
+      ? { kind: 'cancelled', reason: 'The webhook was disabled for 30 days' }
+      : postponed(nowMs + DISABLED_MS, 'The webhook is disabled', MAX_DISABLED_MS + PATIENCE_MS)
   }
+  if (pausedUntilMs === null || isProbe) return undefined
+  // Each is attempted once at least: what has only waited until its end is not given up without a try.
+  if (attempt === 1 && waitedMs > PATIENCE_MS) return undefined
   // Where a pause is over and another has become the probe, its outcome is worth waiting for.
-  if (pausedUntilMs !== null && !isProbe) return Math.max(pausedUntilMs, nowMs + BUSY_MS)
-  return undefined
+  return postponed(Math.max(pausedUntilMs, nowMs + BUSY_MS), 'The webhook is paused')
+}
+
+function postponed(untilMs: number, reason: string, withinMs = PATIENCE_MS): Outcome {
+  return { kind: 'postponed', untilMs, withinMs, reason }
 }
 
 async function keepVerdict(tx: Tx, receiver: Receiver, verdict: Verdict): Promise<void> {
@@ -187,11 +192,6 @@ function toOutcome(verdict: Exclude<Verdict, { kind: 'unsent' }>): Outcome {
   if (verdict.kind === 'gone') return { kind: 'gone', reason: verdict.reason }
   const { reason, afterMs } = verdict
   return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
-}
-
-function undefinedIfGone(error: unknown): undefined {
-  if (error instanceof Fault && error.code === 'not_found') return undefined
-  throw error
 }
 
 function toDate(ms: number | null): Date | null {

@@ -18,6 +18,11 @@ export function toMessageId(eventId: string, webhookId: string): string {
   return `msg_${toSuffix(toId('evt', eventId))}_${toSuffix(toId('whk', webhookId))}`
 }
 
+/** The id of the message of a test, by the uuid of its attempt. */
+export function toTestMessageId(attemptId: string): string {
+  return `msg_test_${toSuffix(toId('att', attemptId))}`
+}
+
 /** The request that tells of an event, whose JSON goes out as it is. */
 export function toEventRequest(
   { url, preset }: Endpoint,

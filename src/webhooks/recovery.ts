@@ -3,6 +3,7 @@ import { Fault } from '../errors.ts'
 import { parseTimestamp } from '../events/moment.ts'
 import { invalidField } from '../http/validation.ts'
 import { newId, parseId } from '../ids.ts'
+import { noAttempt } from './attempts.ts'
 import { audit, type Editor } from './editing.ts'
 import { isWanted } from './filter.ts'
 import type { Queue } from './queue.ts'
@@ -30,7 +31,7 @@ export async function resendAttempt(
     where a.project_id = ${projectId} and a.webhook_id = ${targetId}
       and a.id = ${parseId('att', attemptId) ?? newId('att').uuid}
   `
-  if (!attempt) throw new Fault('not_found', 'No attempt of this webhook has this id')
+  if (!attempt) throw noAttempt()
   const { event_id: eventId, is_there: isThere } = attempt
   if (eventId === null) throw new Fault('conflict', 'A test is not sent again: send another one')
   if (!isThere) throw new Fault('conflict', 'Its event was deleted')

@@ -53,6 +53,7 @@ export const Webhook = Type.Object(
       },
       closed,
     ),
+    backlogFullAt: nullable(moment),
     previousSecretUntil: nullable(moment),
     createdAt: moment,
     updatedAt: moment,
@@ -103,6 +104,32 @@ export const Attempt = Type.Object(
   closed,
 )
 export type Attempt = Static<typeof Attempt>
+
+/** What was sent, but for the signature: whoever had it could send the body again in our name. */
+export const AttemptRequest = Type.Object(
+  {
+    method: Type.Literal('POST'),
+    headers: Type.Record(Type.String(), Type.String(), {
+      description: 'host, content-type, webhook-id and webhook-timestamp.',
+    }),
+    body: nullable(
+      Type.String({ description: 'Made anew from the event; null when that is gone.' }),
+    ),
+    note: nullable(
+      Type.String({
+        description: 'Why the body is not what was sent; null when it is, byte for byte.',
+      }),
+    ),
+  },
+  closed,
+)
+export type AttemptRequest = Static<typeof AttemptRequest>
+
+export const AttemptDetail = Type.Object(
+  { ...Attempt.properties, request: nullable(AttemptRequest) },
+  closed,
+)
+export type AttemptDetail = Static<typeof AttemptDetail>
 
 export const RecoverInput = Type.Object({
   since: Instant('The events that happened at this moment or later, at most 30 days ago.'),

@@ -6,6 +6,9 @@ export function newSigningSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`
 }
 
+/** Of every body. */
+export const CONTENT_TYPE = 'application/json'
+
 export interface Message {
   /** The same in every attempt, and when it is sent again. */
   id: string

@@ -1,9 +1,10 @@
 import { transact } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
+import { newId } from '../ids.ts'
 import { keepAttempt } from './attempts.ts'
 import { forgive, post, type DeliveryParts } from './delivery.ts'
 import { audit, type Editor } from './editing.ts'
-import { toTestRequest } from './message.ts'
+import { toTestMessageId, toTestRequest } from './message.ts'
 import { findReceiver } from './receiver.ts'
 import type { Attempt } from './schema.ts'
 import { toVerdict } from './verdict.ts'
@@ -43,17 +44,21 @@ export async function testWebhook(
   const receiver = await pool.run(sql => findReceiver(sql, wanted, secrets))
   if (!receiver) throw noWebhook()
   const request = toTestRequest(receiver, receiver.origin, receiver.nowMs)
-  const messageId = `msg_test_${crypto.randomUUID().replaceAll('-', '')}`
+  const attemptId = newId('att').uuid
+  const messageId = toTestMessageId(attemptId)
   const result = await post(egress, receiver, { ...request, id: messageId })
   const verdict = toVerdict(result, receiver.nowMs)
   return transact(pool, async tx => {
     if (verdict.kind === 'delivered') await forgive(tx, receiver)
     return keepAttempt(tx, {
+      id: attemptId,
       projectId,
       webhookId,
       eventId: null,
       number: 1,
       startedAt: new Date(receiver.nowMs),
+      preset: receiver.preset,
+      request,
       result,
       verdict,
     })

@@ -44,6 +44,7 @@ interface Row {
   failures: number
   failing_since: Date | null
   paused_until: Date | null
+  backlog_full_at: Date | null
   now: Date
 }
 
@@ -107,7 +108,7 @@ async function selectWebhooks(sql: Queryable, projectId: string, tail: Fragment)
       ) as channels,
       case when w.previous_until > now() then w.previous_until end as previous_until,
       w.created_at, w.updated_at, w.disabled_at, w.disabled_reason,
-      w.failures, w.failing_since, w.paused_until, now() as now
+      w.failures, w.failing_since, w.paused_until, w.backlog_full_at, now() as now
     from webhooks w
     where w.project_id = ${projectId} and w.deleted_at is null ${tail}
   `
@@ -136,6 +137,7 @@ function toWebhook(row: Row, { isAdmin, secrets }: View): Webhook {
       failingSince: row.failing_since?.toISOString() ?? null,
       pausedUntil: row.paused_until?.toISOString() ?? null,
     },
+    backlogFullAt: row.backlog_full_at?.toISOString() ?? null,
     previousSecretUntil: row.previous_until?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),

@@ -1,4 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  expect,
+  setDefaultTimeout,
+  test,
+} from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,6 +19,8 @@ import { newOrganization } from '../support/person.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { spawnProgram, startProgram } from '../support/process.ts'
 import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
 
 const PLACE = { table: 'webhooks', column: 'url', rowId: 'a' }
 const TABLES = [SEALED_WEBHOOKS]

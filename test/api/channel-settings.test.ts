@@ -34,6 +34,7 @@ test('dashboard §7 the list of channels tells what each is, its last event and 
     lastSeq: 4,
     lastEventAt: last.createdAt,
     unread: 4,
+    isMuted: false,
     today: expect.any(Array),
   })
   const counts: number[] = payments.today
@@ -171,4 +172,45 @@ test('contract §12 how long events are kept takes an admin, as deleting them do
   await ageVerification(server.sql, person.sessionId)
   expectFailure(await edit(person, { keepDays: 1 }), 403, 'verification_needed')
   expect((await edit(person, { keepDays: null })).status).toBe(200)
+})
+
+test('dashboard §7 channels are searched by a part of the name, and counted over all pages', async () => {
+  const { person, path, send } = await newTenant(server)
+  for (const channelName of ['Payments', 'ops', '100%', 'pay_later', 'Zürich'])
+    await send({ channelName })
+  const find = async (query: string) => {
+    const { data } = (await person.get(`${path}/channels?${query}`)).body
+    return [data.items.map(({ name }: { name: string }) => name).join(), data.total]
+  }
+  expect(await find('limit=2')).toEqual(['Zürich,pay_later', 5])
+  expect(await find('search=PAY')).toEqual(['pay_later,Payments', 2])
+  expect(await find('search=%25')).toEqual(['100%', 1])
+  expect(await find('search=_')).toEqual(['pay_later', 1])
+  expect(await find('search=Z%C3%9C')).toEqual(['Zürich', 1])
+  expect(await find('search=none')).toEqual(['', 0])
+  expectIssues(await person.get(`${path}/channels?search=`), 'search too_short')
+})
+
+test('dashboard §3 the list says which channels somebody has muted, or has with the whole project', async () => {
+  const tenant = await newTenant(server, 'viewer')
+  const { person, path } = tenant
+  const { channelId } = await tenant.send({ channelName: 'loud' })
+  await tenant.send({ channelName: 'quiet' })
+  const muted = async () =>
+    (await person.get(`${path}/channels`)).body.data.items
+      .filter(({ isMuted }: { isMuted: boolean }) => isMuted)
+      .map(({ name }: { name: string }) => name)
+      .join()
+  const own = `${path}/channels/${channelId}/notifications`
+  expect(await muted()).toBe('')
+  await person.put(`${path}/notifications`, { state: 'mute' })
+  expect(await muted()).toBe('quiet,loud')
+  expect((await person.get(own)).body.data).toMatchObject({ isDefault: true, state: 'mute' })
+  await person.put(own, { state: 'on' })
+  expect(await muted()).toBe('quiet')
+  expect((await person.get(own)).body.data).toEqual({
+    ...{ channelId, isDefault: false, state: 'on', muteUntil: null },
+  })
+  const unknown = await person.get(`${path}/channels/chn_01kadz5p6vf2w8y3m4n5q6r7s8/notifications`)
+  expect(unknown.status).toBe(404)
 })

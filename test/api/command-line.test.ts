@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cloneDatabase, createEmptyDatabase } from '../support/postgres.ts'
-import { spawnProgram, startProgram } from '../support/process.ts'
+import { runProgram, startProgram } from '../support/process.ts'
 import { createRequests } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -12,10 +12,10 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 /** Runs one command line to its end. */
 async function run(args: string[], env: Record<string, string> = {}) {
-  const program = spawnProgram({ args, env: { DATABASE_URL: server.databaseUrl, ...env } })
-  program.listening.catch(() => {}) // It is not to listen.
-  const { code } = await program.exited
-  const output = program.output()
+  const { code, output } = await runProgram({
+    args,
+    env: { DATABASE_URL: server.databaseUrl, ...env },
+  })
   return { code, output, json: () => JSON.parse(output) as Record<string, unknown> }
 }
 
@@ -36,8 +36,11 @@ const COMMANDS = [
   ['secrets', 'rotate'],
   ['webhook'],
   ['webhook', 'verify'],
+  ['backup'],
+  ['restore'],
   ['migrate'],
   ['doctor'],
+  ['health'],
   ['version'],
 ]
 
@@ -59,6 +62,8 @@ test.each([
     1,
     '{"error":"No key of this project has this id"}',
   ],
+  [['backup', '/tmp/x'], 2, 'Set BACKUP_PASSPHRASE or BACKUP_PASSPHRASE_FILE'],
+  [['restore', '/tmp/x'], 2, 'Set BACKUP_PASSPHRASE or BACKUP_PASSPHRASE_FILE'],
   [['keys', 'create', '--scopes', ''], 2, '--scopes may name'],
   [['keys', 'create', '--scopes', 'events:read,all'], 2, 'it names all'],
   [['keys', 'create', '--name', 'a\u001b[2Jb'], 2, '--name'],

@@ -1,12 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { reap } from '../../src/accounts/reaper.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
 import type { Outbox } from '../../src/outbox/outbox.ts'
-import { sweepDeadLetters, sweepRecords } from '../../src/outbox/sweeper.ts'
+import { sweepDeadLetters, sweepRecords, sweepWithheld } from '../../src/outbox/sweeper.ts'
 import { endWaits } from '../support/age.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
 
 let deliveries: Deliveries
 let outbox: Outbox
@@ -128,10 +130,19 @@ test('contract §11 records are kept 30 days and dead letters 90', async () => {
       )
     `
   }
+  const withhold = (days: number) => sql`
+    insert into withheld (project_id, event_id, kind, reason, target_ids, at)
+    values (
+      ${projectId}, ${crypto.randomUUID()}, 'webhook', 'x', array[${crypto.randomUUID()}]::uuid[],
+      now() - ${days} * interval '1 day'
+    )
+  `
+  for (const days of [29.9, 30.1]) await withhold(days)
   for (const days of [29.9, 30.1, 89.9, 90.1]) await insert(days)
   expect(await sweepRecords(pool)).toBe(3)
+  expect(await sweepWithheld(pool)).toBe(1)
   expect(await sweepDeadLetters(pool)).toBe(1)
-  expect(await deliveries.ended(projectId)).toHaveLength(1)
+  expect(await deliveries.ended(projectId)).toHaveLength(2)
   expect(await sql`select from dead_letters where project_id = ${projectId}`).toHaveLength(3)
 })
 

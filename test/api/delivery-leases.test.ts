@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { claimJobs } from '../../src/outbox/claim.ts'
 import type { DeliveryKind, Job, Outcome } from '../../src/outbox/kind.ts'
 import { extendLeases, settleJobs } from '../../src/outbox/settle.ts'
@@ -7,6 +7,8 @@ import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 import { endWaits } from '../support/age.ts'
 import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
 
 let deliveries: Deliveries
 beforeAll(async () => {
@@ -18,6 +20,7 @@ const DONE = toSettlement({
   outcome: { kind: 'done' },
   attempt: 1,
   schedule: [0],
+  waitedMs: 0,
   latencyMs: 1,
   random: 0,
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { createPool } from '../../src/db/pool.ts'
 import { ensureKind } from '../../src/outbox/cursors.ts'
 import { startDispatcher } from '../../src/outbox/dispatcher.ts'
@@ -7,6 +7,8 @@ import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { addTarget, createTestKind } from '../support/delivery-kind.ts'
 import { newProject } from '../support/project.ts'
 import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
 
 let deliveries: Deliveries
 beforeAll(async () => {

@@ -74,7 +74,7 @@ describe('contract §8 the page for people', () => {
   })
 
   test('refers to this server alone, its files included', async () => {
-    expect(files.map(url => url.replace(/\.\w{10}\./, '.')).sort()).toEqual([
+    expect(files.map(url => url.replace(/\/\w{10}\//, '/')).sort()).toEqual([
       '/assets/docs.css',
       '/assets/docs.js',
       '/assets/tidings.svg',
@@ -159,7 +159,7 @@ describe('what browsers get', () => {
 /** The hashed URL where a name alone is given. */
 function toPath(name: string): string {
   if (name.startsWith('/')) return name
-  return files.find(url => url.replace(/\.\w{10}\./, '.') === `/assets/${name}`) ?? name
+  return files.find(url => url.replace(/\/\w{10}\//, '/') === `/assets/${name}`) ?? name
 }
 
 function toText(html: string): string {

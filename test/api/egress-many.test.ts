@@ -1,7 +1,9 @@
-import { expect, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { createEgress } from '../../src/egress/egress.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { startReceiver } from '../support/receiver.ts'
+
+setDefaultTimeout(60_000)
 
 const authority = createAuthority()
 

@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { WITHHELD } from '../../src/push/reasons.ts'
 import { endWaits } from '../support/age.ts'
 import { newMember, newPerson } from '../support/person.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
 
 let world: PushWorld
 beforeAll(async () => {

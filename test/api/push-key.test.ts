@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { rotateSecrets } from '../../src/secrets/rotation.ts'
 import { SEALED_SUBSCRIPTIONS } from '../../src/push/subscriptions.ts'
 import { SEALED_VAPID_KEYS } from '../../src/push/vapid.ts'
 import { createApi, newPerson } from '../support/person.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { APP_SECRET } from '../support/secret.ts'
+
+setDefaultTimeout(60_000)
 
 let world: PushWorld
 beforeAll(async () => {

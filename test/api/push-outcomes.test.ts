@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { parseId } from '../../src/ids.ts'
 import { endWaits } from '../support/age.ts'
 import { createApi } from '../support/person.ts'
@@ -6,6 +6,8 @@ import type { ScriptedAnswer } from '../support/push-service.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
 
 let world: PushWorld
 beforeAll(async () => {
@@ -93,7 +95,7 @@ test('delivery: 429 and 5xx are tried again, not before Retry-After, with the re
   expect(row!.in_s).toBeWithin(980, 1001)
   // Half a day later.
   await sql`
-    update events set created_at = created_at - interval '12 hours' where project_id = ${tenant.projectId}
+    update outbox set since = since - interval '12 hours' where project_id = ${tenant.projectId}
   `
   await endWaits(sql, tenant.projectId)
   await world.service.until(browser, 2)
@@ -114,7 +116,7 @@ test('delivery: after a day nothing is sent any more', async () => {
   await world.service.until(browser, 1)
   await world.untilWaiting(tenant.projectId)
   await sql`
-    update events set created_at = created_at - interval '1 day' where project_id = ${tenant.projectId}
+    update outbox set since = since - interval '1 day' where project_id = ${tenant.projectId}
   `
   await endWaits(sql, tenant.projectId)
   await until(async () => Object.keys(await world.outcomes(event)).length > 0)
@@ -166,4 +168,19 @@ test('case 22: a push service that PUSH_HOSTS names no longer is dialled no more
     reason: 'Its push service is none that this server knows: see PUSH_HOSTS',
   })
   expect(world.service.of(device.browser)).toEqual([])
+})
+
+test('delivery: an accepted push stands, also where it cannot be written down what its push service said', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  const uuid = parseId('psh', browser.id) ?? ''
+  const event = await world.server.sql.begin(async tx => {
+    // For longer than anybody waits for a lock.
+    await tx`select from push_subscriptions where id = ${uuid} for update`
+    const sent = await tenant.send()
+    await until(async () => Object.keys(await world.outcomes(sent)).length > 0)
+    return sent
+  })
+  expect(await world.outcomes(event)).toEqual({ [browser.id]: 'delivered' })
+  expect(world.service.of(browser)).toHaveLength(1)
 })

@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { createSession } from '../../src/accounts/sessions.ts'
 import { parseId, toId } from '../../src/ids.ts'
 import { createApi, newPerson, type TestPerson } from '../support/person.ts'
 import { newSubscription } from '../support/push.ts'
 import { boot, type Booted } from '../support/server.ts'
+
+setDefaultTimeout(60_000)
 
 const ALL = '/api/push/subscriptions'
 
@@ -40,6 +42,14 @@ test('delivery: the VAPID key is made at the first need, once over all servers, 
   expect(row!.private_key).toStartWith('v1.')
   const made = await server.sql`select id from audit_log where action = 'push.keyCreated'`
   expect(made.count).toBe(1)
+})
+
+test('dashboard §8 where a phone opens the page is told to who is signed in', async () => {
+  const person = await newPerson(server)
+  const { data } = (await person.get('/api/push/link')).body
+  expect(data.url).toBe(`${server.server.url}/notifications`)
+  expect(data.qr.path).toMatch(/^(M\d+ \d+h\d+v1h-\d+z)+$/)
+  expect((await createApi(server.url).get('/api/push/link')).status).toBe(401)
 })
 
 test('dashboard: a subscription is kept as often as its page loads, and stays one', async () => {

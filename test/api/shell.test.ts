@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Shell } from '../../src/dashboard/app/worker/scope.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -15,6 +16,14 @@ const PATHS = [
 /** Without decoding, as it came over the wire. */
 function get(path: string, options: RequestInit = {}) {
   return fetch(server.url + path, { redirect: 'manual', ...options })
+}
+
+interface Manifest {
+  id: string
+  start_url: string
+  display: string
+  icons: { src: string; sizes: string; type: string; purpose?: string }[]
+  shortcuts: { url: string }[]
 }
 
 describe('reliability §9 the page of the application', () => {
@@ -45,7 +54,7 @@ describe('reliability §9 the page of the application', () => {
       "base-uri 'none'",
       "frame-ancestors 'none'",
       "require-trusted-types-for 'script'",
-      "trusted-types 'none'",
+      'trusted-types worker',
     ])
     const said = ['x-content-type-options', 'referrer-policy', 'x-frame-options']
     expect(said.map(name => headers.get(name))).toEqual(['nosniff', 'no-referrer', 'DENY'])
@@ -73,6 +82,60 @@ describe('reliability §9 the page of the application', () => {
       expect([url, status]).toEqual([url, 200])
       expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
       expect(headers.get('x-content-type-options')).toBe('nosniff')
+    }
+  })
+
+  test('its service worker is asked for at every visit, and may ask this server alone', async () => {
+    const { status, headers } = await get('/sw.js')
+    const said = ['content-type', 'cache-control', 'content-security-policy']
+    expect([status, ...said.map(name => headers.get(name))]).toEqual([
+      200,
+      'text/javascript; charset=utf-8',
+      'no-cache',
+      "default-src 'none'; frame-ancestors 'none'; connect-src 'self'; img-src 'self'",
+    ])
+    const again = await get('/sw.js', { headers: { 'if-none-match': headers.get('etag') ?? '' } })
+    expect(again.status).toBe(304)
+  })
+
+  test('its service worker keeps files that are there, and no other page than this', async () => {
+    const code = await (await get('/sw.js')).text()
+    const shell = JSON.parse(/^self\.SHELL=(\{.*?\});/.exec(code)?.[1] ?? '') as Shell
+    expect(shell.files.length).toBeGreaterThan(10)
+    for (const name of [...shell.files, 'icon-192.png', 'badge.png']) {
+      expect([name, (await get(`/assets/${shell.build}/${name}`)).status]).toEqual([name, 200])
+    }
+    expect(shell.places).toEqual(expect.arrayContaining(['', 'p', 'e', 'notifications']))
+    for (const place of ['docs', 'api', 'v1', 'openapi.json', 'healthz', 'assets']) {
+      expect(shell.places).not.toContain(place)
+    }
+  })
+
+  test('its manifest names icons, shortcuts and a start that are there', async () => {
+    const html = await (await get('/')).text()
+    const path = /rel="manifest" href="([^"]+)"/.exec(html)?.[1] ?? ''
+    const answer = await get(path)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      200,
+      'application/manifest+json',
+    ])
+    const { id, start_url, display, icons, shortcuts } = (await answer.json()) as Manifest
+    expect([id, display]).toEqual(['/', 'standalone'])
+    const sizes = icons.map(({ sizes, purpose }) => `${purpose ?? 'any'} ${sizes}`)
+    expect(sizes).toEqual(
+      expect.arrayContaining([
+        'any 192x192',
+        'any 512x512',
+        'maskable 192x192',
+        'maskable 512x512',
+      ]),
+    )
+    for (const { src, type } of icons) {
+      const icon = await get(src)
+      expect([icon.status, icon.headers.get('content-type')]).toEqual([200, type])
+    }
+    for (const url of [start_url, ...shortcuts.map(({ url }) => url)]) {
+      expect((await get(url)).status).toBe(200)
     }
   })
 

@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { ageWebhook } from '../support/age.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { createWebhooks, type TestWebhook } from '../support/webhooks.ts'
+
+setDefaultTimeout(60_000)
 
 let server: Booted
 let webhooks: ReturnType<typeof createWebhooks>
@@ -144,7 +146,7 @@ test('delivery: who is told to stop has spent no attempt', async () => {
   const { webhook, event, name } = await newFailing()
   receiver.script(name, 'hang')
   const stop = new AbortController()
-  const sending = webhook.send(event, 1, stop.signal)
+  const sending = webhook.send(event, 1, { signal: stop.signal })
   await receiver.until(1, name)
   stop.abort()
   expect(await sending).toMatchObject({ kind: 'postponed', reason: 'It was cancelled' })

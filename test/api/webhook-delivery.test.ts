@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook as Svix } from 'svix'
 import { Webhook } from 'standardwebhooks'
 import { ageDeletion, ageWebhook } from '../support/age.ts'
 import { startReceiver, type Received } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { createWebhooks } from '../support/webhooks.ts'
+
+setDefaultTimeout(60_000)
 
 let server: Booted
 let webhooks: ReturnType<typeof createWebhooks>

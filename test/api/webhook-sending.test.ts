@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { toArray } from '../../src/db/arrays.ts'
 import type { Tx } from '../../src/db/sql.ts'
@@ -10,6 +10,8 @@ import { ageWebhook } from '../support/age.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { createWebhooks, newChannel } from '../support/webhooks.ts'
+
+setDefaultTimeout(60_000)
 
 /** What webhooks asked of the outbox. */
 const enqueued: { targetId: string; eventIds: string[] }[] = []

@@ -1,11 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
+import { LEFT_OUT } from '../../src/webhooks/silence.ts'
 import { createKey } from '../support/keys.ts'
 import { newMember, newOrganization } from '../support/person.ts'
 import { createRequests } from '../support/project.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
 
 let server: Booted
 beforeAll(async () => {
@@ -50,4 +54,27 @@ test('delivery.md what is answered 201 reaches the webhook, signed, and its reco
   await admin.post(`${path}/webhooks/${id}/attempts/${attempt.id}/resend`)
   await until(() => receiver.received.length > 1)
   expect(receiver.received[1]?.headers['webhook-id']).toBe(headers['webhook-id']!)
+})
+
+test('delivery.md an event that no webhook is for says so, and nothing is said where there is none', async () => {
+  const tenant = await newTenant(server)
+  const silence = async ({ id }: { id: string }) => {
+    const read = async () =>
+      (await tenant.person.get(`${tenant.path}/events/${id}/deliveries`)).body.data
+    await until(async () => (await read()).isDispatched)
+    const { items } = await read()
+    return items.find(({ kind }: { kind: string }) => kind === 'webhook')
+  }
+  const first = await tenant.send({ channelName: 'payments' })
+  expect(await silence(first)).toBeUndefined()
+  const created = await tenant.person.post(`${tenant.path}/webhooks`, {
+    url: 'https://hooks.example.com/',
+    channels: [first.channelId],
+  })
+  expect(created.status).toBe(201)
+  expect(await silence(await tenant.send({ channelName: 'ops' }))).toMatchObject({
+    state: 'withheld',
+    target: null,
+    reason: LEFT_OUT,
+  })
 })

@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { newSigningSecret, sign } from '../../src/webhooks/signing.ts'
 import { newMember, newOrganization, type TestPerson } from '../support/person.ts'
 import { boot, type Booted } from '../support/server.ts'
+
+setDefaultTimeout(60_000)
 
 const MAIN = join(import.meta.dir, '../../src/main.ts')
 const ADDRESSES: Record<string, string[]> = {

@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { newMember, newOrganization, type TestPerson } from '../support/person.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newChannel } from '../support/webhooks.ts'
+
+setDefaultTimeout(60_000)
 
 let server: Booted
 beforeAll(async () => {

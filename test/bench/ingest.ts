@@ -37,7 +37,7 @@ export async function benchIngest(): Promise<void> {
 }
 
 /** Rounds of all candidates in turn, so that a slow minute of the machine meets all of them; medians. */
-async function measure(
+export async function measure(
   candidates: Candidate[],
   connections: number,
 ): Promise<Map<string, Measured>> {
@@ -60,7 +60,7 @@ async function measure(
   )
 }
 
-function print(title: string, results: Map<string, Measured>): void {
+export function print(title: string, results: Map<string, Measured>): void {
   console.log(`\n${title} (medians of ${ROUNDS} interleaved rounds of ${SECONDS} s)`)
   for (const [name, { perSecond, p50Ms, p99Ms, failed }] of results) {
     const columns = [
@@ -74,12 +74,12 @@ function print(title: string, results: Map<string, Measured>): void {
   }
 }
 
-function ratio(ours: Measured, other: Measured): string {
+export function ratio(ours: Measured, other: Measured): string {
   return (ours.perSecond / other.perSecond).toFixed(2)
 }
 
 /** A figure counts only when the log is right. */
-async function verify(databaseUrl: string): Promise<void> {
+export async function verify(databaseUrl: string): Promise<void> {
   const sql = connect(databaseUrl, { name: 'bench', max: 1, settings: { statement_timeout: 0 } })
   const [row] = await sql<[{ events: string; head: string; keys: string; size: string }]>`
     select (select count(*) from events) as events, (select max(last_seq) from event_logs) as head,

@@ -4,6 +4,7 @@ import { benchFeed } from './feed.ts'
 import { benchIngest } from './ingest.ts'
 import { benchMemory } from './memory.ts'
 import { benchRead } from './read.ts'
+import { benchWorkers } from './workers.ts'
 import { benchStart } from './start.ts'
 
 // `bun run bench <name>`: prints ratios against named references, measured in the same run.
@@ -14,6 +15,7 @@ const benches: Record<string, () => Promise<void>> = {
   ingest: benchIngest,
   memory: benchMemory,
   read: benchRead,
+  workers: benchWorkers,
   start: benchStart,
 }
 

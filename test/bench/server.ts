@@ -25,14 +25,19 @@ export async function makeKey(databaseUrl: string): Promise<string> {
   return token
 }
 
-/** The real server. */
-export async function startTidings(databaseUrl: string, key: string): Promise<Candidate> {
-  const child = spawn('bun', [MAIN, 'serve'], {
+/** The real server, as so many processes. */
+export async function startTidings(
+  databaseUrl: string,
+  key: string,
+  workers = 1,
+): Promise<Candidate> {
+  const child = spawn('bun', [MAIN, 'serve', '--workers', String(workers)], {
     env: { ...process.env, PORT: '0', DATABASE_URL: databaseUrl },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const port = await readPort(child, /"url":"http:\/\/localhost:(\d+)"/)
-  return { name: 'tidings', key, child, url: `http://127.0.0.1:${port}/v1/events` }
+  const name = workers === 1 ? 'tidings' : `${workers} workers`
+  return { name, key, child, url: `http://127.0.0.1:${port}/v1/events` }
 }
 
 /** One of candidate.ts. */

@@ -36,7 +36,7 @@ describe.skipIf(!HAS_BROWSER)('reliability §9 text of others stays text, and fi
         isPhone,
         prepare: async context => {
           const api = await fakeApi(context)
-          prepare?.(api)
+          await prepare?.(api, context)
           api.change = toHostile
         },
       })

@@ -29,7 +29,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: every screen', () => {
         isPhone,
         prepare: async context => {
           const api = await fakeApi(context, { isSignedIn: screen.isSignedIn ?? true })
-          screen.prepare?.(api)
+          await screen.prepare?.(api, context)
         },
       })
       const { page } = opened

@@ -1,6 +1,8 @@
 import type { TestPage } from '../support/chromium.ts'
 import { PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { fill, fillPeople, noPeople, REFUND } from '../support/shop-day.ts'
+import { NOTIFICATION_SCREENS } from './screens-notifications.ts'
+import { CHANNEL_SCREENS } from './screens-channels.ts'
 import { ORGANIZATION_SCREENS } from './screens-organization.ts'
 import { HOOK_SCREENS } from './screens-hooks.ts'
 
@@ -8,7 +10,7 @@ export interface Screen {
   name: string
   path: string
   isSignedIn?: boolean
-  prepare?(api: FakeApi): void
+  prepare?(api: FakeApi, context: TestPage['context']): void | Promise<void>
   /** What shows that the screen is there. */
   until: string
   /** What is done before it is looked at. */
@@ -157,6 +159,8 @@ export const SCREENS: Screen[] = [
     },
   },
   { name: 'missing', path: '/p/prj_none', until: 'text=Nothing here' },
+  ...NOTIFICATION_SCREENS,
+  ...CHANNEL_SCREENS,
   ...ORGANIZATION_SCREENS,
   ...HOOK_SCREENS,
 ]

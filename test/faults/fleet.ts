@@ -21,7 +21,7 @@ export interface Fleet {
   /** The URLs of the servers of the moment. */
   urls(): string[]
   /** Lets clients post to the servers of the moment, until the fleet closes. */
-  load(options: Pick<LoadOptions, 'clients' | 'random' | 'total'>): Load
+  load(options: Pick<LoadOptions, 'clients' | 'random' | 'total' | 'pauseMs'>): Load
   /** Ends the load, and compares what its clients were told with what is stored. A server may not have ended by itself. */
   check(): Promise<Verdict>
   /** Starts a server in the place of one that has ended. */
@@ -34,6 +34,8 @@ export interface FleetOptions {
   projects: number
   /** A Postgres of the servers' own, which may be killed; else a database in the tests' cluster. */
   isEmbedded?: boolean
+  /** Where that Postgres keeps its data; else in a folder of its own. */
+  dataDir?: string
   /** What stands between each server and its Postgres, by the database's URL. */
   between?(databaseUrl: string): Promise<string>
   /** Requests per 60 s of each project's key. */
@@ -53,12 +55,14 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     limit = 1_000_000_000,
     between = async (url: string) => url,
   } = options
-  const dataDir = isEmbedded || options.listenBetween ? makeFolder() : undefined
+  const dataDir =
+    options.dataDir ?? (isEmbedded || options.listenBetween ? makeFolder() : undefined)
   const own =
     dataDir !== undefined && options.listenBetween ? await startEmbedded({ dataDir }) : undefined
   const given = own?.url ?? (dataDir ? undefined : await cloneDatabase())
   const start = async (_: unknown, index: number) => {
     const env: Record<string, string> = {
+      ...(process.env['WORKERS'] && { WORKERS: process.env['WORKERS'] }),
       ...options.env,
       ...(given ? { DATABASE_URL: await between(given) } : { DATA_DIR: dataDir ?? '' }),
     }

@@ -37,6 +37,8 @@ export interface LoadOptions {
   /** The share of intents with an Idempotency-Key, and of those that several clients send at once. */
   keyed?: number
   shared?: number
+  /** How long each client waits after an intent. */
+  pauseMs?: number
 }
 
 export interface Load {
@@ -58,7 +60,7 @@ const STUCK_MS = 40_000
 
 /** Lets many clients post events to the servers, and writes down what they wanted and what they were told. */
 export function startLoad(options: LoadOptions): Load {
-  const { random, projects, total = Infinity, keyed = 0.5, shared = 0.2 } = options
+  const { random, projects, total = Infinity, keyed = 0.5, shared = 0.2, pauseMs = 0 } = options
   const ledger: Ledger = { intents: new Map(), outcomes: new Map(), slowestMs: 0, oddities: [] }
   const watchers = new Set<(server: string, startedMs: number) => void>()
   let deadlineMs = Infinity
@@ -136,6 +138,7 @@ export function startLoad(options: LoadOptions): Load {
         // Without a key nobody knows what became of it: it may not be sent again.
         if (intent.key === undefined || performance.now() > deadlineMs) break
       }
+      if (pauseMs > 0) await sleep(pauseMs)
     }
     for (const client of clients.values()) client.close()
   }

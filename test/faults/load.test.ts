@@ -7,6 +7,7 @@ import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
 import { runStart } from './start.ts'
 import { runTerminate } from './terminate.ts'
+import { runWorkers } from './workers.ts'
 
 // Short versions of what `bun test/faults/run.ts` does at length, on machines that may be busy.
 setDefaultTimeout(120_000)
@@ -22,7 +23,7 @@ test('§13 servers, Postgres and its backends are killed at random: nothing ackn
 })
 
 test('§13 servers are killed, frozen past their leases and stopped, Postgres is killed: every delivery is made', async () => {
-  expectNothing(await runDeliveries({ seed, seconds: 40 }))
+  expectNothing(await runDeliveries({ seed, seconds: 40, isShort: true }))
 }, 240_000)
 
 test('§13 first starts are killed at random: the next one serves', async () => {
@@ -31,6 +32,10 @@ test('§13 first starts are killed at random: the next one serves', async () => 
 
 test('§15 100 backends are terminated under load: no server ends, nothing is lost or made twice', async () => {
   expectNothing(await runTerminate({ seed, times: 100 }))
+})
+
+test('§13 workers that share a port are killed at random: the others go on, nothing is lost or made twice', async () => {
+  expectNothing(await runWorkers({ seed, times: 4 }))
 })
 
 test('§6 101 requests over three servers: exactly 100 pass', async () => {

@@ -5,6 +5,7 @@ import type { Verdict } from './check.ts'
 import { runCrash } from './crash.ts'
 import { runTerminate } from './terminate.ts'
 import { runDeliveries } from './deliveries.ts'
+import { runDisk } from './disk.ts'
 import { runDrain } from './drain.ts'
 import { runFeed } from './feed.ts'
 import { runLimit } from './limit.ts'
@@ -12,8 +13,9 @@ import { runNetwork } from './network.ts'
 import { runStart } from './start.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
+import { runWorkers } from './workers.ts'
 
-/** What can be run by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N] [--seed N]`. */
+/** What can be run by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N] [--seed N]`, each server with WORKERS processes. */
 const RUNS: Record<
   string,
   (options: { seed: number; times: number; seconds: number }) => Promise<Verdict>
@@ -21,11 +23,13 @@ const RUNS: Record<
   crash: ({ seed, times }) => runCrash({ seed, times: times || 20, freezeMs: 12_000 }),
   terminate: ({ seed, times }) => runTerminate({ seed, times: times || 1_000 }),
   deliveries: ({ seed, seconds }) => runDeliveries({ seed, seconds: seconds || 300 }),
+  disk: ({ seed, times }) => runDisk({ seed, times: times || 5 }),
   drain: ({ seed, times }) => runDrain({ seed, times: times || 30 }),
   feed: ({ seed, seconds }) => runFeed({ seed, seconds: seconds || 300 }),
   limit: ({ seed, times }) => runLimit({ seed, times: times || 20 }),
   network: ({ seed, seconds }) => runNetwork({ seed, seconds: seconds || 120 }),
   start: ({ seed, times }) => runStart({ seed, times: times || 20 }),
+  workers: ({ seed, times }) => runWorkers({ seed, times: times || 20 }),
   seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
 }
 

@@ -34,6 +34,8 @@ export interface TestBrowser extends AsyncDisposable {
 
 export interface OpenOptions {
   isPhone?: boolean
+  /** Whether pages may have their service worker; without it they are there sooner, and all requests can be answered. */
+  hasWorker?: boolean
   /** Called before the first page is opened. */
   prepare?(context: BrowserContext): Promise<void>
 }
@@ -66,7 +68,7 @@ export async function launch(): Promise<TestBrowser> {
 }
 
 async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPage> {
-  const { isPhone = false, prepare } = options
+  const { isPhone = false, hasWorker = false, prepare } = options
   let scheme: 'light' | 'dark' = 'light'
   const context = await browser.newContext({
     reducedMotion: 'reduce',
@@ -74,6 +76,7 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
     hasTouch: isPhone,
     isMobile: isPhone,
     locale: 'en-GB',
+    serviceWorkers: hasWorker ? 'allow' : 'block',
   })
   context.setDefaultTimeout(30_000)
   const problems: string[] = []

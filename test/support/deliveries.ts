@@ -80,7 +80,7 @@ export async function openDeliveries(): Promise<Deliveries> {
     ended: async projectId => [
       ...(await sql<EndedRow[]>`
         select event_id, target_id, state, attempts, latency_ms, reason
-        from deliveries
+        from delivery_records
         where project_id = ${projectId}
         order by event_id, target_id
       `),

@@ -38,8 +38,9 @@ afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
   await Promise.allSettled(started.splice(0).map(each => each.stop()))
   for (const folder of folders.splice(0)) {
-    const pid = findPid(folder)
-    if (pid !== undefined && isAlive(pid)) {
+    // As DATA_DIR, or as where a program with the default one ran.
+    for (const pid of [folder, join(folder, 'data')].map(findPid)) {
+      if (pid === undefined || !isAlive(pid)) continue
       process.kill(pid, 'SIGQUIT')
       await until(() => !isAlive(pid))
     }
@@ -69,7 +70,9 @@ export function makeCheckout(root: string): Checkout {
     copyFileSync(from, to)
   }
   cpSync(join(ROOT, 'src/db'), join(root, 'src/db'), { recursive: true })
-  for (const file of ['src/log.ts', 'src/errors.ts']) cpSync(join(ROOT, file), join(root, file))
+  for (const name of ['log', 'errors', 'platform', 'listener', 'runtimes', 'topics']) {
+    cpSync(join(ROOT, `src/${name}.ts`), join(root, `src/${name}.ts`))
+  }
   symlinkSync(join(ROOT, 'node_modules/@logtape'), join(root, 'node_modules/@logtape'))
   return { root, native: join(root, name, 'native') }
 }

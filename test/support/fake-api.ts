@@ -1,5 +1,6 @@
 import type { BrowserContext, Route, WebSocketRoute } from 'playwright-core'
 import type { Filters } from '../../src/dashboard/app/live/messages.ts'
+import { fakeChannels } from './fake-channels.ts'
 import { countEvents, findEvents, isSent } from './fake-search.ts'
 
 export const PROJECT = 'prj_01kadz5p6vf2w8y3m4n5q6r7s8'
@@ -113,9 +114,7 @@ export async function fakeApi(
     return { data: {} }
   })
   api.on('PUT /api/projects/:id/read', () => ({ data: { seq: log.length } }))
-  api.on('GET /api/projects/:id/channels', () => ({
-    data: { items: listChannels(log), nextCursor: null },
-  }))
+  fakeChannels(api, log)
   api.on('POST /api/projects/:id/keys', () => ({ status: 201, data: { key: 'tdg_example' } }))
   api.on('GET /api/projects/:id/events', (_, url) => {
     const before = Number(url.searchParams.get('cursor') ?? Infinity)
@@ -131,6 +130,9 @@ export async function fakeApi(
       ? { data: event }
       : { status: 404, code: 'not_found', error: 'No event has this id' }
   })
+  api.on('GET /api/projects/:id/events/:event/deliveries', () => ({
+    data: { items: [], nextCursor: null, isDispatched: true },
+  }))
   const hidden = new Map<string, any>()
   api.on('DELETE /api/projects/:id/events/:event', (_, url) => {
     const at = log.findIndex(({ id }) => url.pathname.endsWith(`/${id}`))
@@ -156,8 +158,10 @@ export async function fakeApi(
     const url = new URL(route.request().url())
     const path = url.pathname
       .replace(/^(\/api\/projects)\/[^/]+/, '$1/:id')
+      .replace(/(\/channels)\/[^/]+/, '$1/:channel')
       .replace(/(\/events)\/[^/]+/, '$1/:event')
       .replace(/(\/users)\/[^/]+/, '$1/:user')
+      .replace(/(\/subscriptions)\/[^/]+/, '$1/:id')
       .replace(/(\/keys)\/[^/]+/, '$1/:key')
       .replace(/(\/webhooks)\/[^/]+/, '$1/:webhook')
       .replace(/(\/attempts)\/[^/]+/, '$1/:attempt')
@@ -223,14 +227,4 @@ function toEvent(event: FakeEvent, seq: number) {
     ...event,
     channelName,
   }
-}
-
-function listChannels(log: readonly { channelId: string; channelName: string; icon: unknown }[]) {
-  const channels = new Map(
-    log.map(({ channelId, channelName, icon }) => [
-      channelId,
-      { id: channelId, name: channelName, icon: icon ?? null, unread: 0 },
-    ]),
-  )
-  return [...channels.values()]
 }

@@ -1,3 +1,4 @@
+import { isInMetadata } from '../../src/dashboard/app/feed/metadata.ts'
 import { noFilters, parseSearch, type Filters } from '../../src/events/search.ts'
 import type { Filters as LiveFilters } from '../../src/dashboard/app/live/messages.ts'
 
@@ -54,7 +55,10 @@ export function countEvents(log: readonly any[], url: URL) {
   }
 }
 
-function fits(event: any, { channels, users, sources, tags, words, phrases }: Filters): boolean {
+function fits(
+  event: any,
+  { channels, users, sources, tags, metadata, words, phrases }: Filters,
+): boolean {
   const text = `${event.title} ${event.description ?? ''}`.toLowerCase()
   const has = {
     channels: (one: string) => one === event.channelId || one === event.channelName,
@@ -71,6 +75,7 @@ function fits(event: any, { channels, users, sources, tags, words, phrases }: Fi
     isOne('users', users) &&
     isOne('sources', sources) &&
     tags.is.every(has.tags) &&
+    metadata.is.every(one => isInMetadata(event, one)) &&
     words.is.every(has.words) &&
     phrases.is.every(has.phrases) &&
     !channels.not.some(has.channels) &&

@@ -40,10 +40,22 @@ export function meets(event: Sent, filters: Filters, owners: Map<string, string>
     ) &&
     oneOf(filters.sources, source => source === event.source) &&
     all(filters.tags, tag => event.tags.includes(tag)) &&
+    all(filters.metadata, one => listLeaves(event.metadata).includes(one)) &&
     all(filters.has, one => has[one]) &&
     all(filters.words, word => words.some(one => one.startsWith(word.toLowerCase()))) &&
     all(filters.phrases, phrase => ` ${words.join(' ')} `.includes(` ${phrase.toLowerCase()} `)) &&
     at >= (filters.after ?? -Infinity) &&
     at < (filters.before ?? Infinity)
+  )
+}
+
+/** Every value of an object as `path=value`, those of its objects and arrays by all names that lead there. */
+function listLeaves(value: object, path = ''): string[] {
+  return Object.entries(value).flatMap(([name, one]) =>
+    typeof one === 'object' && one !== null
+      ? listLeaves(one, `${path}${name}.`)
+      : one === null
+        ? []
+        : [`${path}${name}=${one}`],
   )
 }

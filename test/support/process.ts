@@ -24,6 +24,8 @@ export interface Program extends AsyncDisposable {
   port: number
   /** The token that this start printed, when it was the first on its database. */
   firstKey: string | undefined
+  /** The token of the set-up link that it printed, while nobody owns the installation. */
+  setupToken: string | undefined
   /** All that it wrote, to either stream. */
   output(): string
   /** Its log lines that contain `text`. */
@@ -45,6 +47,8 @@ export interface ProgramOptions {
   runtime?: Runtime
   /** The words after `src/main.ts`. */
   args?: string[]
+  /** Where it runs, without an environment but `env`, and as whom. For the binary, which needs nothing else. */
+  bare?: { cwd: string; uid?: number }
   /** A program of the tests' own that runs instead of `src/main.ts`; on Bun alone. */
   program?: string
 }
@@ -59,18 +63,36 @@ process.on('exit', () => {
 export async function startProgram(options: ProgramOptions): Promise<Program> {
   const program = spawnProgram(options)
   const url = await program.listening
-  return { ...program, url, port: Number(new URL(url).port), firstKey: program.findFirstKey() }
+  return {
+    ...program,
+    url,
+    port: Number(new URL(url).port),
+    firstKey: program.find(/Bearer (tdg_\w+)/),
+    setupToken: program.find(/\/setup#([\w-]+)/),
+  }
+}
+
+/** Runs a command line of the program to its end. */
+export async function runProgram(
+  options: ProgramOptions,
+): Promise<{ code: number | null; output: string }> {
+  const program = spawnProgram(options)
+  program.listening.catch(() => {}) // It is not to listen.
+  const { code } = await program.exited
+  return { code, output: program.output() }
 }
 
 /** Starts the program without waiting for anything: for what ends by itself, or never listens. */
 export function spawnProgram(options: ProgramOptions) {
-  const { env, runtime = 'bun', args = ['serve'], program } = options
+  const { env, runtime = 'bun', args = ['serve'], bare, program } = options
   const [command, ...before] = program === undefined ? toCommand(runtime) : [BUN, program]
   const child = spawn(command!, [...before, ...args], {
-    cwd: ROOT,
+    cwd: bare?.cwd ?? ROOT,
+    ...(bare?.uid !== undefined && { uid: bare.uid, gid: bare.uid }),
     env: {
-      PATH: process.env['PATH'],
-      HOME: process.env['HOME'],
+      ...(bare
+        ? { PATH: '/nonexistent' }
+        : { PATH: process.env['PATH'], HOME: process.env['HOME'] }),
       PORT: '0',
       // Beside an embedded database it is kept in DATA_DIR.
       ...('DATABASE_URL' in env && { APP_SECRET: APP_SECRET.toString('base64') }),
@@ -115,7 +137,7 @@ export function spawnProgram(options: ProgramOptions) {
     output: () => output,
     logged: (text: string) => output.split('\n').filter(line => line.includes(text)),
     isRunning: () => running.has(pid),
-    findFirstKey: () => /Bearer (tdg_\w+)/.exec(output)?.[1],
+    find: (pattern: RegExp) => pattern.exec(output)?.[1],
     signal: (signal: NodeJS.Signals) => void child.kill(signal),
     kill(signal: NodeJS.Signals = 'SIGKILL') {
       child.kill(signal)
@@ -126,6 +148,14 @@ export function spawnProgram(options: ProgramOptions) {
       await exited
     },
   }
+}
+
+/** The processes of the workers that a server has started, oldest first. */
+export function listWorkers(program: Pick<Program, 'logged'>): number[] {
+  return program
+    .logged('"logger":"tidings.workers"')
+    .filter(line => line.includes('"pid"'))
+    .map(line => (JSON.parse(line) as { properties: { pid: number } }).properties.pid)
 }
 
 /** The embedded database of a server with this DATA_DIR. */
@@ -162,7 +192,7 @@ export function findDeno(): string {
 
 /** Compiles the program to one executable, as `bun run compile` does. */
 export async function compileBinary(): Promise<void> {
-  const child = spawn(BUN, ['build', '--compile', '--outfile', BINARY, join(ROOT, 'src/main.ts')], {
+  const child = spawn(BUN, [join(ROOT, 'src/compile.ts'), '--outfile', BINARY], {
     cwd: ROOT,
     stdio: ['ignore', 'ignore', 'inherit'],
   })

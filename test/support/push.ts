@@ -45,7 +45,7 @@ export interface PushWorld extends AsyncDisposable {
   service: PushService
   /** A person's browser subscribes. */
   subscribe(person: TestPerson): Promise<TestBrowser & { id: string }>
-  /** Resolves when a project's events are dispatched. */
+  /** Resolves when a project's events are dispatched, for every kind. */
   untilDispatched(projectId: string): Promise<void>
   /** What became of an event's pushes: `state reason`, by the device's id or `nobody`. */
   outcomes(event: { id: string }): Promise<Record<string, string>>
@@ -95,7 +95,7 @@ export async function openPushWorld(
         { target_id: string | null; state: string; reason: string | null }[]
       >`
         select target_id, state, reason
-        from deliveries
+        from delivery_records
         where kind = 'push' and event_id = ${parseId('evt', id) ?? ''}
       `
       return Object.fromEntries(

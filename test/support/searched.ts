@@ -61,7 +61,10 @@ const event = fc.record({
   description: fc.array(fc.constantFrom(...WORDS), { maxLength: 4 }).map(toText),
   icon: fc.constantFrom('💰', undefined),
   tags: someOf(TAGS, 3),
-  metadata: fc.constantFrom<Record<string, unknown>[]>({}, { amount: 1 }),
+  metadata: fc.constantFrom<Record<string, unknown>[]>(
+    ...[{}, {}, { amount: 1 }, { amount: '1', plan: null }],
+    { order: { lines: [{ sku: 'b 12' }], paid: true, total: 12.5 } },
+  ),
   userId: fc.option(fc.constantFrom(...USERS), { nil: null }),
   source: fc.constantFrom(...SOURCES),
   timestamp: moment.map(ms => new Date(ms).toISOString()),
@@ -76,6 +79,10 @@ export const filters: fc.Arbitrary<Filters> = fc
       users: choice([...USERS, 'nobody'], 2),
       sources: choice([...SOURCES, 'none'], 2),
       tags: choice([...TAGS, 'absent'], 1),
+      metadata: choice(
+        ['amount=1', 'amount=', 'plan=null', 'order.lines.0.sku=b 12', 'order.paid=true', 'a.b=c'],
+        1,
+      ),
       has: choice(HAS, 1),
       words: choice(['pay', 'PAYMENT', 'fail', 'alpha', 'omega', '4', 'absent'], 1),
       phrases: choice(['pay of', 'alpha omega', 'payment', 'failed 42'], 1),

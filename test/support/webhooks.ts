@@ -72,7 +72,11 @@ export interface TestWebhook {
   /** An event of the project, as its id. */
   newEvent(event?: object): Promise<string>
   /** One attempt to deliver an event. */
-  send(eventId: string, attempt?: number, signal?: AbortSignal): Promise<Outcome>
+  send(
+    eventId: string,
+    attempt?: number,
+    options?: { signal?: AbortSignal; waitedMs?: number },
+  ): Promise<Outcome>
   /** As the API shows it. */
   get(): Promise<Record<string, unknown> & { breaker: Record<string, unknown> }>
   /** Its attempts, newest first. */
@@ -114,7 +118,7 @@ export function createWebhooks(server: Booted) {
         newEvent: async event =>
           (await post('/v1/events', event ?? { channelName: 'payments', title: 'New payment' }))
             .body.data.id,
-        send: (eventId, attempt = 1, signal) =>
+        send: (eventId, attempt = 1, { signal, waitedMs = 0 } = {}) =>
           sendWebhook(
             parts,
             {
@@ -122,6 +126,7 @@ export function createWebhooks(server: Booted) {
               targetId: uuid,
               eventId: parseId('evt', eventId) ?? '',
               attempt,
+              waitedMs,
             },
             signal,
           ),

@@ -26,6 +26,7 @@ test('an empty environment is a whole configuration', () => {
     dataDir: undefined,
     appSecret: undefined,
     oldAppSecrets: [],
+    workers: 1,
     metricsPort: undefined,
     trustedProxies: [],
     egressAllowCidrs: [],
@@ -41,6 +42,7 @@ test('an empty environment is a whole configuration', () => {
 test.each([
   ['PORT', ' 8080 ', 'port', 8080],
   ['PORT', '0', 'port', 0],
+  ['WORKERS', '16', 'workers', 16],
   ['PORT', '65535', 'port', 65535],
   ['HOST', '0.0.0.0', 'host', '0.0.0.0'],
   ['HOST', '::', 'host', '::'],

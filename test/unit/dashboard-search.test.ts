@@ -17,7 +17,13 @@ import {
 const EVENT: Event = {
   ...{ id: 'evt_1', seq: 1, channelId: 'chn_1', channelName: 'payments', userId: 'ada' },
   ...{ timestamp: '2026-11-20T10:00:00.000Z', createdAt: '2026-11-20T10:00:00.000Z' },
-  ...{ title: 'New payment', description: null, icon: null, tags: ['vip'], metadata: { a: 1 } },
+  ...{
+    title: 'New payment',
+    description: null,
+    icon: null,
+    tags: ['vip'],
+    metadata: { a: 1, b: { c: ['x'], d: null } },
+  },
   ...{ source: 'shop', notify: true },
 }
 const filtersOf = (text: string) => parseSearch(text).filters
@@ -49,6 +55,10 @@ describe('dashboard.md §3 what the socket is asked for', () => {
     ['after:2026-11-20T10:01Z', 'unwanted'],
     ['has:icon', 'unwanted'],
     ['-has:metadata', 'unwanted'],
+    ['meta:a=1 meta:b.c.0=x -meta:b.d=null', 'wanted'],
+    ['meta:a=2', 'unwanted'],
+    ['meta:b.c.length=1', 'unwanted'],
+    ['-meta:a=1', 'unwanted'],
     ['-tag:vip', 'unwanted'],
     ['-source:shop', 'unwanted'],
     ['"new payment"', 'maybe'],

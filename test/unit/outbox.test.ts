@@ -9,12 +9,16 @@ import { createTurns } from '../../src/outbox/turns.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 
 const SCHEDULE = [0, 5_000, 300_000]
-const settle = (outcome: Outcome, more: { attempt?: number; random?: number } = {}) =>
+const settle = (
+  outcome: Outcome,
+  more: { attempt?: number; random?: number; waitedMs?: number } = {},
+) =>
   toSettlement({
     outcome,
     attempt: more.attempt ?? 1,
     schedule: SCHEDULE,
     latencyMs: 12.4,
+    waitedMs: more.waitedMs ?? 0,
     random: more.random ?? 0.5,
   })
 
@@ -25,12 +29,15 @@ test('delivery: what comes of an attempt decides what becomes of the job', () =>
   expect(settle({ kind: 'failed', reason })).toMatchObject({ state: 'failed', attempts: 1 })
   expect(settle({ kind: 'withheld', reason })).toMatchObject({ state: 'withheld', attempts: 0 })
   expect(settle({ kind: 'cancelled', reason })).toMatchObject({ state: 'cancelled', attempts: 0 })
-  expect(settle({ kind: 'postponed', untilMs: 99, reason })).toMatchObject({
+  expect(settle({ kind: 'postponed', untilMs: 99, withinMs: 5_000, reason })).toMatchObject({
     state: null,
     attempts: 0,
     untilMs: 99,
     delayMs: null,
   })
+  expect(
+    settle({ kind: 'postponed', untilMs: 99, withinMs: 5_000, reason }, { waitedMs: 5_001 }),
+  ).toMatchObject({ state: 'dead', attempts: 0, untilMs: null })
   expect(settle({ kind: 'retry', reason })).toMatchObject({ state: null, delayMs: 5_000 })
   expect(settle({ kind: 'retry', reason }, { attempt: 2 })).toMatchObject({ delayMs: 300_000 })
   expect(settle({ kind: 'retry', reason }, { attempt: 3 })).toMatchObject({ state: 'dead', reason })

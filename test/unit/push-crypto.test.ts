@@ -10,28 +10,7 @@ import {
   toBytes,
   verifyVapid,
 } from '../support/push-crypto.ts'
-
-/** RFC 8291, section 5 and appendix A. */
-const RFC8291 = {
-  plaintext: 'When I grow up, I want to be a watermelon',
-  server: {
-    publicKey:
-      'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8',
-    privateKey: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw',
-  },
-  browser: {
-    publicKey:
-      'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
-    privateKey: 'q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94',
-    auth: 'BTBZMqHH6r4Tts7J_aSIgg',
-  },
-  salt: 'DGv6ra1nlYgDCS1FRnbzlw',
-  ecdh: 'kyrL1jIIOHEzg3sM2ZWRHDRB62YACZhhSlknJ672kSs',
-  ikm: 'S4lYMb_L0FxCeq0WhDx813KgSYqU26kOyzWUdsXYyrg',
-  cek: 'oIhVW04MRdy2XN9CiKLxTg',
-  nonce: '4h_95klXJ5E_qnoN',
-  body: 'DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN',
-}
+import { RFC8188, RFC8291, RFC8292 } from '../support/vectors.ts'
 
 test('RFC 8291 appendix A: what a browser decrypts, with every value on the way', () => {
   const body = toBytes(RFC8291.body)
@@ -47,30 +26,18 @@ test('RFC 8291 appendix A: what a browser decrypts, with every value on the way'
 })
 
 test('RFC 8188 §3.1 and §3.2: one record, and two', () => {
-  const one = decryptRecords(
-    toBytes('I1BsxtFttlv3u_Oo94xnmwAAEAAA-NAVub2qFgBEuQKRapoZu-IxkIva3MEB1PD-ly8Thjg'),
-    toBytes('yqdlZ-tYemfogSmv7Ws5PQ'),
-  )
-  expect([one.text, one.records]).toEqual(['I am the walrus', 1])
-  const body = toBytes(
-    'uNCkWiNYzKTnBN9ji3-qWAAAABkCYTHOG8chz_gnvgOqdGYovxyjuqRyJFjEDyoF1Fvkj6hQPdPHI51OEUKEpgz3SsLWIqS_uA',
-  )
-  expect(parseBody(body)).toMatchObject({ recordSize: 25, keyId: Buffer.from('a1') })
-  const two = decryptRecords(body, toBytes('BO3ZVPxUlnLORbVGMpbT1Q'))
-  expect([two.text, two.records]).toEqual(['I am the walrus', 2])
+  for (const { body, ikm, text, records } of RFC8188) {
+    expect(decryptRecords(toBytes(body), toBytes(ikm))).toMatchObject({ text, records })
+  }
+  const two = toBytes(RFC8188[1].body)
+  expect(parseBody(two)).toMatchObject({ recordSize: 25, keyId: Buffer.from('a1') })
 })
-
-const RFC8292 = {
-  token:
-    'eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJhdWQiOiJodHRwczovL3B1c2guZXhhbXBsZS5uZXQiLCJleHAiOjE0NTM1MjM3NjgsInN1YiI6Im1haWx0bzpwdXNoQGV4YW1wbGUuY29tIn0.i3CYb7t4xfxCDquptFOepC9GAu_HLGkMlMuCGSK2rpiUfnK9ojFwDXb1JrErtmysazNjjvW2L9OkSSHzvoD1oA',
-  key: 'BA1Hxzyi1RUM1b5wjxsn7nGxAszw2u61m164i3MrAIxHF6YK5h4SDYic-dRuU_RCPCfA5aq9ojSwk5Y2EmClBPs',
-}
 
 test('RFC 8292 §2.4: a token is verified by the key that comes with it', () => {
   const { token, key } = RFC8292
   expect(verifyVapid(`vapid t=${token}, k=${key}`)).toEqual({
     key,
-    claims: { aud: 'https://push.example.net', exp: 1453523768, sub: 'mailto:push@example.com' },
+    claims: RFC8292.claims,
   })
   const [header, claims, signature = ''] = token.split('.')
   const bent = `${header}.${claims}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`

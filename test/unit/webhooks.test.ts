@@ -12,6 +12,7 @@ import { RETRY_SCHEDULE_MS } from '../../src/webhooks/retry.ts'
 import { newSigningSecret, sign } from '../../src/webhooks/signing.ts'
 import { toVerdict } from '../../src/webhooks/verdict.ts'
 import { findForgery } from '../../src/webhooks/verify.ts'
+import { STANDARD_WEBHOOKS } from '../support/vectors.ts'
 
 const DAY_MS = 86_400_000
 
@@ -135,23 +136,7 @@ describe('delivery: the breaker', () => {
   })
 })
 
-// Of standard-webhooks/standard-webhooks: its JavaScript and Rust libraries.
-test.each([
-  {
-    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-    id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
-    timestamp: 1614265330,
-    body: '{"test": 2432232314}',
-    signature: 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
-  },
-  {
-    secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD',
-    id: 'msg_27UH4WbU6Z5A5EzD8u03UvzRbpk',
-    timestamp: 1649367553,
-    body: '{"email":"test@example.com","username":"test_user"}',
-    signature: 'v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw=',
-  },
-])(
+test.each(STANDARD_WEBHOOKS)(
   'delivery: the official vector $id, byte for byte',
   ({ secret, id, timestamp, body, signature }) => {
     const message = { id, timestampMs: timestamp * 1000 + 999, body }

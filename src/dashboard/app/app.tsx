@@ -4,27 +4,31 @@ import { useEffect, useErrorBoundary } from 'preact/hooks'
 import { Door, Trouble } from './parts/page.tsx'
 import { SignOut } from './parts/sign-out.tsx'
 import { findKept } from './kept.ts'
+import { Keys as Shortcuts } from './palette/keys.tsx'
 import { isReadable, OURS, PATHS, toFeedPath, toOrganizationPath, toSignInPath } from './paths.ts'
 import { findProject, loadSession, session, type Session } from './session.ts'
+import { Newer } from './worker/newer.tsx'
 
+const place = piece(() => import('./pages/places.ts'))
+const door = piece(() => import('./pages/doors.ts'))
 const Feed = page(() => import('./pages/feed.tsx'))
-const EventAlone = page(() => import('./pages/event-alone.tsx'))
-const Users = place('Users')
-const User = place('User')
-const Channels = page(() => import('./pages/channels.tsx'))
-const Channel = page(() => import('./pages/channel.tsx'))
-const Keys = place('Keys')
-const Webhooks = place('Webhooks')
-const Webhook = place('Webhook')
-const Notifications = page(() => import('./pages/notifications.tsx'))
-const AccountSettings = settings('Account')
-const Organization = settings('Organization')
-const Server = settings('Server')
-const Start = page(() => import('./pages/start.tsx'))
-const SignIn = page(() => import('./pages/sign-in.tsx'))
-const Setup = page(() => import('./pages/setup.tsx'))
-const Invitation = page(() => import('./pages/invite.tsx'))
-const Reset = page(() => import('./pages/reset.tsx'))
+const EventAlone = place(all => all.EventAlone)
+const Users = place(all => all.Users)
+const User = place(all => all.User)
+const Channels = place(all => all.Channels)
+const Channel = place(all => all.Channel)
+const Keys = place(all => all.Keys)
+const Webhooks = place(all => all.Webhooks)
+const Webhook = place(all => all.Webhook)
+const Notifications = place(all => all.Notifications)
+const AccountSettings = place(all => all.Account)
+const Organization = place(all => all.Organization)
+const Server = place(all => all.Server)
+const Start = place(all => all.Start)
+const SignIn = door(all => all.SignIn)
+const Setup = door(all => all.Setup)
+const Invitation = door(all => all.Invitation)
+const Reset = door(all => all.Reset)
 
 if (/^\/p\/[^/]+(\/e\/|$)/.test(location.pathname)) void Feed.preload()
 
@@ -61,6 +65,8 @@ export function App() {
           <Route default component={Missing} />
         </Router>
       </ErrorBoundary>
+      <Newer />
+      <Shortcuts />
     </LocationProvider>
   )
 }
@@ -158,6 +164,10 @@ function Gate({ session }: { session: Exclude<Session, { kind: 'signed_in' }> })
   const { url, route } = useLocation()
   useEffect(() => {
     if (session.kind === 'signed_out') route(toSignInPath(url), true)
+    if (session.kind !== 'failed') return
+    const retry = () => void loadSession()
+    addEventListener('online', retry)
+    return () => removeEventListener('online', retry)
   }, [session])
   if (session.kind !== 'failed') return <Waiting />
   return (
@@ -196,21 +206,10 @@ function page<Props extends object>(load: () => Promise<{ default: FunctionCompo
   return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: Outdated })))
 }
 
-type Places = typeof import('./pages/places.ts')
-type Settings = 'Account' | 'Organization' | 'Server'
-
-/** A place of a project beside its feed. */
-function place(name: Exclude<keyof Places, Settings>) {
-  return page<ProjectPage>(() =>
-    import('./pages/places.ts').then(places => ({ default: places[name] })),
-  )
-}
-
-/** A place of a person, or of what they belong to. */
-function settings(name: Settings) {
-  return page<AccountPage>(() =>
-    import('./pages/places.ts').then(places => ({ default: places[name] })),
-  )
+/** Pages that are loaded together, of which `find` takes one. */
+function piece<All>(load: () => Promise<All>) {
+  return <Props extends object>(find: (all: All) => FunctionComponent<Props>) =>
+    page<Props>(async () => ({ default: find(await load()) }))
 }
 
 function Outdated() {

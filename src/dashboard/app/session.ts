@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import type { Role } from '../../accounts/permissions.ts'
 import type { Account } from '../../accounts/schema.ts'
 import type { Standing } from './live/connection.ts'
+import { giveUp } from './push/giving-up.ts'
 import { request, watchSession, type Failure } from './request.ts'
 import { chooseTheme, theme } from './theme.ts'
 
@@ -51,6 +52,8 @@ export async function signOut(): Promise<Failure | undefined> {
 /** Goes on without the session, which the server has ended. */
 export function forgetSession(): void {
   session.value = { kind: 'signed_out' }
+  // Not every browser forgets what the server tells it to.
+  void giveUp()
   // The server has the browser forget all that it keeps of us; how it looks is nobody's secret.
   chooseTheme(theme.value)
 }

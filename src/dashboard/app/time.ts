@@ -1,3 +1,4 @@
+const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 /** What is this close is now, whichever of two clocks is a little ahead. */
@@ -11,6 +12,15 @@ export function toShortTime(atMs: number, nowMs: number, locale?: string): strin
   const { minutes, hours } = formats.get(locale)
   if (ago < HOUR_MS) return minutes.format(Math.max(1, Math.floor(ago / MINUTE_MS)))
   return hours.format(Math.floor(ago / HOUR_MS))
+}
+
+/** How long it took, in few letters. */
+export function toDuration(ms: number, locale?: string): string {
+  const { milliseconds, seconds, minutes, hours } = formats.get(locale)
+  if (ms < SECOND_MS) return milliseconds.format(ms)
+  if (ms < MINUTE_MS) return seconds.format(ms / SECOND_MS)
+  if (ms < HOUR_MS) return minutes.format(Math.round(ms / MINUTE_MS))
+  return hours.format(Math.round(ms / HOUR_MS))
 }
 
 /** The whole truth, for whoever points at it. */
@@ -66,6 +76,8 @@ const formats = {
 
 function makeFormats(locale: string | undefined) {
   return {
+    milliseconds: toUnits(locale, 'millisecond'),
+    seconds: toUnits(locale, 'second'),
     minutes: toUnits(locale, 'minute'),
     hours: toUnits(locale, 'hour'),
     rangeOfYear: new Intl.DateTimeFormat(locale, {
@@ -83,5 +95,7 @@ function makeFormats(locale: string | undefined) {
 }
 
 function toUnits(locale: string | undefined, unit: string) {
-  return new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'narrow' })
+  return new Intl.NumberFormat(locale, {
+    ...{ style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 },
+  })
 }

@@ -2,13 +2,17 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Event } from '../../../events/schema.ts'
 import { BUSY } from '../feed/pause.ts'
 import { EVERYTHING, toSearchPath, toTermText, type Search } from '../feed/search.ts'
+import { openChannel } from '../palette/state.ts'
 import { CopyButton } from '../parts/copy.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { Trouble } from '../parts/page.tsx'
 import { tell } from '../parts/undo.tsx'
-import { toUserPath } from '../paths.ts'
+import { toChannelPath, toUserPath } from '../paths.ts'
 import { toFullTime } from '../time.ts'
+import { toMetadataText } from '../feed/metadata.ts'
 import { toCurl } from './curl.ts'
+import { Deliveries } from './deliveries.tsx'
+import { Arrow, Step } from './step.tsx'
 import { Tree } from './tree.tsx'
 import { deleteEvent, restoreEvent, useEvent, type Beside } from './use-event.ts'
 
@@ -17,25 +21,25 @@ interface PanelOptions {
   id: string
   search: Search
   beside: Beside
-  mayDelete: boolean
+  isAdmin: boolean
   onGo(id: string): void
   onClose(): void
 }
 
 /** All about one event: beside the list where there is room, else in front of it. */
-export function EventPanel({
-  project,
-  id,
-  search,
-  beside,
-  mayDelete,
-  onGo,
-  onClose,
-}: PanelOptions) {
+export function EventPanel({ project, id, search, beside, isAdmin, onGo, onClose }: PanelOptions) {
   const panel = useRef<HTMLElement>(null)
   const opened = useEvent(project, id)
   const { newer, older } = beside
 
+  const channelId = opened.kind === 'loaded' ? opened.event.channelId : undefined
+
+  useEffect(() => {
+    openChannel.value = channelId
+    return () => {
+      openChannel.value = undefined
+    }
+  }, [channelId])
   useEffect(() => {
     panel.current?.focus({ preventScroll: true })
     panel.current?.scrollTo({ top: 0 })
@@ -106,10 +110,11 @@ export function EventPanel({
       {opened.kind === 'loaded' && (
         <>
           <Body project={project} event={opened.event} search={search} />
+          <Deliveries key={id} project={project} event={id} mayReplay={isAdmin} />
           <div class="panel-acts">
             <CopyButton label="Copy as JSON" toText={() => JSON.stringify(opened.event, null, 2)} />
             <CopyButton label="Copy as curl" toText={() => toCurl(opened.event, location.origin)} />
-            {mayDelete && (
+            {isAdmin && (
               <button type="button" class="quiet-button bad" onClick={remove}>
                 Delete
               </button>
@@ -126,7 +131,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
   const atMs = Date.parse(event.timestamp)
   const userPath = userId === null ? undefined : toUserPath(project, userId)
   /** The events that have the same, among all. */
-  const only = (list: 'sources' | 'tags' | 'users', value: string) => {
+  const only = (list: 'sources' | 'tags' | 'users' | 'metadata', value: string) => {
     const text = toTermText(list, value)
     return text === undefined
       ? undefined
@@ -150,6 +155,9 @@ function Body({ project, event, search }: { project: string; event: Event; searc
         <dd>
           <a href={toSearchPath(project, { ...EVERYTHING, channelId })}>
             <bdi>{channelName}</bdi>
+          </a>
+          <a class="only" href={toChannelPath(project, channelId)}>
+            Settings
           </a>
         </dd>
         {userId !== null && (
@@ -198,7 +206,11 @@ function Body({ project, event, search }: { project: string; event: Event; searc
             <h3 id="panel-metadata">Metadata</h3>
             <CopyButton label="Copy" toText={() => JSON.stringify(metadata, null, 2)} />
           </div>
-          <Tree key={event.id} value={metadata} />
+          <Tree
+            key={event.id}
+            value={metadata}
+            toOnly={(path, value) => only('metadata', `${path.join('.')}=${toMetadataText(value)}`)}
+          />
         </section>
       )}
     </div>
@@ -210,36 +222,5 @@ function Only({ path }: { path: string | undefined }) {
     <a class="only" href={path}>
       Only these
     </a>
-  )
-}
-
-interface StepOptions {
-  label: string
-  hint: string
-  to: string | undefined
-  onGo(id: string): void
-  path: string
-}
-
-function Step({ label, hint, to, onGo, path }: StepOptions) {
-  return (
-    <button
-      type="button"
-      class="icon-button"
-      aria-label={label}
-      title={hint}
-      aria-disabled={to === undefined}
-      onClick={() => to !== undefined && onGo(to)}
-    >
-      <Arrow path={path} />
-    </button>
-  )
-}
-
-function Arrow({ path }: { path: string }) {
-  return (
-    <svg class="stroke" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
-      <path d={path} />
-    </svg>
   )
 }

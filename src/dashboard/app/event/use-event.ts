@@ -75,6 +75,6 @@ export function restoreEvent(project: string, id: string): Promise<Answer<unknow
   return request('POST', `${toEventCall(project, id)}/restore`)
 }
 
-function toEventCall(project: string, id: string): `/api/${string}` {
+export function toEventCall(project: string, id: string): `/api/${string}` {
   return `${toPath(project)}/events/${encodeURIComponent(id)}`
 }

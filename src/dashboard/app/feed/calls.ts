@@ -1,11 +1,12 @@
-import type { ProjectChannel } from '../../../channels/schema.ts'
+import type { ProjectChannel, ProjectChannels } from '../../../channels/schema.ts'
 import type { EventPage, Histogram } from '../../../events/search-schema.ts'
-import type { Page } from '../../../http/envelope.ts'
 import { request, type Answer } from '../request.ts'
 import { toRow, type NewestPage } from './log.ts'
 
 const PAGE_ROWS = 50
-const MOST_CHANNELS = 100
+const PAGE_CHANNELS = 100
+/** As many as a column for people holds. */
+const MOST_CHANNELS = 200
 
 /** A page of those of a project's events that a query finds, newest first. */
 export async function readEvents(
@@ -28,11 +29,30 @@ export function readHistogram(
   return request<Histogram>('GET', `${toPath(project)}/histogram?${new URLSearchParams(wanted)}`)
 }
 
-/** The channels of a project, as many as a list for people holds. */
-export async function readChannels(project: string): Promise<Answer<readonly ProjectChannel[]>> {
-  const path = `${toPath(project)}/channels?limit=${MOST_CHANNELS}` as const
-  const answer = await request<Page<ProjectChannel>>('GET', path)
-  return answer.ok ? { ok: true, data: answer.data.items } : answer
+/** A page of those of a project's channels that a query finds, the newest ones first. */
+export function readChannelPage(
+  project: string,
+  wanted: Readonly<Record<string, string>>,
+  cursor: string | undefined,
+): Promise<Answer<ProjectChannels>> {
+  const query = new URLSearchParams({ ...wanted, ...(cursor !== undefined && { cursor }) })
+  return request('GET', `${toPath(project)}/channels?${query}`)
+}
+
+/** The channels of a project, as many as a list beside a page holds; `total` counts all. */
+export async function readChannels(
+  project: string,
+): Promise<Answer<{ items: readonly ProjectChannel[]; total: number }>> {
+  const items: ProjectChannel[] = []
+  for (let cursor: string | undefined; ;) {
+    const answer = await readChannelPage(project, { limit: String(PAGE_CHANNELS) }, cursor)
+    if (!answer.ok) return answer
+    const { nextCursor, total } = answer.data
+    items.push(...answer.data.items)
+    if (nextCursor === null || items.length >= MOST_CHANNELS)
+      return { ok: true, data: { items, total } }
+    cursor = nextCursor
+  }
 }
 
 /** Says how far the reader has come, in one channel or in all. */

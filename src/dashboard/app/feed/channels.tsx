@@ -1,6 +1,9 @@
-import type { ProjectChannel } from '../../../channels/schema.ts'
 import { toSearchText } from '../../../events/search.ts'
+import { Spark } from '../channels/spark.tsx'
+import { Icon } from '../parts/icon.tsx'
 import { listProjectPlaces, Places } from '../parts/places.tsx'
+import { toProjectPath } from '../paths.ts'
+import type { Channels as Known } from './use-channels.ts'
 import { EVERYTHING, parse, toSearchPath, type Search } from './search.ts'
 
 /** The server counts no further. */
@@ -8,7 +11,7 @@ const MANY = 100
 
 interface ChannelsOptions {
   project: string
-  channels: readonly ProjectChannel[] | undefined
+  channels: Pick<Known, 'list' | 'more'>
   search: Search
   /** The path of the page where the reader is, if not among the events. */
   at?: string | undefined
@@ -27,14 +30,16 @@ export function Channels({ project, channels, search, at }: ChannelsOptions) {
       <Places places={places} current={here} />
       <h2>Channels</h2>
       <ul>
-        {channels === undefined && <ChannelSkeletons />}
-        {channels?.map(({ id, name, icon, unread }) => (
+        {channels.list === undefined && <ChannelSkeletons />}
+        {channels.list?.map(({ id, name, icon, unread, isMuted, today }) => (
           <li key={id}>
             <a href={toPath(id)} aria-current={current === id ? 'page' : undefined}>
               <span class="channel-icon" aria-hidden="true">
                 {icon ?? '#'}
               </span>
               <bdi class="channel-name">{name}</bdi>
+              <Spark counts={today} />
+              {isMuted && <Muted />}
               {unread > 0 && (
                 <span
                   class="unread"
@@ -46,8 +51,23 @@ export function Channels({ project, channels, search, at }: ChannelsOptions) {
             </a>
           </li>
         ))}
+        {channels.more > 0 && (
+          <li>
+            <a href={toProjectPath('channels', project)}>{channels.more.toLocaleString()} more</a>
+          </li>
+        )}
       </ul>
     </nav>
+  )
+}
+
+/** That the reader hears nothing of it. */
+function Muted() {
+  return (
+    <span class="muted" title="Muted">
+      <Icon name="muted" size={16} />
+      <span class="unseen"> muted</span>
+    </span>
   )
 }
 

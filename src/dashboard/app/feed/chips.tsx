@@ -19,6 +19,7 @@ const NAMES: Record<Term['list'], string> = {
   users: 'user',
   sources: 'source',
   tags: 'tag',
+  metadata: 'meta',
   has: 'has',
   phrases: 'exactly',
   words: 'word',

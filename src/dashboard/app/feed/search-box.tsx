@@ -1,8 +1,8 @@
 import { Icon } from '../parts/icon.tsx'
 import { useLocation } from 'preact-iso'
 import { useEffect, useRef } from 'preact/hooks'
+import { wantsSearch } from '../palette/state.ts'
 import type { Failure } from '../request.ts'
-import { BUSY } from './pause.ts'
 import { toSearchPath, type Search } from './search.ts'
 
 interface SearchBoxOptions {
@@ -22,14 +22,8 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
     if (input.current) input.current.value = text
   }, [text, project])
   useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return
-      if (event.target instanceof Element && event.target.closest(BUSY)) return
-      event.preventDefault()
-      input.current?.select()
-    }
-    addEventListener('keydown', onKey)
-    return () => removeEventListener('keydown', onKey)
+    if (wantsSearch.value) input.current?.select()
+    wantsSearch.value = false
   }, [])
 
   function submit(event: SubmitEvent) {
@@ -74,9 +68,9 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
         ) : (
           <p id="search-help">
             Words, or <code>"exact words"</code> <code>channel:</code> <code>tag:</code>{' '}
-            <code>user:</code> <code>source:</code> <code>has:metadata</code>{' '}
-            <code>before:2026-01-31</code> <code>after:</code>, and <code>-</code> before what is
-            not wanted.
+            <code>user:</code> <code>source:</code> <code>meta:plan=pro</code>{' '}
+            <code>has:metadata</code> <code>before:2026-01-31</code> <code>after:</code>, and{' '}
+            <code>-</code> before what is not wanted.
           </p>
         )}
       </div>

@@ -13,6 +13,7 @@ import type { Filters as LiveFilters } from '../live/messages.ts'
 import { toEventPath, toFeedPath } from '../paths.ts'
 import { toFailure, type Failure } from '../request.ts'
 import type { Verdict } from './feed.ts'
+import { isInMetadata } from './metadata.ts'
 
 /** What a reader looks at, as the address of the page says it. */
 export interface Search {
@@ -132,7 +133,7 @@ export function isLookedUp({ channels, users, words, phrases }: Filters): boolea
 
 /** Tells whether what comes through `toLiveFilters` is wanted. */
 export function createJudge(filters: Filters): (event: Event) => Verdict {
-  const { sources, tags, has, after, before } = filters
+  const { sources, tags, metadata, has, after, before } = filters
   const unsure: Verdict = isLookedUp(filters) ? 'maybe' : 'wanted'
   return event => {
     const ms = Date.parse(event.timestamp)
@@ -143,6 +144,8 @@ export function createJudge(filters: Filters): (event: Event) => Verdict {
       !sources.not.includes(event.source) &&
       tags.is.every(tag => event.tags.includes(tag)) &&
       !tags.not.some(tag => event.tags.includes(tag)) &&
+      metadata.is.every(one => isInMetadata(event, one)) &&
+      !metadata.not.some(one => isInMetadata(event, one)) &&
       has.is.every(one => HAVING[one](event)) &&
       !has.not.some(one => HAVING[one](event))
     return canBe ? unsure : 'unwanted'
@@ -179,13 +182,25 @@ export function listTerms(filters: Filters): Term[] {
 }
 
 /** A text that asks for one value; undefined where it would not be understood, as with nothing but space. */
-export function toTermText(list: 'channels' | 'users' | 'sources' | 'tags', value: string) {
+export function toTermText(
+  list: 'channels' | 'users' | 'sources' | 'tags' | 'metadata',
+  value: string,
+) {
   const text = toSearchText({ ...noFilters(), [list]: { is: [value], not: [] } })
   const { filters, issues } = parseSearch(text)
   return issues.length === 0 && filters[list].is[0] === value ? text : undefined
 }
 
-const LISTS = ['channels', 'users', 'sources', 'tags', 'has', 'phrases', 'words'] as const
+const LISTS = [
+  'channels',
+  'users',
+  'sources',
+  'tags',
+  'metadata',
+  'has',
+  'phrases',
+  'words',
+] as const
 const HAVING: Record<Has, (event: Event) => boolean> = {
   description: ({ description }) => description !== null && description !== '',
   metadata: ({ metadata }) => Object.keys(metadata).length > 0,

@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { createBatch } from '../live/batch.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
@@ -8,9 +9,14 @@ import type { Row } from './log.ts'
 /** What their unread numbers may lag behind. */
 const REFRESH_MS = 2_000
 
+/** Counts what people do to channels and to what they hear of them: whoever shows any reads again. */
+export const channelDeeds = signal(0)
+
 export interface Channels {
   /** Undefined until they have been read; what was known stays when reading fails. */
   list: readonly ProjectChannel[] | undefined
+  /** How many there are beyond these. */
+  more: number
   refresh(): void
   /** Refreshes when a row is of a channel that is not known yet. */
   meet(rows: readonly Row[]): void
@@ -19,6 +25,7 @@ export interface Channels {
 /** The channels of a project, read again when something about them has changed. */
 export function useChannels(project: string): Channels {
   const [list, setList] = useState<readonly ProjectChannel[]>()
+  const [more, setMore] = useState(0)
   const known = useRef(new Set<string>())
   const refreshing = useRef(createBatch(SYSTEM_CLOCK, REFRESH_MS, () => {}))
 
@@ -27,8 +34,10 @@ export function useChannels(project: string): Channels {
     const read = async () => {
       const answer = await readChannels(project)
       if (isOver || !answer.ok) return
-      for (const { id } of answer.data) known.current.add(id)
-      setList(answer.data)
+      const { items, total } = answer.data
+      for (const { id } of items) known.current.add(id)
+      setList(items)
+      setMore(Math.max(0, total - items.length))
     }
     const batch = createBatch(SYSTEM_CLOCK, REFRESH_MS, () => void read())
     refreshing.current = batch
@@ -41,9 +50,14 @@ export function useChannels(project: string): Channels {
     }
   }, [project])
 
+  useEffect(() => {
+    if (channelDeeds.value > 0) refreshing.current.poke()
+  }, [channelDeeds.value])
+
   const refresh = () => refreshing.current.poke()
   return {
     list,
+    more,
     refresh,
     meet(rows) {
       const isNew = rows.some(({ channelId }) => !known.current.has(channelId))

@@ -120,7 +120,7 @@ export default function FeedPage({ account, project, event }: ProjectPage) {
           <AccountMenu account={account} />
         </header>
         <SearchBox project={project} search={search} failure={unclear} />
-        <Channels project={project} channels={channels.list} search={search} />
+        <Channels project={project} channels={channels} search={search} />
         <main class="stream">
           <h1 class="unseen">Events</h1>
           {!unclear && (isSearch || newestSeq !== undefined || reading.kind === 'first') && (
@@ -155,7 +155,7 @@ export default function FeedPage({ account, project, event }: ProjectPage) {
           id={event}
           search={search}
           beside={beside}
-          mayDelete={isAllowed(account, project, 'admin')}
+          isAdmin={isAllowed(account, project, 'admin')}
           onGo={go}
           onClose={close}
         />

@@ -1,10 +1,9 @@
 import { useLocation } from 'preact-iso'
-import { useEffect, useRef } from 'preact/hooks'
 import type { ProjectPage } from '../app.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { ProjectFrame } from '../parts/frame.tsx'
-import { Icon } from '../parts/icon.tsx'
 import { Trouble } from '../parts/page.tsx'
+import { SearchForm } from '../parts/search-form.tsx'
 import { toUserPath, toUsersPath } from '../paths.ts'
 import { readUsers, type ListedUser } from '../users/calls.ts'
 import { usePages } from '../users/use-pages.ts'
@@ -13,42 +12,26 @@ const MOST_SHOWN = 4
 
 /** The people whom the applications of a project know, and the search among them. */
 export default function UsersPage({ account, project }: ProjectPage) {
-  const { query, route } = useLocation()
-  const input = useRef<HTMLInputElement>(null)
+  const { query } = useLocation()
   const search = query['search']?.trim() ?? ''
   const { items, isReading, failure, hasMore, readMore } = usePages(
     `${project} ${search}`,
     cursor => readUsers(project, search, cursor),
   )
-  useEffect(() => {
-    if (input.current) input.current.value = search
-  }, [search])
-
-  function submit(event: SubmitEvent) {
-    event.preventDefault()
-    const typed = input.current?.value.trim() ?? ''
-    const path = toUsersPath(project)
-    route(typed === '' ? path : `${path}?${new URLSearchParams({ search: typed })}`)
-  }
+  const toPath = (text: string) =>
+    text === ''
+      ? toUsersPath(project)
+      : `${toUsersPath(project)}?${new URLSearchParams({ search: text })}`
 
   return (
     <ProjectFrame account={account} project={project} at="users" title="People">
       <h1 class="page-title">People</h1>
-      <form class="search search-page" role="search" onSubmit={submit}>
-        <Icon name="search" size={18} />
-        <input
-          ref={input}
-          type="search"
-          placeholder="Id, alias, or words in properties"
-          aria-label="Search people"
-          autocomplete="off"
-          autocapitalize="none"
-          spellcheck={false}
-          enterkeyhint="search"
-          maxLength={255}
-          defaultValue={search}
-        />
-      </form>
+      <SearchForm
+        label="Search people"
+        placeholder="Id, alias, or words in properties"
+        text={search}
+        toPath={toPath}
+      />
       <ul class="people" aria-busy={isReading}>
         {items.map(user => (
           <Person key={user.id} project={project} user={user} />

@@ -93,11 +93,11 @@ function Details({ place, webhook, asked: { read, take }, isAdmin }: DetailsOpti
 }
 
 function ChannelNames({ project, ids }: { project: string; ids: readonly string[] }) {
-  const { data = [] } = useAnswer(project, () => readChannels(project))
+  const { data } = useAnswer(project, () => readChannels(project))
   return (
     <>
       {ids.map(id => (
-        <bdi key={id}>{data.find(one => one.id === id)?.name ?? id}</bdi>
+        <bdi key={id}>{data?.items.find(one => one.id === id)?.name ?? id}</bdi>
       ))}
     </>
   )

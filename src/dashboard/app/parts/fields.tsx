@@ -87,3 +87,35 @@ export function Choices({ legend, name = '', children }: ChoicesOptions) {
     </fieldset>
   )
 }
+
+interface AreaOptions {
+  name: string
+  label: string
+  value?: string | undefined
+}
+
+/** A labelled input of several lines. */
+export function Area({ name, label, value }: AreaOptions) {
+  const id = useId()
+  const issues = useIssues(name)
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <div class="input">
+        <textarea
+          id={id}
+          name={name}
+          rows={3}
+          aria-invalid={issues.length > 0}
+          aria-describedby={issues.length > 0 ? `${id}-issue` : undefined}
+          defaultValue={value}
+        />
+      </div>
+      {issues.length > 0 && (
+        <p class="issue" id={`${id}-issue`}>
+          {issues.map(({ message }) => message).join(' · ')}
+        </p>
+      )}
+    </div>
+  )
+}

@@ -67,7 +67,7 @@ interface FieldOptions {
   name: string
   label: string
   autocomplete: string
-  type?: 'text' | 'email' | 'password' | 'url' | 'number' | 'date' | 'datetime-local'
+  type?: 'text' | 'email' | 'password' | 'url' | 'time' | 'number' | 'date' | 'datetime-local'
   isOptional?: boolean
   hint?: string
   value?: string | undefined

@@ -34,7 +34,7 @@ export function ProjectFrame({ project, at, ...options }: ProjectFrameOptions) {
       beside={
         <Channels
           project={project}
-          channels={channels.list}
+          channels={channels}
           search={EVERYTHING}
           at={toProjectPath(at, project)}
         />

@@ -27,7 +27,7 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
   const [isSome, setSome] = useState(chosen !== null)
   return (
     <Loaded of={channels}>
-      {known => {
+      {({ items: known }) => {
         // What is chosen stays so, though it may be archived or beyond the end of the list.
         const beyond = (chosen ?? []).filter(id => known.every(one => one.id !== id))
         const listed = [...known, ...beyond.map(id => ({ id, name: id }))]

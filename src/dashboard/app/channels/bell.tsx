@@ -1,0 +1,114 @@
+import { useId, useState } from 'preact/hooks'
+import { Field, Form } from '../parts/form.tsx'
+import { Loaded } from '../parts/loaded.tsx'
+import { tell } from '../parts/undo.tsx'
+import { toDateTime } from '../time.ts'
+import { changeSetting, readSetting, type Setting, type Wish } from './calls.ts'
+import { SPANS, toMuteEnd, toWish } from './mute.ts'
+import { useOwn } from './use-own.ts'
+
+interface BellOptions {
+  project: string
+  /** Undefined for the whole project. */
+  channel?: string | undefined
+  hint: string
+}
+
+/** What the reader wants to be notified of: theirs alone, in whatever role. */
+export function Bell({ project, channel, hint }: BellOptions) {
+  const asked = useOwn(`${project} ${channel}`, () => readSetting(project, channel))
+  const id = useId()
+  const [isPicking, setPicking] = useState(false)
+
+  async function change(before: Setting, wish: Wish) {
+    const answer = await changeSetting(project, channel, wish)
+    if (answer.ok) {
+      setPicking(false)
+      tell({
+        said: 'Your notifications are changed.',
+        undo: () => changeSetting(project, channel, toWish(before)),
+      })
+    }
+    return answer
+  }
+
+  /** Does what was chosen in `select`, which goes back to what is where that fails. */
+  async function choose(setting: Setting, select: HTMLSelectElement) {
+    const { value } = select
+    if (value === 'pick') return setPicking(true)
+    setPicking(false)
+    if (value === 'until') return
+    const span = SPANS.find(one => one.value === value)
+    const answer = await change(
+      setting,
+      span
+        ? {
+            state: 'mute',
+            muteUntil: new Date(toMuteEnd(span.value, Date.now())).toISOString(),
+          }
+        : { state: value as Wish['state'] },
+    )
+    if (answer.ok) return
+    select.value = toValue(setting)
+    tell({ said: answer.failure.message })
+  }
+
+  return (
+    <Loaded of={asked}>
+      {setting => (
+        <div class="bell">
+          <div class="field">
+            <label for={id}>My notifications</label>
+            <p class="hint" id={`${id}-hint`}>
+              {setting.isDefault && setting.state === 'mute' ? 'You have muted the project.' : hint}
+            </p>
+            <div class="input">
+              <select
+                id={id}
+                aria-describedby={`${id}-hint`}
+                value={isPicking ? 'pick' : toValue(setting)}
+                onChange={({ currentTarget }) => void choose(setting, currentTarget)}
+              >
+                {channel !== undefined && <option value="default">As for the project</option>}
+                <option value="on">On</option>
+                {setting.muteUntil !== null && (
+                  <option value="until">
+                    Muted until {toDateTime(Date.parse(setting.muteUntil))}
+                  </option>
+                )}
+                <option value="mute">Muted</option>
+                {SPANS.map(({ value, text }) => (
+                  <option key={value} value={value}>
+                    {text}
+                  </option>
+                ))}
+                <option value="pick">Mute until …</option>
+              </select>
+            </div>
+          </div>
+          {isPicking && (
+            <Form
+              action="Mute"
+              send={value =>
+                change(setting, { state: 'mute', muteUntil: toIso(value('muteUntil')) })
+              }
+              onDone={() => setPicking(false)}
+            >
+              <Field name="muteUntil" label="Until" type="datetime-local" autocomplete="off" />
+            </Form>
+          )}
+        </div>
+      )}
+    </Loaded>
+  )
+}
+
+function toValue({ isDefault, state, muteUntil }: Setting): string {
+  return isDefault ? 'default' : muteUntil === null ? state : 'until'
+}
+
+/** A moment as the input has it, by the reader's clock; what is none is for the server to refuse. */
+function toIso(local: string): string {
+  const ms = Date.parse(local)
+  return Number.isNaN(ms) ? local : new Date(ms).toISOString()
+}

@@ -1,0 +1,30 @@
+import type { Setting, Wish } from './calls.ts'
+
+const HOUR_MS = 3_600_000
+/** When people start to look at their messages again. */
+const MORNING_H = 8
+
+/** For how long somebody can be left alone, beside for good. */
+export const SPANS = [
+  { value: 'hour', text: 'Mute for an hour' },
+  { value: 'hours', text: 'Mute for 8 hours' },
+  { value: 'morning', text: 'Mute until 8 tomorrow morning' },
+  { value: 'week', text: 'Mute for a week' },
+] as const
+export type Span = (typeof SPANS)[number]['value']
+
+/** When a mute that begins now ends, by the reader's clock. */
+export function toMuteEnd(span: Span, nowMs: number): number {
+  if (span === 'hour') return nowMs + HOUR_MS
+  if (span === 'hours') return nowMs + 8 * HOUR_MS
+  const day = new Date(nowMs)
+  day.setDate(day.getDate() + (span === 'week' ? 7 : 1))
+  if (span === 'morning') day.setHours(MORNING_H, 0, 0, 0)
+  return day.getTime()
+}
+
+/** What is asked for to have a setting as it is. */
+export function toWish({ isDefault, state, muteUntil }: Setting): Wish {
+  if (isDefault) return { state: 'default' }
+  return { state, ...(muteUntil !== null && { muteUntil }) }
+}

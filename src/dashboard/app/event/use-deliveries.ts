@@ -1,0 +1,89 @@
+import type { Static } from '@sinclair/typebox'
+import { useEffect, useState } from 'preact/hooks'
+import type { Delivery, EventDeliveries } from '../../../outbox/schema.ts'
+import { request, type Answer, type Failure } from '../request.ts'
+import { toEventCall } from './use-event.ts'
+
+type Deliveries = Static<typeof EventDeliveries>
+
+const PAGE = 100
+const SHORTEST_MS = 1_000
+const LONGEST_MS = 30_000
+/** How often it is looked whether something has come of what waits. */
+const MOST_READS = 40
+
+export interface Told {
+  /** Undefined until they have been read. */
+  data: Deliveries | undefined
+  failure: Failure | undefined
+  /** Begins to look anew. */
+  read(): void
+  readMore(): void
+}
+
+/** Who was told of an event; read again, less and less often, for as long as something waits. */
+export function useDeliveries(project: string, event: string): Told {
+  const [data, setData] = useState<Deliveries>()
+  const [failure, setFailure] = useState<Failure>()
+  const [pages, setPages] = useState(1)
+  const [turn, setTurn] = useState(0)
+
+  useEffect(() => {
+    let isOver = false
+    let count = 0
+    let timer: ReturnType<typeof setTimeout>
+    const look = async () => {
+      if (!document.hidden) {
+        count += 1
+        const answer = await readPages(project, event, pages)
+        if (isOver) return
+        if (answer.ok) setData(answer.data)
+        setFailure(answer.ok ? undefined : answer.failure)
+        if (!answer.ok || isSettled(answer.data) || count >= MOST_READS) return
+      }
+      timer = setTimeout(() => void look(), Math.min(SHORTEST_MS * 2 ** count, LONGEST_MS))
+    }
+    void look()
+    return () => {
+      isOver = true
+      clearTimeout(timer)
+    }
+  }, [project, event, pages, turn])
+  return {
+    data,
+    failure,
+    read: () => setTurn(turn + 1),
+    readMore: () => setPages(pages + 1),
+  }
+}
+
+/** Lets a delivery that was given up begin again. */
+export function replay(project: string, { id }: Delivery): Promise<Answer<Delivery>> {
+  return request(
+    'POST',
+    `/api/projects/${encodeURIComponent(project)}/deliveries/${encodeURIComponent(id)}/replay`,
+  )
+}
+
+async function readPages(
+  project: string,
+  event: string,
+  pages: number,
+): Promise<Answer<Deliveries>> {
+  const items: Delivery[] = []
+  for (let cursor = '', page = 1; ; page += 1) {
+    const query = new URLSearchParams({ limit: String(PAGE), ...(cursor && { cursor }) })
+    const answer = await request<Deliveries>(
+      'GET',
+      `${toEventCall(project, event)}/deliveries?${query}`,
+    )
+    if (!answer.ok) return answer
+    items.push(...answer.data.items)
+    cursor = answer.data.nextCursor ?? ''
+    if (cursor === '' || page >= pages) return { ok: true, data: { ...answer.data, items } }
+  }
+}
+
+function isSettled({ items, isDispatched }: Deliveries): boolean {
+  return isDispatched && items.every(({ state }) => state !== 'pending')
+}

@@ -1,0 +1,112 @@
+import type { Account } from '../../../accounts/schema.ts'
+import type { ProjectChannel } from '../../../channels/schema.ts'
+import { changeSetting, readSetting, type Wish } from '../channels/calls.ts'
+import { toMuteEnd, toWish } from '../channels/mute.ts'
+import { copyText } from '../copy-text.ts'
+import { listAccountPlaces, listProjectPlaces, PROJECT_PLACES } from '../parts/places.tsx'
+import { tell } from '../parts/undo.tsx'
+import { toChannelPath, toFeedPath } from '../paths.ts'
+import { signOut } from '../session.ts'
+import { chooseTheme, THEMES } from '../theme.ts'
+import type { Findable } from './match.ts'
+
+/** Somewhere to go, or something to do. */
+export interface Entry extends Findable {
+  /** What it is, or the keys that do the same. */
+  hint: string
+  run(): void
+}
+
+export interface Here {
+  account: Account
+  project: string | undefined
+  channels: readonly ProjectChannel[]
+  /** The id of the channel that is looked at. */
+  channel: string | undefined
+  route(path: string): void
+  onKeys(): void
+}
+
+/** All that can be done from where the reader is, what concerns the place first. */
+export function listEntries(here: Here): Entry[] {
+  const { account, project, channels, route } = here
+  const go = (hint: string, path: string, text: string, name?: string): Entry => ({
+    text,
+    ...(name !== undefined && { name }),
+    hint,
+    run: () => route(path),
+  })
+  const places = project === undefined ? [] : listProjectPlaces(project)
+  return [
+    ...listOfChannel(here),
+    { text: 'Copy link', hint: 'To this page', run: () => void copyLink(location.href) },
+    ...places.map(({ at, path, name }) =>
+      go(`g ${PROJECT_PLACES.find(one => one.at === at)?.key}`, path, name),
+    ),
+    ...channels.map(({ id, name }) => go('Channel', toFeedPath(project ?? '', id), '', name)),
+    ...account.organizations.flatMap(({ projects }) =>
+      projects
+        .filter(({ id }) => id !== project)
+        .map(({ id, name }) => go('Project', toFeedPath(id), '', name)),
+    ),
+    ...listAccountPlaces(account).map(({ at, path, name }) =>
+      at === 'organization' ? go('Organization', path, '', name) : go('Page', path, name),
+    ),
+    ...THEMES.map(one => ({
+      text: `Colours: ${one}`,
+      hint: 'Theme',
+      run: () => chooseTheme(one),
+    })),
+    { text: 'Keys', hint: '?', run: here.onKeys },
+    { text: 'Documentation', hint: 'Page', run: () => location.assign('/docs') },
+    { text: 'Sign out', hint: 'Account', run: () => void signOut() },
+  ]
+}
+
+function listOfChannel({ project, channel, channels, route }: Here): Entry[] {
+  if (project === undefined || channel === undefined) return []
+  const known = channels.find(({ id }) => id === channel)
+  const hint = known?.name ?? 'Channel'
+  const change = async (wish: Wish, said: string) => {
+    const before = await readSetting(project, channel)
+    const answer = before.ok ? await changeSetting(project, channel, wish) : before
+    if (!before.ok || !answer.ok) return tell({ said: answer.ok ? '' : answer.failure.message })
+    tell({ said, undo: () => changeSetting(project, channel, toWish(before.data)) })
+  }
+  const muteUntil = () => new Date(toMuteEnd('hour', Date.now())).toISOString()
+  return [
+    ...(known?.isMuted === true
+      ? [
+          {
+            text: 'Unmute this channel',
+            hint,
+            run: () => void change({ state: 'on' }, 'The channel is on.'),
+          },
+        ]
+      : [
+          {
+            text: 'Mute this channel',
+            hint,
+            run: () => void change({ state: 'mute' }, 'The channel is muted.'),
+          },
+          {
+            text: 'Mute this channel for an hour',
+            hint,
+            run: () =>
+              void change(
+                { state: 'mute', muteUntil: muteUntil() },
+                'The channel is muted for an hour.',
+              ),
+          },
+        ]),
+    {
+      text: 'Settings of this channel',
+      hint,
+      run: () => route(toChannelPath(project, channel)),
+    },
+  ]
+}
+
+async function copyLink(link: string): Promise<void> {
+  tell({ said: (await copyText(link)) ? 'The link is copied.' : 'The browser refused to copy.' })
+}

@@ -1,0 +1,139 @@
+import { useLocation } from 'preact-iso'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { Account } from '../../../accounts/schema.ts'
+import type { ProjectChannel } from '../../../channels/schema.ts'
+import { readChannelPage, readChannels } from '../feed/calls.ts'
+import { Icon } from '../parts/icon.tsx'
+import { listEntries, type Entry } from './entries.ts'
+import { find } from './match.ts'
+import { openChannel, over } from './state.ts'
+
+const MOST_SHOWN = 50
+const SETTLE_MS = 200
+
+interface PaletteOptions {
+  account: Account
+  project: string | undefined
+  onClose(): void
+}
+
+/** Where to go and what to do, found by a few letters. */
+export function Palette({ account, project, onClose }: PaletteOptions) {
+  const { route, path, query } = useLocation()
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [text, setText] = useState('')
+  const [at, setAt] = useState(0)
+  const channels = useFoundChannels(project, text.trim())
+  const channel =
+    openChannel.value ?? query['channel'] ?? /^\/p\/[^/]+\/channels\/([^/]+)/.exec(path)?.[1]
+  const onKeys = () => (over.value = 'keys')
+  const found = find(
+    listEntries({ account, project, channels, channel, route, onKeys }),
+    text,
+  ).slice(0, MOST_SHOWN)
+  const current = Math.min(at, found.length - 1)
+
+  // Before the next key comes: it is meant for the input.
+  useLayoutEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => {
+    document.getElementById(`entry-${current}`)?.scrollIntoView({ block: 'nearest' })
+  }, [current, text])
+
+  function run(entry: Entry | undefined) {
+    if (!entry) return
+    // The focus goes back to where it was before anything else happens.
+    dialog.current?.close()
+    onClose()
+    entry.run()
+  }
+
+  function onKeyDown(event: KeyboardEvent) {
+    const { key, ctrlKey, metaKey } = event
+    if (event.isComposing) return
+    if (key === 'ArrowDown' || key === 'ArrowUp') {
+      const by = key === 'ArrowDown' ? 1 : -1
+      setAt((current + by + found.length) % Math.max(1, found.length))
+    } else if (key === 'Enter') run(found[current])
+    else if (key === 'k' && (ctrlKey || metaKey)) dialog.current?.close()
+    else return
+    event.preventDefault()
+  }
+
+  return (
+    <dialog ref={dialog} class="dialog palette" aria-label="Go to, or do" onClose={onClose}>
+      <div class="search">
+        <Icon name="search" size={18} />
+        <input
+          role="combobox"
+          aria-label="Go to, or do"
+          aria-expanded="true"
+          aria-controls="entries"
+          aria-activedescendant={found.length > 0 ? `entry-${current}` : undefined}
+          placeholder="Go to, or do"
+          autocomplete="off"
+          autocapitalize="none"
+          spellcheck={false}
+          autofocus
+          onInput={({ currentTarget }) => {
+            setText(currentTarget.value)
+            setAt(0)
+          }}
+          onKeyDown={onKeyDown}
+        />
+      </div>
+      <ul id="entries" role="listbox" aria-label="What was found">
+        {found.map((entry, n) => (
+          <li
+            key={n}
+            id={`entry-${n}`}
+            role="option"
+            class="menu-item"
+            aria-selected={n === current}
+            onClick={() => run(entry)}
+          >
+            <span class="item-what">
+              {entry.text} {entry.name !== undefined && <bdi>{entry.name}</bdi>}
+            </span>
+            <bdi class="item-about">{entry.hint}</bdi>
+          </li>
+        ))}
+      </ul>
+      {found.length === 0 && (
+        <p class="aside" role="status">
+          Nothing has these words.
+        </p>
+      )}
+    </dialog>
+  )
+}
+
+/** The channels that are at hand; of very many, those too that have what is typed in their name. */
+function useFoundChannels(project: string | undefined, text: string): readonly ProjectChannel[] {
+  const [known, setKnown] = useState<readonly ProjectChannel[]>([])
+  const [hasMore, setMore] = useState(false)
+  const [found, setFound] = useState<readonly ProjectChannel[]>([])
+
+  useEffect(() => {
+    if (project === undefined) return
+    void readChannels(project).then(answer => {
+      if (!answer.ok) return
+      setKnown(answer.data.items)
+      setMore(answer.data.total > answer.data.items.length)
+    })
+  }, [project])
+  useEffect(() => {
+    if (!hasMore || project === undefined || text === '') return
+    let isOver = false
+    const timer = setTimeout(async () => {
+      const answer = await readChannelPage(project, { search: text, limit: '20' }, undefined)
+      if (!isOver && answer.ok) setFound(answer.data.items)
+    }, SETTLE_MS)
+    return () => {
+      isOver = true
+      clearTimeout(timer)
+    }
+  }, [project, text, hasMore])
+
+  const ids = new Set(known.map(({ id }) => id))
+  return [...known, ...found.filter(({ id }) => !ids.has(id))]
+}

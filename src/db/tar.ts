@@ -1,0 +1,85 @@
+/** A file in an archive: its path without a leading slash, and its content. */
+export interface TarFile {
+  path: string
+  bytes: Uint8Array
+}
+
+const BLOCK_BYTES = 512
+const PATH_BYTES = 100
+const CHECKSUM = { at: 148, bytes: 8 }
+
+/** The files as a ustar archive (POSIX.1-1988), the same bytes for the same files. Throws at a path of more than 100 bytes. */
+export function toTar(files: Iterable<TarFile>): Buffer {
+  const blocks: Uint8Array[] = []
+  for (const { path, bytes } of files) {
+    const padding = Buffer.alloc(-bytes.length & (BLOCK_BYTES - 1))
+    blocks.push(toHeader(path, bytes.length), bytes, padding)
+  }
+  return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK_BYTES)])
+}
+
+/** The files of an archive that `toTar` made, one after the other. Throws where it is cut short or is none. */
+export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<TarFile> {
+  const take = createTaker(chunks)
+  for (;;) {
+    const header = await take(BLOCK_BYTES)
+    if (header.every(byte => byte === 0)) return
+    const { path, size } = parseHeader(header)
+    const bytes = await take(size)
+    await take(-size & (BLOCK_BYTES - 1))
+    yield { path, bytes }
+  }
+}
+
+function toHeader(path: string, size: number): Buffer {
+  if (Buffer.byteLength(path) > PATH_BYTES) throw new Error(`${path} is too long for an archive`)
+  const header = Buffer.alloc(BLOCK_BYTES)
+  header.write(path, 0)
+  header.write('0000755\0', 100)
+  header.write('0000000\0', 108)
+  header.write('0000000\0', 116)
+  header.write(`${size.toString(8).padStart(11, '0')}\0`, 124)
+  header.write('00000000000\0', 136)
+  header.write('0', 156)
+  header.write('ustar\x0000', 257)
+  header.write(`${toChecksum(header).toString(8).padStart(6, '0')}\0 `, CHECKSUM.at)
+  return header
+}
+
+function parseHeader(header: Buffer): { path: string; size: number } {
+  const read = (at: number, bytes: number) =>
+    header
+      .subarray(at, at + bytes)
+      .toString()
+      .replace(/\0.*$/s, '')
+  const sum = Number.parseInt(read(CHECKSUM.at, CHECKSUM.bytes), 8)
+  if (sum !== toChecksum(header)) throw new Error('The archive is damaged')
+  return { path: read(0, PATH_BYTES), size: Number.parseInt(read(124, 12), 8) }
+}
+
+/** The sum of a header's bytes, its own place counted as spaces. */
+function toChecksum(header: Buffer): number {
+  return header.reduce((sum, byte, at) => {
+    const isOwn = at >= CHECKSUM.at && at < CHECKSUM.at + CHECKSUM.bytes
+    return sum + (isOwn ? 0x20 : byte)
+  }, 0)
+}
+
+/** Takes exactly so many bytes at a time from chunks of any size. */
+function createTaker(chunks: AsyncIterable<Buffer>): (count: number) => Promise<Buffer> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  let left: Buffer[] = []
+  let available = 0
+  return async count => {
+    while (available < count) {
+      const { done, value } = await iterator.next()
+      if (done) throw new Error('The archive ends too early')
+      left.push(value)
+      available += value.length
+    }
+    const all = left.length === 1 && left[0] ? left[0] : Buffer.concat(left)
+    left = [all.subarray(count)]
+    available -= count
+    return all.subarray(0, count)
+  }
+}

@@ -1,0 +1,205 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { get } from 'node:http'
+import { createServer, type AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from './config.ts'
+import { openDatabase } from './db/database.ts'
+import { migrate } from './db/migrate.ts'
+import { signal as send } from './db/processes.ts'
+import { untilReachable } from './db/reachable.ts'
+import { connect } from './db/sql.ts'
+import { ensureFirst, type First } from './first.ts'
+import { toListenError } from './listener.ts'
+import { logger } from './log.ts'
+import { once } from './once.ts'
+import { toSelf } from './platform.ts'
+
+/** Tells a process that it is one of several, by its number. Its end is the end of its standard input. */
+export const WORKER = 'TIDINGS_WORKER'
+
+/** Several servers as processes of their own, on one port and one database. */
+export interface Workers extends First {
+  url: string
+  /** Stops them all as each of them stops; bounded at 25 s. Returns whether each has ended in good order. */
+  stop(): Promise<boolean>
+}
+
+const log = logger('workers')
+const STOP_MS = 25_000
+const ASK_MS = 50
+const ANSWER_MS = 1_000
+const BACKOFF_MIN_MS = 250
+const BACKOFF_MAX_MS = 15_000
+/** Who has run for so long did not fail at its start. */
+const STEADY_MS = 30_000
+
+/**
+ * Starts `config.workers` servers, and starts anew each that ends by itself. The database is opened here first, and let
+ * go last. Throws with a sentence for people when they cannot serve.
+ */
+export async function startWorkers(config: Config, signal?: AbortSignal): Promise<Workers> {
+  if (process.platform !== 'linux') {
+    throw new Error('Several workers on one port need Linux: leave WORKERS out.')
+  }
+  const database = await openDatabase(config)
+  const crew = createCrew(config)
+  try {
+    await untilReachable(database.url, signal)
+    await migrate(database.url)
+    const port = await findFreePort(config)
+    const url = config.baseUrl ?? `http://localhost:${port}`
+    await crew.start(port)
+    const sql = connect(database.url, { name: 'workers', max: 1 })
+    // Last, so that a start that fails does not use up the one time that the key is shown.
+    const first = await ensureFirst(sql, config).finally(() => sql.end({ timeout: 1 }))
+    log.info('{workers} workers are listening on {url}', { workers: config.workers, url })
+    const stop = once(async () => {
+      log.info('Stopping')
+      const isGood = await crew.stop()
+      await database.close()
+      return isGood
+    })
+    return { url, ...first, stop }
+  } catch (error) {
+    await crew.stop()
+    await database.close()
+    throw error
+  }
+}
+
+function createCrew(config: Config) {
+  const members: Member[] = []
+  let isStopping = false
+
+  return {
+    /** Resolves when the port answers; rejects when a worker ends before. */
+    async start(port: number): Promise<void> {
+      for (let number = 1; number <= config.workers; number++) {
+        members.push(startMember(() => spawnWorker(config, { number, port }), number))
+      }
+      const failed = Promise.race(
+        members.map(async member => {
+          const how = await member.firstExit
+          throw new Error(`Worker ${member.number} has ended at its start (${how}): see above.`)
+        }),
+      )
+      await Promise.race([untilAnswered(toLocalUrl(config.host, port), () => isStopping), failed])
+      failed.catch(() => {})
+      for (const member of members) member.keep()
+    },
+    async stop(): Promise<boolean> {
+      isStopping = true
+      return (await Promise.all(members.map(member => member.stop()))).every(isGood => isGood)
+    },
+  }
+}
+
+interface Member {
+  number: number
+  firstExit: Promise<string>
+  /** From now on it is started anew when it ends. */
+  keep(): void
+  stop(): Promise<boolean>
+}
+
+function startMember(launch: () => ChildProcess, number: number): Member {
+  const firstExit = Promise.withResolvers<string>()
+  const stopping = new AbortController()
+  let isKept = false
+  let backoffMs = BACKOFF_MIN_MS
+  let child = start()
+
+  function start(): ChildProcess {
+    const next = launch()
+    const startedMs = performance.now()
+    log.info('Worker {number} started', { number, pid: next.pid })
+    next.once('error', error => void end(error.message))
+    next.once('exit', (code, name) => void end(name ?? `exit code ${code}`))
+
+    async function end(how: string): Promise<void> {
+      firstExit.resolve(how)
+      if (!isKept || stopping.signal.aborted) return
+      if (performance.now() - startedMs > STEADY_MS) backoffMs = BACKOFF_MIN_MS
+      log.error('Worker {number} has ended ({how}), and is started again in {backoffMs} ms', {
+        number,
+        how,
+        backoffMs,
+      })
+      await sleep(backoffMs, undefined, { signal: stopping.signal }).catch(() => {})
+      backoffMs = Math.min(2 * backoffMs, BACKOFF_MAX_MS)
+      if (!stopping.signal.aborted) child = start()
+    }
+    return next
+  }
+
+  return {
+    number,
+    firstExit: firstExit.promise,
+    keep: () => void (isKept = true),
+    async stop() {
+      stopping.abort()
+      if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null)
+        return true
+      const exited = new Promise<boolean>(resolve => {
+        child.once('exit', code => resolve(code === 0))
+      })
+      // By its id: Deno takes every signal that it sends to a child of its own for the child's end.
+      const { pid } = child
+      send(pid, 'SIGTERM')
+      const timer = setTimeout(() => send(pid, 'SIGKILL'), STOP_MS)
+      return exited.finally(() => clearTimeout(timer))
+    },
+  }
+}
+
+function spawnWorker(config: Config, { number, port }: { number: number; port: number }) {
+  const [command, ...words] = toSelf()
+  const { PORT_FILE: _, METRICS_PORT_FILE: __, ...env } = process.env
+  const metricsPort = config.metricsPort && config.metricsPort + number - 1
+  return spawn(command, [...words, 'serve'], {
+    env: {
+      ...env,
+      [WORKER]: String(number),
+      PORT: String(port),
+      METRICS_PORT: String(metricsPort ?? ''),
+    },
+    // A Ctrl-C at the terminal is for us, who pass it on.
+    detached: true,
+    stdio: ['pipe', 'inherit', 'inherit'],
+  })
+}
+
+/** Nobody else may listen there: a stranger with the same way of sharing would get a part of the requests. */
+function findFreePort({ host, port }: Config): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', error => reject(toListenError(error, { host, port })))
+    server.listen({ host, port, exclusive: true }, () => {
+      const found = (server.address() as AddressInfo).port // A TCP server has no other kind.
+      server.close(() => resolve(found))
+    })
+  })
+}
+
+async function untilAnswered(url: string, isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    if (await isAnswered(`${url}/healthz`)) return
+    await sleep(ASK_MS)
+  }
+}
+
+/** Through node:http: `fetch` would ask a proxy, where the environment names one. */
+function isAnswered(url: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const asked = get(url, { agent: false, signal: AbortSignal.timeout(ANSWER_MS) }, answer => {
+      answer.resume()
+      resolve(answer.statusCode === 200)
+    })
+    asked.on('error', () => resolve(false))
+  })
+}
+
+function toLocalUrl(host: string, port: number): string {
+  const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${local.includes(':') ? `[${local}]` : local}:${port}`
+}

@@ -1,0 +1,333 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { Webhook } from 'standardwebhooks'
+import { listTables } from '../../src/backup/tables.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { MIGRATIONS } from '../../src/db/migrations.ts'
+import { connect } from '../../src/db/sql.ts'
+import {
+  backUp,
+  countRows,
+  makeBackupFolder,
+  OTHER_SECRET,
+  PASSPHRASE,
+  restore,
+  rewrite,
+} from '../support/backup.ts'
+import { createBrowser, newAccount } from '../support/browser.ts'
+import { openFeed } from '../support/feed.ts'
+import { createKey } from '../support/keys.ts'
+import { newMember, newOrganization } from '../support/person.ts'
+import { createEmptyDatabase } from '../support/postgres.ts'
+import { createRequests } from '../support/project.ts'
+import { insertSubscription } from '../support/push.ts'
+import { startReceiver, type Receiver } from '../support/receiver.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
+
+const EVENT = { channelName: 'payments', title: 'New payment', userId: 'ada', tags: ['a\tb\\\n'] }
+
+let server: Booted
+let receiver: Receiver
+beforeAll(async () => {
+  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
+  receiver = await startReceiver()
+})
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  await receiver[Symbol.asyncDispose]()
+})
+
+/** A project with a webhook, and one event that is delivered. */
+async function startStory() {
+  const organization = await newOrganization(server)
+  const { project } = organization
+  const admin = await newMember(server, organization, 'admin')
+  const account = await newAccount(server)
+  await server.sql`
+    insert into memberships (organization_id, person_id, role)
+    values (${organization.uuid}, ${account.uuid}, 'admin')
+  `
+  const url = `${receiver.url}/${project.id}`
+  const created = await admin.post(`/api/projects/${project.id}/webhooks`, { url })
+  const { id: webhookId, secret } = created.body.data
+  const { token } = await createKey(server.sql, { projectId: project.uuid, name: 'story' })
+  const { post } = createRequests(server.url, token)
+  await post('/v1/identify', { user_id: 'ada', aliases: ['ada@example.com'] })
+  const sent = await post('/v1/events', EVENT, { 'idempotency-key': 'story' })
+  await receiver.until(1, `/${project.id}`)
+  await insertSubscription(server, admin)
+  const attempts = `/api/projects/${project.id}/webhooks/${webhookId}/attempts`
+  await until(async () => (await admin.get(attempts)).body.data.items.length === 1)
+  return { organization, project, admin, account, secret, token, sent, attempts }
+}
+
+/** A new installation with another APP_SECRET into which `file` was restored. */
+async function bootRestored(file: string) {
+  const databaseUrl = await createEmptyDatabase()
+  await restore(databaseUrl, file)
+  return boot({ databaseUrl, appSecret: OTHER_SECRET, egressAllowCidrs: ['127.0.0.0/8'] })
+}
+
+test('reliability §12 what was backed up lives on under another APP_SECRET: keys, people, log, webhooks, devices', async () => {
+  using place = makeBackupFolder()
+  const story = await startStory()
+  const { project, admin, account, secret, token, sent, attempts } = story
+  const before = await openFeed(server.url, admin)
+  const epoch = before.hello.epoch
+  before.close()
+  const backup = await backUp(server.databaseUrl, place.file)
+  expect(statSync(place.file).mode & 0o777).toBe(0o600)
+  expect(statSync(place.file).size).toBe(backup.bytes)
+  expect(readdirSync(place.folder)).toEqual(['tidings.backup'])
+  // Neither APP_SECRET opens it, and no secret is in it.
+  expect(gunzipSync(readFileSync(place.file)).toString()).not.toContain(secret)
+
+  await using after = await bootRestored(place.file)
+  // The old key, the old answer to the old Idempotency-Key, the next seq.
+  const { post, get } = createRequests(after.url, token)
+  const replayed = await post('/v1/events', EVENT, { 'idempotency-key': 'story' })
+  expect(replayed.text).toBe(sent.text)
+  const next = await post('/v1/events', EVENT)
+  expect(next.body.data.seq).toBe(2)
+  expect((await get('/v1/events?userId=ada@example.com')).body.data.items).toHaveLength(2)
+
+  // The old password; nobody's old cookie.
+  const browser = createBrowser(after.url)
+  expect((await browser.signIn(account.email)).status).toBe(200)
+  expect((await fetch(`${after.url}/api/me`, { headers: { cookie: admin.cookie } })).status).toBe(
+    401,
+  )
+  const [device] = await after.sql`select from push_subscriptions where person_id = ${admin.uuid}`
+  expect(device).toBeDefined()
+
+  // The epoch is another, and a cursor of the old one is told so.
+  const feed = await openFeed(after.url, {
+    cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+  })
+  expect(feed.hello.epoch).not.toBe(epoch)
+  expect(await feed.subscribe(project.id, { after: 1, epoch })).toMatchObject({ recovered: false })
+  expect(await feed.next()).toMatchObject({ type: 'gap', reason: 'epoch' })
+  feed.close()
+
+  // The webhook delivers, signed as before, and what it had before can be sent again.
+  await receiver.until(2, `/${project.id}`)
+  const inbox = () => receiver.received.filter(({ path }) => path === `/${project.id}`)
+  const [first, second] = inbox()
+  const verified = new Webhook(secret).verify(second!.body, second!.headers)
+  expect(verified).toMatchObject({ data: { id: next.body.data.id } })
+  const { items } = (await browser.get(attempts)).body.data
+  const oldest = items.at(-1)
+  expect((await browser.post(`${attempts}/${oldest.id}/resend`)).status).toBe(200)
+  await receiver.until(3, `/${project.id}`)
+  expect(inbox()[2]!.headers['webhook-id']).toBe(first!.headers['webhook-id']!)
+
+  // Triggers are on again, and ids go on where they were.
+  await post('/v1/identify', { user_id: 'ada', aliases: ['lovelace'] })
+  const [changes] = await after.sql<[{ changes: number; ids: number }]>`
+    select count(*)::int as changes, count(distinct id)::int as ids
+    from alias_changes
+    where project_id = ${project.uuid}
+  `
+  expect(changes).toEqual({ changes: 2, ids: 2 })
+})
+
+test('every table is in a backup, with all of its rows, but for those that are left out on purpose', async () => {
+  using place = makeBackupFolder()
+  await startStory()
+  const tables = await listTables(server.sql)
+  const all = Object.keys(await countRows(server.sql)).filter(name => name !== 'migrations')
+  expect(tables.map(({ name }) => name).sort()).toEqual(all)
+  expect(
+    tables
+      .filter(({ isKept }) => !isKept)
+      .map(({ name }) => name)
+      .sort(),
+  ).toEqual([
+    'invites',
+    'push_bursts',
+    'rate_windows',
+    'reset_links',
+    'sealed_canary',
+    'setup_links',
+    'sign_in_failures',
+  ])
+  const { rows } = await backUp(server.databaseUrl, place.file)
+  const databaseUrl = await createEmptyDatabase()
+  expect((await restore(databaseUrl, place.file)).rows).toEqual(rows)
+  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const counts = await countRows(sql)
+  for (const { name } of tables.filter(({ isKept }) => isKept)) {
+    // The sessions of those who take no notifications are over, and the restore itself is written down.
+    if (name === 'sessions') expect(counts[name]).toBe(counts['push_subscriptions']!)
+    else expect(counts[name]).toBe(rows[name]! + Number(name === 'audit_log'))
+  }
+  await sql.end()
+})
+
+test('a backup under load is of one moment: each head is that of its log', async () => {
+  using place = makeBackupFolder()
+  const { token } = await startStory()
+  const { post } = createRequests(server.url, token)
+  let isOver = false
+  const load = Promise.all(
+    Array.from({ length: 8 }, async () => {
+      while (!isOver) await post('/v1/events', EVENT)
+    }),
+  )
+  await backUp(server.databaseUrl, place.file).finally(() => (isOver = true))
+  await load
+  const databaseUrl = await createEmptyDatabase()
+  await restore(databaseUrl, place.file)
+  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const rows = await sql<{ last_seq: string; events: string; newest: string; counted: string }[]>`
+    select
+      l.last_seq, count(*) as events, max(e.seq) as newest,
+      (select sum(n.n) from event_counts n where n.project_id = l.project_id) as counted
+    from event_logs l
+      join events e on e.project_id = l.project_id
+    group by l.project_id
+  `
+  expect(rows.length).toBeGreaterThan(0)
+  for (const { last_seq, events, newest, counted } of rows) {
+    expect([events, newest, counted]).toEqual([last_seq, last_seq, last_seq])
+  }
+  await sql.end()
+})
+
+test('what is not whole, not ours or not for this program is refused, and nothing of it is there', async () => {
+  using place = makeBackupFolder()
+  await startStory()
+  await backUp(server.databaseUrl, place.file)
+  const bytes = readFileSync(place.file)
+  const other = join(place.folder, 'other')
+  const databaseUrl = await createEmptyDatabase()
+  await migrate(databaseUrl)
+  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const { sealed_canary: _, ...empty } = await countRows(sql)
+  const refused = async (file: string, message: string, passphrase = PASSPHRASE) => {
+    await expect(restore(databaseUrl, file, { passphrase })).rejects.toThrow(message)
+    const { sealed_canary: _, ...counts } = await countRows(sql)
+    expect(counts).toEqual(empty)
+  }
+  const damaged = 'The backup is damaged, or was cut short'
+
+  await refused(place.file, 'The passphrase is not that of this backup', `${PASSPHRASE}!`)
+  for (const share of [0.01, 0.3, 0.7, 0.99]) {
+    writeFileSync(other, bytes.subarray(0, Math.floor(bytes.length * share)))
+    await refused(other, damaged)
+  }
+  for (const share of [0.3, 0.6, 0.9]) {
+    const changed = Buffer.from(bytes)
+    changed[Math.floor(bytes.length * share)]! ^= 0x20
+    writeFileSync(other, changed)
+    await refused(other, damaged)
+  }
+  // Whoever writes it anew as proper gzip lacks the passphrase.
+  const lines = (text: string) => text.split('\n')
+  for (const change of [
+    (text: string) => text.replace('New payment', 'Old payment'),
+    (text: string) => lines(text).slice(0, -2).join('\n'),
+    (text: string) => `${lines(text).slice(0, -2).join('\n')}\n`,
+    (text: string) => text.replace(/\{"seal":".*?"\}/, '{"seal":""}'),
+    (text: string) => `${text}{"seal":"x"}\n`,
+    (text: string) => text.replace('"scrypt":{"n":131072', '"scrypt":{"n":1073741824'),
+    (text: string) => text.replace('{"table":"people"', '{"table":"pg_authid"'),
+  ]) {
+    await refused(rewrite(place.file, other, change), damaged)
+  }
+  const newer = (change: (text: string) => string) => rewrite(place.file, other, change)
+  await refused(
+    newer(text => text.replace('"format":1', '"format":2')),
+    'made by a newer Tidings, 0.1.0: restore it with that version',
+  )
+  await refused(
+    newer(text => text.replace('"migrations":[', '"migrations":["9000_more",')),
+    'it has 9000_more, which this program does not know',
+  )
+  for (const nothing of ['PGDMP', gzipSync('{"x":1}\n')]) {
+    writeFileSync(other, nothing)
+    await refused(other, 'This file is no backup of Tidings')
+  }
+  writeFileSync(other, '')
+  await refused(other, 'Nothing was restored')
+  await refused(join(place.folder, 'absent'), 'ENOENT')
+  await refused(
+    newer(text => text.replace(/\{"table":"events".*\n/, head => `${head}nonsense\n`)),
+    'The database refused the rows of events',
+  )
+  // After all that, the same database takes the backup itself.
+  await restore(databaseUrl, place.file)
+  await sql.end()
+})
+
+test('only an empty installation is restored into: what a first start has made may go, nothing else', async () => {
+  using place = makeBackupFolder()
+  const { token } = await startStory()
+  await backUp(server.databaseUrl, place.file)
+  await expect(restore(server.databaseUrl, place.file)).rejects.toThrow(/sealed|not empty/)
+
+  await using fresh = await boot({ appSecret: OTHER_SECRET })
+  expect(fresh.server.firstKey).toBeDefined()
+  const feed = await openFeed(
+    fresh.url,
+    await newMember(fresh, await newOrganization(fresh), 'viewer'),
+  )
+  await expect(restore(fresh.databaseUrl, place.file)).rejects.toThrow('not empty: it has people')
+  await fresh.sql`delete from people`
+  // While the server runs: it tells its clients, and goes on with what was restored.
+  await restore(fresh.databaseUrl, place.file)
+  expect([1008, 1012]).toContain((await feed.closed).code)
+  expect((await createRequests(fresh.url, token).get('/v1/me')).status).toBe(200)
+  expect((await createRequests(fresh.url, fresh.server.firstKey!).get('/v1/me')).status).toBe(401)
+})
+
+test('a backup of an older schema is brought up to date, where the schema is not newer already', async () => {
+  using place = makeBackupFolder()
+  await startStory()
+  await backUp(server.databaseUrl, place.file)
+  const text = 'create table more as select count(*)::int as events from events;'
+  const migrations = [...MIGRATIONS, { name: '9000_more', text }]
+
+  const newerUrl = await createEmptyDatabase()
+  await migrate(newerUrl, migrations)
+  await expect(restore(newerUrl, place.file, { migrations })).rejects.toThrow(
+    'The database has a newer schema than the backup (9000_more)',
+  )
+
+  const databaseUrl = await createEmptyDatabase()
+  const { rows } = await restore(databaseUrl, place.file, { migrations })
+  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  expect([...(await sql`select events from more`)]).toEqual([{ events: rows['events']! }])
+  await sql.end()
+})
+
+test('a backup that is given up, or finds no room, leaves no file, and the one before stays', async () => {
+  using place = makeBackupFolder()
+  await backUp(server.databaseUrl, place.file)
+  const before = readFileSync(place.file)
+  const reason = new Error('Stopped')
+  await expect(backUp(server.databaseUrl, place.file, AbortSignal.abort(reason))).rejects.toThrow()
+  expect(readdirSync(place.folder)).toEqual(['tidings.backup'])
+  expect(readFileSync(place.file).equals(before)).toBe(true)
+  // Postgres goes in the middle of it.
+  const proxy = await startTcpProxy(server.databaseUrl)
+  const held = proxy.trap({ from: 'server', type: 'H', application: 'tidings backup' })
+  const failure = backUp(proxy.url, place.file).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  ;(await held).cut()
+  expect(await failure).toMatchObject({ code: 'CONNECTION_CLOSED' })
+  await proxy.close()
+  expect(readdirSync(place.folder)).toEqual(['tidings.backup'])
+  await expect(backUp(server.databaseUrl, join(place.folder, 'no', 'folder'))).rejects.toThrow(
+    'ENOENT',
+  )
+  expect(existsSync(join(place.folder, 'no'))).toBe(false)
+})

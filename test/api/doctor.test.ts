@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, request, type IncomingHttpHeaders } from 'node:http'
+import { connect as connectTcp, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { checkAddress } from '../../src/cli/doctor/address.ts'
+import { checkListener } from '../../src/cli/doctor/database.ts'
+import { checkPush, checkQueue } from '../../src/cli/doctor/deliveries.ts'
+import { checkFiles, checkRoom } from '../../src/cli/doctor/files.ts'
+import { newPerson } from '../support/person.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+import { runProgram } from '../support/process.ts'
+import { newProject } from '../support/project.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { createAuthority } from '../support/certificates.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const states = (findings: { check: string; state: string }[]) =>
+  Object.fromEntries(findings.map(({ check, state }) => [check, state]))
+
+/** A proxy in front of the server that hands on what `change` leaves of the headers, and WebSockets if it is told so. */
+async function startProxy(
+  change: (headers: IncomingHttpHeaders) => IncomingHttpHeaders,
+  { hasSockets }: { hasSockets: boolean },
+) {
+  const { port } = new URL(server.url)
+  const proxy = createServer((asked, answer) => {
+    const { method, url } = asked
+    request({ port, method, path: url, headers: change(asked.headers) }, given => {
+      answer.writeHead(given.statusCode ?? 500, given.headers)
+      given.pipe(answer)
+    }).end()
+  })
+  if (hasSockets) {
+    proxy.on('upgrade', (asked, socket) => {
+      const there = connectTcp(Number(port), '127.0.0.1')
+      const lines = Object.entries(change(asked.headers)).map(
+        ([name, value]) => `${name}: ${value}`,
+      )
+      there.write(`GET ${asked.url} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`)
+      there.pipe(socket).pipe(there)
+      there.on('error', () => socket.destroy())
+      socket.on('error', () => there.destroy())
+    })
+  }
+  await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    [Symbol.dispose]: () => void proxy.close(),
+  }
+}
+
+const withoutUpgrade = ({ upgrade: _, connection: __, ...rest }: IncomingHttpHeaders) => rest
+
+test('design §5 doctor asks at BASE_URL, and says what a proxy takes away', async () => {
+  const check = async (baseUrl: string) => checkAddress({ baseUrl, trustedProxies: [] })
+  expect(states(await check(server.url))).toEqual({
+    BASE_URL: 'ok',
+    reachable: 'ok',
+    proxy: 'ok',
+  })
+  const host = new URL(server.url).host
+  using good = await startProxy(headers => ({ ...headers, host }), { hasSockets: true })
+  const passed = await check(good.url)
+  expect(states(passed)['reachable']).toBe('ok')
+  // All comes through, and so it turns out that the server goes by another address.
+  expect(passed.at(-1)?.message).toContain('has another BASE_URL')
+
+  using stripping = await startProxy(headers => withoutUpgrade({ ...headers, host }), {
+    hasSockets: false,
+  })
+  const stripped = await check(stripping.url)
+  expect(stripped.at(-1)).toMatchObject({ check: 'proxy', state: 'failed' })
+  expect(stripped.at(-1)?.message).toContain('Connection and Upgrade')
+
+  using renaming = await startProxy(headers => ({ ...headers, host: 'backend:3000' }), {
+    hasSockets: true,
+  })
+  const renamed = await check(renaming.url)
+  expect(renamed.at(-1)).toMatchObject({ check: 'proxy', state: 'failed' })
+  expect(renamed.at(-1)?.message).toContain('changes the header Host')
+})
+
+test('design §5 doctor tells nobody, somebody else, a redirect and a bad certificate apart', async () => {
+  const check = async (baseUrl: string) =>
+    (await checkAddress({ baseUrl, trustedProxies: ['10.0.0.0/8'] })).find(
+      one => one.check === 'reachable',
+    )
+  expect(await check('http://127.0.0.1:1')).toMatchObject({ state: 'warning' })
+  await using receiver = await startReceiver()
+  expect(await check(receiver.url)).toMatchObject({
+    state: 'failed',
+    message: expect.stringContaining('something else answers'),
+  })
+  receiver.script('/healthz', { status: 301, headers: { location: 'https://a.example/' } })
+  expect((await check(receiver.url))?.message).toContain('leads on to https://a.example/')
+  const certificate = createAuthority().issue(['localhost'])
+  await using secure = await startReceiver({ certificate })
+  const bad = await check(secure.url.replace('127.0.0.1', 'localhost'))
+  expect(bad).toMatchObject({ state: 'failed', message: expect.stringContaining('certificate') })
+})
+
+test.each([
+  ['https://127.0.0.1:1', [], 'warning'],
+  ['https://127.0.0.1:1', ['10.0.0.0/8'], 'ok'],
+  ['https://127.0.0.1:1', ['0.0.0.0/0'], 'failed'],
+  [undefined, ['::/0'], 'failed'],
+  [undefined, [], undefined],
+])(
+  'doctor on BASE_URL %p behind %p: TRUSTED_PROXIES %p',
+  async (baseUrl, trustedProxies, state) => {
+    const findings = await checkAddress({ baseUrl, trustedProxies })
+    expect(states(findings)['TRUSTED_PROXIES']).toBe(state as string)
+  },
+)
+
+test('doctor warns of plain http that others use', async () => {
+  const findings = await checkAddress({ baseUrl: 'http://tidings.invalid', trustedProxies: [] })
+  expect(states(findings)).toMatchObject({ BASE_URL: 'warning', reachable: 'warning' })
+})
+
+test('doctor hears its own NOTIFY, and fails where LISTEN goes elsewhere', async () => {
+  expect(await checkListener(server.sql, server.databaseUrl)).toMatchObject({ state: 'ok' })
+  const elsewhere = await checkListener(server.sql, await cloneDatabase())
+  expect(elsewhere).toMatchObject({ state: 'failed' })
+  expect(elsewhere.message).toContain('DATABASE_DIRECT_URL')
+  const gone = server.databaseUrl.replace(/:\d+\//, ':1/')
+  expect(await checkListener(server.sql, gone)).toMatchObject({ state: 'failed' })
+})
+
+test('doctor counts what waits to be delivered, and says how late it is', async () => {
+  await using quiet = await boot()
+  await quiet.server.stop()
+  const { sql } = quiet
+  const { id } = await newProject(quiet)
+  const put = (lateS: number) => sql`
+    insert into outbox (project_id, event_id, kind, target_id, available_at)
+    values (${id}, gen_random_uuid(), 'webhook', gen_random_uuid(), now() - make_interval(secs => ${lateS}))
+  `
+  expect(await checkQueue(sql)).toEqual([
+    { check: 'queue', state: 'ok', message: '0 deliveries wait, none of them late' },
+  ])
+  await put(-3_000)
+  expect(states(await checkQueue(sql))).toEqual({ queue: 'ok' })
+  await put(600)
+  expect((await checkQueue(sql))[0]).toMatchObject({
+    state: 'warning',
+    message: expect.stringMatching(/^2 deliveries wait, the oldest has been due for 60\d s/),
+  })
+  await put(7_200)
+  await sql`
+    insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
+    values (gen_random_uuid(), ${id}, gen_random_uuid(), 'webhook', gen_random_uuid(), 10, 'It answered 500')
+  `
+  expect(states(await checkQueue(sql))).toEqual({ queue: 'failed', 'dead letters': 'warning' })
+})
+
+test('doctor looks for whoever answers for the server at push services', async () => {
+  await using fresh = await boot()
+  const vapidSubject = undefined
+  expect(states(await checkPush(fresh.sql, { vapidSubject }))['push subject']).toBe('warning')
+  const configured = await checkPush(fresh.sql, { vapidSubject: 'mailto:ops@example.com' })
+  expect(configured.at(-1)).toMatchObject({ state: 'ok', message: 'mailto:ops@example.com' })
+  const operator = await newPerson(fresh, { isOperator: true })
+  const found = await checkPush(fresh.sql, { vapidSubject })
+  expect(found.at(-1)).toMatchObject({ state: 'ok', message: `mailto:${operator.email}` })
+})
+
+test('doctor finds secrets that others may read, and a disk that fills up', () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tidings-doctor-'))
+  const secret = join(dataDir, 'app-secret')
+  writeFileSync(secret, '', { mode: 0o600 })
+  mkdirSync(join(dataDir, 'postgres'))
+  expect(states(checkFiles({ dataDir, kind: 'external' }))).toEqual({ DATA_DIR: 'ok' })
+  expect(Object.keys(states(checkFiles({ dataDir, kind: 'embedded' })))).toEqual([
+    'DATA_DIR',
+    'disk',
+  ])
+  chmodSync(secret, 0o640)
+  expect(checkFiles({ dataDir, kind: 'external' })[0]).toMatchObject({
+    state: 'failed',
+    message: expect.stringContaining(`chmod 600 ${secret}`),
+  })
+  rmSync(dataDir, { recursive: true })
+  expect(checkFiles({ dataDir, kind: 'external' })).toEqual([])
+  const gigabyte = 1024 ** 3
+  expect([0.1, 1, 3].map(left => checkRoom('/data', left * gigabyte).state)).toEqual([
+    'failed',
+    'warning',
+    'ok',
+  ])
+})
+
+test('doctor --json is a list of findings, and one that failed is exit code 1', async () => {
+  const env = { DATABASE_URL: server.databaseUrl }
+  const well = await runProgram({ args: ['doctor', '--json'], env })
+  const findings = JSON.parse(well.output) as { check: string; state: string }[]
+  expect(well.code).toBe(0)
+  expect(states(findings)).toMatchObject({
+    configuration: 'ok',
+    BASE_URL: 'ok',
+    database: 'ok',
+    migrations: 'ok',
+    clock: 'ok',
+    owner: 'warning',
+    listener: 'ok',
+    queue: 'ok',
+    'push subject': 'warning',
+  })
+  const ill = await runProgram({ args: ['doctor'], env: { ...env, TRUSTED_PROXIES: '0.0.0.0/0' } })
+  expect(ill.code).toBe(1)
+  expect(ill.output).toContain('failed   TRUSTED_PROXIES')
+})

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
+import { connect, type Sql } from '../../src/db/sql.ts'
+import { ensureVapidKey } from '../../src/push/vapid.ts'
+import { openSecrets } from '../../src/secrets/open-secrets.ts'
+import { newMember, newOrganization } from '../support/person.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+import { spawnProgram } from '../support/process.ts'
+import { insertSubscription } from '../support/push.ts'
+import { APP_SECRET, testSecrets } from '../support/secret.ts'
+import { boot } from '../support/server.ts'
+import { insertWebhook } from '../support/webhooks.ts'
+
+setDefaultTimeout(60_000)
+
+let url: string
+let sql: Sql
+beforeAll(async () => {
+  url = await cloneDatabase()
+  sql = connect(url, { name: 'test', max: 2 })
+})
+afterAll(() => sql.end({ timeout: 1 }))
+
+const fresh = randomBytes(32)
+
+/** A command with this APP_SECRET. */
+async function run(appSecret: Buffer, ...args: string[]) {
+  const env = { DATABASE_URL: url, APP_SECRET: appSecret.toString('base64') }
+  const program = spawnProgram({ args, env })
+  program.listening.catch(() => {}) // It is not to listen.
+  const { code } = await program.exited
+  return { code, output: program.output() }
+}
+
+async function count() {
+  const [row] = await sql<[{ devices: number; keys: number; enabled: number }]>`
+    select
+      (select count(*)::int from push_subscriptions) as devices,
+      (select count(*)::int from vapid_keys) as keys,
+      (select count(*)::int from webhooks where disabled_at is null) as enabled
+  `
+  return row
+}
+
+test('reliability §11 an APP_SECRET that is lost has a way out, which says what is lost, and does it when it is meant', async () => {
+  const source = { appSecret: APP_SECRET, oldAppSecrets: [], dataDir: '/nowhere' }
+  await openSecrets(sql, source)
+  const server = { sql, url: '' }
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const eventId = 'evt_01kadz5p6vf2w8y3m4n5q6r7s8'
+  const { webhookId } = await insertWebhook(server, organization.project.uuid, {
+    eventId,
+    mark: 'a',
+  })
+  await insertSubscription(server, admin)
+  await ensureVapidKey(sql, testSecrets())
+
+  const known = await run(APP_SECRET, 'secrets', 'reset', '--yes')
+  expect([known.code, known.output]).toEqual([1, expect.stringContaining('Nothing is lost')])
+  expect((await run(APP_SECRET, 'doctor')).output).toContain('ok       APP_SECRET: opens')
+  const checked = await run(fresh, 'doctor')
+  expect(checked.code).toBe(1)
+  expect(checked.output).toContain("failed   APP_SECRET: The database's secrets are sealed with")
+  expect(checked.output).toContain('tidings secrets reset')
+
+  const before = await count()
+  const told = await run(fresh, 'secrets', 'reset')
+  expect(told.code).toBe(0)
+  expect(told.output).toContain('Nothing was changed')
+  expect(told.output).toContain('1 webhooks are disabled')
+  expect(told.output).toContain('1 browsers get no push notifications')
+  expect(await count()).toEqual(before)
+
+  const done = await run(fresh, 'secrets', 'reset', '--yes', '--json')
+  expect(done.code).toBe(0)
+  expect(JSON.parse(done.output)).toEqual({
+    isDone: true,
+    lost: { webhooks: 1, push_subscriptions: 1, vapid_keys: 1 },
+  })
+  expect(await count()).toEqual({ devices: 0, keys: 0, enabled: 0 })
+
+  // The server starts, shows why the webhook is off, and it can be put right.
+  const started = await boot({ databaseUrl: url, appSecret: fresh }, { kinds: [] })
+  await using _server = started
+  const person = await newMember(started, organization, 'admin')
+  const path = `/api/projects/${organization.project.id}/webhooks/${webhookId}`
+  expect((await person.get(path)).body.data).toMatchObject({
+    isEnabled: false,
+    url: 'https://lost.invalid/',
+    disabledReason: expect.stringContaining('lost with the APP_SECRET'),
+  })
+  const edit = await person.patch(path, { url: 'https://example.com/hook' })
+  expect(edit.status).toBe(200)
+  expect((await person.post(`${path}/rotate`, { graceHours: 0 })).status).toBe(200)
+  expect((await person.post(`${path}/enable`)).body.data.isEnabled).toBe(true)
+  expect((await person.get('/api/push/key')).status).toBe(200)
+  const rows =
+    await sql`select from audit_log where target = ${webhookId} and action = 'webhook.disabled'`
+  expect(rows.count).toBe(1)
+})

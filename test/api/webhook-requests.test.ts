@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { newMember } from '../support/person.ts'
+import { startReceiver, type Received, type Receiver } from '../support/receiver.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { createWebhooks, insertWebhook, type TestWebhook } from '../support/webhooks.ts'
+
+setDefaultTimeout(60_000)
+
+let server: Booted
+let webhooks: ReturnType<typeof createWebhooks>
+let receiver: Receiver
+beforeAll(async () => {
+  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
+  webhooks = createWebhooks(server)
+  receiver = await startReceiver()
+})
+afterAll(async () => {
+  await receiver.close()
+  await webhooks.close()
+  await server[Symbol.asyncDispose]()
+})
+
+/** A webhook with an address of its own, and what arrives there. */
+async function newWebhook(options: object = {}) {
+  const path = `/${crypto.randomUUID()}`
+  const webhook = await webhooks.create(`${receiver.url}${path}?token=hush`, options)
+  return { webhook, received: () => receiver.received.filter(one => one.path.startsWith(path)) }
+}
+
+/** The request of a webhook's newest attempt, as admins see it. */
+async function readRequest(webhook: TestWebhook) {
+  const [attempt] = await webhook.attempts()
+  const { status, body } = await webhook.admin.get(`${webhook.path}/attempts/${attempt!['id']}`)
+  expect(status).toBe(200)
+  expect(body.data).toMatchObject(attempt!)
+  return body.data.request
+}
+
+/** The request as it is to be shown: all but the signature, and what every request of ours has. */
+function toShown({ method, headers, body }: Received) {
+  const names = ['host', 'content-type', 'webhook-id', 'webhook-timestamp']
+  return {
+    method,
+    headers: Object.fromEntries(names.map(name => [name, headers[name]])),
+    body,
+    note: null,
+  }
+}
+
+test('dashboard: an attempt shows its request as it arrived, but for the signature', async () => {
+  const { webhook, received } = await newWebhook()
+  const event = { channelName: 'ops', title: 'Backup "failed" 💾', description: 'é\n', tags: ['a'] }
+  await webhook.send(await webhook.newEvent(event))
+  expect(await readRequest(webhook)).toEqual(toShown(received()[0]!))
+})
+
+test('dashboard: a test shows its request, too', async () => {
+  const { webhook, received } = await newWebhook()
+  await webhook.admin.post(`${webhook.path}/test`)
+  expect(await readRequest(webhook)).toEqual(toShown(received()[0]!))
+})
+
+test('dashboard: the request is in the form that it was sent in, whatever the form is now', async () => {
+  const { webhook, received } = await newWebhook({ preset: 'slack' })
+  await webhook.send(await webhook.newEvent())
+  await webhook.admin.patch(webhook.path, { preset: 'discord' })
+  expect(await readRequest(webhook)).toEqual(toShown(received()[0]!))
+})
+
+test('dashboard: a body that would be another one today says so', async () => {
+  const { webhook, received } = await newWebhook()
+  await webhook.send(await webhook.newEvent())
+  await server.sql`
+    update projects set name = 'Renamed' where id = ${webhook.organization.project.uuid}
+  `
+  const request = await readRequest(webhook)
+  expect(request.note).toContain('this is what would be sent today')
+  expect(JSON.parse(request.body).data.project.name).toBe('Renamed')
+  expect(JSON.parse(received()[0]!.body).data.project.name).not.toBe('Renamed')
+})
+
+test('dashboard: of an event that was deleted the body is gone, and the request says so', async () => {
+  const { webhook, received } = await newWebhook()
+  const event = await webhook.newEvent()
+  await webhook.send(event)
+  const path = `/api/projects/${webhook.organization.project.id}/events/${event}`
+  expect((await webhook.admin.delete(path)).status).toBe(200)
+  expect(await readRequest(webhook)).toEqual({
+    ...toShown(received()[0]!),
+    body: null,
+    note: 'The event was deleted, and the body with it',
+  })
+})
+
+test('dashboard: attempts are for admins, and of their own webhook', async () => {
+  const { webhook } = await newWebhook()
+  await webhook.send(await webhook.newEvent())
+  const [attempt] = await webhook.attempts()
+  const path = `attempts/${attempt!['id']}`
+  const member = await newMember(server, webhook.organization, 'member')
+  expect((await member.get(`${webhook.path}/${path}`)).status).toBe(403)
+  const { webhook: other } = await newWebhook()
+  expect((await other.admin.get(`${other.path}/${path}`)).status).toBe(404)
+  expect((await webhook.admin.get(`${webhook.path}/attempts/att_x`)).status).toBe(404)
+})
+
+test('dashboard: an attempt from before requests were remembered has none', async () => {
+  const { webhook } = await newWebhook()
+  const event = await webhook.newEvent()
+  const project = webhook.organization.project
+  const made = await insertWebhook(server, project.uuid, { eventId: event, mark: 'x' })
+  const path = `/api/projects/${project.id}/webhooks/${made.webhookId}/attempts/${made.attemptId}`
+  expect((await webhook.admin.get(path)).body.data).toMatchObject({ request: null })
+})
+
+test('delivery: nothing of an endpoint but its host is kept with an attempt', async () => {
+  const { webhook } = await newWebhook()
+  await webhook.send(await webhook.newEvent())
+  const [row] = await server.sql<[{ text: string }]>`
+    select string_agg(a::text, ' ') as text from webhook_attempts a where webhook_id = ${webhook.uuid}
+  `
+  expect(row.text).toContain('127.0.0.1')
+  expect(row.text).not.toContain('hush')
+})

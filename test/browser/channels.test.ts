@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
+import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
+import { toDelivery } from '../support/fake-deliveries.ts'
+import { insertSubscription } from '../support/push.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+import { WITHHELD } from '../../src/push/reasons.ts'
+
+setDefaultTimeout(90_000)
+
+const DELIVERIES = 'GET /api/projects/:id/events/:event/deliveries'
+const EDIT = 'PATCH /api/projects/:id/channels/:channel'
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was told', () => {
+  let server: Booted
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot()
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  async function visit(path: string, prepare: (api: FakeApi) => void = () => {}) {
+    let api: FakeApi | undefined
+    const opened: TestPage = await browser.open({
+      prepare: async context => {
+        api = await fakeApi(context)
+        api.emit(
+          { title: 'New payment', metadata: { order: { total: 42, 'a.b': 1 } } },
+          { title: 'Deployed', channelName: 'deploys', metadata: { order: { total: 7 } } },
+        )
+        prepare(api)
+      },
+    })
+    const { page } = opened
+    await page.goto(`${server.url}/p/${PROJECT}${path}`)
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    const titles = async () => (await page.locator('article h2').allTextContents()).join()
+    return { ...opened, api: api!, button, titles }
+  }
+
+  function asRole(role: string) {
+    const [organization] = ACCOUNT.organizations
+    return (api: FakeApi) =>
+      api.on('GET /api/me', () => ({
+        data: { ...ACCOUNT, organizations: [{ ...organization, role }] },
+      }))
+  }
+
+  function answerDeliveries(api: FakeApi, items: () => object[]) {
+    api.on(DELIVERIES, () => ({ data: { items: items(), nextCursor: null, isDispatched: true } }))
+  }
+
+  test('the list leads to a channel, which is renamed, and its name comes back', async () => {
+    await using it = await visit('/channels')
+    await it.page.locator('main').getByRole('link', { name: 'payments' }).click()
+    await it.button('Edit').click()
+    await it.page.getByLabel('Name', { exact: true }).fill('Money')
+    await it.page.getByLabel('Icon').fill('💶')
+    await it.button('Save').click()
+    await it.page.getByRole('heading', { name: 'Money' }).waitFor()
+    expect(it.api.bodies.get(EDIT)).toEqual({ name: 'Money', icon: '💶', description: null })
+    await it.page.getByRole('navigation').getByRole('link', { name: 'Money' }).waitFor()
+    await it.button('Undo').click()
+    await it.page.getByRole('heading', { name: 'payments' }).waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  test('an archived channel is out of the lists, and back at once', async () => {
+    await using it = await visit('/channels/chn_deploys')
+    const beside = it.page.getByRole('navigation').getByRole('link', { name: 'deploys' })
+    await beside.waitFor()
+    await it.button('Archive this channel').click()
+    await beside.waitFor({ state: 'detached' })
+    await it.button('Undo').click()
+    await beside.waitFor()
+  })
+
+  test('how long events are kept takes the password', async () => {
+    await using it = await visit('/channels/chn_payments', api => {
+      const edit = api.handler(EDIT)
+      let isVerified = false
+      api.on(EDIT, (body, url) =>
+        isVerified ? edit(body, url) : { status: 403, code: 'verification_needed', error: 'No' },
+      )
+      api.on('POST /api/session/verify', () => {
+        isVerified = true
+        return { data: ACCOUNT }
+      })
+    })
+    await it.button('Change').click()
+    await it.page.getByLabel('Days').fill('30')
+    await it.button('Save').click()
+    await it.page.getByLabel('Password', { exact: true }).fill('right')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('kept for 30 days, then deleted').waitFor()
+    expect(it.api.bodies.get(EDIT)).toEqual({ keepDays: 30 })
+  })
+
+  test('muted until a moment, taken back, and seen in the column', async () => {
+    await using it = await visit('/channels/chn_payments')
+    const bell = it.page.getByRole('combobox', { name: 'My notifications' })
+    const chosen = () => bell.locator('option:checked').textContent()
+    await bell.selectOption('pick')
+    await it.page.getByLabel('Until').fill('2036-02-03T04:05')
+    await it.button('Mute').click()
+    await until(async () => (await chosen())?.startsWith('Muted until 3 Feb 2036') ?? false)
+    await it.page.getByRole('link', { name: 'payments muted' }).waitFor()
+    await it.button('Undo').click()
+    await until(async () => (await chosen()) === 'As for the project')
+    await it.page.getByRole('link', { name: 'payments', exact: true }).waitFor()
+  })
+
+  test('who may only look sets their own notifications, and is offered nothing else', async () => {
+    await using it = await visit('/channels/chn_payments', asRole('viewer'))
+    await it.page.getByRole('combobox', { name: 'My notifications' }).waitFor()
+    expect(await it.page.locator('main button').allTextContents()).toEqual([])
+  })
+
+  test('channels beyond what a column holds are counted there, found by search and page by page', async () => {
+    await using it = await visit('', api => {
+      for (let n = 1; n <= 240; n += 1) api.emit({ title: 'Hello', channelName: `number ${n}` })
+    })
+    await it.page.getByRole('link', { name: '42 more' }).click()
+    const items = it.page.locator('main .items li')
+    await until(async () => (await items.count()) === 50)
+    await it.button('Show more').click()
+    await until(async () => (await items.count()) === 100)
+    await it.page.getByLabel('Search channels').fill('number 239')
+    await it.page.keyboard.press('Enter')
+    await until(async () => (await items.count()) === 1)
+    await it.page.getByLabel('Search channels').fill('none')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('No channel found').waitFor()
+    await it.page.getByRole('link', { name: 'All channels' }).click()
+    await until(async () => (await items.count()) === 50)
+  })
+
+  test('a delivery that waits is looked at again until something has come of it', async () => {
+    let state = 'pending'
+    await using it = await visit('/e/evt_1', api =>
+      answerDeliveries(api, () => [
+        toDelivery(
+          state === 'pending'
+            ? { state: 'pending', attempts: 0, at: null, latencyMs: null }
+            : { state: 'delivered' },
+        ),
+      ]),
+    )
+    await it.page.getByText('Waiting', { exact: true }).waitFor()
+    state = 'delivered'
+    await it.page.getByText('Accepted', { exact: true }).waitFor()
+    await it.page.getByText('after 380').waitFor()
+    expect(await it.button('Look again').count()).toBe(0)
+  })
+
+  test('a delivery that was given up is sent again, by an admin', async () => {
+    let isAgain = false
+    const hook = { id: 'whk_1', name: 'Archive' }
+    const prepare = (api: FakeApi) => {
+      answerDeliveries(api, () => [
+        toDelivery({ kind: 'webhook', target: hook, state: isAgain ? 'delivered' : 'dead' }),
+      ])
+      api.on('POST /api/projects/:id/deliveries/:delivery/replay', () => {
+        isAgain = true
+        return { data: toDelivery({ state: 'pending' }) }
+      })
+    }
+    await using other = await visit('/e/evt_1', api => {
+      prepare(api)
+      asRole('member')(api)
+    })
+    await other.page.getByText('Given up').waitFor()
+    expect(await other.button('Send again').count()).toBe(0)
+    await using it = await visit('/e/evt_1', prepare)
+    await it.button('Send again').click()
+    await it.page.getByText('Sent', { exact: true }).waitFor()
+    const link = it.page.getByRole('link', { name: 'Archive' })
+    expect(await link.getAttribute('href')).toBe(`/p/${PROJECT}/webhooks/whk_1`)
+  })
+
+  test('a value in the metadata leads to the events that have the same', async () => {
+    await using it = await visit('/e/evt_1')
+    await it.page.locator('summary', { hasText: 'a.b' }).click()
+    const only = it.page.locator('.tree').getByRole('link', { name: 'Only these' })
+    await it.page.locator('.tree').getByRole('button', { name: 'Copy' }).waitFor()
+    expect(await only.count()).toBe(0)
+    await it.page.locator('summary', { hasText: 'total' }).click()
+    await only.click()
+    await until(async () => (await it.titles()) === 'New payment')
+    expect(new URL(it.page.url()).searchParams.get('q')).toBe('meta:order.total=42')
+    await it.page.getByText('Live', { exact: true }).waitFor()
+    it.api.emit({ title: 'Other', metadata: { order: { total: 41 } } })
+    it.api.emit({ title: 'Same', metadata: { order: { total: 42 } } })
+    await until(async () => (await it.titles()) === 'Same,New payment')
+  })
+
+  test('with the real server: a channel that is muted in the page keeps quiet, and its next event says why', async () => {
+    const tenant = await newTenant(server)
+    await insertSubscription(server, tenant.person)
+    const { channelId } = await tenant.send({ channelName: 'payments' })
+    await using it = await browser.open()
+    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    await it.context.addCookies([{ name, value, url: server.url }])
+    const project = `${server.url}/p/${tenant.organization.project.id}`
+    await it.page.goto(`${project}/channels/${channelId}`)
+    await it.page.getByRole('combobox', { name: 'My notifications' }).selectOption('mute')
+    await it.page.getByText('Your notifications are changed.').waitFor()
+    await it.page.getByRole('link', { name: 'payments muted' }).waitFor()
+    const { id } = await tenant.send({ channelName: 'payments', metadata: { n: 4.2 } })
+    await it.page.goto(`${project}/e/${id}`)
+    await it.page.getByText(WITHHELD.muted).waitFor()
+    await it.page.getByText('Not sent').waitFor()
+    const tree = it.page.locator('.tree')
+    await tree.locator('summary').click()
+    await tree.getByRole('link', { name: 'Only these' }).click()
+    await until(async () => (await it.page.locator('article').count()) === 1)
+    expect(it.problems).toEqual([])
+  })
+})

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { newAccount, PASSWORD } from '../support/browser.ts'
+import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
+import { fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(90_000)
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard is enough', () => {
+  let server: Booted
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot()
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  async function visit(path: string) {
+    let api: FakeApi | undefined
+    const opened: TestPage = await browser.open({
+      prepare: async context => {
+        await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+        api = await fakeApi(context)
+        api.emit({ title: 'New payment' }, { title: 'Deployed', channelName: 'deploys' })
+      },
+    })
+    const { page } = opened
+    await page.goto(server.url + path)
+    const toPath = () => decodeURIComponent(page.url().slice(server.url.length))
+    const options = () => page.getByRole('option').allTextContents()
+    const chosen = () =>
+      page.evaluate(() => {
+        const id = document.activeElement?.getAttribute('aria-activedescendant')
+        return id ? document.getElementById(id)?.textContent : undefined
+      })
+    return { ...opened, api: api!, toPath, options, chosen }
+  }
+
+  test('g and a letter, / and ? work on every page, and never while something is typed', async () => {
+    await using it = await visit('/account')
+    await it.page.getByRole('heading', { level: 1 }).waitFor()
+    // Of no project: the one that was looked at last is meant.
+    await it.page.evaluate(project => localStorage.setItem('tidings.project', project), PROJECT)
+    await it.page.reload()
+    await it.page.getByRole('heading', { level: 1 }).waitFor()
+    await it.page.keyboard.press('/')
+    await until(() => it.toPath() === `/p/${PROJECT}`)
+    const search = it.page.getByLabel('Search events')
+    await until(() => search.evaluate(input => input === document.activeElement))
+    await it.page.keyboard.type('gp?/')
+    expect(await search.inputValue()).toBe('gp?/')
+    await it.page.keyboard.press('Control+k')
+    expect(await it.page.getByRole('dialog').count()).toBe(0)
+    await search.fill('')
+    await it.page.keyboard.press('Escape')
+    for (const [key, path] of Object.entries({
+      p: '/users',
+      c: '/channels',
+      w: '/webhooks',
+      k: '/keys',
+      f: '',
+    })) {
+      await it.page.keyboard.press('g')
+      await it.page.keyboard.press(key)
+      await until(() => it.toPath() === `/p/${PROJECT}${path}`)
+    }
+    await it.page.keyboard.press('?')
+    await it.page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await it.page.keyboard.press('g')
+    await it.page.keyboard.press('p')
+    await it.page.keyboard.press('Escape')
+    await it.page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(it.toPath()).toBe(`/p/${PROJECT}`)
+    expect(it.problems).toEqual([])
+  })
+
+  test('the palette finds by words and letters, is walked through by arrows, and gives the focus back', async () => {
+    await using it = await visit(`/p/${PROJECT}`)
+    await it.page.getByText('Deployed').waitFor()
+    await it.page.keyboard.press('j')
+    await it.page.keyboard.press('Control+k')
+    await it.page.getByRole('option', { name: 'deploys' }).waitFor()
+    const first = await it.chosen()
+    await it.page.keyboard.press('ArrowUp')
+    const last = await it.chosen()
+    expect(last).toContain('Sign out')
+    await it.page.keyboard.press('ArrowDown')
+    expect(await it.chosen()).toBe(first)
+    await it.page.keyboard.press('Escape')
+    await it.page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await it.page.evaluate(() => document.activeElement?.tagName)).toBe('ARTICLE')
+    await it.page.keyboard.press('Control+k')
+    await it.page.keyboard.type('dplys')
+    await until(async () => (await it.options()).join() === ' deploysChannel')
+    await it.page.keyboard.press('Enter')
+    await until(() => it.toPath() === `/p/${PROJECT}?channel=chn_deploys`)
+    await it.page.keyboard.press('Control+k')
+    await it.page.keyboard.type('colo dark')
+    await it.page.keyboard.press('Enter')
+    await until(async () => (await it.page.locator('html').getAttribute('data-theme')) === 'dark')
+    await it.page.keyboard.press('Control+k')
+    await it.page.keyboard.type('copy')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('The link is copied.').waitFor()
+    expect(await it.page.evaluate(() => navigator.clipboard.readText())).toBe(it.page.url())
+    expect(it.problems).toEqual([])
+  })
+
+  test('with the real server: from signing in to an event and the mute of its channel', async () => {
+    const tenant = await newTenant(server)
+    const account = await newAccount(server)
+    await server.sql`
+      insert into memberships (organization_id, person_id, role)
+      values (${tenant.organization.uuid}, ${account.uuid}, 'viewer')
+    `
+    await tenant.send({ title: 'Old payment', channelName: 'payments' })
+    await tenant.send({ title: 'New deploy', channelName: 'deploys' })
+    await using it = await browser.open()
+    const { page } = it
+    const { keyboard } = page
+    await page.goto(`${server.url}/sign-in`)
+    const focused = () => page.evaluate(() => document.activeElement?.getAttribute('name'))
+    await until(async () => (await focused()) === 'email')
+    await keyboard.type(account.email)
+    await keyboard.press('Tab')
+    await keyboard.type(PASSWORD)
+    await keyboard.press('Enter')
+    await page.getByText('Live', { exact: true }).waitFor()
+    await keyboard.press('j')
+    await keyboard.press('j')
+    await keyboard.press('Enter')
+    await page.locator('.panel').getByRole('heading', { name: 'Old payment' }).waitFor()
+    await page.locator('.panel').getByText('Deliveries').waitFor()
+    await keyboard.press('Control+k')
+    await keyboard.type('mute this')
+    await page.getByRole('option', { name: 'Mute this channel payments' }).waitFor()
+    await keyboard.press('Enter')
+    await page.getByText('The channel is muted.').waitFor()
+    await page.getByRole('link', { name: 'payments muted' }).waitFor()
+    await keyboard.press('Escape')
+    await page.locator('.panel').waitFor({ state: 'detached' })
+    await keyboard.press('g')
+    await keyboard.press('c')
+    await page.locator('main .items li', { hasText: 'payments' }).getByText('Muted').waitFor()
+    expect(await page.locator('main .items .badge').count()).toBe(1)
+    expect(it.problems).toEqual([])
+  })
+})

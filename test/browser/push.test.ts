@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
+import type { Subscription } from '../../src/push/schema.ts'
+import { OTHER_KEY } from '../support/fake-push.ts'
+import { openPushWorld, type PushWorld } from '../support/push.ts'
+import { newTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+import { giveSubscription, reachWorker } from '../support/worker.ts'
+
+setDefaultTimeout(120_000)
+
+describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page that it opens', () => {
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+
+  /** The page of notifications, in front of somebody whose browser may notify; its push service is ours. */
+  async function visit(world: PushWorld) {
+    const { server, service } = world
+    const { url } = server.server
+    const tenant = await newTenant(server)
+    const device = service.subscribe()
+    const it = await browser.open({
+      hasWorker: true,
+      prepare: async context => {
+        await context.grantPermissions(['notifications'], { origin: url })
+        await giveSubscription(context, device)
+        const [name = '', value = ''] = tenant.person.cookie.split('=')
+        await context.addCookies([{ name, value, url }])
+      },
+    })
+    const { page } = it
+    await page.goto(`${url}/notifications`)
+    return {
+      ...it,
+      tenant,
+      device,
+      url,
+      button: (name: string) => page.getByRole('button', { name, exact: true }),
+      state: (text: string) => page.getByRole('heading', { name: text }).waitFor(),
+      /** Which key the browser has subscribed with. */
+      readKey: () => page.evaluate(() => sessionStorage.getItem('test.subscribed')),
+      listDevices: async () =>
+        (await tenant.person.get('/api/push/subscriptions')).body.data.items as Subscription[],
+    }
+  }
+
+  test('is turned on, tested, shown, opened, and ends with the session', async () => {
+    await using world = await openPushWorld()
+    const { server, service } = world
+    await using it = await visit(world)
+    const { page, tenant, device, url, button, state } = it
+    await state('Off in this browser')
+    await button('Turn on').click()
+    await state('On in this browser')
+    const worker = await reachWorker(it.context, page)
+    await button('Send a test').click()
+    await page.getByText('The push service answered 201, after').waitFor()
+    const [tested] = await service.until(device, 1)
+    await worker.deliver(tested!.text)
+    expect(await worker.readTitles()).toEqual(['👋 Test from Tidings'])
+
+    const event = await tenant.send({
+      title: 'New payment',
+      icon: '💰',
+      description: '42 € from Ada',
+      channelName: 'payments',
+    })
+    const [, pushed] = await service.until(device, 2)
+    expect(pushed!.notification.navigate).toBe(`${url}/e/${event.id}`)
+    await worker.deliver(pushed!.text)
+    expect(await worker.readTitles()).toEqual(['👋 Test from Tidings', '💰 New payment'])
+    await worker.click('💰 New payment')
+    await page.locator('.panel').getByRole('heading', { name: 'New payment' }).waitFor()
+    expect(page.url()).toContain(`/e/${event.id}`)
+    expect(it.context.pages()).toHaveLength(1)
+    expect(await worker.readTitles()).toEqual(['👋 Test from Tidings'])
+
+    for (const broken of ['', '{"web_push":8030', '{"notification":7}'])
+      await worker.deliver(broken)
+    expect((await worker.readTitles()).filter(title => title === 'Tidings')).toHaveLength(3)
+    expect(worker.problems).toEqual([])
+
+    await button('Account').click()
+    await button('Sign out').click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await until(
+      async () =>
+        (await server.sql`select id from push_subscriptions`).count === 0 &&
+        (await it.readKey()) === null,
+    )
+    expect(service.problems).toEqual([])
+    expect(it.problems).toEqual([])
+  })
+
+  test('a subscription that its push service has forgotten is made anew', async () => {
+    await using world = await openPushWorld()
+    await using it = await visit(world)
+    await it.button('Turn on').click()
+    await it.state('On in this browser')
+    world.service.script(it.device, { status: 410, body: 'unsubscribed' }, { status: 201 })
+    await it.button('Send a test').click()
+    await it.page.getByText('410: the subscription is gone').waitFor()
+    await it.page.getByText('unsubscribed', { exact: true }).waitFor()
+    expect(await it.listDevices()).toEqual([])
+    await it.button('Subscribe anew').click()
+    await until(async () => (await it.listDevices()).length === 1)
+    await it.state('On in this browser')
+    expect(it.problems).toEqual([])
+  })
+
+  test('a page that loads subscribes for the key that the server has, and tells it again', async () => {
+    await using world = await openPushWorld()
+    await using it = await visit(world)
+    await it.button('Turn on').click()
+    await it.state('On in this browser')
+    const key = await it.readKey()
+    // As after the server was set up again; and the server has lost the subscription.
+    await it.page.evaluate(other => sessionStorage.setItem('test.subscribed', other), OTHER_KEY)
+    await world.server.sql`delete from push_subscriptions`
+    await it.page.goto(`${it.url}/account`)
+    await until(async () => (await it.listDevices()).length === 1 && (await it.readKey()) === key)
+    expect(it.problems).toEqual([])
+  })
+
+  test('what somebody else has turned on in this browser is given up', async () => {
+    await using world = await openPushWorld()
+    await using it = await visit(world)
+    await it.button('Turn on').click()
+    await it.state('On in this browser')
+    const other = await newTenant(world.server)
+    const [name = '', value = ''] = other.person.cookie.split('=')
+    await it.context.addCookies([{ name, value, url: it.url }])
+    await it.page.reload()
+    await it.state('Off in this browser')
+    expect(await it.readKey()).toBeNull()
+    expect((await other.person.get('/api/push/subscriptions')).body.data.items).toEqual([])
+  })
+
+  test('quiet hours are by the clock of the browser; off and on, removed, and back', async () => {
+    await using world = await openPushWorld()
+    await using it = await visit(world)
+    const { page } = it
+    await it.button('Turn on').click()
+    await it.button('Set quiet hours').click()
+    await page.getByLabel('To', { exact: true }).fill('22:00')
+    await it.button('Save').click()
+    await page.getByText('Must not end when it begins').waitFor()
+    await page.getByLabel('To', { exact: true }).fill('06:30')
+    await it.button('Save').click()
+    await page.getByText('From 22:00 to 06:30').waitFor()
+    const timeZone = await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone)
+    const [device] = await it.listDevices()
+    expect(device?.quietHours).toEqual({ from: '22:00', to: '06:30', timeZone })
+
+    const quiet = page.getByRole('region', { name: 'Quiet hours in this browser' })
+    await quiet.getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('None. In quiet hours').waitFor()
+    await it.button('Undo').click()
+    await page.getByText('From 22:00 to 06:30').waitFor()
+
+    await it.button('Turn off').click()
+    await it.state('Off in this browser')
+    expect((await it.listDevices())[0]?.isOn).toBe(false)
+    await it.button('Turn on').click()
+    await it.state('On in this browser')
+
+    const devices = page.getByRole('region', { name: 'Your devices' })
+    await devices.getByRole('button', { name: 'Remove' }).first().click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await it.state('Off in this browser')
+    await page.getByText('None takes notifications yet').waitFor()
+    expect([await it.readKey(), await it.listDevices()]).toEqual([null, []])
+    expect(it.problems).toEqual([])
+  })
+})

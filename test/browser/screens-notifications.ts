@@ -1,0 +1,124 @@
+import type { FakeApi } from '../support/fake-api.ts'
+import { fakeBrowser, fakePush, LAPTOP, PHONE, PUSH_KEY, TABLET } from '../support/fake-push.ts'
+import type { FakeBrowser } from '../support/fake-push.ts'
+import type { Screen } from './screens.ts'
+
+const path = '/notifications'
+const on: FakeBrowser = { permission: 'granted', subscribedFor: PUSH_KEY }
+/** The screen in a browser that stands so, of a server that is prepared so. */
+const as = (
+  fake: FakeBrowser,
+  prepare: (api: FakeApi) => unknown,
+): Pick<Screen, 'path' | 'prepare'> => ({
+  path,
+  async prepare(api, context) {
+    prepare(api)
+    await fakeBrowser(context, fake)
+  },
+})
+
+export const NOTIFICATION_SCREENS: Screen[] = [
+  {
+    name: 'notifications-on',
+    ...as(on, api => fakePush(api, [LAPTOP, PHONE, TABLET])),
+    until: 'text=On in this browser',
+    act: async page => {
+      await page.getByRole('button', { name: 'Send a test' }).first().click()
+      await page.getByText('after 84 ms').waitFor()
+    },
+  },
+  {
+    name: 'notifications-test-refused',
+    ...as(on, api => {
+      fakePush(api, [LAPTOP])
+      api.on('POST /api/push/test', () => ({
+        data: {
+          subscriptionId: LAPTOP.id,
+          isAccepted: false,
+          status: 410,
+          body: `<h1>Gone</h1> ${'permanently'.repeat(40)}`,
+          reason: 'The push service answered 410: the subscription is gone',
+          latencyMs: 61,
+          isRemoved: true,
+        },
+      }))
+    }),
+    until: 'text=On in this browser',
+    act: async page => {
+      await page.getByRole('button', { name: 'Send a test' }).click()
+      await page.getByRole('button', { name: 'Subscribe anew' }).waitFor()
+    },
+  },
+  {
+    name: 'notifications-quiet-hours',
+    ...as(on, api => fakePush(api, [LAPTOP])),
+    until: 'text=From 22:00',
+    act: async page => {
+      await page.getByRole('button', { name: 'Change' }).click()
+      await page.getByLabel('From').waitFor()
+    },
+  },
+  {
+    name: 'notifications-remove',
+    ...as(on, api => fakePush(api, [LAPTOP, TABLET])),
+    until: 'text=On in this browser',
+    act: async page => {
+      await page.getByRole('button', { name: 'Remove', exact: true }).last().click()
+      await page.getByRole('dialog').waitFor()
+    },
+  },
+  {
+    name: 'notifications-off',
+    ...as({}, api => fakePush(api, [])),
+    until: 'text=Off in this browser',
+  },
+  {
+    name: 'notifications-off-refused',
+    ...as({ says: 'granted', refusal: 'Registration failed - push service error' }, api =>
+      fakePush(api, []),
+    ),
+    until: 'text=Off in this browser',
+    act: async page => {
+      await page.getByRole('button', { name: 'Turn on' }).click()
+      await page.getByText('could not subscribe').waitFor()
+    },
+  },
+  {
+    name: 'notifications-blocked',
+    ...as({ permission: 'denied' }, api => fakePush(api, [PHONE])),
+    until: 'text=blocks notifications',
+  },
+  {
+    name: 'notifications-insecure',
+    ...as({ isSecure: false }, api => fakePush(api, [], 'http://192.168.1.10:3000')),
+    until: 'text=Notifications take https',
+  },
+  {
+    name: 'notifications-ios',
+    ...as(
+      {
+        canPush: false,
+        userAgent: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_4 like Mac OS X) AppleWebKit/605.1.15',
+      },
+      api => fakePush(api, []),
+    ),
+    until: 'text=Add to Home Screen',
+  },
+  {
+    name: 'notifications-unsupported',
+    ...as({ canPush: false }, api => fakePush(api, [PHONE])),
+    until: 'text=has no notifications',
+  },
+  {
+    name: 'notifications-broken',
+    ...as({}, api => {
+      fakePush(api, [])
+      api.on('GET /api/push/subscriptions', () => ({
+        status: 503,
+        code: 'unavailable',
+        error: 'The database cannot be reached, try again shortly',
+      }))
+    }),
+    until: 'text=Try again',
+  },
+]

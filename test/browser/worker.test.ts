@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Page } from 'playwright-core'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
+import { boot } from '../support/server.ts'
+import { newTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(120_000)
+
+describe.skipIf(!HAS_BROWSER)('dashboard: installable', () => {
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+
+  /** Resolves when the page has its worker, with the application kept. */
+  const untilKept = (page: Page) =>
+    until(() => page.evaluate(() => navigator.serviceWorker.controller?.state === 'activated'))
+
+  test('without a network every page is there, and says so; nothing that the server answers is kept', async () => {
+    const server = await boot()
+    const { url } = server.server
+    const tenant = await newTenant(server)
+    await using it = await browser.open({ hasWorker: true })
+    const { page } = it
+    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    await it.context.addCookies([{ name, value, url }])
+    await page.goto(`${url}/notifications`)
+    await page.getByText('Your devices').waitFor()
+    await untilKept(page)
+    const kept = await page.evaluate(async () => {
+      const [only = '', ...others] = await caches.keys()
+      const requests = await (await caches.open(only)).keys()
+      return { others, paths: requests.map(({ url }) => new URL(url).pathname) }
+    })
+    expect(kept.others).toEqual([])
+    expect(kept.paths).toContain('/')
+    expect(
+      kept.paths.filter(path => !/^\/(assets\/\w{10}\/[\w-]+\.(js|css|svg))?$/.test(path)),
+    ).toEqual([])
+
+    await server[Symbol.asyncDispose]()
+    await page.goto(`${url}/p/${tenant.organization.project.id}`)
+    await page.getByText('The server cannot be reached').waitFor()
+    await page.getByRole('button', { name: 'Try again' }).waitFor()
+    expect(await page.evaluate(() => document.styleSheets.length)).toBe(1)
+    // What is no page of the application has no page instead.
+    await expect(page.goto(`${url}/docs`)).rejects.toThrow()
+    expect(it.problems).toEqual([])
+  })
+
+  test('a new version is offered, and loaded by who wants it', async () => {
+    await using proxy = await openProxy()
+    await using server = await boot({ baseUrl: proxy.url })
+    proxy.target = server.url
+    await using it = await browser.open({ hasWorker: true })
+    const { page } = it
+    await page.goto(`${proxy.url}/sign-in`)
+    await untilKept(page)
+    const line = page.getByText('A new version is ready')
+    expect(await line.count()).toBe(0)
+    await page.evaluate(() => Object.assign(globalThis, { isOld: true }))
+
+    proxy.suffix = '// A release later.'
+    await page.evaluate(async () => {
+      const registration = await navigator.serviceWorker.getRegistration()
+      await registration?.update()
+    })
+    await line.waitFor()
+    expect(await it.findBarriers()).toEqual([])
+    await it.picture('new-version')
+    await page.getByRole('button', { name: 'Load it' }).click()
+    await until(() => page.evaluate(() => !('isOld' in globalThis)).catch(() => false))
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await untilKept(page)
+    const waiting = await page.evaluate(async () => {
+      const registration = await navigator.serviceWorker.getRegistration()
+      return registration?.waiting ?? null
+    })
+    expect(waiting).toBeNull()
+    expect(await line.count()).toBe(0)
+    expect(it.problems).toEqual([])
+  })
+
+  test('browsers find all that they need to install it', async () => {
+    await using server = await boot()
+    await using it = await browser.open({ hasWorker: true })
+    await it.page.goto(`${server.server.url}/sign-in`)
+    const session = await it.context.newCDPSession(it.page)
+    const { errors, url, data } = await session.send('Page.getAppManifest')
+    expect(errors).toEqual([])
+    expect(url).toMatch(/\/assets\/\w{10}\/manifest\.webmanifest$/)
+    const { installabilityErrors } = await session.send('Page.getInstallabilityErrors')
+    // Private windows, as tests have them, install nothing.
+    expect(installabilityErrors.filter(({ errorId }) => errorId !== 'in-incognito')).toEqual([])
+    const { icons } = JSON.parse(data ?? '') as {
+      icons: { src: string; sizes: string; type: string }[]
+    }
+    const drawn = await it.page.evaluate(
+      sources =>
+        Promise.all(
+          sources.map(async src => {
+            const image = new Image()
+            image.src = src
+            await image.decode()
+            return `${image.naturalWidth}x${image.naturalHeight}`
+          }),
+        ),
+      icons.filter(({ type }) => type === 'image/png').map(({ src }) => src),
+    )
+    expect(drawn).toEqual(['192x192', '512x512', '192x192', '512x512'])
+    expect(it.problems).toEqual([])
+  })
+})
+
+/** Passes requests on to a server, with another service worker once `suffix` says so. */
+async function openProxy() {
+  const state = { target: '', suffix: '' }
+  const proxy = createServer(async (request, response) => {
+    const { host = '', accept = '' } = request.headers
+    const answer = await fetch(state.target + request.url, { headers: { host, accept } })
+    const headers = Object.fromEntries(answer.headers)
+    // It comes decoded.
+    delete headers['content-encoding']
+    delete headers['content-length']
+    const body = await answer.text()
+    response.writeHead(answer.status, headers)
+    response.end(request.url === '/sw.js' ? body + state.suffix : body)
+  })
+  await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+  return Object.assign(state, {
+    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      proxy.closeAllConnections()
+      await new Promise(resolve => proxy.close(resolve))
+    },
+  })
+}

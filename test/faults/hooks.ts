@@ -1,0 +1,100 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { Webhook } from 'standardwebhooks'
+import type { Sql } from '../../src/db/sql.ts'
+import { newId, parseId } from '../../src/ids.ts'
+import type { Secrets } from '../../src/secrets/secrets.ts'
+import { newSigningSecret } from '../../src/webhooks/signing.ts'
+import { toPlace } from '../../src/webhooks/webhooks.ts'
+
+/** One webhook that arrived; ids are uuids. */
+export interface Receipt {
+  /** Its webhook-id. */
+  id: string
+  eventId: string
+  targetId: string
+  /** Of performance.now. */
+  atMs: number
+  /** Whether it was answered 2xx. */
+  isAccepted: boolean
+}
+
+/** A webhook and how those who are told by it verify what they get. */
+export interface Hook {
+  projectId: string
+  targetId: string
+}
+
+/** A real receiver of the server's own webhooks, which takes nothing on trust. */
+export interface Hooks extends AsyncDisposable {
+  receipts: Receipt[]
+  /** What was not signed, or not for whom it was sent to. */
+  forgeries: string[]
+  /** Makes a webhook of a project, beside the server. */
+  add(sql: Sql, secrets: Secrets, projectId: string, respond: Respond): Promise<Hook>
+}
+
+/** `isFirst`: this event has not come before. */
+type Respond = (response: ServerResponse, isFirst: boolean) => void
+
+export async function startHooks(): Promise<Hooks> {
+  const receipts: Receipt[] = []
+  const forgeries: string[] = []
+  const hooks = new Map<string, { verifier: Webhook; respond: Respond }>()
+  const seen = new Set<string>()
+
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const targetId = (request.url ?? '').slice(1)
+    const hook = hooks.get(targetId)
+    const body = await text(request)
+    const receipt = { id: '', eventId: '', targetId, atMs: performance.now(), isAccepted: false }
+    try {
+      if (!hook) throw new Error(`Nobody has made a webhook ${targetId}`)
+      const headers = Object.entries(request.headers).map(([name, value]) => [name, String(value)])
+      const message = hook.verifier.verify(body, Object.fromEntries(headers)) as {
+        data: { id: string }
+      }
+      receipt.id = String(request.headers['webhook-id'])
+      receipt.eventId = parseId('evt', message.data.id) ?? ''
+    } catch (error) {
+      forgeries.push(String(error))
+      response.writeHead(400).end()
+      return
+    }
+    receipts.push(receipt)
+    response.on('finish', () => (receipt.isAccepted = response.statusCode < 300))
+    const isFirst = !seen.has(receipt.id)
+    seen.add(receipt.id)
+    hook.respond(response, isFirst)
+  }
+
+  const server = createServer((request, response) => {
+    // A server that is killed may cut off what it sends.
+    receive(request, response).catch(() => response.destroy())
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo // A TCP server has no other kind.
+  return {
+    receipts,
+    forgeries,
+    async add(sql, secrets, projectId, respond) {
+      const { uuid } = newId('whk')
+      const secret = newSigningSecret()
+      const url = `http://127.0.0.1:${port}/${uuid}`
+      hooks.set(uuid, { verifier: new Webhook(secret), respond })
+      await sql`
+        insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
+        values (
+          ${projectId}, ${uuid}, 'A webhook', ${secrets.seal(url, toPlace('url', uuid))}, ${new URL(url).host},
+          'standard', true, ${secrets.seal(secret, toPlace('secret', uuid))}
+        )
+      `
+      return { projectId, targetId: uuid }
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}

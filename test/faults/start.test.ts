@@ -1,0 +1,49 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { cloneDatabase } from '../support/postgres.ts'
+import { runProgram, spawnProgram } from '../support/process.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(60_000)
+
+const WAITING = 'Waiting for the database at'
+
+test.each(['1', '2'])(
+  '§12 Postgres is away at the start of %s workers: it waits, says so, and serves',
+  async WORKERS => {
+    const databaseUrl = await cloneDatabase()
+    const proxy = await startTcpProxy(databaseUrl)
+    proxy.hangUp()
+    await using program = spawnProgram({ env: { DATABASE_URL: proxy.url, WORKERS } })
+    await until(() => program.logged(WAITING).length > 0)
+    expect(program.isRunning()).toBe(true)
+    // The password is nobody's business.
+    expect(program.output()).not.toContain(new URL(databaseUrl).password)
+    proxy.heal()
+    const url = await program.listening
+    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    expect((await program.kill('SIGTERM')).code).toBe(0)
+    await proxy.close()
+  },
+)
+
+test('§12 a stop while it waits for Postgres is a stop; a wrong address is said at once', async () => {
+  const databaseUrl = await cloneDatabase()
+  const away = databaseUrl.replace(/:\d+\//, ':1/')
+  await using program = spawnProgram({ env: { DATABASE_URL: away } })
+  program.listening.catch(() => {})
+  await until(() => program.logged(WAITING).length > 0)
+  expect(await program.kill('SIGTERM')).toEqual({ code: 0, signal: null })
+
+  const wrong = new URL(databaseUrl)
+  wrong.password = 'wrong'
+  const absent = databaseUrl.replace(/[^/]+$/, 'absent')
+  for (const [DATABASE_URL, reason] of [
+    [wrong.href, 'does not take this user with this password'],
+    [absent, 'has no database of this name'],
+  ] as const) {
+    const refused = await runProgram({ args: ['serve'], env: { DATABASE_URL } })
+    expect(refused.code).toBe(1)
+    expect(refused.output).toContain(`${reason}: correct DATABASE_URL`)
+  }
+})

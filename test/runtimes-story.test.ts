@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chownSync, lstatSync, mkdirSync, readdirSync, rmSync, truncateSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { tellStory } from './support/black-box.ts'
+import { findPid, isNamed, isRoot, makeFolder } from './support/embedded.ts'
+import { BINARY, compileBinary, runProgram, startProgram, type Runtime } from './support/process.ts'
+import { until } from './support/until.ts'
+
+const STORY_MS = 120_000
+
+beforeAll(compileBinary, 300_000)
+afterAll(() => rmSync(BINARY, { force: true }))
+
+/** An empty folder that belongs to `uid`. */
+function makeEmpty(uid: number): string {
+  const folder = makeFolder()
+  chownSync(folder, uid, uid)
+  return folder
+}
+
+/** The folders with Postgres' programs that were unpacked in a DATA_DIR. */
+function listUnpacked(dataDir: string): string[] {
+  return readdirSync(join(dataDir, 'postgres')).filter(name => /^\d/.test(name))
+}
+
+const databaseTest = test.if(isNamed)
+
+describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
+  databaseTest(
+    'one story on its own database: link, key, event, feed, webhook, push, health, stop',
+    async () => {
+      const folder = makeFolder()
+      await tellStory(folder, { runtime }, async ({ port }) => {
+        const env = { PORT: String(port) }
+        // On a busy machine the database may answer too late, once.
+        await until(async () => {
+          const { code, output } = await runProgram({ runtime, args: ['health'], env })
+          return code === 0 && output.startsWith('{"status":"ready"')
+        }, 30_000)
+      })
+      expect(findPid(join(folder, 'data'))).toBeUndefined()
+    },
+    STORY_MS,
+  )
+})
+
+describe('the executable', () => {
+  // Others than root can only be themselves.
+  const accounts = isRoot ? { root: 0, nobody: 65_534 } : { 'who we are': process.getuid?.() ?? 0 }
+
+  test.if(isNamed).each(Object.entries(accounts))(
+    'tells the story in an empty folder, with no environment, as %s',
+    async (_, uid) => {
+      const folder = makeEmpty(uid)
+      await tellStory(folder, { runtime: 'binary', bare: { cwd: folder, uid } })
+      expect(findPid(join(folder, 'data'))).toBeUndefined()
+    },
+    STORY_MS,
+  )
+
+  databaseTest(
+    'unpacks Postgres once for all that start at once, and again only when it is damaged or another',
+    async () => {
+      const folder = makeFolder()
+      const dataDir = join(folder, 'data')
+      const start = () =>
+        startProgram({ runtime: 'binary', bare: { cwd: folder }, env: { DATA_DIR: dataDir } })
+      // What an older version left.
+      mkdirSync(join(dataDir, 'postgres', '17.0.0-0123456789ab', 'bin'), { recursive: true })
+      const two = await Promise.all([start(), start()])
+      const unpacked = listUnpacked(dataDir)
+      expect(unpacked).toEqual([expect.stringMatching(/^\d+\.\d+\.\d+[\w.-]*-[0-9a-f]{12}$/)])
+      for (const program of two) expect((await program.kill('SIGTERM')).code).toBe(0)
+
+      const program = join(dataDir, 'postgres', unpacked[0]!, 'bin/initdb')
+      const { ino, size } = lstatSync(program)
+      expect((await (await start()).kill('SIGTERM')).code).toBe(0)
+      expect(lstatSync(program).ino).toBe(ino)
+
+      truncateSync(program, 1_000)
+      expect((await (await start()).kill('SIGTERM')).code).toBe(0)
+      expect(lstatSync(program).size).toBe(size)
+      expect(listUnpacked(dataDir)).toEqual(unpacked)
+    },
+    STORY_MS,
+  )
+
+  test('takes nothing from a .env or bunfig.toml where it is started', async () => {
+    const folder = makeFolder()
+    writeFileSync(join(folder, '.env'), 'LOG_LEVEL=loud\n')
+    writeFileSync(join(folder, 'bunfig.toml'), 'preload = ["./preload.ts"]\n')
+    writeFileSync(join(folder, 'preload.ts'), 'console.log("preloaded")\n')
+    const ended = await runProgram({
+      runtime: 'binary',
+      args: ['health'],
+      bare: { cwd: folder },
+      env: { PORT: '1' },
+    })
+    expect(ended.output).toStartWith('http://127.0.0.1:1/readyz does not answer')
+    expect(ended.code).toBe(1)
+  })
+})

@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { connect, type Sql } from '../src/db/sql.ts'
+import { listPostgres, makeFolder } from './faults/fleet.ts'
+import { isAlive } from './support/embedded.ts'
+import { cloneDatabase, createEmptyDatabase } from './support/postgres.ts'
+import {
+  BINARY,
+  compileBinary,
+  listWorkers,
+  runProgram,
+  startProgram,
+  toEmbeddedUrl,
+  type Program,
+  type Runtime,
+} from './support/process.ts'
+import { createRequests } from './support/project.ts'
+import { createHttpClient } from './support/http-client.ts'
+import { until } from './support/until.ts'
+
+setDefaultTimeout(90_000)
+
+beforeAll(compileBinary, 120_000)
+afterAll(() => rmSync(BINARY, { force: true }))
+
+const EVENT = { channelName: 'payments', title: 'New payment' }
+
+/** How many servers have a connection of their own to append with. */
+async function countWriters(sql: Sql): Promise<number> {
+  const [row] = await sql<[{ n: number }]>`
+    select count(*)::int as n
+    from pg_stat_activity
+    where datname = current_database() and application_name = 'tidings append'
+  `
+  return row.n
+}
+
+/** Posts events, each on a connection of its own, until so many servers have had one. */
+async function reach(servers: number, program: Program, key: string, sql: Sql): Promise<number> {
+  let posted = 0
+  await until(async () => {
+    const client = createHttpClient(program.url)
+    const { status } = await client.request('POST', '/v1/events', {
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(EVENT),
+    })
+    client.close()
+    expect(status).toBe(201)
+    posted++
+    return (await countWriters(sql)) >= servers
+  }, 60_000)
+  return posted
+}
+
+describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
+  test('design §5 workers share one port and one database; what is told once is told once', async () => {
+    const databaseUrl = await createEmptyDatabase()
+    const sql = connect(databaseUrl, { name: 'test', max: 1 })
+    const env = { DATABASE_URL: databaseUrl, WORKERS: '2' }
+    await using program = await startProgram({ runtime, env })
+    expect(program.logged('/setup#')).toHaveLength(1)
+    expect(program.logged('Bearer tdg_')).toHaveLength(1)
+
+    const { get } = createRequests(program.url, program.firstKey!)
+    const posted = await reach(2, program, program.firstKey!, sql)
+    const [newest] = (await get('/v1/events')).body.data.items
+    expect(newest.seq).toBe(posted)
+    await sql.end()
+    const workers = listWorkers(program)
+    expect(workers).toHaveLength(2)
+    expect(await program.kill('SIGTERM')).toEqual({ code: 0, signal: null })
+    expect(workers.filter(isAlive)).toEqual([])
+  })
+})
+
+test('a worker that dies is started again, and the others answer meanwhile', async () => {
+  const databaseUrl = await createEmptyDatabase()
+  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  await using program = await startProgram({
+    env: { DATABASE_URL: databaseUrl },
+    args: ['serve', '--workers', '3'],
+  })
+  await reach(3, program, program.firstKey!, sql)
+  const [first = 0] = listWorkers(program)
+  process.kill(first, 'SIGKILL')
+  await until(() => listWorkers(program).length === 4)
+  expect(program.logged('SIGKILL')).toHaveLength(1)
+  await until(async () => (await countWriters(sql)) === 2)
+  await reach(3, program, program.firstKey!, sql)
+  await sql.end()
+  expect((await program.kill('SIGTERM')).code).toBe(0)
+})
+
+test('one embedded Postgres serves them, and goes with the last of them, even if their parent is killed', async () => {
+  const dataDir = makeFolder()
+  const start = () => startProgram({ env: { DATA_DIR: dataDir, WORKERS: '2' } })
+  await using program = await start()
+  const sql = connect(toEmbeddedUrl(dataDir), { name: 'test', max: 1 })
+  await reach(2, program, program.firstKey!, sql)
+  await sql.end()
+  const workers = listWorkers(program)
+  await program.kill('SIGKILL')
+  await until(() => !workers.some(isAlive), 30_000)
+  await until(() => listPostgres(dataDir).length === 0, 30_000)
+
+  await using again = await start()
+  expect(again.firstKey).toBeUndefined()
+  expect((await createRequests(again.url, program.firstKey!).get('/v1/me')).status).toBe(200)
+  expect(await again.kill('SIGTERM')).toEqual({ code: 0, signal: null })
+  expect(listPostgres(dataDir)).toEqual([])
+})
+
+test('a start that fails says why, ends with 1, leaves nobody behind and the first key to the next one', async () => {
+  const DATABASE_URL = await createEmptyDatabase()
+  const env = { DATABASE_URL, WORKERS: '2' }
+  await using other = await startProgram({ env: { DATABASE_URL: await cloneDatabase() } })
+  const taken = await runProgram({ env: { ...env, PORT: String(other.port) }, args: ['serve'] })
+  expect(taken).toMatchObject({ code: 1, output: expect.stringContaining(`Port ${other.port}`) })
+
+  await using good = await startProgram({ env })
+  expect(good.firstKey).toMatch(/^tdg_/)
+  // The other way round: nobody else gets a share of the port.
+  const second = await runProgram({ env: { ...env, PORT: String(good.port) }, args: ['serve'] })
+  expect(second).toMatchObject({ code: 1, output: expect.stringContaining(`Port ${good.port}`) })
+
+  const APP_SECRET = Buffer.alloc(32, 'wrong').toString('base64')
+  const wrong = await runProgram({ env: { ...env, APP_SECRET }, args: ['serve'] })
+  expect(wrong.output).toContain('sealed with another APP_SECRET')
+  expect(wrong.output).toContain('has ended at its start (exit code 1)')
+  expect(wrong.code).toBe(1)
+})

@@ -1,0 +1,64 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { writeBackup } from '../../src/backup/backup.ts'
+import { restoreBackup } from '../../src/backup/restore.ts'
+import { SEALED_TABLES } from '../../src/cli/sealed-tables.ts'
+import { MIGRATIONS } from '../../src/db/migrations.ts'
+import type { Sql } from '../../src/db/sql.ts'
+import { APP_SECRET } from './secret.ts'
+
+export const PASSPHRASE = 'violet tractor seventeen'
+/** Of the installation that backups are restored into. */
+export const OTHER_SECRET = Buffer.alloc(32, 'other')
+
+/** A folder for backups; it goes when it goes out of scope. */
+export function makeBackupFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'tidings-backup-'))
+  return {
+    folder,
+    file: join(folder, 'tidings.backup'),
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+export function backUp(url: string, file: string, signal?: AbortSignal) {
+  return writeBackup(url, file, {
+    source: { appSecret: APP_SECRET, oldAppSecrets: [], dataDir: '/nonexistent' },
+    sealedTables: SEALED_TABLES,
+    passphrase: PASSPHRASE,
+    ...(signal && { signal }),
+  })
+}
+
+export function restore(
+  url: string,
+  file: string,
+  { passphrase = PASSPHRASE, migrations = MIGRATIONS } = {},
+) {
+  const source = { appSecret: OTHER_SECRET, oldAppSecrets: [], dataDir: '/nonexistent' }
+  return restoreBackup(url, file, { source, sealedTables: SEALED_TABLES, passphrase }, migrations)
+}
+
+/** Writes a copy whose text is another one, in gzip that is as it should be. */
+export function rewrite(file: string, to: string, change: (text: string) => string): string {
+  writeFileSync(to, gzipSync(change(gunzipSync(readFileSync(file)).toString())))
+  return to
+}
+
+/** The number of rows of every table. */
+export async function countRows(sql: Sql): Promise<Record<string, number>> {
+  const tables = await sql<{ name: string }[]>`
+    select table_name as name
+    from information_schema.tables
+    where table_schema = 'public' and table_type = 'BASE TABLE'
+    order by 1
+  `
+  const counts: Record<string, number> = {}
+  for (const { name } of tables) {
+    const [row] = await sql<[{ rows: number }]>`select count(*)::int as rows from ${sql(name)}`
+    counts[name] = row.rows
+  }
+  return counts
+}

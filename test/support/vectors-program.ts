@@ -1,0 +1,52 @@
+import crypto, { createECDH } from 'node:crypto'
+import { encrypt } from '../../src/push/pusher.ts'
+import { createTokens } from '../../src/push/vapid.ts'
+import { sign } from '../../src/webhooks/signing.ts'
+import { findForgery } from '../../src/webhooks/verify.ts'
+import { decryptPush, decryptRecords, toBytes, verifyVapid } from './push-crypto.ts'
+import { RFC8188, RFC8291, RFC8292, STANDARD_WEBHOOKS } from './vectors.ts'
+
+// What this runtime makes of the official vectors, with the server's own modules, as JSON: a program of its own, so that
+// it can be compiled, too.
+const { text, records, intermediates } = decryptPush(toBytes(RFC8291.body), RFC8291.browser)
+
+console.log(
+  JSON.stringify({
+    rfc8188: RFC8188.map(({ body, ikm }) => {
+      const { text, records } = decryptRecords(toBytes(body), toBytes(ikm))
+      return { text, records }
+    }),
+    rfc8292: [`vapid t=${RFC8292.token}, k=${RFC8292.key}`, makeToken()].map(verifyVapid),
+    standardWebhooks: STANDARD_WEBHOOKS.map(({ secret, id, timestamp, body, signature }) => ({
+      signature: sign({ id, timestampMs: timestamp * 1000, body }, [secret])['webhook-signature'],
+      isGenuine:
+        findForgery(
+          { id, timestamp: `${timestamp}`, body, signature },
+          secret,
+          timestamp * 1000,
+        ) === undefined,
+    })),
+    // Last: afterwards there is no chance any more.
+    rfc8291: { text, records, intermediates, encrypted: encryptAsInRfc() },
+  }),
+)
+
+/** A signature of ours is another each time: it is verified as that of the RFC is. */
+function makeToken(): string {
+  const { aud, sub, exp } = RFC8292.claims
+  const pair = { id: 'a', ...RFC8291.server }
+  const nowMs = (exp - 12 * 3_600) * 1000
+  return createTokens().make(pair, { origin: aud, subject: sub, nowMs })
+}
+
+/** Our own encryption, where chance gives what it gave in the RFC. */
+function encryptAsInRfc(): string {
+  const ecdh = createECDH('prime256v1')
+  ecdh.setPrivateKey(toBytes(RFC8291.server.privateKey))
+  ecdh.generateKeys = () => ecdh.getPublicKey() as never
+  Object.assign(crypto, { createECDH: () => ecdh, randomBytes: () => toBytes(RFC8291.salt) })
+  const { publicKey: p256dh, auth } = RFC8291.browser
+  const address = { endpoint: 'https://push.example.net/', p256dh, auth }
+  const { body } = encrypt(address, { payload: RFC8291.plaintext, topic: 'a' }, 60)
+  return Buffer.from(body).toString('base64url')
+}

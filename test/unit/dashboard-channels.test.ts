@@ -1,0 +1,67 @@
+import { expect, test } from 'bun:test'
+import { toMuteEnd, toWish } from '../../src/dashboard/app/channels/mute.ts'
+import { find } from '../../src/dashboard/app/palette/match.ts'
+import { toDuration } from '../../src/dashboard/app/time.ts'
+
+const ALL = [
+  { text: 'Mute this channel' },
+  { text: 'Channels' },
+  { text: '', name: 'Big-payments' },
+  { text: '', name: 'Zürich' },
+  { text: 'Colours: dark' },
+]
+const found = (typed: string) =>
+  find(ALL, typed)
+    .map(({ text, name }) => text || name)
+    .join()
+
+test.each([
+  ['', 'Mute this channel,Channels,Big-payments,Zürich,Colours: dark'],
+  ['  ', 'Mute this channel,Channels,Big-payments,Zürich,Colours: dark'],
+  ['chan', 'Mute this channel,Channels'],
+  ['channel mu', 'Mute this channel'],
+  ['PAY', 'Big-payments'],
+  ['ments', 'Big-payments'],
+  ['pmts', 'Big-payments'],
+  ['zurich', 'Zürich'],
+  ['ar', 'Colours: dark'],
+  ['chan none', ''],
+  ['.*', ''],
+])('dashboard: the palette finds for %p: %s', (typed, expected) => {
+  expect(found(typed)).toBe(expected)
+})
+
+test('dashboard: what begins so comes before what has it inside, and that before its letters', () => {
+  const names = ['a-p-a-y', 'repay', 'pay'].map(text => ({ text }))
+  expect(find(names, 'pay').map(({ text }) => text)).toEqual(['pay', 'repay', 'a-p-a-y'])
+})
+
+test('dashboard §7 a mute ends by the reader’s clock', () => {
+  const now = new Date(2026, 10, 20, 23, 30)
+  const end = (span: Parameters<typeof toMuteEnd>[0]) => new Date(toMuteEnd(span, now.getTime()))
+  expect(end('hour')).toEqual(new Date(2026, 10, 21, 0, 30))
+  expect(end('hours')).toEqual(new Date(2026, 10, 21, 7, 30))
+  expect(end('morning')).toEqual(new Date(2026, 10, 21, 8, 0))
+  expect(end('week')).toEqual(new Date(2026, 10, 27, 23, 30))
+})
+
+test('dashboard §7 a setting is asked for again as it was', () => {
+  const muteUntil = '2026-11-20T10:00:00.000Z'
+  expect(toWish({ isDefault: true, state: 'mute', muteUntil })).toEqual({ state: 'default' })
+  expect(toWish({ isDefault: false, state: 'mute', muteUntil })).toEqual({
+    state: 'mute',
+    muteUntil,
+  })
+  expect(toWish({ state: 'on', muteUntil: null })).toEqual({ state: 'on' })
+})
+
+test.each([
+  [0, '0ms'],
+  [999, '999ms'],
+  [1_000, '1s'],
+  [1_234, '1.2s'],
+  [65_200, '1m'],
+  [7_200_000, '2h'],
+])('dashboard §5 %d ms are told as %s', (ms, expected) => {
+  expect(toDuration(ms, 'en-GB')).toBe(expected)
+})
