@@ -56,11 +56,11 @@ export const CHANNEL_SCREENS: Screen[] = [
       })),
     until: 'text=Try again',
   },
-  { name: 'channel', path: ONE, prepare: fillChannel, until: 'text=Archive this channel' },
+  { name: 'channel', path: ONE, prepare: api => fillChannel(api), until: 'text=Archive this channel' },
   {
     name: 'channel-edit',
     path: ONE,
-    prepare: fillChannel,
+    prepare: api => fillChannel(api),
     until: 'text=Archive this channel',
     act: async page => {
       await page.getByRole('button', { name: 'Edit' }).click()
@@ -70,7 +70,7 @@ export const CHANNEL_SCREENS: Screen[] = [
   {
     name: 'channel-mute-until',
     path: ONE,
-    prepare: fillChannel,
+    prepare: api => fillChannel(api),
     until: 'text=Archive this channel',
     act: async page => {
       await page.getByRole('combobox', { name: 'My notifications' }).selectOption('pick')
