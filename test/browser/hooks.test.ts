@@ -148,6 +148,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     })
     await told.locator('summary').click()
     expect(await told.locator('summary').textContent()).toContain('200')
+    const sent = (await told.locator('pre[aria-label="Request"]').textContent()) ?? ''
+    expect(sent).toContain(String(body))
+    expect(sent).toContain(`webhook-id: ${headers['webhook-id']}`)
     await told.getByRole('link', { name: 'Open the event' }).waitFor()
     await told.getByRole('button', { name: 'Send again' }).click()
     await receiver.until(3)

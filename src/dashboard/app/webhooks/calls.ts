@@ -2,30 +2,17 @@ import type { Page } from '../../../http/envelope.ts'
 import type { Delivery } from '../../../outbox/schema.ts'
 import type {
   Attempt,
+  AttemptDetail,
   CreatedWebhook,
   NewWebhook,
   Queued,
   RotatedSecret,
-  Webhook as Known,
+  Webhook,
 } from '../../../webhooks/schema.ts'
 import { toPath } from '../feed/calls.ts'
 import { request, type Answer } from '../request.ts'
 
-/** A webhook of which may be known since when more waits for it than is kept. */
-export type Webhook = Known & { backlogFullAt?: string | null }
-
-/** An attempt with what was sent, as far as that is known. */
-export interface AttemptDetail extends Attempt {
-  request: {
-    method: string
-    headers: Record<string, string>
-    /** Null where the event is gone. */
-    body: string | null
-    /** Why the body is not what was sent; null where it is. */
-    note: string | null
-  } | null
-}
-export type { Attempt, CreatedWebhook, Delivery, NewWebhook, Queued }
+export type { Attempt, AttemptDetail, CreatedWebhook, Delivery, NewWebhook, Queued, Webhook }
 
 /** A webhook of a project. */
 export interface Place {
