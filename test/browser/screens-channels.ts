@@ -56,7 +56,12 @@ export const CHANNEL_SCREENS: Screen[] = [
       })),
     until: 'text=Try again',
   },
-  { name: 'channel', path: ONE, prepare: api => fillChannel(api), until: 'text=Archive this channel' },
+  {
+    name: 'channel',
+    path: ONE,
+    prepare: api => fillChannel(api),
+    until: 'text=Archive this channel',
+  },
   {
     name: 'channel-edit',
     path: ONE,
