@@ -46,9 +46,10 @@ export function toFailure(error: unknown, requestId: string): Answer {
     })
   }
   const isPassing = isUnavailable(error) || sqlState(error) === DEADLOCK
-  const fault = isPassing
-    ? new Fault('unavailable', 'The database cannot be reached, try again shortly')
-    : error
+  const fault =
+    isPassing && !(error instanceof Fault)
+      ? new Fault('unavailable', 'The database cannot be reached, try again shortly')
+      : error
   if (fault instanceof Fault) {
     if (fault.code === 'unavailable') {
       log.warning('Request refused: {reason}', { requestId, reason: toReason(error) })
