@@ -4,6 +4,7 @@ import { signal } from '../../src/db/processes.ts'
 import type { Sql } from '../../src/db/sql.ts'
 import { openSecrets } from '../../src/secrets/open-secrets.ts'
 import { SHORT_LEASE_MS } from '../support/delivery-server.ts'
+import { until } from '../support/until.ts'
 import type { Verdict } from './check.ts'
 import { checkDeliveries, type Fault } from './delivery-check.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
@@ -126,8 +127,9 @@ async function breakOne(
     }
     default: {
       const pids = listPostgres(fleet.dataDir ?? '')
+      const startedAt = await readStart(sql)
       for (const pid of kind === 'postmaster' ? pids.slice(0, 1) : pids) signal(pid, 'SIGKILL')
-      await untilAnswers(sql)
+      await untilStartedAnew(sql, startedAt)
       return { fault: toFault(), problems: [] }
     }
   }
@@ -172,15 +174,17 @@ async function readAll(sql: Sql): Promise<{ id: string; token: string | null }[]
   return await sql<{ id: string; token: string | null }[]>`select id, token from outbox`
 }
 
-async function untilAnswers(sql: Sql): Promise<void> {
-  for (;;) {
-    try {
-      await sql`select 1`
-      return
-    } catch {
-      await sleep(50)
-    }
-  }
+async function readStart(sql: Sql): Promise<string> {
+  const [row] = await sql<[{ at: string }]>`select pg_postmaster_start_time()::text as at`
+  return row.at
+}
+
+/** A process of the Postgres that was killed may go on answering for a moment. */
+async function untilStartedAnew(sql: Sql, before: string): Promise<void> {
+  await until(async () => {
+    const at = await readStart(sql).catch(() => before)
+    return at !== before
+  }, 60_000)
 }
 
 /** Resolves with the time until every log is dispatched and nothing is pending; undefined when that takes too long. */
