@@ -18,7 +18,7 @@ const WRITTEN = new Set([
 const WRITTEN_WHOLE = new Set(['tags', 'metadata', 'properties', 'headers'])
 
 /** An answer of the server with hostile text wherever somebody could have put it. */
-export function toHostile(value: unknown, name = '', isWhole = false): unknown {
+export function toHostile(data: unknown): unknown {
   let turn = 0
   const next = () => HOSTILE[turn++ % HOSTILE.length]
   const replace = (value: unknown, name: string, isWhole: boolean): unknown => {
@@ -32,5 +32,5 @@ export function toHostile(value: unknown, name = '', isWhole = false): unknown {
       }),
     )
   }
-  return replace(value, name, isWhole)
+  return replace(data, '', false)
 }
