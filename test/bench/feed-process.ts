@@ -34,8 +34,9 @@ export interface Worker {
 export async function startWorker(
   program: string,
   args: string[],
+  runtime = 'bun',
 ): Promise<Worker & { ready: string }> {
-  const child = spawn('bun', [join(import.meta.dir, program), ...args], {
+  const child = spawn(runtime, [join(import.meta.dir, program), ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
