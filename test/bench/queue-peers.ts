@@ -75,6 +75,8 @@ async function createGraphileWorker(): Promise<Queue> {
   const { default: pg } = await load('pg')
   const logger = new Logger(() => () => {})
   const pgPool = new pg.Pool({ connectionString, max: 25 })
+  pgPool.on('error', console.error)
+  pgPool.on('connect', (client: NodeJS.EventEmitter) => client.on('error', console.error))
   const utils = await makeWorkerUtils({ pgPool, logger })
   await utils.migrate()
   const query = async (text: string, values: unknown[] = []) =>
