@@ -2,7 +2,7 @@
 
 import ipaddr from 'ipaddr.js'
 import { parseAppSecret } from './app-secret.ts'
-import { LOG_LEVELS } from './log.ts'
+import { LOG_LEVELS } from '../log.ts'
 
 const MAX_WORKERS = 16
 

@@ -1,8 +1,8 @@
-import { isSchemaCurrent } from './db/migrate.ts'
-import type { Pool } from './db/pool.ts'
-import type { Appender } from './events/append.ts'
-import type { OpenRoute } from './http/open-route.ts'
-import type { Outbox } from './outbox/outbox.ts'
+import { isSchemaCurrent } from '../db/migrate.ts'
+import type { Pool } from '../db/pool.ts'
+import type { Appender } from '../events/append.ts'
+import type { OpenRoute } from '../http/open-route.ts'
+import type { Outbox } from '../outbox/outbox.ts'
 
 const READY_MS = 1_000
 const MAX_WAITING = 10_000
