@@ -1,5 +1,6 @@
 import type { Pool } from '../db/pool.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
+import { transact } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import type { Erased } from './schema.ts'
 
@@ -69,20 +70,18 @@ export async function eraseUser(
     events += step.events
     isMore = step.events === ERASE_STEP || step.answers === ERASE_STEP
   }
-  await pool.run(sql =>
-    sql.begin(async tx => {
-      await tx`select from event_logs where project_id = ${projectId} for update`
-      const [identity] = await tx<{ public_id: string }[]>`
-        select public_id from identities where project_id = ${projectId} and user_id = ${userId}
-      `
-      const [last] = await tx<[{ events: number }]>`
-        select events from erase_user(${projectId}, ${userId})
-      `
-      events += last.events
-      if (!identity && events === 0) throw new Fault('not_found', 'No user has this user_id')
-      await onErased(tx, { identityId: identity?.public_id, events })
-    }),
-  )
+  await transact(pool, async tx => {
+    await tx`select from event_logs where project_id = ${projectId} for update`
+    const [identity] = await tx<{ public_id: string }[]>`
+      select public_id from identities where project_id = ${projectId} and user_id = ${userId}
+    `
+    const [last] = await tx<[{ events: number }]>`
+      select events from erase_user(${projectId}, ${userId})
+    `
+    events += last.events
+    if (!identity && events === 0) throw new Fault('not_found', 'No user has this user_id')
+    await onErased(tx, { identityId: identity?.public_id, events })
+  })
   return { userId, events }
 }
 
