@@ -5,6 +5,7 @@ import { transact } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { toSuccess } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'
+import { closed } from '../http/shapes.ts'
 import { toId } from '../ids.ts'
 import { countStranger, type Strangers } from '../limits/strangers.ts'
 import { LONGEST_S, type Cookies } from './cookies.ts'
@@ -33,7 +34,7 @@ export function resetRoutes({ pool, strangers, getCookies }: ResetParts): ApiEnd
       body: Type.Object({ token: Text({ minLength: 1, maxLength: 100 }), password: Password }),
       success: {
         status: 200,
-        data: Type.Object({ email: Type.String() }, { additionalProperties: false }),
+        data: Type.Object({ email: Type.String() }, closed),
       },
       async handle({ body: { token, password }, admitted, actor, address, headers, requestId }) {
         const owner = await pool.run(sql => findResetPerson(sql, token))

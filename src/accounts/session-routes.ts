@@ -6,7 +6,7 @@ import { parseEmail } from '../email.ts'
 import { Fault } from '../errors.ts'
 import { PageOf, toSuccess } from '../http/envelope.ts'
 import type { Answer } from '../http/failures.ts'
-import { Text } from '../http/rules.ts'
+import { PageQuery } from '../http/paging.ts'
 import { parseId, toId } from '../ids.ts'
 import type { Cookies } from './cookies.ts'
 import { findCredentials, lockCredentials, tryPassword, wrongCredentials } from './credentials.ts'
@@ -16,11 +16,6 @@ import { Account, Email, Ended, Nothing, Password, SessionInfo } from './schema.
 import { endSession, endSessions, listSessions } from './sessions.ts'
 import { endOwnSession, signIn, toSignedInAnswer } from './sign-in.ts'
 import { forgetTries } from './throttle.ts'
-
-const PAGE_QUERY = Type.Object({
-  cursor: Type.Optional(Text({ minLength: 1, maxLength: 100 })),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-})
 
 interface SessionParts {
   pool: Pool
@@ -86,7 +81,7 @@ export function sessionRoutes({ pool, getCookies }: SessionParts): ApiEndpoint[]
       method: 'GET',
       path: '/api/sessions',
       action: 'sessions.read',
-      query: PAGE_QUERY,
+      query: PageQuery,
       success: { status: 200, data: PageOf(SessionInfo) },
       handle: async ({ admitted, query }) =>
         JSON.stringify(await pool.run(sql => listSessions(sql, admitted, query))),

@@ -3,12 +3,11 @@ import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
 import type { Pool } from '../db/pool.ts'
 import { transact } from '../db/transaction.ts'
 import type { Hints } from '../hints.ts'
+import { closed, Moment } from '../http/shapes.ts'
 import { deleteEvent, restoreEvent } from './deletion.ts'
 
-const closed = { additionalProperties: false } as const
-
 /** What the deletion of an event answers: until when the dashboard offers to undo it. */
-const Deleted = Type.Object({ undoUntil: Type.String({ format: 'date-time' }) }, closed)
+const Deleted = Type.Object({ undoUntil: Moment }, closed)
 const Restored = Type.Object({ id: Type.String(), seq: Type.Integer({ minimum: 1 }) }, closed)
 
 /** Deletes events, and undoes that. */
