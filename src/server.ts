@@ -239,7 +239,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         live.drain()
         // At once: what is under way has until the last request is answered, too.
         outbox.stop().catch(() => {})
-        await within(STOP_MS, drain.start().then(closers.closeAll))
+        await within(STOP_MS, drain.start().then(closers.closeAll), () => {})
       }),
     }
   } catch (error) {
