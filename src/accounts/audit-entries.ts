@@ -8,7 +8,7 @@ import { closed, Moment, Nullable } from '../http/shapes.ts'
 import { invalidField } from '../http/validation.ts'
 import { parseId, toId } from '../ids.ts'
 import { toLabel } from '../user-agent.ts'
-import { listActionsOn, toDeed, toFacts } from './audit-words.ts'
+import { listActionsOn, toDeed, toFacts } from '../audit/words.ts'
 
 /** What somebody did. */
 export const AuditEntry = Type.Object(

@@ -1,8 +1,8 @@
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
 import { toPage, toSlice } from '../http/paging.ts'
 import type { UserQuery } from './user-schema.ts'
+import { noUser, resolveUser } from './users.ts'
 
 const MAX_WORDS = 10
 
@@ -92,11 +92,7 @@ export async function getUserDetailJson(
 ): Promise<string> {
   const [row] = await sql<[DetailRow]>`
     with named as materialized (
-      select coalesce(
-        (select user_id from identities where project_id = ${projectId} and user_id = ${reference}),
-        (select user_id from aliases where project_id = ${projectId} and alias = ${reference}),
-        ${reference}
-      ) as user_id
+      select coalesce(${resolveUser(sql, projectId, reference)}, ${reference}) as user_id
     )
     select
       n.user_id, i.public_id, i.properties::text as properties, i.created_at, i.updated_at,
@@ -132,10 +128,6 @@ export async function getUserDetailJson(
     `,"events":${row.events},"firstSeenAt":${JSON.stringify(row.first_at)}` +
     `,"lastSeenAt":${JSON.stringify(row.last_at)},"channels":${row.channels}}`
   )
-}
-
-export function noUser(): Fault {
-  return new Fault('not_found', 'No user has this user_id or alias')
 }
 
 function toListJson(row: ListRow): string {
