@@ -52,7 +52,7 @@ export function createGuard(
     if (token === undefined) throw new Fault('signed_out', 'Sign in first')
     const admitted = await options.pool.run(sql => admitSession(sql, { hash: hashSecret(token) }))
     if (admitted) return { sessionId: admitted.session.id, personId: admitted.person.id }
-    const seconds = options.strangers.take(options.toAddress(request), Date.now())
+    const seconds = options.strangers.take(options.toAddress(request), performance.now())
     if (seconds === undefined) throw new Fault('signed_out', 'Sign in first')
     throw new Fault('rate_limited', `Too many requests, try again in ${seconds} s`, {
       'Retry-After': String(seconds),

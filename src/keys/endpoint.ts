@@ -149,7 +149,7 @@ async function authenticate(gate: Gate, request: Request) {
     : readToken(request.headers.get('authorization'))
   const admitted = token === undefined ? undefined : await gate.admission.admit(hashToken(token))
   if (admitted) return admitted
-  const waitSeconds = gate.strangers.take(gate.toAddress(request), Date.now())
+  const waitSeconds = gate.strangers.take(gate.toAddress(request), performance.now())
   throw waitSeconds === undefined ? invalidKey() : tooMany(waitSeconds)
 }
 

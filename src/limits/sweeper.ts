@@ -1,3 +1,4 @@
+import { isClockDoubted } from '../db/clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
@@ -12,21 +13,29 @@ export type Sweep = (pool: Pool) => Promise<number>
 /** What this folder has to sweep. */
 export const LIMIT_SWEEPS: readonly Sweep[] = [sweepKeys, sweepWindows]
 
-/** Deletes what has expired every minute, in small batches, so that no one waits for it. */
+/** Deletes what has expired every minute, in small batches, so that no one waits for it; while the clock is doubted, nothing. */
 export function startSweeper(pool: Pool, sweeps: readonly Sweep[]): { stop(): Promise<void> } {
   const log = logger('limits')
   let running: Promise<void> = Promise.resolve()
   let isStopped = false
 
   async function round(): Promise<void> {
+    try {
+      if (await isClockDoubted(pool)) return
+    } catch (error) {
+      return warn(error)
+    }
     for (const sweep of sweeps) {
       try {
         while (!isStopped && (await sweep(pool)) === SWEEP_BATCH);
       } catch (error) {
-        log.warning('Sweep failed, it is tried again: {reason}', { reason: toReason(error) })
+        warn(error)
       }
     }
   }
+
+  const warn = (error: unknown) =>
+    log.warning('Sweep failed, it is tried again: {reason}', { reason: toReason(error) })
 
   const timer = setInterval(() => void (running = running.then(round)), EVERY_MS)
   timer.unref()
