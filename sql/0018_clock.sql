@@ -48,9 +48,14 @@ begin
         paused_until = case
           when w.paused_until > now() then greatest(w.paused_until - back, now()) else w.paused_until
         end,
-        failing_since = least(w.failing_since, now()), tested_at = least(w.tested_at, now())
-      where w.paused_until > now() or w.failing_since > now() or w.tested_at > now();
-    update push_subscriptions d set tested_at = now() where d.tested_at > now();
+        failing_since = least(w.failing_since, now()), tested_at = least(w.tested_at, now()),
+        -- It is told of what came after it: all that is not dispatched yet.
+        created_at = case when w.created_at > now() then now() - interval '5 minutes' else w.created_at end
+      where w.paused_until > now() or w.failing_since > now() or w.tested_at > now() or w.created_at > now();
+    update push_subscriptions d set
+        tested_at = least(d.tested_at, now()),
+        created_at = case when d.created_at > now() then now() - interval '5 minutes' else d.created_at end
+      where d.tested_at > now() or d.created_at > now();
     update push_bursts b set
         recent = '{}', collapsed_at = least(b.collapsed_at, now()), summary_at = least(b.summary_at, now()),
         burst_at = least(b.burst_at, now()), touched_at = now()

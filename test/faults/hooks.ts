@@ -83,13 +83,7 @@ export async function startHooks(): Promise<Hooks> {
       const secret = newSigningSecret()
       const url = `http://127.0.0.1:${port}/${uuid}`
       hooks.set(uuid, { verifier: new Webhook(secret), respond })
-      await sql`
-        insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
-        values (
-          ${projectId}, ${uuid}, 'A webhook', ${secrets.seal(url, toPlace('url', uuid))}, ${new URL(url).host},
-          'standard', true, ${secrets.seal(secret, toPlace('secret', uuid))}
-        )
-      `
+      await insertHook(sql, secrets, { projectId, uuid, url, secret })
       return { projectId, targetId: uuid }
     },
     async [Symbol.asyncDispose]() {
@@ -97,4 +91,24 @@ export async function startHooks(): Promise<Hooks> {
       await new Promise(resolve => server.close(resolve))
     },
   }
+}
+
+/** Makes a webhook for all events of a project, beside the server. */
+export async function insertHook(
+  sql: Sql,
+  secrets: Secrets,
+  {
+    projectId,
+    uuid,
+    url,
+    secret,
+  }: { projectId: string; uuid: string; url: string; secret: string },
+): Promise<void> {
+  await sql`
+    insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
+    values (
+      ${projectId}, ${uuid}, 'A webhook', ${secrets.seal(url, toPlace('url', uuid))}, ${new URL(url).host},
+      'standard', true, ${secrets.seal(secret, toPlace('secret', uuid))}
+    )
+  `
 }
