@@ -28,6 +28,7 @@ export interface Hook {
 
 /** A real receiver of the server's own webhooks, which takes nothing on trust. */
 export interface Hooks extends AsyncDisposable {
+  port: number
   receipts: Receipt[]
   /** What was not signed, or not for whom it was sent to. */
   forgeries: string[]
@@ -76,6 +77,7 @@ export async function startHooks(): Promise<Hooks> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo // A TCP server has no other kind.
   return {
+    port,
     receipts,
     forgeries,
     async add(sql, secrets, projectId, respond) {
