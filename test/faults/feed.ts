@@ -168,7 +168,7 @@ async function checkServed(served: Served, followers: readonly Follower[]): Prom
   let looks = 0
   return until(() => {
     served.look()
-    if (!served.isEverybody && ++looks % 100 === 0) for (const follower of followers) follower.cut()
+    if (!served.isEverybody && ++looks % 20 === 0) for (const follower of followers) follower.cut()
     return served.isEverybody
   }, DEALT_MS).then(
     () => [],
