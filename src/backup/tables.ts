@@ -12,9 +12,9 @@ export interface Table {
 
 /**
  * What ends with a restore: links that let somebody in, because one that was used or withdrawn since would work again;
- * and the row that holds an installation to its own APP_SECRET.
+ * the row that holds an installation to its own APP_SECRET; and what another clock said.
  */
-const LEFT_OUT = ['setup_links', 'reset_links', 'invites', 'sealed_canary']
+const LEFT_OUT = ['setup_links', 'reset_links', 'invites', 'sealed_canary', 'clock']
 
 const CREATE = /^create (?:unlogged )?table (\w+)/gm
 
