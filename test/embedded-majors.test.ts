@@ -57,9 +57,9 @@ beforeAll(async () => {
   const server = await boot({ databaseUrl })
   tenant = await newTenant(server)
   sent = await createRequests(server.url, tenant.key).post('/v1/events', EVENT, KEY)
-  await fillLog(server.sql)
   await server[Symbol.asyncDispose]()
   const sql = connect(databaseUrl, { name: 'test', max: 1, settings: COPY_SETTINGS })
+  await fillLog(sql)
   sums = await sumTables(sql)
   await sql.end()
   await stopServer(old)
@@ -211,7 +211,7 @@ majorTest(
     }
 
     // Two servers of Postgres outlive it, and half a cluster.
-    await killAt('Applied migration 0003')
+    await killAt('Applied migration', 3)
     expect(listClusters(home)).toEqual(['data', expect.stringMatching(/^data\.new-/)])
     // All rows are there, nothing is committed.
     await killAt(' rows"')
@@ -270,11 +270,7 @@ majorTest(
     expect(output).toContain(`ln -s /usr/lib/postgresql/17 ${home}/17.0`)
     expect(listClusters(home)).toEqual(['data'])
 
-    const native = makeCheckout(makeFolder(), OLD).native
-    symlinkSync(native, join(home, '17.0'))
-    expect((await migrateProgram(dataDir)).code).toBe(0)
-    expect(await look(dataDir)).toMatchObject({ major: 18, sums })
-    expect(existsSync(native)).toBe(true)
-    expect(readdirSync(home).filter(name => name.startsWith('17'))).toEqual([])
+    symlinkSync(makeCheckout(makeFolder(), OLD).native, join(home, '17.0'))
+    expect(await look(dataDir)).toMatchObject({ major: 17, sums })
   },
 )

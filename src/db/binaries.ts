@@ -85,7 +85,7 @@ function findKept(home: string, major: string): string | undefined {
   return readdirSync(home)
     .filter(name => IS_COPY.test(name) && toMajor(name) === major && !name.endsWith(HALF_ENDING))
     .map(name => join(home, name))
-    .find(folder => askMajor(folder) === major && makeLinks(folder))
+    .find(folder => makeLinks(folder) && askMajor(folder) === major)
 }
 
 /** Into a folder of its own, then renamed: a kill leaves nothing half. */

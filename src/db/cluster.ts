@@ -45,9 +45,12 @@ export async function ensureCluster(home: string): Promise<Cluster> {
   return toCluster(home, realpathSync(data))
 }
 
-/** A new cluster with the password of `home`, in a folder of its own: it goes at the next start unless it is renamed. */
+/**
+ * A new cluster with the password of `home`, in a folder of its own: it goes at the next start unless it is renamed, which
+ * wants `syncCluster` before.
+ */
 export async function createCluster(home: string): Promise<Cluster> {
-  const data = await initialize(home)
+  const data = await initialize(home, ['--no-sync'])
   return toCluster(home, data, data)
 }
 
@@ -80,7 +83,7 @@ function makePassword(home: string): void {
 }
 
 /** Into a folder of its own, which is returned: a killed initdb leaves nothing half, nor do two mix. */
-async function initialize(home: string): Promise<string> {
+async function initialize(home: string, more: string[] = []): Promise<string> {
   const place = toPlace(home)
   const fresh = mkdtempSync(join(home, HALF))
   if (place.account) chownSync(fresh, place.account.uid, place.account.gid)
@@ -88,7 +91,7 @@ async function initialize(home: string): Promise<string> {
     ...['-D', fresh, '-U', SUPERUSER, '-A', 'scram-sha-256', '--pwfile', join(home, 'password')],
     // The builtin locale needs none of the machine's, and sorts the same everywhere.
     ...['-E', 'UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
-    ...['--data-checksums', '--no-instructions'],
+    ...['--data-checksums', '--no-instructions', ...more],
   ])
   return fresh
 }
