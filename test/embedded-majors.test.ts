@@ -214,7 +214,7 @@ majorTest(
     await killAt('Applied migration', 3)
     expect(listClusters(home)).toEqual(['data', expect.stringMatching(/^data\.new-/)])
     // All rows are there, nothing is committed.
-    await killAt(' rows"')
+    await killAt('indexes are being made')
     expect(listClusters(home)).toEqual(['data', expect.stringMatching(/^data\.new-/)])
     expect(readMade(home)).toBe('17')
     // A complete one: but the older program may have gone on with the data meanwhile.

@@ -86,6 +86,7 @@ async function copyRows(
     }
     done += found
   }
+  log.info('All {all} rows are carried over; indexes are being made', { all })
   for (const { text } of indexes) await fresh.unsafe(text)
   return all
 }

@@ -77,7 +77,7 @@ async function fill(old: Cluster, way: Way): Promise<{ fresh: Cluster; rows: num
 function showProgress(way: Way): (done: number, all: number) => void {
   let shownAt = performance.now()
   return (done, all) => {
-    if (performance.now() - shownAt < PROGRESS_MS && done < all) return
+    if (performance.now() - shownAt < PROGRESS_MS) return
     shownAt = performance.now()
     log.info('Carrying your data over from Postgres {from} to {to}: {done} of {all} rows', {
       ...way,

@@ -82,7 +82,7 @@ async function open(
   const use = tryLock(join(home, 'users'), 'shared')
   if (!use) throw new Error(`${home} is locked by a stranger`)
   try {
-    const cluster = await ensureCurrent(home, carriesOver && !shared)
+    const cluster = carriesOver ? await ensureCurrent(home, shared) : await ensureCluster(home)
     const postmaster = await ensurePostmaster(cluster, async () => {
       return (shared && readPort(portFile)) || chooseFreePort(portFile, HOST)
     })
@@ -93,12 +93,19 @@ async function open(
   }
 }
 
-/** The cluster in `home`, carried over to our major version of Postgres where `carriesOver`. */
-async function ensureCurrent(home: string, carriesOver: boolean): Promise<Cluster> {
+/** The cluster in `home`, carried over to our major version of Postgres unless others use it. */
+async function ensureCurrent(home: string, shared: boolean): Promise<Cluster> {
   const cluster = await ensureCluster(home)
   const [from, to] = [Number(cluster.major), Number(findCarriedMajor())]
   // Also where one of them cannot be told. A newer one is refused when it is to be started.
-  if (!carriesOver || !(from < to)) return cluster
+  if (!(from < to)) return cluster
+  if (shared) {
+    log.warning(
+      'Your data stays with Postgres {from} while others use it: a start without them carries it over to {to}',
+      { from, to },
+    )
+    return cluster
+  }
   await carryOver(cluster, { from, to })
   return ensureCluster(home)
 }
