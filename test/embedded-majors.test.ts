@@ -38,7 +38,7 @@ const KEY = { 'idempotency-key': 'before' }
 // The package is for one platform.
 const majorTest = test.if(isNamed && existsSync(join(ROOT, 'node_modules', OLD)))
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(240_000)
 
 let made: string
 let tenant: Tenant
