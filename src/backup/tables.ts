@@ -55,12 +55,3 @@ export async function listTables(sql: Queryable): Promise<Table[]> {
     isKept: is_kept,
   }))
 }
-
-/** `name (column, …)` as COPY wants it. */
-export function toCopyTarget(name: string, columns: readonly string[]): string {
-  return `${quote(name)} (${columns.map(quote).join(', ')})`
-}
-
-export function quote(identifier: string): string {
-  return `"${identifier.replaceAll('"', '""')}"`
-}
