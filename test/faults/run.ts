@@ -14,12 +14,22 @@ import { runNetwork } from './network.ts'
 import { runStart } from './start.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
+import { runSoak } from './soak.ts'
 import { runWorkers } from './workers.ts'
 
-/** What can be run by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N | --minutes N] [--seed N]`, each server with WORKERS processes. */
+/**
+ * What can be run by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N | --minutes N] [--seed N] [--rate N] [--plot FILE]`,
+ * each server with WORKERS processes; rate (events/s) and plot are of soak.
+ */
 const RUNS: Record<
   string,
-  (options: { seed: number; times: number; seconds: number }) => Promise<Verdict>
+  (options: {
+    seed: number
+    times: number
+    seconds: number
+    rate: number
+    plotFile: string
+  }) => Promise<Verdict>
 > = {
   all: ({ seed, seconds }) => runAll({ seed, seconds: seconds || 600 }),
   crash: ({ seed, times }) => runCrash({ seed, times: times || 20, freezeMs: 12_000 }),
@@ -32,6 +42,8 @@ const RUNS: Record<
   network: ({ seed, seconds }) => runNetwork({ seed, seconds: seconds || 120 }),
   start: ({ seed, times }) => runStart({ seed, times: times || 20 }),
   workers: ({ seed, times }) => runWorkers({ seed, times: times || 20 }),
+  soak: ({ seed, seconds, rate, plotFile }) =>
+    runSoak({ seed, seconds: seconds || 1_800, rate, plotFile }),
   seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
 }
 
@@ -42,6 +54,8 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '0' },
     minutes: { type: 'string', default: '0' },
     seed: { type: 'string', default: '0' },
+    rate: { type: 'string', default: '0' },
+    plot: { type: 'string', default: 'dist/soak.svg' },
   },
 })
 const [name = ''] = positionals
@@ -60,6 +74,8 @@ const {
 } = await run({
   seed,
   times: Number(values.times),
+  rate: Number(values.rate),
+  plotFile: values.plot,
   seconds: Number(values.seconds) || Number(values.minutes) * 60,
 })
 await closeCluster()
