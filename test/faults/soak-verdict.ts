@@ -15,7 +15,8 @@ export interface Flatness {
   errorPerHour: number
   /** The last lives' median over that of the first ones at the same age, where lives can be compared. */
   lateToEarly: number | undefined
-  isFlat: boolean
+  /** Unknown where chance alone may be more than the growth that is looked for. */
+  isFlat: 'yes' | 'no' | 'too short to say'
 }
 
 /** Over this, as a share of the mean, an hour's growth that is more than chance is a leak. */
@@ -39,13 +40,15 @@ export function judgeFlatness(curves: readonly LifeCurve[], warmUpMinutes: numbe
   const { slope, error } = fitSlope(lives)
   const [perHour, errorPerHour] = [slope * 60, 2 * error * 60]
   const lateToEarly = compareLives(lives)
-  const isGrowing = perHour - errorPerHour > MAX_HOURLY * mean
+  const most = MAX_HOURLY * mean
+  const isGrowing = perHour - errorPerHour > most || (lateToEarly ?? 1) > MAX_LATE
+  const isSure = perHour + errorPerHour <= most
   return {
     mean,
     perHour,
     errorPerHour,
     lateToEarly,
-    isFlat: all.length > 0 && !isGrowing && (lateToEarly ?? 1) <= MAX_LATE,
+    isFlat: isGrowing ? 'no' : isSure ? 'yes' : 'too short to say',
   }
 }
 
@@ -121,11 +124,11 @@ export function judgeSamples(
         one.perHour.toFixed(1),
         one.errorPerHour.toFixed(1),
         one.lateToEarly?.toFixed(2) ?? 'one life',
-        one.isFlat ? 'yes' : 'NO',
+        one.isFlat,
       ]),
     },
     problems: Object.entries(judged)
-      .filter(([, { isFlat }]) => !isFlat)
+      .filter(([, { isFlat }]) => isFlat === 'no')
       .map(([what]) => `not flat: ${what}`),
   }
 }
