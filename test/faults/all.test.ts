@@ -3,7 +3,7 @@ import { runAll } from './all.ts'
 import { newSeed } from './random.ts'
 
 // On a busy machine most of it is waiting until all has settled.
-setDefaultTimeout(400_000)
+setDefaultTimeout(600_000)
 
 const seed = newSeed()
 

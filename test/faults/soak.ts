@@ -23,7 +23,7 @@ const EVERY_MS = 5_000
 /** Of the project that webhooks are told of, in events/s. */
 const TOLD_PER_SECOND = 40
 const LEASE_MS = 30_000
-const SETTLE_MS = 240_000
+const SETTLE_MS = 600_000
 const CATCH_UP_MS = 120_000
 
 export interface SoakOptions {
