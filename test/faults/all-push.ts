@@ -1,6 +1,5 @@
 import type { Sql } from '../../src/db/sql.ts'
-import { toId } from '../../src/ids.ts'
-import { parseId } from '../../src/ids.ts'
+import { parseId, toId } from '../../src/ids.ts'
 import { newMember } from '../support/person.ts'
 import { insertSubscription } from '../support/push.ts'
 import type { PushService, TestBrowser } from '../support/push-service.ts'
@@ -58,14 +57,12 @@ export async function checkPushes({
   const table: (string | number)[][] = []
   const sums = { pushed: 0, withheld: 0 }
   for (const [nth, { projectId, id, browser }] of devices.entries()) {
-    const rows = await sql<{ event_id: string; state: string; is_there: boolean }[]>`
-      select d.event_id, d.state, exists (
-        select from events e where e.project_id = d.project_id and e.id = d.event_id
-      ) as is_there
+    const rows = await sql<{ event_id: string; state: string; reason: string | null }[]>`
+      select d.event_id, d.state, d.reason
       from delivery_records d
       where d.project_id = ${projectId} and d.kind = 'push' and d.target_id = ${id}
     `
-    const states = new Map(rows.map(({ event_id, state }) => [event_id, state]))
+    const records = new Map(rows.map(row => [row.event_id, row]))
     const events = await sql<
       { id: string }[]
     >`select id from events where project_id = ${projectId}`
@@ -83,12 +80,12 @@ export async function checkPushes({
     const arrived = new Set(told)
     let [delivered, withheld, lost] = [0, 0, 0]
     for (const eventId of due) {
-      const state = states.get(eventId)
+      const { state = 'nowhere', reason = '' } = records.get(eventId) ?? {}
       if (state === 'withheld') withheld++
       else if (state === 'delivered' && arrived.has(toId('evt', eventId))) delivered++
       else {
         lost++
-        problems.push(`device ${nth}: the push of ${eventId} is ${state ?? 'nowhere'}`)
+        problems.push(`device ${nth}: the push of ${eventId} is ${state}: ${reason}`)
       }
     }
     sums.pushed += delivered
