@@ -20,19 +20,34 @@ export function toTimes({ ours, theirs, better }: Line): number {
   return better === 'more' ? ours / theirs : theirs / ours
 }
 
+/** What one round of a candidate gives: a figure, or several by name. */
+type Figures = number | { [name: string]: number }
+
 /** Measures every candidate once in each round, in turn, so that a slow minute of the machine meets all of them; medians. */
-export async function interleave<Name extends string>(
-  candidates: Record<Name, () => Promise<number>>,
+export async function interleave<Name extends string, Round extends Figures>(
+  candidates: Record<Name, () => Promise<Round>>,
   rounds = 3,
-): Promise<Record<Name, number>> {
+): Promise<Record<Name, Round>> {
   const names = Object.keys(candidates) as Name[]
-  const measured = Object.fromEntries(names.map(name => [name, [] as number[]]))
+  const measured = new Map<Name, Round[]>(names.map(name => [name, []]))
   for (let round = 0; round < rounds; round++)
-    for (const name of names) measured[name]?.push(await candidates[name]())
-  return Object.fromEntries(names.map(name => [name, median(measured[name] ?? [])])) as Record<
+    for (const name of names) measured.get(name)?.push(await candidates[name]())
+  return Object.fromEntries([...measured].map(([name, all]) => [name, toMedian(all)])) as Record<
     Name,
-    number
+    Round
   >
+}
+
+/** Of several figures, each one's own median. */
+function toMedian<Round extends Figures>(rounds: Round[]): Round {
+  const [first] = rounds
+  if (typeof first !== 'object') return median(rounds as number[]) as Round
+  return Object.fromEntries(
+    Object.keys(first).map(name => [
+      name,
+      median(rounds.map(round => (round as Record<string, number>)[name] ?? NaN)),
+    ]),
+  ) as Round
 }
 
 /** Prints lines as one table, in Markdown, as the README shows it. */

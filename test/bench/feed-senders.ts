@@ -1,0 +1,105 @@
+import { createEmptyDatabase } from '../support/postgres.ts'
+import { ask, readFigures, startLoad, startWorker, type Job } from './feed-process.ts'
+import { installPeers, PARSE_HEADERS, PARSE_PATH } from './peers.ts'
+
+/** Somebody who has sockets, and sends a number of messages to each of them. */
+export interface Sender {
+  job: Job
+  send(): unknown
+  stop(): Promise<void>
+}
+
+const BARE = { path: '/', cookies: [], script: [], ready: '' }
+
+/** Bun's own publish of a text, with nothing around it. */
+export async function startPublish(messages: number, text: string): Promise<Sender> {
+  const { ready, say, stop } = await startWorker('feed-candidate.ts', ['publish'])
+  return { job: { ...BARE, url: toUrl(ready) }, send: () => say(`${messages} ${text}`), stop }
+}
+
+/** socket.io's broadcast of a text as JSON. */
+export async function startSocketIo(messages: number, text: string): Promise<Sender> {
+  installPeers('socket.io')
+  const { ready, say, stop } = await startWorker('feed-candidate.ts', ['socket.io'])
+  return {
+    job: {
+      ...BARE,
+      url: toUrl(ready),
+      path: '/socket.io/?EIO=4&transport=websocket',
+      script: [{ after: '0{', say: '40' }],
+      ready: '40{',
+    },
+    send: () => say(`${messages} ${text}`),
+    stop,
+  }
+}
+
+/** parse-server that tells of every object which it creates, each socket with a subscription to their class. */
+export async function startLiveQuery(messages: number): Promise<Sender> {
+  installPeers('parse-server', 'parse')
+  const { ready, say, stop } = await startWorker('parse-server.mjs', [
+    await createEmptyDatabase(),
+    'live',
+  ])
+  const query = { className: 'Event', where: {} }
+  return {
+    job: {
+      ...BARE,
+      url: toUrl(ready),
+      greeting: JSON.stringify({ op: 'connect', applicationId: 'bench' }),
+      script: [
+        {
+          after: '{"op":"connected"',
+          say: JSON.stringify({ op: 'subscribe', requestId: 1, query }),
+        },
+      ],
+      ready: '{"op":"subscribed"',
+      post: { path: PARSE_PATH, headers: PARSE_HEADERS },
+    },
+    send: () => say(String(messages)),
+    stop,
+  }
+}
+
+/** Deliveries per second, of a second time: the first one warms up. Throws unless every message is there, once. */
+export async function sendToAll(
+  name: string,
+  { job, send }: Sender,
+  sockets: number,
+  messages: number,
+): Promise<number> {
+  const load = await startLoad({ ...job, sockets })
+  try {
+    let perSecond = 0
+    for (let time = 1; time <= 2; time++) {
+      load.say(`expect ${messages * sockets}`)
+      await load.hear()
+      await send()
+      const { ms = NaN, received = 0 } = readFigures(await load.hear())
+      if (received !== messages * sockets)
+        throw new Error(`${name} sent ${messages * sockets} messages, and ${received} arrived`)
+      perSecond = received / (ms / 1000)
+    }
+    return perSecond
+  } finally {
+    await load.stop()
+  }
+}
+
+/** How many ms after its POST an event is at a socket. Throws unless every one arrives. */
+export async function measureDelay(job: Job, perSecond: number) {
+  const load = await startLoad({ ...job, sockets: 1, isTimed: true })
+  try {
+    await ask(load, `post ${perSecond} 2`)
+    const { p50 = NaN, p99 = NaN, lost, failed } = await ask(load, `post ${perSecond} 8`)
+    if (lost !== 0 || failed !== 0)
+      throw new Error(`Of the events sent to ${job.url}, ${failed} failed and ${lost} were lost`)
+    return { p50, p99 }
+  } finally {
+    await load.stop()
+  }
+}
+
+function toUrl(ready: string): string {
+  return `http://127.0.0.1:${ready.split(' ')[1]}`
+}

@@ -1,0 +1,93 @@
+// parse-server, with which ingest and feed are compared: `node parse-server.mjs <database url> [live]`. It says READY and its port.
+// With `live` it has a LiveQuery server, and each line of input is how many objects it creates, without HTTP.
+// JavaScript, because it runs on Node: that is what parse-server's package names as its engine.
+import { createServer } from 'node:http'
+import { createInterface } from 'node:readline'
+import Parse from 'parse/node'
+import parseServer from 'parse-server'
+
+const { ParseServer } = parseServer
+const [databaseUrl, mode] = process.argv.slice(2)
+const isLive = mode === 'live'
+
+const http = createServer()
+await new Promise(resolve => http.listen(0, '127.0.0.1', resolve))
+const { port } = http.address()
+
+// The settings that its documentation (parseplatform.org/parse-server/api/master/ParseServerOptions.html, and the guide at
+// docs.parseplatform.org/parse-server/guide) has for speed; what is not here keeps its default.
+const server = new ParseServer({
+  appId: 'bench',
+  masterKey: 'bench-master',
+  // Guide, «Keys»: with a REST key of its own, requests without it are refused, as Tidings refuses those without a key.
+  restAPIKey: 'bench-rest',
+  serverURL: `http://127.0.0.1:${port}`,
+  // Guide, «Database»: the size of the pool goes into the address. As many as INSERT + NOTIFY has; 8 to 64 measure alike.
+  databaseURI: `${databaseUrl}?poolSize=16`,
+  databaseOptions: {
+    // DatabaseOptions: for several instances on one database only. Here the cache of the schema is right for ever.
+    enableSchemaHooks: false,
+  },
+  // ParseServerOptions: requests inside the process go without HTTP; here, the objects that LiveQuery tells of.
+  directAccess: true,
+  // Guide, «Class Level Permissions», and the default since version 9: the class is made beforehand.
+  allowClientClassCreation: false,
+  // ParseServerOptions, «schema»: Guide, «Database»: set the schema up while tables are empty, as each change is ALTER TABLE.
+  schema: {
+    definitions: [
+      {
+        className: 'Event',
+        fields: {
+          channelName: { type: 'String', required: true },
+          title: { type: 'String', required: true },
+          description: { type: 'String' },
+          icon: { type: 'String' },
+          tags: { type: 'Array' },
+          metadata: { type: 'Object' },
+          userId: { type: 'String' },
+          timestamp: { type: 'Date' },
+          source: { type: 'String', defaultValue: 'api' },
+          notify: { type: 'Boolean', defaultValue: true },
+        },
+        // Guide, «Database»: index what is read; the newest page alone. Tidings has six indexes.
+        indexes: { newest: { createdAt: -1 } },
+        // Open, so that no role is looked up; a client adds no columns.
+        classLevelPermissions: {
+          create: { '*': true },
+          find: { '*': true },
+          get: { '*': true },
+          count: { '*': true },
+          addField: {},
+        },
+      },
+    ],
+    lockSchemas: true,
+  },
+  // ParseServerOptions: no file, nothing on the console, and of the log errors alone.
+  logsFolder: null,
+  silent: true,
+  logLevel: 'error',
+  // What is not measured is not on.
+  enableAnonymousUsers: false,
+  ...(isLive ? { liveQuery: { classNames: ['Event'] } } : {}),
+})
+await server.start()
+http.on('request', server.app)
+// Guide, «Live Queries»: in the process of the server is the easiest; between processes it would take Redis.
+if (isLive) await ParseServer.createLiveQueryServer(http, {}, server.config)
+console.log(`READY ${port}`)
+
+const CONTENT = {
+  channelName: 'bench',
+  title: 'New payment',
+  description: 'A customer paid for a plan',
+  icon: '💰',
+  tags: ['billing', 'plan'],
+  metadata: { amount: 42, plan: 'pro', currency: 'EUR' },
+  userId: 'user_1',
+}
+if (isLive)
+  for await (const line of createInterface({ input: process.stdin }))
+    await Parse.Object.saveAll(
+      Array.from({ length: Number(line) }, () => new Parse.Object('Event', CONTENT)),
+    )
