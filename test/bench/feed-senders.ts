@@ -2,19 +2,27 @@ import { createEmptyDatabase } from '../support/postgres.ts'
 import { ask, readFigures, startLoad, startWorker, type Job } from './feed-process.ts'
 import { installPeers, PARSE_HEADERS, PARSE_PATH } from './peers.ts'
 
-/** Somebody who has sockets, and sends a number of messages to each of them. */
+/** Somebody who has sockets, and sends so many messages to each of them. */
 export interface Sender {
   job: Job
+  messages: number
   send(): unknown
   stop(): Promise<void>
 }
 
+/** Fewer than from others: it takes seconds for a rate that a longer run does not change. */
+const LIVE_QUERY_MESSAGES = 40
 const BARE = { path: '/', cookies: [], script: [], ready: '' }
 
 /** Bun's own publish of a text, with nothing around it. */
 export async function startPublish(messages: number, text: string): Promise<Sender> {
   const { ready, say, stop } = await startWorker('feed-candidate.ts', ['publish'])
-  return { job: { ...BARE, url: toUrl(ready) }, send: () => say(`${messages} ${text}`), stop }
+  return {
+    job: { ...BARE, url: toUrl(ready) },
+    messages,
+    send: () => say(`${messages} ${text}`),
+    stop,
+  }
 }
 
 /** socket.io's broadcast of a text as JSON. */
@@ -29,13 +37,14 @@ export async function startSocketIo(messages: number, text: string): Promise<Sen
       script: [{ after: '0{', say: '40' }],
       ready: '40{',
     },
+    messages,
     send: () => say(`${messages} ${text}`),
     stop,
   }
 }
 
 /** parse-server that tells of every object which it creates, each socket with a subscription to their class. */
-export async function startLiveQuery(messages: number): Promise<Sender> {
+export async function startLiveQuery(): Promise<Sender> {
   installPeers('parse-server', 'parse')
   const { ready, say, stop } = await startWorker('parse-server.mjs', [
     await createEmptyDatabase(),
@@ -56,7 +65,8 @@ export async function startLiveQuery(messages: number): Promise<Sender> {
       ready: '{"op":"subscribed"',
       post: { path: PARSE_PATH, headers: PARSE_HEADERS },
     },
-    send: () => say(String(messages)),
+    messages: LIVE_QUERY_MESSAGES,
+    send: () => say(String(LIVE_QUERY_MESSAGES)),
     stop,
   }
 }
@@ -64,9 +74,8 @@ export async function startLiveQuery(messages: number): Promise<Sender> {
 /** Deliveries per second, of a second time: the first one warms up. Throws unless every message is there, once. */
 export async function sendToAll(
   name: string,
-  { job, send }: Sender,
+  { job, messages, send }: Sender,
   sockets: number,
-  messages: number,
 ): Promise<number> {
   const load = await startLoad({ ...job, sockets })
   try {

@@ -49,7 +49,7 @@ export async function compareFeed(): Promise<Line[]> {
 }
 
 async function comparePeers(world: World): Promise<Line[]> {
-  const liveQuery = await startLiveQuery(MESSAGES)
+  const liveQuery = await startLiveQuery()
   try {
     return [
       ...(await compareFanOut(world, SOCKETS, { 'parse-server LiveQuery': liveQuery })),
@@ -84,14 +84,19 @@ async function compareFanOut(
   const text = await makeText(world)
   const publish = await startPublish(MESSAGES, text)
   const socketIo = await startSocketIo(MESSAGES, text)
-  const tidings = { job: world.job, send: () => insertAndTell(world), stop: async () => {} }
+  const tidings: Sender = {
+    job: world.job,
+    messages: MESSAGES,
+    send: () => insertAndTell(world),
+    stop: async () => {},
+  }
   try {
     const senders = { tidings, 'Bun.serve publish': publish, 'socket.io': socketIo, ...others }
     const rates = await interleave(
       Object.fromEntries(
         Object.entries(senders).map(([name, sender]) => [
           name,
-          () => sendToAll(name, sender, sockets, MESSAGES),
+          () => sendToAll(name, sender, sockets),
         ]),
       ),
     )
