@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { PARSE_ENV } from './peers.ts'
 
 /** What sockets the load opens, and how it speaks to them. */
 export interface LoadJob {
@@ -35,14 +34,13 @@ export interface Worker {
   stop(): Promise<void>
 }
 
-/** Starts one of this folder's programs, on Node where it is JavaScript. It is ready with the line `READY`, and what may follow there. */
+/** Starts one of this folder's programs; it is ready with the line that begins with `READY`, and what may follow there. */
 export async function startWorker(
   program: string,
   args: string[],
+  runtime = 'bun',
 ): Promise<Worker & { ready: string }> {
-  const isNode = program.endsWith('.mjs')
-  const child = spawn(isNode ? 'node' : 'bun', [join(import.meta.dir, program), ...args], {
-    env: { ...process.env, ...(isNode ? PARSE_ENV : {}) },
+  const child = spawn(runtime, [join(import.meta.dir, program), ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()

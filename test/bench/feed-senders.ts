@@ -1,6 +1,8 @@
 import { createEmptyDatabase } from '../support/postgres.ts'
 import { ask, readFigures, startLoad, startWorker, type Job } from './feed-process.ts'
-import { installPeers, PARSE_HEADERS, PARSE_PATH } from './peers.ts'
+import { SHARE } from './table.ts'
+import { findNode, installPeers } from './peers.ts'
+import { PARSE_HEADERS, PARSE_PATH } from './server.ts'
 
 /** Somebody who has sockets, and sends so many messages to each of them. */
 export interface Sender {
@@ -27,7 +29,7 @@ export async function startPublish(messages: number, text: string): Promise<Send
 
 /** socket.io's broadcast of a text as JSON. */
 export async function startSocketIo(messages: number, text: string): Promise<Sender> {
-  installPeers('socket.io')
+  installPeers()
   const { ready, say, stop } = await startWorker('feed-candidate.ts', ['socket.io'])
   return {
     job: {
@@ -45,11 +47,12 @@ export async function startSocketIo(messages: number, text: string): Promise<Sen
 
 /** parse-server that tells of every object which it creates, each socket with a subscription to their class. */
 export async function startLiveQuery(): Promise<Sender> {
-  installPeers('parse-server', 'parse')
-  const { ready, say, stop } = await startWorker('parse-server.mjs', [
-    await createEmptyDatabase(),
-    'live',
-  ])
+  installPeers()
+  const { ready, say, stop } = await startWorker(
+    'parse-server.mjs',
+    [await createEmptyDatabase(), 'live'],
+    findNode(),
+  )
   const query = { className: 'Event', where: {} }
   return {
     job: {
@@ -100,7 +103,12 @@ export async function measureDelay(job: Job, perSecond: number) {
   const load = await startLoad({ ...job, sockets: 1, isTimed: true })
   try {
     await ask(load, `post ${perSecond} 2`)
-    const { p50 = NaN, p99 = NaN, lost, failed } = await ask(load, `post ${perSecond} 8`)
+    const {
+      p50 = NaN,
+      p99 = NaN,
+      lost,
+      failed,
+    } = await ask(load, `post ${perSecond} ${Math.ceil(8 * SHARE)}`)
     if (lost !== 0 || failed !== 0)
       throw new Error(`Of the events sent to ${job.url}, ${failed} failed and ${lost} were lost`)
     return { p50, p99 }

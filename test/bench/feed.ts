@@ -16,7 +16,7 @@ import {
   type Sender,
 } from './feed-senders.ts'
 import { startTidings } from './server.ts'
-import { interleave, printTable, type Line } from './table.ts'
+import { interleave, interleaveFigures, printTable, type Line } from './table.ts'
 
 const MESSAGES = 200
 const PER_PERSON = 16
@@ -61,7 +61,7 @@ async function comparePeers(world: World): Promise<Line[]> {
 }
 
 async function compareDelay({ job }: World, liveQuery: Sender): Promise<Line[]> {
-  const delays = await interleave({
+  const delays = await interleaveFigures({
     tidings: () => measureDelay(job, EVENTS_PER_S),
     liveQuery: () => measureDelay(liveQuery.job, EVENTS_PER_S),
   })

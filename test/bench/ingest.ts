@@ -8,11 +8,11 @@ import {
   stopCandidates,
   type Candidate,
 } from './server.ts'
-import { interleave, printTable, type Line } from './table.ts'
+import { interleaveFigures, printTable, SHARE, type Line } from './table.ts'
 import { load, requireWrk, type Measured } from './wrk.ts'
 
 const ROUNDS = 3
-const SECONDS = 6
+const SECONDS = Math.ceil(6 * SHARE)
 const CROWD = 128
 
 type Results = Record<string, Measured>
@@ -93,7 +93,7 @@ function toLines(crowd: Results, lone: Results): Line[] {
 
 /** Rounds of all contenders in turn; medians. There is no figure unless what was acknowledged in a round is stored after it. */
 export async function measure(contenders: Contender[], connections: number): Promise<Results> {
-  return interleave(
+  return interleaveFigures(
     Object.fromEntries(contenders.map(one => [one.name, () => runRound(one, connections)])),
     ROUNDS,
   )

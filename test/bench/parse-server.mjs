@@ -4,10 +4,12 @@
 // router at 2.2: parse-server 9.10 reaches into it, and from 2.3 on finds no route for requests inside the process.
 import { createServer } from 'node:http'
 import { createInterface } from 'node:readline'
-import Parse from 'parse/node'
-import parseServer from 'parse-server'
 
-const { ParseServer } = parseServer
+// Express asks for this. The other keeps it from making a folder of logs where it stands, before it has its settings.
+process.env.NODE_ENV = 'production'
+process.env.PARSE_SERVER_LOGS_FOLDER = 'null'
+const { default: Parse } = await import('parse/node')
+const { ParseServer } = (await import('parse-server')).default
 const [databaseUrl, mode] = process.argv.slice(2)
 const isLive = mode === 'live'
 

@@ -1,25 +1,26 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const HERE = import.meta.dir
 
-/** How parse-server.mjs is asked to create an object, and what a process of it runs with. */
-export const PARSE_PATH = '/classes/Event'
-export const PARSE_HEADERS = {
-  'X-Parse-Application-Id': 'bench',
-  'X-Parse-REST-API-Key': 'bench-rest',
+/** Installs what the benches compare with, where it is not there yet. Throws where it cannot be. */
+export function installPeers(): void {
+  const { dependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  const isThere = (name: string) => existsSync(join(HERE, 'node_modules', name))
+  if (Object.keys(dependencies).every(isThere)) return
+  const { status } = spawnSync('bun', ['install', '--frozen-lockfile', '--silent'], {
+    cwd: HERE,
+    stdio: 'inherit',
+  })
+  if (status === 0) return
+  throw new Error('What to compare with could not be installed: is the registry reachable?')
 }
-// Express asks for the first one. The other keeps it from making a folder of logs where it stands.
-export const PARSE_ENV = { NODE_ENV: 'production', PARSE_SERVER_LOGS_FOLDER: 'null' }
 
-/** Has the packages that a bench compares with at hand, installed the first time that they are asked for. */
-export function installPeers(...names: string[]): void {
-  if (names.every(name => existsSync(join(HERE, 'node_modules', name)))) return
-  const install = ['install', '--frozen-lockfile', '--silent']
-  const { status } = spawnSync('bun', install, { cwd: HERE, stdio: 'inherit' })
-  if (status !== 0)
-    throw new Error(
-      `There is nothing to compare with: ${names.join(' and ')} could not be installed`,
-    )
+/** The Node for peers that ask for a newer one than systems have: installed with them, or the one of the system. */
+export function findNode(): string {
+  const installed = join(HERE, `node_modules/node-linux-${process.arch}/bin/node`)
+  return existsSync(installed) ? installed : 'node'
 }

@@ -5,9 +5,9 @@ import { listEventsJson } from '../../src/events/read.ts'
 import { parseSearch } from '../../src/events/search.ts'
 import { closeCluster } from '../support/postgres.ts'
 import { BIG_PROJECT, createRandom, ensureBenchDatabase, EVENTS } from './read-data.ts'
-import { interleave, type Line } from './table.ts'
+import { interleave, SHARE, type Line } from './table.ts'
 
-const RUNS = 300
+const RUNS = Math.ceil(300 * SHARE)
 /** Prepare statements and fill buffers. */
 const WARMING = 20
 const BIG_EVENTS = EVENTS / 2

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { createOrganization, createProject } from '../../src/accounts/projects.ts'
 import { connect } from '../../src/db/sql.ts'
 import { createKey } from '../support/keys.ts'
-import { installPeers, PARSE_ENV, PARSE_HEADERS, PARSE_PATH } from './peers.ts'
+import { findNode, installPeers } from './peers.ts'
 
 const MAIN = resolve(import.meta.dir, '../../src/main.ts')
 
@@ -15,6 +15,13 @@ export interface Candidate {
   /** With which a request says who it is. */
   headers: Record<string, string>
   child: ChildProcess
+}
+
+/** Where parse-server.mjs creates an object, and with which one says there who one is. */
+export const PARSE_PATH = '/classes/Event'
+export const PARSE_HEADERS = {
+  'X-Parse-Application-Id': 'bench',
+  'X-Parse-REST-API-Key': 'bench-rest',
 }
 
 const asBearer = (key: string) => ({ Authorization: `Bearer ${key}` })
@@ -61,9 +68,8 @@ export async function startCandidate(
 
 /** parse-server, ready to be sent objects of a class that has an event's fields. */
 export async function startParseServer(databaseUrl: string): Promise<Candidate> {
-  installPeers('parse-server', 'parse')
-  const child = spawn('node', [join(import.meta.dir, 'parse-server.mjs'), databaseUrl], {
-    env: { ...process.env, ...PARSE_ENV },
+  installPeers()
+  const child = spawn(findNode(), [join(import.meta.dir, 'parse-server.mjs'), databaseUrl], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const port = await readPort(child, /READY (\d+)/)

@@ -15,39 +15,47 @@ export interface Line {
   aim?: number
 }
 
+/** How much of its full length a comparison has: `BENCH_SHARE=0.1` to see that it runs. */
+export const SHARE = Number(process.env['BENCH_SHARE'] ?? 1)
+
 /** How many times as good as the reference: over 1 is better, whichever way the figure counts. */
 export function toTimes({ ours, theirs, better }: Line): number {
   return better === 'more' ? ours / theirs : theirs / ours
 }
 
-/** What one round of a candidate gives: a figure, or several by name. */
-type Figures = number | { [name: string]: number }
-
 /** Measures every candidate once in each round, in turn, so that a slow minute of the machine meets all of them; medians. */
-export async function interleave<Name extends string, Round extends Figures>(
-  candidates: Record<Name, () => Promise<Round>>,
+export async function interleave<Name extends string>(
+  candidates: Record<Name, () => Promise<number>>,
   rounds = 3,
-): Promise<Record<Name, Round>> {
-  const names = Object.keys(candidates) as Name[]
-  const measured = new Map<Name, Round[]>(names.map(name => [name, []]))
-  for (let round = 0; round < rounds; round++)
-    for (const name of names) measured.get(name)?.push(await candidates[name]())
-  return Object.fromEntries([...measured].map(([name, all]) => [name, toMedian(all)])) as Record<
-    Name,
-    Round
-  >
+): Promise<Record<Name, number>> {
+  const measured = await interleaveFigures(
+    mapValues(candidates, measure => async () => ({ figure: await measure() })),
+    rounds,
+  )
+  return mapValues(measured, ({ figure }) => figure)
 }
 
-/** Of several figures, each one's own median. */
-function toMedian<Round extends Figures>(rounds: Round[]): Round {
-  const [first] = rounds
-  if (typeof first !== 'object') return median(rounds as number[]) as Round
-  return Object.fromEntries(
-    Object.keys(first).map(name => [
-      name,
-      median(rounds.map(round => (round as Record<string, number>)[name] ?? NaN)),
-    ]),
-  ) as Round
+/** The same, where one measurement brings several figures. */
+export async function interleaveFigures<Name extends string, Figure extends string>(
+  candidates: Record<Name, () => Promise<Record<Figure, number>>>,
+  rounds = 3,
+): Promise<Record<Name, Record<Figure, number>>> {
+  const measured = mapValues(candidates, (): Record<Figure, number>[] => [])
+  for (let round = 0; round < rounds; round++)
+    for (const name of Object.keys(candidates) as Name[])
+      measured[name].push(await candidates[name]())
+  return mapValues(measured, ([first, ...others]) =>
+    // There is a round at least.
+    mapValues(first!, (_, figure) => median([first!, ...others].map(figures => figures[figure]))),
+  )
+}
+
+function mapValues<Key extends string, Value, Mapped>(
+  values: Record<Key, Value>,
+  map: (value: Value, key: Key) => Mapped,
+): Record<Key, Mapped> {
+  const entries = (Object.keys(values) as Key[]).map(key => [key, map(values[key], key)])
+  return Object.fromEntries(entries) as Record<Key, Mapped>
 }
 
 /** Prints lines as one table, in Markdown, as the README shows it. */
