@@ -102,7 +102,8 @@ export async function sendToAll(
 export async function measureDelay(job: Job, perSecond: number) {
   const load = await startLoad({ ...job, sockets: 1, isTimed: true })
   try {
-    await ask(load, `post ${perSecond} 2`)
+    // Warms up.
+    await ask(load, `post ${perSecond} 5`)
     const {
       p50 = NaN,
       p99 = NaN,

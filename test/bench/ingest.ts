@@ -54,6 +54,8 @@ async function runIngest(): Promise<{ crowd: Results; lone: Results; log: string
       },
       { ...(await startParseServer(parseUrl)), countStored: () => count(parseSql, 'Event') },
     )
+    // Compilers need their time: parse-server's first seconds are a third as fast as those after them.
+    for (const one of contenders) await runRound(one, CROWD)
     const crowd = await measure(contenders, CROWD)
     const lone = await measure(contenders, 1)
     return { crowd, lone, log: await verify(databaseUrl) }

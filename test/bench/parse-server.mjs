@@ -25,7 +25,7 @@ const server = new ParseServer({
   // Guide, «Keys»: with a REST key of its own, requests without it are refused, as Tidings refuses those without a key.
   restAPIKey: 'bench-rest',
   serverURL: `http://127.0.0.1:${port}`,
-  // Guide, «Database»: the size of the pool goes into the address. As many as INSERT + NOTIFY has; 8 to 64 measure alike.
+  // Guide, «Database»: the size of the pool goes into the address. As many connections as INSERT + NOTIFY has.
   databaseURI: `${databaseUrl}?poolSize=16`,
   databaseOptions: {
     // DatabaseOptions: for several instances on one database only. Here the cache of the schema is right for ever.
@@ -33,9 +33,9 @@ const server = new ParseServer({
   },
   // ParseServerOptions: requests inside the process go without HTTP; here, the objects that LiveQuery tells of.
   directAccess: true,
-  // Guide, «Class Level Permissions», and the default since version 9: the class is made beforehand.
+  // ParseServerOptions: no class comes with a request; it is made beforehand.
   allowClientClassCreation: false,
-  // ParseServerOptions, «schema»: Guide, «Database»: set the schema up while tables are empty, as each change is ALTER TABLE.
+  // Guide, «Database»: set the schema up while tables are empty, as each change is ALTER TABLE.
   schema: {
     definitions: [
       {
@@ -52,9 +52,9 @@ const server = new ParseServer({
           source: { type: 'String', defaultValue: 'api' },
           notify: { type: 'Boolean', defaultValue: true },
         },
-        // Guide, «Database»: index what is read; the newest page alone. Tidings has six indexes.
+        // Guide, «Database»: index what is read; the newest page alone, where Tidings keeps an index for every filter.
         indexes: { newest: { createdAt: -1 } },
-        // Open, so that no role is looked up; a client adds no columns.
+        // Open to whoever has the key; but no client adds columns.
         classLevelPermissions: {
           create: { '*': true },
           find: { '*': true },
