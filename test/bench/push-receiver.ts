@@ -8,7 +8,7 @@ const DEVICES = 8
 const service = await startPushService()
 const browsers = Array.from({ length: DEVICES }, () => service.subscribe())
 const { host, ca } = service
-console.log(JSON.stringify({ host, ca, browsers }))
+console.log(`READY ${JSON.stringify({ host, ca, browsers })}`)
 for await (const _line of createInterface({ input: process.stdin })) {
   const topics = new Set(service.arrived.map(({ path, topic }) => `${path} ${topic}`))
   const [problem] = service.problems

@@ -10,7 +10,7 @@ const COUNTS = { warmUp: 400 * SHARE, messages: 4_000 * SHARE }
 export async function comparePush(): Promise<Line[]> {
   installPeers()
   const receiver = await startWorker('push-receiver.ts', [])
-  const service = receiver.ready
+  const service = receiver.ready.slice('READY '.length)
   const measure = (sender: Worker) => measureSending(sender, receiver, COUNTS)
   try {
     const figures = await interleaveFigures({

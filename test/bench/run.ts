@@ -1,3 +1,4 @@
+import { benchAll } from './all.ts'
 import { benchDashboard } from './dashboard.ts'
 import { benchFeed } from './feed.ts'
 import { benchIngest } from './ingest.ts'
@@ -12,6 +13,7 @@ import { benchStart } from './start.ts'
 
 // `bun run bench <name>`: prints ratios against named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
+  all: benchAll,
   dashboard: benchDashboard,
   feed: benchFeed,
   ingest: benchIngest,

@@ -11,7 +11,7 @@ const server = Bun.serve({
     return new Response('ok')
   },
 })
-console.log(`http://127.0.0.1:${server.port}/hook`)
+console.log(`READY http://127.0.0.1:${server.port}/hook`)
 for await (const _line of createInterface({ input: process.stdin })) {
   console.log(JSON.stringify({ requests: ids.length, messages: new Set(ids).size }))
   ids = []

@@ -10,7 +10,7 @@ const COUNTS = { warmUp: 1_000 * SHARE, messages: 8_000 * SHARE }
 export async function compareWebhooks(): Promise<Line[]> {
   installPeers()
   const receiver = await startWorker('webhook-receiver.ts', [])
-  const url = receiver.ready
+  const url = receiver.ready.slice('READY '.length)
   const measure = (sender: Worker) => measureSending(sender, receiver, COUNTS)
   try {
     const figures = await interleaveFigures({
