@@ -2,9 +2,9 @@ import { closeCluster, cloneDatabase } from '../support/postgres.ts'
 import { startWorker, type Worker } from './feed-process.ts'
 import { findNode, installPeers } from './peers.ts'
 import { measureSending, toLines } from './sent.ts'
-import { interleaveFigures, SHARE, type Line } from './table.ts'
+import { interleaveFigures, toShare, type Line } from './table.ts'
 
-const COUNTS = { warmUp: 400 * SHARE, messages: 4_000 * SHARE }
+const COUNTS = { warmUp: toShare(400), messages: toShare(4_000) }
 
 /** Pushes by our whole way, and by web-push alone; says how much of ours is encryption. */
 export async function comparePush(): Promise<Line[]> {

@@ -1,14 +1,14 @@
 import { cloneDatabase, closeCluster, createEmptyDatabase } from '../support/postgres.ts'
 import { startWorker, type Worker } from './feed-process.ts'
 import { findNode, installPeers } from './peers.ts'
-import { interleaveFigures, SHARE, type Line } from './table.ts'
+import { interleaveFigures, toShare, type Line } from './table.ts'
 
-const JOBS = 20_000 * SHARE
-const WARM_UP = 2_000 * SHARE
+const JOBS = toShare(20_000)
+const WARM_UP = toShare(2_000)
 const PER_SECOND = 200
-const PACED = 5 * PER_SECOND * SHARE
-const STUCK = 100_000 * SHARE
-const HEALTHY = 4_000 * SHARE
+const PACED = toShare(5 * PER_SECOND)
+const STUCK = toShare(100_000)
+const HEALTHY = toShare(4_000)
 
 type Figures = Record<'enqueued' | 'drained' | 'p50Ms' | 'p99Ms' | 'healthy', number>
 

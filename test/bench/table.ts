@@ -18,6 +18,11 @@ export interface Line {
 /** How much of its full length a comparison has: `BENCH_SHARE=0.1` to see that it runs. */
 export const SHARE = Number(process.env['BENCH_SHARE'] ?? 1)
 
+/** The part of `count` that this run does: a multiple of 40, so that targets share it evenly. */
+export function toShare(count: number): number {
+  return Math.max(1, Math.round((count * SHARE) / 40)) * 40
+}
+
 /** How many times as good as the reference: over 1 is better, whichever way the figure counts. */
 export function toTimes({ ours, theirs, better }: Line): number {
   return better === 'more' ? ours / theirs : theirs / ours

@@ -2,9 +2,9 @@ import { closeCluster, cloneDatabase } from '../support/postgres.ts'
 import { startWorker, type Worker } from './feed-process.ts'
 import { findNode, installPeers } from './peers.ts'
 import { measureSending, toLines } from './sent.ts'
-import { interleaveFigures, SHARE, type Line } from './table.ts'
+import { interleaveFigures, toShare, type Line } from './table.ts'
 
-const COUNTS = { warmUp: 1_000 * SHARE, messages: 8_000 * SHARE }
+const COUNTS = { warmUp: toShare(1_000), messages: toShare(8_000) }
 
 /** Webhooks by our whole way, and by a client that signs and sends and does nothing else. */
 export async function compareWebhooks(): Promise<Line[]> {
