@@ -5,6 +5,7 @@ import type { Page } from '../http/envelope.ts'
 import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
+import { committedSoon } from '../outbox/settings.ts'
 import { CLOSED } from './breaker.ts'
 import type { Preset, Shaped } from './presets.ts'
 import { findRequest, toBodyHash } from './request.ts'
@@ -76,11 +77,11 @@ export async function keepAttempt(sql: Queryable, made: Made): Promise<Attempt> 
       project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
       latency_ms, started_at, host, preset, body_hash
     )
-    values (
-      ${projectId}, ${row.id}, ${webhookId}, ${eventId}, ${row.kind}, ${row.number}, ${row.outcome},
+    select
+      ${projectId}, ${row.id}, ${webhookId}, ${row.event_id}, ${row.kind}, ${row.number}, ${row.outcome},
       ${row.status}, ${row.error}, ${row.reason}, ${row.response}, ${row.latency_ms}, ${row.started_at},
       ${new URL(request.url).host}, ${preset}, ${toBodyHash(request.body)}
-    )
+    from ${committedSoon(sql)}
   `
   return toAttempt(row)
 }
