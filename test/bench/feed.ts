@@ -3,13 +3,12 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createOrganization, createProject } from '../../src/accounts/projects.ts'
-import { createSession } from '../../src/accounts/sessions.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
-import { newId, toId } from '../../src/ids.ts'
+import { toId } from '../../src/ids.ts'
 import { createKey } from '../support/keys.ts'
 import { cloneDatabase, closeCluster } from '../support/postgres.ts'
 import { startLoad, startWorker, type LoadJob, type Worker } from './feed-process.ts'
-import { startTidings } from './server.ts'
+import { makeViewer, startTidings } from './server.ts'
 import { median } from './wrk.ts'
 
 const ROUNDS = 3
@@ -197,15 +196,8 @@ async function makeViewers(sql: Sql) {
   })) as { organizationId: string; projectId: string }
   const { token } = await createKey(sql, { projectId, name: 'bench', limit: 1_000_000_000 })
   const cookies: string[] = []
-  while (cookies.length < Math.ceil(MOST_SOCKETS / PER_PERSON)) {
-    const { uuid, id } = newId('per')
-    await sql`insert into people (id, name, email) values (${uuid}, 'Bench', ${`${id}@example.com`})`
-    await sql`
-      insert into memberships (organization_id, person_id, role) values (${organizationId}, ${uuid}, 'viewer')
-    `
-    const session = { personId: uuid, isInstalled: false, address: '127.0.0.1', userAgent: 'bench' }
-    cookies.push(`tidings=${(await createSession(sql, session)).token}`)
-  }
+  while (cookies.length < Math.ceil(MOST_SOCKETS / PER_PERSON))
+    cookies.push(await makeViewer(sql, organizationId))
   return { projectId, key: token, cookies }
 }
 

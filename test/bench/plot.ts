@@ -1,5 +1,6 @@
 /** A line of a panel, its points from left to right. A logarithmic axis leaves out what has no logarithm. */
 export interface Series {
+  /** At the end of the line; an empty one takes no room. */
   name: string
   points: Point[]
 }
@@ -17,6 +18,13 @@ export interface Panel {
   series: Series[]
   /** Where on the x-axis something happened: a thin vertical line each. */
   marks?: number[]
+}
+
+export interface Plot {
+  title: string
+  panels: Panel[]
+  /** Panels in a row: 2 by default. */
+  columns?: number
 }
 
 type Scale = 'linear' | 'log'
@@ -52,9 +60,9 @@ const STYLE = [
   ),
 ].join('\n')
 
-/** Line plots, two panels side by side, as an SVG that stands alone: light or dark as the system is, each line with its name at its end. */
-export function plot({ title, panels }: { title: string; panels: Panel[] }): string {
-  const columns = Math.min(2, panels.length)
+/** Line plots, so many panels side by side, as an SVG that stands alone: light or dark as the system is, each line with its name at its end. */
+export function plot({ title, panels, columns: most = 2 }: Plot): string {
+  const columns = Math.min(most, panels.length)
   const width = WIDTH / columns
   const height = TITLE_HEIGHT + Math.ceil(panels.length / columns) * PANEL_HEIGHT
   const places = panels.map(

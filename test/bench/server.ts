@@ -1,7 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { createOrganization, createProject } from '../../src/accounts/projects.ts'
-import { connect } from '../../src/db/sql.ts'
+import { createSession } from '../../src/accounts/sessions.ts'
+import { connect, type Queryable } from '../../src/db/sql.ts'
+import { newId } from '../../src/ids.ts'
 import { createKey } from '../support/keys.ts'
 
 const MAIN = resolve(import.meta.dir, '../../src/main.ts')
@@ -25,14 +27,26 @@ export async function makeKey(databaseUrl: string): Promise<string> {
   return token
 }
 
-/** The real server, as so many processes. */
+/** A person who may see the projects of an organization; returns the cookie of a session. */
+export async function makeViewer(sql: Queryable, organizationId: string): Promise<string> {
+  const { uuid, id } = newId('per')
+  await sql`insert into people (id, name, email) values (${uuid}, 'Bench', ${`${id}@example.com`})`
+  await sql`
+    insert into memberships (organization_id, person_id, role) values (${organizationId}, ${uuid}, 'viewer')
+  `
+  const session = { personId: uuid, isInstalled: false, address: '127.0.0.1', userAgent: 'bench' }
+  return `tidings=${(await createSession(sql, session)).token}`
+}
+
+/** The real server, as so many processes; `env` is added to the configuration. */
 export async function startTidings(
   databaseUrl: string,
   key: string,
   workers = 1,
+  env: Record<string, string> = {},
 ): Promise<Candidate> {
   const child = spawn('bun', [MAIN, 'serve', '--workers', String(workers)], {
-    env: { ...process.env, PORT: '0', DATABASE_URL: databaseUrl },
+    env: { ...process.env, PORT: '0', DATABASE_URL: databaseUrl, ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const port = await readPort(child, /"url":"http:\/\/localhost:(\d+)"/)

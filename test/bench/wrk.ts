@@ -5,7 +5,10 @@ import { join } from 'node:path'
 
 export interface Load {
   url: string
-  key: string
+  /** Of one project, or of several, whose turn it is one after the other. */
+  key: string | readonly string[]
+  /** That events go to, in turn; 20 by default. */
+  channels?: number
   connections: number
   seconds: number
   /** The share of requests that carry an Idempotency-Key of their own. */
@@ -21,23 +24,26 @@ export interface Measured {
 
 // Every request differs in channel, user and amount; the same requests go to every candidate.
 const SCRIPT = `
-local key, keyed = os.getenv('BENCH_KEY'), tonumber(os.getenv('BENCH_KEYED'))
+local keyed, channels = tonumber(os.getenv('BENCH_KEYED')), tonumber(os.getenv('BENCH_CHANNELS'))
 local run = os.getenv('BENCH_RUN')
-local plain = { ['Content-Type'] = 'application/json', ['Authorization'] = 'Bearer ' .. key }
-local n, bodies = 0, {}
+local plain, n, bodies = {}, 0, {}
+for key in io.lines(os.getenv('BENCH_KEYS')) do
+  plain[#plain + 1] = { ['Content-Type'] = 'application/json', ['Authorization'] = 'Bearer ' .. key }
+end
 for i = 1, 997 do
-  bodies[i] = '{"channelName":"channel ' .. (i % 20) .. '","title":"New payment ' .. i ..
+  bodies[i] = '","title":"New payment ' .. i ..
     '","description":"A customer paid for a plan","icon":"💰","tags":["billing","plan"],"userId":"user_' ..
     (i % 100) .. '","metadata":{"amount":' .. i .. ',"plan":"pro","currency":"EUR"}}'
 end
 request = function()
   n = n + 1
-  local headers = plain
+  local headers = plain[n % #plain + 1]
   if (n % 100) < keyed * 100 then
-    headers = { ['Content-Type'] = 'application/json', ['Authorization'] = plain['Authorization'],
+    headers = { ['Content-Type'] = 'application/json', ['Authorization'] = headers['Authorization'],
       ['Idempotency-Key'] = run .. '-' .. n }
   end
-  return wrk.format('POST', nil, headers, bodies[n % 997 + 1])
+  return wrk.format('POST', nil, headers,
+    '{"channelName":"channel ' .. (n % channels) .. bodies[n % 997 + 1])
 end
 done = function(summary, latency)
   local e = summary.errors
@@ -47,13 +53,17 @@ end
 `
 
 /** Loads a server from a process of its own (wrk), and measures what comes back. */
-export async function load({ url, key, connections, seconds, keyed }: Load): Promise<Measured> {
-  const script = join(mkdtempSync(join(tmpdir(), 'bench-')), 'load.lua')
+export async function load(job: Load): Promise<Measured> {
+  const { url, key, channels = 20, connections, seconds, keyed } = job
+  const folder = mkdtempSync(join(tmpdir(), 'bench-'))
+  const [script, keys] = [join(folder, 'load.lua'), join(folder, 'keys')]
   writeFileSync(script, SCRIPT)
+  writeFileSync(keys, [key].flat().join('\n'))
   const child = spawn('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, url], {
     env: {
       ...process.env,
-      BENCH_KEY: key,
+      BENCH_KEYS: keys,
+      BENCH_CHANNELS: String(channels),
       BENCH_KEYED: String(keyed),
       BENCH_RUN: crypto.randomUUID(),
     },
