@@ -67,7 +67,8 @@ export interface Hub {
   tell(projectId: string, toText: (project: string) => string): void
   /** Tells every stream how far it is. */
   beat(): void
-  listFollowed(isWanted?: (projectId: string) => boolean): Followed[]
+  /** Those of these projects that somebody follows; all that are followed by default. */
+  listFollowed(projectIds?: Iterable<string>): Followed[]
   readonly subscriptions: number
 }
 
@@ -211,10 +212,13 @@ export function createHub(publish: (topic: string, text: string) => void): Hub {
       }
     },
 
-    listFollowed(isWanted = () => true) {
+    listFollowed(projectIds = projects.keys()) {
       const followed: Followed[] = []
-      for (const [projectId, { position, needs, topics }] of projects) {
-        if (isWanted(projectId)) followed.push({ projectId, position, needs, ...toNeeds(topics) })
+      for (const projectId of projectIds) {
+        const project = projects.get(projectId)
+        if (!project) continue
+        const { position, needs, topics } = project
+        followed.push({ projectId, position, needs, ...toNeeds(topics) })
       }
       return followed
     },

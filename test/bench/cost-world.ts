@@ -78,30 +78,35 @@ async function fillWorld(
     `
     organizations.push(id)
   }
-  while (uuids.length < shape.projects) {
-    const nth = Math.floor(uuids.length / PER_ORGANIZATION)
-    const organizationId = (organizations[nth] ??= await createOrganization(tx, `Bench ${nth}`))
-    uuids.push(await createProject(tx, { organizationId, name: `Bench ${uuids.length}` }))
-  }
+  while (organizations.length * PER_ORGANIZATION < shape.projects)
+    organizations.push(await createOrganization(tx, `Bench ${organizations.length}`))
+  // The statements go out together: a round trip for each would be most of the time.
+  const made = Array.from({ length: shape.projects - uuids.length }, (_, nth) =>
+    createProject(tx, {
+      organizationId: organizations[Math.floor(nth / PER_ORGANIZATION)] ?? '',
+      name: `Bench ${nth}`,
+    }),
+  )
+  uuids.push(...(await Promise.all(made)))
   const other = await createProject(tx, {
     organizationId: await createOrganization(tx, 'Other'),
     name: 'Other',
   })
-  const tokens: string[] = []
-  for (const projectId of [...uuids, other]) {
-    const key = { projectId, name: 'bench', limit: NO_LIMIT }
-    tokens.push((await createKey(tx, COMMAND_LINE, key)).token)
-  }
+  const keys = await Promise.all(
+    [...uuids, other].map(projectId =>
+      createKey(tx, COMMAND_LINE, { projectId, name: 'bench', limit: NO_LIMIT }),
+    ),
+  )
   await insertChannels(tx, uuids, channels)
-  for (const uuid of uuids) await insertWebhooks(tx, uuid, { endpoints, hookUrl })
+  await Promise.all(uuids.map(uuid => insertWebhooks(tx, uuid, { endpoints, hookUrl })))
   const cookies: string[] = []
   while (cookies.length < Math.max(organizations.length, Math.ceil(sockets / PER_PERSON)))
     cookies.push(await makeViewer(tx, organizations[cookies.length % organizations.length] ?? ''))
   return {
     shape,
     databaseUrl,
-    projects: uuids.map((uuid, nth) => ({ uuid, token: tokens[nth] ?? '' })),
-    other: tokens.at(-1) ?? '',
+    projects: uuids.map((uuid, nth) => ({ uuid, token: keys[nth]?.token ?? '' })),
+    other: keys.at(-1)?.token ?? '',
     cookies,
   }
 }
