@@ -52,7 +52,8 @@ export function startTail({ pool, hub, isListening, isAllowed }: TailOptions): T
     // `running` is set before anything ends.
     await Promise.resolve()
     try {
-      while (!isStopped && isAllowed() && (isAllHinted || hinted.size + polled.size > 0)) await round()
+      while (!isStopped && isAllowed() && (isAllHinted || hinted.size + polled.size > 0))
+        await round()
     } catch (error) {
       // The next poll tries again.
       logFailure('The feed could not read on', error)

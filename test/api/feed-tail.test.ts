@@ -42,7 +42,7 @@ test('of many logs with news the one that was hinted at is sent first, and all a
   const socket = { send: () => {}, join: () => {}, leave: () => {}, bufferedBytes: 0 }
   for (const projectId of projectIds) {
     const project = toId('prj', projectId)
-    const subscription = { socket, projectId, project, filter: toFilter({}), cursor: 0 }
+    const subscription = { socket, projectId, project, filter: toFilter({}, undefined), cursor: 0 }
     expect(hub.add(subscription, 0) && hub.join(subscription)).toBe(true)
   }
   const tail = startTail({ pool, hub, isListening: () => true, isAllowed: () => true })

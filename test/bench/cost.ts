@@ -24,37 +24,37 @@ const modestly = () => ({ perSecond: 100, seconds: 4 })
 
 const AXES: Record<keyof Shape, Axis> = {
   events: {
-    title: 'As events pile up',
-    xLabel: 'events in the database',
+    title: 'More events in the database',
+    xLabel: 'events',
     points: [1e3, 1e4, 1e5, 1e6, 1e7],
     shape: events => ({ events }),
     offered: modestly,
   },
   channels: {
-    title: 'As channels become more',
-    xLabel: 'channels posted to',
+    title: 'More channels posted to',
+    xLabel: 'channels',
     points: [1, 10, 100, 1e3, 1e4],
     shape: channels => ({ channels }),
     offered: modestly,
   },
   sockets: {
-    title: 'As more people look on',
-    xLabel: 'sockets that follow the project',
+    title: 'More sockets that follow one project',
+    xLabel: 'sockets',
     points: [1, 10, 100, 1e3, 1e4],
     shape: sockets => ({ sockets }),
     offered: () => ({ perSecond: 10, seconds: 6 }),
   },
   endpoints: {
-    title: 'As endpoints become more',
-    xLabel: 'webhooks that an event is for',
+    title: 'More webhooks that an event is for',
+    xLabel: 'webhooks',
     points: [1, 10, 100, 1e3],
     shape: endpoints => ({ endpoints }),
     // Deliveries per second stay the same.
     offered: endpoints => ({ perSecond: 600 / endpoints, seconds: Math.max(4, endpoints / 100) }),
   },
   projects: {
-    title: 'As projects become more',
-    xLabel: 'projects posted to, followed, with a webhook each',
+    title: 'More projects, each followed, posted to and with a webhook',
+    xLabel: 'projects',
     points: [1, 10, 100, 1e3, 1e4],
     shape: projects => ({ projects, channels: 1 }),
     offered: modestly,

@@ -43,7 +43,7 @@ const LETTER_WIDTH = 6.6
 const LINE_HEIGHT = 15
 /** More than that are drawn without a dot each, and thinned out. */
 const MOST_DOTS = 30
-const BUCKETS = 80
+const BUCKETS = 50
 
 const COLOURS = ['a', 'b', 'c', 'd']
 // Each of the four has 4.5 : 1 against its ground, because names are written in them.
