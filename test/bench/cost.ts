@@ -42,7 +42,7 @@ const AXES: Record<keyof Shape, Axis> = {
     xLabel: 'sockets',
     points: [1, 10, 100, 1e3, 1e4],
     shape: sockets => ({ sockets }),
-    offered: () => ({ perSecond: 10, seconds: 6 }),
+    offered: () => ({ perSecond: 5, seconds: 8 }),
   },
   endpoints: {
     title: 'More webhooks that an event is for',
@@ -50,7 +50,7 @@ const AXES: Record<keyof Shape, Axis> = {
     points: [1, 10, 100, 1e3],
     shape: endpoints => ({ endpoints }),
     // Deliveries per second stay the same.
-    offered: endpoints => ({ perSecond: 600 / endpoints, seconds: Math.max(4, endpoints / 100) }),
+    offered: endpoints => ({ perSecond: 300 / endpoints, seconds: Math.max(4, endpoints / 70) }),
   },
   projects: {
     title: 'More projects, each followed, posted to and with a webhook',
