@@ -212,16 +212,13 @@ export function createHub(publish: (topic: string, text: string) => void): Hub {
       }
     },
 
-    listFollowed(projectIds = projects.keys()) {
-      const followed: Followed[] = []
-      for (const projectId of projectIds) {
+    listFollowed: (projectIds = projects.keys()) =>
+      [...projectIds].flatMap(projectId => {
         const project = projects.get(projectId)
-        if (!project) continue
+        if (!project) return []
         const { position, needs, topics } = project
-        followed.push({ projectId, position, needs, ...toNeeds(topics) })
-      }
-      return followed
-    },
+        return [{ projectId, position, needs, ...toNeeds(topics) }]
+      }),
 
     get subscriptions() {
       return subscriptions

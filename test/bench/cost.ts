@@ -42,7 +42,7 @@ const AXES: Record<keyof Shape, Axis> = {
     xLabel: 'sockets',
     points: [1, 10, 100, 1e3, 1e4],
     shape: sockets => ({ sockets }),
-    offered: () => ({ perSecond: 5, seconds: 8 }),
+    offered: () => ({ perSecond: 5, seconds: 8, isElsewhere: true }),
   },
   endpoints: {
     title: 'More webhooks that an event is for',
