@@ -67,6 +67,10 @@ export async function readStretches(
           ${toArray(stretches.map(({ until }) => until))}::bigint[],
           ${toArray(stretches.map(({ wantsWords }) => wantsWords))}::boolean[]
         ) as s (project_id, after, until, wants_words)
+        -- A log that has not gone on costs a look at its head alone: the poll asks for all that are followed.
+        cross join lateral (
+          select from event_logs l where l.project_id = s.project_id and l.last_seq > s.after limit 1
+        ) l
         cross join lateral (
           select
             e.project_id, e.id, e.seq, e.channel_id, e.occurred_at, e.created_at, e.title, e.description, e.icon,
