@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { newProject, type TestProject } from '../../support/project.ts'
+import { boot, type Booted } from '../../support/server.ts'
+
+// Texts that cost nothing to send and would cost the process, or its database, seconds.
+// Elsewhere: bodies too large, too slow, too deep (api/body, api/json), floods of faults at webhooks (api/egress-many),
+// endless frames and messages (api/feed-guards), every rule broken at random (api/fuzz, properties).
+
+setDefaultTimeout(60_000)
+
+let server: Booted
+let mine: TestProject
+let theirs: TestProject
+beforeAll(async () => {
+  server = await boot()
+  mine = await newProject(server)
+  theirs = await newProject(server)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const EVENT = { channelName: 'payments', title: 'New payment' }
+/** Runs that Postgres' parser of text would look at again from each of their characters. */
+const RUNS = ['~/', 'a_', 'http@1', '<!--']
+
+test.each(RUNS)('properties full of %s are kept, and found', async run => {
+  const properties = { bomb: run.repeat(60_000 / run.length), plan: `plan${RUNS.indexOf(run)}` }
+  const answer = await mine.post('/v1/identify', { user_id: `user ${run}`, properties })
+  expect(answer.status).toBe(200)
+  const [{ n }] = await server.sql<[{ n: number }]>`
+    select count(*)::int as n
+    from find_users(${mine.id}, 'nobody', ${`{${properties.plan}}`}::text[], null, 10)
+  `
+  expect(n).toBe(1)
+})
+
+test.each(RUNS)('20 events full of %s that come together hold up nobody', async run => {
+  const event = { ...EVENT, description: `${run.repeat(4_900 / run.length)} needle` }
+  const answers = await Promise.all([
+    ...Array.from({ length: 20 }, () => mine.post('/v1/events', event)),
+    theirs.post('/v1/events', EVENT),
+  ])
+  expect(answers.map(({ status }) => status)).toEqual(Array.from(answers, () => 201))
+  const found = await mine.get(`/v1/events?text=needle&limit=20`)
+  expect(found.status).toBe(200)
+  expect(found.body.data.items).toHaveLength(20)
+})
