@@ -44,3 +44,22 @@ test.each(RUNS)('20 events full of %s that come together hold up nobody', async 
   expect(found.status).toBe(200)
   expect(found.body.data.items).toHaveLength(20)
 })
+
+test.each([
+  ['/v1/events', (channelName: string) => ({ ...EVENT, channelName })],
+  ['/v1/log', (channel: string) => ({ event: 'New payment', channel })],
+])('%s: 80,000 marks in the name of a channel are too long at once', async (path, toBody) => {
+  // Marks that a composed form has in the other order.
+  const name = `e${'\u0301'.repeat(40_000)}${'\u0316'.repeat(40_000)}`
+  const answer = await mine.post(path, toBody(name))
+  expect(answer.status).toBe(400)
+  expect(answer.body.details[0]).toMatchObject({ code: 'too_long' })
+}, 10_000)
+
+test('the longest name of a channel may come in its longest spelling', async () => {
+  // Each is one letter, of four when it is written out.
+  const longest = 'ᾂ'.repeat(255)
+  const answer = await mine.post('/v1/events', { ...EVENT, channelName: longest.normalize('NFD') })
+  expect(answer.status).toBe(201)
+  expect(answer.body.data.channelName).toBe(longest)
+})
