@@ -48,13 +48,17 @@ test.each(RUNS)('20 events full of %s that come together hold up nobody', async 
 test.each([
   ['/v1/events', (channelName: string) => ({ ...EVENT, channelName })],
   ['/v1/log', (channel: string) => ({ event: 'New payment', channel })],
-])('%s: 80,000 marks in the name of a channel are too long at once', async (path, toBody) => {
-  // Marks that a composed form has in the other order.
-  const name = `e${'\u0301'.repeat(40_000)}${'\u0316'.repeat(40_000)}`
-  const answer = await mine.post(path, toBody(name))
-  expect(answer.status).toBe(400)
-  expect(answer.body.details[0]).toMatchObject({ code: 'too_long' })
-}, 10_000)
+])(
+  '%s: 80,000 marks in the name of a channel are too long at once',
+  async (path, toBody) => {
+    // Marks that a composed form has in the other order.
+    const name = `e${'\u0301'.repeat(40_000)}${'\u0316'.repeat(40_000)}`
+    const answer = await mine.post(path, toBody(name))
+    expect(answer.status).toBe(400)
+    expect(answer.body.details[0]).toMatchObject({ code: 'too_long' })
+  },
+  10_000,
+)
 
 test('the longest name of a channel may come in its longest spelling', async () => {
   // Each is one letter, of four when it is written out.
@@ -62,4 +66,15 @@ test('the longest name of a channel may come in its longest spelling', async () 
   const answer = await mine.post('/v1/events', { ...EVENT, channelName: longest.normalize('NFD') })
   expect(answer.status).toBe(201)
   expect(answer.body.data.channelName).toBe(longest)
+})
+
+test('a name of a field is told back at no great length, however often it is in a path', async () => {
+  const metadata = `{"${'k'.repeat(200_000)}":[${Array.from({ length: 20 }, () => '"\\ud800"').join()}]}`
+  const answer = await mine.request('/v1/events', {
+    method: 'POST',
+    body: `{"channelName":"payments","title":"New payment","metadata":${metadata}}`,
+    headers: { 'content-type': 'application/json' },
+  })
+  expect(answer.status).toBe(400)
+  expect(answer.text.length).toBeLessThan(32_000)
 })
