@@ -1,9 +1,9 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
 import { parseEmail } from '../email.ts'
 import { defineRule, invalidType, issue, NO_ISSUES, OneOf, Text } from '../http/rules.ts'
+import { closed, Moment } from '../http/shapes.ts'
 import { ROLES } from './permissions.ts'
 
-const closed = { additionalProperties: false } as const
 export const RoleName = OneOf(ROLES)
 
 const EMAIL = defineRule('Email', value => {
@@ -50,9 +50,9 @@ export type Account = Static<typeof Account>
 export const SessionInfo = Type.Object(
   {
     id: Type.String(),
-    createdAt: Type.String({ format: 'date-time' }),
+    createdAt: Moment,
     /** True to a minute. */
-    lastSeenAt: Type.String({ format: 'date-time' }),
+    lastSeenAt: Moment,
     address: Type.String(),
     userAgent: Type.String(),
     /** The same in words. */

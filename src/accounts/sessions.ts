@@ -1,8 +1,8 @@
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
-import { invalidField } from '../http/validation.ts'
-import { newId, parseId, toId } from '../ids.ts'
+import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { newId, toId } from '../ids.ts'
 import { toLabel } from '../user-agent.ts'
 import { LONGEST_S } from './cookies.ts'
 import type { Role } from './permissions.ts'
@@ -157,14 +157,13 @@ export async function boundSessions(tx: Tx, personId: string, max: number): Prom
   `
 }
 
-/** A page of a person's live sessions, newest first; the cursor is the id of the last one before. */
+/** A page of a person's live sessions, newest first. */
 export async function listSessions(
   sql: Queryable,
   { person, session }: Pick<Admitted, 'person' | 'session'>,
-  { cursor, limit = 50 }: { cursor?: string; limit?: number },
+  query: PageQuery,
 ): Promise<Page<SessionInfo>> {
-  const after = cursor === undefined ? null : parseId('ses', cursor)
-  if (after === undefined) throw invalidField('cursor', 'invalid_value', 'Must be a nextCursor')
+  const { after, rows: limit } = toSlice('ses', query)
   const rows = await sql<
     {
       id: string
@@ -177,13 +176,12 @@ export async function listSessions(
   >`
     select s.id, s.is_installed, s.created_at, s.last_seen_at, s.address, s.user_agent
     from sessions s
-    where s.person_id = ${person.id}
-      and (${after}::uuid is null or s.id < ${after}::uuid)
+    where s.person_id = ${person.id} ${after ? sql`and s.id < ${after}` : sql``}
       and not ${isExpired(sql)}
     order by s.id desc
-    limit ${limit + 1}
+    limit ${limit}
   `
-  const items = rows.slice(0, limit).map(row => ({
+  const items = rows.map(row => ({
     id: toId('ses', row.id),
     createdAt: row.created_at.toISOString(),
     lastSeenAt: row.last_seen_at.toISOString(),
@@ -193,7 +191,7 @@ export async function listSessions(
     isInstalled: row.is_installed,
     isCurrent: row.id === session.id,
   }))
-  return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+  return toPage(items, query, ({ id }) => id)
 }
 
 /** How long a browser keeps the cookie of a session; the server may end it sooner. */

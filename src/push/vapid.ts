@@ -4,7 +4,7 @@ import type { Queryable, Sql } from '../db/sql.ts'
 import { newId, toId } from '../ids.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { parseVapidSubject } from '../vapid-subject.ts'
+import { parseVapidSubject } from '../config/vapid-subject.ts'
 
 /** The columns that are sealed, for the rotation of the APP_SECRET. */
 export const SEALED_VAPID_KEYS = {

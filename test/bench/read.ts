@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { createPool } from '../../src/db/pool.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
-import { listHourlyCounts } from '../../src/events/counts.ts'
 import { toCursor } from '../../src/events/cursor.ts'
 import { histogramOf } from '../../src/events/histogram.ts'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'
@@ -12,6 +11,7 @@ import { BIG_PROJECT, END_MS, ensureBenchDatabase, EVENTS } from './read-data.ts
 import { explainOnce } from './explain.ts'
 import { makeKey, startTidings } from './server.ts'
 import { load, median, requireWrk } from './wrk.ts'
+import { listHourlyCounts } from '../support/counts.ts'
 
 const RUNS = 300
 const ROUNDS = 4
