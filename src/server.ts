@@ -76,7 +76,7 @@ export interface ServerOptions extends DeliveryOptions {
 /** Opens everything and serves. Throws with a sentence for people when it cannot. */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<Server> {
   const startedAt = new Date()
-  const database = await openDatabase(config)
+  const database = await openDatabase(config, { carriesOver: true })
   const closers = createClosers()
   closers.push(() => database.close())
   try {

@@ -41,7 +41,7 @@ export async function startWorkers(config: Config, signal?: AbortSignal): Promis
   if (process.platform !== 'linux') {
     throw new Error('Several workers on one port need Linux: leave WORKERS out.')
   }
-  const database = await openDatabase(config)
+  const database = await openDatabase(config, { carriesOver: true })
   const crew = createCrew(config)
   try {
     await untilReachable(database.url, signal)

@@ -11,7 +11,8 @@ import { hashSecret, newSecret } from './secret.ts'
 
 /** Who is signed in where, and what they are to the organization or project that a request is about. */
 export interface Admitted {
-  session: { id: string; isInstalled: boolean; createdAt: Date }
+  /** `leftS`: seconds until it ends, where it is not installed. */
+  session: { id: string; isInstalled: boolean; leftS: number }
   person: { id: string; name: string; email: string; isOperator: boolean }
   isVerified: boolean
   organizationId: string | undefined
@@ -29,7 +30,7 @@ export interface Wanted {
 interface Row {
   session_id: string
   is_installed: boolean
-  created_at: Date
+  left_s: number
   person_id: string
   name: string
   email: string
@@ -56,7 +57,8 @@ export async function admitSession(
         and not ${isExpired(sql)}
     )
     select
-      s.id as session_id, s.is_installed, s.created_at, p.id as person_id, p.name, p.email, p.is_operator,
+      s.id as session_id, s.is_installed,
+      extract(epoch from s.created_at + interval '30 days' - now())::float8 as left_s, p.id as person_id, p.name, p.email, p.is_operator,
       s.verified_at > now() - interval '10 minutes' as is_verified,
       o.id as organization_id, r.id as project_id, m.role
     from sessions s
@@ -69,7 +71,7 @@ export async function admitSession(
   `
   if (!row) return undefined
   return {
-    session: { id: row.session_id, isInstalled: row.is_installed, createdAt: row.created_at },
+    session: { id: row.session_id, isInstalled: row.is_installed, leftS: row.left_s },
     person: { id: row.person_id, name: row.name, email: row.email, isOperator: row.is_operator },
     isVerified: row.is_verified,
     organizationId: row.organization_id ?? undefined,
@@ -195,8 +197,6 @@ export async function listSessions(
 }
 
 /** How long a browser keeps the cookie of a session; the server may end it sooner. */
-export function toCookieSeconds(session: { isInstalled: boolean; createdAt: Date }): number {
-  if (session.isInstalled) return LONGEST_S
-  const endsMs = session.createdAt.getTime() + 30 * 86_400_000
-  return Math.max(1, Math.ceil((endsMs - Date.now()) / 1000))
+export function toCookieSeconds({ isInstalled, leftS }: Admitted['session']): number {
+  return isInstalled ? LONGEST_S : Math.max(1, Math.ceil(leftS))
 }

@@ -6,7 +6,7 @@ const MAX_FAILURES = 60
 const MAX_ADDRESSES = 10_000
 
 export interface Strangers {
-  /** Counts one failed authentication of `address`; returns the seconds to wait once there were too many. */
+  /** Counts one failed authentication of `address` at `nowMs`, of performance.now; returns the seconds to wait once there were too many. */
   take(address: string, nowMs: number): number | undefined
 }
 
@@ -32,7 +32,7 @@ export function createStrangers(): Strangers {
 
 /** Counts a failure of whoever came with a key, or a token in a cookie or of a link, that is none. Throws `rate_limited`. */
 export function countStranger(strangers: Strangers, address: string): void {
-  const seconds = strangers.take(address, Date.now())
+  const seconds = strangers.take(address, performance.now())
   if (seconds !== undefined) throw tooManyRequests(seconds)
 }
 

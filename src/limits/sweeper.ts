@@ -1,3 +1,4 @@
+import { isClockDoubted } from '../db/clock.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Fragment, Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
@@ -16,21 +17,29 @@ export const LIMIT_SWEEPS: readonly Sweep[] = [
   sweepOf('rate_windows', sql => sql`s.started_at < now() - interval '1 hour'`),
 ]
 
-/** Deletes what has expired every minute, in small batches, so that no one waits for it. */
+/** Deletes what has expired every minute, in small batches, so that no one waits for it; while the clock is doubted, nothing. */
 export function startSweeper(pool: Pool, sweeps: readonly Sweep[]): { stop(): Promise<void> } {
   const log = logger('limits')
   let running: Promise<void> = Promise.resolve()
   let isStopped = false
 
   async function round(): Promise<void> {
+    try {
+      if (await isClockDoubted(pool)) return
+    } catch (error) {
+      return warn(error)
+    }
     for (const sweep of sweeps) {
       try {
         while (!isStopped && (await sweep(pool)) === SWEEP_BATCH);
       } catch (error) {
-        log.warning('Sweep failed, it is tried again: {reason}', { reason: toReason(error) })
+        warn(error)
       }
     }
   }
+
+  const warn = (error: unknown) =>
+    log.warning('Sweep failed, it is tried again: {reason}', { reason: toReason(error) })
 
   const timer = setInterval(() => void (running = running.then(round)), EVERY_MS)
   timer.unref()

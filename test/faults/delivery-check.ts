@@ -15,18 +15,18 @@ export interface Delivered {
   targets: readonly Hook[]
   faults: readonly Fault[]
   leaseMs: number
+  /** How long past the lease until somebody else has the job. */
+  slackMs: number
 }
 
 /** How long an outcome is under way to the database: what a fault cuts off then is done again. */
 const SETTLING_MS = 3_000
 /** How much of a lease an attempt may have used up before it was accepted. */
 const ATTEMPT_MS = 3_000
-/** How long past the lease until somebody else has the job. */
-const SLACK_MS = 8_000
 
 /** Compares what was received with the logs. */
 export async function checkDeliveries(delivered: Delivered): Promise<Verdict> {
-  const { sql, hooks, targets, faults, leaseMs } = delivered
+  const { sql, hooks, targets } = delivered
   const problems = hooks.forgeries.map(text => `a webhook was not genuine: ${text}`)
   const accepted = Map.groupBy(
     hooks.receipts.filter(({ isAccepted }) => isAccepted),
@@ -51,7 +51,7 @@ export async function checkDeliveries(delivered: Delivered): Promise<Verdict> {
   let repeated = 0
   for (const receipts of accepted.values()) {
     repeated += receipts.length - 1
-    problems.push(...checkRepeats(receipts, faults, leaseMs))
+    problems.push(...checkRepeats(receipts, delivered))
   }
   for (const [pair, receipts] of Map.groupBy(hooks.receipts, toPair)) {
     if (new Set(receipts.map(({ id }) => id)).size > 1) problems.push(`${pair} had several ids`)
@@ -73,7 +73,7 @@ export async function checkDeliveries(delivered: Delivered): Promise<Verdict> {
  * What was accepted is sent again only when a fault kept its outcome from being written down, not before the lease has
  * ended, and by the end of the next one: or of a later one, where another fault came between.
  */
-function checkRepeats(receipts: Receipt[], faults: readonly Fault[], leaseMs: number): string[] {
+function checkRepeats(receipts: Receipt[], { faults, leaseMs, slackMs }: Delivered): string[] {
   return receipts.slice(1).flatMap((later, nth) => {
     const { atMs } = receipts[nth]! // There is one before each later one.
     const isCutOff = faults.some(
@@ -81,7 +81,7 @@ function checkRepeats(receipts: Receipt[], faults: readonly Fault[], leaseMs: nu
     )
     const isInTime = faults.some(
       ({ startMs, endMs }) =>
-        startMs <= later.atMs && later.atMs <= Math.max(atMs, endMs) + leaseMs + SLACK_MS,
+        startMs <= later.atMs && later.atMs <= Math.max(atMs, endMs) + leaseMs + slackMs,
     )
     const isExplained = isCutOff && isInTime
     const tookMs = Math.round(later.atMs - atMs)

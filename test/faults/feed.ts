@@ -2,8 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { signal } from '../../src/db/processes.ts'
 import { toId } from '../../src/ids.ts'
 import { newMember } from '../support/person.ts'
+import type { Runtime } from '../support/process.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
 import type { Verdict } from './check.ts'
+import { createServed, type Served } from './crew.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
 import { startFollower, type Follower } from './follower.ts'
 import { createRandom, type Random } from './random.ts'
@@ -11,6 +14,7 @@ import { createRandom, type Random } from './random.ts'
 const RUNTIMES = ['bun', 'bun', 'bun', 'deno'] as const
 const FOLLOWERS = 12
 const CATCH_UP_MS = 30_000
+const DEALT_MS = 30_000
 /** Sockets are cut about as often as all else together. */
 const FAULTS = [
   'cut sockets',
@@ -28,21 +32,26 @@ const FAULTS = [
 /**
  * Followers write down what the feed sends them, from three servers on Bun and one on Deno, while sockets, servers, Postgres and
  * the connections to it are broken under load. What each has seen must be what the database holds: nothing lost,
- * nothing twice, in order.
+ * nothing twice, in order. Where each server is several processes, each of those must have had followers or load.
  */
 export async function runFeed({
   seed,
   seconds,
+  runtimes = RUNTIMES,
+  workers,
 }: {
   seed: number
   seconds: number
+  runtimes?: readonly Runtime[]
+  workers?: number
 }): Promise<Verdict> {
   const random = createRandom(seed)
   const proxies: TcpProxy[] = []
   const fleet = await startFleet({
-    servers: RUNTIMES.length,
+    servers: runtimes.length,
     projects: 3,
-    runtimes: RUNTIMES,
+    runtimes,
+    workers,
     async listenBetween(databaseUrl, index) {
       await proxies[index]?.close()
       const proxy = await startTcpProxy(databaseUrl)
@@ -56,19 +65,22 @@ export async function runFeed({
     await load.successes(50)
     followers.push(...(await startFollowers(fleet, random)))
     const endMs = performance.now() + seconds * 1000
+    const served = createServed(fleet.programs)
     let faults = 0
     while (performance.now() < endMs) {
       await load.successes(20)
+      served.look()
       await sleep(random.below(300))
       const fault = FAULTS[faults++ % FAULTS.length]!
       await inject(fault, { fleet, followers, proxies, random })
     }
     for (const proxy of proxies) proxy.heal()
+    const idle = await checkServed(served, followers)
     const verdict = await fleet.check()
     const seen = await checkFollowers(fleet, followers)
     return {
-      figures: { faults, ...verdict.figures, ...seen.figures },
-      problems: [...verdict.problems, ...seen.problems],
+      figures: { faults, ...served.figures, ...verdict.figures, ...seen.figures },
+      problems: [...idle, ...verdict.problems, ...seen.problems],
     }
   } finally {
     await Promise.all(followers.map(follower => follower.stop()))
@@ -149,6 +161,19 @@ async function terminate({ sql }: Fleet, names: readonly string[]): Promise<void
       select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${name}
     `.catch(() => {}) // Postgres may be down from the fault before.
   }
+}
+
+/** Deals the followers out anew until every worker has had one. */
+async function checkServed(served: Served, followers: readonly Follower[]): Promise<string[]> {
+  let looks = 0
+  return until(() => {
+    served.look()
+    if (!served.isEverybody && ++looks % 20 === 0) for (const follower of followers) follower.cut()
+    return served.isEverybody
+  }, DEALT_MS).then(
+    () => [],
+    () => ['there are workers that serve nobody'],
+  )
 }
 
 async function checkFollowers({ sql }: Fleet, followers: readonly Follower[]): Promise<Verdict> {

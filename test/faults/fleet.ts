@@ -43,6 +43,8 @@ export interface FleetOptions {
   /** A program of the tests' own in place of the server's, and what it is told. */
   program?: string
   env?: Record<string, string>
+  /** How many processes each server is; by default what WORKERS says. */
+  workers?: number | undefined
   /** What each server runs on; Bun where nothing is said. */
   runtimes?: readonly Runtime[]
   /** What stands between each server and its LISTEN alone; needs a Postgres of its own, which this process keeps running. */
@@ -54,6 +56,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     isEmbedded = false,
     limit = 1_000_000_000,
     between = async (url: string) => url,
+    workers = process.env['WORKERS'],
   } = options
   const dataDir =
     options.dataDir ?? (isEmbedded || options.listenBetween ? makeFolder() : undefined)
@@ -62,7 +65,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const given = own?.url ?? (dataDir ? undefined : await cloneDatabase())
   const start = async (_: unknown, index: number) => {
     const env: Record<string, string> = {
-      ...(process.env['WORKERS'] && { WORKERS: process.env['WORKERS'] }),
+      ...(workers !== undefined && { WORKERS: String(workers) }),
       ...options.env,
       ...(given ? { DATABASE_URL: await between(given) } : { DATA_DIR: dataDir ?? '' }),
     }
