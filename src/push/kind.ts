@@ -1,5 +1,6 @@
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
+import { GRACE_S } from '../events/deletion.ts'
 import type { Site } from '../http/site.ts'
 import { keepAttempted } from '../outbox/keeping.ts'
 import type { DeliveryKind, Job, Outcome } from '../outbox/kind.ts'
@@ -64,6 +65,8 @@ async function sendPush(parts: PushKindParts, job: Job, signal: AbortSignal): Pr
   const { event, withheld, nowMs, address } = receiver
   if (!event) return { kind: 'cancelled', reason: 'The person is no member any more' }
   if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
+  // It was there when the job was claimed. Once it stays hidden the next claim ends the job.
+  if (receiver.isHidden) return postponed(GRACE_S * SECOND, 'The event is hidden')
   const leftS = DAY_S - Math.floor(job.waitedMs / SECOND)
   if (leftS <= 0) return { kind: 'failed', reason: 'It was not accepted within a day' }
 

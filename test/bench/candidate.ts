@@ -16,7 +16,7 @@ const projectId = crypto.randomUUID()
 const channelId = crypto.randomUUID()
 
 const appender: Appender = {
-  append: name === 'insert-notify' ? createInsert() : keepNothing(),
+  append: name === 'insert-notify' ? await createInsert() : keepNothing(),
   waiting: 0,
   drain: async () => {},
 }
@@ -56,9 +56,9 @@ function keepNothing(): Appender['append'] {
 }
 
 /** One INSERT and one NOTIFY per request into the same columns and indexes, as most applications would write it. */
-function createInsert(): Appender['append'] {
+async function createInsert(): Promise<Appender['append']> {
   const sql = connect(databaseUrl, { name: 'bench', max: 16 })
-  const ready = sql.unsafe(`
+  await sql.unsafe(`
     create table if not exists plain_events (like events including indexes including constraints);
     create sequence if not exists plain_seq;
     alter table plain_events alter seq set default nextval('plain_seq');
@@ -66,7 +66,6 @@ function createInsert(): Appender['append'] {
     alter table plain_events alter created_at set default now();
   `)
   return async ({ draft, requestId }) => {
-    await ready
     const [row] = await sql<[{ seq: string }]>`
       with made as (
         insert into plain_events (

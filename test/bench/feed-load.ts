@@ -78,6 +78,7 @@ function openOne(nth: number): Promise<void> {
       if (!chunk.toString('latin1').startsWith('HTTP/1.1 101'))
         return reject(new Error(chunk.toString('latin1').slice(0, 500)))
       read(chunk.subarray(end + 4))
+      if (job.greeting !== undefined) socket.write(toFrame(job.greeting))
       if (job.ready === '') resolve()
     })
   })
@@ -132,8 +133,8 @@ async function post(perSecond: number, seconds: number): Promise<void> {
         // From when it is sent: a timer's own lateness is none of the server's.
         const sentMs = performance.now()
         sent.set(`n${nth}`, sentMs)
-        const { status } = await client.request('POST', '/v1/events', {
-          headers: { authorization: `Bearer ${job.key}`, 'content-type': 'application/json' },
+        const { status } = await client.request('POST', job.post?.path ?? '', {
+          headers: { ...job.post?.headers, 'Content-Type': 'application/json' },
           body: JSON.stringify({
             channelName: `channel ${nth % 20}`,
             title: `New payment ${nth}`,

@@ -1,58 +1,148 @@
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { createOrganization, createProject } from '../../src/accounts/projects.ts'
 import { createSession } from '../../src/accounts/sessions.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { newId, toId } from '../../src/ids.ts'
 import { createKey } from '../support/keys.ts'
 import { cloneDatabase, closeCluster } from '../support/postgres.ts'
-import { startLoad, startWorker, type LoadJob, type Worker } from './feed-process.ts'
+import { ask, startLoad, type Job } from './feed-process.ts'
+import {
+  measureDelay,
+  sendToAll,
+  startLiveQuery,
+  startPublish,
+  startSocketIo,
+  type Sender,
+} from './feed-senders.ts'
 import { startTidings } from './server.ts'
-import { median } from './wrk.ts'
+import { interleave, interleaveFigures, printTable, type Line } from './table.ts'
 
-const ROUNDS = 3
 const MESSAGES = 200
 const PER_PERSON = 16
+const SOCKETS = 1_000
 const MOST_SOCKETS = 5_000
-const HERE = import.meta.dir
+/** Which everybody who is compared can take. */
+const EVENTS_PER_S = 100
 
 interface World {
   sql: Sql
   url: string
   pid: number
   projectId: string
-  job: Omit<LoadJob, 'sockets'>
+  job: Job
 }
 
 /** The live feed: how soon an event is there, how many it reaches, and what sockets cost. */
 export async function benchFeed(): Promise<void> {
-  installSocketIo()
-  const databaseUrl = await cloneDatabase()
-  const sql = connect(databaseUrl, { name: 'bench', max: 2, settings: { statement_timeout: 0 } })
-  const { projectId, key, cookies } = await makeViewers(sql)
-  const { child, url } = await startTidings(databaseUrl, key)
-  const subscribe = JSON.stringify({ type: 'subscribe', project: toId('prj', projectId) })
-  const world: World = {
-    sql,
-    url: new URL(url).origin,
-    pid: child.pid ?? 0,
-    projectId,
-    job: {
-      url: new URL(url).origin,
-      path: '/api/feed',
-      cookies,
-      script: [{ after: '{"type":"hello"', say: subscribe }],
-      ready: '{"type":"subscribed"',
-      key,
-    },
+  await withWorld(MOST_SOCKETS, async world => {
+    await benchDelay(world)
+    await benchMemory(world)
+    console.log()
+    printTable([...(await compareFanOut(world, MOST_SOCKETS)), ...(await comparePeers(world))])
+  })
+}
+
+/** Fan-out beside a bare publish, socket.io and parse-server's LiveQuery; delay beside the last of them, which alone stores. */
+export async function compareFeed(): Promise<Line[]> {
+  return withWorld(SOCKETS, comparePeers)
+}
+
+async function comparePeers(world: World): Promise<Line[]> {
+  const liveQuery = await startLiveQuery()
+  try {
+    return [
+      ...(await compareFanOut(world, SOCKETS, { 'parse-server LiveQuery': liveQuery })),
+      ...(await compareDelay(world, liveQuery)),
+    ]
+  } finally {
+    await liveQuery.stop()
+  }
+}
+
+async function compareDelay({ job }: World, liveQuery: Sender): Promise<Line[]> {
+  const delays = await interleaveFigures({
+    tidings: () => measureDelay(job, EVENTS_PER_S),
+    liveQuery: () => measureDelay(liveQuery.job, EVENTS_PER_S),
+  })
+  return (['p50', 'p99'] as const).map(figure => ({
+    subject: 'live feed',
+    what: `ms ${figure} from POST to socket, ${EVENTS_PER_S} events/s`,
+    ours: delays.tidings[figure],
+    reference: 'parse-server LiveQuery',
+    theirs: delays.liveQuery[figure],
+    better: 'less',
+  }))
+}
+
+/** Messages of the same bytes to the same number of sockets, by turns; only who is measured has sockets. */
+async function compareFanOut(
+  world: World,
+  sockets: number,
+  others: Record<string, Sender> = {},
+): Promise<Line[]> {
+  const text = await makeText(world)
+  const publish = await startPublish(MESSAGES, text)
+  const socketIo = await startSocketIo(MESSAGES, text)
+  const tidings: Sender = {
+    job: world.job,
+    messages: MESSAGES,
+    send: () => insertAndTell(world),
+    stop: async () => {},
   }
   try {
-    await benchDelay(world)
-    await benchFanOut(world, 1_000)
-    await benchFanOut(world, MOST_SOCKETS)
-    await benchMemory(world)
+    const senders = { tidings, 'Bun.serve publish': publish, 'socket.io': socketIo, ...others }
+    const rates = await interleave(
+      Object.fromEntries(
+        Object.entries(senders).map(([name, sender]) => [
+          name,
+          () => sendToAll(name, sender, sockets),
+        ]),
+      ),
+    )
+    const aims: Record<string, number> = { 'Bun.serve publish': 0.6, 'socket.io': 3 }
+    return Object.keys(senders)
+      .filter(name => name !== 'tidings')
+      .map(reference => ({
+        subject: 'live feed',
+        what: `deliveries/s to ${sockets.toLocaleString('en')} sockets`,
+        ours: rates['tidings'] ?? NaN,
+        reference,
+        theirs: rates[reference] ?? NaN,
+        better: 'more',
+        ...(aims[reference] === undefined ? {} : { aim: aims[reference] }),
+      }))
+  } finally {
+    await Promise.all([publish.stop(), socketIo.stop()])
+  }
+}
+
+/** Tidings with people enough for so many sockets. */
+async function withWorld<Result>(
+  sockets: number,
+  run: (world: World) => Promise<Result>,
+): Promise<Result> {
+  const databaseUrl = await cloneDatabase()
+  const sql = connect(databaseUrl, { name: 'bench', max: 2, settings: { statement_timeout: 0 } })
+  const { projectId, key, cookies } = await makeViewers(sql, Math.ceil(sockets / PER_PERSON))
+  const { child, url, headers } = await startTidings(databaseUrl, key)
+  const { origin, pathname } = new URL(url)
+  const subscribe = JSON.stringify({ type: 'subscribe', project: toId('prj', projectId) })
+  try {
+    return await run({
+      sql,
+      url: origin,
+      pid: child.pid ?? 0,
+      projectId,
+      job: {
+        url: origin,
+        path: '/api/feed',
+        cookies,
+        script: [{ after: '{"type":"hello"', say: subscribe }],
+        ready: '{"type":"subscribed"',
+        post: { path: pathname, headers },
+      },
+    })
   } finally {
     child.kill('SIGTERM')
     await once(child, 'exit')
@@ -86,62 +176,6 @@ async function benchDelay({ job }: World): Promise<void> {
   console.log(`stalled readers closed: ${closed} of 10   (aim p50 3 ms, p99 15 ms, all closed)`)
 }
 
-/** Messages of the same bytes to the same number of sockets, by turns; only who is measured has sockets. */
-async function benchFanOut(world: World, sockets: number): Promise<void> {
-  const text = await makeText(world)
-  const publish = await startWorker('feed-candidate.ts', ['publish'])
-  const socketIo = await startWorker('feed-candidate.ts', ['socket.io'])
-  const toUrl = ({ ready }: { ready: string }) => `http://127.0.0.1:${ready.split(' ')[1]}`
-  const bare = { cookies: [], script: [], ready: '' }
-  const candidates: { name: string; job: LoadJob; send(): unknown }[] = [
-    { name: 'tidings', job: { ...world.job, sockets }, send: () => insertAndTell(world) },
-    {
-      name: 'Bun.serve publish',
-      job: { ...bare, url: toUrl(publish), path: '/', sockets },
-      send: () => publish.say(`${MESSAGES} ${text}`),
-    },
-    {
-      name: 'socket.io',
-      job: {
-        ...bare,
-        url: toUrl(socketIo),
-        path: '/socket.io/?EIO=4&transport=websocket',
-        sockets,
-        script: [{ after: '0{', say: '40' }],
-        ready: '40{',
-      },
-      send: () => socketIo.say(`${MESSAGES} ${text}`),
-    },
-  ]
-  const rates = new Map<string, number[]>(candidates.map(({ name }) => [name, []]))
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const { name, job, send } of candidates) {
-      const load = await startLoad(job)
-      // The first one warms up.
-      for (const isCounted of [false, true]) {
-        load.say(`expect ${MESSAGES * sockets}`)
-        await load.hear()
-        await send()
-        const { ms: tookMs = NaN, received = 0 } = JSON.parse(await load.hear()) as Figures
-        if (isCounted) rates.get(name)?.push(received / (tookMs / 1000))
-        if (received < MESSAGES * sockets) console.log(`${name}: only ${received} arrived`)
-      }
-      await load.stop()
-    }
-  }
-  await Promise.all([publish.stop(), socketIo.stop()])
-  console.log(
-    `\n${MESSAGES} messages of ${text.length} characters to ${sockets} sockets (medians of ${ROUNDS})`,
-  )
-  const middle = (name: string) => median(rates.get(name) ?? [])
-  for (const { name } of candidates)
-    console.log(`${name.padEnd(18)} ${middle(name).toFixed(0).padStart(9)} deliveries/s`)
-  const ratio = (name: string) => (middle('tidings') / middle(name)).toFixed(2)
-  console.log(
-    `of Bun.serve publish ${ratio('Bun.serve publish')} (aim 0.6), of socket.io ${ratio('socket.io')} (aim 3)`,
-  )
-}
-
 async function benchMemory({ pid, job }: World): Promise<void> {
   const before = readRss(pid)
   const load = await startLoad({ ...job, sockets: MOST_SOCKETS })
@@ -173,14 +207,27 @@ async function insertAndTell({ sql, projectId }: World): Promise<void> {
 }
 
 /** A message as the feed sends it. */
-async function makeText(world: World): Promise<string> {
-  const socket = new WebSocket(`${world.url.replace('http', 'ws')}/api/feed`, {
-    headers: { cookie: world.job.cookies[0], origin: world.url },
+async function makeText({ url, job }: World): Promise<string> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}${job.path}`, {
+    headers: { cookie: job.cookies[0], origin: url },
   } as never)
+  const post = () =>
+    fetch(`${url}${job.post?.path}`, {
+      method: 'POST',
+      headers: { ...job.post?.headers, 'Content-Type': 'application/json' },
+      body: JSON.stringify({
+        channelName: 'bench',
+        title: 'New payment',
+        description: 'A customer paid for a plan',
+        tags: ['billing', 'plan'],
+        userId: 'user_1',
+        metadata: { amount: 42, plan: 'pro', currency: 'EUR' },
+      }),
+    })
   const text = new Promise<string>(resolve => {
     socket.onmessage = ({ data }) => {
-      if (String(data).startsWith('{"type":"hello"')) socket.send(world.job.script[0]?.say ?? '')
-      if (String(data).startsWith('{"type":"subscribed"')) void insertAndTell(world)
+      if (String(data).startsWith('{"type":"hello"')) socket.send(job.script[0]?.say ?? '')
+      if (String(data).startsWith('{"type":"subscribed"')) void post()
       if (String(data).startsWith('{"type":"event"')) resolve(String(data))
     }
   })
@@ -189,7 +236,7 @@ async function makeText(world: World): Promise<string> {
   return found
 }
 
-async function makeViewers(sql: Sql) {
+async function makeViewers(sql: Sql, people: number) {
   const { organizationId, projectId } = (await sql.begin(async tx => {
     const made = await createOrganization(tx, 'Bench')
     const project = await createProject(tx, { organizationId: made, name: 'Bench' })
@@ -197,7 +244,7 @@ async function makeViewers(sql: Sql) {
   })) as { organizationId: string; projectId: string }
   const { token } = await createKey(sql, { projectId, name: 'bench', limit: 1_000_000_000 })
   const cookies: string[] = []
-  while (cookies.length < Math.ceil(MOST_SOCKETS / PER_PERSON)) {
+  while (cookies.length < people) {
     const { uuid, id } = newId('per')
     await sql`insert into people (id, name, email) values (${uuid}, 'Bench', ${`${id}@example.com`})`
     await sql`
@@ -207,20 +254,6 @@ async function makeViewers(sql: Sql) {
     cookies.push(`tidings=${(await createSession(sql, session)).token}`)
   }
   return { projectId, key: token, cookies }
-}
-
-type Figures = Record<string, number>
-
-async function ask(worker: Worker, line: string): Promise<Figures> {
-  worker.say(line)
-  return JSON.parse(await worker.hear()) as Figures
-}
-
-function installSocketIo(): void {
-  if (existsSync(join(HERE, 'node_modules/socket.io'))) return
-  const { status } = spawnSync('bun', ['install', '--silent'], { cwd: HERE, stdio: 'inherit' })
-  if (status !== 0)
-    throw new Error('socket.io could not be installed, and there is nothing to compare with')
 }
 
 function readRss(pid: number): number {

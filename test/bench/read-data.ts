@@ -89,6 +89,15 @@ const TENANTS = `
     select project_id, 'u' || substr(user_id, 6) || '@example.com', user_id, now() from identities;
 `
 
+/** The same arguments in every run. */
+export function createRandom(): () => number {
+  let state = 42
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return state / 2_147_483_648
+  }
+}
+
 /** The database of the bench, made at the first run of a schema and kept. */
 export async function ensureBenchDatabase(): Promise<string> {
   const text = [FUNCTIONS, ROWS, REST, TENANTS, EVENTS, JSON.stringify(MIGRATIONS)].join()

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createPool } from '../../src/db/pool.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { toCursor } from '../../src/events/cursor.ts'
@@ -7,9 +6,11 @@ import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events
 import { parseSearch } from '../../src/events/search.ts'
 import { createKey } from '../support/keys.ts'
 import { cloneDatabase, closeCluster, copyDatabase } from '../support/postgres.ts'
-import { BIG_PROJECT, END_MS, ensureBenchDatabase, EVENTS } from './read-data.ts'
+import { BIG_PROJECT, createRandom, END_MS, ensureBenchDatabase, EVENTS } from './read-data.ts'
+import { compareRead } from './read-plain.ts'
 import { explainOnce } from './explain.ts'
-import { makeKey, startTidings } from './server.ts'
+import { makeKey, startTidings, stopCandidates } from './server.ts'
+import { printTable } from './table.ts'
 import { load, median, requireWrk } from './wrk.ts'
 import { listHourlyCounts } from '../support/counts.ts'
 
@@ -173,7 +174,8 @@ export async function benchRead(): Promise<void> {
         query(createRandom()),
       ]),
     )
-  if (!only || only === 'ingest') await compareIngest(databaseUrl)
+  if (!only || only === 'ingest') await compareLoad(databaseUrl)
+  if (!only || only === 'plain') printTable(await compareRead())
   await closeCluster()
 }
 
@@ -186,17 +188,8 @@ function print(name: string, aim: string, times: number[]): void {
   )
 }
 
-/** The same arguments in every run. */
-function createRandom(): () => number {
-  let state = 42
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
-    return state / 2_147_483_648
-  }
-}
-
 /** Rounds in turn on a copy of the big database and on an empty one. */
-async function compareIngest(bigUrl: string): Promise<void> {
+async function compareLoad(bigUrl: string): Promise<void> {
   const [big, empty] = [await copyDatabase(bigUrl), await cloneDatabase()]
   const sql = connect(big, { name: 'bench', max: 1 })
   const { token } = await createKey(sql, {
@@ -208,15 +201,18 @@ async function compareIngest(bigUrl: string): Promise<void> {
   const servers = [await startTidings(big, token), await startTidings(empty, await makeKey(empty))]
   const rates: number[][] = [[], []]
   for (let round = 0; round < ROUNDS; round++) {
-    for (const [n, { url, key }] of servers.entries()) {
-      const { perSecond } = await load({ url, key, connections: 128, seconds: SECONDS, keyed: 0.3 })
+    for (const [n, { url, headers }] of servers.entries()) {
+      const { perSecond } = await load({
+        url,
+        headers,
+        connections: 128,
+        seconds: SECONDS,
+        keyed: 0.3,
+      })
       rates[n]?.push(perSecond)
     }
   }
-  for (const { child } of servers) {
-    child.kill('SIGTERM')
-    await once(child, 'exit')
-  }
+  await stopCandidates(servers)
   const [onBig = NaN, onEmpty = NaN] = rates.map(median)
   console.log(
     `\ningest on ${EVENTS} events ${onBig.toFixed(0)}/s, on none ${onEmpty.toFixed(0)}/s: ${(onBig / onEmpty).toFixed(2)} (aim 0.8)`,

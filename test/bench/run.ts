@@ -1,3 +1,4 @@
+import { benchAll } from './all.ts'
 import { benchDashboard } from './dashboard.ts'
 import { benchDeliveries } from './deliveries.ts'
 import { benchFeed } from './feed.ts'
@@ -9,6 +10,7 @@ import { benchStart } from './start.ts'
 
 // `bun run bench <name>`: prints ratios against named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
+  all: benchAll,
   dashboard: benchDashboard,
   deliveries: benchDeliveries,
   feed: benchFeed,

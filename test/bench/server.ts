@@ -1,8 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { join, resolve } from 'node:path'
 import { createOrganization, createProject } from '../../src/accounts/projects.ts'
 import { connect } from '../../src/db/sql.ts'
 import { createKey } from '../support/keys.ts'
+import { findNode, installPeers } from './peers.ts'
 
 const MAIN = resolve(import.meta.dir, '../../src/main.ts')
 
@@ -10,9 +12,19 @@ const MAIN = resolve(import.meta.dir, '../../src/main.ts')
 export interface Candidate {
   name: string
   url: string
-  key: string
+  /** With which a request says who it is. */
+  headers: Record<string, string>
   child: ChildProcess
 }
+
+/** Where parse-server.mjs creates an object, and with which one says there who one is. */
+export const PARSE_PATH = '/classes/Event'
+export const PARSE_HEADERS = {
+  'X-Parse-Application-Id': 'bench',
+  'X-Parse-REST-API-Key': 'bench-rest',
+}
+
+const asBearer = (key: string) => ({ Authorization: `Bearer ${key}` })
 
 /** A key that no limit stops, to a project of its own. */
 export async function makeKey(databaseUrl: string): Promise<string> {
@@ -37,7 +49,7 @@ export async function startTidings(
   })
   const port = await readPort(child, /"url":"http:\/\/localhost:(\d+)"/)
   const name = workers === 1 ? 'tidings' : `${workers} workers`
-  return { name, key, child, url: `http://127.0.0.1:${port}/v1/events` }
+  return { name, headers: asBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
 }
 
 /** One of candidate.ts. */
@@ -51,7 +63,24 @@ export async function startCandidate(
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const port = await readPort(child, /PORT (\d+)/)
-  return { name, key, child, url: `http://127.0.0.1:${port}/v1/events` }
+  return { name, headers: asBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
+}
+
+/** parse-server, ready to be sent objects of a class that has an event's fields. */
+export async function startParseServer(databaseUrl: string): Promise<Candidate> {
+  installPeers()
+  const child = spawn(findNode(), [join(import.meta.dir, 'parse-server.mjs'), databaseUrl], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const port = await readPort(child, /READY (\d+)/)
+  const url = `http://127.0.0.1:${port}${PARSE_PATH}`
+  return { name: 'parse-server', headers: PARSE_HEADERS, child, url }
+}
+
+/** Ends what was started. */
+export async function stopCandidates(candidates: readonly Candidate[]): Promise<void> {
+  for (const { child } of candidates) child.kill('SIGTERM')
+  await Promise.all(candidates.map(({ child }) => child.exitCode === null && once(child, 'exit')))
 }
 
 async function readPort(child: ChildProcess, pattern: RegExp): Promise<string> {

@@ -15,6 +15,9 @@ export interface Line {
   aim?: number
 }
 
+/** How much of its full length a comparison has: `BENCH_SHARE=0.1` to see that it runs. */
+export const SHARE = Number(process.env['BENCH_SHARE'] ?? 1)
+
 /** How many times as good as the reference: over 1 is better, whichever way the figure counts. */
 export function toTimes({ ours, theirs, better }: Line): number {
   return better === 'more' ? ours / theirs : theirs / ours
@@ -25,14 +28,34 @@ export async function interleave<Name extends string>(
   candidates: Record<Name, () => Promise<number>>,
   rounds = 3,
 ): Promise<Record<Name, number>> {
-  const names = Object.keys(candidates) as Name[]
-  const measured = Object.fromEntries(names.map(name => [name, [] as number[]]))
+  const measured = await interleaveFigures(
+    mapValues(candidates, measure => async () => ({ figure: await measure() })),
+    rounds,
+  )
+  return mapValues(measured, ({ figure }) => figure)
+}
+
+/** The same, where one measurement brings several figures. */
+export async function interleaveFigures<Name extends string, Figure extends string>(
+  candidates: Record<Name, () => Promise<Record<Figure, number>>>,
+  rounds = 3,
+): Promise<Record<Name, Record<Figure, number>>> {
+  const measured = mapValues(candidates, (): Record<Figure, number>[] => [])
   for (let round = 0; round < rounds; round++)
-    for (const name of names) measured[name]?.push(await candidates[name]())
-  return Object.fromEntries(names.map(name => [name, median(measured[name] ?? [])])) as Record<
-    Name,
-    number
-  >
+    for (const name of Object.keys(candidates) as Name[])
+      measured[name].push(await candidates[name]())
+  return mapValues(measured, ([first, ...others]) =>
+    // There is a round at least.
+    mapValues(first!, (_, figure) => median([first!, ...others].map(figures => figures[figure]))),
+  )
+}
+
+function mapValues<Key extends string, Value, Mapped>(
+  values: Record<Key, Value>,
+  map: (value: Value, key: Key) => Mapped,
+): Record<Key, Mapped> {
+  const entries = (Object.keys(values) as Key[]).map(key => [key, map(values[key], key)])
+  return Object.fromEntries(entries) as Record<Key, Mapped>
 }
 
 /** Prints lines as one table, in Markdown, as the README shows it. */

@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { cloneDatabase, closeCluster } from '../support/postgres.ts'
-import { measure, print, ratio, verify } from './ingest.ts'
-import { makeKey, startTidings, type Candidate } from './server.ts'
+import { measure, print, verify } from './ingest.ts'
+import { makeKey, startTidings, stopCandidates, type Candidate } from './server.ts'
 import { requireWrk } from './wrk.ts'
 
 /** Durable events over HTTP of one process and of two that share a port, each on a database of its own. */
@@ -17,11 +16,11 @@ export async function benchWorkers(): Promise<void> {
     }
     const crowd = await measure(candidates, 128)
     print('128 connections, 30 % with an Idempotency-Key', crowd)
-    console.log(`\nof one process         ${ratio(crowd.get('2 workers')!, crowd.get('tidings')!)}`)
-    for (const url of urls) await verify(url)
+    const { tidings, '2 workers': two } = crowd
+    console.log(`\nof one process         ${(two!.perSecond / tidings!.perSecond).toFixed(2)}`)
+    for (const url of urls) console.log(`log: ${await verify(url)}`)
   } finally {
-    for (const { child } of candidates) child.kill('SIGTERM')
-    await Promise.all(candidates.map(({ child }) => child.exitCode === null && once(child, 'exit')))
+    await stopCandidates(candidates)
     await closeCluster()
   }
 }

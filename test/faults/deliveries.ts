@@ -110,7 +110,12 @@ export async function runDeliveries({
     const appended = await fleet.check()
     const drainedMs = await untilEmpty(sql)
     if (drainedMs === undefined) problems.push(`the outbox is not empty after ${DRAIN_MS} ms`)
-    const delivered = await checkDeliveries({ sql, hooks, targets, faults, leaseMs, slackMs })
+    const delivered = await checkDeliveries({
+      sql,
+      hooks,
+      targets,
+      explained: { faults, leaseMs, slackMs },
+    })
     return {
       figures: {
         faults: faults.length,
@@ -237,13 +242,13 @@ async function readAll(sql: Sql): Promise<{ id: string; token: string | null }[]
   return await sql<{ id: string; token: string | null }[]>`select id, token from outbox`
 }
 
-async function readStart(sql: Sql): Promise<string> {
+export async function readStart(sql: Sql): Promise<string> {
   const [row] = await sql<[{ at: string }]>`select pg_postmaster_start_time()::text as at`
   return row.at
 }
 
 /** A process of the Postgres that was killed may go on answering for a moment. */
-async function untilStartedAnew(sql: Sql, before: string): Promise<void> {
+export async function untilStartedAnew(sql: Sql, before: string): Promise<void> {
   await until(async () => {
     const at = await readStart(sql).catch(() => before)
     return at !== before
@@ -251,9 +256,9 @@ async function untilStartedAnew(sql: Sql, before: string): Promise<void> {
 }
 
 /** Resolves with the time until every log is dispatched and nothing is pending; undefined when that takes too long. */
-async function untilEmpty(sql: Sql): Promise<number | undefined> {
+export async function untilEmpty(sql: Sql, drainMs = DRAIN_MS): Promise<number | undefined> {
   const startMs = performance.now()
-  while (performance.now() - startMs < DRAIN_MS) {
+  while (performance.now() - startMs < drainMs) {
     // What a fault has cost a second attempt would wait for minutes.
     await sql`
       update outbox set available_at = now()

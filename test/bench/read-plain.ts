@@ -1,0 +1,110 @@
+import { createPool } from '../../src/db/pool.ts'
+import { connect, type Fragment, type Sql } from '../../src/db/sql.ts'
+import { toCursor } from '../../src/events/cursor.ts'
+import { listEventsJson } from '../../src/events/read.ts'
+import { parseSearch } from '../../src/events/search.ts'
+import { closeCluster } from '../support/postgres.ts'
+import { BIG_PROJECT, createRandom, ensureBenchDatabase, EVENTS } from './read-data.ts'
+import { interleave, SHARE, type Line } from './table.ts'
+
+const RUNS = Math.ceil(300 * SHARE)
+/** Prepare statements and fill buffers. */
+const WARMING = 20
+const BIG_EVENTS = EVENTS / 2
+
+/** Gives the JSON of the page that ends before an event, as it does of the newest one. */
+type Read = (before: number | undefined) => Promise<string>
+
+/** Pages for which a statement that anybody would write has the index that it needs. */
+const PAGES: { what: string; search: string; isDeep: boolean; where(sql: Sql): Fragment }[] = [
+  { what: 'newest page', search: '', isDeep: false, where: sql => sql`true` },
+  { what: 'page from anywhere', search: '', isDeep: true, where: sql => sql`true` },
+  {
+    what: 'page of a channel from anywhere',
+    search: 'channel:channel-19',
+    isDeep: true,
+    where: sql => sql`e.channel_id = (
+      select id from channels where project_id = ${BIG_PROJECT} and slug = 'channel-19'
+    )`,
+  },
+  {
+    what: 'page of a common tag from anywhere',
+    search: 'tag:common',
+    isDeep: true,
+    where: sql => sql`e.tags @> '{common}'`,
+  },
+]
+
+/** Pages of 50 as JSON, beside one plain statement for the same page; each over one connection. */
+export async function compareRead(): Promise<Line[]> {
+  const databaseUrl = await ensureBenchDatabase()
+  const pool = createPool(databaseUrl, { name: 'api', max: 1 })
+  const plain = connect(databaseUrl, { name: 'bench', max: 1 })
+  try {
+    const lines: Line[] = []
+    for (const { what, search, isDeep, where } of PAGES) {
+      const { filters } = parseSearch(search)
+      const readOurs: Read = before => {
+        const cursor =
+          before === undefined
+            ? {}
+            : { cursor: toCursor({ direction: 'older', seq: BigInt(before) }) }
+        return pool.run(sql => listEventsJson(sql, BIG_PROJECT, filters, cursor))
+      }
+      const readPlain: Read = async before => {
+        const items = await plain`
+          select
+            e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at, e.title, e.description, e.icon,
+            e.tags, e.metadata, e.source, e.notify
+          from events e
+            join channels c on c.project_id = e.project_id and c.id = e.channel_id
+          where e.project_id = ${BIG_PROJECT} and e.seq < ${before ?? BIG_EVENTS + 1} and e.deleted_at is null
+            and ${where(plain)}
+          order by e.seq desc
+          limit 50
+        `
+        return JSON.stringify({ items })
+      }
+      const { ours, theirs } = await interleave({
+        ours: () => measureReads(readOurs, isDeep),
+        theirs: () => measureReads(readPlain, isDeep),
+      })
+      await checkSame(readOurs, readPlain, isDeep)
+      lines.push({
+        subject: 'reading',
+        what: `ms p95, ${what} of ${EVENTS / 1e6} million events`,
+        ours,
+        reference: 'plain SELECT',
+        theirs,
+        better: 'less',
+      })
+    }
+    return lines
+  } finally {
+    await pool.end()
+    await plain.end()
+    await closeCluster()
+  }
+}
+
+async function measureReads(read: Read, isDeep: boolean): Promise<number> {
+  const random = createRandom()
+  const times: number[] = []
+  for (let run = 0; run < WARMING + RUNS; run++) {
+    const before = isDeep ? Math.ceil(random() * BIG_EVENTS) : undefined
+    const startedAt = performance.now()
+    await read(before)
+    if (run >= WARMING) times.push(performance.now() - startedAt)
+  }
+  return times.sort((a, b) => a - b)[Math.floor(RUNS * 0.95)] ?? NaN
+}
+
+/** A figure counts only when both have read the same events. */
+async function checkSame(ours: Read, theirs: Read, isDeep: boolean): Promise<void> {
+  const before = isDeep ? Math.ceil(BIG_EVENTS / 3) : undefined
+  const [one, other] = (await Promise.all([ours(before), theirs(before)])).map(json =>
+    (JSON.parse(json) as { items: { seq: number | string }[] }).items.map(({ seq }) => String(seq)),
+  )
+  if (one?.length !== 50 || one.join() !== other?.join())
+    throw new Error(`The plain SELECT read other events: ${one} and ${other}`)
+}
