@@ -94,9 +94,7 @@ export async function readStretches(
         where n.project_id = f.project_id and n.user_id = coalesce(u.user_id, a.user_id, f.user_ref)
       ) as user_names,
       case when f.wants_words then
-        array_to_json(
-          tsvector_to_array(to_tsvector('simple', f.title || ' ' || coalesce(f.description, '')))
-        )::text
+        array_to_json(tsvector_to_array(words_of_event(f.title, f.description)))::text
       end as words
     from fresh f
       join lateral (
