@@ -8,12 +8,12 @@ import {
   toPort,
   toSecrets,
   toWorkers,
-} from './config-values.ts'
+} from './config/values.ts'
 import { parseEmail } from './email.ts'
 import { LOG_LEVELS } from './log.ts'
-import { parseAppSecret } from './app-secret.ts'
-import { findPasswordProblem } from './password-policy.ts'
-import { parseVapidSubject } from './vapid-subject.ts'
+import { parseAppSecret } from './config/app-secret.ts'
+import { findPasswordProblem } from './passwords/policy.ts'
+import { parseVapidSubject } from './config/vapid-subject.ts'
 
 export interface Config {
   port: number

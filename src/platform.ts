@@ -7,9 +7,9 @@ import {
   type Listener,
   type ServeOptions,
   type Socket,
-} from './listener.ts'
-import type { BunServer, BunSocket, DenoServer, DenoSocket, Hasher } from './runtimes.ts'
-import { createTopics } from './topics.ts'
+} from './platform/listener.ts'
+import type { BunServer, BunSocket, DenoServer, DenoSocket, Hasher } from './platform/runtimes.ts'
+import { createTopics } from './platform/topics.ts'
 
 interface Runtimes {
   Bun?: {

@@ -1,18 +1,18 @@
 import { createCookies } from './accounts/cookies.ts'
 import { toApiRoute } from './accounts/endpoint.ts'
-import { listApiEndpoints } from './api.ts'
-import { startClearing } from './clearing.ts'
-import { createClosers } from './closers.ts'
+import { listApiEndpoints } from './server/api.ts'
+import { startClearing } from './server/clearing.ts'
+import { createClosers } from './server/closers.ts'
 import type { Config } from './config.ts'
 import { createApp } from './app.ts'
 import { openDatabase } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
 import { createPools } from './db/pools.ts'
 import { untilReachable } from './db/reachable.ts'
-import { startDeliveries, type DeliveryOptions } from './deliveries.ts'
-import { createDrain } from './drain.ts'
+import { startDeliveries, type DeliveryOptions } from './server/deliveries.ts'
+import { createDrain } from './server/drain.ts'
 import { createAppender } from './events/append.ts'
-import { healthRoutes } from './health.ts'
+import { healthRoutes } from './server/health.ts'
 import { toClientAddress } from './http/client-address.ts'
 import type { OpenRoute } from './http/open-route.ts'
 import { toPathname } from './http/pathname.ts'
@@ -21,13 +21,13 @@ import { toSite } from './http/site.ts'
 import { createIdentifier } from './identities/identify.ts'
 import { createAdmission } from './keys/admission.ts'
 import { toRoute } from './keys/endpoint.ts'
-import { ensureFirst, NOTHING_FIRST, type First } from './first.ts'
+import { ensureFirst, NOTHING_FIRST, type First } from './server/first.ts'
 import { createInflight } from './limits/idempotency.ts'
 import { createStrangers } from './limits/strangers.ts'
-import type { Listener, ServeOptions } from './listener.ts'
+import type { Listener, ServeOptions } from './platform/listener.ts'
 import { logger } from './log.ts'
 import { gauge } from './metrics.ts'
-import { serveMetrics } from './metrics-server.ts'
+import { serveMetrics } from './server/metrics-server.ts'
 import { createNotifier } from './feed/notifier.ts'
 import { startFeed, type Feed } from './feed/feed.ts'
 import { FEED_PATH, type Visitor } from './feed/guard.ts'
@@ -35,7 +35,7 @@ import { once } from './once.ts'
 import { RUNTIME, serve } from './platform.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { within } from './within.ts'
-import { listV1Endpoints } from './v1.ts'
+import { listV1Endpoints } from './server/v1.ts'
 import { VERSION } from './version.ts'
 import { OUTBOX_QUEUE, type Queue } from './webhooks/queue.ts'
 
@@ -76,7 +76,7 @@ export interface ServerOptions extends DeliveryOptions {
 /** Opens everything and serves. Throws with a sentence for people when it cannot. */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<Server> {
   const startedAt = new Date()
-  const database = await openDatabase(config)
+  const database = await openDatabase(config, { carriesOver: true })
   const closers = createClosers()
   closers.push(() => database.close())
   try {
@@ -239,7 +239,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         live.drain()
         // At once: what is under way has until the last request is answered, too.
         outbox.stop().catch(() => {})
-        await within(STOP_MS, drain.start().then(closers.closeAll))
+        await within(STOP_MS, drain.start().then(closers.closeAll), () => {})
       }),
     }
   } catch (error) {

@@ -1,7 +1,14 @@
-/** Waits for `work`, but no longer than `ms`. */
-export async function within(ms: number, work: Promise<void>): Promise<void> {
-  const late = Promise.withResolvers<void>()
-  const timer = setTimeout(late.resolve, ms)
-  await Promise.race([work, late.promise])
-  clearTimeout(timer)
+/** What comes of `work`, or of `onLate` where `work` takes longer than `ms`. */
+export async function within<Result, Late>(
+  ms: number,
+  work: Promise<Result>,
+  onLate: () => Late,
+): Promise<Result | Late> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<void>(resolve => (timer = setTimeout(resolve, ms))).then(onLate)
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }

@@ -8,8 +8,8 @@ import { migrate } from './db/migrate.ts'
 import { signal as send } from './db/processes.ts'
 import { untilReachable } from './db/reachable.ts'
 import { connect } from './db/sql.ts'
-import { ensureFirst, type First } from './first.ts'
-import { toListenError } from './listener.ts'
+import { ensureFirst, type First } from './server/first.ts'
+import { toListenError, toLocalUrl } from './platform/listener.ts'
 import { logger } from './log.ts'
 import { once } from './once.ts'
 import { toSelf } from './platform.ts'
@@ -41,7 +41,7 @@ export async function startWorkers(config: Config, signal?: AbortSignal): Promis
   if (process.platform !== 'linux') {
     throw new Error('Several workers on one port need Linux: leave WORKERS out.')
   }
-  const database = await openDatabase(config)
+  const database = await openDatabase(config, { carriesOver: true })
   const crew = createCrew(config)
   try {
     await untilReachable(database.url, signal)
@@ -83,7 +83,10 @@ function createCrew(config: Config) {
           throw new Error(`Worker ${member.number} has ended at its start (${how}): see above.`)
         }),
       )
-      await Promise.race([untilAnswered(toLocalUrl(config.host, port), () => isStopping), failed])
+      await Promise.race([
+        untilAnswered(toLocalUrl({ host: config.host, port }), () => isStopping),
+        failed,
+      ])
       failed.catch(() => {})
       for (const member of members) member.keep()
     },
@@ -197,9 +200,4 @@ function isAnswered(url: string): Promise<boolean> {
     })
     asked.on('error', () => resolve(false))
   })
-}
-
-function toLocalUrl(host: string, port: number): string {
-  const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return `http://${local.includes(':') ? `[${local}]` : local}:${port}`
 }

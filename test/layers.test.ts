@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 
 const SRC = resolve(import.meta.dir, '../src')
 
-/** A folder may import what stands to its left. Files directly in src are leaves unless named here. */
+/** A folder, with the file of its name beside it, may import what stands to its left. */
 const ORDER = [
   'leaves',
   'db',
@@ -26,14 +26,6 @@ const ORDER = [
   'dashboard',
   'client',
   'app',
-  'server-routes',
-  'api',
-  'v1',
-  'clearing',
-  'deliveries',
-  'drain',
-  'health',
-  'first',
   'server',
   'workers',
   'cli',
@@ -48,22 +40,9 @@ const BROWSER_PACKAGES = new Set([
   'uplot',
 ])
 /** Modules of the server that run in the browser, too: they import nothing that could not. */
-const PURE = new Set(['events/search.ts', 'events/moment.ts', 'password-length.ts'])
-const LATE_FILES = new Set([
-  'app',
-  'server-routes',
-  'api',
-  'v1',
-  'clearing',
-  'deliveries',
-  'drain',
-  'health',
-  'first',
-  'server',
-  'workers',
-  'main',
-  'compile',
-])
+const PURE = new Set(['events/search.ts', 'events/moment.ts', 'passwords/length.ts'])
+/** Small folders that belong to a leaf, the file of their name, or to several. */
+const LEAF_FOLDERS = new Set(['config', 'passwords', 'platform'])
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g
 
@@ -71,11 +50,12 @@ const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
   file => /\.tsx?$/.test(file) && !file.endsWith('.d.ts') && file !== 'dashboard/built.ts',
 )
 
+/** Files directly in src are leaves unless the order names them. */
 function toLayer(file: string): string {
   const [first = '', ...rest] = file.split('/')
-  if (rest.length > 0) return first
   const name = first.replace(/\.tsx?$/, '')
-  return LATE_FILES.has(name) ? name : 'leaves'
+  if (LEAF_FOLDERS.has(name)) return 'leaves'
+  return rest.length > 0 || ORDER.includes(name) ? name : 'leaves'
 }
 
 function readImports(file: string): { specifier: string; isTypeOnly: boolean }[] {

@@ -1,7 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { listHourlyCounts } from '../src/events/counts.ts'
 import { listEventsJson } from '../src/events/read.ts'
 import { parseSearch } from '../src/events/search.ts'
 import { listMigrations, migrate } from '../src/db/migrate.ts'
@@ -9,6 +8,7 @@ import { MIGRATIONS, type Migration } from '../src/db/migrations.ts'
 import { connect, type Sql } from '../src/db/sql.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
 import { spawnProgram, startProgram } from './support/process.ts'
+import { listHourlyCounts } from './support/counts.ts'
 
 setDefaultTimeout(90_000)
 

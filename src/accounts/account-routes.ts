@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { writeAudit } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../db/sql.ts'
+import { transact } from '../db/transaction.ts'
 import { parseEmail } from '../email.ts'
 import { Fault } from '../errors.ts'
 import { toSuccess } from '../http/envelope.ts'
@@ -51,31 +52,27 @@ export function accountRoutes({ pool, getCookies }: AccountParts): ApiEndpoint[]
         const email = (body.email && parseEmail(body.email)) ?? null
         // Whoever has the address signs in with it from then on.
         if (email !== null && email !== person.email) requireVerified(admitted)
-        const account = await pool
-          .run(sql =>
-            sql.begin(async tx => {
-              const [edited] = await tx<[{ name: string; email: string }]>`
-                update people set
-                  name = coalesce(${name}, name),
-                  email = coalesce(${email}, email)
-                where id = ${person.id}
-                returning name, email
-              `
-              const fields = FIELDS.filter(field => edited[field] !== person[field]).join(' ')
-              if (fields !== '') {
-                await writeAudit(tx, actor, {
-                  action: 'account.edited',
-                  target: toId('per', person.id),
-                  details: { fields },
-                })
-              }
-              return getAccount(tx, { ...admitted, person: { ...person, ...edited } })
-            }),
-          )
-          .catch((error: unknown) => {
-            if (sqlState(error) !== UNIQUE_VIOLATION) throw error
-            throw new Fault('conflict', 'Somebody has an account with this e-mail address already')
-          })
+        const account = await transact(pool, async tx => {
+          const [edited] = await tx<[{ name: string; email: string }]>`
+            update people set
+              name = coalesce(${name}, name),
+              email = coalesce(${email}, email)
+            where id = ${person.id}
+            returning name, email
+          `
+          const fields = FIELDS.filter(field => edited[field] !== person[field]).join(' ')
+          if (fields !== '') {
+            await writeAudit(tx, actor, {
+              action: 'account.edited',
+              target: toId('per', person.id),
+              details: { fields },
+            })
+          }
+          return getAccount(tx, { ...admitted, person: { ...person, ...edited } })
+        }).catch((error: unknown) => {
+          if (sqlState(error) !== UNIQUE_VIOLATION) throw error
+          throw new Fault('conflict', 'Somebody has an account with this e-mail address already')
+        })
         return JSON.stringify(account)
       },
     }),

@@ -4,19 +4,17 @@ import type { Queryable } from '../db/sql.ts'
 import type { Page } from '../http/envelope.ts'
 import { PageQuery, toPage, toSlice } from '../http/paging.ts'
 import { Text } from '../http/rules.ts'
+import { closed, Moment, Nullable } from '../http/shapes.ts'
 import { invalidField } from '../http/validation.ts'
 import { parseId, toId } from '../ids.ts'
 import { toLabel } from '../user-agent.ts'
-import { listActionsOn, toDeed, toFacts } from './audit-words.ts'
-import { Nullable } from './organization-schema.ts'
-
-const closed = { additionalProperties: false } as const
+import { listActionsOn, toDeed, toFacts } from '../audit/words.ts'
 
 /** What somebody did. */
 export const AuditEntry = Type.Object(
   {
     id: Type.String(),
-    at: Type.String({ format: 'date-time' }),
+    at: Moment,
     actor: Type.String({ description: 'person, stranger, command line or server.' }),
     person: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     action: Type.String({ examples: ['key.created'] }),

@@ -1,5 +1,6 @@
 import type { Pool } from '../db/pool.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
+import { transact } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { verifyPassword } from './passwords.ts'
 import { hashSecret } from './secret.ts'
@@ -49,11 +50,11 @@ export async function tryPassword(
   lane: Lane,
   { password, credentials }: { password: string; credentials: Credentials | undefined },
 ): Promise<boolean> {
-  await pool.run(sql => sql.begin(tx => takeTry(tx, lane)))
+  await transact(pool, tx => takeTry(tx, lane))
   try {
     return await verifyPassword(password, credentials?.hash ?? null)
   } catch (error) {
-    await pool.run(sql => sql.begin(tx => giveTryBack(tx, lane)))
+    await transact(pool, tx => giveTryBack(tx, lane))
     throw error
   }
 }

@@ -45,7 +45,7 @@ export async function deleteOrganization(tx: Tx, call: OrganizationCall): Promis
     action: 'organization.deleted',
     target: toId('org', organizationId),
     details: { name: ended?.name ?? '', projects: projects.length },
-  }
+  } as const
   await writeAudit(tx, actor, { ...deed, organizationId })
   // Once more for the operator: nobody is left who could read the organization's own log.
   await writeAudit(tx, actor, deed)

@@ -1,14 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Text } from '../http/rules.ts'
+import { closed, Moment, Nullable } from '../http/shapes.ts'
 import { Name } from './name.ts'
 import { Email, Password, Person, RoleName } from './schema.ts'
-
-const closed = { additionalProperties: false } as const
-const Moment = Type.String({ format: 'date-time' })
-
-export function Nullable<Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) {
-  return Type.Union([schema, Type.Null()])
-}
 
 /** What is gone now. */
 export const Gone = Type.Object({ id: Type.String() }, closed)

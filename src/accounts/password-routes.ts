@@ -2,10 +2,11 @@ import { Type } from '@sinclair/typebox'
 import { writeAudit } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Tx } from '../db/sql.ts'
+import { transact } from '../db/transaction.ts'
 import { toSuccess } from '../http/envelope.ts'
 import { invalidField } from '../http/validation.ts'
 import { toId } from '../ids.ts'
-import { toPassword } from '../password-policy.ts'
+import { toPassword } from '../passwords/policy.ts'
 import { getAccount } from './account.ts'
 import type { Cookies } from './cookies.ts'
 import { getCredentials, lockCredentials, tryPassword, wrongCredentials } from './credentials.ts'
@@ -34,16 +35,14 @@ export function passwordRoutes({ pool, getCookies }: PasswordParts): ApiEndpoint
       async handle(call) {
         const credentials = await proveOneself(call, call.body.password)
         const { session } = call.admitted
-        const { fresh, account } = await pool.run(sql =>
-          sql.begin(async tx => {
-            const fresh = await renew(tx, call, credentials)
-            await writeAudit(tx, call.actor, {
-              action: 'session.verified',
-              target: toId('ses', session.id),
-            })
-            return { fresh, account: await getAccount(tx, { ...call.admitted, isVerified: true }) }
-          }),
-        )
+        const { fresh, account } = await transact(pool, async tx => {
+          const fresh = await renew(tx, call, credentials)
+          await writeAudit(tx, call.actor, {
+            action: 'session.verified',
+            target: toId('ses', session.id),
+          })
+          return { fresh, account: await getAccount(tx, { ...call.admitted, isVerified: true }) }
+        })
         return {
           status: 200,
           body: toSuccess(JSON.stringify(account), call.requestId),
@@ -67,20 +66,18 @@ export function passwordRoutes({ pool, getCookies }: PasswordParts): ApiEndpoint
         }
         const credentials = await proveOneself(call, currentPassword)
         const hash = await hashPassword(newPassword)
-        const { fresh, sessionsEnded } = await pool.run(sql =>
-          sql.begin(async tx => {
-            const fresh = await renew(tx, call, credentials)
-            await tx`update people set password_hash = ${hash} where id = ${person.id}`
-            const sessionsEnded = await endSessions(tx, person.id, session.id)
-            await withdrawResetLinks(tx, person.id)
-            await writeAudit(tx, call.actor, {
-              action: 'password.changed',
-              target: toId('per', person.id),
-              details: { sessionsEnded },
-            })
-            return { fresh, sessionsEnded }
-          }),
-        )
+        const { fresh, sessionsEnded } = await transact(pool, async tx => {
+          const fresh = await renew(tx, call, credentials)
+          await tx`update people set password_hash = ${hash} where id = ${person.id}`
+          const sessionsEnded = await endSessions(tx, person.id, session.id)
+          await withdrawResetLinks(tx, person.id)
+          await writeAudit(tx, call.actor, {
+            action: 'password.changed',
+            target: toId('per', person.id),
+            details: { sessionsEnded },
+          })
+          return { fresh, sessionsEnded }
+        })
         return {
           status: 200,
           body: toSuccess(JSON.stringify({ sessionsEnded }), call.requestId),
@@ -97,13 +94,11 @@ export function passwordRoutes({ pool, getCookies }: PasswordParts): ApiEndpoint
     const credentials = await pool.run(sql => getCredentials(sql, person.id))
     const lane = { kind: 'session', sessionId: session.id } as const
     if (await tryPassword(pool, lane, { password, credentials })) return credentials
-    await pool.run(sql =>
-      sql.begin(tx =>
-        writeAudit(tx, call.actor, {
-          action: 'password.refused',
-          target: toId('per', person.id),
-        }),
-      ),
+    await transact(pool, tx =>
+      writeAudit(tx, call.actor, {
+        action: 'password.refused',
+        target: toId('per', person.id),
+      }),
     )
     throw wrongCredentials()
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Fault } from '../errors.ts'
 import { invalidField } from '../http/validation.ts'
-import { findPasswordProblem, toPassword, type Owner } from '../password-policy.ts'
+import { findPasswordProblem, toPassword, type Owner } from '../passwords/policy.ts'
 import * as platform from '../platform.ts'
 
 const MAX_AT_ONCE = 4

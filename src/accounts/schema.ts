@@ -9,9 +9,9 @@ import {
   Text,
   TrimmedText,
 } from '../http/rules.ts'
+import { closed, Moment } from '../http/shapes.ts'
 import { ROLES } from './permissions.ts'
 
-const closed = { additionalProperties: false } as const
 export const RoleName = OneOf(ROLES)
 
 const EMAIL = defineRule('Email', value => {
@@ -59,9 +59,9 @@ export type Account = Static<typeof Account>
 export const SessionInfo = Type.Object(
   {
     id: Type.String(),
-    createdAt: Type.String({ format: 'date-time' }),
+    createdAt: Moment,
     /** True to a minute. */
-    lastSeenAt: Type.String({ format: 'date-time' }),
+    lastSeenAt: Moment,
     address: Type.String(),
     userAgent: Type.String(),
     /** The same in words. */

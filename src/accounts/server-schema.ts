@@ -1,7 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Nullable } from './organization-schema.ts'
+import { closed, Moment, Nullable } from '../http/shapes.ts'
 
-const closed = { additionalProperties: false } as const
 const Count = Type.Integer({ minimum: 0 })
 
 /** The server itself, as its operator sees it. */
@@ -15,7 +14,7 @@ export const ServerInfo = Type.Object(
     /** Whether BASE_URL says so; without it the server goes by its own port. */
     isUrlSet: Type.Boolean(),
     isHttps: Type.Boolean(),
-    startedAt: Type.String({ format: 'date-time' }),
+    startedAt: Moment,
     database: Type.Object(
       { kind: Type.String(), version: Type.String(), bytes: Type.Integer() },
       closed,

@@ -1,11 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { writeAudit } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
+import { transact } from '../db/transaction.ts'
 import { parseEmail } from '../email.ts'
 import { Fault } from '../errors.ts'
 import { PageOf, toSuccess } from '../http/envelope.ts'
 import type { Answer } from '../http/failures.ts'
-import { Text } from '../http/rules.ts'
+import { PageQuery } from '../http/paging.ts'
 import { parseId, toId } from '../ids.ts'
 import type { Cookies } from './cookies.ts'
 import { findCredentials, lockCredentials, tryPassword, wrongCredentials } from './credentials.ts'
@@ -15,11 +16,6 @@ import { Account, Email, Ended, Nothing, Password, SessionInfo } from './schema.
 import { endSession, endSessions, listSessions } from './sessions.ts'
 import { endOwnSession, signIn, toSignedInAnswer } from './sign-in.ts'
 import { forgetTries } from './throttle.ts'
-
-const PAGE_QUERY = Type.Object({
-  cursor: Type.Optional(Text({ minLength: 1, maxLength: 100 })),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-})
 
 interface SessionParts {
   pool: Pool
@@ -52,24 +48,20 @@ export function sessionRoutes({ pool, getCookies }: SessionParts): ApiEndpoint[]
           // Never the address that was typed: people type passwords there.
           const target = found && toId('per', found.personId)
           const { userAgent } = call
-          await pool.run(sql =>
-            sql.begin(tx =>
-              writeAudit(
-                tx,
-                { kind: 'stranger', address, userAgent },
-                { action: 'session.refused', target },
-              ),
+          await transact(pool, tx =>
+            writeAudit(
+              tx,
+              { kind: 'stranger', address, userAgent },
+              { action: 'session.refused', target },
             ),
           )
           throw wrongCredentials()
         }
-        const signedIn = await pool.run(sql =>
-          sql.begin(async tx => {
-            await lockCredentials(tx, found)
-            await forgetTries(tx, lane, email)
-            return signIn(tx, call, { personId: found.personId, isInstalled, cookies })
-          }),
-        )
+        const signedIn = await transact(pool, async tx => {
+          await lockCredentials(tx, found)
+          await forgetTries(tx, lane, email)
+          return signIn(tx, call, { personId: found.personId, isInstalled, cookies })
+        })
         return toSignedInAnswer(200, signedIn, call.requestId)
       },
     }),
@@ -80,9 +72,7 @@ export function sessionRoutes({ pool, getCookies }: SessionParts): ApiEndpoint[]
       success: { status: 200, data: Nothing },
       async handle({ admitted, address, userAgent, requestId }) {
         if (admitted) {
-          await pool.run(sql =>
-            sql.begin(tx => endOwnSession(tx, admitted, { address, userAgent })),
-          )
+          await transact(pool, tx => endOwnSession(tx, admitted, { address, userAgent }))
         }
         return toSignedOutAnswer(getCookies(), '{}', requestId)
       },
@@ -91,7 +81,7 @@ export function sessionRoutes({ pool, getCookies }: SessionParts): ApiEndpoint[]
       method: 'GET',
       path: '/api/sessions',
       action: 'sessions.read',
-      query: PAGE_QUERY,
+      query: PageQuery,
       success: { status: 200, data: PageOf(SessionInfo) },
       handle: async ({ admitted, query }) =>
         JSON.stringify(await pool.run(sql => listSessions(sql, admitted, query))),
@@ -102,19 +92,17 @@ export function sessionRoutes({ pool, getCookies }: SessionParts): ApiEndpoint[]
       action: 'sessions.end',
       success: { status: 200, data: Ended },
       async handle({ admitted, actor, requestId }) {
-        const sessionsEnded = await pool.run(sql =>
-          sql.begin(async tx => {
-            await lockPerson(tx, admitted.person.id)
-            const sessionsEnded = await endSessions(tx, admitted.person.id)
-            const target = toId('per', admitted.person.id)
-            await writeAudit(tx, actor, {
-              action: 'sessions.ended',
-              target,
-              details: { sessionsEnded },
-            })
-            return sessionsEnded
-          }),
-        )
+        const sessionsEnded = await transact(pool, async tx => {
+          await lockPerson(tx, admitted.person.id)
+          const sessionsEnded = await endSessions(tx, admitted.person.id)
+          const target = toId('per', admitted.person.id)
+          await writeAudit(tx, actor, {
+            action: 'sessions.ended',
+            target,
+            details: { sessionsEnded },
+          })
+          return sessionsEnded
+        })
         return toSignedOutAnswer(getCookies(), JSON.stringify({ sessionsEnded }), requestId)
       },
     }),
@@ -127,13 +115,11 @@ export function sessionRoutes({ pool, getCookies }: SessionParts): ApiEndpoint[]
         const id = parseId('ses', params['sessionId'] ?? '')
         const isEnded =
           id !== undefined &&
-          (await pool.run(sql =>
-            sql.begin(async tx => {
-              if (!(await endSession(tx, admitted.person.id, id))) return false
-              await writeAudit(tx, actor, { action: 'session.ended', target: toId('ses', id) })
-              return true
-            }),
-          ))
+          (await transact(pool, async tx => {
+            if (!(await endSession(tx, admitted.person.id, id))) return false
+            await writeAudit(tx, actor, { action: 'session.ended', target: toId('ses', id) })
+            return true
+          }))
         if (!isEnded) throw new Fault('not_found', 'No session of yours has this id')
         return id === admitted.session.id ? toSignedOutAnswer(getCookies(), '{}', requestId) : '{}'
       },

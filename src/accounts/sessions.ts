@@ -1,8 +1,8 @@
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
-import { invalidField } from '../http/validation.ts'
-import { newId, parseId, toId } from '../ids.ts'
+import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { newId, toId } from '../ids.ts'
 import { toLabel } from '../user-agent.ts'
 import { LONGEST_S } from './cookies.ts'
 import type { Role } from './permissions.ts'
@@ -11,7 +11,8 @@ import { hashSecret, newSecret } from './secret.ts'
 
 /** Who is signed in where, and what they are to the organization or project that a request is about. */
 export interface Admitted {
-  session: { id: string; isInstalled: boolean; createdAt: Date }
+  /** `leftS`: seconds until it ends, where it is not installed. */
+  session: { id: string; isInstalled: boolean; leftS: number }
   person: { id: string; name: string; email: string; isOperator: boolean }
   isVerified: boolean
   organizationId: string | undefined
@@ -29,7 +30,7 @@ export interface Wanted {
 interface Row {
   session_id: string
   is_installed: boolean
-  created_at: Date
+  left_s: number
   person_id: string
   name: string
   email: string
@@ -56,7 +57,8 @@ export async function admitSession(
         and not ${isExpired(sql)}
     )
     select
-      s.id as session_id, s.is_installed, s.created_at, p.id as person_id, p.name, p.email, p.is_operator,
+      s.id as session_id, s.is_installed,
+      extract(epoch from s.created_at + interval '30 days' - now())::float8 as left_s, p.id as person_id, p.name, p.email, p.is_operator,
       s.verified_at > now() - interval '10 minutes' as is_verified,
       o.id as organization_id, r.id as project_id, m.role
     from sessions s
@@ -69,7 +71,7 @@ export async function admitSession(
   `
   if (!row) return undefined
   return {
-    session: { id: row.session_id, isInstalled: row.is_installed, createdAt: row.created_at },
+    session: { id: row.session_id, isInstalled: row.is_installed, leftS: row.left_s },
     person: { id: row.person_id, name: row.name, email: row.email, isOperator: row.is_operator },
     isVerified: row.is_verified,
     organizationId: row.organization_id ?? undefined,
@@ -157,14 +159,13 @@ export async function boundSessions(tx: Tx, personId: string, max: number): Prom
   `
 }
 
-/** A page of a person's live sessions, newest first; the cursor is the id of the last one before. */
+/** A page of a person's live sessions, newest first. */
 export async function listSessions(
   sql: Queryable,
   { person, session }: Pick<Admitted, 'person' | 'session'>,
-  { cursor, limit = 50 }: { cursor?: string; limit?: number },
+  query: PageQuery,
 ): Promise<Page<SessionInfo>> {
-  const after = cursor === undefined ? null : parseId('ses', cursor)
-  if (after === undefined) throw invalidField('cursor', 'invalid_value', 'Must be a nextCursor')
+  const { after, rows: limit } = toSlice('ses', query)
   const rows = await sql<
     {
       id: string
@@ -177,13 +178,12 @@ export async function listSessions(
   >`
     select s.id, s.is_installed, s.created_at, s.last_seen_at, s.address, s.user_agent
     from sessions s
-    where s.person_id = ${person.id}
-      and (${after}::uuid is null or s.id < ${after}::uuid)
+    where s.person_id = ${person.id} ${after ? sql`and s.id < ${after}` : sql``}
       and not ${isExpired(sql)}
     order by s.id desc
-    limit ${limit + 1}
+    limit ${limit}
   `
-  const items = rows.slice(0, limit).map(row => ({
+  const items = rows.map(row => ({
     id: toId('ses', row.id),
     createdAt: row.created_at.toISOString(),
     lastSeenAt: row.last_seen_at.toISOString(),
@@ -193,12 +193,10 @@ export async function listSessions(
     isInstalled: row.is_installed,
     isCurrent: row.id === session.id,
   }))
-  return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+  return toPage(items, query, ({ id }) => id)
 }
 
 /** How long a browser keeps the cookie of a session; the server may end it sooner. */
-export function toCookieSeconds(session: { isInstalled: boolean; createdAt: Date }): number {
-  if (session.isInstalled) return LONGEST_S
-  const endsMs = session.createdAt.getTime() + 30 * 86_400_000
-  return Math.max(1, Math.ceil((endsMs - Date.now()) / 1000))
+export function toCookieSeconds({ isInstalled, leftS }: Admitted['session']): number {
+  return isInstalled ? LONGEST_S : Math.max(1, Math.ceil(leftS))
 }

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { Pool } from '../db/pool.ts'
+import { transact } from '../db/transaction.ts'
 import { parseEmail } from '../email.ts'
 import { Fault } from '../errors.ts'
 import { Text } from '../http/rules.ts'
@@ -53,14 +54,12 @@ export function setupRoutes({ pool, strangers, getCookies }: SetupParts): ApiEnd
         }
         checkPassword(password, { email, name })
         const passwordHash = await hashPassword(password)
-        const signedIn = await pool.run(sql =>
-          sql.begin(async tx => {
-            if (!(await isSetupLink(tx, token))) throw deadLink()
-            const personId = await createFirstOwner(tx, call.actor, { name, email, passwordHash })
-            if (personId === undefined) throw claimed()
-            return signIn(tx, call, { personId, cookies: getCookies() })
-          }),
-        )
+        const signedIn = await transact(pool, async tx => {
+          if (!(await isSetupLink(tx, token))) throw deadLink()
+          const personId = await createFirstOwner(tx, call.actor, { name, email, passwordHash })
+          if (personId === undefined) throw claimed()
+          return signIn(tx, call, { personId, cookies: getCookies() })
+        })
         return toSignedInAnswer(201, signedIn, call.requestId)
       },
     }),

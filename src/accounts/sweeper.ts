@@ -1,6 +1,4 @@
-import type { Pool } from '../db/pool.ts'
-import type { Fragment, Sql } from '../db/sql.ts'
-import { SWEEP_BATCH, type Sweep } from '../limits/sweeper.ts'
+import { sweepOf, type Sweep } from '../limits/sweeper.ts'
 import { isExpired } from './sessions.ts'
 
 /** What is over, table by table: sessions, links, browsers, failures, and what is kept for a time. */
@@ -16,22 +14,3 @@ export const ACCOUNT_SWEEPS: readonly Sweep[] = [
   sweepOf('key_usage', sql => sql`s.hour < now() - interval '90 days'`),
   sweepOf('audit_log', sql => sql`s.at < now() - interval '1 year'`),
 ]
-
-/** A sweep of the rows `s` of a table for which `isOver` holds. */
-function sweepOf(table: string, isOver: (sql: Sql) => Fragment): Sweep {
-  return async (pool: Pool) => {
-    const deleted = await pool.run(
-      sql => sql`
-        delete from ${sql(table)}
-        where ctid = any(array(
-          select s.ctid
-          from ${sql(table)} s
-          where ${isOver(sql)}
-          limit ${SWEEP_BATCH}
-          for update skip locked
-        ))
-      `,
-    )
-    return deleted.count
-  }
-}

@@ -1,5 +1,6 @@
 import type { Tx } from '../db/sql.ts'
 import { newId } from '../ids.ts'
+import type { AuditAction } from './words.ts'
 
 /** Who does something: a person in a session, somebody who is not signed in, the command line, or the server itself. */
 export interface Actor {
@@ -16,7 +17,7 @@ export const SERVER: Actor = { kind: 'server' }
 
 /** What was done: `action` as `key.created`; ids are uuids, but for `target`, which is the public id. */
 export interface Deed {
-  action: string
+  action: AuditAction
   organizationId?: string | undefined
   projectId?: string | undefined
   target?: string | undefined

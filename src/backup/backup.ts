@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { COMMAND_LINE, writeAudit } from '../audit/audit.ts'
-import { copyOut } from '../db/copy.ts'
+import { COPY_SETTINGS, copyOut, toBlocks, toCopyTarget } from '../db/copy.ts'
 import { connect, type Tx } from '../db/sql.ts'
 import { openSecrets, type SecretSource } from '../secrets/open-secrets.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
@@ -13,7 +13,7 @@ import { VERSION } from '../version.ts'
 import { END_OF_ROWS, FORMAT, toLine } from './format.ts'
 import { createLock } from './passphrase.ts'
 import { createResealer, resealRows } from './reseal.ts'
-import { listTables, toCopyTarget } from './tables.ts'
+import { listTables } from './tables.ts'
 
 export interface BackupOptions {
   /** Where the secrets of the installation are. */
@@ -31,19 +31,6 @@ export interface Backup {
   rows: Record<string, number>
 }
 
-// As text is written and read in one way whatever the database's own settings are.
-export const COPY_SETTINGS = {
-  DateStyle: 'ISO',
-  IntervalStyle: 'postgres',
-  extra_float_digits: 1,
-  bytea_output: 'hex',
-  // However long it takes. A disk that is slow to write holds up the connection, and that is no dead client.
-  statement_timeout: 0,
-  idle_in_transaction_session_timeout: 0,
-  tcp_user_timeout: 0,
-}
-/** What is gathered before it is compressed and sealed. */
-const BLOCK_BYTES = 64 * 1024
 /** Three times as fast as the default, and a tenth larger. */
 const GZIP_LEVEL = 3
 
@@ -104,27 +91,6 @@ export async function writeBackup(
     // A draft that came to nothing is removed before anybody hears of it.
     await writing?.catch(() => {})
   }
-}
-
-/** Rows gathered into blocks; `onEnd` is told how many there were. */
-async function* toBlocks(
-  rows: AsyncIterable<Buffer>,
-  onEnd: (rows: number) => void,
-): AsyncGenerator<Buffer> {
-  let block: Buffer[] = []
-  let bytes = 0
-  let count = 0
-  for await (const row of rows) {
-    block.push(row)
-    bytes += row.length
-    count++
-    if (bytes < BLOCK_BYTES) continue
-    yield Buffer.concat(block)
-    block = []
-    bytes = 0
-  }
-  if (bytes > 0) yield Buffer.concat(block)
-  onEnd(count)
 }
 
 async function* withSeal(text: AsyncIterable<Buffer>, key: Buffer): AsyncGenerator<Buffer> {

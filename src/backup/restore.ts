@@ -1,16 +1,16 @@
 import { COMMAND_LINE, writeAudit } from '../audit/audit.ts'
-import { copyIn } from '../db/copy.ts'
+import { COPY_SETTINGS, copyIn, quote, toCopyTarget } from '../db/copy.ts'
 import { listMigrations, migrate } from '../db/migrate.ts'
 import { MIGRATIONS, type Migration } from '../db/migrations.ts'
 import { connect, LOCK_TIMEOUT, sqlState, type Sql, type Tx } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { openSecrets } from '../secrets/open-secrets.ts'
-import { COPY_SETTINGS, type BackupOptions } from './backup.ts'
+import type { BackupOptions } from './backup.ts'
 import { Damaged, parseHead, parseLine, RowCounts, TableHead, type Head } from './format.ts'
 import { openLock } from './passphrase.ts'
 import { openReader, type Reader } from './reader.ts'
 import { createResealer, resealRows, type Turn } from './reseal.ts'
-import { listTables, quote, toCopyTarget, type Table } from './tables.ts'
+import { listTables, type Table } from './tables.ts'
 
 export interface Restored {
   /** Of the Tidings that made the backup, and when (ISO 8601). */

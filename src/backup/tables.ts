@@ -12,9 +12,9 @@ export interface Table {
 
 /**
  * What ends with a restore: links that let somebody in, because one that was used or withdrawn since would work again;
- * and the row that holds an installation to its own APP_SECRET.
+ * the row that holds an installation to its own APP_SECRET; and what another clock said.
  */
-const LEFT_OUT = ['setup_links', 'reset_links', 'invites', 'sealed_canary']
+const LEFT_OUT = ['setup_links', 'reset_links', 'invites', 'sealed_canary', 'clock']
 
 const CREATE = /^create (?:unlogged )?table (\w+)/gm
 
@@ -54,13 +54,4 @@ export async function listTables(sql: Queryable): Promise<Table[]> {
     columns: JSON.parse(columns) as string[],
     isKept: is_kept,
   }))
-}
-
-/** `name (column, …)` as COPY wants it. */
-export function toCopyTarget(name: string, columns: readonly string[]): string {
-  return `${quote(name)} (${columns.map(quote).join(', ')})`
-}
-
-export function quote(identifier: string): string {
-  return `"${identifier.replaceAll('"', '""')}"`
 }

@@ -1,6 +1,7 @@
 import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
 import { isAtLeast, requireVerified, type Role } from '../accounts/permissions.ts'
 import type { Pool } from '../db/pool.ts'
+import { transact } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import type { Hints } from '../hints.ts'
 import {
@@ -46,12 +47,10 @@ export function projectChannelRoutes({ pool, hints }: { pool: Pool; hints: Hints
       async handle({ actor, organizationId, projectId, params, body, admitted, role }) {
         const id = params['channelId'] ?? ''
         if (body.keepDays !== undefined) checkKeeping(role, admitted, body.keepDays)
-        const channel = await pool.run(sql =>
-          sql.begin(async tx => {
-            await editChannel(tx, actor, { organizationId, projectId, id, edit: body })
-            return getProjectChannel(tx, { projectId, personId: admitted.person.id }, id)
-          }),
-        )
+        const channel = await transact(pool, async tx => {
+          await editChannel(tx, actor, { organizationId, projectId, id, edit: body })
+          return getProjectChannel(tx, { projectId, personId: admitted.person.id }, id)
+        })
         return JSON.stringify(channel)
       },
     }),

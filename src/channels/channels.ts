@@ -1,9 +1,9 @@
 import type { Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
-import { invalidField } from '../http/validation.ts'
-import { parseId } from '../ids.ts'
 import type { Page } from '../http/envelope.ts'
-import type { Channel, ChannelQuery } from './schema.ts'
+import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { parseId } from '../ids.ts'
+import type { Channel } from './schema.ts'
 
 interface Row {
   public_id: string
@@ -16,28 +16,18 @@ interface Row {
 export async function listChannels(
   sql: Queryable,
   projectId: string,
-  { cursor, limit = 50 }: ChannelQuery,
+  query: PageQuery,
 ): Promise<Page<Channel>> {
-  const before = parseChannelCursor(cursor)
+  const { after, rows: limit } = toSlice('chn', query)
   // Ids are made in the order of time (uuid version 7).
   const rows = await sql<Row[]>`
     select public_id, name, icon, created_at
     from channels
-    where project_id = ${projectId} ${before ? sql`and id < ${before}` : sql``}
+    where project_id = ${projectId} ${after ? sql`and id < ${after}` : sql``}
     order by id desc
-    limit ${limit + 1}
+    limit ${limit}
   `
-  const items = rows.slice(0, limit).map(toChannel)
-  return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
-}
-
-/** The uuid to go on from; undefined for the first page. */
-export function parseChannelCursor(cursor: string | undefined): string | undefined {
-  const before = cursor === undefined ? undefined : parseId('chn', cursor)
-  if (cursor !== undefined && before === undefined) {
-    throw invalidField('cursor', 'invalid_format', 'Must be a nextCursor of this list')
-  }
-  return before
+  return toPage(rows.map(toChannel), query, ({ id }) => id)
 }
 
 /** The uuid in a channel's id. Throws `not_found`. */

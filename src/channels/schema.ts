@@ -1,5 +1,7 @@
-import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
+import { PageQuery } from '../http/paging.ts'
 import { OneOf, Text } from '../http/rules.ts'
+import { closed, Moment, Nullable } from '../http/shapes.ts'
 import { Icon } from './icon.ts'
 import { ChannelName } from './name.ts'
 
@@ -9,26 +11,12 @@ export const Channel = Type.Object(
     name: Type.String({
       description: 'The first spelling that was used, unless people renamed it.',
     }),
-    icon: Type.Union([Type.String(), Type.Null()]),
-    createdAt: Type.String({ format: 'date-time' }),
+    icon: Nullable(Type.String()),
+    createdAt: Moment,
   },
   { $id: 'Channel', additionalProperties: false },
 )
 export type Channel = Static<typeof Channel>
-
-export const ChannelQuery = Type.Object({
-  cursor: Type.Optional(
-    Text({ minLength: 1, maxLength: 100, description: 'The nextCursor of the page before.' }),
-  ),
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Items on the page.' }),
-  ),
-})
-export type ChannelQuery = Static<typeof ChannelQuery>
-
-const closed = { additionalProperties: false } as const
-const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
-const Moment = Type.String({ format: 'date-time' })
 
 /** Days for which events are kept. */
 const KeepDays = Type.Integer({ minimum: 1, maximum: 36_500 })
@@ -41,15 +29,15 @@ export const ProjectChannel = Type.Object(
   {
     id: Type.String(),
     name: Type.String(),
-    icon: nullable(Type.String()),
-    description: nullable(Type.String()),
+    icon: Nullable(Type.String()),
+    description: Nullable(Type.String()),
     isArchived: Type.Boolean(),
     /** Null for as long as the project says. */
-    keepDays: nullable(KeepDays),
+    keepDays: Nullable(KeepDays),
     createdAt: Moment,
     /** Of the newest event; null where there is none. */
-    lastSeq: nullable(Type.Integer({ minimum: 1 })),
-    lastEventAt: nullable(Moment),
+    lastSeq: Nullable(Type.Integer({ minimum: 1 })),
+    lastEventAt: Nullable(Moment),
     unread: Unread,
     /** Whether the person wants none of its notifications at the moment. */
     isMuted: Type.Boolean(),
@@ -61,7 +49,7 @@ export const ProjectChannel = Type.Object(
 export type ProjectChannel = Static<typeof ProjectChannel>
 
 export const ProjectChannelQuery = Type.Object({
-  ...ChannelQuery.properties,
+  ...PageQuery.properties,
   archived: Type.Optional(OneOf(['true', 'false'], 'Whether archived channels are listed, too.')),
   search: Type.Optional(
     Text({ minLength: 1, maxLength: 255, description: 'A part of the name, in any case.' }),
@@ -73,7 +61,7 @@ export type ProjectChannelQuery = Static<typeof ProjectChannelQuery>
 export const ProjectChannels = Type.Object(
   {
     items: Type.Array(ProjectChannel),
-    nextCursor: nullable(Type.String()),
+    nextCursor: Nullable(Type.String()),
     total: Type.Integer({ minimum: 0 }),
   },
   closed,
@@ -83,10 +71,10 @@ export type ProjectChannels = Static<typeof ProjectChannels>
 /** What people may change of a channel; what is absent stays. */
 export const ChannelEdit = Type.Object({
   name: Type.Optional(ChannelName),
-  icon: Type.Optional(nullable(Icon)),
-  description: Type.Optional(nullable(Text({ maxLength: 1_000 }))),
+  icon: Type.Optional(Nullable(Icon)),
+  description: Type.Optional(Nullable(Text({ maxLength: 1_000 }))),
   isArchived: Type.Optional(Type.Boolean()),
-  keepDays: Type.Optional(nullable(KeepDays)),
+  keepDays: Type.Optional(Nullable(KeepDays)),
 })
 export type ChannelEdit = Static<typeof ChannelEdit>
 

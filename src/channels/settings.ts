@@ -1,6 +1,7 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
-import { noChannel, parseChannelCursor, toChannelUuid } from './channels.ts'
+import { toPage, toSlice } from '../http/paging.ts'
+import { noChannel, toChannelUuid } from './channels.ts'
 import { toDisplayName } from './name.ts'
 import { toEmoji } from './icon.ts'
 import type { ChannelEdit, ProjectChannel, ProjectChannelQuery, ProjectChannels } from './schema.ts'
@@ -25,9 +26,10 @@ interface Row {
 export async function listProjectChannels(
   sql: Queryable,
   reader: Reader,
-  { cursor, limit = 50, archived, search }: ProjectChannelQuery,
+  query: ProjectChannelQuery,
 ): Promise<ProjectChannels> {
-  const before = parseChannelCursor(cursor)
+  const { archived, search } = query
+  const { after, rows: limit } = toSlice('chn', query)
   const wanted = sql`
     ${archived === 'true' ? sql`` : sql`and not c.is_archived`}
     ${search === undefined ? sql`` : sql`and strpos(lower(c.name), lower(${search})) > 0`}
@@ -35,16 +37,15 @@ export async function listProjectChannels(
   const rows = await selectChannels(
     sql,
     reader,
-    sql`${wanted} ${before ? sql`and c.id < ${before}` : sql``}`,
-    limit + 1,
+    sql`${wanted} ${after ? sql`and c.id < ${after}` : sql``}`,
+    limit,
   )
   const [{ total }] = await sql<[{ total: number }]>`
     select count(*)::int as total
     from channels c
     where c.project_id = ${reader.projectId} ${wanted}
   `
-  const items = rows.slice(0, limit).map(toChannel)
-  return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total }
+  return { ...toPage(rows.map(toChannel), query, ({ id }) => id), total }
 }
 
 /** One channel as `reader` sees it. Throws `not_found`. */

@@ -25,11 +25,3 @@ export function parseObject(option: string, text: string): Record<string, unknow
   }
   throw new UsageError(`--${option} must be a JSON object, like '{"plan": "pro"}'`)
 }
-
-/** The parts of an option that lists several. */
-export function parseList(text: string): string[] {
-  return text
-    .split(',')
-    .map(part => part.trim())
-    .filter(part => part !== '')
-}

@@ -19,14 +19,15 @@ export interface Installation {
   source: SecretSource
 }
 
-/** Runs `work` on the installation of the configuration, whatever its schema. */
+/** Runs `work` on the installation of the configuration, whatever its schema and its version of Postgres. */
 export async function withInstallation<Result>(
   work: (installation: Installation) => Promise<Result>,
+  options?: { carriesOver: boolean },
 ): Promise<Result> {
   const config = readConfig()
   // Standard output is for the result.
   configureLog('warning', line => process.stderr.write(line))
-  const database = await openDatabase(config)
+  const database = await openDatabase(config, options)
   try {
     const source = { ...config, dataDir: database.dataDir }
     return await work({ url: database.url, config, source })
@@ -50,9 +51,9 @@ export function withDatabase<Result>(
   })
 }
 
-/** Brings the database of the configuration to this program's schema; returns what was applied now. */
+/** Brings the database of the configuration to this program's schema and Postgres; returns what was applied now. */
 export function migrateDatabase(): Promise<string[]> {
-  return withInstallation(({ url }) => migrate(url))
+  return withInstallation(({ url }) => migrate(url), { carriesOver: true })
 }
 
 /** Makes the schema of an empty database; an older one is left to `migrate` and `serve`. */

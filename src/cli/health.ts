@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { toReason } from '../errors.ts'
+import { toLocalUrl } from '../platform/listener.ts'
 import { command } from './command.ts'
 import { readConfig } from './environment.ts'
 
@@ -21,8 +22,7 @@ export const health = command({
   examples: ['tidings health', 'PORT=8080 tidings health --json'],
   args: {},
   async run() {
-    const { host, port } = readConfig()
-    const health = await ask(`http://${toHostname(host)}:${port}/readyz`)
+    const health = await ask(`${toLocalUrl(readConfig())}/readyz`)
     return { json: health, text: health.answer, hasFailed: health.status !== 200 }
   },
 })
@@ -45,11 +45,4 @@ function ask(url: string): Promise<Health> {
     asked.on('error', fail)
     asked.end()
   })
-}
-
-/** Where a server that listens on `host` answers, as URLs have it. */
-function toHostname(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1'
-  if (host === '::') return '[::1]'
-  return host.includes(':') ? `[${host}]` : host
 }

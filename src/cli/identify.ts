@@ -1,4 +1,5 @@
-import { createApiClient, parseList, parseObject } from './api.ts'
+import { toParts } from '../config/values.ts'
+import { createApiClient, parseObject } from './api.ts'
 import { command } from './command.ts'
 
 export const identify = command({
@@ -20,7 +21,7 @@ export const identify = command({
       ...(args.properties !== undefined && {
         properties: parseObject('properties', args.properties),
       }),
-      ...(args.aliases !== undefined && { aliases: parseList(args.aliases) }),
+      ...(args.aliases !== undefined && { aliases: toParts(args.aliases) }),
     })
     const { created, failed = [] } = identified.aliases
     const lines = [

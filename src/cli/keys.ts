@@ -2,13 +2,13 @@ import { defineCommand } from 'citty'
 import { Name, toName } from '../accounts/name.ts'
 import { listProjects, type ProjectInfo } from '../accounts/projects.ts'
 import { COMMAND_LINE } from '../audit/audit.ts'
+import { toParts } from '../config/values.ts'
 import type { Queryable } from '../db/sql.ts'
 import { explain } from '../http/rules.ts'
 import { ensureFirstProject } from '../keys/first-start.ts'
 import { listKeys } from '../keys/key-list.ts'
 import { createKey, revokeKey, rotateKey } from '../keys/keys.ts'
 import { MAX_LIMIT, SCOPES, type ApiKey, type Scope } from '../keys/schema.ts'
-import { parseList } from './api.ts'
 import { command, UsageError, withExamples } from './command.ts'
 import { withDatabase } from './environment.ts'
 
@@ -176,7 +176,7 @@ function toWhole(option: string, text: string, max: number): number {
 }
 
 function toScopes(text: string): Scope[] {
-  const names = parseList(text)
+  const names = toParts(text)
   if (names.length === 0) throw new UsageError(`--scopes may name ${SCOPES.join(', ')}`)
   return names.map(name => {
     const scope = SCOPES.find(known => known === name)

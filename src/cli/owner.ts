@@ -9,7 +9,7 @@ import { sqlState, UNIQUE_VIOLATION } from '../db/sql.ts'
 import { parseEmail } from '../email.ts'
 import { toId } from '../ids.ts'
 import { ensureFirstProject } from '../keys/first-start.ts'
-import { findPasswordProblem } from '../password-policy.ts'
+import { findPasswordProblem } from '../passwords/policy.ts'
 import { command, UsageError, withExamples } from './command.ts'
 import { readConfig, withDatabase } from './environment.ts'
 

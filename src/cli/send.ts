@@ -1,5 +1,6 @@
 import type { EventInput } from '../events/schema.ts'
-import { createApiClient, parseList, parseObject } from './api.ts'
+import { toParts } from '../config/values.ts'
+import { createApiClient, parseObject } from './api.ts'
 import { command } from './command.ts'
 
 export const send = command({
@@ -30,7 +31,7 @@ export const send = command({
       source: args.source,
       ...(args.description !== undefined && { description: args.description }),
       ...(args.icon !== undefined && { icon: args.icon }),
-      ...(args.tags !== undefined && { tags: parseList(args.tags) }),
+      ...(args.tags !== undefined && { tags: toParts(args.tags) }),
       ...(args.metadata !== undefined && { metadata: parseObject('metadata', args.metadata) }),
       ...(args.user !== undefined && { userId: args.user }),
     }

@@ -1,5 +1,5 @@
 import { configureLog } from '../log.ts'
-import type { First } from '../first.ts'
+import type { First } from '../server/first.ts'
 import { startServer } from '../server.ts'
 import { startWorkers, WORKER } from '../workers.ts'
 import { VERSION } from '../version.ts'

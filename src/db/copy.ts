@@ -2,6 +2,29 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Tx } from './sql.ts'
 
+/** What a connection needs so that rows are written and read in one way whatever the database's own settings are. */
+export const COPY_SETTINGS = {
+  DateStyle: 'ISO',
+  IntervalStyle: 'postgres',
+  extra_float_digits: 1,
+  bytea_output: 'hex',
+  // However long it takes. A disk that is slow to write holds up the connection, and that is no dead client.
+  statement_timeout: 0,
+  idle_in_transaction_session_timeout: 0,
+  tcp_user_timeout: 0,
+}
+/** What is gathered before it is passed on. */
+const BLOCK_BYTES = 64 * 1024
+
+/** `name (column, …)` as COPY wants it. */
+export function toCopyTarget(name: string, columns: readonly string[]): string {
+  return `${quote(name)} (${columns.map(quote).join(', ')})`
+}
+
+export function quote(identifier: string): string {
+  return `"${identifier.replaceAll('"', '""')}"`
+}
+
 /** The rows of a `copy … to stdout`, each a line of COPY's text format with its line feed; they are read as they are taken. */
 export async function* copyOut(tx: Tx, text: string): AsyncGenerator<Buffer> {
   const stream = await tx.unsafe(text).readable()
@@ -10,6 +33,28 @@ export async function* copyOut(tx: Tx, text: string): AsyncGenerator<Buffer> {
   // postgres.js stops reading when rows pile up, and goes on when some are taken: but not where the last ones did, and
   // then the connection would hear nothing any more.
   stream._read(0)
+}
+
+/** Rows gathered into blocks; `onBlock` is told how many there were up to each. */
+export async function* toBlocks(
+  rows: AsyncIterable<Buffer>,
+  onBlock: (rows: number) => void,
+): AsyncGenerator<Buffer> {
+  let block: Buffer[] = []
+  let bytes = 0
+  let count = 0
+  for await (const row of rows) {
+    block.push(row)
+    bytes += row.length
+    count++
+    if (bytes < BLOCK_BYTES) continue
+    onBlock(count)
+    yield Buffer.concat(block)
+    block = []
+    bytes = 0
+  }
+  onBlock(count)
+  if (bytes > 0) yield Buffer.concat(block)
 }
 
 /** Feeds a `copy … from stdin`; resolves when the database has taken all of `rows`, and rejects with what it says. */

@@ -22,12 +22,16 @@ export function findPlace({
     : { kind: 'embedded', dataDir: chooseDataDir(dataDir) }
 }
 
-/** The database that the configuration names, or else the embedded one, started if need be. */
+/**
+ * The database that the configuration names, or else the embedded one, started if need be, and carried over from an older
+ * major version of Postgres where `carriesOver`.
+ */
 export async function openDatabase(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  { carriesOver = false } = {},
 ): Promise<Database> {
   const place = findPlace(config)
   if (config.databaseUrl) return { ...place, url: config.databaseUrl, close: async () => {} }
-  const embedded = await startEmbedded(place)
+  const embedded = await startEmbedded({ ...place, carriesOver })
   return { ...place, url: embedded.url, close: () => embedded.stop() }
 }

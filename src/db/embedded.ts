@@ -2,12 +2,14 @@ import { join } from 'node:path'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import type { Cluster } from './cluster.ts'
-import { ensureCluster, ensureHome, SUPERUSER } from './cluster.ts'
+import { findCarriedMajor } from './binaries.ts'
+import { carryOver } from './carry.ts'
+import { ensureCluster, ensureHome } from './cluster.ts'
 import type { FileLock } from './file-lock.ts'
 import { tryLock, withLock } from './file-lock.ts'
 import { chooseFreePort, readPort } from './port.ts'
 import type { Postmaster } from './postmaster.ts'
-import { ensurePostmaster, findPostmaster, HOST, stopPostmaster } from './postmaster.ts'
+import { ensurePostmaster, findPostmaster, HOST, stopPostmaster, toUrl } from './postmaster.ts'
 
 export { findClosedFolder } from './folders.ts'
 
@@ -22,6 +24,11 @@ export type Embedded = {
   stop(): Promise<void>
 }
 
+export interface EmbeddedOptions {
+  dataDir: string
+  carriesOver?: boolean
+}
+
 const log = logger('db')
 /** A start may wait for another's, which may wait for a recovery. */
 const START_LOCK_MS = 150_000
@@ -31,18 +38,24 @@ const BACKOFF_MAX_MS = 15_000
 
 /**
  * A Postgres of our own in DATA_DIR/postgres, kept running until `stop`. All processes with the
- * same DATA_DIR share one; it outlives those that are killed.
+ * same DATA_DIR share one; it outlives those that are killed. Data of an older major version of Postgres is carried over
+ * to ours where `carriesOver`; else it is served by what made it.
  */
-export async function startEmbedded(options: { dataDir: string }): Promise<Embedded> {
-  const home = ensureHome(options.dataDir)
+export async function startEmbedded({
+  dataDir,
+  carriesOver = false,
+}: EmbeddedOptions): Promise<Embedded> {
+  const home = ensureHome(dataDir)
   const lock = join(home, 'lock')
-  const { cluster, postmaster, use } = await withLock(lock, START_LOCK_MS, () => open(home))
+  const { cluster, postmaster, use } = await withLock(lock, START_LOCK_MS, () =>
+    open(home, carriesOver),
+  )
   const { port } = postmaster
   const watch = watchPostmaster(cluster, postmaster, lock)
 
   let stopped: Promise<void> | undefined
   return {
-    url: `postgres://${SUPERUSER}:${cluster.password}@${HOST}:${port}/postgres`,
+    url: toUrl(cluster, postmaster),
     host: HOST,
     port,
     password: cluster.password,
@@ -61,6 +74,7 @@ export async function startEmbedded(options: { dataDir: string }): Promise<Embed
 
 async function open(
   home: string,
+  carriesOver: boolean,
 ): Promise<{ cluster: Cluster; postmaster: Postmaster; use: FileLock }> {
   const portFile = join(home, 'port')
   // The others know Postgres by its port.
@@ -68,7 +82,7 @@ async function open(
   const use = tryLock(join(home, 'users'), 'shared')
   if (!use) throw new Error(`${home} is locked by a stranger`)
   try {
-    const cluster = await ensureCluster(home)
+    const cluster = carriesOver ? await ensureCurrent(home, shared) : await ensureCluster(home)
     const postmaster = await ensurePostmaster(cluster, async () => {
       return (shared && readPort(portFile)) || chooseFreePort(portFile, HOST)
     })
@@ -77,6 +91,23 @@ async function open(
     use.release()
     throw error
   }
+}
+
+/** The cluster in `home`, carried over to our major version of Postgres unless others use it. */
+async function ensureCurrent(home: string, shared: boolean): Promise<Cluster> {
+  const cluster = await ensureCluster(home)
+  const [from, to] = [Number(cluster.major), Number(findCarriedMajor())]
+  // Also where one of them cannot be told. A newer one is refused when it is to be started.
+  if (!(from < to)) return cluster
+  if (shared) {
+    log.warning(
+      'Your data stays with Postgres {from} while others use it: a start without them carries it over to {to}',
+      { from, to },
+    )
+    return cluster
+  }
+  await carryOver(cluster, { from, to })
+  return ensureCluster(home)
 }
 
 /** Whether a process uses this Postgres: each holds the file shared until it stops or is killed. */

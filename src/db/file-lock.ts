@@ -38,7 +38,9 @@ export async function withLock<T>(
   let lock = tryLock(path, 'exclusive')
   while (!lock) {
     if (performance.now() > deadline)
-      throw new Error(`${path} is still locked after ${timeoutMs} ms`)
+      throw new Error(
+        `${path} is still locked after ${timeoutMs / 1000} s: another process starts Postgres there, or carries its data over to another version. Try again when it is done`,
+      )
     await sleep(20)
     lock = tryLock(path, 'exclusive')
   }

@@ -1,5 +1,6 @@
-import { chmodSync, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { CARRIED } from './swap.ts'
 
 export type Account = { uid: number; gid: number }
 
@@ -11,7 +12,9 @@ const NOBODY: Account = { uid: 65534, gid: 65534 }
  */
 export function findAccount(dataDir: string): Account | undefined {
   if (process.getuid?.() !== 0) return undefined
-  const owner = statSync(join(dataDir, 'postgres', 'data'), { throwIfNoEntry: false })
+  const owner = ['data', CARRIED]
+    .map(name => statSync(join(dataDir, 'postgres', name), { throwIfNoEntry: false }))
+    .find(found => found !== undefined)
   return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : NOBODY
 }
 
@@ -24,6 +27,14 @@ export function findClosedFolder(path: string, account = findAccount(path)): str
   if (!account) return undefined
   const existing = toWay(resolve(path)).findLast(folder => existsSync(folder)) ?? '/'
   return toWay(realpathSync(existing)).find(folder => !isOpen(folder, account))
+}
+
+/** What the files in a folder and below take, in bytes. */
+export function measure(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(({ parentPath, name }) => statSync(join(parentPath, name), { throwIfNoEntry: false }))
+    .reduce((bytes, file) => bytes + (file?.size ?? 0), 0)
 }
 
 /** The folders from the root down to `path`. */

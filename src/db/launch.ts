@@ -6,8 +6,15 @@ import { join } from 'node:path'
 import { ensureBinaries } from './binaries.ts'
 import type { Account } from './folders.ts'
 
-/** Where a program runs and logs, and as whom. Its binaries may be put in `home`. */
-export type Place = { home: string; log: string; cwd: string; account: Account | undefined }
+/** Where a program runs and logs, and as whom. Its binaries are in `home`. */
+export type Place = {
+  home: string
+  log: string
+  cwd: string
+  account: Account | undefined
+  /** The major version of Postgres that the files are of; ours where there are none. */
+  major: string | undefined
+}
 
 export type Launched = {
   child: ChildProcess
@@ -24,11 +31,11 @@ const LOG_MAX_BYTES = 10 * 1024 * 1024
  * reach, with none of our environment. It writes to a file: a pipe would break when we are killed.
  */
 export async function launch(
-  { home, log, account, cwd }: Place,
+  { home, log, account, cwd, major }: Place,
   program: 'initdb' | 'postgres',
   args: string[],
 ): Promise<Launched> {
-  const bin = join(await ensureBinaries(home, account), 'bin', program)
+  const bin = join(await ensureBinaries(home, major), 'bin', program)
   rotateLog(log)
   const fd = openSync(log, 'a', 0o600)
   if (account) fchownSync(fd, account.uid, account.gid)

@@ -1,38 +1,63 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ensureBinaries } from './binaries.ts'
-import type { Cluster } from './cluster.ts'
 
-/**
- * Throws, with the way over, where the files were made by another major version of Postgres than the one that we carry:
- * it cannot read them. Files whose version cannot be told are left to Postgres to judge.
- */
-export async function checkMajor({ home, data, account }: Cluster): Promise<void> {
-  const made = readMade(data)
-  const carried = readCarried(join(await ensureBinaries(home, account), 'bin', 'postgres'))
-  if (made === undefined || carried === undefined || made === carried) return
-  throw new Error(
-    [
-      `The data in ${home} is that of PostgreSQL ${made}, and this Tidings carries ${carried}, which cannot read it.`,
-      'Nothing was changed. Carry it over with a backup:',
-      '  tidings backup tidings.backup     with the Tidings that ran until now',
-      `  mv ${home} ${home}-${made}     to be kept until all is well`,
-      '  tidings restore tidings.backup    with this one',
-    ].join('\n'),
-  )
-}
-
-function readMade(data: string): string | undefined {
+/** The major version of Postgres that made the files; undefined where that cannot be told, which is left to Postgres. */
+export function readMajor(data: string): string | undefined {
   try {
-    return readFileSync(join(data, 'PG_VERSION'), 'utf8').trim()
+    return /^\d+$/.exec(readFileSync(join(data, 'PG_VERSION'), 'utf8').trim())?.[0]
   } catch {
     return undefined
   }
 }
 
-/** Of «postgres (PostgreSQL) 18.4» the 18. */
-function readCarried(postgres: string): string | undefined {
+/** Of `18.4.0-beta.17` the 18. */
+export function toMajor(version: string): string {
+  return version.slice(0, version.indexOf('.'))
+}
+
+/** What the binaries in `folder` say that they are; undefined where they do not run. */
+export function askMajor(folder: string): string | undefined {
+  const postgres = join(folder, 'bin', 'postgres')
   const { stdout } = spawnSync(postgres, ['--version'], { encoding: 'utf8', timeout: 5_000 })
   return /\(PostgreSQL\) (\d+)/.exec(stdout ?? '')?.[1]
+}
+
+interface Majors {
+  /** Of the data. */
+  major: string
+  /** Of this program. */
+  carried: string
+}
+
+export function toNewerMessage(home: string, { major, carried }: Majors): string {
+  const data = join(home, 'data')
+  const old = `${data}.old-${carried}`
+  return [
+    `The data in ${home} is that of PostgreSQL ${major}, and this Tidings carries ${carried}, which cannot read it.`,
+    'Nothing was changed. Do one of these:',
+    '  start the newer Tidings again',
+    ...(existsSync(old)
+      ? [
+          `  mv ${data} ${data}-${major} && mv ${old} ${data}     go back to what was there before the upgrade,`,
+          '    without what has come in since',
+        ]
+      : []),
+    '  tidings restore tidings.backup     into a new DATA_DIR, from a backup of before the upgrade',
+  ].join('\n')
+}
+
+export function toMissingMessage(
+  home: string,
+  { major, carried, name }: Majors & { name: string },
+): string {
+  return [
+    `The data in ${home} is that of PostgreSQL ${major}, this Tidings carries ${carried}, and there is no PostgreSQL ${major} here that could hand it over.`,
+    'Nothing was changed. Do one of these, and start again:',
+    `  start the Tidings that ran until now once more     it leaves its PostgreSQL ${major} in ${home}`,
+    `  ln -s /usr/lib/postgresql/${major} ${home}/${major}.0     with that of the system (Debian: apt install postgresql-${major})`,
+    `  mv node_modules/${name}/native ${home}/${major}.0     with that of npm: npm install ${name}@${major}.…`,
+    'Or take the way by a backup: `tidings backup` with the Tidings that ran until now, then `tidings restore` with this',
+    'one into a new DATA_DIR.',
+  ].join('\n')
 }

@@ -13,6 +13,7 @@ import outbox from '../../sql/0013_outbox.sql' with { type: 'text' }
 import push from '../../sql/0014_push.sql' with { type: 'text' }
 import attempts from '../../sql/0015_attempts.sql' with { type: 'text' }
 import append from '../../sql/0016_append.sql' with { type: 'text' }
+import clock from '../../sql/0018_clock.sql' with { type: 'text' }
 
 export interface Migration {
   name: string
@@ -36,4 +37,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0014_push', text: push },
   { name: '0015_attempts', text: attempts },
   { name: '0016_append', text: append },
+  { name: '0018_clock', text: clock },
 ]

@@ -14,14 +14,18 @@ export function readVersion(native: string): string {
   return String(manifest.version)
 }
 
-/** The files that Postgres needs to run, sorted by path. Links are not among them: `makeLinks` makes them anew. */
-export function* listFiles(native: string): Generator<TarFile> {
-  const paths = readdirSync(native, { recursive: true, withFileTypes: true })
+/** What Postgres needs to run, sorted by path. Links are not among them: `makeLinks` makes them anew. */
+export function listPaths(native: string): string[] {
+  return readdirSync(native, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => relative(native, join(entry.parentPath, entry.name)))
     .filter(path => !NOT_NEEDED.test(path))
     .sort()
-  for (const path of paths) yield { path, bytes: readFileSync(join(native, path)) }
+}
+
+/** The files at those paths. */
+export function* listFiles(native: string): Generator<TarFile> {
+  for (const path of listPaths(native)) yield { path, bytes: readFileSync(join(native, path)) }
 }
 
 /**

@@ -2,9 +2,8 @@ import type { ChildProcess } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Cluster } from './cluster.ts'
+import { SUPERUSER, type Cluster } from './cluster.ts'
 import { launch } from './launch.ts'
-import { checkMajor } from './major.ts'
 import { listWorkers, signal, worksOn } from './processes.ts'
 
 /** The first process of a running Postgres. `child` when this process started it. */
@@ -23,13 +22,15 @@ const SETTINGS = {
   // For sixteen servers, and whoever looks on.
   max_connections: '500',
   shared_buffers: '128MB',
-  // Neither io_uring nor a large /dev/shm is to be had in every container.
-  io_method: 'sync',
+  // A large /dev/shm is not to be had in every container.
   dynamic_shared_memory_type: 'mmap',
   // Its log is for starts, stops and crashes. An error is the business of the client that made it.
   log_min_messages: 'log',
   log_checkpoints: 'off',
 }
+
+/** What older ones do not know. Nor is io_uring to be had in every container. */
+const SETTINGS_SINCE_18 = { io_method: 'sync' }
 
 /** The postmaster that runs on the cluster, ready or not. It only reads. */
 export function findPostmaster(cluster: Cluster): Postmaster | undefined {
@@ -42,13 +43,14 @@ export function findPostmaster(cluster: Cluster): Postmaster | undefined {
 
 /**
  * The postmaster of the cluster, ready: the one that runs, else a new one on the port that
- * `choosePort` gives. Call it under the lock.
+ * `choosePort` gives, with `settings` over those that all have. Call it under the lock.
  */
 export async function ensurePostmaster(
   cluster: Cluster,
   choosePort: () => Promise<number>,
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<Postmaster> {
-  return (await settle(cluster)) ?? startPostmaster(cluster, await choosePort())
+  return (await settle(cluster)) ?? startPostmaster(cluster, await choosePort(), settings)
 }
 
 /** Ends the postmaster and returns when it is gone. At worst, without a checkpoint. */
@@ -86,9 +88,18 @@ async function settle(cluster: Cluster): Promise<Postmaster | undefined> {
   return undefined
 }
 
-async function startPostmaster(cluster: Cluster, port: number): Promise<Postmaster> {
-  await checkMajor(cluster)
-  const settings = { ...SETTINGS, port: String(port), cluster_name: cluster.mark }
+async function startPostmaster(
+  cluster: Cluster,
+  port: number,
+  more: Readonly<Record<string, string>>,
+): Promise<Postmaster> {
+  const settings = {
+    ...SETTINGS,
+    ...(Number(cluster.major) >= 18 && SETTINGS_SINCE_18),
+    ...more,
+    port: String(port),
+    cluster_name: cluster.mark,
+  }
   const launched = await launch(cluster, 'postgres', [
     ...['-D', cluster.data],
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
@@ -116,6 +127,11 @@ function readPidFile(cluster: Cluster): string[] {
 
 function toSlowMessage(cluster: Cluster): string {
   return `Postgres is still not ready after ${READY_TIMEOUT_MS / 1000} s (log: ${cluster.log})`
+}
+
+/** Where clients reach it. */
+export function toUrl({ password }: Cluster, { port }: Postmaster): string {
+  return `postgres://${SUPERUSER}:${password}@${HOST}:${port}/postgres`
 }
 
 async function until(condition: () => boolean, timeoutMs: number): Promise<boolean> {

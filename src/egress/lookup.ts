@@ -1,5 +1,6 @@
 import { lookup as lookUpHost } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
+import { within } from '../within.ts'
 import type { AddressGuard } from './addresses.ts'
 
 export interface ResolvedAddress {
@@ -37,16 +38,10 @@ export async function resolveAllowed(
   resolve: Resolver,
   isAllowed: AddressGuard,
 ): Promise<ResolvedAddress[]> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new LookupError(NOT_FOUND)), DNS_TIMEOUT_MS)
-  try {
-    const found = await Promise.race([resolve(host), late.promise]).catch(() => [])
-    if (found.length === 0) throw new LookupError(NOT_FOUND)
-    if (!found.every(({ address }) => isAllowed(address))) throw new LookupError(REFUSED)
-    return found.map(({ address }) => ({ address, family: isIP(address) }))
-  } finally {
-    clearTimeout(timer)
-  }
+  const found = await within(DNS_TIMEOUT_MS, resolve(host), () => []).catch(() => [])
+  if (found.length === 0) throw new LookupError(NOT_FOUND)
+  if (!found.every(({ address }) => isAllowed(address))) throw new LookupError(REFUSED)
+  return found.map(({ address }) => ({ address, family: isIP(address) }))
 }
 
 /** For `http.request`: what was judged is what is dialled, so that no second answer can differ from the first. */

@@ -62,7 +62,7 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
   const known = createKnownChannels()
 
   async function run(jobs: Append[]): Promise<(Placed | undefined)[]> {
-    const nowMs = Date.now()
+    const nowMs = performance.now()
     const channels = jobs.map(({ projectId, draft }) =>
       known.find(projectId, draft.channelSlug, nowMs),
     )
@@ -93,7 +93,7 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
     const channel = knownChannel ?? toChannel(row)
     // Under a reused key the channel may be one that was never made.
     if (row.channel_id !== null && row.outcome === 'done') {
-      known.keep(projectId, draft.channelSlug, channel, Date.now())
+      known.keep(projectId, draft.channelSlug, channel, performance.now())
     }
     if (row.body !== null) return { outcome: row.outcome, body: row.body }
     const place = {

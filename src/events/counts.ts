@@ -1,8 +1,7 @@
 import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
-import { toId } from '../ids.ts'
 import type { Criteria } from './criteria.ts'
-import { HOUR_MS, toEndMs, type Scale } from './scale.ts'
+import { HOUR_MS, type Scale } from './scale.ts'
 
 /** How many events of a channel (uuid) happened in a bucket. */
 export interface Count {
@@ -11,49 +10,10 @@ export interface Count {
   n: number
 }
 
-export interface HourlyCounts {
-  /** The beginning of the first hour. */
-  from: string
-  channels: { channelId: string; total: number; hourly: number[] }[]
-}
-
 interface Row {
   channel_id: string
   bucket: number
   n: number
-}
-
-/**
- * Events per hour of each channel that had some, over the whole hours (UTC) that a range in milliseconds meets, a week
- * at the most; of the channels with these ids (uuid), or of all.
- */
-export async function listHourlyCounts(
-  sql: Queryable,
-  projectId: string,
-  { fromMs, toMs, channelIds }: { fromMs: number; toMs: number; channelIds?: string[] },
-): Promise<HourlyCounts> {
-  const first = Math.floor(fromMs / HOUR_MS) * HOUR_MS
-  const hours = Math.min(168, Math.max(1, Math.ceil((toMs - first) / HOUR_MS)))
-  const scale = { fromMs: first, stepMs: HOUR_MS, buckets: hours }
-  const counts = await countHours(sql, projectId, scale, {
-    channelIds,
-    withoutChannelIds: [],
-    afterMs: first,
-    beforeMs: toEndMs(scale),
-  })
-  const channels = Map.groupBy(counts, ({ channelId }) => channelId)
-  return {
-    from: new Date(first).toISOString(),
-    channels: [...channels].map(([uuid, found]) => {
-      const hourly = new Array<number>(hours).fill(0)
-      for (const { bucket, n } of found) hourly[bucket] = n
-      return {
-        channelId: toId('chn', uuid),
-        total: hourly.reduce((sum, n) => sum + n, 0),
-        hourly,
-      }
-    }),
-  }
 }
 
 /** Moments in milliseconds: at the first or later, and before the second. */

@@ -1,4 +1,5 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
+import type { AuditAction } from '../audit/words.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { parseId } from '../ids.ts'
@@ -77,6 +78,6 @@ function noEvent(): Fault {
   return new Fault('not_found', 'No event has this id')
 }
 
-function toDeed(action: string, { organizationId, projectId, id }: EventPlace) {
+function toDeed(action: AuditAction, { organizationId, projectId, id }: EventPlace) {
   return { action, organizationId, projectId, target: id }
 }

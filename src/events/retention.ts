@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isClockDoubted } from '../db/clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
 import { toId } from '../ids.ts'
@@ -35,7 +36,8 @@ interface Pass {
 
 /**
  * Deletes for good what is past keeping or was deleted by a person, in small batches with pauses, so that nobody waits
- * for it. Any number of processes may do so at once: each project is left to one of them at a time.
+ * for it; while the clock is doubted, nothing. Any number of processes may do so at once: each project is left to one of
+ * them at a time.
  */
 export function startRetention(pool: Pool): { stop(): Promise<void> } {
   const stopped = new AbortController()
@@ -46,6 +48,7 @@ export function startRetention(pool: Pool): { stop(): Promise<void> } {
     let restUntilMs = 0
     do {
       try {
+        if (await isClockDoubted(pool)) continue
         await purgeDeleted(pool)
         if (performance.now() < restUntilMs) continue
         await expireSome(pool, pass, signal)

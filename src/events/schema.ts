@@ -1,8 +1,10 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { ChannelName } from '../channels/name.ts'
 import { JsonObject } from '../http/json-object.ts'
+import { PageQuery } from '../http/paging.ts'
 import { Text, TrimmedText } from '../http/rules.ts'
 import { Icon } from '../channels/icon.ts'
+import { Nullable } from '../http/shapes.ts'
 import { Instant, Timestamp } from './timestamp.ts'
 
 const Title = TrimmedText({
@@ -27,7 +29,7 @@ export const EventInput = Type.Object(
     icon: Type.Optional(Icon),
     tags: Type.Optional(Type.Array(Tag, { maxItems: 20 })),
     metadata: Type.Optional(JsonObject('Anything else about the event.')),
-    userId: Type.Optional(Type.Union([UserId, Type.Null()])),
+    userId: Type.Optional(Nullable(UserId)),
     notify: Type.Optional(Notify),
     source: Type.Optional(Text({ minLength: 1, maxLength: 100, default: 'api' })),
     timestamp: Type.Optional(Timestamp),
@@ -65,8 +67,6 @@ export const TextInput = Type.String({
     'The first line is the title, up to 500 characters, an emoji at its start the icon, and the rest the description, up to 5,000.',
 })
 
-const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
-
 /** An event as it is kept. */
 export const Event = Type.Object(
   {
@@ -77,12 +77,15 @@ export const Event = Type.Object(
     }),
     channelId: Type.String({ examples: ['chn_01kadz5p6vf2w8y3m4n5q6r7s8'] }),
     channelName: Type.String(),
-    userId: nullable('The user_id where the reference is known, else the reference as sent.'),
+    userId: Nullable(
+      Type.String(),
+      'The user_id where the reference is known, else the reference as sent.',
+    ),
     timestamp: Type.String({ format: 'date-time', description: 'When it happened.' }),
     createdAt: Type.String({ format: 'date-time', description: 'When it was accepted.' }),
     title: Type.String(),
-    description: nullable('More about it.'),
-    icon: nullable('A single emoji.'),
+    description: Nullable(Type.String(), 'More about it.'),
+    icon: Nullable(Type.String(), 'A single emoji.'),
     tags: Type.Array(Type.String()),
     metadata: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
     source: Type.String(),
@@ -126,11 +129,6 @@ export const EventQuery = Type.Object({
       description: 'Reads forward in the order of the log, from the event after this seq.',
     }),
   ),
-  cursor: Type.Optional(
-    Text({ minLength: 1, maxLength: 100, description: 'The nextCursor of the page before.' }),
-  ),
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Items on the page.' }),
-  ),
+  ...PageQuery.properties,
 })
 export type EventQuery = Static<typeof EventQuery>

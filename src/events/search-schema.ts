@@ -1,6 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PageOf } from '../http/envelope.ts'
+import { PageQuery } from '../http/paging.ts'
 import { Text } from '../http/rules.ts'
+import { closed, Moment } from '../http/shapes.ts'
 import { Invalid } from '../http/validation.ts'
 import { parseTimestamp } from './moment.ts'
 import { Event } from './schema.ts'
@@ -18,8 +20,7 @@ export const SearchQuery = Type.Object({
   from: Type.Optional(Instant('Only what happened at this moment or later.')),
   to: Type.Optional(Instant('Only what happened earlier than this moment.')),
   after: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  cursor: Type.Optional(Text({ minLength: 1, maxLength: 100 })),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
+  ...PageQuery.properties,
 })
 export type SearchQuery = Static<typeof SearchQuery>
 
@@ -27,15 +28,12 @@ export const EventPage = PageOf(Event)
 export type EventPage = Static<typeof EventPage>
 
 const Neighbour = Type.Union([
-  Type.Object({ id: Type.String(), seq: Type.Integer() }, { additionalProperties: false }),
+  Type.Object({ id: Type.String(), seq: Type.Integer() }, closed),
   Type.Null(),
 ])
 
 /** The events before and after one in the log, where there are some. */
-export const Neighbours = Type.Object(
-  { older: Neighbour, newer: Neighbour },
-  { additionalProperties: false },
-)
+export const Neighbours = Type.Object({ older: Neighbour, newer: Neighbour }, closed)
 export type Neighbours = Static<typeof Neighbours>
 
 const Counts = Type.Array(Type.Integer({ minimum: 0 }))
@@ -43,22 +41,19 @@ const Counts = Type.Array(Type.Integer({ minimum: 0 }))
 /** How many events happened when. Buckets are equal, at most 60, and the first begins at `from`. */
 export const Histogram = Type.Object(
   {
-    from: Type.String({ format: 'date-time' }),
+    from: Moment,
     to: Type.String({ format: 'date-time', description: 'The end of the last bucket.' }),
     stepMs: Type.Integer({ minimum: 1_000, description: 'The length of a bucket.' }),
     total: Type.Integer({ minimum: 0 }),
     channels: Type.Array(
-      Type.Object(
-        { id: Type.String(), name: Type.String(), counts: Counts },
-        { additionalProperties: false },
-      ),
+      Type.Object({ id: Type.String(), name: Type.String(), counts: Counts }, closed),
       { description: 'Those with most events, the first with the most.' },
     ),
     others: Type.Array(Type.Integer({ minimum: 0 }), {
       description: 'The counts of all further channels.',
     }),
     isPartial: Type.Boolean({ description: 'Whether the range holds more than was looked at.' }),
-    completeSince: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+    completeSince: Type.Union([Moment, Type.Null()], {
       description: 'From this moment on all is counted; null where everything is.',
     }),
   },

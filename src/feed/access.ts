@@ -3,7 +3,8 @@ import { isExpired } from '../accounts/sessions.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 
-const READERS = ROLES.filter(role => isAtLeast(role, ACTIONS['events.read'].role))
+/** The roles that may read a project's events, and so follow them. */
+export const READERS = ROLES.filter(role => isAtLeast(role, ACTIONS['events.read'].role))
 
 /** A session, and a project that it follows; null for a socket that follows none. */
 export interface Grant {

@@ -6,7 +6,7 @@ import { Fault } from '../errors.ts'
 import { toFailure } from '../http/failures.ts'
 import { toResponse } from '../http/response.ts'
 import { checkSameSite, type Site } from '../http/site.ts'
-import type { Strangers } from '../limits/strangers.ts'
+import { countStranger, type Strangers } from '../limits/strangers.ts'
 import { requests } from '../metrics.ts'
 
 export const FEED_PATH = '/api/feed'
@@ -52,11 +52,8 @@ export function createGuard(
     if (token === undefined) throw new Fault('signed_out', 'Sign in first')
     const admitted = await options.pool.run(sql => admitSession(sql, { hash: hashSecret(token) }))
     if (admitted) return { sessionId: admitted.session.id, personId: admitted.person.id }
-    const seconds = options.strangers.take(options.toAddress(request), Date.now())
-    if (seconds === undefined) throw new Fault('signed_out', 'Sign in first')
-    throw new Fault('rate_limited', `Too many requests, try again in ${seconds} s`, {
-      'Retry-After': String(seconds),
-    })
+    countStranger(options.strangers, options.toAddress(request))
+    throw new Fault('signed_out', 'Sign in first')
   }
 
   return async request => {

@@ -1,10 +1,10 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Event } from '../events/schema.ts'
 import { OneOf, Text } from '../http/rules.ts'
+import { closed, Nullable } from '../http/shapes.ts'
 
 const Word = (maxLength: number) => Text({ minLength: 1, maxLength })
 const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
-const closed = { additionalProperties: false } as const
 
 /** What a subscription lets through: an event that each of these fits. */
 export const Filters = Type.Object({
@@ -25,7 +25,7 @@ export const Subscribe = Type.Object({
   type: Type.Literal('subscribe'),
   project: Word(64),
   /** The last seq that the client has; 0 for all that is kept, null or nothing for what comes from now on. */
-  after: Type.Optional(Type.Union([Seq, Type.Null()])),
+  after: Type.Optional(Nullable(Seq)),
   /** The epoch that `after` is from. */
   epoch: Type.Optional(Word(64)),
   filters: Type.Optional(Filters),

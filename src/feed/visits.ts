@@ -1,5 +1,5 @@
 import type { Pool } from '../db/pool.ts'
-import type { Socket } from '../listener.ts'
+import type { Socket } from '../platform/listener.ts'
 import { feedCloses } from '../metrics.ts'
 import type { Grant } from './access.ts'
 import { logFailure } from './failure.ts'

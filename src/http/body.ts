@@ -1,4 +1,5 @@
 import { Fault } from '../errors.ts'
+import { within } from '../within.ts'
 import { isRawNumber, toRawNumber } from './raw-number.ts'
 import { NO_ISSUES, type Issue } from './rules.ts'
 import { findBadText } from './text.ts'
@@ -59,21 +60,23 @@ function checkType(request: Request, accepted: RegExp, name: string): void {
 async function readBytes(request: Request, { timeoutMs }: BodyLimits): Promise<Uint8Array> {
   const declared = request.headers.get('content-length')
   if (declared !== null && Number(declared) > MAX_BODY_BYTES) throw tooLarge()
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
-    late.reject(
-      new Fault('request_timeout', 'The body did not arrive in time', { Connection: 'close' }),
-    )
-  }, timeoutMs)
   try {
     const bytes = declared === null ? collect(request) : request.arrayBuffer()
-    return new Uint8Array(await Promise.race([bytes, late.promise]))
+    const arrived = await within<Uint8Array<ArrayBuffer> | ArrayBuffer, never>(
+      timeoutMs,
+      bytes,
+      () => {
+        throw notArrived('in time')
+      },
+    )
+    return new Uint8Array(arrived)
   } catch (error) {
-    if (error instanceof Fault) throw error
-    throw new Fault('request_timeout', 'The body did not arrive whole', { Connection: 'close' })
-  } finally {
-    clearTimeout(timer)
+    throw error instanceof Fault ? error : notArrived('whole')
   }
+}
+
+function notArrived(how: string): Fault {
+  return new Fault('request_timeout', `The body did not arrive ${how}`, { Connection: 'close' })
 }
 
 /** Reads a body of unknown length, no further than the limit. */

@@ -1,6 +1,7 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { FAILURE_CODES } from '../errors.ts'
 import { CODES } from './rules.ts'
+import { closed } from './shapes.ts'
 
 /** One thing wrong with a request: `path` leads to the field, a failure of the whole body has an empty one. */
 export const Detail = Type.Object(
@@ -32,15 +33,12 @@ export function PageOf<Item extends TSchema>(item: Item) {
         description: 'Pass it as `cursor` to get the next page; null on the last page.',
       }),
     },
-    { additionalProperties: false },
+    closed,
   )
 }
 
 export function SuccessOf<Data extends TSchema>(data: Data) {
-  return Type.Object(
-    { success: Type.Literal(true), data, requestId: RequestId },
-    { additionalProperties: false },
-  )
+  return Type.Object({ success: Type.Literal(true), data, requestId: RequestId }, closed)
 }
 
 /** The success envelope around `dataJson`, which is JSON already. */

@@ -3,8 +3,8 @@ import type { Page } from '../http/envelope.ts'
 import { findBadText } from '../http/text.ts'
 import { invalidField } from '../http/validation.ts'
 import { toId } from '../ids.ts'
-import { noUser } from './user-pages.ts'
 import type { AliasChange, AliasHistoryQuery } from './user-schema.ts'
+import { noUser, resolveUser } from './users.ts'
 
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z')
 
@@ -38,10 +38,7 @@ export async function listAliasChanges(
   const [user] = await sql<{ user_id: string }[]>`
     select user_id
     from identities
-    where project_id = ${projectId} and user_id = coalesce(
-      (select user_id from identities where project_id = ${projectId} and user_id = ${reference}),
-      (select user_id from aliases where project_id = ${projectId} and alias = ${reference})
-    )
+    where project_id = ${projectId} and user_id = ${resolveUser(sql, projectId, reference)}
   `
   if (!user) throw noUser()
   const rows = await sql<Row[]>`

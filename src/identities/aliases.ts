@@ -1,8 +1,9 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
+import type { AuditAction } from '../audit/words.ts'
 import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
-import { noUser } from './user-pages.ts'
 import type { AliasInput, OwnAlias } from './user-schema.ts'
+import { noUser } from './users.ts'
 
 /** A user of a project, by the exact user_id. */
 export interface UserPlace {
@@ -114,6 +115,6 @@ async function lockClaims(
   return claims
 }
 
-function toDeed({ organizationId, projectId }: UserPlace, action: string, target: string) {
+function toDeed({ organizationId, projectId }: UserPlace, action: AuditAction, target: string) {
   return { action, organizationId, projectId, target }
 }

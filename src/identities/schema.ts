@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { JsonObject } from '../http/json-object.ts'
 import { NO_ISSUES, Text, type Issue } from '../http/rules.ts'
+import { closed, Moment, Nullable } from '../http/shapes.ts'
 
 const UserId = Text({
   minLength: 1,
@@ -56,23 +57,19 @@ const stored = {
 export const Identified = Type.Object(
   {
     ...stored,
-    userId: Type.Union([Type.String(), Type.Null()]),
+    userId: Nullable(Type.String()),
     aliases: Type.Object(
       {
         created: Type.Array(Type.String()),
         failed: Type.Optional(
-          Type.Array(
-            Type.Object(
-              { alias: Type.String(), reason: Type.String() },
-              { additionalProperties: false },
-            ),
-            { description: 'Present only when at least one alias failed.' },
-          ),
+          Type.Array(Type.Object({ alias: Type.String(), reason: Type.String() }, closed), {
+            description: 'Present only when at least one alias failed.',
+          }),
         ),
       },
-      { additionalProperties: false },
+      closed,
     ),
-    updatedAt: Type.String({ format: 'date-time' }),
+    updatedAt: Moment,
   },
   { $id: 'Identified', additionalProperties: false },
 )
@@ -83,8 +80,8 @@ export const User = Type.Object(
   {
     ...stored,
     aliases: Type.Array(Type.String()),
-    createdAt: Type.String({ format: 'date-time' }),
-    updatedAt: Type.String({ format: 'date-time' }),
+    createdAt: Moment,
+    updatedAt: Moment,
   },
   { $id: 'User', additionalProperties: false },
 )

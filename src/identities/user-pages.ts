@@ -1,9 +1,8 @@
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
-import { invalidField } from '../http/validation.ts'
-import { parseId } from '../ids.ts'
+import { toPage, toSlice } from '../http/paging.ts'
 import type { UserQuery } from './user-schema.ts'
+import { noUser, resolveUser } from './users.ts'
 
 const MAX_WORDS = 10
 
@@ -23,12 +22,9 @@ interface ListRow {
 export async function listUsersJson(
   sql: Queryable,
   projectId: string,
-  { search = '', cursor, limit = 50 }: UserQuery,
+  { search = '', ...query }: UserQuery,
 ): Promise<string> {
-  const before = cursor === undefined ? null : parseId('idn', cursor)
-  if (before === undefined) {
-    throw invalidField('cursor', 'invalid_format', 'Must be a nextCursor of this list')
-  }
+  const { after, rows: limit } = toSlice('idn', query)
   const words = search.split(/\s+/).filter(word => word !== '')
   const rows = await sql<ListRow[]>`
     with page as materialized (
@@ -37,15 +33,15 @@ export async function listUsersJson(
           ? sql`
             select i.id
             from identities i
-            where i.project_id = ${projectId} ${before ? sql`and i.id < ${before}` : sql``}
+            where i.project_id = ${projectId} ${after ? sql`and i.id < ${after}` : sql``}
             order by i.id desc
-            limit ${limit + 1}
+            limit ${limit}
           `
           : sql`
             select f.id
             from find_users(
               ${projectId}, lower(${toPrefixPattern(search.trim())}),
-              ${toArray(words.slice(0, MAX_WORDS))}::text[], ${before}, ${limit + 1}
+              ${toArray(words.slice(0, MAX_WORDS))}::text[], ${after ?? null}, ${limit}
             ) as f (id)
           `
       }
@@ -68,9 +64,8 @@ export async function listUsersJson(
       join identities i on i.project_id = ${projectId} and i.id = p.id
     order by i.id desc
   `
-  const page = rows.slice(0, limit)
-  const nextCursor = rows.length > limit ? (page.at(-1)?.public_id ?? null) : null
-  return `{"items":[${page.map(toListJson).join()}],"nextCursor":${JSON.stringify(nextCursor)}}`
+  const { items, nextCursor } = toPage(rows, query, row => row.public_id)
+  return `{"items":[${items.map(toListJson).join()}],"nextCursor":${JSON.stringify(nextCursor)}}`
 }
 
 interface DetailRow {
@@ -97,11 +92,7 @@ export async function getUserDetailJson(
 ): Promise<string> {
   const [row] = await sql<[DetailRow]>`
     with named as materialized (
-      select coalesce(
-        (select user_id from identities where project_id = ${projectId} and user_id = ${reference}),
-        (select user_id from aliases where project_id = ${projectId} and alias = ${reference}),
-        ${reference}
-      ) as user_id
+      select coalesce(${resolveUser(sql, projectId, reference)}, ${reference}) as user_id
     )
     select
       n.user_id, i.public_id, i.properties::text as properties, i.created_at, i.updated_at,
@@ -137,10 +128,6 @@ export async function getUserDetailJson(
     `,"events":${row.events},"firstSeenAt":${JSON.stringify(row.first_at)}` +
     `,"lastSeenAt":${JSON.stringify(row.last_at)},"channels":${row.channels}}`
   )
-}
-
-export function noUser(): Fault {
-  return new Fault('not_found', 'No user has this user_id or alias')
 }
 
 function toListJson(row: ListRow): string {

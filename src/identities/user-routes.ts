@@ -1,6 +1,7 @@
 import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
 import { writeAudit } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
+import { transact } from '../db/transaction.ts'
 import { PageOf } from '../http/envelope.ts'
 import { listAliasChanges } from './alias-history.ts'
 import { addAlias, removeAlias } from './aliases.ts'
@@ -79,9 +80,7 @@ export function userRoutes({ pool }: { pool: Pool }): ApiEndpoint[] {
       success: { status: 201, data: OwnAlias },
       async handle({ actor, organizationId, projectId, params, body }) {
         const place = { organizationId, projectId, userId: params['userId'] ?? '' }
-        return JSON.stringify(
-          await pool.run(sql => sql.begin(tx => addAlias(tx, actor, place, body))),
-        )
+        return JSON.stringify(await transact(pool, tx => addAlias(tx, actor, place, body)))
       },
     }),
     apiEndpoint({
@@ -92,7 +91,7 @@ export function userRoutes({ pool }: { pool: Pool }): ApiEndpoint[] {
       async handle({ actor, organizationId, projectId, params }) {
         const { userId = '', alias = '' } = params
         const place = { organizationId, projectId, userId }
-        await pool.run(sql => sql.begin(tx => removeAlias(tx, actor, place, alias)))
+        await transact(pool, tx => removeAlias(tx, actor, place, alias))
         return JSON.stringify({ userId, alias })
       },
     }),

@@ -1,17 +1,12 @@
-import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
+import { PageQuery } from '../http/paging.ts'
 import { OneOf, Text } from '../http/rules.ts'
+import { closed, Moment, Nullable } from '../http/shapes.ts'
 
-const closed = { additionalProperties: false } as const
-const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
-const Moment = Type.String({ format: 'date-time' })
 const Properties = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
   additionalProperties: true,
 })
-const Page = {
-  cursor: Type.Optional(Text({ minLength: 1, maxLength: 2_000 })),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
-}
 
 /** A user in a list. */
 export const UserRow = Type.Object(
@@ -19,7 +14,7 @@ export const UserRow = Type.Object(
     id: Type.String(),
     userId: Type.String(),
     /** Null where they are more than 4 KiB: the user's own page has them. */
-    properties: nullable(Properties),
+    properties: Nullable(Properties),
     /** At most ten, oldest first. */
     aliases: Type.Array(Type.String(), { maxItems: 10 }),
     createdAt: Moment,
@@ -31,7 +26,7 @@ export const UserRow = Type.Object(
 export const UserQuery = Type.Object({
   /** The beginning of a user_id or an alias, or words in properties. */
   search: Type.Optional(Text({ minLength: 1, maxLength: 255 })),
-  ...Page,
+  ...PageQuery.properties,
 })
 export type UserQuery = Static<typeof UserQuery>
 
@@ -41,25 +36,25 @@ export type UserQuery = Static<typeof UserQuery>
  */
 export const UserDetail = Type.Object(
   {
-    id: nullable(Type.String()),
+    id: Nullable(Type.String()),
     userId: Type.String(),
-    properties: nullable(Properties),
+    properties: Nullable(Properties),
     /** At most 1,000, oldest first. */
     aliases: Type.Array(Type.Object({ alias: Type.String(), since: Moment }, closed)),
-    createdAt: nullable(Moment),
-    updatedAt: nullable(Moment),
+    createdAt: Nullable(Moment),
+    updatedAt: Nullable(Moment),
     /** How many events name the user, counted up to 10,000: that many or more. */
     events: Type.Integer({ minimum: 0, maximum: 10_000 }),
     /** When the first and the last of all events happened. */
-    firstSeenAt: nullable(Moment),
-    lastSeenAt: nullable(Moment),
+    firstSeenAt: Nullable(Moment),
+    lastSeenAt: Nullable(Moment),
     /** The channels with the most of the counted events. */
     channels: Type.Array(
       Type.Object(
         {
           id: Type.String(),
           name: Type.String(),
-          icon: nullable(Type.String()),
+          icon: Nullable(Type.String()),
           events: Type.Integer({ minimum: 1 }),
         },
         closed,
@@ -92,13 +87,17 @@ export const AliasChange = Type.Object(
     alias: Type.String(),
     change: OneOf(['added', 'removed', 'moved from', 'moved to']),
     /** From or to whom it was moved; null for the rest, and where that user was erased. */
-    other: nullable(Type.String()),
+    other: Nullable(Type.String()),
     /** Who did it in the dashboard; null for an application, and for people who are gone. */
-    person: nullable(Type.Object({ id: Type.String(), name: Type.String() }, closed)),
+    person: Nullable(Type.Object({ id: Type.String(), name: Type.String() }, closed)),
   },
   closed,
 )
 export type AliasChange = Static<typeof AliasChange>
 
-export const AliasHistoryQuery = Type.Object(Page)
+/** Its cursor holds an alias. */
+export const AliasHistoryQuery = Type.Object({
+  ...PageQuery.properties,
+  cursor: Type.Optional(Text({ minLength: 1, maxLength: 2_000 })),
+})
 export type AliasHistoryQuery = Static<typeof AliasHistoryQuery>

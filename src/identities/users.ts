@@ -1,5 +1,6 @@
 import type { Pool } from '../db/pool.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import { transact } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import type { Erased } from './schema.ts'
 
@@ -30,16 +31,25 @@ export async function getUserJson(
       ) as aliases,
       i.created_at, i.updated_at
     from identities i
-    where i.project_id = ${projectId} and i.user_id = coalesce(
-      (select user_id from identities where project_id = ${projectId} and user_id = ${reference}),
-      (select user_id from aliases where project_id = ${projectId} and alias = ${reference})
-    )
+    where i.project_id = ${projectId} and i.user_id = ${resolveUser(sql, projectId, reference)}
   `
-  if (!row) throw new Fault('not_found', 'No user has this user_id or alias')
+  if (!row) throw noUser()
   return (
     `{"id":"${row.public_id}","userId":${JSON.stringify(row.user_id)},"properties":${row.properties}` +
     `,"aliases":${row.aliases},"createdAt":"${row.created_at.toISOString()}","updatedAt":"${row.updated_at.toISOString()}"}`
   )
+}
+
+/** The user_id that `reference` leads to: itself, or else that of the user who has it as an alias; null for nobody's. */
+export function resolveUser(sql: Queryable, projectId: string, reference: string): Fragment {
+  return sql`coalesce(
+    (select user_id from identities where project_id = ${projectId} and user_id = ${reference}),
+    (select user_id from aliases where project_id = ${projectId} and alias = ${reference})
+  )`
+}
+
+export function noUser(): Fault {
+  return new Fault('not_found', 'No user has this user_id or alias')
 }
 
 /** What was erased; identityId is the public id, undefined for somebody whom only events named. */
@@ -69,20 +79,18 @@ export async function eraseUser(
     events += step.events
     isMore = step.events === ERASE_STEP || step.answers === ERASE_STEP
   }
-  await pool.run(sql =>
-    sql.begin(async tx => {
-      await tx`select from event_logs where project_id = ${projectId} for update`
-      const [identity] = await tx<{ public_id: string }[]>`
-        select public_id from identities where project_id = ${projectId} and user_id = ${userId}
-      `
-      const [last] = await tx<[{ events: number }]>`
-        select events from erase_user(${projectId}, ${userId})
-      `
-      events += last.events
-      if (!identity && events === 0) throw new Fault('not_found', 'No user has this user_id')
-      await onErased(tx, { identityId: identity?.public_id, events })
-    }),
-  )
+  await transact(pool, async tx => {
+    await tx`select from event_logs where project_id = ${projectId} for update`
+    const [identity] = await tx<{ public_id: string }[]>`
+      select public_id from identities where project_id = ${projectId} and user_id = ${userId}
+    `
+    const [last] = await tx<[{ events: number }]>`
+      select events from erase_user(${projectId}, ${userId})
+    `
+    events += last.events
+    if (!identity && events === 0) throw new Fault('not_found', 'No user has this user_id')
+    await onErased(tx, { identityId: identity?.public_id, events })
+  })
   return { userId, events }
 }
 
@@ -94,11 +102,7 @@ export async function listReferences(
 ): Promise<string[]> {
   const rows = await sql<{ reference: string }[]>`
     with person as (
-      select coalesce(
-        (select user_id from identities where project_id = ${projectId} and user_id = ${reference}),
-        (select user_id from aliases where project_id = ${projectId} and alias = ${reference}),
-        ${reference}
-      ) as user_id
+      select coalesce(${resolveUser(sql, projectId, reference)}, ${reference}) as user_id
     )
     select user_id as reference from person
     union

@@ -70,10 +70,17 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
         insert into rate_windows as w (key_id, used, started_at)
         select id, n, now() from known order by id
         on conflict (key_id) do update set
-          used = case when w.started_at <= now() - interval '60 s' then excluded.used
-            else least(w.used + excluded.used, 1000000000) end,
-          started_at = case when w.started_at <= now() - interval '60 s' then excluded.started_at
-            else w.started_at end
+          -- A window that begins later than another request can have been early: the clock has gone back.
+          used = case
+            when w.started_at > now() - interval '60 s' and w.started_at <= now() + interval '5 s'
+              then least(w.used + excluded.used, 1000000000)
+            else excluded.used
+          end,
+          started_at = case
+            when w.started_at > now() - interval '60 s' and w.started_at <= now() + interval '5 s'
+              then w.started_at
+            else excluded.started_at
+          end
         returning key_id, used, started_at
       )
       select

@@ -11,8 +11,8 @@ import type { Route } from '../http/route.ts'
 import type { Issue } from '../http/rules.ts'
 import { createValidator, type ObjectSchema, type SchemaOf } from '../http/validation.ts'
 import { readKey, toClaim, type Claim, type Outcome } from '../limits/idempotency.ts'
-import { toHeaders } from '../limits/rate-limit.ts'
-import type { Strangers } from '../limits/strangers.ts'
+import { toHeaders, tooManyRequests } from '../limits/rate-limit.ts'
+import { countStranger, type Strangers } from '../limits/strangers.ts'
 import { logger } from '../log.ts'
 import { requestSeconds, requests } from '../metrics.ts'
 import type { Admission, Key } from './admission.ts'
@@ -99,7 +99,7 @@ export function endpoint<Body = string, Query = undefined>(
     try {
       const { key, grant } = await authenticate(gate, request)
       rateHeaders = toHeaders(grant)
-      if (!grant.isAllowed) throw tooMany(grant.retryAfter)
+      if (!grant.isAllowed) throw tooManyRequests(grant.retryAfter)
       if (scope && !key.scopes.includes(scope)) {
         throw new Fault('insufficient_scope', `This API key lacks the scope ${scope}`)
       }
@@ -149,12 +149,6 @@ async function authenticate(gate: Gate, request: Request) {
     : readToken(request.headers.get('authorization'))
   const admitted = token === undefined ? undefined : await gate.admission.admit(hashToken(token))
   if (admitted) return admitted
-  const waitSeconds = gate.strangers.take(gate.toAddress(request), Date.now())
-  throw waitSeconds === undefined ? invalidKey() : tooMany(waitSeconds)
-}
-
-function tooMany(seconds: number): Fault {
-  return new Fault('rate_limited', `Too many requests, try again in ${seconds} s`, {
-    'Retry-After': String(seconds),
-  })
+  countStranger(gate.strangers, gate.toAddress(request))
+  throw invalidKey()
 }

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Name } from '../accounts/name.ts'
 import { OneOf, Text, type Issue } from '../http/rules.ts'
+import { closed, Moment, Nullable } from '../http/shapes.ts'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
@@ -17,10 +18,7 @@ export function parseScopes(text: string): Scope[] {
   return text.split(' ').filter(scope => scope !== '') as Scope[]
 }
 
-const Named = Type.Object(
-  { id: Type.String(), name: Type.String() },
-  { additionalProperties: false },
-)
+const Named = Type.Object({ id: Type.String(), name: Type.String() }, closed)
 
 export const Me = Type.Object(
   {
@@ -32,9 +30,9 @@ export const Me = Type.Object(
         name: Type.String(),
         limit: Type.Integer({ description: 'Requests per 60 seconds.' }),
         scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...SCOPES] })),
-        expiresAt: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+        expiresAt: Nullable(Moment),
       },
-      { additionalProperties: false },
+      closed,
     ),
   },
   { $id: 'Me', additionalProperties: false },
@@ -47,8 +45,6 @@ const Limit = Type.Integer({
   maximum: MAX_LIMIT,
   description: 'Requests per 60 seconds.',
 })
-const closed = { additionalProperties: false } as const
-const Moment = Type.String({ format: 'date-time' })
 const ScopeName = OneOf(SCOPES)
 
 const keyFields = {
@@ -60,10 +56,10 @@ const keyFields = {
   scopes: Type.Array(ScopeName),
   createdAt: Moment,
   /** The name of whoever made it; null for the command line and the first start. */
-  createdBy: Type.Union([Type.String(), Type.Null()]),
-  lastUsedAt: Type.Union([Moment, Type.Null()]),
-  expiresAt: Type.Union([Moment, Type.Null()]),
-  revokedAt: Type.Union([Moment, Type.Null()]),
+  createdBy: Nullable(Type.String()),
+  lastUsedAt: Nullable(Moment),
+  expiresAt: Nullable(Moment),
+  revokedAt: Nullable(Moment),
   /** Of the last 24 hours, the running one last; refused ones included, the last seconds not yet. */
   requestsPerHour: Type.Array(Type.Integer()),
 }
@@ -79,7 +75,7 @@ export const KeyBody = Type.Object({
   name: Name,
   scopes: Type.Optional(Type.Array(ScopeName, { maxItems: SCOPES.length })),
   limit: Type.Optional(Limit),
-  expiresAt: Type.Optional(Type.Union([Text({ minLength: 1, maxLength: 40 }), Type.Null()])),
+  expiresAt: Type.Optional(Nullable(Text({ minLength: 1, maxLength: 40 }))),
 })
 export type KeyBody = Static<typeof KeyBody>
 

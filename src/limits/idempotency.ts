@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../errors.ts'
 import { isRawNumber } from '../http/raw-number.ts'
 import { invalidField } from '../http/validation.ts'
+import { within } from '../within.ts'
 
 /** A claim on doing something once: the caller's key, and what it was used for. */
 export interface Claim {
@@ -77,7 +78,10 @@ export function createInflight(): Inflight {
       const name = `${project} ${claim.key}`
       const deadline = performance.now() + MAX_WAIT_MS
       for (let other = running.get(name); other; other = running.get(name)) {
-        const result = await within(other.result, deadline - performance.now())
+        const settled = other.result.catch(() => undefined)
+        const result = await within(deadline - performance.now(), settled, () => {
+          throw inUse()
+        })
         if (result === undefined) continue // It failed: the key is free for us.
         if (result.outcome === 'reused') break // It claimed nothing: ask the database, as it did.
         const outcome = other.fingerprint.equals(claim.fingerprint) ? 'replayed' : 'reused'
@@ -94,16 +98,6 @@ export function createInflight(): Inflight {
       }
     },
   }
-}
-
-/** The result, or undefined when it failed. Throws when it takes longer than `ms`. */
-async function within<Result>(result: Promise<Result>, ms: number): Promise<Result | undefined> {
-  const late = Promise.withResolvers<'late'>()
-  const timer = setTimeout(() => late.resolve('late'), Math.max(0, ms))
-  const settled = await Promise.race([result.catch(() => undefined), late.promise])
-  clearTimeout(timer)
-  if (settled === 'late') throw inUse()
-  return settled
 }
 
 /** Tries again while another process has the key. */

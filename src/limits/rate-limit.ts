@@ -1,3 +1,5 @@
+import { Fault } from '../errors.ts'
+
 /** What a request got from the window of its key. */
 export interface Grant {
   limit: number
@@ -28,6 +30,13 @@ export function toGrant(window: Window, asked: number, nth: number): Grant {
     retryAfter: Math.max(1, Math.ceil(window.retryAfter)),
     isAllowed: place <= window.limit,
   }
+}
+
+/** The refusal of who has to wait. */
+export function tooManyRequests(seconds: number): Fault {
+  return new Fault('rate_limited', `Too many requests, try again in ${seconds} s`, {
+    'Retry-After': String(seconds),
+  })
 }
 
 export function toHeaders(grant: Grant): Record<string, string> {

@@ -1,12 +1,12 @@
 import ipaddr from 'ipaddr.js'
-import { Fault } from '../errors.ts'
+import { tooManyRequests } from './rate-limit.ts'
 
 const WINDOW_MS = 60_000
 const MAX_FAILURES = 60
 const MAX_ADDRESSES = 10_000
 
 export interface Strangers {
-  /** Counts one failed authentication of `address`; returns the seconds to wait once there were too many. */
+  /** Counts one failed authentication of `address` at `nowMs`, of performance.now; returns the seconds to wait once there were too many. */
   take(address: string, nowMs: number): number | undefined
 }
 
@@ -30,13 +30,10 @@ export function createStrangers(): Strangers {
   }
 }
 
-/** Counts a failure of whoever came with a token, in a cookie or of a link, that is none. Throws `rate_limited`. */
+/** Counts a failure of whoever came with a key, or a token in a cookie or of a link, that is none. Throws `rate_limited`. */
 export function countStranger(strangers: Strangers, address: string): void {
-  const seconds = strangers.take(address, Date.now())
-  if (seconds === undefined) return
-  throw new Fault('rate_limited', `Too many requests, try again in ${seconds} s`, {
-    'Retry-After': String(seconds),
-  })
+  const seconds = strangers.take(address, performance.now())
+  if (seconds !== undefined) throw tooManyRequests(seconds)
 }
 
 /** One household of addresses: an IPv4 address, or the /64 of an IPv6 one. */

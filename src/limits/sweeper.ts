@@ -1,4 +1,6 @@
+import { isClockDoubted } from '../db/clock.ts'
 import type { Pool } from '../db/pool.ts'
+import type { Fragment, Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 
@@ -9,24 +11,35 @@ export const SWEEP_BATCH = 500
 /** Deletes one batch of what has expired; returns how many rows it deleted. */
 export type Sweep = (pool: Pool) => Promise<number>
 
-/** What this folder has to sweep. */
-export const LIMIT_SWEEPS: readonly Sweep[] = [sweepKeys, sweepWindows]
+/** What is over: Idempotency-Keys, and the windows of keys that have not been used for long. */
+export const LIMIT_SWEEPS: readonly Sweep[] = [
+  sweepOf('idempotency_keys', sql => sql`s.expires_at < now()`, { oldest: 'expires_at' }),
+  sweepOf('rate_windows', sql => sql`s.started_at < now() - interval '1 hour'`),
+]
 
-/** Deletes what has expired every minute, in small batches, so that no one waits for it. */
+/** Deletes what has expired every minute, in small batches, so that no one waits for it; while the clock is doubted, nothing. */
 export function startSweeper(pool: Pool, sweeps: readonly Sweep[]): { stop(): Promise<void> } {
   const log = logger('limits')
   let running: Promise<void> = Promise.resolve()
   let isStopped = false
 
   async function round(): Promise<void> {
+    try {
+      if (await isClockDoubted(pool)) return
+    } catch (error) {
+      return warn(error)
+    }
     for (const sweep of sweeps) {
       try {
         while (!isStopped && (await sweep(pool)) === SWEEP_BATCH);
       } catch (error) {
-        log.warning('Sweep failed, it is tried again: {reason}', { reason: toReason(error) })
+        warn(error)
       }
     }
   }
+
+  const warn = (error: unknown) =>
+    log.warning('Sweep failed, it is tried again: {reason}', { reason: toReason(error) })
 
   const timer = setInterval(() => void (running = running.then(round)), EVERY_MS)
   timer.unref()
@@ -39,37 +52,26 @@ export function startSweeper(pool: Pool, sweeps: readonly Sweep[]): { stop(): Pr
   }
 }
 
-/** One batch of expired Idempotency-Keys; returns how many it deleted. */
-export async function sweepKeys(pool: Pool): Promise<number> {
-  const deleted = await pool.run(
-    sql => sql`
-      delete from idempotency_keys
-      where (project_id, key) in (
-        select project_id, key
-        from idempotency_keys
-        where expires_at < now()
-        order by expires_at
-        limit ${SWEEP_BATCH}
-        for update skip locked
-      )
-    `,
-  )
-  return deleted.count
-}
-
-/** A batch of the windows of keys that have not been used for long. */
-async function sweepWindows(pool: Pool): Promise<number> {
-  const deleted = await pool.run(
-    sql => sql`
-      delete from rate_windows
-      where key_id in (
-        select key_id
-        from rate_windows
-        where started_at < now() - interval '1 hour'
-        limit ${SWEEP_BATCH}
-        for update skip locked
-      )
-    `,
-  )
-  return deleted.count
+/** A sweep of the rows `s` of a table for which `isOver` holds; `oldest`, the column that tells, leads along its index. */
+export function sweepOf(
+  table: string,
+  isOver: (sql: Sql) => Fragment,
+  { oldest }: { oldest?: string } = {},
+): Sweep {
+  return async pool => {
+    const deleted = await pool.run(
+      sql => sql`
+        delete from ${sql(table)}
+        where ctid = any(array(
+          select s.ctid
+          from ${sql(table)} s
+          where ${isOver(sql)}
+          ${oldest === undefined ? sql`` : sql`order by s.${sql(oldest)}`}
+          limit ${SWEEP_BATCH}
+          for update skip locked
+        ))
+      `,
+    )
+    return deleted.count
+  }
 }

@@ -49,13 +49,16 @@ export async function findTargets(
   sql: Sql,
   { kind, after, low }: { kind: KindName; after: string; low: string | null },
 ): Promise<WaitingTarget[]> {
+  // Where the clock has gone back, what is new is due earlier.
+  const from =
+    low === null ? sql`'-infinity'` : sql`least(${low}::timestamptz, now() - interval '10 s')`
   const rows = await sql<{ target_id: string; due_in_ms: number; due_at: string; low: string }[]>`
     with recursive walk as (
       (
         select o.target_id, o.available_at
         from outbox o
         where o.kind = ${kind} and o.target_id > ${after}
-          and o.available_at >= coalesce(${low}::timestamptz, '-infinity')
+          and o.available_at >= ${from}
         order by o.target_id, o.available_at
         limit 1
       )
@@ -66,7 +69,7 @@ export async function findTargets(
           select o.target_id, o.available_at
           from outbox o
           where o.kind = ${kind} and o.target_id > w.target_id
-            and o.available_at >= coalesce(${low}::timestamptz, '-infinity')
+            and o.available_at >= ${from}
           order by o.target_id, o.available_at
           limit 1
         ) n

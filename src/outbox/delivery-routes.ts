@@ -2,6 +2,7 @@ import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
 import { writeAudit } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Queryable } from '../db/sql.ts'
+import { transact } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { PageOf } from '../http/envelope.ts'
 import { parseId, toId } from '../ids.ts'
@@ -37,21 +38,19 @@ export function deliveryRoutes({ pool, outbox }: DeliveryParts): ApiEndpoint[] {
       action: 'deliveries.replay',
       success: { status: 200, data: Delivery },
       async handle({ organizationId, projectId, actor, params: { deliveryId = '' } }) {
-        const delivery = await pool.run(sql =>
-          sql.begin(async tx => {
-            const row = await replay(tx, { projectId, id: parseId('dlv', deliveryId) })
-            await writeAudit(tx, actor, {
-              action: 'delivery.replayed',
-              organizationId,
-              projectId,
-              target: toId('dlv', row.id),
-              details: { kind: row.kind },
-            })
-            const { kinds } = outbox
-            const [delivery] = await toDeliveries(tx, { rows: [row], projectId, kinds })
-            return delivery
-          }),
-        )
+        const delivery = await transact(pool, async tx => {
+          const row = await replay(tx, { projectId, id: parseId('dlv', deliveryId) })
+          await writeAudit(tx, actor, {
+            action: 'delivery.replayed',
+            organizationId,
+            projectId,
+            target: toId('dlv', row.id),
+            details: { kind: row.kind },
+          })
+          const { kinds } = outbox
+          const [delivery] = await toDeliveries(tx, { rows: [row], projectId, kinds })
+          return delivery
+        })
         outbox.wakeWorkers()
         return JSON.stringify(delivery)
       },

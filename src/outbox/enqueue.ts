@@ -49,41 +49,6 @@ export async function enqueue(
   return rows.length
 }
 
-/**
- * Ends pending deliveries of a target that is gone, up to 1,000 of them, and returns how many. The rest end one by one
- * when they are due, as their kind says so.
- */
-export async function cancelTarget(
-  tx: Tx,
-  target: { kind: KindName; projectId: string; targetId: string; reason: string },
-): Promise<number> {
-  const { kind, projectId, targetId, reason } = target
-  const rows = await tx`
-    with found as materialized (
-      select o.id
-      from outbox o
-      where o.kind = ${kind} and o.target_id = ${targetId} and o.project_id = ${projectId}
-      order by o.id
-      limit ${MAX_ROWS}
-      for update skip locked
-    ), ended as (
-      delete from outbox o
-      using found f
-      where o.id = f.id
-      returning o.id, o.project_id, o.event_id, o.kind, o.target_id, o.attempts
-    )
-    insert into deliveries as d (id, project_id, event_id, kind, target_id, state, attempts, reason)
-    select id, project_id, event_id, kind, target_id, 'cancelled', attempts, ${reason}
-    from ended
-    on conflict (project_id, event_id, kind, target_id) do update set
-      id = excluded.id, state = excluded.state, attempts = excluded.attempts,
-      latency_ms = null, reason = excluded.reason, at = excluded.at
-      where d.state <> 'delivered'
-    returning d.id
-  `
-  return rows.length
-}
-
 /** Makes pending deliveries of a target due, up to 1,000 of them, as when it is enabled again; returns how many. */
 export async function resumeTarget(
   tx: Tx,

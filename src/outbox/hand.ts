@@ -123,7 +123,7 @@ export function createHand({ pool, kind, turns, onFree }: HandOptions): Hand {
     deliveryAttempts.inc({ kind: kind.name, outcome: outcome.kind })
     if (outcome.kind === 'done') deliverySeconds.observe({ kind: kind.name }, latencyMs / 1000)
     if (outcome.kind === 'postponed') {
-      turns.pause(job.targetId, performance.now() + toPauseMs(outcome.untilMs, Date.now()))
+      turns.pause(job.targetId, performance.now() + toPauseMs(outcome.afterMs))
     }
     const { schedule } = kind
     const attempted = { outcome, attempt: job.attempts + 1, schedule, latencyMs, waitedMs }

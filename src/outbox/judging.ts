@@ -17,7 +17,7 @@ export function judge({ isGone, hiddenMs, takes }: Claimed): Outcome | undefined
 /** The job of an attempt that the database has kept from beginning. */
 export function toLater(): Postponed {
   const reason = "The server's own database did not answer"
-  return { kind: 'postponed', untilMs: Date.now() + BUSY_MS, withinMs: MAX_BUSY_MS, reason }
+  return { kind: 'postponed', afterMs: BUSY_MS, withinMs: MAX_BUSY_MS, reason }
 }
 
 /** What a bug is called and where it happened: its message may name the target, and that can be a secret. */

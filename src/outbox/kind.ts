@@ -85,8 +85,8 @@ export interface Job {
 /**
  * What came of an attempt. Reasons are for people: no secrets, nothing of an event.
  * `gone` goes to the dead letters at once, `failed` is given up without one, and `withheld` was not wanted after all.
- * `postponed` spends no attempt, and leaves the target alone until then (ms since 1970); where the job has waited for more
- * than `withinMs` it is given up instead, for nothing else would ever end it.
+ * `postponed` spends no attempt, and leaves the target alone for so long; where the job has waited for more than
+ * `withinMs` it is given up instead, for nothing else would ever end it.
  */
 export type Outcome =
   | { readonly kind: 'done' }
@@ -96,7 +96,7 @@ export type Outcome =
 
 export interface Postponed {
   readonly kind: 'postponed'
-  readonly untilMs: number
+  readonly afterMs: number
   readonly withinMs: number
   readonly reason: string
 }

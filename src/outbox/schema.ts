@@ -1,11 +1,8 @@
-import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
 import { OneOf, Text } from '../http/rules.ts'
+import { closed, Moment, Nullable } from '../http/shapes.ts'
 import { KIND_NAMES } from './kind.ts'
 import { FINAL_STATES } from './settlement.ts'
-
-const closed = { additionalProperties: false } as const
-const nullable = <Schema extends TSchema>(schema: Schema, description?: string) =>
-  Type.Union([schema, Type.Null()], { ...(description !== undefined && { description }) })
 
 /** One event, told to one target in one way. */
 export const Delivery = Type.Object(
@@ -13,11 +10,11 @@ export const Delivery = Type.Object(
     id: Type.String(),
     eventId: Type.String(),
     kind: OneOf(KIND_NAMES),
-    target: nullable(
+    target: Nullable(
       Type.Object(
         {
           id: Type.String(),
-          name: nullable(Type.String(), 'Null for one that is gone.'),
+          name: Nullable(Type.String(), 'Null for one that is gone.'),
         },
         closed,
       ),
@@ -25,16 +22,13 @@ export const Delivery = Type.Object(
     ),
     state: OneOf(['pending', ...FINAL_STATES]),
     attempts: Type.Integer({ minimum: 0 }),
-    latencyMs: nullable(
+    latencyMs: Nullable(
       Type.Integer({ minimum: 0 }),
       'From the creation of the event to its delivery.',
     ),
-    reason: nullable(Type.String(), 'What the last attempt met, or why there was none.'),
-    at: nullable(Type.String({ format: 'date-time' }), 'When it ended; null while it is pending.'),
-    nextAttemptAt: nullable(
-      Type.String({ format: 'date-time' }),
-      'Null once it has ended, and while an attempt is under way.',
-    ),
+    reason: Nullable(Type.String(), 'What the last attempt met, or why there was none.'),
+    at: Nullable(Moment, 'When it ended; null while it is pending.'),
+    nextAttemptAt: Nullable(Moment, 'Null once it has ended, and while an attempt is under way.'),
   },
   closed,
 )
@@ -43,7 +37,7 @@ export type Delivery = Static<typeof Delivery>
 export const EventDeliveries = Type.Object(
   {
     items: Type.Array(Delivery),
-    nextCursor: nullable(Type.String()),
+    nextCursor: Nullable(Type.String()),
     /** Whether all that want to know of the event are among its deliveries. */
     isDispatched: Type.Boolean(),
   },

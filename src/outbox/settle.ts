@@ -21,19 +21,18 @@ export async function settleJobs(
     toArray(settled.map(value))
   const rows = await sql<{ id: string }[]>`
     with input as materialized (
-      select i.id, i.token, i.state, i.attempts, i.delay_ms, i.until_ms, i.reason, i.latency_ms
+      select i.id, i.token, i.state, i.attempts, i.delay_ms, i.reason, i.latency_ms
       from unnest(
         ${column(({ id }) => id)}::uuid[],
         ${column(({ token }) => token)}::uuid[],
         ${column(({ state }) => state)}::text[],
         ${column(({ attempts }) => attempts)}::int[],
         ${column(({ delayMs }) => delayMs)}::float8[],
-        ${column(({ untilMs }) => untilMs)}::float8[],
         ${column(({ reason }) => reason)}::text[],
         ${column(({ latencyMs }) => latencyMs)}::bigint[]
-      ) as i (id, token, state, attempts, delay_ms, until_ms, reason, latency_ms)
+      ) as i (id, token, state, attempts, delay_ms, reason, latency_ms)
     ), held as materialized (
-      select i.id, i.state, i.attempts, i.delay_ms, i.until_ms, i.reason, i.latency_ms
+      select i.id, i.state, i.attempts, i.delay_ms, i.reason, i.latency_ms
       from input i
         join outbox o on o.id = i.id and o.token = i.token
       order by o.id
@@ -65,13 +64,7 @@ export async function settleJobs(
         id = excluded.id, attempts = excluded.attempts, reason = excluded.reason, at = excluded.at
     ), kept as (
       update outbox o set
-        -- A moment in the past, or at the end of time, is not taken at its word.
-        available_at = case
-          when h.until_ms is null then now() + h.delay_ms * interval '1 ms'
-          else now() + least(
-            greatest(h.until_ms - extract(epoch from now()) * 1000, 250), 604800000
-          )::float8 * interval '1 ms'
-        end,
+        available_at = now() + h.delay_ms * interval '1 ms',
         token = null, takes = 0, attempts = o.attempts + h.attempts, reason = coalesce(h.reason, o.reason)
       from held h
       where o.id = h.id and h.state is null

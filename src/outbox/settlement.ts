@@ -9,9 +9,8 @@ export interface Settlement {
   state: FinalState | null
   /** 1 for an attempt that was made. */
   attempts: 0 | 1
-  /** Until the next attempt, or as a moment (ms since 1970); both null with a state. */
+  /** Until the next attempt; null with a state. */
   delayMs: number | null
-  untilMs: number | null
   reason: string | null
   latencyMs: number | null
 }
@@ -19,10 +18,12 @@ export interface Settlement {
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const MAX_REASON = 500
+/** A job that was postponed is looked at again neither at once nor after an eternity. */
+const MIN_POSTPONED_MS = 250
+const MAX_POSTPONED_MS = 7 * DAY_MS
 const NOTHING = {
   attempts: 0,
   delayMs: null,
-  untilMs: null,
   reason: null,
   latencyMs: null,
 } as const
@@ -72,7 +73,8 @@ export function toSettlement(attempted: Attempted): Settlement {
           reason: toText(`${reason}. It has waited for ${hours} hours`),
         }
       }
-      return { ...NOTHING, state: null, untilMs: Math.round(outcome.untilMs) || 0, reason }
+      const delayMs = Math.max(MIN_POSTPONED_MS, Math.min(MAX_POSTPONED_MS, outcome.afterMs || 0))
+      return { ...NOTHING, state: null, delayMs: Math.round(delayMs), reason }
     }
     case 'retry': {
       const reason = toText(outcome.reason)

@@ -91,7 +91,7 @@ export function createTurns(perTarget: number): Turns {
   }
 }
 
-/** For how long a target that was postponed until `untilMs` is left alone. */
-export function toPauseMs(untilMs: number, nowMs: number): number {
-  return Math.max(0, Math.min(MAX_PAUSE_MS, untilMs - nowMs))
+/** For how long a target is left alone that was postponed for so long. */
+export function toPauseMs(afterMs: number): number {
+  return Math.max(0, Math.min(MAX_PAUSE_MS, afterMs))
 }

@@ -58,7 +58,13 @@ export async function dispatchPushes(tx: Tx, runs: Runs): Promise<number> {
         join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
         join channels c on c.project_id = e.project_id and c.id = e.channel_id
     ), devices as materialized (
-      select f.project_id, d.id, d.person_id, d.is_on, date_trunc('milliseconds', d.created_at) as created_at
+      select
+        f.project_id, d.id, d.person_id, d.is_on,
+        -- Whoever came in the future came before the clock went back.
+        case
+          when d.created_at > now() + interval '5 s' then '-infinity'
+          else date_trunc('milliseconds', d.created_at)
+        end as created_at
       from (select distinct project_id, organization_id from fresh where reason is null) f
         join memberships m on m.organization_id = f.organization_id
         join push_subscriptions d on d.person_id = m.person_id

@@ -1,5 +1,6 @@
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
+import { GRACE_S } from '../events/deletion.ts'
 import type { Site } from '../http/site.ts'
 import { keepAttempted } from '../outbox/keeping.ts'
 import type { DeliveryKind, Job, Outcome } from '../outbox/kind.ts'
@@ -58,12 +59,14 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
 async function sendPush(parts: PushKindParts, job: Job, signal: AbortSignal): Promise<Outcome> {
   const { pool, secrets, pusher } = parts
   const site = parts.findSite()
-  if (!site) return postponed(Date.now() + SECOND, 'The server is starting')
+  if (!site) return postponed(SECOND, 'The server is starting')
   const receiver = await pool.run(sql => findReceiver(sql, job, secrets))
   if (!receiver) return { kind: 'cancelled', reason: 'The device is signed out, or removed' }
   const { event, withheld, nowMs, address } = receiver
   if (!event) return { kind: 'cancelled', reason: 'The person is no member any more' }
   if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
+  // It was there when the job was claimed. Once it stays hidden the next claim ends the job.
+  if (receiver.isHidden) return postponed(GRACE_S * SECOND, 'The event is hidden')
   const leftS = DAY_S - Math.floor(job.waitedMs / SECOND)
   if (leftS <= 0) return { kind: 'failed', reason: 'It was not accepted within a day' }
 
@@ -74,7 +77,7 @@ async function sendPush(parts: PushKindParts, job: Job, signal: AbortSignal): Pr
   const ttlS = job.attempt === 1 ? DAY_S : leftS
   const { verdict } = await pusher.push({ address, message, ttlS, nowMs, signal })
   await keepAttempted(pool, tx => keepVerdict(tx, receiver, verdict))
-  const outcome = toOutcome(verdict, nowMs)
+  const outcome = toOutcome(verdict)
   // It has told of a number, not of this event.
   return receiver.isCount && outcome.kind === 'done'
     ? { kind: 'withheld', reason: WITHHELD.collapsed }
@@ -91,7 +94,7 @@ async function countBurst(
   return burst && toCountMessage(site.url, { ...event, ...burst })
 }
 
-function toOutcome(verdict: Verdict, nowMs: number): Outcome {
+function toOutcome(verdict: Verdict): Outcome {
   const { reason } = verdict
   switch (verdict.kind) {
     case 'accepted':
@@ -101,14 +104,14 @@ function toOutcome(verdict: Verdict, nowMs: number): Outcome {
       return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
     }
     case 'unsent':
-      return postponed(nowMs + BUSY_MS, reason)
+      return postponed(BUSY_MS, reason)
     default:
       return { kind: 'failed', reason }
   }
 }
 
-function postponed(untilMs: number, reason: string): Outcome {
-  return { kind: 'postponed', untilMs, withinMs: DAY_S * SECOND, reason }
+function postponed(afterMs: number, reason: string): Outcome {
+  return { kind: 'postponed', afterMs, withinMs: DAY_S * SECOND, reason }
 }
 
 /** Whose device it is, and which: of people who are members still. */

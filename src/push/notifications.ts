@@ -1,7 +1,7 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import { noChannel, parseChannelCursor, toChannelUuid } from '../channels/channels.ts'
+import { noChannel, toChannelUuid } from '../channels/channels.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
-import type { PageQuery } from '../http/paging.ts'
+import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
 import { toId } from '../ids.ts'
 import type {
@@ -12,7 +12,6 @@ import type {
   NotificationSettings,
 } from './schema.ts'
 
-const DEFAULT_LIMIT = 50
 const ON: Notification = { state: 'on', muteUntil: null }
 
 /** Whose wishes, and of which project. */
@@ -32,24 +31,23 @@ interface Row {
 export async function getNotifications(
   sql: Queryable,
   wisher: Wisher,
-  { cursor, limit = DEFAULT_LIMIT }: PageQuery,
+  query: PageQuery,
 ): Promise<NotificationSettings> {
-  const after = parseChannelCursor(cursor) ?? null
+  const { after, rows: limit } = toSlice('chn', query)
   const rows = await sql<(Row & { channel_id: string })[]>`
     select n.channel_id, n.state, n.mute_until
     from channel_notifications n
     where n.project_id = ${wisher.projectId} and n.person_id = ${wisher.personId}
       and n.channel_id is not null
-      and (${after}::uuid is null or n.channel_id > ${after}::uuid)
+      ${after ? sql`and n.channel_id > ${after}` : sql``}
       and (n.mute_until is null or n.mute_until > now())
     order by n.channel_id
-    limit ${limit + 1}
+    limit ${limit}
   `
-  const items = rows.slice(0, limit).map(row => toChannelSetting(row.channel_id, row))
+  const items = rows.map(row => toChannelSetting(row.channel_id, row))
   return {
     default: await getDefault(sql, wisher),
-    items,
-    nextCursor: rows.length > limit ? (items.at(-1)?.channelId ?? null) : null,
+    ...toPage(items, query, ({ channelId }) => channelId),
   }
 }
 

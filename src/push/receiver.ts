@@ -15,6 +15,8 @@ export interface Receiver {
   endpointHash: string
   /** Undefined where it is gone, or the person has nothing to do with it any more. */
   event: ToldEvent | undefined
+  /** Whether somebody has deleted the event, and may still bring it back. */
+  isHidden: boolean
   /** Why it is not wanted, if so. */
   withheld: string | undefined
   /** Whether this push is the one that counts the events of a burst. */
@@ -41,6 +43,7 @@ interface Row {
   title: string | null
   description: string | null
   icon: string | null
+  is_hidden: boolean | null
 }
 
 /** The device of a delivery; undefined when it is gone, or nobody is signed in there any more. */
@@ -53,7 +56,7 @@ export async function findReceiver(
     select
       d.person_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on,
       d.quiet_from, d.quiet_to, d.quiet_zone, clock_timestamp() as now,
-      e.project, e.channel_id, e.channel, e.is_archived, e.title, e.description, e.icon,
+      e.project, e.channel_id, e.channel, e.is_archived, e.title, e.description, e.icon, e.is_hidden,
       is_muted(${projectId}, e.channel_id, d.person_id) as is_muted,
       exists (
         select
@@ -64,11 +67,13 @@ export async function findReceiver(
     from push_subscriptions d
       join sessions s on s.id = d.session_id and not ${isExpired(sql)}
       left join lateral (
-        select p.name as project, c.id as channel_id, c.name as channel, c.is_archived, v.title, v.description, v.icon
+        select
+          p.name as project, c.id as channel_id, c.name as channel, c.is_archived, v.title, v.description, v.icon,
+          v.deleted_at is not null as is_hidden
         from projects p
           join organizations o on o.id = p.organization_id and o.deleted_at is null
           join memberships m on m.organization_id = o.id and m.person_id = d.person_id
-          join events v on v.project_id = p.id and v.id = ${eventId} and v.deleted_at is null
+          join events v on v.project_id = p.id and v.id = ${eventId}
           join channels c on c.project_id = v.project_id and c.id = v.channel_id
         where p.id = ${projectId} and p.deleted_at is null
       ) e on true
@@ -81,6 +86,7 @@ export async function findReceiver(
     address: openAddress(secrets, targetId, row.address),
     endpointHash: row.endpoint_hash,
     event: toEvent(row, projectId, eventId),
+    isHidden: row.is_hidden ?? false,
     withheld: findReason(row),
     isCount: row.is_count,
     nowMs: row.now.getTime(),

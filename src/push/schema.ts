@@ -1,4 +1,4 @@
-import { Kind, Type, type Static, type TSchema } from '@sinclair/typebox'
+import { Kind, Type, type Static } from '@sinclair/typebox'
 import { Instant } from '../events/timestamp.ts'
 import {
   defineRule,
@@ -10,12 +10,9 @@ import {
   Text,
   TrimmedText,
 } from '../http/rules.ts'
+import { closed, Moment, Nullable } from '../http/shapes.ts'
 import { isPoint } from './curve.ts'
 import { isTimeZone, parseTime } from './quiet.ts'
-
-const closed = { additionalProperties: false } as const
-const moment = Type.String({ format: 'date-time' })
-const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
 
 /** A rule for text, of which `isValid` says whether it is kept. */
 function ruleOf(kind: string, isValid: (text: string) => boolean, message: string): string {
@@ -137,17 +134,17 @@ export const Subscription = Type.Object(
     isOn: Type.Boolean(),
     /** Whether it is the browser that asks. */
     isCurrent: Type.Boolean(),
-    quietHours: nullable(
+    quietHours: Nullable(
       Type.Object({ from: Type.String(), to: Type.String(), timeZone: Type.String() }, closed),
     ),
-    createdAt: moment,
-    lastPushAt: nullable(moment),
+    createdAt: Moment,
+    lastPushAt: Nullable(Moment),
     /** What the push service said last. */
-    lastOutcome: nullable(Type.String()),
+    lastOutcome: Nullable(Type.String()),
     /** Refusals in a row; after five it is removed. */
     refusals: Type.Integer({ minimum: 0 }),
     /** What is wrong with it. */
-    flagged: nullable(Type.String()),
+    flagged: Nullable(Type.String()),
   },
   closed,
 )
@@ -168,11 +165,11 @@ export const TestResult = Type.Object(
     subscriptionId: Type.String(),
     isAccepted: Type.Boolean(),
     /** Its answer; null where there was none. */
-    status: nullable(Type.Integer()),
-    body: nullable(Type.String({ description: 'The first 1 KiB of its answer, as text.' })),
+    status: Nullable(Type.Integer()),
+    body: Nullable(Type.String({ description: 'The first 1 KiB of its answer, as text.' })),
     /** In our words. */
     reason: Type.String(),
-    latencyMs: nullable(Type.Integer({ minimum: 0 })),
+    latencyMs: Nullable(Type.Integer({ minimum: 0 })),
     /** Whether the subscription is gone, and was removed. */
     isRemoved: Type.Boolean(),
   },
@@ -185,19 +182,19 @@ const Until = Instant('Until when; for ever by default.')
 
 export const NotificationInput = Type.Object({
   state: OneOf(STATES),
-  muteUntil: Type.Optional(nullable(Until)),
+  muteUntil: Type.Optional(Nullable(Until)),
 })
 export type NotificationInput = Static<typeof NotificationInput>
 
 export const ChannelNotificationInput = Type.Object({
   state: OneOf([...STATES, 'default'], 'default: as the project has it.'),
-  muteUntil: Type.Optional(nullable(Until)),
+  muteUntil: Type.Optional(Nullable(Until)),
 })
 export type ChannelNotificationInput = Static<typeof ChannelNotificationInput>
 
 const setting = {
   state: OneOf(STATES),
-  muteUntil: nullable(moment),
+  muteUntil: Nullable(Moment),
 }
 
 /** What a person wants of a project's channels that have no setting of their own. */
@@ -215,7 +212,7 @@ export const NotificationSettings = Type.Object(
   {
     default: Notification,
     items: Type.Array(ChannelNotification),
-    nextCursor: nullable(Type.String()),
+    nextCursor: Nullable(Type.String()),
   },
   closed,
 )

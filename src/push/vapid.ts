@@ -4,7 +4,7 @@ import type { Queryable, Sql } from '../db/sql.ts'
 import { newId, toId } from '../ids.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { parseVapidSubject } from '../vapid-subject.ts'
+import { parseVapidSubject } from '../config/vapid-subject.ts'
 
 /** The columns that are sealed, for the rotation of the APP_SECRET. */
 export const SEALED_VAPID_KEYS = {
@@ -93,11 +93,13 @@ export interface Tokens {
 }
 
 export function createTokens(): Tokens {
-  const tokens = new Map<string, { header: string; untilMs: number }>()
+  const tokens = new Map<string, { header: string; madeMs: number }>()
   return {
     find(keyId, origin, nowMs) {
       const token = tokens.get(`${keyId} ${origin}`)
-      return token && nowMs < token.untilMs ? token.header : undefined
+      // One that was made by a clock that has gone back since would be good for more than a day.
+      const isGood = token && token.madeMs <= nowMs && nowMs < token.madeMs + TOKEN_MS - SPARE_MS
+      return isGood ? token.header : undefined
     },
     make(pair, { origin, subject, nowMs }) {
       const { Authorization: header } = webPush.getVapidHeaders(
@@ -109,7 +111,7 @@ export function createTokens(): Tokens {
         Math.floor((nowMs + TOKEN_MS) / 1000),
       )
       if (tokens.size >= MAX_TOKENS) tokens.delete(tokens.keys().next().value ?? '')
-      tokens.set(`${pair.id} ${origin}`, { header, untilMs: nowMs + TOKEN_MS - SPARE_MS })
+      tokens.set(`${pair.id} ${origin}`, { header, madeMs: nowMs })
       return header
     },
   }

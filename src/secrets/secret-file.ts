@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parseAppSecret } from '../app-secret.ts'
+import { parseAppSecret } from '../config/app-secret.ts'
 import type { AppKey } from './app-key.ts'
 
 const HEADER = [

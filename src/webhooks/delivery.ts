@@ -49,7 +49,7 @@ export async function sendWebhook(
   if (eventJson === undefined) {
     const mayReturn = await pool.run(sql => isHidden(sql, job))
     return mayReturn
-      ? postponed(receiver.nowMs + GRACE_S * 1000, 'The event is hidden')
+      ? postponed(GRACE_S * 1000, 'The event is hidden')
       : { kind: 'cancelled', reason: 'The event was deleted' }
   }
 
@@ -58,7 +58,7 @@ export async function sendWebhook(
   const result = await post(parts.egress, receiver, { ...request, id }, signal)
   const verdict = toVerdict(result, receiver.nowMs)
   if (verdict.kind === 'unsent') {
-    return postponed(receiver.nowMs + BUSY_MS, verdict.reason)
+    return postponed(BUSY_MS, verdict.reason)
   }
   await keepAttempted(pool, async tx => {
     await keepAttempt(tx, {
@@ -112,17 +112,17 @@ function findObstacle(
   if (disabledAtMs !== null) {
     return nowMs - disabledAtMs > MAX_DISABLED_MS
       ? { kind: 'cancelled', reason: 'The webhook was disabled for 30 days' }
-      : postponed(nowMs + DISABLED_MS, 'The webhook is disabled', MAX_DISABLED_MS + PATIENCE_MS)
+      : postponed(DISABLED_MS, 'The webhook is disabled', MAX_DISABLED_MS + PATIENCE_MS)
   }
   if (pausedUntilMs === null || isProbe) return undefined
   // Each is attempted once at least: what has only waited until its end is not given up without a try.
   if (attempt === 1 && waitedMs > PATIENCE_MS) return undefined
   // Where a pause is over and another has become the probe, its outcome is worth waiting for.
-  return postponed(Math.max(pausedUntilMs, nowMs + BUSY_MS), 'The webhook is paused')
+  return postponed(Math.max(pausedUntilMs - nowMs, BUSY_MS), 'The webhook is paused')
 }
 
-function postponed(untilMs: number, reason: string, withinMs = PATIENCE_MS): Outcome {
-  return { kind: 'postponed', untilMs, withinMs, reason }
+function postponed(afterMs: number, reason: string, withinMs = PATIENCE_MS): Outcome {
+  return { kind: 'postponed', afterMs, withinMs, reason }
 }
 
 async function keepVerdict(tx: Tx, receiver: Receiver, verdict: Verdict): Promise<void> {

@@ -1,4 +1,5 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
+import type { AuditAction } from '../audit/words.ts'
 import type { Tx } from '../db/sql.ts'
 import type { Egress } from '../egress/egress.ts'
 import { Fault } from '../errors.ts'
@@ -180,7 +181,7 @@ async function holdWebhook(
 export async function audit(
   tx: Tx,
   { actor, organizationId, projectId }: Editor,
-  action: string,
+  action: AuditAction,
   webhookId: string,
   details: Readonly<Record<string, string | number>> = {},
 ): Promise<void> {

@@ -2,19 +2,15 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Name } from '../accounts/name.ts'
 import { Instant } from '../events/timestamp.ts'
 import { OneOf, Text } from '../http/rules.ts'
+import { closed, Moment, Nullable } from '../http/shapes.ts'
 import { PRESETS } from './presets.ts'
-
-const closed = { additionalProperties: false } as const
-const moment = Type.String({ format: 'date-time' })
-const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
-  Type.Union([schema, Type.Null()])
 
 const Url = Text({
   minLength: 1,
   maxLength: 2048,
   description: 'Where events are posted to: https or http, at a public address.',
 })
-const ChannelIds = nullable(
+const ChannelIds = Nullable(
   Type.Array(Text({ minLength: 1, maxLength: 50 }), {
     maxItems: 100,
     description: 'Ids of the channels whose events it is for; null for all.',
@@ -38,25 +34,25 @@ export const Webhook = Type.Object(
     id: Type.String(),
     name: Type.String({ description: 'Its host, where it was given no name.' }),
     host: Type.String(),
-    url: nullable(Type.String({ description: 'For admins alone.' })),
+    url: Nullable(Type.String({ description: 'For admins alone.' })),
     preset: OneOf(PRESETS),
-    channels: nullable(Type.Array(Type.String())),
+    channels: Nullable(Type.Array(Type.String())),
     isEnabled: Type.Boolean(),
-    disabledAt: nullable(moment),
-    disabledReason: nullable(Type.String()),
+    disabledAt: Nullable(Moment),
+    disabledReason: Nullable(Type.String()),
     breaker: Type.Object(
       {
         state: OneOf(['closed', 'paused', 'probing']),
         failures: Type.Integer({ description: 'In a row.' }),
-        failingSince: nullable(moment),
-        pausedUntil: nullable(moment),
+        failingSince: Nullable(Moment),
+        pausedUntil: Nullable(Moment),
       },
       closed,
     ),
-    backlogFullAt: nullable(moment),
-    previousSecretUntil: nullable(moment),
-    createdAt: moment,
-    updatedAt: moment,
+    backlogFullAt: Nullable(Moment),
+    previousSecretUntil: Nullable(Moment),
+    createdAt: Moment,
+    updatedAt: Moment,
   },
   closed,
 )
@@ -79,7 +75,7 @@ export const SecretRotation = Type.Object({
 export type SecretRotation = Static<typeof SecretRotation>
 
 export const RotatedSecret = Type.Object(
-  { id: Type.String(), secret: Type.String(), previousSecretUntil: nullable(moment) },
+  { id: Type.String(), secret: Type.String(), previousSecretUntil: Nullable(Moment) },
   closed,
 )
 export type RotatedSecret = Static<typeof RotatedSecret>
@@ -91,15 +87,15 @@ export const Attempt = Type.Object(
   {
     id: Type.String(),
     kind: OneOf(['event.created', 'webhook.test']),
-    eventId: nullable(Type.String()),
+    eventId: Nullable(Type.String()),
     number: Type.Integer(),
     outcome: OneOf(['delivered', 'failed']),
-    status: nullable(Type.Integer()),
-    error: nullable(Type.String()),
+    status: Nullable(Type.Integer()),
+    error: Nullable(Type.String()),
     reason: Type.String(),
-    response: nullable(Type.String({ description: 'The first 1 KiB of the answer, as text.' })),
+    response: Nullable(Type.String({ description: 'The first 1 KiB of the answer, as text.' })),
     latencyMs: Type.Integer(),
-    startedAt: moment,
+    startedAt: Moment,
   },
   closed,
 )
@@ -112,10 +108,10 @@ export const AttemptRequest = Type.Object(
     headers: Type.Record(Type.String(), Type.String(), {
       description: 'host, content-type, webhook-id and webhook-timestamp.',
     }),
-    body: nullable(
+    body: Nullable(
       Type.String({ description: 'Made anew from the event; null when that is gone.' }),
     ),
-    note: nullable(
+    note: Nullable(
       Type.String({
         description: 'Why the body is not what was sent; null when it is, byte for byte.',
       }),
@@ -126,7 +122,7 @@ export const AttemptRequest = Type.Object(
 export type AttemptRequest = Static<typeof AttemptRequest>
 
 export const AttemptDetail = Type.Object(
-  { ...Attempt.properties, request: nullable(AttemptRequest) },
+  { ...Attempt.properties, request: Nullable(AttemptRequest) },
   closed,
 )
 export type AttemptDetail = Static<typeof AttemptDetail>
@@ -143,7 +139,7 @@ export type RecoverInput = Static<typeof RecoverInput>
 export const Queued = Type.Object(
   {
     events: Type.Integer({ description: 'How many are to be delivered again.' }),
-    nextCursor: nullable(Type.String({ description: 'Where to go on; null when all is done.' })),
+    nextCursor: Nullable(Type.String({ description: 'Where to go on; null when all is done.' })),
   },
   closed,
 )

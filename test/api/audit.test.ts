@@ -53,7 +53,7 @@ test('contract §12 entries are filtered by person and action, and come in pages
   for (const person of [one, two, one]) await person.post(`${path}/invites`, { role: 'viewer' })
   await two.patch(path, { name: 'Renamed' })
   await server.sql.begin(tx =>
-    writeAudit(tx, SERVER, { action: 'server.did', organizationId: organization.uuid }),
+    writeAudit(tx, SERVER, { action: 'server.restored', organizationId: organization.uuid }),
   )
   const read = async (query: string) => {
     const { items, nextCursor } = (await one.get(`${path}/audit?${query}`)).body.data
@@ -69,7 +69,7 @@ test('contract §12 entries are filtered by person and action, and come in pages
   expect((await read(`about=invite&person=${two.id}`)).lines).toEqual([`${two.id} invite.created`])
   expect((await read('about=inv')).lines).toEqual([])
   const first = await read('limit=2')
-  expect(first.lines).toEqual(['server server.did', `${two.id} organization.renamed`])
+  expect(first.lines).toEqual(['server server.restored', `${two.id} organization.renamed`])
   const rest = await read(`limit=3&cursor=${first.nextCursor}`)
   expect(rest).toEqual({
     lines: [one, two, one].map(({ id }) => `${id} invite.created`),
@@ -91,7 +91,7 @@ test('case 20: the log of another organization, and that of the installation, is
   const other = await newOrganization(server)
   const owner = await newMember(server, other, 'owner')
   await owner.patch(`/api/organizations/${other.id}`, { name: 'Theirs' })
-  await server.sql.begin(tx => writeAudit(tx, SERVER, { action: 'installation.did' }))
+  await server.sql.begin(tx => writeAudit(tx, SERVER, { action: 'server.backedUp' }))
   const path = `/api/organizations/${organization.id}/audit`
   expect((await admin.get(`${path}?person=${owner.id}`)).body.data.items).toEqual([])
   expectFailure(await admin.get(`/api/organizations/${other.id}/audit`), 404, 'not_found')
@@ -99,7 +99,7 @@ test('case 20: the log of another organization, and that of the installation, is
 
   const operator = await newPerson(server, { isOperator: true })
   const { items } = (await operator.get('/api/server/audit')).body.data
-  expect(items[0]).toMatchObject({ action: 'installation.did', actor: 'server', person: null })
+  expect(items[0]).toMatchObject({ action: 'server.backedUp', actor: 'server', person: null })
   expect(items.map(({ action }: any) => action)).not.toContain('organization.renamed')
 })
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect } from '../../src/db/sql.ts'
-import { listHourlyCounts } from '../../src/events/counts.ts'
 import { histogramOf } from '../../src/events/histogram.ts'
 import { noFilters } from '../../src/events/search.ts'
 import { newProject, type TestProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { listHourlyCounts } from '../support/counts.ts'
 
 const HOUR_MS = 3_600_000
 const NOON_MS = Date.parse('2026-03-10T12:00:00Z')

@@ -39,8 +39,7 @@ test('delivery: what is postponed again and again ends after its time, as a dead
     createTestKind({
       async send() {
         calls++
-        const untilMs = Date.now() + 250
-        return { kind: 'postponed', untilMs, withinMs: 3 * DAY_MS, reason: 'It is paused' }
+        return { kind: 'postponed', afterMs: 250, withinMs: 3 * DAY_MS, reason: 'It is paused' }
       },
     }),
   )

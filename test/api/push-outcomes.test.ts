@@ -1,9 +1,15 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { createPool } from '../../src/db/pool.ts'
+import { createEgress } from '../../src/egress/egress.ts'
+import { toSite } from '../../src/http/site.ts'
 import { parseId } from '../../src/ids.ts'
+import { createPushKind } from '../../src/push/kind.ts'
+import { createPusher } from '../../src/push/pusher.ts'
 import { endWaits } from '../support/age.ts'
 import { createApi } from '../support/person.ts'
 import type { ScriptedAnswer } from '../support/push-service.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
+import { testSecrets } from '../support/secret.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
@@ -183,4 +189,45 @@ test('delivery: an accepted push stands, also where it cannot be written down wh
   })
   expect(await world.outcomes(event)).toEqual({ [browser.id]: 'delivered' })
   expect(world.service.of(browser)).toHaveLength(1)
+})
+
+test('delivery: an event that is hidden between claim and push is told of once it is restored', async () => {
+  const device = await newDevice({ status: 201 })
+  const { tenant, browser } = device
+  const event = await tenant.send({ notify: false })
+  const pool = createPool(world.server.databaseUrl, { name: 'test worker', max: 2 })
+  const egress = createEgress({ allowCidrs: ['127.0.0.0/8'], ca: world.service.ca })
+  const parts = {
+    pool,
+    egress,
+    secrets: testSecrets(),
+    pushHosts: [world.service.host],
+    vapidSubject: 'mailto:ops@example.com',
+  }
+  const kind = createPushKind({
+    ...parts,
+    pusher: createPusher(parts),
+    findSite: () => toSite(world.server.url),
+  })
+  const send = () =>
+    kind.send(
+      {
+        id: crypto.randomUUID(),
+        projectId: tenant.projectId,
+        eventId: parseId('evt', event.id) ?? '',
+        targetId: parseId('psh', browser.id) ?? '',
+        attempt: 1,
+        isLast: false,
+        waitedMs: 0,
+      },
+      new AbortController().signal,
+    )
+  await tenant.person.delete(`${tenant.path}/events/${event.id}`)
+  expect(await send()).toMatchObject({ kind: 'postponed', reason: 'The event is hidden' })
+  expect(world.service.of(browser)).toEqual([])
+  await tenant.person.post(`${tenant.path}/events/${event.id}/restore`)
+  expect(await send()).toEqual({ kind: 'done' })
+  expect(world.service.of(browser)).toHaveLength(1)
+  egress.close()
+  await pool.end()
 })

@@ -13,6 +13,9 @@ import type { Booted } from '../support/server.ts'
 
 setDefaultTimeout(90_000)
 
+/** A long run asks for more. */
+const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 100)
+
 let server: Booted
 let project: TestProject
 let sent: Sent[]
@@ -37,7 +40,7 @@ test('contract §9 every search finds what looking at each event finds, in both 
         expected,
       )
     }),
-    { numRuns: 400 },
+    { numRuns: CASES },
   )
 })
 

@@ -122,7 +122,7 @@ test('dashboard §2 GET /api/sessions lists the own live sessions, newest first,
   expect(page.items).toEqual([{ ...body.data.items[0], isCurrent: true }])
   const next = (await second.get(`/api/sessions?limit=1&cursor=${page.nextCursor}`)).body.data
   expect(next).toEqual({ items: [{ ...body.data.items[1], isCurrent: false }], nextCursor: null })
-  expectIssues(await second.get('/api/sessions?cursor=x'), 'cursor invalid_value')
+  expectIssues(await second.get('/api/sessions?cursor=x'), 'cursor invalid_format')
   expectIssues(await second.get('/api/sessions?limit=101'), 'limit out_of_range')
 })
 

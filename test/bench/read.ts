@@ -1,6 +1,5 @@
 import { createPool } from '../../src/db/pool.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
-import { listHourlyCounts } from '../../src/events/counts.ts'
 import { toCursor } from '../../src/events/cursor.ts'
 import { histogramOf } from '../../src/events/histogram.ts'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'
@@ -13,6 +12,7 @@ import { explainOnce } from './explain.ts'
 import { makeKey, startTidings, stopCandidates } from './server.ts'
 import { printTable } from './table.ts'
 import { load, median, requireWrk } from './wrk.ts'
+import { listHourlyCounts } from '../support/counts.ts'
 
 const RUNS = 300
 const ROUNDS = 4

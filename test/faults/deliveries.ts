@@ -3,43 +3,68 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { signal } from '../../src/db/processes.ts'
 import type { Sql } from '../../src/db/sql.ts'
 import { openSecrets } from '../../src/secrets/open-secrets.ts'
-import { SHORT_LEASE_MS } from '../support/delivery-server.ts'
+import { SHORT_LEASE_MS, SHORT_TIMEOUT_MS } from '../support/delivery-server.ts'
+import type { Program } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import type { Verdict } from './check.ts'
+import { createServed, killAll, listLiving } from './crew.ts'
 import { checkDeliveries, type Fault } from './delivery-check.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
 import { startHooks, type Hook, type Hooks } from './hooks.ts'
 import { createRandom, type Random } from './random.ts'
 
-const KINDS = ['kill', 'kill all', 'freeze', 'postmaster', 'all of Postgres', 'stop'] as const
+const KINDS = [
+  'kill',
+  'kill all',
+  'freeze',
+  'postmaster',
+  'all of Postgres',
+  'stop',
+  'kill worker',
+] as const
+type Kind = (typeof KINDS)[number]
 const TARGETS = 2
 /** How long past a lease until somebody else has its job: polls, a busy machine. */
 const SLACK_MS = 8_000
-/** Of the server as it is: twice the time-out of an attempt. */
+/** Of the server as it is: a lease is twice the time-out of an attempt. */
+const TIMEOUT_MS = 15_000
 const LEASE_MS = 30_000
+/** How often each receiver hangs in all. */
+const MAX_HANGS = 3
+const SERVED_MS = 30_000
 /** With six clients some 15 events a second, so that there is time to deliver them, too. */
 const PAUSE_MS = 400
 const DRAIN_MS = 90_000
 
 /**
- * Two servers take events and deliver them as signed webhooks while they are killed, frozen past their leases and stopped,
+ * Servers take events and deliver them as signed webhooks while they are killed, frozen past their leases and stopped,
  * and Postgres is killed: every event of the log must reach every webhook, and again only where a fault explains it. With
- * short leases more faults find room in the same time.
+ * short leases more faults find room in the same time. Where each server is several processes, one of those is frozen or
+ * killed at times, and each must have delivered something.
  */
 export async function runDeliveries({
   seed,
   seconds,
   isShort = false,
+  servers = 2,
+  workers,
+  kinds = KINDS,
 }: {
   seed: number
   seconds: number
   isShort?: boolean
+  servers?: number
+  workers?: number
+  kinds?: readonly Kind[]
 }): Promise<Verdict> {
   const random = createRandom(seed)
   const leaseMs = isShort ? SHORT_LEASE_MS : LEASE_MS
+  // Who has taken a job over may have to wait until an attempt at the same receiver that hangs has ended.
+  const slackMs = SLACK_MS + (isShort ? SHORT_TIMEOUT_MS : TIMEOUT_MS)
   const hooks = await startHooks()
   const fleet = await startFleet({
-    servers: 2,
+    servers,
+    workers,
     projects: 3,
     isEmbedded: true,
     env: { EGRESS_ALLOW_CIDRS: '127.0.0.0/8' },
@@ -49,9 +74,17 @@ export async function runDeliveries({
     const { sql, dataDir = '' } = fleet
     const secrets = await openSecrets(sql, { appSecret: undefined, oldAppSecrets: [], dataDir })
     const targets: Hook[] = []
+    const served = createServed(fleet.programs, hooks.port)
+    const usable = kinds.filter(kind => kind !== 'kill worker' || isCrew(fleet))
     for (const { id } of fleet.projects) {
       for (let made = 0; made < TARGETS; made++) {
-        targets.push(await hooks.add(sql, secrets, id, answerBadly(random.fork(made))))
+        const answer = answerBadly(random.fork(made))
+        targets.push(
+          await hooks.add(sql, secrets, id, (response, isFirst) => {
+            served.look()
+            answer(response, isFirst)
+          }),
+        )
       }
     }
     fleet.load({ clients: 6, random, pauseMs: PAUSE_MS })
@@ -61,22 +94,32 @@ export async function runDeliveries({
     const endMs = performance.now() + seconds * 1_000
     for (let nth = 0; performance.now() < endMs; nth++) {
       await sleep(500 + random.below(2_500))
-      const { fault, problems: found } = await breakOne(KINDS[nth % KINDS.length]!, {
+      const { fault, problems: found } = await breakOne(usable[nth % usable.length]!, {
         fleet,
         random,
         leaseMs,
+        slackMs,
       })
       if (fault) faults.push(fault)
       problems.push(...found)
     }
 
+    await until(() => served.isEverybody, SERVED_MS).catch(() => {
+      problems.push('there are workers that deliver nothing')
+    })
     const appended = await fleet.check()
     const drainedMs = await untilEmpty(sql)
     if (drainedMs === undefined) problems.push(`the outbox is not empty after ${DRAIN_MS} ms`)
-    const delivered = await checkDeliveries({ sql, hooks, targets, faults, leaseMs })
+    const delivered = await checkDeliveries({
+      sql,
+      hooks,
+      targets,
+      explained: { faults, leaseMs, slackMs },
+    })
     return {
       figures: {
         faults: faults.length,
+        ...served.figures,
         ...appended.figures,
         ...delivered.figures,
         'drained after ms': Math.round(drainedMs ?? DRAIN_MS),
@@ -91,8 +134,13 @@ export async function runDeliveries({
 
 /** Returns what may explain that something is delivered again: a stop explains nothing. */
 async function breakOne(
-  kind: (typeof KINDS)[number],
-  { fleet, random, leaseMs }: { fleet: Fleet; random: Random; leaseMs: number },
+  kind: Kind,
+  {
+    fleet,
+    random,
+    leaseMs,
+    slackMs,
+  }: { fleet: Fleet; random: Random; leaseMs: number; slackMs: number },
 ): Promise<{ fault?: Fault; problems: string[] }> {
   const { programs, sql } = fleet
   const index = random.below(programs.length)
@@ -106,25 +154,29 @@ async function breakOne(
     }
     case 'kill': {
       const held = await readHeld(sql)
-      await programs[index]!.kill('SIGKILL')
+      await killAll(programs[index]!)
       const fault = toFault()
       // The other takes over what it had, before anybody takes its place.
-      const problems = await checkTakenOver(sql, held, leaseMs)
+      const problems = await checkTakenOver(sql, held, leaseMs + slackMs)
       await fleet.restart(index)
       return { fault, problems }
     }
     case 'kill all': {
-      await Promise.all(programs.map(program => program.kill('SIGKILL')))
+      await Promise.all(programs.map(killAll))
       const fault = toFault()
       await Promise.all([...programs.keys()].map(one => fleet.restart(one)))
       return { fault, problems: [] }
     }
     case 'freeze': {
-      programs[index]!.signal('SIGSTOP')
+      const pid = pickProcess(programs[index]!, random)
+      signal(pid, 'SIGSTOP')
       await sleep(leaseMs + 500 + random.below(2_000))
-      programs[index]!.signal('SIGCONT')
+      signal(pid, 'SIGCONT')
       return { fault: toFault(), problems: [] }
     }
+    case 'kill worker':
+      signal(pickProcess(programs[index]!, random), 'SIGKILL')
+      return { fault: toFault(), problems: [] }
     default: {
       const pids = listPostgres(fleet.dataDir ?? '')
       const startedAt = await readStart(sql)
@@ -135,13 +187,29 @@ async function breakOne(
   }
 }
 
+/** The one that delivers, or one of several. */
+function pickProcess(program: Program, random: Random): number {
+  const workers = listLiving(program)
+  return workers.length > 0 ? random.pick(workers) : program.pid
+}
+
+const isCrew = ({ programs }: Fleet) => programs.some(program => listLiving(program).length > 0)
+
 /**
- * Of first attempts one in twenty fails: a second failure would take minutes. Some take their time, but none hangs, for
- * that would hold up what is taken over for the same webhook.
+ * Of first attempts one in twenty fails: a second failure would take minutes. Some take their time, and now and then one
+ * hangs, a few in all and never two at once.
  */
 function answerBadly(random: Random): Parameters<Hooks['add']>[3] {
+  let hangs = 0
+  let isHanging = false
   return (response, isFirst) => {
     const drawn = random.next()
+    if (isFirst && !isHanging && hangs < MAX_HANGS && drawn > 0.95) {
+      hangs++
+      isHanging = true
+      response.once('close', () => (isHanging = false))
+      return
+    }
     if (isFirst && drawn < 0.05) return void response.writeHead(500).end()
     if (drawn < 0.2) return void setTimeout(() => response.end(), random.below(300))
     response.end()
@@ -157,13 +225,13 @@ async function readHeld(sql: Sql): Promise<{ id: string; token: string }[]> {
   ]
 }
 
-/** Waits until the leases that were held have ended, and tells which of the jobs nobody has taken since. */
+/** Waits until somebody else must have what was held, and tells which of the jobs nobody has taken since. */
 async function checkTakenOver(
   sql: Sql,
   held: { id: string; token: string }[],
-  leaseMs: number,
+  withinMs: number,
 ): Promise<string[]> {
-  await sleep(leaseMs + SLACK_MS)
+  await sleep(withinMs)
   const still = new Map((await readAll(sql)).map(({ id, token }) => [id, token]))
   return held
     .filter(({ id, token }) => still.get(id) === token)
@@ -174,13 +242,13 @@ async function readAll(sql: Sql): Promise<{ id: string; token: string | null }[]
   return await sql<{ id: string; token: string | null }[]>`select id, token from outbox`
 }
 
-async function readStart(sql: Sql): Promise<string> {
+export async function readStart(sql: Sql): Promise<string> {
   const [row] = await sql<[{ at: string }]>`select pg_postmaster_start_time()::text as at`
   return row.at
 }
 
 /** A process of the Postgres that was killed may go on answering for a moment. */
-async function untilStartedAnew(sql: Sql, before: string): Promise<void> {
+export async function untilStartedAnew(sql: Sql, before: string): Promise<void> {
   await until(async () => {
     const at = await readStart(sql).catch(() => before)
     return at !== before
@@ -188,9 +256,9 @@ async function untilStartedAnew(sql: Sql, before: string): Promise<void> {
 }
 
 /** Resolves with the time until every log is dispatched and nothing is pending; undefined when that takes too long. */
-async function untilEmpty(sql: Sql): Promise<number | undefined> {
+export async function untilEmpty(sql: Sql, drainMs = DRAIN_MS): Promise<number | undefined> {
   const startMs = performance.now()
-  while (performance.now() - startMs < DRAIN_MS) {
+  while (performance.now() - startMs < drainMs) {
     // What a fault has cost a second attempt would wait for minutes.
     await sql`
       update outbox set available_at = now()

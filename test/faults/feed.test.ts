@@ -11,3 +11,10 @@ test('reliability §7 sockets, servers, listeners and Postgres are broken under 
   if (problems.length > 0) console.error({ seed, ...figures })
   expect(problems.slice(0, 10)).toEqual([])
 })
+
+test('reliability §7 the same, where a server is three processes on one port', async () => {
+  const { figures, problems } = await runFeed({ seed, seconds: 8, runtimes: ['bun'], workers: 3 })
+  if (problems.length > 0) console.error({ seed, ...figures })
+  expect(problems.slice(0, 10)).toEqual([])
+  expect(figures['workers that serve']).toStartWith('3 of 3')
+})

@@ -2,8 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { signal } from '../../src/db/processes.ts'
 import { toId } from '../../src/ids.ts'
 import { newMember } from '../support/person.ts'
+import type { Runtime } from '../support/process.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
-import type { Verdict } from './check.ts'
+import { until } from '../support/until.ts'
+import type { Leavers, Verdict } from './check.ts'
+import { createServed, type Served } from './crew.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
 import { startFollower, type Follower } from './follower.ts'
 import { createRandom, type Random } from './random.ts'
@@ -11,6 +14,7 @@ import { createRandom, type Random } from './random.ts'
 const RUNTIMES = ['bun', 'bun', 'bun', 'deno'] as const
 const FOLLOWERS = 12
 const CATCH_UP_MS = 30_000
+const DEALT_MS = 30_000
 /** Sockets are cut about as often as all else together. */
 const FAULTS = [
   'cut sockets',
@@ -28,21 +32,26 @@ const FAULTS = [
 /**
  * Followers write down what the feed sends them, from three servers on Bun and one on Deno, while sockets, servers, Postgres and
  * the connections to it are broken under load. What each has seen must be what the database holds: nothing lost,
- * nothing twice, in order.
+ * nothing twice, in order. Where each server is several processes, each of those must have had followers or load.
  */
 export async function runFeed({
   seed,
   seconds,
+  runtimes = RUNTIMES,
+  workers,
 }: {
   seed: number
   seconds: number
+  runtimes?: readonly Runtime[]
+  workers?: number
 }): Promise<Verdict> {
   const random = createRandom(seed)
   const proxies: TcpProxy[] = []
   const fleet = await startFleet({
-    servers: RUNTIMES.length,
+    servers: runtimes.length,
     projects: 3,
-    runtimes: RUNTIMES,
+    runtimes,
+    workers,
     async listenBetween(databaseUrl, index) {
       await proxies[index]?.close()
       const proxy = await startTcpProxy(databaseUrl)
@@ -56,19 +65,22 @@ export async function runFeed({
     await load.successes(50)
     followers.push(...(await startFollowers(fleet, random)))
     const endMs = performance.now() + seconds * 1000
+    const served = createServed(fleet.programs)
     let faults = 0
     while (performance.now() < endMs) {
       await load.successes(20)
+      served.look()
       await sleep(random.below(300))
       const fault = FAULTS[faults++ % FAULTS.length]!
       await inject(fault, { fleet, followers, proxies, random })
     }
     for (const proxy of proxies) proxy.heal()
+    const idle = await checkServed(served, followers)
     const verdict = await fleet.check()
     const seen = await checkFollowers(fleet, followers)
     return {
-      figures: { faults, ...verdict.figures, ...seen.figures },
-      problems: [...verdict.problems, ...seen.problems],
+      figures: { faults, ...served.figures, ...verdict.figures, ...seen.figures },
+      problems: [...idle, ...verdict.problems, ...seen.problems],
     }
   } finally {
     await Promise.all(followers.map(follower => follower.stop()))
@@ -77,7 +89,7 @@ export async function runFeed({
   }
 }
 
-async function startFollowers(fleet: Fleet, random: Random): Promise<Follower[]> {
+export async function startFollowers(fleet: Fleet, random: Random): Promise<Follower[]> {
   const followers: Follower[] = []
   for (let nth = 0; nth < FOLLOWERS; nth++) {
     const { id } = fleet.projects[nth % fleet.projects.length]!
@@ -151,11 +163,30 @@ async function terminate({ sql }: Fleet, names: readonly string[]): Promise<void
   }
 }
 
-async function checkFollowers({ sql }: Fleet, followers: readonly Follower[]): Promise<Verdict> {
+/** Deals the followers out anew until every worker has had one. */
+async function checkServed(served: Served, followers: readonly Follower[]): Promise<string[]> {
+  let looks = 0
+  return until(() => {
+    served.look()
+    if (!served.isEverybody && ++looks % 20 === 0) for (const follower of followers) follower.cut()
+    return served.isEverybody
+  }, DEALT_MS).then(
+    () => [],
+    () => ['there are workers that serve nobody'],
+  )
+}
+
+/** Compares what each follower saw with the log, once they have caught up. What left the log unseen may be missing. */
+export async function checkFollowers(
+  { sql }: Pick<Fleet, 'sql'>,
+  followers: readonly Follower[],
+  leavers: Leavers = new Map(),
+): Promise<Verdict> {
   const problems: string[] = []
+  const table: (string | number)[][] = []
   let compared = 0
   for (const follower of followers) {
-    const { name, projectId, channelName, from = 0 } = follower
+    const { name, projectId, channelName, from = 0, seen } = follower
     const rows = await sql<{ seq: number; id: string }[]>`
       select e.seq::int as seq, e.id
       from events e
@@ -164,22 +195,39 @@ async function checkFollowers({ sql }: Fleet, followers: readonly Follower[]): P
         ${channelName === undefined ? sql`` : sql`and c.name = ${channelName}`}
       order by e.seq
     `
+    const there = new Set(rows.map(({ id }) => id))
+    const gone = [...leavers.values()].filter(
+      one =>
+        one.projectId === projectId &&
+        one.seq > from &&
+        !there.has(one.id) &&
+        (channelName === undefined || one.channelName === channelName),
+    )
+    const log = new Map([...rows, ...gone].map(({ seq, id }) => [seq, id]))
     const last = rows.at(-1)?.seq ?? from
     const deadlineMs = performance.now() + CATCH_UP_MS
     while (follower.cursor < last && performance.now() < deadlineMs) await sleep(50)
     problems.push(...follower.problems)
-    const seen = follower.seen
-    if (seen.length !== rows.length)
-      problems.push(
-        `${name} saw ${seen.length} of ${rows.length} from ${from}, up to ${follower.cursor}`,
-      )
-    const wrong = rows.findIndex((row, at) => {
-      const one = seen[at]
-      return one?.seq !== row.seq || one.id !== toId('evt', row.id)
-    })
-    if (wrong >= 0)
-      problems.push(`${name} saw ${seen[wrong]?.seq} where ${rows[wrong]?.seq} should be`)
-    compared += rows.length
+
+    const met = new Set<number>()
+    let [twice, disordered, strangers, head] = [0, 0, 0, 0]
+    for (const { seq, id } of seen) {
+      if (met.has(seq)) twice++
+      else if (seq < head) disordered++
+      const stored = log.get(seq)
+      if (stored === undefined || toId('evt', stored) !== id) strangers++
+      met.add(seq)
+      head = Math.max(head, seq)
+    }
+    const gaps = [...log].filter(
+      ([seq, id]) => !met.has(seq) && (leavers.get(id)?.isDone ?? true),
+    ).length
+    const broken = { gaps, 'out of order': disordered, twice, strange: strangers }
+    for (const [what, times] of Object.entries(broken))
+      if (times > 0)
+        problems.push(`${name}, ${what}: ${times} of ${log.size}, up to ${follower.cursor}`)
+    table.push([name, follower.connects, met.size, ...Object.values(broken)])
+    compared += log.size
   }
   const delays = followers.flatMap(({ delaysMs }) => delaysMs).sort((a, b) => a - b)
   const at = (share: number) => delays[Math.floor(share * (delays.length - 1))] ?? NaN
@@ -193,5 +241,11 @@ async function checkFollowers({ sql }: Fleet, followers: readonly Follower[]): P
       'slowest delay ms': at(1),
     },
     problems,
+    tables: [
+      {
+        columns: ['seen live', 'connects', 'seen', 'gaps', 'out of order', 'twice', 'strange'],
+        rows: table,
+      },
+    ],
   }
 }

@@ -7,7 +7,7 @@ import { connect, type Sql } from '../../src/db/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { startProgram, toEmbeddedUrl, type Program, type Runtime } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
-import { checkLedger, type Verdict } from './check.ts'
+import { checkLedger, type Leavers, type Verdict } from './check.ts'
 import { startLoad, type Load, type LoadOptions } from './ledger.ts'
 
 /** Real servers, each a process, on one database. */
@@ -23,7 +23,7 @@ export interface Fleet {
   /** Lets clients post to the servers of the moment, until the fleet closes. */
   load(options: Pick<LoadOptions, 'clients' | 'random' | 'total' | 'pauseMs'>): Load
   /** Ends the load, and compares what its clients were told with what is stored. A server may not have ended by itself. */
-  check(): Promise<Verdict>
+  check(leavers?: Leavers): Promise<Verdict>
   /** Starts a server in the place of one that has ended. */
   restart(index: number): Promise<Program>
   close(): Promise<void>
@@ -36,13 +36,15 @@ export interface FleetOptions {
   isEmbedded?: boolean
   /** Where that Postgres keeps its data; else in a folder of its own. */
   dataDir?: string
-  /** What stands between each server and its Postgres, by the database's URL. */
-  between?(databaseUrl: string): Promise<string>
+  /** What stands between each server and its Postgres, by the database's URL; an embedded one is then kept running by this process. */
+  between?(databaseUrl: string, index: number): Promise<string>
   /** Requests per 60 s of each project's key. */
   limit?: number
   /** A program of the tests' own in place of the server's, and what it is told. */
   program?: string
   env?: Record<string, string>
+  /** How many processes each server is; by default what WORKERS says. */
+  workers?: number | undefined
   /** What each server runs on; Bun where nothing is said. */
   runtimes?: readonly Runtime[]
   /** What stands between each server and its LISTEN alone; needs a Postgres of its own, which this process keeps running. */
@@ -54,17 +56,18 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     isEmbedded = false,
     limit = 1_000_000_000,
     between = async (url: string) => url,
+    workers = process.env['WORKERS'],
   } = options
   const dataDir =
     options.dataDir ?? (isEmbedded || options.listenBetween ? makeFolder() : undefined)
-  const own =
-    dataDir !== undefined && options.listenBetween ? await startEmbedded({ dataDir }) : undefined
+  const isOwn = options.listenBetween ?? (isEmbedded && options.between)
+  const own = dataDir !== undefined && isOwn ? await startEmbedded({ dataDir }) : undefined
   const given = own?.url ?? (dataDir ? undefined : await cloneDatabase())
   const start = async (_: unknown, index: number) => {
     const env: Record<string, string> = {
-      ...(process.env['WORKERS'] && { WORKERS: process.env['WORKERS'] }),
+      ...(workers !== undefined && { WORKERS: String(workers) }),
       ...options.env,
-      ...(given ? { DATABASE_URL: await between(given) } : { DATA_DIR: dataDir ?? '' }),
+      ...(given ? { DATABASE_URL: await between(given, index) } : { DATA_DIR: dataDir ?? '' }),
     }
     if (given && options.listenBetween)
       env['DATABASE_DIRECT_URL'] = await options.listenBetween(given, index)
@@ -95,11 +98,11 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     projects,
     urls,
     load: chosen => (load = startLoad({ ...chosen, servers: urls, projects })),
-    async check() {
+    async check(leavers) {
       if (!load) throw new Error('There is no load to check')
       await load.stop()
       const ids = projects.map(({ id }) => id)
-      const { figures, problems } = await checkLedger(sql, ids, load.ledger)
+      const { figures, problems } = await checkLedger(sql, ids, load.ledger, leavers)
       const ended = programs.filter(program => !program.isRunning())
       return {
         figures,

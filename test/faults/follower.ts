@@ -11,6 +11,7 @@ export interface Follower {
   from: number | undefined
   /** How far it has seen everything. */
   cursor: number
+  /** Empty of one that is to see every event. */
   seen: { seq: number; id: string }[]
   /** From an event's createdAt to its arrival, while the client was connected before it was made. */
   delaysMs: number[]
@@ -31,6 +32,8 @@ export interface FollowerOptions {
   /** Undefined for what comes from now on. */
   after: number | undefined
   channelName?: string
+  /** Nothing leaves the log, so that each event must be the next one: what was seen is not kept. */
+  isDense?: boolean
   /** The servers of the moment. */
   servers(): readonly string[]
   random: Random
@@ -40,7 +43,7 @@ export interface FollowerOptions {
 const SILENCE_MS = 32_000
 
 export function startFollower(options: FollowerOptions): Follower {
-  const { name, projectId, project, cookie, channelName, servers, random } = options
+  const { name, projectId, project, cookie, channelName, isDense, servers, random } = options
   let epoch: string | undefined
   let socket: (WebSocket & { terminate(): void }) | undefined
   let isStopped = false
@@ -76,9 +79,10 @@ export function startFollower(options: FollowerOptions): Follower {
         break
       case 'event': {
         const { seq, event } = message
-        if (seq <= follower.cursor) note(`saw ${seq} after ${follower.cursor}`)
+        const { cursor } = follower
+        if (seq <= cursor || (isDense && seq > cursor + 1)) note(`saw ${seq} after ${cursor}`)
         follower.cursor = seq
-        follower.seen.push({ seq, id: event.id })
+        if (!isDense) follower.seen.push({ seq, id: event.id })
         const createdMs = Date.parse(event.createdAt)
         if (createdMs > connectedMs) follower.delaysMs.push(Date.now() - createdMs)
         break
@@ -90,6 +94,9 @@ export function startFollower(options: FollowerOptions): Follower {
             note(`heartbeat of ${message.head} at ${follower.cursor}`)
           follower.cursor = Math.max(follower.cursor, message.head)
         }
+        break
+      case 'deleted':
+      case 'restored':
         break
       default:
         note(`was told ${JSON.stringify(message)}`)

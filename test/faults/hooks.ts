@@ -28,6 +28,7 @@ export interface Hook {
 
 /** A real receiver of the server's own webhooks, which takes nothing on trust. */
 export interface Hooks extends AsyncDisposable {
+  port: number
   receipts: Receipt[]
   /** What was not signed, or not for whom it was sent to. */
   forgeries: string[]
@@ -76,6 +77,7 @@ export async function startHooks(): Promise<Hooks> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo // A TCP server has no other kind.
   return {
+    port,
     receipts,
     forgeries,
     async add(sql, secrets, projectId, respond) {
@@ -83,13 +85,7 @@ export async function startHooks(): Promise<Hooks> {
       const secret = newSigningSecret()
       const url = `http://127.0.0.1:${port}/${uuid}`
       hooks.set(uuid, { verifier: new Webhook(secret), respond })
-      await sql`
-        insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
-        values (
-          ${projectId}, ${uuid}, 'A webhook', ${secrets.seal(url, toPlace('url', uuid))}, ${new URL(url).host},
-          'standard', true, ${secrets.seal(secret, toPlace('secret', uuid))}
-        )
-      `
+      await insertHook(sql, secrets, { projectId, uuid, url, secret })
       return { projectId, targetId: uuid }
     },
     async [Symbol.asyncDispose]() {
@@ -97,4 +93,24 @@ export async function startHooks(): Promise<Hooks> {
       await new Promise(resolve => server.close(resolve))
     },
   }
+}
+
+/** Makes a webhook for all events of a project, beside the server. */
+export async function insertHook(
+  sql: Sql,
+  secrets: Secrets,
+  {
+    projectId,
+    uuid,
+    url,
+    secret,
+  }: { projectId: string; uuid: string; url: string; secret: string },
+): Promise<void> {
+  await sql`
+    insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
+    values (
+      ${projectId}, ${uuid}, 'A webhook', ${secrets.seal(url, toPlace('url', uuid))}, ${new URL(url).host},
+      'standard', true, ${secrets.seal(secret, toPlace('secret', uuid))}
+    )
+  `
 }

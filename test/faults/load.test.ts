@@ -26,6 +26,19 @@ test('§13 servers are killed, frozen past their leases and stopped, Postgres is
   expectNothing(await runDeliveries({ seed, seconds: 40, isShort: true }))
 }, 240_000)
 
+test('§13 of three processes on one port each delivers; one is killed, Postgres is killed: every delivery is made', async () => {
+  const { figures, ...verdict } = await runDeliveries({
+    seed,
+    seconds: 5,
+    isShort: true,
+    servers: 1,
+    workers: 3,
+    kinds: ['kill worker', 'all of Postgres'],
+  })
+  expectNothing({ figures, ...verdict })
+  expect(figures['workers that serve']).toStartWith('3 of 3')
+}, 240_000)
+
 test('§13 first starts are killed at random: the next one serves', async () => {
   expectNothing(await runStart({ seed, times: 2 }))
 })

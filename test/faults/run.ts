@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
 import { configureLog } from '../../src/log.ts'
 import { closeCluster } from '../support/postgres.ts'
-import type { Verdict } from './check.ts'
+import { runAll } from './all.ts'
+import type { Table, Verdict } from './check.ts'
 import { runCrash } from './crash.ts'
 import { runTerminate } from './terminate.ts'
 import { runDeliveries } from './deliveries.ts'
@@ -13,13 +14,24 @@ import { runNetwork } from './network.ts'
 import { runStart } from './start.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
+import { runSoak } from './soak.ts'
 import { runWorkers } from './workers.ts'
 
-/** What can be run by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N] [--seed N]`, each server with WORKERS processes. */
+/**
+ * What can be run by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N | --minutes N] [--seed N] [--rate N] [--plot FILE]`,
+ * each server with WORKERS processes; rate (events/s) and plot are of soak.
+ */
 const RUNS: Record<
   string,
-  (options: { seed: number; times: number; seconds: number }) => Promise<Verdict>
+  (options: {
+    seed: number
+    times: number
+    seconds: number
+    rate: number
+    plotFile: string
+  }) => Promise<Verdict>
 > = {
+  all: ({ seed, seconds }) => runAll({ seed, seconds: seconds || 600 }),
   crash: ({ seed, times }) => runCrash({ seed, times: times || 20, freezeMs: 12_000 }),
   terminate: ({ seed, times }) => runTerminate({ seed, times: times || 1_000 }),
   deliveries: ({ seed, seconds }) => runDeliveries({ seed, seconds: seconds || 300 }),
@@ -30,6 +42,8 @@ const RUNS: Record<
   network: ({ seed, seconds }) => runNetwork({ seed, seconds: seconds || 120 }),
   start: ({ seed, times }) => runStart({ seed, times: times || 20 }),
   workers: ({ seed, times }) => runWorkers({ seed, times: times || 20 }),
+  soak: ({ seed, seconds, rate, plotFile }) =>
+    runSoak({ seed, seconds: seconds || 1_800, rate, plotFile }),
   seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
 }
 
@@ -38,7 +52,10 @@ const { values, positionals } = parseArgs({
   options: {
     times: { type: 'string', default: '0' },
     seconds: { type: 'string', default: '0' },
+    minutes: { type: 'string', default: '0' },
     seed: { type: 'string', default: '0' },
+    rate: { type: 'string', default: '0' },
+    plot: { type: 'string', default: 'dist/soak.svg' },
   },
 })
 const [name = ''] = positionals
@@ -50,15 +67,34 @@ if (!run) {
 configureLog('error', line => process.stderr.write(line))
 const seed = Number(values.seed) || newSeed()
 const startedMs = performance.now()
-const { figures, problems } = await run({
+const {
+  figures,
+  problems,
+  tables = [],
+} = await run({
   seed,
   times: Number(values.times),
-  seconds: Number(values.seconds),
+  rate: Number(values.rate),
+  plotFile: values.plot,
+  seconds: Number(values.seconds) || Number(values.minutes) * 60,
 })
 await closeCluster()
 
 const rows = { seed, ...figures, 'took s': ((performance.now() - startedMs) / 1000).toFixed(1) }
 for (const [label, value] of Object.entries(rows)) console.log(`${label.padEnd(24)} ${value}`)
+for (const table of tables) printTable(table)
 for (const problem of problems.slice(0, 20)) console.log(`PROBLEM  ${problem}`)
 console.log(problems.length === 0 ? `ok       ${name}` : `FAILED   ${name}: ${problems.length}`)
 process.exit(problems.length === 0 ? 0 : 1)
+
+function printTable({ columns, rows }: Table): void {
+  const lines = [columns, ...rows].map(line => line.map(String))
+  const widths = columns.map((_, nth) => Math.max(...lines.map(line => (line[nth] ?? '').length)))
+  console.log('')
+  for (const line of lines)
+    console.log(
+      line
+        .map((cell, nth) => (nth === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[nth]!)))
+        .join('   '),
+    )
+}

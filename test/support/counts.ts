@@ -1,20 +1,50 @@
 import { expect } from 'bun:test'
 import type { Queryable } from '../../src/db/sql.ts'
+import { countHours } from '../../src/events/counts.ts'
+import { HOUR_MS, toEndMs } from '../../src/events/scale.ts'
+import { toId } from '../../src/ids.ts'
+import { findWrongCounts } from './wrong-counts.ts'
 
 /** Expects event_counts to be what counting the project's events gives. */
 export async function expectExactCounts(sql: Queryable, projectId: string): Promise<void> {
-  const wrong = await sql`
-    select hour, channel_id, c.n as kept, e.n as counted
-    from (
-      select hour, channel_id, n from event_counts where project_id = ${projectId}
-    ) c
-      full join (
-        select hour_of(occurred_at) as hour, channel_id, count(*) as n
-        from events
-        where project_id = ${projectId} and deleted_at is null
-        group by 1, 2
-      ) e using (hour, channel_id)
-    where c.n is distinct from e.n
-  `
-  expect([...wrong]).toEqual([])
+  expect(await findWrongCounts(sql, projectId)).toEqual([])
+}
+
+interface HourlyCounts {
+  /** The beginning of the first hour. */
+  from: string
+  channels: { channelId: string; total: number; hourly: number[] }[]
+}
+
+/**
+ * Events per hour of each channel that had some, over the whole hours (UTC) that a range in milliseconds meets, a week
+ * at the most; of the channels with these ids (uuid), or of all.
+ */
+export async function listHourlyCounts(
+  sql: Queryable,
+  projectId: string,
+  { fromMs, toMs, channelIds }: { fromMs: number; toMs: number; channelIds?: string[] },
+): Promise<HourlyCounts> {
+  const first = Math.floor(fromMs / HOUR_MS) * HOUR_MS
+  const hours = Math.min(168, Math.max(1, Math.ceil((toMs - first) / HOUR_MS)))
+  const scale = { fromMs: first, stepMs: HOUR_MS, buckets: hours }
+  const counts = await countHours(sql, projectId, scale, {
+    channelIds,
+    withoutChannelIds: [],
+    afterMs: first,
+    beforeMs: toEndMs(scale),
+  })
+  const channels = Map.groupBy(counts, ({ channelId }) => channelId)
+  return {
+    from: new Date(first).toISOString(),
+    channels: [...channels].map(([uuid, found]) => {
+      const hourly = new Array<number>(hours).fill(0)
+      for (const { bucket, n } of found) hourly[bucket] = n
+      return {
+        channelId: toId('chn', uuid),
+        total: hourly.reduce((sum, n) => sum + n, 0),
+        hourly,
+      }
+    }),
+  }
 }

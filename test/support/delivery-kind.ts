@@ -105,7 +105,7 @@ function toOutcome(status: number, headers: Record<string, unknown>): Outcome {
   if (status === 404) return { kind: 'failed', reason }
   if (status === 409) return { kind: 'cancelled', reason }
   if (status === 423) {
-    return { kind: 'postponed', untilMs: Date.now() + afterMs, withinMs: 86_400_000, reason }
+    return { kind: 'postponed', afterMs, withinMs: 86_400_000, reason }
   }
   return { kind: 'retry', afterMs, reason }
 }

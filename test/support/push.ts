@@ -18,20 +18,22 @@ export function newSubscription() {
   }
 }
 
-/** The subscription of a person's session, made beside the server; nothing can be sent to it. Returns its id. */
+/** The subscription of a person's session, made beside the server; to one of nobody's browser nothing can be sent. Returns its id. */
 export async function insertSubscription(
   { sql }: Pick<Booted, 'sql'>,
   person: Pick<TestPerson, 'uuid' | 'sessionId'>,
+  browser?: TestBrowser,
 ): Promise<string> {
   const { uuid, id } = newId('psh')
-  const { keys } = newSubscription()
-  const endpoint = `https://push.invalid/${id}`
+  const { keys } = browser ?? newSubscription()
+  const endpoint = browser?.endpoint ?? `https://push.invalid/${id}`
   const address = sealAddress(testSecrets(), uuid, { endpoint, ...keys })
   const [row] = await sql<{ id: string }[]>`
     insert into push_subscriptions (id, person_id, session_id, endpoint_hash, address, host, label)
     values (
       ${uuid}, ${person.uuid}, ${person.sessionId},
-      decode(${createHash('sha256').update(endpoint).digest('hex')}, 'hex'), ${address}, 'push.invalid', 'A browser'
+      decode(${createHash('sha256').update(endpoint).digest('hex')}, 'hex'), ${address}, ${new URL(endpoint).host},
+      'A browser'
     )
     on conflict (session_id) do update set label = excluded.label
     returning id

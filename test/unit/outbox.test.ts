@@ -29,15 +29,14 @@ test('delivery: what comes of an attempt decides what becomes of the job', () =>
   expect(settle({ kind: 'failed', reason })).toMatchObject({ state: 'failed', attempts: 1 })
   expect(settle({ kind: 'withheld', reason })).toMatchObject({ state: 'withheld', attempts: 0 })
   expect(settle({ kind: 'cancelled', reason })).toMatchObject({ state: 'cancelled', attempts: 0 })
-  expect(settle({ kind: 'postponed', untilMs: 99, withinMs: 5_000, reason })).toMatchObject({
+  expect(settle({ kind: 'postponed', afterMs: 999, withinMs: 5_000, reason })).toMatchObject({
     state: null,
     attempts: 0,
-    untilMs: 99,
-    delayMs: null,
+    delayMs: 999,
   })
   expect(
-    settle({ kind: 'postponed', untilMs: 99, withinMs: 5_000, reason }, { waitedMs: 5_001 }),
-  ).toMatchObject({ state: 'dead', attempts: 0, untilMs: null })
+    settle({ kind: 'postponed', afterMs: 999, withinMs: 5_000, reason }, { waitedMs: 5_001 }),
+  ).toMatchObject({ state: 'dead', attempts: 0, delayMs: null })
   expect(settle({ kind: 'retry', reason })).toMatchObject({ state: null, delayMs: 5_000 })
   expect(settle({ kind: 'retry', reason }, { attempt: 2 })).toMatchObject({ delayMs: 300_000 })
   expect(settle({ kind: 'retry', reason }, { attempt: 3 })).toMatchObject({ state: 'dead', reason })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { hashPassword, verifyPassword } from '../../src/accounts/passwords.ts'
 import { parseEmail } from '../../src/email.ts'
-import { findPasswordProblem } from '../../src/password-policy.ts'
+import { findPasswordProblem } from '../../src/passwords/policy.ts'
 
 const OWNER = { email: 'ada.lovelace@example.com', name: 'Ada Lovelace' }
 const judge = (password: string) => findPasswordProblem(password, OWNER)?.code ?? 'fit'

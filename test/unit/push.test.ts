@@ -12,7 +12,7 @@ import {
   type Message,
 } from '../../src/push/payload.ts'
 import { toVerdict } from '../../src/push/verdict.ts'
-import { parseVapidSubject } from '../../src/vapid-subject.ts'
+import { parseVapidSubject } from '../../src/config/vapid-subject.ts'
 
 const DAY_MS = 86_400_000
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { listActionsOn, toDeed, toFacts } from '../../src/accounts/audit-words.ts'
+import { listActionsOn, toDeed, toFacts } from '../../src/audit/words.ts'
 import { parseDays } from '../../src/dashboard/app/organization/days.ts'
 import { toSize } from '../../src/dashboard/app/server/sizes.ts'
 

@@ -27,7 +27,7 @@ export async function checkDatabase(
         ? ok('migrations', 'up to date')
         : warning('migrations', `${names} will be applied at the next start`),
       await checkClock(sql),
-      ...(isCurrent ? [await checkOwner(sql)] : []),
+      ...(isCurrent ? [...(await checkLeap(sql)), await checkOwner(sql)] : []),
     ],
   }
 }
@@ -40,6 +40,16 @@ async function checkClock(sql: Sql): Promise<Finding> {
   return skew <= MAX_SKEW_S
     ? ok('clock', 'agrees with the database')
     : failed('clock', `is ${skew.toFixed(0)} s off the database's: set both by NTP`)
+}
+
+/** Whether the clock has leapt ahead, so that nothing is deleted by it for a while. */
+async function checkLeap(sql: Sql): Promise<Finding[]> {
+  const [row] = await sql<{ until: Date }[]>`
+    select doubted_until as until from clock where doubted_until > now()
+  `
+  if (!row) return []
+  const message = `the database's has leapt ahead, or no server ran for long: nothing is deleted for its age until ${row.until.toISOString()}. If it is wrong, set it before then`
+  return [warning('clock', message)]
 }
 
 async function checkOwner(sql: Sql): Promise<Finding> {

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts'
 import type { Sql } from '../../db/sql.ts'
-import { parseVapidSubject } from '../../vapid-subject.ts'
+import { parseVapidSubject } from '../../config/vapid-subject.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 const LATE_S = 60

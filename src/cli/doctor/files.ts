@@ -1,7 +1,8 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from '../../db/database.ts'
-import { readMode } from '../../db/folders.ts'
+import { measure, readMode } from '../../db/folders.ts'
+import { listOld } from '../../db/swap.ts'
 import { toSecretFile } from '../../secrets/secret-file.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
@@ -15,8 +16,9 @@ type Place = Pick<Database, 'dataDir' | 'kind'>
 export function checkFiles({ dataDir, kind }: Place): Finding[] {
   if (!existsSync(dataDir)) return []
   const findings = [checkFolder(dataDir)]
-  if (kind === 'embedded') findings.push(checkRoom(dataDir, readFree(dataDir)))
-  return findings
+  if (kind === 'external') return findings
+  const old = listOld(join(dataDir, 'postgres')).map(checkOld)
+  return [...findings, checkRoom(dataDir, readFree(dataDir)), ...old]
 }
 
 function checkFolder(dataDir: string): Finding {
@@ -34,6 +36,15 @@ function checkFolder(dataDir: string): Finding {
   } catch {
     return failed(check, `${dataDir} cannot be written to: give it to the user who runs Tidings`)
   }
+}
+
+/** What an upgrade to another major version of Postgres has left. */
+function checkOld(folder: string): Finding {
+  const room = `${Math.ceil(measure(folder) / MB)} MB`
+  return warning(
+    'old data',
+    `${folder} (${room}) is your data before an upgrade: delete it when all is well`,
+  )
 }
 
 /** How the room on the disk of the embedded database is, with so many bytes left. */

@@ -1,14 +1,17 @@
 import { useRef, useState } from 'preact/hooks'
+import { copyText } from '../copy-text.ts'
 
 const SAID_MS = 2_000
 
-/** A command to copy. */
+/** A command to copy; where the browser refuses, it is selected at least. */
 export function Code({ label, text }: { label: string; text: string }) {
   const code = useRef<HTMLElement>(null)
   const [said, setSaid] = useState('Copy')
 
   async function copy() {
-    setSaid((await isCopied(text, code.current)) ? 'Copied' : 'Press Ctrl+C')
+    const isCopied = await copyText(text)
+    setSaid(isCopied ? 'Copied' : 'Press Ctrl+C')
+    if (!isCopied && code.current) getSelection()?.selectAllChildren(code.current)
     setTimeout(() => setSaid('Copy'), SAID_MS)
   }
 
@@ -25,15 +28,4 @@ export function Code({ label, text }: { label: string; text: string }) {
       </pre>
     </figure>
   )
-}
-
-/** Copies; where the browser does not let us, as over plain http, the text is selected at least. */
-async function isCopied(text: string, element: HTMLElement | null): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text)
-    return true
-  } catch {
-    if (element) getSelection()?.selectAllChildren(element)
-    return false
-  }
 }

@@ -1,4 +1,4 @@
-import { MIN_PASSWORD } from '../../../password-length.ts'
+import { MIN_PASSWORD } from '../../../passwords/length.ts'
 import { Field } from './form.tsx'
 
 /** The field for a password that somebody chooses, with the one rule that they should know beforehand. */

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Field, Form } from '../parts/form.tsx'
 import { Moment } from '../parts/moment.tsx'
+import { Reveal } from '../parts/reveal.tsx'
 import { tell } from '../parts/undo.tsx'
 import { toUserPath } from '../paths.ts'
 import { addAlias, readAliasChanges, readUser, removeAlias, type User } from './calls.ts'
@@ -23,7 +24,6 @@ interface AliasesOptions {
 /** The other names of a user: added, removed, moved here from somebody else, and what happened to them. */
 export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
   const { userId, aliases } = user
-  const [isAdding, setAdding] = useState(false)
   const [taken, setTaken] = useState<{ alias: string; owner: string }>()
 
   async function add(alias: string) {
@@ -39,11 +39,11 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
     return answer
   }
 
-  async function move({ alias, owner }: { alias: string; owner: string }) {
+  async function move({ alias, owner }: { alias: string; owner: string }, close: () => void) {
     const answer = await addAlias(project, userId, alias, owner)
     setTaken(undefined)
     if (!answer.ok) return tell({ said: answer.failure.message })
-    setAdding(false)
+    close()
     tell({
       said: 'The alias is moved.',
       undo: () => addAlias(project, owner, alias, userId),
@@ -87,40 +87,36 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
           </li>
         ))}
       </ul>
-      {mayEdit && !isAdding && (
-        <button type="button" class="quiet-button" onClick={() => setAdding(true)}>
-          Add an alias
-        </button>
-      )}
-      {isAdding && (
-        <div class="alias-form">
-          <Form
-            action="Add"
-            send={value => add(value('alias'))}
-            onDone={() => {
-              setAdding(false)
-              onChanged()
-            }}
-          >
-            <Field
-              name="alias"
-              label="Alias"
-              autocomplete="off"
-              hint="Another id or address of theirs. Events that name it count as theirs, earlier ones, too."
-            />
-          </Form>
-          {taken && (
-            <p class="alias-taken">
-              It is an alias of <bdi>{taken.owner}</bdi>.
-              <button type="button" class="quiet-button" onClick={() => move(taken)}>
-                Move it here
-              </button>
-            </p>
+      {mayEdit && (
+        <Reveal action="Add an alias">
+          {close => (
+            <>
+              <Form
+                action="Add"
+                send={value => add(value('alias'))}
+                onDone={() => {
+                  close()
+                  onChanged()
+                }}
+              >
+                <Field
+                  name="alias"
+                  label="Alias"
+                  autocomplete="off"
+                  hint="Another id or address of theirs. Events that name it count as theirs, earlier ones, too."
+                />
+              </Form>
+              {taken && (
+                <p class="alias-taken">
+                  It is an alias of <bdi>{taken.owner}</bdi>.
+                  <button type="button" class="quiet-button" onClick={() => move(taken, close)}>
+                    Move it here
+                  </button>
+                </p>
+              )}
+            </>
           )}
-          <button type="button" class="quiet-button" onClick={() => setAdding(false)}>
-            Cancel
-          </button>
-        </div>
+        </Reveal>
       )}
       <details class="history">
         <summary>History</summary>

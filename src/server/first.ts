@@ -1,7 +1,7 @@
-import { ensureSetup } from './accounts/owners.ts'
-import type { Config } from './config.ts'
-import type { Sql } from './db/sql.ts'
-import { ensureFirstKey } from './keys/first-start.ts'
+import { ensureSetup } from '../accounts/owners.ts'
+import type { Config } from '../config.ts'
+import type { Sql } from '../db/sql.ts'
+import { ensureFirstKey } from '../keys/first-start.ts'
 
 /** What a start tells once, to whoever looks at its terminal. */
 export interface First {

@@ -1,12 +1,12 @@
-import { apiEndpoint, type ApiEndpoint } from './accounts/endpoint.ts'
-import { ServerInfo } from './accounts/server-schema.ts'
-import type { Pool } from './db/pool.ts'
+import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
+import { ServerInfo } from '../accounts/server-schema.ts'
+import type { Pool } from '../db/pool.ts'
 import { findDisk } from './disk.ts'
-import type { Site } from './http/site.ts'
-import type { OutboxStats } from './outbox/outbox.ts'
-import { RUNTIME } from './platform.ts'
-import { getSubject, toKeyId } from './push/vapid.ts'
-import { SOURCE_URL, VERSION } from './version.ts'
+import type { Site } from '../http/site.ts'
+import type { OutboxStats } from '../outbox/outbox.ts'
+import { RUNTIME } from '../platform.ts'
+import { getSubject, toKeyId } from '../push/vapid.ts'
+import { SOURCE_URL, VERSION } from '../version.ts'
 
 /** More is not counted. */
 const MAX_COUNTED = 100_000

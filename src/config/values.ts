@@ -2,7 +2,7 @@
 
 import ipaddr from 'ipaddr.js'
 import { parseAppSecret } from './app-secret.ts'
-import { LOG_LEVELS } from './log.ts'
+import { LOG_LEVELS } from '../log.ts'
 
 const MAX_WORKERS = 16
 
@@ -33,11 +33,7 @@ export function toDatabaseUrl(text: string): string | undefined {
 }
 
 export function toNetworks(text: string): string[] | undefined {
-  const networks = text
-    .split(',')
-    .map(part => part.trim())
-    .filter(part => part !== '')
-  const full = networks.map(part =>
+  const full = toParts(text).map(part =>
     part.includes('/') ? part : `${part}/${part.includes(':') ? 128 : 32}`,
   )
   return full.every(network => ipaddr.isValidCIDR(network)) ? full : undefined
@@ -45,11 +41,7 @@ export function toNetworks(text: string): string[] | undefined {
 
 /** As parsing has them. */
 export function toHosts(text: string): string[] | undefined {
-  const hosts = text
-    .split(',')
-    .map(part => part.trim())
-    .filter(part => part !== '')
-  const urls = hosts.map(host =>
+  const urls = toParts(text).map(host =>
     URL.canParse(`https://${host}`) ? new URL(`https://${host}`) : undefined,
   )
   const isBare = (url: URL | undefined) => url !== undefined && url.href === `${url.origin}/`
@@ -64,4 +56,12 @@ export function toSecrets(text: string): Buffer[] | undefined {
 
 export function toLogLevel(text: string): (typeof LOG_LEVELS)[number] | undefined {
   return LOG_LEVELS.find(level => level === text.toLowerCase())
+}
+
+/** What stands between commas. */
+export function toParts(text: string): string[] {
+  return text
+    .split(',')
+    .map(part => part.trim())
+    .filter(part => part !== '')
 }

@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises'
+import { within } from '../within.ts'
 
 /** A disk of the network may be away, and then never answers. */
 const DEADLINE_MS = 1_000
@@ -11,8 +12,6 @@ export interface Disk {
 
 /** The room on the disk of a folder; null where there is no such folder, or nobody can tell within a second. */
 export async function findDisk(folder: string): Promise<Disk | null> {
-  const late = Promise.withResolvers<null>()
-  const timer = setTimeout(() => late.resolve(null), DEADLINE_MS)
   const found = statfs(folder).then(
     ({ bsize, bavail, blocks }) => ({
       folder,
@@ -21,9 +20,5 @@ export async function findDisk(folder: string): Promise<Disk | null> {
     }),
     () => null,
   )
-  try {
-    return await Promise.race([found, late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
+  return within(DEADLINE_MS, found, () => null)
 }

@@ -1,5 +1,5 @@
-import { toReason } from './errors.ts'
-import { logger } from './log.ts'
+import { toReason } from '../errors.ts'
+import { logger } from '../log.ts'
 
 const log = logger('server')
 

@@ -1,7 +1,7 @@
-import { Fault } from './errors.ts'
-import { toFailure } from './http/failures.ts'
-import { toResponse } from './http/response.ts'
-import type { Route } from './http/route.ts'
+import { Fault } from '../errors.ts'
+import { toFailure } from '../http/failures.ts'
+import { toResponse } from '../http/response.ts'
+import type { Route } from '../http/route.ts'
 
 /** Empties the routes before the listener closes: so a stop is seen as one, and cuts nobody off. */
 export interface Drain {

@@ -1,5 +1,5 @@
-import { COMMON_BASES, COMMON_PASSWORDS } from './common-passwords.ts'
-import { MAX_PASSWORD, MIN_PASSWORD } from './password-length.ts'
+import { COMMON_BASES, COMMON_PASSWORDS } from './common-words.ts'
+import { MAX_PASSWORD, MIN_PASSWORD } from './length.ts'
 
 /** Fewer characters than this that cannot be told from the one before make a pattern. */
 const MIN_SURPRISES = 5

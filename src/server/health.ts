@@ -1,8 +1,9 @@
-import { isSchemaCurrent } from './db/migrate.ts'
-import type { Pool } from './db/pool.ts'
-import type { Appender } from './events/append.ts'
-import type { OpenRoute } from './http/open-route.ts'
-import type { Outbox } from './outbox/outbox.ts'
+import { isSchemaCurrent } from '../db/migrate.ts'
+import type { Pool } from '../db/pool.ts'
+import type { Appender } from '../events/append.ts'
+import type { OpenRoute } from '../http/open-route.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import { within } from '../within.ts'
 
 const READY_MS = 1_000
 const MAX_WAITING = 10_000
@@ -67,17 +68,15 @@ async function findReasons({ probe, appender, state, getDeafMs }: Probed): Promi
       'LISTEN does not work: behind a pooler, set DATABASE_DIRECT_URL to the database itself',
     )
   }
-  const late = Promise.withResolvers<string>()
-  const timer = setTimeout(
-    () => late.resolve('The database did not answer within a second'),
-    READY_MS,
-  )
   const database = probe().then(
     isCurrent => (isCurrent ? undefined : 'The database has another schema than this program'),
     () => 'The database cannot be reached',
   )
-  const reason = await Promise.race([database, late.promise])
-  clearTimeout(timer)
+  const reason = await within(
+    READY_MS,
+    database,
+    () => 'The database did not answer within a second',
+  )
   if (reason !== undefined) reasons.push(reason)
   return reasons
 }

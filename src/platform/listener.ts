@@ -36,6 +36,12 @@ export interface Listener {
   stop(): Promise<void>
 }
 
+/** Where a server that listens on `host` answers on its own machine. */
+export function toLocalUrl({ host, port }: { host: string; port: number }): string {
+  const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${local.includes(':') ? `[${local}]` : local}:${port}`
+}
+
 /** Whether a request wants to become a socket. */
 export function wantsSocket(request: Request): boolean {
   return request.headers.get('upgrade')?.toLowerCase() === 'websocket'

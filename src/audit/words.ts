@@ -1,5 +1,5 @@
 /** What was done, to be read between who did it and what it was done to. */
-const DEEDS: Readonly<Record<string, string>> = {
+const DEEDS = {
   'account.created': 'made the account',
   'account.edited': 'changed the account',
   'alias.added': 'added an alias',
@@ -33,12 +33,15 @@ const DEEDS: Readonly<Record<string, string>> = {
   'project.edited': 'changed the project',
   'push.edited': 'changed a device',
   'push.keyCreated': 'made the key that signs pushes',
+  'push.keyLost': 'lost the key that signs pushes',
   'push.removed': 'removed a device',
   'push.renewed': 'renewed notifications on a device',
   'push.subscribed': 'turned notifications on',
   'push.tested': 'tested notifications',
   'push.unsubscribed': 'turned notifications off',
   'reset.created': 'made a reset link for',
+  'server.backedUp': 'made a backup',
+  'server.restored': 'restored a backup',
   'session.created': 'signed in',
   'session.ended': 'ended a session',
   'session.refused': 'failed to sign in as',
@@ -54,11 +57,14 @@ const DEEDS: Readonly<Record<string, string>> = {
   'webhook.resent': 'sent an attempt again to the webhook',
   'webhook.secretRotated': 'rotated the secret of the webhook',
   'webhook.tested': 'tested the webhook',
-}
+} as const satisfies Record<string, string>
+
+/** Everything that the audit log tells of. */
+export type AuditAction = keyof typeof DEEDS
 
 /** An action of the audit log in words; one that nobody has words for is said as it is. */
 export function toDeed(action: string): string {
-  return DEEDS[action] ?? action
+  return (DEEDS as Readonly<Record<string, string>>)[action] ?? action
 }
 
 /** Every action that concerns a kind of thing, like `key`. */

@@ -1,6 +1,6 @@
-import type { Listener } from './listener.ts'
-import { collectProcessMetrics, registry } from './metrics.ts'
-import { serve } from './platform.ts'
+import type { Listener } from '../platform/listener.ts'
+import { collectProcessMetrics, registry } from '../metrics.ts'
+import { serve } from '../platform.ts'
 
 const MAX_BYTES = 4 * 1024
 

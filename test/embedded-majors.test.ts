@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+} from 'node:fs'
+import { realpathSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { COPY_SETTINGS } from '../src/db/copy.ts'
+import { connect, type Sql } from '../src/db/sql.ts'
+import { countRows } from './support/backup.ts'
+import {
+  isNamed,
+  makeCheckout,
+  makeFolder,
+  ROOT,
+  start,
+  startServer,
+  stopServer,
+} from './support/embedded.ts'
+import { newTenant, type Tenant } from './support/household.ts'
+import { runProgram, spawnProgram, startProgram, toEmbeddedUrl } from './support/process.ts'
+import { createRequests, type Answered } from './support/project.ts'
+import { APP_SECRET, testSecrets } from './support/secret.ts'
+import { boot } from './support/server.ts'
+
+// Data of Postgres 17, which the package of another major version has made, as ours carries 18.
+const OLD = 'postgres-17'
+const EVENTS = 20_000
+const EVENT = { channelName: 'payments', title: 'New payment' }
+const KEY = { 'idempotency-key': 'before' }
+// The package is for one platform.
+const majorTest = test.if(isNamed && existsSync(join(ROOT, 'node_modules', OLD)))
+
+setDefaultTimeout(240_000)
+
+let made: string
+let tenant: Tenant
+let sent: Answered
+let sums: Record<string, string>
+
+beforeAll(async () => {
+  if (!isNamed || !existsSync(join(ROOT, 'node_modules', OLD))) return
+  made = realpathSync(mkdtempSync(join(tmpdir(), 'tidings-made-')))
+  chmodSync(made, 0o755)
+  const program = join(made, 'program')
+  const dataDir = join(made, 'data')
+  makeCheckout(program, OLD)
+  const old = await startServer(dataDir, { root: program })
+  const databaseUrl = toEmbeddedUrl(dataDir)
+  const server = await boot({ databaseUrl })
+  tenant = await newTenant(server)
+  sent = await createRequests(server.url, tenant.key).post('/v1/events', EVENT, KEY)
+  await server[Symbol.asyncDispose]()
+  const sql = connect(databaseUrl, { name: 'test', max: 1, settings: COPY_SETTINGS })
+  await fillLog(sql)
+  sums = await sumTables(sql)
+  await sql.end()
+  await stopServer(old)
+  expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false)
+  rmSync(program, { recursive: true })
+})
+afterAll(() => made && rmSync(made, { recursive: true }))
+
+/** More events in the log of the tenant. */
+async function fillLog(sql: Sql): Promise<void> {
+  await sql`
+    insert into events (
+      project_id, id, channel_id, seq, occurred_at, created_at, title, description, icon, tags, metadata, user_ref,
+      source, notify
+    )
+    select
+      e.project_id, gen_random_uuid(), e.channel_id, l.last_seq + n, e.occurred_at, e.created_at, 'Event ' || n,
+      E'a\tb\\\n' || n, e.icon, e.tags, e.metadata, e.user_ref, e.source, e.notify
+    from event_logs l
+      join events e on e.project_id = l.project_id and e.seq = 1
+      cross join generate_series(1, ${EVENTS}) as n
+    where l.last_seq > 0
+  `
+  await sql`update event_logs set last_seq = last_seq + ${EVENTS} where last_seq > 0`
+}
+
+/** A sum over all rows of each table, and where the ids that the database gives are. */
+async function sumTables(sql: Sql): Promise<Record<string, string>> {
+  const result: Record<string, string> = {}
+  for (const name of Object.keys(await countRows(sql))) {
+    const rows = await sql.unsafe<{ row: string }[]>(
+      `select t::text as row from ${name} t order by t::text collate "C"`,
+    )
+    const sum = createHash('sha256')
+    for (const { row } of rows) sum.update(`${row}\n`)
+    result[name] = `${rows.length} ${sum.digest('hex')}`
+  }
+  const sequences = await sql<{ name: string; last: string }[]>`
+    select sequencename::text as name, last_value::text as last from pg_sequences
+  `
+  for (const { name, last } of sequences) result[name] = last
+  return result
+}
+
+/** The installation as Postgres 17 left it, in a folder of its own. */
+function copyMade(): { dataDir: string; home: string } {
+  const dataDir = join(makeFolder(), 'data')
+  execFileSync('cp', ['-a', join(made, 'data'), dataDir])
+  return { dataDir, home: join(dataDir, 'postgres') }
+}
+
+/** What there is now: the major version that serves it, the sums of its tables, and whether its indexes are all there. */
+async function look(
+  dataDir: string,
+): Promise<{ major: number; sums: Record<string, string>; indexes: number }> {
+  const embedded = await start(dataDir)
+  const sql = connect(embedded.url, { name: 'test', max: 1, settings: COPY_SETTINGS })
+  const [row] = await sql<[{ version: number; indexes: number }]>`
+    select
+      current_setting('server_version_num')::int as version,
+      (select count(*)::int from pg_indexes where schemaname = 'public') as indexes
+  `
+  const found = {
+    major: Math.floor(row.version / 10_000),
+    sums: await sumTables(sql),
+    indexes: row.indexes,
+  }
+  await sql.end()
+  await embedded.stop()
+  return found
+}
+
+const migrateProgram = (dataDir: string) =>
+  runProgram({
+    env: { DATA_DIR: dataDir, APP_SECRET: APP_SECRET.toString('base64') },
+    args: ['migrate'],
+  })
+const readMade = (home: string, name = 'data') =>
+  readFileSync(join(home, name, 'PG_VERSION'), 'utf8').trim()
+const listClusters = (home: string) =>
+  readdirSync(home)
+    .filter(name => name.startsWith('data'))
+    .sort()
+
+/** How many processes work in a cluster that is not the one in use. */
+function countStrays(home: string): number {
+  return readdirSync('/proc').filter(pid => {
+    try {
+      return readlinkSync(`/proc/${pid}/cwd`).startsWith(join(home, 'data.'))
+    } catch {
+      return false
+    }
+  }).length
+}
+
+majorTest(
+  'data of an older major version of Postgres is carried over, and all goes on',
+  async () => {
+    const { dataDir, home } = copyMade()
+    // A command line leaves it to the server, and works on it as it is.
+    const before = await look(dataDir)
+    expect(before).toMatchObject({ major: 17, sums })
+    expect((await migrateProgram(dataDir)).output).toContain('ok   0001_accounts')
+    expect(listClusters(home)).toEqual(['data', 'data.old-17'])
+    expect(readMade(home, 'data.old-17')).toBe('17')
+    expect(await look(dataDir)).toEqual({ ...before, major: 18 })
+
+    const env = { DATA_DIR: dataDir, APP_SECRET: APP_SECRET.toString('base64') }
+    await using server = await startProgram({ env })
+    expect(server.logged('Carrying your data over')).toEqual([])
+    const { post, get } = createRequests(server.url, tenant.key)
+    expect((await post('/v1/events', EVENT, KEY)).text).toBe(sent.text)
+    expect((await post('/v1/events', EVENT)).body.data.seq).toBe(sent.body.data.seq + EVENTS + 1)
+    expect((await get(`/v1/events?userId=${tenant.names['alias']}`)).body.data.items).not.toEqual(
+      [],
+    )
+    const me = await fetch(`${server.url}/api/me`, {
+      headers: { cookie: tenant.people.owner.cookie },
+    })
+    expect(me.status).toBe(200)
+    await post('/v1/identify', { user_id: 'new', aliases: ['brand-new'] })
+
+    const sql = connect(toEmbeddedUrl(dataDir), { name: 'test', max: 1 })
+    const [webhook] = await sql<{ id: string; secret: string }[]>`select id, secret from webhooks`
+    const place = { table: 'webhooks', column: 'secret', rowId: webhook!.id }
+    expect(testSecrets().open(webhook!.secret, place)).toStartWith('whsec_')
+    const [changes] = await sql<[{ rows: number; ids: number }]>`
+    select count(*)::int as rows, count(distinct id)::int as ids from alias_changes
+  `
+    expect(changes).toEqual({ rows: 2, ids: 2 })
+    await sql.end()
+
+    const doctor = await runProgram({ env, args: ['doctor'] })
+    expect(doctor.output).toMatch(/warning +old data: .*data\.old-17 .*delete it/)
+  },
+)
+
+majorTest(
+  'a kill at any point of the way loses nothing, and the next start goes all of it',
+  async () => {
+    const { dataDir, home } = copyMade()
+    const program = join(import.meta.dir, 'support/carry-program.ts')
+    const killAt = async (KILL_AT: string, KILL_NTH = 1) => {
+      const env = { DATA_DIR: dataDir, KILL_AT, KILL_NTH: String(KILL_NTH) }
+      const child = spawnProgram({ env, program, args: [] })
+      child.listening.catch(() => {})
+      const { signal } = await child.exited
+      if (signal !== 'SIGKILL') throw new Error(child.output())
+    }
+
+    // Two servers of Postgres outlive it, and half a cluster.
+    await killAt('Applied migration', 3)
+    expect(listClusters(home)).toEqual(['data', expect.stringMatching(/^data\.new-/)])
+    // All rows are there, nothing is committed.
+    await killAt('indexes are being made')
+    expect(listClusters(home)).toEqual(['data', expect.stringMatching(/^data\.new-/)])
+    expect(readMade(home)).toBe('17')
+    // A complete one: but the older program may have gone on with the data meanwhile.
+    await killAt('Moved', 1)
+    expect(listClusters(home)).toEqual(['data', 'data.carried'])
+    expect(readMade(home)).toBe('17')
+    await killAt('Moved', 2)
+    expect(listClusters(home)).toEqual(['data.carried', 'data.old-17'])
+
+    expect(await look(dataDir)).toMatchObject({ major: 18, sums })
+    expect(listClusters(home)).toEqual(['data', 'data.old-17'])
+    expect(countStrays(home)).toBe(0)
+  },
+)
+
+majorTest('without room, or with what cannot be carried, nothing is changed', async () => {
+  const { dataDir, home } = copyMade()
+  const ballast = join(home, 'data', 'ballast')
+  writeFileSync(ballast, '')
+  truncateSync(ballast, 8e12)
+  const full = await migrateProgram(dataDir)
+  expect(full.code).toBe(1)
+  expect(full.output).toMatch(
+    /could not be carried over .* it takes \d+ MB, and \d+ MB are left .*Nothing was changed/,
+  )
+  rmSync(ballast)
+
+  const embedded = await start(dataDir)
+  const sql = connect(embedded.url, { name: 'test', max: 1 })
+  await sql`insert into migrations (name, checksum) values ('9999_future', '')`
+  await embedded.stop()
+  const newer = await migrateProgram(dataDir)
+  expect(newer.output).toContain('made by a newer Tidings: it has 9999_future')
+  expect(listClusters(home)).toEqual(['data'])
+  expect(countStrays(home)).toBe(0)
+  const again = await start(dataDir)
+  const next = connect(again.url, { name: 'test', max: 1 })
+  await next`delete from migrations where name = '9999_future'`
+  await Promise.all([sql.end(), next.end()])
+  await again.stop()
+  expect(await look(dataDir)).toMatchObject({ major: 17, sums })
+})
+
+majorTest(
+  'where the older Postgres is gone, the ways to it are named; one that is put there is taken',
+  async () => {
+    const { dataDir, home } = copyMade()
+    const [kept] = readdirSync(home).filter(name => name.startsWith('17.'))
+    rmSync(join(home, kept!), { recursive: true })
+    const { code, output } = await migrateProgram(dataDir)
+    expect(code).toBe(1)
+    expect(output).toContain('there is no PostgreSQL 17 here')
+    expect(output).toContain(`ln -s /usr/lib/postgresql/17 ${home}/17.0`)
+    expect(listClusters(home)).toEqual(['data'])
+
+    symlinkSync(makeCheckout(makeFolder(), OLD).native, join(home, '17.0'))
+    expect(await look(dataDir)).toMatchObject({ major: 17, sums })
+  },
+)

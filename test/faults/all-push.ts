@@ -1,0 +1,105 @@
+import type { Sql } from '../../src/db/sql.ts'
+import { parseId, toId } from '../../src/ids.ts'
+import { newMember } from '../support/person.ts'
+import { insertSubscription } from '../support/push.ts'
+import type { PushService, TestBrowser } from '../support/push-service.ts'
+import type { Leavers, Verdict } from './check.ts'
+import type { Fleet } from './fleet.ts'
+
+const PEOPLE = 2
+
+/** A browser that is to be told of a project's events. */
+export interface Device {
+  projectId: string
+  /** Of the subscription, the uuid. */
+  id: string
+  browser: TestBrowser
+}
+
+/** People of each project subscribe; of what a device is told first, every seventh attempt is refused. */
+export async function addDevices(
+  { sql, projects }: Fleet,
+  service: PushService,
+): Promise<Device[]> {
+  const devices: Device[] = []
+  for (const { id: projectId } of projects) {
+    const [row] = await sql<[{ organization_id: string }]>`
+      select organization_id from projects where id = ${projectId}
+    `
+    for (let made = 0; made < PEOPLE; made++) {
+      const organization = { uuid: row.organization_id }
+      const person = await newMember({ sql, url: '' }, organization, 'viewer')
+      const browser = service.subscribe()
+      const id = await insertSubscription({ sql }, person, browser)
+      service.script(
+        browser,
+        ...Array.from({ length: 50 }, (_, nth) => ({ status: nth % 7 === 3 ? 503 : 201 })),
+      )
+      devices.push({ projectId, id: parseId('psh', id) ?? '', browser })
+    }
+  }
+  return devices
+}
+
+/** Every event has reached each device, or there is a reason why not; and what is said to have arrived has. */
+export async function checkPushes({
+  sql,
+  service,
+  devices,
+  leavers,
+}: {
+  sql: Sql
+  service: PushService
+  devices: readonly Device[]
+  leavers: Leavers
+}): Promise<Verdict> {
+  const problems = service.problems.map(problem => `a push was refused: ${problem}`)
+  const table: (string | number)[][] = []
+  const sums = { pushed: 0, withheld: 0 }
+  for (const [nth, { projectId, id, browser }] of devices.entries()) {
+    const rows = await sql<{ event_id: string; state: string; reason: string | null }[]>`
+      select d.event_id, d.state, d.reason
+      from delivery_records d
+      where d.project_id = ${projectId} and d.kind = 'push' and d.target_id = ${id}
+    `
+    const records = new Map(rows.map(row => [row.event_id, row]))
+    const events = await sql<
+      { id: string }[]
+    >`select id from events where project_id = ${projectId}`
+    const there = new Set(events.map(one => one.id))
+    const due = [
+      ...there,
+      ...[...leavers.values()]
+        .filter(one => one.projectId === projectId && one.isDone && !there.has(one.id))
+        .map(one => one.id),
+    ]
+    const told = service.of(browser).flatMap(({ notification }) => {
+      const event = /\/e\/(evt_\w+)$/.exec(notification.navigate)?.[1]
+      return event === undefined ? [] : [event]
+    })
+    const arrived = new Set(told)
+    let [delivered, withheld, lost] = [0, 0, 0]
+    for (const eventId of due) {
+      const { state = 'nowhere', reason = '' } = records.get(eventId) ?? {}
+      if (state === 'withheld') withheld++
+      else if (state === 'delivered' && arrived.has(toId('evt', eventId))) delivered++
+      else {
+        lost++
+        problems.push(`device ${nth}: the push of ${eventId} is ${state}: ${reason}`)
+      }
+    }
+    sums.pushed += delivered
+    sums.withheld += withheld
+    table.push([`device ${nth}`, due.length, delivered, withheld, told.length - arrived.size, lost])
+  }
+  return {
+    figures: sums,
+    problems,
+    tables: [
+      {
+        columns: ['delivered by push', 'due', 'arrived', 'withheld', 'again', 'lost'],
+        rows: table,
+      },
+    ],
+  }
+}

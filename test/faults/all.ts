@@ -1,0 +1,198 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { toArray } from '../../src/db/arrays.ts'
+import type { Sql } from '../../src/db/sql.ts'
+import { startPushService } from '../support/push-service.ts'
+import { testSecrets } from '../support/secret.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+import { findWrongCounts } from '../support/wrong-counts.ts'
+import { startDeletions } from './all-deletions.ts'
+import { breakAll } from './all-faults.ts'
+import { addDevices, checkPushes } from './all-push.ts'
+import { startRetirement } from './all-retention.ts'
+import type { Leaver, Verdict } from './check.ts'
+import { checkDeliveries } from './delivery-check.ts'
+import { untilEmpty } from './deliveries.ts'
+import { checkFollowers, startFollowers } from './feed.ts'
+import { makeFolder, startFleet } from './fleet.ts'
+import type { Follower } from './follower.ts'
+import { startHooks, type Hook, type Hooks } from './hooks.ts'
+import { createRandom, type Random } from './random.ts'
+
+const SERVERS = 3
+const TARGETS = 2
+/** With eight clients some 30 events a second, so that there is time to deliver them, too. */
+const PAUSE_MS = 250
+/** A lease of a push, its next attempts, and what a minute of pushes leaves to be counted. */
+const SETTLE_MS = 240_000
+
+/**
+ * Everything at once: clients post, followers follow, webhooks and pushes are delivered, a project keeps its events for a
+ * day that is over soon, people delete events and bring them back, while servers, Postgres and what is between them are
+ * broken. Then all of it has to settle, and is compared. With short leases more faults find room in the same time.
+ */
+export async function runAll({
+  seed,
+  seconds,
+  isShort = false,
+}: {
+  seed: number
+  seconds: number
+  isShort?: boolean
+}): Promise<Verdict> {
+  const random = createRandom(seed)
+  await using hooks = await startHooks()
+  await using service = await startPushService()
+  const folder = makeFolder()
+  const authority = join(folder, 'authority.pem')
+  writeFileSync(authority, service.ca)
+  const proxies: TcpProxy[] = []
+  const fleet = await startFleet({
+    servers: SERVERS,
+    projects: 3,
+    isEmbedded: true,
+    async between(databaseUrl, index) {
+      await proxies[index]?.close()
+      const proxy = await startTcpProxy(databaseUrl)
+      proxies[index] = proxy
+      return proxy.url
+    },
+    env: {
+      EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
+      PUSH_HOSTS: service.host,
+      VAPID_SUBJECT: 'mailto:ops@example.com',
+      NODE_EXTRA_CA_CERTS: authority,
+    },
+    ...(isShort && { program: join(import.meta.dirname, '../support/delivery-server.ts') }),
+  })
+  const followers: Follower[] = []
+  const leavers = new Map<string, Leaver>()
+  const problems: string[] = []
+  try {
+    const { sql, projects } = fleet
+    const targets: Hook[] = []
+    for (const { id } of projects) {
+      for (let made = 0; made < TARGETS; made++) {
+        const respond = answerBadly(random.fork(100 + targets.length))
+        targets.push(await hooks.add(sql, testSecrets(), id, respond))
+      }
+    }
+    const devices = await addDevices(fleet, service)
+    const load = fleet.load({ clients: 8, random, pauseMs: PAUSE_MS })
+    // Some followers begin after one of the first ten.
+    await until(async () => {
+      const [row] = await sql<[{ least: number }]>`
+        select min(last_seq)::int as least from event_logs
+        where project_id = any(${toArray(projects.map(({ id }) => id))}::uuid[])
+      `
+      return row.least >= 10
+    })
+    followers.push(...(await startFollowers(fleet, random)))
+    const [brief, ...others] = projects.map(({ id }) => id)
+    const retirement = await startRetirement(fleet, { projectId: brief!, followers, leavers })
+    const deletions = await startDeletions(fleet, {
+      projectIds: others,
+      random: random.fork(200),
+      leavers,
+    })
+
+    const broken = await breakAll({
+      fleet,
+      load,
+      followers,
+      proxies,
+      random: random.fork(300),
+      seconds,
+      isShort,
+    })
+    problems.push(...broken.problems)
+
+    await Promise.all([load.stop(), deletions.stop(), retirement.stop()])
+    const startMs = performance.now()
+    if ((await untilEmpty(sql, SETTLE_MS)) === undefined)
+      problems.push(`the outbox is not empty after ${SETTLE_MS} ms`)
+    const cutBefore = await retirement.countCut()
+    // Whoever begins looks for what is past keeping at once; else it may be a minute.
+    await fleet.programs[0]!.kill('SIGTERM')
+    await fleet.restart(0)
+    if (!(await untilLeft(fleet.sql, [...leavers.values()])))
+      problems.push(`events that are past keeping or were deleted are there after ${SETTLE_MS} ms`)
+    const settledMs = performance.now() - startMs
+
+    const stored = await fleet.check(leavers)
+    const seen = await checkFollowers(fleet, followers, leavers)
+    const delivered = await checkDeliveries({
+      sql,
+      hooks,
+      targets,
+      leavers,
+    })
+    const pushed = await checkPushes({ sql, service, devices, leavers })
+    for (const { id } of projects) problems.push(...(await findWrongCounts(sql, id)))
+    const { acknowledged, events, lost } = stored.figures
+    return {
+      figures: {
+        ...stored.figures,
+        ...deletions.figures(),
+        'retired by age': retirement.retired(),
+        'cut while it ran': cutBefore,
+        ...seen.figures,
+        ...delivered.figures,
+        ...pushed.figures,
+        'settled after ms': Math.round(settledMs),
+      },
+      problems: [
+        ...problems,
+        ...stored.problems,
+        ...seen.problems,
+        ...delivered.problems,
+        ...pushed.problems,
+      ],
+      tables: [
+        {
+          columns: ['events', 'acknowledged', 'stored', 'lost'],
+          rows: [['all projects', acknowledged!, events!, lost!]],
+        },
+        ...(seen.tables ?? []),
+        ...(delivered.tables ?? []),
+        ...(pushed.tables ?? []),
+        broken.table,
+      ],
+    }
+  } finally {
+    await Promise.all(followers.map(follower => follower.stop()))
+    await fleet.close()
+    await Promise.all(proxies.map(proxy => proxy.close()))
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Of first attempts some fail, some hang and some are reset; later ones may be slow. A second failure would take minutes. */
+function answerBadly(random: Random): Parameters<Hooks['add']>[3] {
+  return (response, isFirst) => {
+    const drawn = random.next()
+    if (isFirst && drawn < 0.05) return void response.writeHead(500).end()
+    if (isFirst && drawn < 0.08) return void response.socket?.resetAndDestroy()
+    if (isFirst && drawn < 0.085) return
+    if (drawn < 0.2) return void setTimeout(() => response.end(), random.below(300))
+    response.end()
+  }
+}
+
+/** Resolves when nothing is hidden any more and all that is past keeping is gone; false when that takes too long. */
+async function untilLeft(sql: Sql, leavers: readonly Leaver[]): Promise<boolean> {
+  const ids = toArray(leavers.filter(({ fate }) => fate === 'gone').map(({ id }) => id))
+  const endMs = performance.now() + SETTLE_MS
+  while (performance.now() < endMs) {
+    const [row] = await sql<[{ is_done: boolean }]>`
+      select not exists (
+        select from events where deleted_at is not null or id = any(${ids}::uuid[])
+      ) as is_done
+    `
+    if (row.is_done) return true
+    await sleep(250)
+  }
+  return false
+}

@@ -1,0 +1,245 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { newId } from '../../src/ids.ts'
+import { newSigningSecret } from '../../src/webhooks/signing.ts'
+import { createBrowser, newAccount, newAddress, PASSWORD, WRONG } from '../support/browser.ts'
+import { openFeed } from '../support/feed.ts'
+import { createLeapingDatabase, type LeapingDatabase } from '../support/leaping-database.ts'
+import { runProgram, startProgram, type Program } from '../support/process.ts'
+import { newProject } from '../support/project.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { testSecrets } from '../support/secret.ts'
+import { newTenant, type TestTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+import { insertHook } from './hooks.ts'
+
+// Real servers, whose database's clock is moved, or their own.
+setDefaultTimeout(90_000)
+
+const DAY_S = 86_400
+const ONCE = { 'idempotency-key': 'an order' }
+
+async function start({ url }: LeapingDatabase, env: Record<string, string> = {}): Promise<Program> {
+  return startProgram({
+    env: {
+      DATABASE_URL: url,
+      EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
+      TRUSTED_PROXIES: '127.0.0.1/32',
+      ...env,
+    },
+  })
+}
+
+/** Has the events of a project posted to `url`. */
+async function addHook({ sql }: LeapingDatabase, projectId: string, url: string): Promise<void> {
+  const { uuid } = newId('whk')
+  await insertHook(sql, testSecrets(), { projectId, uuid, url, secret: newSigningSecret() })
+}
+
+async function readSeqs({ sql }: LeapingDatabase, { projectId }: TestTenant): Promise<number[]> {
+  const rows = await sql<{ seq: number }[]>`
+    select seq::int as seq from events where project_id = ${projectId} order by seq
+  `
+  return rows.map(({ seq }) => seq)
+}
+
+/** Resolves when the server has looked at the clock again, and done all that it did after an earlier look. */
+async function untilCleared({ sql }: LeapingDatabase): Promise<void> {
+  for (let rounds = 0; rounds < 2; rounds++) {
+    await sql`update clock set at = now() - interval '2 minutes'`
+    await until(async () => {
+      const rows = await sql`select from clock where at > now() - interval '1 minute'`
+      return rows.length > 0
+    })
+  }
+}
+
+test('clock: a leap of a year over a restart cuts nothing off, whatever is kept for how long', async () => {
+  await using database = await createLeapingDatabase()
+  const { sql } = database
+  const first = await start(database)
+  const before = await newTenant({ sql, url: first.url })
+  await sql`update projects set keep_days = 10 where id = ${before.projectId}`
+  for (let sent = 0; sent < 3; sent++) await before.send()
+  await until(async () => (await sql`select from clock`).length > 0)
+  expect((await first.kill('SIGTERM')).code).toBe(0)
+
+  await database.leap('1 year')
+  await using second = await start(database)
+  await until(() => second.logged('has leapt ahead by').length > 0)
+  await untilCleared(database)
+  expect(await readSeqs(database, before)).toEqual([1, 2, 3])
+  const doctor = await runProgram({
+    env: { DATABASE_URL: database.url },
+    args: ['doctor', '--json'],
+  })
+  expect(doctor.output).toContain('has leapt ahead')
+
+  // After three days without another leap it is believed.
+  await sql`update clock set doubted_until = now()`
+  await until(async () => (await readSeqs(database, before)).length === 0)
+})
+
+test('clock: it goes back by an hour under a running server, and nobody waits for it to come back', async () => {
+  await using database = await createLeapingDatabase()
+  await using receiver = await startReceiver()
+  const { sql } = database
+  await using program = await start(database)
+  const { url } = program
+  const tenant = await newTenant({ sql, url })
+  const { email } = await newAccount({ sql })
+  const limited = await newProject({ sql, url }, { limit: 2 })
+  await using feed = await follow(url, tenant)
+
+  // A delivery waits for its second try.
+  receiver.script('/hook', { status: 500 }, { status: 200 })
+  await addHook(database, tenant.projectId, `${receiver.url}/hook`)
+  const sent = await tenant.send({}, ONCE)
+  await until(async () => {
+    const rows = await sql`select from outbox where attempts = 1 and token is null`
+    return rows.length === 1
+  })
+  for (const status of [200, 200, 429]) expect((await limited.get('/v1/me')).status).toBe(status)
+  const fail = () => createBrowser(url).signIn(email, WRONG, newAddress())
+  expect((await fail()).status).toBe(401)
+  await sql`update sign_in_failures set failures = 30`
+
+  await database.leap('-1 hour')
+  for (const status of [200, 200, 429]) expect((await limited.get('/v1/me')).status).toBe(status)
+  expect(await tenant.send({}, ONCE)).toEqual(sent)
+  expect((await tenant.send()).seq).toBe(2)
+  // The second try of the first event, and the second event.
+  await receiver.until(3, '/hook')
+  await until(async () => (await sql`select from outbox`).length === 0)
+  await until(() => program.logged('has gone back by').length > 0)
+  const { status, headers } = await fail()
+  expect(status).toBe(429)
+  expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(15 * 60)
+  expect(await sql`select from sessions where last_seen_at > now()`).toHaveLength(0)
+  expect((await tenant.person.get('/api/me')).status).toBe(200)
+  await until(() => feed.seqs.length === 2)
+  expect(feed.seqs).toEqual([1, 2])
+})
+
+test('clock: it goes ahead by an hour, a day and ten minutes: windows begin anew, people stay signed in', async () => {
+  await using database = await createLeapingDatabase()
+  await using receiver = await startReceiver()
+  const { sql } = database
+  await using program = await start(database)
+  const { url } = program
+  const tenant = await newTenant({ sql, url })
+  const limited = await newProject({ sql, url }, { limit: 2 })
+  await addHook(database, tenant.projectId, `${receiver.url}/hook`)
+  await using feed = await follow(url, tenant)
+  const sent = await tenant.send({}, ONCE)
+  for (const [nth, interval] of ['1 hour', '10 minutes', '-10 minutes', '1 day'].entries()) {
+    await limited.get('/v1/me')
+    await database.leap(interval)
+    for (const status of [200, 200, 429]) expect((await limited.get('/v1/me')).status).toBe(status)
+    if (interval !== '1 day') expect(await tenant.send({}, ONCE)).toEqual(sent)
+    expect((await tenant.send()).seq).toBe(nth + 2)
+    expect((await tenant.person.get('/api/me')).status).toBe(200)
+    await receiver.until(nth + 2, '/hook')
+  }
+  await until(() => feed.seqs.length === 5)
+  expect(feed.seqs).toEqual([1, 2, 3, 4, 5])
+  await until(async () => (await sql`select from outbox`).length === 0)
+  expect(receiver.received).toHaveLength(5)
+})
+
+test("clock: the server's own means nothing: it may be off by minutes or years, and jump", async () => {
+  await using database = await createLeapingDatabase()
+  await using receiver = await startReceiver()
+  const { sql } = database
+  const folder = mkdtempSync(join(tmpdir(), 'tidings-clock-'))
+  const file = join(folder, 'shift')
+  const shift = (seconds: number) => writeFileSync(file, String(seconds * 1_000))
+  shift(0)
+  try {
+    const env = {
+      LOG_LEVEL: 'debug',
+      CLOCK_SHIFT_FILE: file,
+      BUN_OPTIONS: `--preload ${join(import.meta.dirname, '../support/shifted-clock.ts')}`,
+    }
+    await using program = await start(database, env)
+    const { url } = program
+    const tenant = await newTenant({ sql, url })
+    const { email } = await newAccount({ sql })
+    const limited = await newProject({ sql, url }, { limit: 2 })
+    await addHook(database, tenant.projectId, `${receiver.url}/hook`)
+    await using feed = await follow(url, tenant)
+    const sent = await tenant.send({}, ONCE)
+    const shifts = [3_600, -3_600, DAY_S, 600, -600, 400 * DAY_S]
+    for (const [nth, seconds] of shifts.entries()) {
+      shift(seconds)
+      await untilShifted(program, tenant, seconds)
+      const event = await tenant.send()
+      const cookieS = await signIn(url, email)
+      expect(event.seq).toBe(nth + 2)
+      expect(Math.abs(Date.parse(event.createdAt) - Date.now())).toBeLessThan(60_000)
+      expect(Math.abs(cookieS - 30 * DAY_S)).toBeLessThan(60)
+      expect(await tenant.send({}, ONCE)).toEqual(sent)
+      await receiver.until(nth + 2, '/hook')
+      // Receivers refuse what is older or newer than five minutes.
+      const signedS = Number(receiver.received.at(-1)?.headers['webhook-timestamp'])
+      expect(Math.abs(signedS - Date.now() / 1_000)).toBeLessThan(60)
+    }
+    const answers = [await limited.get('/v1/me'), await limited.get('/v1/me')]
+    shift(-DAY_S)
+    await untilShifted(program, tenant, -DAY_S)
+    answers.push(await limited.get('/v1/me'))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429])
+    await until(() => feed.seqs.length === shifts.length + 1)
+    await until(async () => (await sql`select from outbox`).length === 0)
+    expect(receiver.received).toHaveLength(shifts.length + 1)
+
+    const doctor = await runProgram({
+      env: { ...env, DATABASE_URL: database.url },
+      args: ['doctor'],
+    })
+    expect(doctor.output).toMatch(/failed +clock: is \d+ s off the database's/)
+    expect(doctor.code).toBe(1)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+/** Resolves when the server's own clock is so far ahead, as its log tells. */
+async function untilShifted(
+  { output }: Program,
+  { person }: TestTenant,
+  seconds: number,
+): Promise<void> {
+  await until(async () => {
+    await person.get('/api/me')
+    const at = [...output().matchAll(/"@timestamp":"([^"]+)"/g)].at(-1)?.[1] ?? ''
+    return Math.abs(Date.parse(at) - Date.now() - seconds * 1_000) < 60_000
+  })
+}
+
+/** Signs in, and returns for how many seconds the browser keeps the session. */
+async function signIn(url: string, email: string): Promise<number> {
+  const { headers } = await createBrowser(url).signIn(email, PASSWORD, newAddress())
+  const session = headers.getSetCookie().find(text => /^(__Host-)?tidings=/.test(text))
+  return Number(/Max-Age=(\d+)/i.exec(session ?? '')?.[1])
+}
+
+/** Follows a project's feed from its beginning, and collects what comes. */
+async function follow(url: string, { organization, person }: TestTenant) {
+  const feed = await openFeed(url, person)
+  await feed.subscribe(organization.project.id)
+  const seqs: number[] = []
+  const running = (async () => {
+    for (;;) seqs.push(...(await feed.seqs(1)))
+  })()
+  running.catch(() => {})
+  return {
+    seqs,
+    async [Symbol.asyncDispose]() {
+      feed.close()
+      await feed.closed
+    },
+  }
+}

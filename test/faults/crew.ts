@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs'
+import { signal } from '../../src/db/processes.ts'
+import { listConnected } from '../support/connected.ts'
+import { listWorkers, type Exit, type Program } from '../support/process.ts'
+
+/** Counts the workers of servers that really serve, where each server is several. */
+export interface Served {
+  /** Looks who has a connection at the moment. */
+  look(): void
+  /** Whether every worker of the moment has had one. */
+  readonly isEverybody: boolean
+  readonly figures: Record<string, string>
+}
+
+/** `port`: an end of the connections that count, by default the one that the server listens on. */
+export function createServed(programs: readonly Program[], port?: number): Served {
+  const served = new Set<number>()
+  return {
+    look() {
+      for (const program of programs) {
+        const missing = listLiving(program).filter(pid => !served.has(pid))
+        if (missing.length === 0) continue
+        for (const pid of listConnected(missing, port ?? program.port)) served.add(pid)
+      }
+    },
+    get isEverybody() {
+      return programs.every(program => listLiving(program).every(pid => served.has(pid)))
+    },
+    get figures(): Record<string, string> {
+      const all = programs.flatMap(listLiving)
+      if (all.length === 0) return {}
+      const count = all.filter(pid => served.has(pid)).length
+      return { 'workers that serve': `${count} of ${all.length}, ${served.size} in all` }
+    },
+  }
+}
+
+/** The workers of a server that run; none where it is one process. */
+export function listLiving(program: Program): number[] {
+  return listWorkers(program).filter(pid => existsSync(`/proc/${pid}`))
+}
+
+/** Kills a server with all of its workers at once, as when its machine loses power. */
+export async function killAll(program: Program): Promise<Exit> {
+  const workers = listLiving(program)
+  const exited = program.kill('SIGKILL')
+  for (const pid of workers) signal(pid, 'SIGKILL')
+  return exited
+}

@@ -1,0 +1,14 @@
+// Starts an embedded Postgres that carries its data over, and is killed as it writes the line of the log that says KILL_AT
+// for the KILL_NTH time.
+import { startEmbedded } from '../../src/db/embedded.ts'
+import { configureLog } from '../../src/log.ts'
+
+const { DATA_DIR = '', KILL_AT = '', KILL_NTH = '1' } = process.env
+let left = Number(KILL_NTH)
+configureLog('debug', line => {
+  process.stdout.write(line)
+  if (line.includes(KILL_AT) && --left === 0) process.kill(process.pid, 'SIGKILL')
+})
+await startEmbedded({ dataDir: DATA_DIR, carriesOver: true })
+console.log('Nothing killed it')
+process.exit(1)

@@ -1,0 +1,21 @@
+import type { Queryable } from '../../src/db/sql.ts'
+
+/** Where event_counts is not what counting the project's events gives, as sentences. */
+export async function findWrongCounts(sql: Queryable, projectId: string): Promise<string[]> {
+  const wrong = await sql<{ hour: Date; kept: string | null; counted: string | null }[]>`
+    select hour, c.n as kept, e.n as counted
+    from (
+      select hour, channel_id, n from event_counts where project_id = ${projectId}
+    ) c
+      full join (
+        select hour_of(occurred_at) as hour, channel_id, count(*) as n
+        from events
+        where project_id = ${projectId} and deleted_at is null
+        group by 1, 2
+      ) e using (hour, channel_id)
+    where c.n is distinct from e.n
+  `
+  return wrong.map(
+    ({ hour, kept, counted }) => `the count of hour ${hour} is ${kept}, and should be ${counted}`,
+  )
+}
