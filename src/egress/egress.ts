@@ -82,7 +82,7 @@ export function createEgress({
   const isAllowed = createAddressGuard(allowCidrs)
   const lookup = createLookup(resolve, isAllowed)
   const slots = createSlots(perHost)
-  const settings = { keepAlive: KEEPS_CONNECTIONS, maxFreeSockets: 4, timeout: IDLE_MS }
+  const settings = { keepAlive: KEEPS_CONNECTIONS, maxFreeSockets: perHost, timeout: IDLE_MS }
   const agents = { http: new http.Agent(settings), https: new https.Agent(settings) }
 
   async function send(request: EgressRequest): Promise<EgressResult> {

@@ -1,6 +1,7 @@
 import { toArray } from '../db/arrays.ts'
 import type { Sql } from '../db/sql.ts'
 import type { KindName } from './kind.ts'
+import { committedSoon } from './settings.ts'
 
 /** Targets that one walk passes; the next one goes on behind them. */
 export const MAX_WALK = 5_000
@@ -106,6 +107,7 @@ export async function claimJobs(
         ${toArray(wishes.map(({ room }) => room))}::int[],
         ${toArray(wishes.map(({ dueAt }) => dueAt))}::timestamptz[]
       ) with ordinality as w (target_id, room, low, place)
+        cross join ${committedSoon(sql)}
     ), chosen as materialized (
       select r.id
       from wished w

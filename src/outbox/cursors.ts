@@ -1,6 +1,7 @@
 import { toArray } from '../db/arrays.ts'
 import type { Sql, Tx } from '../db/sql.ts'
 import type { DeliveryKind, KindName, Runs } from './kind.ts'
+import { committedSoon } from './settings.ts'
 
 /** Logs that the poll looks at in one go, which takes some milliseconds; and those with news that it takes of them. */
 const SLICE = 5_000
@@ -92,6 +93,7 @@ export async function takeRuns(
       join delivery_cursors c on c.project_id = w.project_id and c.kind = ${kind.name}
       join event_logs l on l.project_id = c.project_id
       cross join lateral (select ${kind.hasTargets(tx)} as has_targets) t
+      cross join ${committedSoon(tx)}
     where l.last_seq > c.seq
     for update of c skip locked
   `

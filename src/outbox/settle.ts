@@ -1,5 +1,6 @@
 import { toArray } from '../db/arrays.ts'
 import type { Sql } from '../db/sql.ts'
+import { checksPlannedOnce } from './settings.ts'
 import type { Settlement } from './settlement.ts'
 
 /** A job as whoever has claimed it names it. */
@@ -31,6 +32,7 @@ export async function settleJobs(
         ${column(({ reason }) => reason)}::text[],
         ${column(({ latencyMs }) => latencyMs)}::bigint[]
       ) as i (id, token, state, attempts, delay_ms, reason, latency_ms)
+        cross join ${checksPlannedOnce(sql)}
     ), held as materialized (
       select i.id, i.state, i.attempts, i.delay_ms, i.reason, i.latency_ms
       from input i

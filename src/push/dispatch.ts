@@ -1,6 +1,7 @@
 import { isExpired } from '../accounts/sessions.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import type { Runs } from '../outbox/kind.ts'
+import { checksPlannedOnce } from '../outbox/settings.ts'
 import { WITHHELD } from './reasons.ts'
 
 /** So many pushes of a channel in so long a time; the rest become one that counts them. */
@@ -46,6 +47,7 @@ export async function dispatchPushes(tx: Tx, runs: Runs): Promise<number> {
       from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
           as r (project_id, from_seq, to_seq)
         join projects p on p.id = r.project_id
+        cross join ${checksPlannedOnce(tx)}
     ), fresh as materialized (
       select
         e.project_id, e.id, e.seq, e.created_at, e.channel_id, r.organization_id,

@@ -1,5 +1,6 @@
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
+import { transact } from '../db/transaction.ts'
 import { GRACE_S } from '../events/deletion.ts'
 import type { Site } from '../http/site.ts'
 import { keepAttempted } from '../outbox/keeping.ts'
@@ -76,7 +77,7 @@ async function sendPush(parts: PushKindParts, job: Job, signal: AbortSignal): Pr
   if (!message) return { kind: 'withheld', reason: WITHHELD.collapsed }
   const ttlS = job.attempt === 1 ? DAY_S : leftS
   const { verdict } = await pusher.push({ address, message, ttlS, nowMs, signal })
-  await keepAttempted(pool, tx => keepVerdict(tx, receiver, verdict))
+  await keepAttempted(() => transact(pool, tx => keepVerdict(tx, receiver, verdict)))
   const outcome = toOutcome(verdict)
   // It has told of a number, not of this event.
   return receiver.isCount && outcome.kind === 'done'

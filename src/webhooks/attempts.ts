@@ -1,10 +1,11 @@
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Queryable } from '../db/sql.ts'
 import type { EgressResult } from '../egress/egress.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
+import { CLOSED } from './breaker.ts'
 import type { Preset, Shaped } from './presets.ts'
 import { findRequest, toBodyHash } from './request.ts'
 import type { Attempt, AttemptDetail } from './schema.ts'
@@ -48,8 +49,8 @@ interface KeptRow {
   body_hash: Buffer | null
 }
 
-/** Keeps an attempt; returns it as it is shown. */
-export async function keepAttempt(tx: Tx, made: Made): Promise<Attempt> {
+/** Keeps an attempt, as one statement: a success forgives the webhook everything. Returns the attempt as it is shown. */
+export async function keepAttempt(sql: Queryable, made: Made): Promise<Attempt> {
   const { id, projectId, webhookId, eventId, preset, request, result, verdict } = made
   const row: Row = {
     id,
@@ -64,7 +65,13 @@ export async function keepAttempt(tx: Tx, made: Made): Promise<Attempt> {
     latency_ms: result.latencyMs,
     started_at: made.startedAt,
   }
-  await tx`
+  await sql`
+    with forgiven as (
+      update webhooks set
+        failures = ${CLOSED.failures}, failing_since = null, pauses = ${CLOSED.pauses}, paused_until = null
+      where project_id = ${projectId} and id = ${webhookId} and ${row.outcome} = 'delivered'
+        and (failures > 0 or paused_until is not null)
+    )
     insert into webhook_attempts (
       project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
       latency_ms, started_at, host, preset, body_hash

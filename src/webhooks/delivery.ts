@@ -1,13 +1,14 @@
 import { writeAudit, SERVER } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
+import { transact } from '../db/transaction.ts'
 import type { Egress, EgressResult } from '../egress/egress.ts'
 import { GRACE_S } from '../events/deletion.ts'
 import { findEventJson } from '../events/read.ts'
 import { newId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { keepAttempt } from './attempts.ts'
-import { CLOSED, FAILED_FOR_DAYS, isHopeless, toFailed, type Breaker } from './breaker.ts'
+import { keepAttempt, type Made } from './attempts.ts'
+import { FAILED_FOR_DAYS, isHopeless, toFailed, type Breaker } from './breaker.ts'
 import { findReceiver, type Receiver } from './receiver.ts'
 import { toEventRequest, toMessageId } from './message.ts'
 import { keepAttempted } from '../outbox/keeping.ts'
@@ -39,13 +40,15 @@ export async function sendWebhook(
   signal?: AbortSignal,
 ): Promise<Outcome> {
   const { pool, secrets } = parts
-  const receiver = await pool.run(sql => findReceiver(sql, { ...job, mayProbe: true }, secrets))
+  const [receiver, eventJson] = await pool.run(sql =>
+    Promise.all([
+      findReceiver(sql, { ...job, mayProbe: true }, secrets),
+      findEventJson(sql, job.projectId, toId('evt', job.eventId)),
+    ]),
+  )
   if (!receiver) return { kind: 'cancelled', reason: 'The webhook was deleted' }
   const obstacle = findObstacle(receiver, job)
   if (obstacle) return obstacle
-  const eventJson = await pool.run(sql =>
-    findEventJson(sql, job.projectId, toId('evt', job.eventId)),
-  )
   if (eventJson === undefined) {
     const mayReturn = await pool.run(sql => isHidden(sql, job))
     return mayReturn
@@ -60,21 +63,26 @@ export async function sendWebhook(
   if (verdict.kind === 'unsent') {
     return postponed(BUSY_MS, verdict.reason)
   }
-  await keepAttempted(pool, async tx => {
-    await keepAttempt(tx, {
-      id: newId('att').uuid,
-      projectId: job.projectId,
-      webhookId: job.targetId,
-      eventId: job.eventId,
-      number: job.attempt,
-      startedAt: new Date(receiver.nowMs),
-      preset: receiver.preset,
-      request,
-      result,
-      verdict,
-    })
-    await keepVerdict(tx, receiver, verdict)
-  })
+  const made: Made = {
+    id: newId('att').uuid,
+    projectId: job.projectId,
+    webhookId: job.targetId,
+    eventId: job.eventId,
+    number: job.attempt,
+    startedAt: new Date(receiver.nowMs),
+    preset: receiver.preset,
+    request,
+    result,
+    verdict,
+  }
+  await keepAttempted(() =>
+    verdict.kind === 'delivered'
+      ? pool.run(sql => keepAttempt(sql, made))
+      : transact(pool, async tx => {
+          await keepAttempt(tx, made)
+          await keepFailure(tx, receiver, verdict)
+        }),
+  )
   return toOutcome(verdict)
 }
 
@@ -93,15 +101,6 @@ export function post(
     timeoutMs: WEBHOOK_TIMEOUT_MS,
     signal,
   })
-}
-
-/** A success forgives everything: also one that a person has asked for. */
-export async function forgive(tx: Tx, { projectId, id }: Pick<Receiver, 'projectId' | 'id'>) {
-  await tx`
-    update webhooks set
-      failures = ${CLOSED.failures}, failing_since = null, pauses = ${CLOSED.pauses}, paused_until = null
-    where project_id = ${projectId} and id = ${id} and (failures > 0 or paused_until is not null)
-  `
 }
 
 /** Why nothing is sent to it now, if so. */
@@ -125,8 +124,7 @@ function postponed(afterMs: number, reason: string, withinMs = PATIENCE_MS): Out
   return { kind: 'postponed', afterMs, withinMs, reason }
 }
 
-async function keepVerdict(tx: Tx, receiver: Receiver, verdict: Verdict): Promise<void> {
-  if (verdict.kind === 'delivered') return forgive(tx, receiver)
+async function keepFailure(tx: Tx, receiver: Receiver, verdict: Verdict): Promise<void> {
   const { projectId, id } = receiver
   const [row] = await tx<
     {

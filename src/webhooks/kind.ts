@@ -1,5 +1,6 @@
 import type { Tx } from '../db/sql.ts'
 import type { DeliveryKind, Job, Runs } from '../outbox/kind.ts'
+import { checksPlannedOnce } from '../outbox/settings.ts'
 import { BACKLOG_FULL, markBacklogs } from './backlog.ts'
 import { sendWebhook, WEBHOOK_TIMEOUT_MS, type DeliveryParts } from './delivery.ts'
 import { isWanted } from './filter.ts'
@@ -53,6 +54,7 @@ async function dispatchWebhooks(tx: Tx, { projectIds, fromSeqs, toSeqs }: Runs):
             date_trunc('milliseconds', w.created_at) <= e.created_at
             or w.created_at > now() + interval '5 s'
           )
+        cross join ${checksPlannedOnce(tx)}
       where ${isWanted(tx)}
     ), queued as (
       insert into outbox (project_id, event_id, kind, target_id)

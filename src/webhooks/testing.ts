@@ -2,7 +2,7 @@ import { transact } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { keepAttempt } from './attempts.ts'
-import { forgive, post, type DeliveryParts } from './delivery.ts'
+import { post, type DeliveryParts } from './delivery.ts'
 import { audit, type Editor } from './editing.ts'
 import { toTestMessageId, toTestRequest } from './message.ts'
 import { findReceiver } from './receiver.ts'
@@ -48,9 +48,8 @@ export async function testWebhook(
   const messageId = toTestMessageId(attemptId)
   const result = await post(egress, receiver, { ...request, id: messageId })
   const verdict = toVerdict(result, receiver.nowMs)
-  return transact(pool, async tx => {
-    if (verdict.kind === 'delivered') await forgive(tx, receiver)
-    return keepAttempt(tx, {
+  return pool.run(sql =>
+    keepAttempt(sql, {
       id: attemptId,
       projectId,
       webhookId,
@@ -61,6 +60,6 @@ export async function testWebhook(
       request,
       result,
       verdict,
-    })
-  })
+    }),
+  )
 }

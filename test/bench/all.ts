@@ -1,13 +1,19 @@
 import { compareFeed } from './feed.ts'
 import { compareIngest } from './ingest.ts'
+import { comparePush } from './push.ts'
+import { compareQueue } from './queue.ts'
 import { compareRead } from './read-plain.ts'
 import { printTable, type Line } from './table.ts'
+import { compareWebhooks } from './webhooks.ts'
 
 /** What is compared with somebody else's: each makes the databases and processes that it needs, and leaves none of them. */
 const SUBJECTS: Record<string, () => Promise<Line[]>> = {
   ingest: compareIngest,
   'live feed': compareFeed,
   reading: compareRead,
+  queue: compareQueue,
+  webhooks: compareWebhooks,
+  push: comparePush,
 }
 
 /** One table of everything that is compared. What one subject found stays when another fails; then it throws at the end. */

@@ -1,10 +1,13 @@
 import { benchAll } from './all.ts'
 import { benchDashboard } from './dashboard.ts'
-import { benchDeliveries } from './deliveries.ts'
 import { benchFeed } from './feed.ts'
 import { benchIngest } from './ingest.ts'
 import { benchMemory } from './memory.ts'
+import { comparePush } from './push.ts'
+import { compareQueue } from './queue.ts'
 import { benchRead } from './read.ts'
+import { printTable, type Line } from './table.ts'
+import { compareWebhooks } from './webhooks.ts'
 import { benchWorkers } from './workers.ts'
 import { benchStart } from './start.ts'
 
@@ -12,13 +15,19 @@ import { benchStart } from './start.ts'
 const benches: Record<string, () => Promise<void>> = {
   all: benchAll,
   dashboard: benchDashboard,
-  deliveries: benchDeliveries,
   feed: benchFeed,
   ingest: benchIngest,
   memory: benchMemory,
+  push: table(comparePush),
+  queue: table(compareQueue),
   read: benchRead,
   workers: benchWorkers,
   start: benchStart,
+  webhooks: table(compareWebhooks),
+}
+
+function table(compare: () => Promise<Line[]>): () => Promise<void> {
+  return async () => printTable(await compare())
 }
 
 const name = process.argv[2] ?? 'ingest'

@@ -1,6 +1,7 @@
 import { Agent, request } from 'node:http'
 import { toArray } from '../../src/db/arrays.ts'
 import type { Queryable, Sql } from '../../src/db/sql.ts'
+import { checksPlannedOnce } from '../../src/outbox/settings.ts'
 import type { DeliveryKind, Job, Outcome } from '../../src/outbox/kind.ts'
 
 export interface TestKindOptions extends Partial<DeliveryKind> {
@@ -30,6 +31,7 @@ export function createTestKind({ url = '', ...options }: TestKindOptions = {}): 
             as r (project_id, from_seq, to_seq)
           join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
           join test_targets t on t.project_id = e.project_id
+          cross join ${checksPlannedOnce(tx)}
         on conflict (project_id, event_id, kind, target_id) do nothing
       `
       return made.count

@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { toArray } from '../../src/db/arrays.ts'
+import { createPool, type Pool } from '../../src/db/pool.ts'
+import { connect, type Sql } from '../../src/db/sql.ts'
+import type { DeliveryKind, KindName } from '../../src/outbox/kind.ts'
+import { WORKER_SETTINGS } from '../../src/outbox/outbox.ts'
+import { startWorker } from '../../src/outbox/worker.ts'
+import { createEgress, type Egress } from '../../src/egress/egress.ts'
+import type { Secrets } from '../../src/secrets/secrets.ts'
+import { appendEvents } from '../support/deliveries.ts'
+import { testSecrets } from '../support/secret.ts'
+
+/** What a server delivers with, without the server: pools as it has them, and a client that may reach loopback. */
+export interface OutboxWorld {
+  sql: Sql
+  pool: Pool
+  secrets: Secrets
+  egress: Egress
+  /** Appends so many events to a project, and writes a delivery of each to every target. */
+  enqueue(
+    kind: KindName,
+    to: { projectId: string; targetIds: readonly string[]; events: number },
+  ): Promise<void>
+  /** Makes every delivery that is there. */
+  deliver(kind: DeliveryKind): Promise<void>
+}
+
+export function openOutbox(databaseUrl: string, ca?: string): OutboxWorld {
+  const sql = connect(databaseUrl, { name: 'bench', max: 2, settings: { statement_timeout: 0 } })
+  const worker = createPool(databaseUrl, { name: 'worker', max: 4, settings: WORKER_SETTINGS })
+  return {
+    sql,
+    pool: createPool(databaseUrl, { name: 'deliver', max: 4 }),
+    secrets: testSecrets(),
+    egress: createEgress({ allowCidrs: ['127.0.0.0/8'], ca }),
+    async enqueue(kind, { projectId, targetIds, events }) {
+      const eventIds = await appendEvents(sql, projectId, events)
+      await sql`
+        insert into outbox (project_id, event_id, kind, target_id)
+        select ${projectId}, e.id, ${kind}, t.id
+        from unnest(${toArray(eventIds)}::uuid[]) as e (id)
+          cross join unnest(${toArray(targetIds)}::uuid[]) as t (id)
+      `
+    },
+    async deliver(kind) {
+      const running = startWorker({ pool: worker, kind })
+      while ((await sql`select from outbox limit 1`).count > 0) await sleep(5)
+      await running.stop(0)
+    },
+  }
+}

@@ -1,0 +1,18 @@
+// Encrypts as our push does: `push-encryption.ts <push service as JSON>`.
+import { encrypt } from '../../src/push/pusher.ts'
+import type { TestBrowser } from '../support/push-service.ts'
+import { runSender } from './sending.ts'
+
+const { browsers } = JSON.parse(process.argv[2] ?? '') as { browsers: [TestBrowser] }
+const [{ endpoint, keys }] = browsers
+const notification = {
+  title: 'New payment',
+  navigate: 'https://tidings.example.com/e/evt_01kahwq7f4e8xbv0a3n9m2c6rt',
+  tag: 'bench',
+  body: 'Test · Test project',
+}
+const message = { payload: JSON.stringify({ web_push: 8030, notification }), topic: 'bench' }
+
+await runSender(async count => async () => {
+  for (let nth = 0; nth < count; nth++) encrypt({ endpoint, ...keys }, message, 86_400)
+})

@@ -1,0 +1,53 @@
+// Our whole way of a push, as `bench push` measures it: `push-ours.ts <database url> <push service as JSON>`.
+import { createHash } from 'node:crypto'
+import { createSession } from '../../src/accounts/sessions.ts'
+import { toSite } from '../../src/http/site.ts'
+import { newId } from '../../src/ids.ts'
+import { createPushKind } from '../../src/push/kind.ts'
+import { createPusher } from '../../src/push/pusher.ts'
+import { sealAddress } from '../../src/push/subscriptions.ts'
+import type { TestBrowser } from '../support/push-service.ts'
+import { newMember, newOrganization } from '../support/person.ts'
+import { openOutbox } from './outbox-world.ts'
+import { runSender } from './sending.ts'
+
+const [, , databaseUrl = '', json = ''] = process.argv
+const { host, ca, browsers } = JSON.parse(json) as {
+  host: string
+  ca: string
+  browsers: TestBrowser[]
+}
+const world = openOutbox(databaseUrl, ca)
+const { sql, secrets } = world
+const parts = { ...world, pushHosts: [host], vapidSubject: 'mailto:ops@example.com' }
+const site = toSite('https://tidings.example.com')
+const kind = createPushKind({ ...parts, pusher: createPusher(parts), findSite: () => site })
+const organization = await newOrganization({ sql })
+const person = await newMember({ sql, url: '' }, organization, 'admin')
+const deviceIds: string[] = []
+for (const { endpoint, keys } of browsers) {
+  const { uuid } = newId('psh')
+  const session = await createSession(sql, {
+    personId: person.uuid,
+    isInstalled: false,
+    address: '127.0.0.1',
+    userAgent: 'bench',
+  })
+  await sql`
+    insert into push_subscriptions (id, person_id, session_id, endpoint_hash, address, host, label)
+    values (
+      ${uuid}, ${person.uuid}, ${session.id},
+      decode(${createHash('sha256').update(endpoint).digest('hex')}, 'hex'),
+      ${sealAddress(secrets, uuid, { endpoint, ...keys })}, ${host}, 'A browser'
+    )
+  `
+  deviceIds.push(uuid)
+}
+
+// Past the dispatcher, which would make one count of a burst.
+await runSender(async count => {
+  const events = count / deviceIds.length
+  const projectId = organization.project.uuid
+  await world.enqueue('push', { projectId, targetIds: deviceIds, events })
+  return () => world.deliver(kind)
+})

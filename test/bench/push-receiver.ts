@@ -1,0 +1,17 @@
+// The push service of `bench push`, in a process of its own: it decrypts and checks everything that it gets. Says where it is and
+// who has subscribed, and answers each line of input with what has come since the last one.
+import { createInterface } from 'node:readline'
+import { startPushService } from '../support/push-service.ts'
+
+const DEVICES = 8
+
+const service = await startPushService()
+const browsers = Array.from({ length: DEVICES }, () => service.subscribe())
+const { host, ca } = service
+console.log(`READY ${JSON.stringify({ host, ca, browsers })}`)
+for await (const _line of createInterface({ input: process.stdin })) {
+  const topics = new Set(service.arrived.map(({ path, topic }) => `${path} ${topic}`))
+  const [problem] = service.problems
+  console.log(JSON.stringify({ requests: service.arrived.length, messages: topics.size, problem }))
+  service.arrived.length = 0
+}

@@ -1,0 +1,40 @@
+import { closeCluster, cloneDatabase } from '../support/postgres.ts'
+import { startWorker, type Worker } from './feed-process.ts'
+import { findNode, installPeers } from './peers.ts'
+import { measureSending, toLines } from './sent.ts'
+import { interleaveFigures, SHARE, type Line } from './table.ts'
+
+const COUNTS = { warmUp: 400 * SHARE, messages: 4_000 * SHARE }
+
+/** Pushes by our whole way, and by web-push alone; says how much of ours is encryption. */
+export async function comparePush(): Promise<Line[]> {
+  installPeers()
+  const receiver = await startWorker('push-receiver.ts', [])
+  const service = receiver.ready.slice('READY '.length)
+  const measure = (sender: Worker) => measureSending(sender, receiver, COUNTS)
+  try {
+    const figures = await interleaveFigures({
+      tidings: async () =>
+        measure(await startWorker('push-ours.ts', [await cloneDatabase(), service])),
+      bare: async () => measure(await startWorker('push-bare.ts', [service], findNode())),
+      encryption: async () =>
+        measureSending(await startWorker('push-encryption.ts', [service]), undefined, COUNTS),
+    })
+    const { tidings, encryption } = figures
+    const share = ((100 * encryption.processorMs) / tidings.processorMs).toFixed(0)
+    console.log(
+      `Of the ${tidings.processorMs.toFixed(2)} ms of processor time that a push of ours takes, ${encryption.processorMs.toFixed(2)} ms (${share} %) are encryption`,
+    )
+    return toLines(
+      {
+        subject: 'push',
+        what: 'pushes/s over https, 32 at a time: claimed, encrypted, sent, written down',
+        reference: 'web-push, encrypted, signed and sent',
+      },
+      figures,
+    )
+  } finally {
+    await receiver.stop()
+    await closeCluster()
+  }
+}

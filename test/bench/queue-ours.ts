@@ -1,0 +1,107 @@
+// Our own queue, as `bench queue` measures it: `queue-ours.ts <database url>`.
+import { createPool } from '../../src/db/pool.ts'
+import { connect } from '../../src/db/sql.ts'
+import { createAppender } from '../../src/events/append.ts'
+import { toDraft } from '../../src/events/draft.ts'
+import { createInflight } from '../../src/limits/idempotency.ts'
+import { startDispatcher } from '../../src/outbox/dispatcher.ts'
+import type { DeliveryKind } from '../../src/outbox/kind.ts'
+import { startOutbox, WORKER_SETTINGS, type Outbox } from '../../src/outbox/outbox.ts'
+import { appendEvents } from '../support/deliveries.ts'
+import { addTarget, createTargets, createTestKind } from '../support/delivery-kind.ts'
+import { newProject } from '../support/project.ts'
+import { runQueue, type Queue } from './queue-program.ts'
+
+const PROJECTS = 20
+const TARGETS = 2
+const EACH = PROJECTS * TARGETS
+
+await runQueue(await createOutbox(process.argv[2] ?? ''))
+
+/** A job is a delivery of an event to a target; what enqueues is the dispatcher. */
+async function createOutbox(databaseUrl: string): Promise<Queue> {
+  const sql = connect(databaseUrl, { name: 'bench', max: 2, settings: { statement_timeout: 0 } })
+  const pool = createPool(databaseUrl, { name: 'worker', max: 4, settings: WORKER_SETTINGS })
+  const appends = createPool(databaseUrl, { name: 'append', max: 1 })
+  await createTargets(sql)
+  let onStart = (_job: string) => {}
+  let stuckId = ''
+  const kind = createTestKind({
+    perTarget: 64,
+    send({ eventId, targetId }, signal) {
+      if (targetId === stuckId) return hang(signal)
+      onStart(targetId === aloneId ? eventId : `${eventId} ${targetId}`)
+      return Promise.resolve({ kind: 'done' })
+    },
+  })
+  // The kind is known before the events are, so that they are all new to it.
+  await (await startOutbox({ pool, kinds: [kind] })).stop()
+  const newTargets = async (count: number) => {
+    const { id } = await newProject({ sql, url: '' })
+    const targets: string[] = []
+    while (targets.length < count) targets.push(await addTarget(sql, id))
+    return { id, targets }
+  }
+  const projects = await Promise.all(Array.from({ length: PROJECTS }, () => newTargets(TARGETS)))
+  const alone = await newTargets(1)
+  const aloneId = alone.targets[0]
+  const projectIds = projects.map(({ id }) => id)
+  let outbox: Outbox | undefined
+  const appender = createAppender({
+    pool: appends,
+    inflight: createInflight(),
+    onAppended: appended => outbox?.wake(appended),
+  })
+
+  async function dispatch(ids: string[], count: number): Promise<void> {
+    const all = Promise.withResolvers<void>()
+    let dispatched = 0
+    const counted: DeliveryKind = {
+      ...kind,
+      async dispatch(tx, runs) {
+        dispatched += await kind.dispatch(tx, runs)
+        if (dispatched === count) all.resolve()
+        return dispatched
+      },
+    }
+    const dispatcher = startDispatcher({ pool, kinds: [counted], onDispatched() {} })
+    dispatcher.wake(ids)
+    await all.promise
+    // Ends when what is under way is committed.
+    await dispatcher.stop()
+  }
+
+  return {
+    async prepare(count) {
+      for (const id of projectIds) await appendEvents(sql, id, count / EACH)
+    },
+    enqueue: count => dispatch(projectIds, count),
+    async stick(count) {
+      const stuck = await newTargets(1)
+      stuckId = stuck.targets[0] ?? ''
+      await appendEvents(sql, stuck.id, count)
+      await dispatch([stuck.id], count)
+    },
+    async add() {
+      const draft = toDraft({ channelName: 'bench', title: 'New payment' })
+      await appender.append({ projectId: alone.id, draft, requestId: 'bench', claim: undefined })
+      return draft.id.uuid
+    },
+    async work(tell) {
+      onStart = tell
+      outbox = await startOutbox({ pool, kinds: [kind], graceMs: 0 })
+    },
+    async isDone() {
+      const left =
+        await sql`select from outbox where target_id is distinct from ${stuckId || null} limit 1`
+      return left.count === 0
+    },
+    async rest() {
+      await outbox?.stop()
+    },
+  }
+}
+
+function hang(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+}

@@ -1,0 +1,89 @@
+// What every candidate of `bench queue` does, whatever it is made of: Bun and Node both run it.
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** A queue of jobs that do nothing, in a database of its own. */
+export interface Queue {
+  /** Makes ready what so many jobs are about; not measured. */
+  prepare(count: number): Promise<void>
+  /** Enqueues so many jobs as fast as it can; resolves when they are committed. */
+  enqueue(count: number): Promise<void>
+  /** Enqueues so many jobs of one target that hangs: nothing more of it can be done. */
+  stick(count: number): Promise<void>
+  /** Enqueues one job; resolves, when it is committed, with what `onStart` will be told. */
+  add(): Promise<string>
+  /** Starts to work: `onStart` is told the name of each job of which it begins. */
+  work(onStart: (job: string) => void): Promise<void>
+  /** Whether every job is done and written down, those that are stuck aside. */
+  isDone(): Promise<boolean>
+  /** Stops to work. */
+  rest(): Promise<void>
+}
+
+/** Answers lines of input, `<command> <numbers>`, with a line of JSON each. */
+export async function runQueue(queue: Queue): Promise<void> {
+  console.log('READY')
+  for await (const line of createInterface({ input: process.stdin })) {
+    const [command, ...numbers] = line.split(' ')
+    const [count = 0, perSecond = 1] = numbers.map(Number)
+    if (command === 'stick') await queue.stick(count)
+    const answer =
+      command === 'enqueue'
+        ? await enqueue(queue, count)
+        : command === 'drain'
+          ? await drain(queue, count)
+          : command === 'pace'
+            ? await pace(queue, count, perSecond)
+            : {}
+    console.log(JSON.stringify(answer))
+  }
+}
+
+async function enqueue(queue: Queue, count: number) {
+  await queue.prepare(count)
+  const startedMs = performance.now()
+  await queue.enqueue(count)
+  return { perSecond: toRate(count, startedMs) }
+}
+
+async function drain(queue: Queue, count: number) {
+  const starts = new Set<string>()
+  const startedMs = performance.now()
+  await queue.work(job => {
+    // Nobody has failed, and no lease has ended: each begins once.
+    if (starts.has(job)) fail(`${job} has begun twice`)
+    starts.add(job)
+  })
+  while (starts.size < count || !(await queue.isDone())) await sleep(5)
+  if (starts.size > count) fail(`${starts.size} jobs have begun, of ${count}`)
+  const perSecond = toRate(count, startedMs)
+  await queue.rest()
+  return { perSecond }
+}
+
+async function pace(queue: Queue, count: number, perSecond: number) {
+  const started = new Map<string, number>()
+  await queue.work(job => void started.set(job, performance.now()))
+  const beganMs = performance.now()
+  const added: Promise<{ job: string; atMs: number }>[] = []
+  while (added.length < count) {
+    const atMs = performance.now()
+    if (atMs - beganMs < (added.length * 1000) / perSecond) await sleep(1)
+    else added.push(queue.add().then(job => ({ job, atMs })))
+  }
+  const jobs = await Promise.all(added)
+  while (started.size < count || !(await queue.isDone())) await sleep(5)
+  await queue.rest()
+  const delays = jobs.map(({ job, atMs }) => (started.get(job) ?? NaN) - atMs).sort((a, b) => a - b)
+  const at = (share: number) => delays[Math.floor(delays.length * share)]
+  return { p50Ms: at(0.5), p99Ms: at(0.99) }
+}
+
+function toRate(count: number, startedMs: number): number {
+  return (count * 1000) / (performance.now() - startedMs)
+}
+
+function fail(reason: string): never {
+  console.error(reason)
+  process.exit(1)
+}

@@ -1,0 +1,57 @@
+import type { Worker } from './feed-process.ts'
+import type { Line } from './table.ts'
+
+/** Messages per second, and processor time of the sender's process, in ms for each. */
+export type Figures = Record<'perSecond' | 'processorMs', number>
+
+/** Warms a sender up and measures it. Throws unless each message has arrived, once. */
+export async function measureSending(
+  sender: Worker,
+  receiver: Worker | undefined,
+  counts: { warmUp: number; messages: number },
+): Promise<Figures> {
+  try {
+    await send(sender, receiver, counts.warmUp)
+    return await send(sender, receiver, counts.messages)
+  } finally {
+    await sender.stop()
+  }
+}
+
+async function send(sender: Worker, receiver: Worker | undefined, count: number) {
+  sender.say(String(count))
+  const figures = JSON.parse(await sender.hear()) as Figures
+  if (!receiver) return figures
+  receiver.say('count')
+  const answer = await receiver.hear()
+  const { requests, messages } = JSON.parse(answer) as Record<string, number>
+  if (requests !== count || messages !== count) {
+    throw new Error(`${count} messages were sent, and the receiver says ${answer}`)
+  }
+  return figures
+}
+
+/** Both figures of a sender beside those of a reference. */
+export function toLines(
+  { subject, what, reference }: Pick<Line, 'subject' | 'what' | 'reference'>,
+  { tidings, bare }: Record<'tidings' | 'bare', Figures>,
+): Line[] {
+  return [
+    {
+      subject,
+      what,
+      ours: tidings.perSecond,
+      reference,
+      theirs: bare.perSecond,
+      better: 'more',
+    },
+    {
+      subject,
+      what: 'ms of processor time for each, in the process that sends',
+      ours: tidings.processorMs,
+      reference,
+      theirs: bare.processorMs,
+      better: 'less',
+    },
+  ]
+}

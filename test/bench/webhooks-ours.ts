@@ -1,0 +1,33 @@
+// Our whole way of a webhook, as `bench webhooks` measures it: `webhooks-ours.ts <database url> <url of the receiver>`.
+import { newId } from '../../src/ids.ts'
+import { createWebhookKind } from '../../src/webhooks/kind.ts'
+import { newSigningSecret } from '../../src/webhooks/signing.ts'
+import { toPlace } from '../../src/webhooks/webhooks.ts'
+import { newProject } from '../support/project.ts'
+import { openOutbox } from './outbox-world.ts'
+import { runSender } from './sending.ts'
+
+const WEBHOOKS = 4
+
+const [, , databaseUrl = '', url = ''] = process.argv
+const world = openOutbox(databaseUrl)
+const { sql, secrets } = world
+const kind = createWebhookKind(world)
+const { id: projectId } = await newProject({ sql, url: '' })
+const webhookIds: string[] = []
+while (webhookIds.length < WEBHOOKS) {
+  const { uuid } = newId('whk')
+  await sql`
+    insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
+    values (
+      ${projectId}, ${uuid}, 'Bench', ${secrets.seal(url, toPlace('url', uuid))}, ${new URL(url).host}, 'standard',
+      true, ${secrets.seal(newSigningSecret(), toPlace('secret', uuid))}
+    )
+  `
+  webhookIds.push(uuid)
+}
+
+await runSender(async count => {
+  await world.enqueue('webhook', { projectId, targetIds: webhookIds, events: count / WEBHOOKS })
+  return () => world.deliver(kind)
+})

@@ -1,0 +1,33 @@
+import { closeCluster, cloneDatabase } from '../support/postgres.ts'
+import { startWorker, type Worker } from './feed-process.ts'
+import { findNode, installPeers } from './peers.ts'
+import { measureSending, toLines } from './sent.ts'
+import { interleaveFigures, SHARE, type Line } from './table.ts'
+
+const COUNTS = { warmUp: 1_000 * SHARE, messages: 8_000 * SHARE }
+
+/** Webhooks by our whole way, and by a client that signs and sends and does nothing else. */
+export async function compareWebhooks(): Promise<Line[]> {
+  installPeers()
+  const receiver = await startWorker('webhook-receiver.ts', [])
+  const url = receiver.ready.slice('READY '.length)
+  const measure = (sender: Worker) => measureSending(sender, receiver, COUNTS)
+  try {
+    const figures = await interleaveFigures({
+      tidings: async () =>
+        measure(await startWorker('webhooks-ours.ts', [await cloneDatabase(), url])),
+      bare: async () => measure(await startWorker('webhooks-bare.ts', [url], findNode())),
+    })
+    return toLines(
+      {
+        subject: 'webhooks',
+        what: 'deliveries/s, 32 at a time: claimed, signed, sent, and the attempt kept',
+        reference: 'node:http, signed and sent',
+      },
+      figures,
+    )
+  } finally {
+    await receiver.stop()
+    await closeCluster()
+  }
+}
