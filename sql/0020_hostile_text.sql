@@ -4,15 +4,12 @@
 
 -- The words of an event, as search looks for them.
 create function words_of_event(title text, description text) returns tsvector
-language plpgsql immutable parallel safe as $$
-declare
-  content text := title || ' ' || coalesce(description, '');
-begin
-  if octet_length(content) > 1000 then
-    content := regexp_replace(replace(content, '<!', '< !'), '\S{99}[^[:alnum:]\s]', '\& ', 'g');
-  end if;
-  return to_tsvector('simple', content);
-end
+language sql immutable parallel safe as $$
+  select to_tsvector('simple', case
+    when octet_length(title) + coalesce(octet_length(description), 0) > 1000 then
+      regexp_replace(replace(title || ' ' || coalesce(description, ''), '<!', '< !'), '\S{99}[^[:alnum:]\s]', '\& ', 'g')
+    else title || ' ' || coalesce(description, '')
+  end)
 $$;
 
 -- As in 0007, but that long texts are cut. What the index has of texts from before is found like before.
@@ -22,13 +19,8 @@ create or replace function tokens_of(
 language plpgsql immutable parallel safe as $$
 declare
   bucket text := encode(substr(int8send(uuid_hash_extended(project, seq >> 14)), 1, 6), 'base64');
-  content text := title || ' ' || coalesce(description, '');
-  words text[];
+  words text[] := tsvector_to_array(words_of_event(title, description));
 begin
-  if octet_length(content) > 1000 then
-    content := regexp_replace(replace(content, '<!', '< !'), '\S{99}[^[:alnum:]\s]', '\& ', 'g');
-  end if;
-  words := tsvector_to_array(to_tsvector('simple', content));
   if octet_length(title) + coalesce(octet_length(description), 0) > 2000 then
     words := array(select left(word, 200) from unnest(words) as w (word));
   end if;
