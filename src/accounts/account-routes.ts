@@ -10,8 +10,9 @@ import { toId } from '../ids.ts'
 import { getAccount } from './account.ts'
 import { LONGEST_S, type Cookies } from './cookies.ts'
 import { apiEndpoint, type ApiEndpoint } from './endpoint.ts'
+import { Name } from './name.ts'
 import { requireVerified } from './permissions.ts'
-import { Account, Email, PersonName } from './schema.ts'
+import { Account, Email } from './schema.ts'
 
 const FIELDS = ['name', 'email'] as const
 
@@ -44,7 +45,7 @@ export function accountRoutes({ pool, getCookies }: AccountParts): ApiEndpoint[]
       method: 'PATCH',
       path: '/api/me',
       action: 'account.edit',
-      body: Type.Object({ name: Type.Optional(PersonName), email: Type.Optional(Email) }),
+      body: Type.Object({ name: Type.Optional(Name), email: Type.Optional(Email) }),
       success: { status: 200, data: Account },
       async handle({ admitted, actor, body }) {
         const { person } = admitted

@@ -1,14 +1,6 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
 import { parseEmail } from '../email.ts'
-import {
-  defineRule,
-  invalidType,
-  issue,
-  NO_ISSUES,
-  OneOf,
-  Text,
-  TrimmedText,
-} from '../http/rules.ts'
+import { defineRule, invalidType, issue, NO_ISSUES, OneOf, Text } from '../http/rules.ts'
 import { closed, Moment } from '../http/shapes.ts'
 import { ROLES } from './permissions.ts'
 
@@ -22,7 +14,6 @@ const EMAIL = defineRule('Email', value => {
 })
 /** An e-mail address as somebody types it; `parseEmail` gives the spelling that is kept. */
 export const Email = Type.Unsafe<string>({ [Kind]: EMAIL, type: 'string' })
-export const PersonName = TrimmedText({ maxLength: 100 })
 /** A password as somebody types it. What a new one must be like, `checkPassword` says. */
 export const Password = Text({ minLength: 1, maxLength: 512 })
 

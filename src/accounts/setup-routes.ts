@@ -7,9 +7,10 @@ import { Text } from '../http/rules.ts'
 import { countStranger, type Strangers } from '../limits/strangers.ts'
 import type { Cookies } from './cookies.ts'
 import { apiEndpoint, type ApiEndpoint } from './endpoint.ts'
+import { Name } from './name.ts'
 import { createFirstOwner, hasOwner, isSetupLink } from './owners.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
-import { Account, Email, Nothing, Password, PersonName } from './schema.ts'
+import { Account, Email, Nothing, Password } from './schema.ts'
 import { signIn, toSignedInAnswer } from './sign-in.ts'
 
 interface SetupParts {
@@ -37,7 +38,7 @@ export function setupRoutes({ pool, strangers, getCookies }: SetupParts): ApiEnd
       action: 'setup.complete',
       body: Type.Object({
         token: Text({ minLength: 1, maxLength: 100 }),
-        name: PersonName,
+        name: Name,
         email: Email,
         password: Password,
       }),

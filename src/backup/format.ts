@@ -22,11 +22,11 @@ export const Head = Type.Object({
   createdAt: Type.String(),
   /** Of the schema, by name. */
   migrations: Type.Array(Type.String()),
-  /** How the passphrase becomes a key: bounded, because a key is made before anything can be trusted. */
+  /** How the passphrase becomes a key: with 256 MB at most, because it is made before anything can be trusted. */
   scrypt: Type.Object({
-    n: Type.Integer({ minimum: 2, maximum: 2 ** 20 }),
-    r: Type.Integer({ minimum: 1, maximum: 16 }),
-    p: Type.Integer({ minimum: 1, maximum: 16 }),
+    n: Type.Union([15, 16, 17, 18].map(bits => Type.Literal(2 ** bits))),
+    r: Type.Integer({ minimum: 1, maximum: 8 }),
+    p: Type.Integer({ minimum: 1, maximum: 4 }),
     salt: Type.String({ minLength: 20, maxLength: 100 }),
   }),
   /** Sealed with that key. */

@@ -32,27 +32,34 @@ export function openReader(file: string): Reader {
   let seal: ReturnType<typeof createHmac> | undefined
   let head: Buffer[] = []
 
-  /** Adds what comes next to what waits; false at the end. */
-  async function fill(): Promise<boolean> {
-    if (waiting.length > MAX_LINE_BYTES) throw new Damaged()
+  /** What comes next; undefined at the end. */
+  async function read(): Promise<Buffer | undefined> {
     const next = await chunks.next().catch((error: unknown) => {
       if (isAboutFile(error)) throw error
       throw isGzip(error) ? new Damaged() : new NoBackup()
     })
     if (next.done && !isBegun) throw new NoBackup()
-    if (next.done) return false
     isBegun = true
-    waiting = waiting.length === 0 ? next.value : Buffer.concat([waiting, next.value])
-    return true
+    return next.done ? undefined : next.value
   }
 
-  /** Waits for a line feed, and returns where `find` sees it. */
+  /** Reads until there is a line feed in what waits, and returns where `find` sees it. */
   async function untilLine(find: () => number): Promise<number> {
+    const at = find()
+    if (at >= 0) return at
+    // Put together once: a line may come in hundreds of chunks.
+    const parts = [waiting]
+    let bytes = waiting.length
     for (;;) {
-      const at = find()
-      if (at >= 0) return at
-      if (!(await fill())) throw new Damaged()
+      const next = await read()
+      if (!next) throw new Damaged()
+      parts.push(next)
+      bytes += next.length
+      if (next.includes(LINE_FEED)) break
+      if (bytes > MAX_LINE_BYTES) throw new Damaged()
     }
+    waiting = Buffer.concat(parts)
+    return find()
   }
 
   function take(bytes: number): Buffer {
@@ -93,7 +100,7 @@ export function openReader(file: string): Reader {
       seal = undefined
       const given = Buffer.from(parseLine(Seal, await line()).seal, 'base64url')
       const isSame = given.length === expected.length && timingSafeEqual(given, expected)
-      if (!isSame || waiting.length > 0 || (await fill())) throw new Damaged()
+      if (!isSame || waiting.length > 0 || (await read())) throw new Damaged()
     },
     close: () => void source.destroy(),
   }

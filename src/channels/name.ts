@@ -17,12 +17,17 @@ const PATTERN =
   '|(?<=\\u{1F3F4}[\\u{E0020}-\\u{E007F}]*)[\\u{E0020}-\\u{E007F}])*$'
 const VISIBLE = new RegExp(PATTERN, 'u')
 const PLAIN = /^[\x20-\x7e]*$/
+// Of the longest name, in whatever spelling: nothing composes out of more than four, and each may be two units.
+const MAX_UNITS = 8 * 255
 
 const CHANNEL_NAME = defineRule('ChannelName', (value, schema) => {
   if (typeof value !== 'string') return invalidType('string', value)
   const bad = checkCharacters(value)
   if (bad.length > 0) return bad
-  const name = toDisplayName(value)
+  // To compose marks takes the square of their number: 40,000 of them half a minute.
+  const trimmed = value.trim()
+  if (trimmed.length > MAX_UNITS) return checkLength(trimmed, { ...schema, minLength: 0 })
+  const name = toDisplayName(trimmed)
   const length = checkLength(name, schema)
   if (length.length > 0) return length
   if (PLAIN.test(name) || VISIBLE.test(name)) return NO_ISSUES

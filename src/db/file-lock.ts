@@ -1,3 +1,4 @@
+import { chmodSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -13,6 +14,7 @@ const held = new Set<DatabaseSync>()
  */
 export function tryLock(path: string, kind: 'shared' | 'exclusive'): FileLock | undefined {
   const file = new DatabaseSync(path)
+  closeToOthers(path)
   try {
     file.exec(kind === 'exclusive' ? 'begin exclusive' : 'begin; select 1 from sqlite_schema')
   } catch (error) {
@@ -49,4 +51,10 @@ export async function withLock<T>(
   } finally {
     lock.release()
   }
+}
+
+/** Whoever may read the file may lock it, too, and hold up every start. */
+function closeToOthers(path: string): void {
+  const { mode, uid } = statSync(path)
+  if ((mode & 0o077) !== 0 && uid === process.getuid?.()) chmodSync(path, 0o600)
 }

@@ -14,6 +14,7 @@ import push from '../../sql/0014_push.sql' with { type: 'text' }
 import attempts from '../../sql/0015_attempts.sql' with { type: 'text' }
 import append from '../../sql/0016_append.sql' with { type: 'text' }
 import clock from '../../sql/0018_clock.sql' with { type: 'text' }
+import hostileText from '../../sql/0020_hostile_text.sql' with { type: 'text' }
 
 export interface Migration {
   name: string
@@ -38,4 +39,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0015_attempts', text: attempts },
   { name: '0016_append', text: append },
   { name: '0018_clock', text: clock },
+  { name: '0020_hostile_text', text: hostileText },
 ]

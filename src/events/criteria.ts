@@ -85,8 +85,7 @@ export function toConditions(sql: Queryable, criteria: Criteria): Fragment {
     ${
       textQuery === ''
         ? sql``
-        : sql`and to_tsvector('simple', e.title || ' ' || coalesce(e.description, ''))
-            @@ (select to_tsquery('simple', ${textQuery}))`
+        : sql`and words_of_event(e.title, e.description) @@ (select to_tsquery('simple', ${textQuery}))`
     }
     ${criteria.afterMs === null ? sql`` : sql`and e.occurred_at >= ${toMoment(criteria.afterMs)}`}
     ${criteria.beforeMs === null ? sql`` : sql`and e.occurred_at < ${toMoment(criteria.beforeMs)}`}

@@ -67,7 +67,8 @@ export interface Hub {
   tell(projectId: string, toText: (project: string) => string): void
   /** Tells every stream how far it is. */
   beat(): void
-  listFollowed(isWanted?: (projectId: string) => boolean): Followed[]
+  /** Those of these projects that somebody follows; all that are followed by default. */
+  listFollowed(projectIds?: Iterable<string>): Followed[]
   readonly subscriptions: number
 }
 
@@ -211,13 +212,13 @@ export function createHub(publish: (topic: string, text: string) => void): Hub {
       }
     },
 
-    listFollowed(isWanted = () => true) {
-      const followed: Followed[] = []
-      for (const [projectId, { position, needs, topics }] of projects) {
-        if (isWanted(projectId)) followed.push({ projectId, position, needs, ...toNeeds(topics) })
-      }
-      return followed
-    },
+    listFollowed: (projectIds = projects.keys()) =>
+      [...projectIds].flatMap(projectId => {
+        const project = projects.get(projectId)
+        if (!project) return []
+        const { position, needs, topics } = project
+        return [{ projectId, position, needs, ...toNeeds(topics) }]
+      }),
 
     get subscriptions() {
       return subscriptions

@@ -67,6 +67,10 @@ export async function readStretches(
           ${toArray(stretches.map(({ until }) => until))}::bigint[],
           ${toArray(stretches.map(({ wantsWords }) => wantsWords))}::boolean[]
         ) as s (project_id, after, until, wants_words)
+        -- A log that has not gone on costs a look at its head alone: the poll asks for all that are followed.
+        cross join lateral (
+          select from event_logs l where l.project_id = s.project_id and l.last_seq > s.after limit 1
+        ) l
         cross join lateral (
           select
             e.project_id, e.id, e.seq, e.channel_id, e.occurred_at, e.created_at, e.title, e.description, e.icon,
@@ -90,9 +94,7 @@ export async function readStretches(
         where n.project_id = f.project_id and n.user_id = coalesce(u.user_id, a.user_id, f.user_ref)
       ) as user_names,
       case when f.wants_words then
-        array_to_json(
-          tsvector_to_array(to_tsvector('simple', f.title || ' ' || coalesce(f.description, '')))
-        )::text
+        array_to_json(tsvector_to_array(words_of_event(f.title, f.description)))::text
       end as words
     from fresh f
       join lateral (

@@ -9,6 +9,7 @@ const DOWN_EVERY_MS = 250
 // Of one round; an event may be 100 KB, and all of them are in memory at once.
 const MOST = 500
 const EACH = 200
+const MOST_LOGS = 1_000
 /** So much is handed to sockets in one turn of the event loop: what is sent must get its chance to leave. */
 const TURN_CHARACTERS = 128 * 1024
 
@@ -29,10 +30,12 @@ export interface Tail {
 
 /**
  * Follows the logs of all projects that somebody of this process follows: by one statement on every hint, and every
- * second for the hints that were lost. One is under way at a time; what is hinted meanwhile makes the next.
+ * second for the hints that were lost. One is under way at a time; what is hinted meanwhile makes the next, ahead of
+ * logs that nobody has hinted at.
  */
 export function startTail({ pool, hub, isListening, isAllowed }: TailOptions): Tail {
   const hinted = new Set<string>()
+  const polled = new Set<string>()
   let isAllHinted = false
   let running: Promise<void> | undefined
   let isStopped = false
@@ -49,7 +52,8 @@ export function startTail({ pool, hub, isListening, isAllowed }: TailOptions): T
     // `running` is set before anything ends.
     await Promise.resolve()
     try {
-      while (!isStopped && isAllowed() && (isAllHinted || hinted.size > 0)) await round()
+      while (!isStopped && isAllowed() && (isAllHinted || hinted.size + polled.size > 0))
+        await round()
     } catch (error) {
       // The next poll tries again.
       logFailure('The feed could not read on', error)
@@ -59,10 +63,14 @@ export function startTail({ pool, hub, isListening, isAllowed }: TailOptions): T
   }
 
   async function round(): Promise<void> {
-    const followed = hub.listFollowed(projectId => isAllHinted || hinted.has(projectId))
-    if (isAllHinted) polledMs = performance.now()
-    isAllHinted = false
-    hinted.clear()
+    if (isAllHinted) {
+      isAllHinted = false
+      polledMs = performance.now()
+      for (const { projectId } of hub.listFollowed()) polled.add(projectId)
+    }
+    const chosen = new Set(take(hinted, MOST_LOGS))
+    for (const projectId of take(polled, MOST_LOGS - chosen.size)) chosen.add(projectId)
+    const followed = hub.listFollowed(chosen)
     if (followed.length === 0) return
     // Another one is first each time, so that no project takes all the room of a round for good.
     const first = turn++ % followed.length
@@ -109,4 +117,15 @@ export function startTail({ pool, hub, isListening, isAllowed }: TailOptions): T
       await running
     },
   }
+}
+
+/** Takes the first so many out of a set. */
+function take(from: Set<string>, most: number): string[] {
+  const taken: string[] = []
+  for (const one of from) {
+    if (taken.length >= most) break
+    taken.push(one)
+    from.delete(one)
+  }
+  return taken
 }

@@ -5,6 +5,8 @@ import type { Detail } from './envelope.ts'
 import { explain, invalidType, issue, NO_ISSUES, type Issue } from './rules.ts'
 
 const MAX_DETAILS = 20
+/** UTF-16 units of a part of a path: as many as the longest key that is kept may have. */
+const MAX_SEGMENT = 512
 
 /** A request that breaks the rules of its body, path, query or headers: a 400 that lists every failing field. */
 export class Invalid extends Error {
@@ -14,7 +16,7 @@ export class Invalid extends Error {
     super('Validation error')
     this.name = 'Invalid'
     this.details = issues.slice(0, MAX_DETAILS).map(({ path, code, message }) => ({
-      path: path.map(toWellFormed),
+      path: path.map(toSegment),
       message,
       code,
     }))
@@ -110,7 +112,7 @@ function toPath(pointer: string): string[] {
     .map(segment => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
-/** A refused key may be no valid text itself, and the answer must be. */
-function toWellFormed(text: string): string {
-  return text.toWellFormed().replaceAll('\u0000', '\ufffd')
+/** A refused key may be no valid text itself, or of any length, and stand in every path below it; the answer may not. */
+function toSegment(text: string): string {
+  return text.slice(0, MAX_SEGMENT).toWellFormed().replaceAll('\u0000', '\ufffd')
 }

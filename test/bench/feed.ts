@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createOrganization, createProject } from '../../src/accounts/projects.ts'
-import { createSession } from '../../src/accounts/sessions.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
-import { newId, toId } from '../../src/ids.ts'
+import { toId } from '../../src/ids.ts'
 import { createKey } from '../support/keys.ts'
 import { cloneDatabase, closeCluster } from '../support/postgres.ts'
 import { ask, startLoad, type Job } from './feed-process.ts'
@@ -15,7 +14,7 @@ import {
   startSocketIo,
   type Sender,
 } from './feed-senders.ts'
-import { startTidings } from './server.ts'
+import { makeViewer, startTidings } from './server.ts'
 import { interleave, interleaveFigures, printTable, type Line } from './table.ts'
 
 const MESSAGES = 200
@@ -244,15 +243,7 @@ async function makeViewers(sql: Sql, people: number) {
   })) as { organizationId: string; projectId: string }
   const { token } = await createKey(sql, { projectId, name: 'bench', limit: 1_000_000_000 })
   const cookies: string[] = []
-  while (cookies.length < people) {
-    const { uuid, id } = newId('per')
-    await sql`insert into people (id, name, email) values (${uuid}, 'Bench', ${`${id}@example.com`})`
-    await sql`
-      insert into memberships (organization_id, person_id, role) values (${organizationId}, ${uuid}, 'viewer')
-    `
-    const session = { personId: uuid, isInstalled: false, address: '127.0.0.1', userAgent: 'bench' }
-    cookies.push(`tidings=${(await createSession(sql, session)).token}`)
-  }
+  while (cookies.length < people) cookies.push(await makeViewer(sql, organizationId))
   return { projectId, key: token, cookies }
 }
 

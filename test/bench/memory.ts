@@ -29,7 +29,8 @@ export async function benchMemory(): Promise<void> {
   }
 }
 
-function readRss(pid: number): number {
+/** What a process has in memory, in MB. */
+export function readRss(pid: number): number {
   const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kilobytes) / 1024
 }

@@ -38,7 +38,7 @@ interface Axis {
 const WIDTH = 860
 const PANEL_HEIGHT = 236
 const TITLE_HEIGHT = 36
-const PAD = { top: 50, right: 14, bottom: 44, left: 56 }
+const PAD = { top: 50, right: 18, bottom: 44, left: 56 }
 const LETTER_WIDTH = 6.6
 const LINE_HEIGHT = 15
 /** More than that are drawn without a dot each, and thinned out. */

@@ -23,7 +23,7 @@ const FUNCTIONS = `
       || case when n >= 1521 then bench_syllable(n / 1521) else '' end;
 `
 
-const ROWS = `
+const toRows = (events: number) => `
   insert into events (
     project_id, id, channel_id, seq, occurred_at, created_at, title, description, icon, tags, metadata, user_ref,
     source, notify
@@ -42,7 +42,7 @@ const ROWS = `
       case when random() < 0.5 then 'common' end,
       case when random() < 0.01 then 'medium' end,
       case when random() < 0.0001 then 'rare' end,
-      case when n < ${EVENTS} / 10 and random() < 0.001 then 'old' end
+      case when n < ${events} / 10 and random() < 0.001 then 'old' end
     ], null),
     '{"amount":42,"plan":"pro","currency":"EUR"}',
     case
@@ -54,7 +54,7 @@ const ROWS = `
   from (
     select
       n, case when n % 2 = 0 then 1 else 2 + n / 2 % 99 end as p,
-      to_timestamp(${END_MS / 1000}) - (${EVENTS} - n) * interval '3.15 seconds' as at,
+      to_timestamp(${END_MS / 1000}) - (${events} - n) * interval '3.15 seconds' as at,
       (20000 * power(random(), 4))::int as a, (20000 * power(random(), 4))::int as b,
       (20000 * power(random(), 4))::int as c, (20000 * power(random(), 4))::int as d,
       (20000 * power(random(), 4))::int as e, (20000 * power(random(), 4))::int as f,
@@ -100,12 +100,13 @@ export function createRandom(): () => number {
 
 /** The database of the bench, made at the first run of a schema and kept. */
 export async function ensureBenchDatabase(): Promise<string> {
-  const text = [FUNCTIONS, ROWS, REST, TENANTS, EVENTS, JSON.stringify(MIGRATIONS)].join()
+  const text = [FUNCTIONS, toRows(EVENTS), REST, TENANTS, EVENTS, JSON.stringify(MIGRATIONS)].join()
   const hash = createHash('sha256').update(text).digest('hex').slice(0, 12)
-  return ensureDatabase(`bench_read_${hash}`, { replaces: 'bench_read_', fill })
+  return ensureDatabase(`bench_read_${hash}`, { replaces: 'bench_read_', fill: fillEvents })
 }
 
-async function fill(url: string): Promise<void> {
+/** Fills an empty database with so many events of a hundred projects, the biggest of which has half of them. */
+export async function fillEvents(url: string, events = EVENTS): Promise<void> {
   const sql = connect(url, {
     name: 'bench',
     max: 1,
@@ -117,8 +118,8 @@ async function fill(url: string): Promise<void> {
   await sql.unsafe(FUNCTIONS)
   await sql.unsafe(TENANTS)
   const indexes = await takeIndexes(sql)
-  for (let first = 0; first < EVENTS; first += STEP) {
-    await sql.unsafe(ROWS, [first, first + STEP - 1])
+  for (let first = 0; first < events; first += STEP) {
+    await sql.unsafe(toRows(events), [first, Math.min(events, first + STEP) - 1])
     if (first % 1_000_000 === 0) say(`${first} events`)
   }
   for (const statement of indexes) {

@@ -1,4 +1,5 @@
 import { benchAll } from './all.ts'
+import { benchCost } from './cost.ts'
 import { benchDashboard } from './dashboard.ts'
 import { benchFeed } from './feed.ts'
 import { benchIngest } from './ingest.ts'
@@ -14,6 +15,7 @@ import { benchStart } from './start.ts'
 // `bun run bench <name>`: prints ratios against named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
   all: benchAll,
+  cost: benchCost,
   dashboard: benchDashboard,
   feed: benchFeed,
   ingest: benchIngest,

@@ -2,7 +2,9 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join, resolve } from 'node:path'
 import { createOrganization, createProject } from '../../src/accounts/projects.ts'
-import { connect } from '../../src/db/sql.ts'
+import { createSession } from '../../src/accounts/sessions.ts'
+import { connect, type Queryable } from '../../src/db/sql.ts'
+import { newId } from '../../src/ids.ts'
 import { createKey } from '../support/keys.ts'
 import { findNode, installPeers } from './peers.ts'
 
@@ -24,7 +26,8 @@ export const PARSE_HEADERS = {
   'X-Parse-REST-API-Key': 'bench-rest',
 }
 
-const asBearer = (key: string) => ({ Authorization: `Bearer ${key}` })
+/** With which an API key says who it is. */
+export const toBearer = (key: string) => ({ Authorization: `Bearer ${key}` })
 
 /** A key that no limit stops, to a project of its own. */
 export async function makeKey(databaseUrl: string): Promise<string> {
@@ -37,19 +40,31 @@ export async function makeKey(databaseUrl: string): Promise<string> {
   return token
 }
 
-/** The real server, as so many processes. */
+/** A person who may see the projects of an organization; returns the cookie of a session. */
+export async function makeViewer(sql: Queryable, organizationId: string): Promise<string> {
+  const { uuid, id } = newId('per')
+  await sql`insert into people (id, name, email) values (${uuid}, 'Bench', ${`${id}@example.com`})`
+  await sql`
+    insert into memberships (organization_id, person_id, role) values (${organizationId}, ${uuid}, 'viewer')
+  `
+  const session = { personId: uuid, isInstalled: false, address: '127.0.0.1', userAgent: 'bench' }
+  return `tidings=${(await createSession(sql, session)).token}`
+}
+
+/** The real server, as so many processes; `env` is added to the configuration. */
 export async function startTidings(
   databaseUrl: string,
   key: string,
   workers = 1,
+  env: Record<string, string> = {},
 ): Promise<Candidate> {
   const child = spawn('bun', [MAIN, 'serve', '--workers', String(workers)], {
-    env: { ...process.env, PORT: '0', DATABASE_URL: databaseUrl },
+    env: { ...process.env, PORT: '0', DATABASE_URL: databaseUrl, ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const port = await readPort(child, /"url":"http:\/\/localhost:(\d+)"/)
   const name = workers === 1 ? 'tidings' : `${workers} workers`
-  return { name, headers: asBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
+  return { name, headers: toBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
 }
 
 /** One of candidate.ts. */
@@ -63,7 +78,7 @@ export async function startCandidate(
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const port = await readPort(child, /PORT (\d+)/)
-  return { name, headers: asBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
+  return { name, headers: toBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
 }
 
 /** parse-server, ready to be sent objects of a class that has an event's fields. */

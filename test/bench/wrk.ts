@@ -5,8 +5,10 @@ import { join } from 'node:path'
 
 export interface Load {
   url: string
-  /** With which it says who it is. */
-  headers: Record<string, string>
+  /** With which it says who it is; of several, whose turn it is one after the other. */
+  headers: Record<string, string> | readonly Record<string, string>[]
+  /** That events go to, in turn; 20 by default. */
+  channels?: number
   connections: number
   seconds: number
   /** The share of requests that carry an Idempotency-Key of their own. */
@@ -24,24 +26,28 @@ export type Measured = {
 
 // Every request differs in channel, user and amount; the same requests go to every candidate.
 const SCRIPT = `
-local keyed, run = tonumber(os.getenv('BENCH_KEYED')), os.getenv('BENCH_RUN')
-local function headers()
-  local all = { ['Content-Type'] = 'application/json' }
-  for name, value in os.getenv('BENCH_HEADERS'):gmatch('([^\\n:]+): ([^\\n]+)') do all[name] = value end
-  return all
+local keyed, channels = tonumber(os.getenv('BENCH_KEYED')), tonumber(os.getenv('BENCH_CHANNELS'))
+local run = os.getenv('BENCH_RUN')
+local plain, once, n, bodies = {}, {}, 0, {}
+for line in io.lines(os.getenv('BENCH_HEADERS')) do
+  for _, all in ipairs({ plain, once }) do
+    local headers = { ['Content-Type'] = 'application/json' }
+    for name, value in line:gmatch('([^\\t:]+): ([^\\t]+)') do headers[name] = value end
+    all[#all + 1] = headers
+  end
 end
-local plain, once = headers(), headers()
-local n, bodies = 0, {}
 for i = 1, 997 do
-  bodies[i] = '{"channelName":"channel ' .. (i % 20) .. '","title":"New payment ' .. i ..
+  bodies[i] = '","title":"New payment ' .. i ..
     '","description":"A customer paid for a plan","icon":"💰","tags":["billing","plan"],"userId":"user_' ..
     (i % 100) .. '","metadata":{"amount":' .. i .. ',"plan":"pro","currency":"EUR"}}'
 end
 request = function()
   n = n + 1
-  if (n % 100) >= keyed * 100 then return wrk.format('POST', nil, plain, bodies[n % 997 + 1]) end
-  once['Idempotency-Key'] = run .. '-' .. n
-  return wrk.format('POST', nil, once, bodies[n % 997 + 1])
+  local isKeyed, turn = (n % 100) < keyed * 100, n % #plain + 1
+  local headers = isKeyed and once[turn] or plain[turn]
+  if isKeyed then headers['Idempotency-Key'] = run .. '-' .. n end
+  return wrk.format('POST', nil, headers,
+    '{"channelName":"channel ' .. (n % channels) .. bodies[n % 997 + 1])
 end
 done = function(summary, latency)
   local e = summary.errors
@@ -52,15 +58,17 @@ end
 `
 
 /** Loads a server from a process of its own (wrk), and measures what comes back. */
-export async function load({ url, headers, connections, seconds, keyed }: Load): Promise<Measured> {
-  const script = join(mkdtempSync(join(tmpdir(), 'bench-')), 'load.lua')
+export async function load(job: Load): Promise<Measured> {
+  const { url, headers, channels = 20, connections, seconds, keyed } = job
+  const folder = mkdtempSync(join(tmpdir(), 'bench-'))
+  const [script, senders] = [join(folder, 'load.lua'), join(folder, 'senders')]
   writeFileSync(script, SCRIPT)
+  writeFileSync(senders, [headers].flat().map(toLine).join('\n'))
   const child = spawn('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, url], {
     env: {
       ...process.env,
-      BENCH_HEADERS: Object.entries(headers)
-        .map(([name, value]) => `${name}: ${value}`)
-        .join('\n'),
+      BENCH_HEADERS: senders,
+      BENCH_CHANNELS: String(channels),
       BENCH_KEYED: String(keyed),
       BENCH_RUN: crypto.randomUUID(),
     },
@@ -82,6 +90,13 @@ export async function load({ url, headers, connections, seconds, keyed }: Load):
     failed: result.failed,
     acknowledged: result.requests - result.refused,
   }
+}
+
+/** A line for each sender, as the script reads it. */
+function toLine(headers: Record<string, string>): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\t')
 }
 
 export function requireWrk(): void {

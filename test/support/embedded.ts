@@ -72,8 +72,8 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
     copyFileSync(from, to)
   }
   cpSync(join(ROOT, 'src/db'), join(root, 'src/db'), { recursive: true })
-  for (const name of ['log', 'errors', 'platform', 'listener', 'runtimes', 'topics']) {
-    cpSync(join(ROOT, `src/${name}.ts`), join(root, `src/${name}.ts`))
+  for (const name of ['log.ts', 'errors.ts', 'platform.ts', 'platform']) {
+    cpSync(join(ROOT, 'src', name), join(root, 'src', name), { recursive: true })
   }
   cpSync(join(ROOT, 'sql'), join(root, 'sql'), { recursive: true })
   for (const name of ['@logtape', 'postgres']) {

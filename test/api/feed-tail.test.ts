@@ -1,0 +1,62 @@
+import { expect, test } from 'bun:test'
+import { createPool } from '../../src/db/pool.ts'
+import { connect } from '../../src/db/sql.ts'
+import { toFilter } from '../../src/feed/filter.ts'
+import { createHub } from '../../src/feed/hub.ts'
+import { startTail } from '../../src/feed/tail.ts'
+import { toId } from '../../src/ids.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
+
+const FOLLOWED = 1_500
+
+test('of many logs with news the one that was hinted at is sent first, and all are sent, once', async () => {
+  const databaseUrl = await cloneDatabase()
+  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const pool = createPool(databaseUrl, { name: 'test tail', max: 1 })
+  const projectIds = (
+    await sql<{ id: string }[]>`
+      with o as (
+        insert into organizations (id, name) values (gen_random_uuid(), 'Many') returning id
+      ), p as (
+        insert into projects (id, organization_id, name)
+        select gen_random_uuid(), o.id, 'One of many' from o, generate_series(1, ${FOLLOWED}::int)
+        returning id
+      ), l as (
+        insert into event_logs (project_id, last_seq) select id, 1 from p
+      ), c as (
+        insert into channels (project_id, id, public_id, slug, name, created_at)
+        select id, gen_random_uuid(), 'chn_1', 'payments', 'payments', now() from p
+        returning project_id, id
+      ), e as (
+        insert into events (
+          project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, source, notify
+        )
+        select project_id, gen_random_uuid(), id, 1, now(), now(), 'New payment', '{}', '{}', 'api', true from c
+      )
+      select id from p order by id
+    `
+  ).map(({ id }) => id)
+  const sent: string[] = []
+  const hub = createHub((_, text) => void sent.push(JSON.parse(text).project))
+  const socket = { send: () => {}, join: () => {}, leave: () => {}, bufferedBytes: 0 }
+  for (const projectId of projectIds) {
+    const project = toId('prj', projectId)
+    const subscription = { socket, projectId, project, filter: toFilter({}, undefined), cursor: 0 }
+    expect(hub.add(subscription, 0) && hub.join(subscription)).toBe(true)
+  }
+  const tail = startTail({ pool, hub, isListening: () => true, isAllowed: () => true })
+  try {
+    const hinted = projectIds.at(-1) ?? ''
+    tail.wake('all')
+    tail.wake([hinted])
+    await until(() => sent.length >= FOLLOWED)
+    expect(sent.indexOf(toId('prj', hinted))).toBeLessThan(FOLLOWED / 2)
+    expect(new Set(sent).size).toBe(FOLLOWED)
+    expect(sent).toHaveLength(FOLLOWED)
+  } finally {
+    await tail.stop()
+    await pool.end()
+    await sql.end()
+  }
+})

@@ -1,0 +1,154 @@
+import { createOrganization, createProject } from '../../src/accounts/projects.ts'
+import { COMMAND_LINE } from '../../src/audit/audit.ts'
+import { toArray } from '../../src/db/arrays.ts'
+import { connect, type Tx } from '../../src/db/sql.ts'
+import { newId } from '../../src/ids.ts'
+import { createKey } from '../../src/keys/keys.ts'
+import { newSigningSecret } from '../../src/webhooks/signing.ts'
+import { toPlace } from '../../src/webhooks/webhooks.ts'
+import { cloneDatabase, copyDatabase } from '../support/postgres.ts'
+import { testSecrets } from '../support/secret.ts'
+import { BIG_PROJECT, ensureBenchDatabase, EVENTS, fillEvents } from './read-data.ts'
+import { makeViewer } from './server.ts'
+
+/** How much there is of everything. */
+export interface Shape {
+  /** Before anything is posted, half of them in the project that is measured. */
+  events: number
+  /** That a project's events go to, besides the one that webhooks are for. */
+  channels: number
+  /** That follow the project; one for every ten projects where there are more of those. */
+  sockets: number
+  /** Of each project, beyond the 50 that it may have. */
+  endpoints: number
+  projects: number
+}
+
+/** A database of that shape. */
+export interface World {
+  shape: Shape
+  databaseUrl: string
+  projects: { uuid: string; token: string }[]
+  /** The key of a project that nobody follows. */
+  other: string
+  /** Of people who see the n-th hundred of projects; more of them where there are more sockets. */
+  cookies: string[]
+}
+
+/** Whose events the webhooks are for. */
+export const WATCHED = 'watched'
+const PER_ORGANIZATION = 100
+const PER_PERSON = 16
+const NO_LIMIT = 1_000_000_000
+
+export async function buildWorld(shape: Shape, hookUrl: string): Promise<World> {
+  const databaseUrl = await makeDatabase(shape.events)
+  const sql = connect(databaseUrl, { name: 'bench', max: 1, settings: { statement_timeout: 0 } })
+  try {
+    return await sql.begin(async tx => fillWorld(tx, { shape, databaseUrl, hookUrl }))
+  } finally {
+    await sql.end()
+  }
+}
+
+/** A copy to be measured, because measuring adds to it; the biggest one is as good as before for some more events. */
+export async function copyWorld(world: World): Promise<World> {
+  if (world.shape.events === EVENTS) return world
+  return { ...world, databaseUrl: await copyDatabase(world.databaseUrl) }
+}
+
+async function makeDatabase(events: number): Promise<string> {
+  if (events === EVENTS) return copyDatabase(await ensureBenchDatabase())
+  const databaseUrl = await cloneDatabase()
+  if (events > 0) await fillEvents(databaseUrl, events)
+  return databaseUrl
+}
+
+async function fillWorld(
+  tx: Tx,
+  { shape, databaseUrl, hookUrl }: { shape: Shape; databaseUrl: string; hookUrl: string },
+): Promise<World> {
+  const organizations: string[] = []
+  const uuids: string[] = []
+  const { sockets, endpoints, channels } = shape
+  if (shape.events > 0) {
+    uuids.push(BIG_PROJECT)
+    const [{ id }] = await tx<[{ id: string }]>`
+      select organization_id as id from projects where id = ${BIG_PROJECT}
+    `
+    organizations.push(id)
+  }
+  while (organizations.length * PER_ORGANIZATION < shape.projects)
+    organizations.push(await createOrganization(tx, `Bench ${organizations.length}`))
+  // The statements go out together: a round trip for each would be most of the time.
+  const made = Array.from({ length: shape.projects - uuids.length }, (_, nth) =>
+    createProject(tx, {
+      organizationId: organizations[Math.floor(nth / PER_ORGANIZATION)] ?? '',
+      name: `Bench ${nth}`,
+    }),
+  )
+  uuids.push(...(await Promise.all(made)))
+  const other = await createProject(tx, {
+    organizationId: await createOrganization(tx, 'Other'),
+    name: 'Other',
+  })
+  const keys = await Promise.all(
+    [...uuids, other].map(projectId =>
+      createKey(tx, COMMAND_LINE, { projectId, name: 'bench', limit: NO_LIMIT }),
+    ),
+  )
+  await insertChannels(tx, uuids, channels)
+  await Promise.all(uuids.map(uuid => insertWebhooks(tx, uuid, { endpoints, hookUrl })))
+  const cookies: string[] = []
+  while (cookies.length < Math.max(organizations.length, Math.ceil(sockets / PER_PERSON)))
+    cookies.push(await makeViewer(tx, organizations[cookies.length % organizations.length] ?? ''))
+  return {
+    shape,
+    databaseUrl,
+    projects: uuids.map((uuid, nth) => ({ uuid, token: keys[nth]?.token ?? '' })),
+    other: keys.at(-1)?.token ?? '',
+    cookies,
+  }
+}
+
+async function insertChannels(tx: Tx, projectIds: string[], channels: number): Promise<void> {
+  await tx`
+    insert into channels (project_id, id, public_id, slug, name, created_at)
+    select p.id, gen_random_uuid(), 'chn_bench_' || c.slug, c.slug, c.slug, now()
+    from unnest(${toArray(projectIds)}::uuid[]) as p (id),
+      (select 'channel-' || n from generate_series(0, ${channels}::int - 1) as g (n) union all select ${WATCHED})
+        as c (slug)
+    on conflict (project_id, slug) do nothing
+  `
+}
+
+async function insertWebhooks(
+  tx: Tx,
+  projectId: string,
+  { endpoints, hookUrl }: { endpoints: number; hookUrl: string },
+): Promise<void> {
+  const secrets = testSecrets()
+  const hooks = Array.from({ length: endpoints }, (_, nth) => {
+    const { uuid } = newId('whk')
+    return {
+      uuid,
+      url: secrets.seal(`${hookUrl}/${nth}`, toPlace('url', uuid)),
+      secret: secrets.seal(newSigningSecret(), toPlace('secret', uuid)),
+    }
+  })
+  await tx`
+    with made as (
+      insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
+      select ${projectId}, w.id, 'bench', w.url, '127.0.0.1', 'standard', false, w.secret
+      from unnest(
+        ${toArray(hooks.map(({ uuid }) => uuid))}::uuid[], ${toArray(hooks.map(({ url }) => url))}::text[],
+        ${toArray(hooks.map(({ secret }) => secret))}::text[]
+      ) as w (id, url, secret)
+      returning id
+    )
+    insert into webhook_channels (project_id, webhook_id, channel_id)
+    select c.project_id, made.id, c.id
+    from made
+      join channels c on c.project_id = ${projectId} and c.slug = ${WATCHED}
+  `
+}

@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { createLock } from '../../../src/backup/passphrase.ts'
+import { MIGRATIONS } from '../../../src/db/migrations.ts'
+import { connect } from '../../../src/db/sql.ts'
+import { makeBackupFolder, PASSPHRASE, restore } from '../../support/backup.ts'
+import { createRequests } from '../../support/project.ts'
+import { createEmptyDatabase } from '../../support/postgres.ts'
+import { startProgram, toEmbeddedUrl, type Program } from '../../support/process.ts'
+import { sendRaw, toRequest } from '../../support/raw-http.ts'
+
+// Another user of the machine, whoever reads the log, and whoever hands over a backup.
+// Elsewhere: what was changed in a backup by somebody without its passphrase (api/backup), passwords and tokens in the
+// log and in rows (api/secrets), doctor's look at modes (api/doctor).
+
+setDefaultTimeout(60_000)
+
+const OWNER_PASSWORD = 'violet tractor seventeen'
+const folder = mkdtempSync(join(tmpdir(), 'tidings-hostile-'))
+// Where root runs the tests, Postgres is somebody else.
+chmodSync(folder, 0o711)
+const dataDir = join(folder, 'data')
+let program: Program
+beforeAll(async () => {
+  program = await startProgram({
+    env: {
+      DATA_DIR: dataDir,
+      LOG_LEVEL: 'debug',
+      OWNER_EMAIL: 'ada@example.com',
+      OWNER_PASSWORD,
+    },
+  })
+})
+afterAll(async () => {
+  await program.kill('SIGTERM')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** What other users may see: which port it is, and Postgres itself. */
+const isOpen = (path: string) => /\/postgres\/(port|\d[^/]*\/.*)$/.test(path)
+
+test('nobody else may read, write or lock what is in DATA_DIR', () => {
+  const files = readdirSync(dataDir, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name))
+    .filter(path => !path.includes('/postgres/data/'))
+  const names = files.map(path => path.slice(dataDir.length + 1))
+  for (const name of ['app-secret', 'postgres/lock', 'postgres/users', 'postgres/password']) {
+    expect(names).toContain(name)
+  }
+  const loose = files.filter(path => !isOpen(path) && (statSync(path).mode & 0o077) !== 0)
+  expect(loose).toEqual([])
+  expect(statSync(join(dataDir, 'postgres/data')).mode & 0o077).toBe(0)
+  expect(statSync(dataDir).mode & 0o066).toBe(0)
+})
+
+test('Postgres of DATA_DIR opens to its password alone', async () => {
+  for (const password of ['', 'tidings', 'postgres']) {
+    const url = new URL(toEmbeddedUrl(dataDir))
+    url.password = password
+    const sql = connect(url.href, { name: 'stranger', max: 1 })
+    await expect(Promise.resolve(sql`select 1`)).rejects.toThrow(/password/i)
+    await sql.end({ timeout: 1 })
+  }
+})
+
+test.if(process.platform === 'linux')(
+  'no secret is in a command line, nor in the environment of Postgres',
+  () => {
+    const secrets = [
+      OWNER_PASSWORD,
+      program.firstKey!,
+      readFileSync(join(dataDir, 'postgres/password'), 'utf8').trim(),
+      ...readFileSync(join(dataDir, 'app-secret'), 'utf8').split('\n').slice(2).filter(Boolean),
+    ]
+    expect(secrets.length).toBeGreaterThanOrEqual(4)
+    const read = (pid: string, name: string) => {
+      try {
+        return readFileSync(`/proc/${pid}/${name}`, 'utf8')
+      } catch {
+        return '' // It has ended meanwhile.
+      }
+    }
+    const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name))
+    const own = pids.filter(pid => read(pid, 'cmdline').includes(dataDir))
+    expect(own.length).toBeGreaterThanOrEqual(1)
+    const texts = [
+      read(String(program.pid), 'cmdline'),
+      ...own.flatMap(pid => [read(pid, 'cmdline'), read(pid, 'environ')]),
+    ].join('\n')
+    expect(secrets.filter(secret => texts.includes(secret))).toEqual([])
+  },
+)
+
+test('nothing that is sent makes a line of the log, or moves the cursor of who reads it', async () => {
+  const { post, request } = createRequests(program.url, program.firstKey!)
+  const forged = '\n{"level":"ERROR","message":"forged"}\u001b[2J\r'
+  await post('/v1/events', { channelName: 'c', title: forged, source: forged, userId: forged })
+  await post('/v1/identify', { user_id: forged, properties: { forged }, aliases: [forged] })
+  await request(`/v1/events?text=${encodeURIComponent(forged)}`)
+  await request(`/v1/users/${encodeURIComponent(forged)}`)
+  await request(`/v1/${encodeURIComponent(forged)}`)
+  for (const line of ['User-Agent', 'Authorization', 'Cookie', 'X-Forwarded-For', 'Origin']) {
+    const text = '\u001b[2J {"message":"forged"}'
+    await sendRaw(
+      program.url,
+      toRequest('GET /api/me HTTP/1.1', ['Host: localhost', `${line}: ${text}`]),
+    )
+  }
+  const { output } = program
+  expect(program.logged('/v1/users/:userId').length).toBeGreaterThan(0)
+  // The greeting is for people; everything else is a line of JSON.
+  const lines = output()
+    .split('\n')
+    .filter(line => line.startsWith('{'))
+  expect(lines.map(line => (JSON.parse(line) as { message: string }).message)).not.toContain(
+    'forged',
+  )
+  expect(output()).not.toContain('forged')
+  expect(output()).not.toContain('\u001b')
+  expect(readFileSync(join(dataDir, 'postgres/log'), 'utf8')).not.toContain('forged')
+})
+
+const DAMAGED = 'The backup is damaged, or was cut short'
+
+test('a backup of somebody who has the passphrase writes nothing but its tables', async () => {
+  using place = makeBackupFolder()
+  const { check, scrypt } = await createLock(PASSPHRASE)
+  const head = {
+    tidings: 'backup',
+    format: 1,
+    version: '0.1.0',
+    createdAt: '2026-01-01T00:00:00Z',
+    migrations: MIGRATIONS.map(({ name }) => name),
+    scrypt,
+    check,
+  }
+  const databaseUrl = await createEmptyDatabase()
+  const refused = async (message: string, lines: object[], more = '') => {
+    const text = lines.map(line => `${JSON.stringify(line)}\n`).join('') + more
+    writeFileSync(place.file, gzipSync(text, { level: 1 }))
+    await expect(restore(databaseUrl, place.file)).rejects.toThrow(message)
+  }
+  // More memory than a machine may have, before anything can be trusted; and what is no cost at all.
+  for (const cost of [{ n: 2 ** 20 }, { n: 2 ** 17 + 1 }, { n: 2 }, { r: 16 }, { p: 16 }]) {
+    await refused(DAMAGED, [{ ...head, scrypt: { ...scrypt, ...cost } }])
+  }
+  for (const table of [
+    'pg_authid',
+    'people"; drop table events; --',
+    '__proto__',
+    'sealed_canary',
+  ]) {
+    await refused(DAMAGED, [head, { table, columns: ['id'] }], '\\.\n')
+  }
+  await refused(DAMAGED, [head, { table: 'people', columns: ["id\") from program 'id' --"] }])
+  // Rows that name no column, and a line without an end, of a hundred thousand times what the file takes.
+  await refused('refused the rows of people', [head, { table: 'people', columns: [] }], '\\.\n')
+  await refused(DAMAGED, [head], 'x'.repeat(80 * 1024 * 1024))
+  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const [row] = await sql<[{ n: number }]>`select count(*)::int as n from people`
+  expect(row.n).toBe(0)
+  await sql.end()
+})

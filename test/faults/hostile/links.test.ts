@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { createResetLink } from '../../../src/accounts/resets.ts'
+import { createSession } from '../../../src/accounts/sessions.ts'
+import { COMMAND_LINE } from '../../../src/audit/audit.ts'
+import { createBrowser, newAccount, newAddress, PASSWORD } from '../../support/browser.ts'
+import { newMember, newOrganization, newPerson } from '../../support/person.ts'
+import { newProject } from '../../support/project.ts'
+import { boot, type Booted } from '../../support/server.ts'
+
+// Links that let somebody in, once more, for something else, or for somebody else.
+// Elsewhere: races and ends of set-up links (api/setup), invites (api/invites, api/joining) and reset links (api/reset,
+// api/member-resets).
+
+setDefaultTimeout(60_000)
+
+const FRESH = 'gravel monsoon nineteen'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({ trustedProxies: ['127.0.0.0/8'] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Tokens of every kind, each of which is live. */
+async function makeTokens(): Promise<Record<string, string>> {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const account = await newAccount(server)
+  const invite = await owner.post(`/api/organizations/${organization.id}/invites`, {
+    role: 'owner',
+  })
+  const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
+  const session = await createSession(server.sql, {
+    personId: owner.uuid,
+    isInstalled: false,
+    address: '127.0.0.1',
+    userAgent: 'test',
+  })
+  const browser = createBrowser(server.url)
+  await browser.signIn(account.email, PASSWORD, newAddress())
+  return {
+    setup: server.server.setupToken!,
+    invite: String(invite.body.data.url).split('#')[1]!,
+    reset: link.token,
+    session: session.token,
+    device: browser.cookies.get('tidings-device')!,
+    key: (await newProject(server)).key,
+  }
+}
+
+test('a token opens what it is for, and nothing else', async () => {
+  const tokens = await makeTokens()
+  for (const [kind, token] of Object.entries(tokens)) {
+    const headers = { 'x-forwarded-for': newAddress() }
+    const post = (path: string, json: object) =>
+      createBrowser(server.url).request(path, { method: 'POST', json, headers })
+    const person = { name: 'Eve', email: `eve-${kind}@example.com`, password: FRESH }
+    const tries: Record<string, number> = {
+      invite: (await post('/api/invites/look', { token })).status,
+      reset: (await post('/api/reset', { token, password: '1' })).status,
+      session: (
+        await fetch(`${server.url}/api/me`, { headers: { ...headers, cookie: `tidings=${token}` } })
+      ).status,
+      key: (
+        await fetch(`${server.url}/v1/me`, {
+          headers: { ...headers, authorization: `Bearer ${token}` },
+        })
+      ).status,
+      // There is somebody already: so it is dead, too.
+      setup: (await post('/api/setup', { token, ...person })).status,
+    }
+    for (const [use, status] of Object.entries(tries)) {
+      const opens = use === kind && use !== 'setup'
+      // A password that is not fit is a 400 of somebody who may choose one.
+      const expected = opens ? (use === 'reset' ? [400] : [200]) : [401, 404]
+      expect([kind, use, expected.includes(status)]).toEqual([kind, use, true])
+    }
+  }
+})
+
+test('a reset link that is used again, at once or later, changes nothing', async () => {
+  const account = await newAccount(server)
+  const { token } = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
+  const use = (password: string) =>
+    createBrowser(server.url).request('/api/reset', {
+      method: 'POST',
+      json: { token, password },
+      headers: { 'x-forwarded-for': newAddress() },
+    })
+  expect((await use(FRESH)).status).toBe(200)
+  expect((await use('copper walnut eighty')).status).toBe(404)
+  const signedIn = await createBrowser(server.url).signIn(account.email, FRESH, newAddress())
+  expect(signedIn.status).toBe(200)
+})
+
+test('a reset link is dead once its person has chosen a password by themselves', async () => {
+  const account = await newAccount(server)
+  const browser = createBrowser(server.url)
+  await browser.signIn(account.email, PASSWORD, newAddress())
+  const { token } = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
+  const change = { currentPassword: PASSWORD, newPassword: FRESH }
+  expect((await browser.put('/api/me/password', change)).status).toBe(200)
+  const json = { token, password: 'copper walnut eighty' }
+  expect((await createBrowser(server.url).post('/api/reset', json)).status).toBe(404)
+})
+
+test('an invite that was used lets nobody else in, and back in nobody who was removed', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const invites = `/api/organizations/${organization.id}/invites`
+  const { url } = (await owner.post(invites, { role: 'member' })).body.data
+  const token = String(url).split('#')[1]
+  const first = await newPerson(server)
+  expect((await first.post('/api/invites/accept', { token })).status).toBe(200)
+  await owner.delete(`/api/organizations/${organization.id}/members/${first.id}`)
+  for (const person of [first, await newPerson(server)]) {
+    expect((await person.post('/api/invites/accept', { token })).status).toBe(404)
+  }
+  expect((await first.get(`/api/organizations/${organization.id}`)).status).toBe(404)
+})

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { newMember, newOrganization, type TestPerson } from '../../support/person.ts'
+import { newSubscription } from '../../support/push.ts'
+import { startReceiver, type Receiver } from '../../support/receiver.ts'
+import { boot, type Booted } from '../../support/server.ts'
+
+// Ways into the network of the server, by what it sends to.
+// Elsewhere: addresses in any spelling, names that change, redirects, proxies (api/egress, unit/egress,
+// api/webhook-urls), answers that never end, bombs and floods of hints (api/egress, api/egress-many).
+
+setDefaultTimeout(60_000)
+
+let server: Booted
+let canary: Receiver
+let admin: TestPerson
+let all: string
+beforeAll(async () => {
+  canary = await startReceiver()
+  server = await boot(
+    { pushHosts: ['push.example.com:8443'] },
+    {
+      egress: {
+        resolve: async host =>
+          host.endsWith('public.test') ? [{ address: '8.8.8.8', family: 4 }] : [],
+      },
+    },
+  )
+  const organization = await newOrganization(server)
+  admin = await newMember(server, organization, 'admin')
+  all = `/api/projects/${organization.project.id}/webhooks`
+})
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  expect(canary.connections).toBe(0)
+  await canary[Symbol.asyncDispose]()
+})
+
+test.each([
+  'http://fcm.googleapis.com/x',
+  'https://fcm.googleapis.com.evil.example/x',
+  'https://evil.example/fcm.googleapis.com',
+  'https://evil.example#fcm.googleapis.com',
+  'https://evil.example?@fcm.googleapis.com',
+  'https://fcm.googleapis.com@evil.example/x',
+  'https://user:password@fcm.googleapis.com/x',
+  'https://fcm.googleapis.com:8443/x',
+  'https://fcm.googleapis.com:22/x',
+  'https://fcm.googleapis.com./x',
+  'https://fcm.googleapis.com%2eevil.example/x',
+  'https://evilfcm.googleapis.com/x',
+  'https://evilpush.services.mozilla.com.evil.example/x',
+  'https://xpush.services.mozilla.com/x',
+  'https://push.apple.com/x',
+  'https://evil.push.apple.com.evil.example/x',
+  'https://notify.windows.com/x',
+  'https://ｆｃｍ.googleapis.com.evil.example/x',
+  'https://fcm.gооgleapis.com/x',
+  'https://push.example.com/x',
+  'https://push.example.com:8444/x',
+  'https://127.0.0.1/x',
+  'https://[::1]/x',
+  'https://localhost/x',
+  'ftp://fcm.googleapis.com/x',
+  'javascript:alert(1)//fcm.googleapis.com',
+  '//fcm.googleapis.com/x',
+])('a push endpoint is none of a push service: %s', async endpoint => {
+  const { keys } = newSubscription()
+  const answer = await admin.post('/api/push/subscriptions', { endpoint, keys })
+  expect([answer.status, answer.body.details?.[0].path]).toEqual([400, ['endpoint']])
+})
+
+test.each([
+  'https://fcm.googleapis.com\\@evil.example/x',
+  'https://FCM.googleapis.com:443/x#evil.example',
+  ' https://fcm.googleapis.com/x ',
+  'https://ｆｃｍ.googleapis.com/x',
+])('what parsing makes a push service of is sent there and nowhere else: %s', async endpoint => {
+  const { keys } = newSubscription()
+  const answer = await admin.post('/api/push/subscriptions', { endpoint, keys })
+  expect(answer.body.data?.host).toBe('fcm.googleapis.com')
+})
+
+test('a webhook changes its form only where its address fits, and only to where it may go', async () => {
+  const made = await admin.post(all, { url: 'https://public.test/hook' })
+  const one = `${all}/${made.body.data.id}`
+  const inside = `http://127.0.0.1:${canary.port}`
+  for (const change of [
+    { preset: 'telegram' },
+    { preset: 'ntfy', url: 'https://public.test/' },
+    { preset: 'ntfy', url: 'https://public.test/a/..%2f..%2fb' },
+    { preset: 'ntfy', url: `${inside}/topic` },
+    { preset: 'slack', url: `${inside}/hook` },
+    { preset: 'telegram', url: `${inside}/bot1/sendMessage?chat_id=1` },
+    { url: `https://public.test@127.0.0.1:${canary.port}/` },
+    { url: `https://public.test:1@127.0.0.1:${canary.port}/` },
+    { url: `http://127.0.0.1:${canary.port}\\@public.test/` },
+    { url: `http:127.0.0.1:${canary.port}` },
+    { url: `http:\\\\127.0.0.1:${canary.port}` },
+    { url: `HTTP://127.0.0.1:${canary.port}` },
+    { url: `\thttp://127.0.0.1:${canary.port}` },
+    { url: `http://127.0.0.1%00.public.test:${canary.port}/` },
+    { url: `gopher://127.0.0.1:${canary.port}/` },
+    { url: 'unix:///var/run/docker.sock' },
+    { url: 'data:text/plain,x' },
+  ]) {
+    const answer = await admin.patch(one, change)
+    expect([change, answer.status]).toEqual([change, 400])
+  }
+  expect((await admin.get(one)).body.data).toMatchObject({
+    url: 'https://public.test/hook',
+    preset: 'standard',
+  })
+})

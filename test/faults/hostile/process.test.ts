@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { newProject, type TestProject } from '../../support/project.ts'
+import { boot, type Booted } from '../../support/server.ts'
+
+// Texts that cost nothing to send and would cost the process, or its database, seconds.
+// Elsewhere: bodies too large, too slow, too deep (api/body, api/json), floods of faults at webhooks (api/egress-many),
+// endless frames and messages (api/feed-guards), every rule broken at random (api/fuzz, properties).
+
+setDefaultTimeout(60_000)
+
+let server: Booted
+let mine: TestProject
+let theirs: TestProject
+beforeAll(async () => {
+  server = await boot()
+  mine = await newProject(server)
+  theirs = await newProject(server)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const EVENT = { channelName: 'payments', title: 'New payment' }
+/** Runs that Postgres' parser of text would look at again from each of their characters. */
+const RUNS = ['~/', 'a_', 'http@1', '<!--']
+
+test.each(RUNS)('properties full of %s are kept, and found', async run => {
+  const properties = { bomb: run.repeat(60_000 / run.length), plan: `plan${RUNS.indexOf(run)}` }
+  const answer = await mine.post('/v1/identify', { user_id: `user ${run}`, properties })
+  expect(answer.status).toBe(200)
+  const [{ n }] = await server.sql<[{ n: number }]>`
+    select count(*)::int as n
+    from find_users(${mine.id}, 'nobody', ${`{${properties.plan}}`}::text[], null, 10)
+  `
+  expect(n).toBe(1)
+})
+
+test.each(RUNS)('20 events full of %s that come together hold up nobody', async run => {
+  const event = { ...EVENT, description: `${run.repeat(4_900 / run.length)} needle` }
+  const answers = await Promise.all([
+    ...Array.from({ length: 20 }, () => mine.post('/v1/events', event)),
+    theirs.post('/v1/events', EVENT),
+  ])
+  expect(answers.map(({ status }) => status)).toEqual(Array.from(answers, () => 201))
+  const found = await mine.get(`/v1/events?text=needle&limit=20`)
+  expect(found.status).toBe(200)
+  expect(found.body.data.items).toHaveLength(20)
+})
+
+test.each([
+  ['/v1/events', (channelName: string) => ({ ...EVENT, channelName })],
+  ['/v1/log', (channel: string) => ({ event: 'New payment', channel })],
+])(
+  '%s: 80,000 marks in the name of a channel are too long at once',
+  async (path, toBody) => {
+    // Marks that a composed form has in the other order.
+    const name = `e${'\u0301'.repeat(40_000)}${'\u0316'.repeat(40_000)}`
+    const answer = await mine.post(path, toBody(name))
+    expect(answer.status).toBe(400)
+    expect(answer.body.details[0]).toMatchObject({ code: 'too_long' })
+  },
+  10_000,
+)
+
+test('the longest name of a channel may come in its longest spelling', async () => {
+  // Each is one letter, of four when it is written out.
+  const longest = 'ᾂ'.repeat(255)
+  const answer = await mine.post('/v1/events', { ...EVENT, channelName: longest.normalize('NFD') })
+  expect(answer.status).toBe(201)
+  expect(answer.body.data.channelName).toBe(longest)
+})
+
+test('a name of a field is told back at no great length, however often it is in a path', async () => {
+  const metadata = `{"${'k'.repeat(200_000)}":[${Array.from({ length: 20 }, () => '"\\ud800"').join()}]}`
+  const answer = await mine.request('/v1/events', {
+    method: 'POST',
+    body: `{"channelName":"payments","title":"New payment","metadata":${metadata}}`,
+    headers: { 'content-type': 'application/json' },
+  })
+  expect(answer.status).toBe(400)
+  expect(answer.text.length).toBeLessThan(32_000)
+})

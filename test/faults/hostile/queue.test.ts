@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { newProject } from '../../support/project.ts'
+import { openRaw } from '../../support/raw-http.ts'
+import { boot, type Booted } from '../../support/server.ts'
+
+// Somebody who wants others to wait.
+// Elsewhere: webhooks that hang and deliveries that pile up (api/delivery-fairness, api/egress-many), a log that
+// somebody holds (api/neighbours), sockets of one person (api/feed-guards), guesses at passwords (api/throttle).
+
+setDefaultTimeout(60_000)
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const EVENT = { channelName: 'payments', title: 'New payment' }
+/** Beginnings of requests that never go on. */
+const BEGINNINGS = [
+  '',
+  'G',
+  'POST /v1/events HTTP/1.1\r\nHost: a\r\nX-Long: ',
+  'POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n{',
+  'POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n',
+  'GET /api/feed HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n',
+]
+
+test('600 connections that never finish a request hold up nobody', async () => {
+  const { post } = await newProject(server)
+  const open = Array.from({ length: 600 }, (_, n) => {
+    const connection = openRaw(server.url)
+    connection.write(BEGINNINGS[n % BEGINNINGS.length]!)
+    return connection
+  })
+  try {
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+    expect((await post('/v1/events', EVENT)).status).toBe(201)
+  } finally {
+    for (const connection of open) connection[Symbol.dispose]()
+  }
+  expect((await post('/v1/events', EVENT)).status).toBe(201)
+})
+
+test.each([
+  ['authorization', 'Bearer'],
+  ['AUTHORIZATION', 'bearer'],
+  ['Authorization', 'BEARER   '],
+])('a limit is the key’s, however it is written: %s: %s', async (name, scheme) => {
+  const { key } = await newProject(server, { limit: 3 })
+  const statuses: number[] = []
+  for (let n = 0; n < 5; n++) {
+    const headers = {
+      [name]: `${scheme} ${key}`,
+      'x-forwarded-for': `192.0.2.${n}`,
+      'x-real-ip': `192.0.2.${n}`,
+      forwarded: `for=192.0.2.${n}`,
+    }
+    statuses.push((await fetch(`${server.url}/v1/me?n=${n}`, { headers })).status)
+  }
+  expect(statuses).toEqual([200, 200, 200, 429, 429])
+})
+
+test('who fails to authenticate is counted by the connection, whatever they say of themselves', async () => {
+  const ask = (n: number) =>
+    fetch(`${server.url}/v1/me`, {
+      headers: { authorization: `Bearer x${n}`, 'x-forwarded-for': `192.0.2.${n % 250}` },
+    })
+  const answers = await Promise.all(Array.from({ length: 70 }, (_, n) => ask(n)))
+  const statuses = answers.map(({ status }) => status)
+  expect(statuses.filter(status => status === 401).length).toBeLessThanOrEqual(60)
+  expect(statuses).toContain(429)
+  // A valid key is served all the same.
+  const { get } = await newProject(server)
+  expect((await get('/v1/me')).status).toBe(200)
+})

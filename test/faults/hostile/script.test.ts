@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { newMember, newOrganization } from '../../support/person.ts'
+import { newProject } from '../../support/project.ts'
+import { sendRaw, toRequest } from '../../support/raw-http.ts'
+import { startReceiver } from '../../support/receiver.ts'
+import { boot, type Booted } from '../../support/server.ts'
+
+// Text that wants to run, or to be a header.
+// Elsewhere: hostile text on every screen (browser/hostile), the policy of pages and files (api/shell), the reference
+// (unit/docs-page), presets for services that read markup (unit/presets).
+
+setDefaultTimeout(60_000)
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const MARKUP = '<script>alert(1)</script>'
+const HEADER = 'x\r\nSet-Cookie: tidings=evil\r\n\r\n<script>'
+const own = () => `Host: localhost:${server.server.port}`
+
+test.each([
+  ['a path', () => [`GET /${MARKUP} HTTP/1.1`, own()]],
+  ['a path, encoded', () => [`GET /${encodeURIComponent(MARKUP)} HTTP/1.1`, own()]],
+  ['a path of a file', () => [`GET /assets/${MARKUP}.html HTTP/1.1`, own()]],
+  ['a path of /v1', () => [`GET /v1/${MARKUP} HTTP/1.1`, own()]],
+  ['a path of /api', () => [`GET /api/${MARKUP} HTTP/1.1`, own()]],
+  ['a query', () => [`GET /api/me?q=${MARKUP} HTTP/1.1`, own()]],
+  ['a host', () => ['GET / HTTP/1.1', 'Host: evil.example']],
+  ['a host that is none', () => ['GET / HTTP/1.1', `Host: ${MARKUP}`]],
+  ['an origin', () => ['DELETE /api/session HTTP/1.1', own(), `Origin: http://${MARKUP}`]],
+  ['a method', () => ['DELETE /docs HTTP/1.1', own()]],
+  ['an upgrade', () => ['GET /api/feed HTTP/1.1', own(), 'Upgrade: websocket']],
+])('an error is never a page: %s', async (_, toLines) => {
+  const [first = '', ...lines] = toLines()
+  const answer = await sendRaw(server.url, toRequest(first, [...lines, 'Connection: close']))
+  // What the platform refuses by itself has neither text nor type.
+  if (answer === undefined || (answer.text === '' && !answer.headers.has('content-type'))) return
+  expect(answer.status).toBeGreaterThanOrEqual(400)
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+  expect(answer.headers.has('set-cookie')).toBe(false)
+})
+
+test('nothing that is kept becomes a header: neither of answers, nor of webhooks', async () => {
+  await using receiver = await startReceiver()
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const path = `/api/projects/${organization.project.id}`
+  const made = await admin.post(`${path}/webhooks`, {
+    url: `${receiver.url}/hook?a=%0d%0aX-Evil:1`,
+  })
+  expect(made.status).toBe(201)
+  const { key } = (await admin.post(`${path}/keys`, { name: MARKUP })).body.data
+  const body = {
+    channelName: MARKUP,
+    title: HEADER,
+    tags: [HEADER],
+    source: HEADER,
+    userId: HEADER,
+  }
+  const posted = await fetch(`${server.url}/v1/events`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      'idempotency-key': MARKUP,
+      'x-request-id': MARKUP,
+    },
+    body: JSON.stringify(body),
+  })
+  expect(posted.status).toBe(201)
+  expect(posted.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+  expect(posted.headers.has('set-cookie')).toBe(false)
+  await receiver.until(1, '/hook')
+  const [received] = receiver.received
+  expect(Object.keys(received!.headers).filter(name => /evil|cookie/.test(name))).toEqual([])
+  expect(received!.path).toBe('/hook?a=%0d%0aX-Evil:1')
+  expect(JSON.parse(received!.body).data).toMatchObject({ title: HEADER.trim(), source: HEADER })
+})
+
+test('a path that holds a line end, U+0000 or half a character ends at the door', async () => {
+  const { request } = await newProject(server)
+  for (const name of ['a%0d%0aSet-Cookie:%20a=b', '%00', 'a%e2%80%a8b', '%ed%a0%80']) {
+    const answer = await request(`/v1/channels/${name}`, {
+      method: 'POST',
+      body: 'Hello',
+      headers: { 'content-type': 'text/plain' },
+    })
+    expect([name, answer.status]).toEqual([name, 400])
+    expect(answer.headers.has('set-cookie')).toBe(false)
+  }
+})

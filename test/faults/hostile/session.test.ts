@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { createBrowser, newAccount, PASSWORD } from '../../support/browser.ts'
+import { newMember, newOrganization, newPerson, type TestPerson } from '../../support/person.ts'
+import { boot, type Booted } from '../../support/server.ts'
+
+// Somebody who wants to be another, or more than they are.
+// Elsewhere: every unsafe route from every foreign page (api/cross-site), sockets from there (api/feed-guards), cookies
+// of the wrong host, twice, or brought along (api/sign-in), guesses (api/throttle), roles (api/roles), the time in which
+// the password was typed (api/roles, api/password).
+
+setDefaultTimeout(60_000)
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test.each([
+  ['a method in a header', { 'x-http-method-override': 'DELETE' }, 405],
+  ['a method in another header', { 'x-method-override': 'DELETE', 'x-http-method': 'DELETE' }, 405],
+])('%s is no method', async (_, headers, status) => {
+  const person = await newPerson(server)
+  const posted = await person.request('/api/sessions?_method=DELETE', { method: 'POST', headers })
+  expect(posted.status).toBe(status)
+  expect((await person.request('/api/sessions', { headers })).status).toBe(200)
+  expect((await person.get('/api/me')).status).toBe(200)
+})
+
+test.each([
+  'text/plain',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data; boundary=x',
+  'text/plain; application/json',
+  'application/json-patch+json',
+  'application/jsonp',
+  '',
+])('a form cannot be taken for JSON: %s', async type => {
+  const account = await newAccount(server)
+  const answer = await createBrowser(server.url).request('/api/session', {
+    method: 'POST',
+    body: JSON.stringify({ email: account.email, password: PASSWORD }),
+    headers: { 'content-type': type },
+  })
+  expect(answer.status).toBe(415)
+  expect(answer.headers.getSetCookie()).toEqual([])
+})
+
+test('a cookie of any other form is nobody’s', async () => {
+  const { cookie } = await newPerson(server)
+  const token = cookie.slice('tidings='.length)
+  for (const other of [
+    `Tidings=${token}`,
+    `tidings="${token}"`,
+    `tidings=${token}.`,
+    `tidings=${token}%20`,
+    `tidings=${encodeURIComponent(token)}=`,
+    `tidings==${token}`,
+    `=tidings=${token}`,
+    `__Host-tidings=${token}`,
+    `tidings=${token.toUpperCase()}`,
+    `tidings=${token.slice(0, -1)}`,
+    `tidings=' or true --`,
+    `tidings=${'A'.repeat(43)}`,
+    `tidings-device=${token}`,
+  ]) {
+    const { status } = await fetch(`${server.url}/api/me`, { headers: { cookie: other } })
+    expect(`${other} ${status}`).toBe(`${other} 401`)
+  }
+})
+
+test('nobody makes more of themselves by fields that are not theirs to set', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const more = {
+    isOperator: true,
+    is_operator: true,
+    role: 'owner',
+    id: admin.id,
+    isVerified: true,
+    organizationId: organization.id,
+    ['__proto__']: { isOperator: true },
+    constructor: { prototype: { isOperator: true } },
+  }
+  const edited = await admin.patch('/api/me', { name: 'Ada', ...more })
+  expect(edited.body.data).toMatchObject({
+    person: { name: 'Ada', isOperator: false },
+    organizations: [{ role: 'admin' }],
+  })
+  expect((await admin.get('/api/server')).status).toBe(403)
+  const invite = await admin.post(`/api/organizations/${organization.id}/invites`, {
+    role: 'viewer',
+  })
+  const token = String(invite.body.data.url).split('#')[1]
+  const stranger = await newPerson(server)
+  const joined = await stranger.post('/api/invites/accept', { token, ...more })
+  expect(joined.body.data.role).toBe('viewer')
+  expect((await stranger.get('/api/server')).status).toBe(403)
+})
+
+const NAMES = ['\u202eadA', 'Ada\nadmin', '\u001b[31mAda', '\u200b\u2060', '\u3164', '\u2066Ada']
+
+test('nobody is called what turns the text around it, breaks it, or cannot be seen', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const { url } = (
+    await owner.post(`/api/organizations/${organization.id}/invites`, { role: 'member' })
+  ).body.data
+  const newcomer = {
+    token: String(url).split('#')[1],
+    email: 'eve@example.com',
+    password: PASSWORD,
+  }
+  for (const name of NAMES) {
+    expect((await owner.patch('/api/me', { name })).status).toBe(400)
+    const joined = await createBrowser(server.url).post('/api/invites/accept', {
+      ...newcomer,
+      name,
+    })
+    expect(joined.status).toBe(400)
+    const renamed = await owner.patch(`/api/organizations/${organization.id}`, { name })
+    expect(renamed.status).toBe(400)
+  }
+  for (const name of ['Ada 👩‍💻', 'عدا', 'Zoë', '伊']) {
+    expect((await owner.patch('/api/me', { name })).status).toBe(200)
+  }
+})
+
+test('who is asked for their password again cannot go around it', async () => {
+  const organization = await newOrganization(server)
+  const owner: TestPerson = await newMember(server, organization, 'owner')
+  await server.sql`update sessions set verified_at = now() - interval '11 minutes'`
+  const keys = `/api/projects/${organization.project.id}/keys`
+  for (const [path, headers] of [
+    [keys, { 'x-verified': '1' }],
+    [`${keys}?isVerified=true`, {}],
+    [keys.replace('/api/', '/api/./'), {}],
+    [keys.replace('/projects', '/%70rojects'), {}],
+    [`${keys}/`, {}],
+    [keys.replace('/api', '/API'), {}],
+  ] as const) {
+    const answer = await owner.request(path, {
+      method: 'POST',
+      json: { name: 'x', isVerified: true, verified: true },
+      headers,
+    })
+    expect(answer.status).toBeOneOf([403, 404])
+  }
+  const moved = await owner.patch('/api/me', { email: 'eve@elsewhere.example' })
+  expect(moved.body.code).toBe('verification_needed')
+})

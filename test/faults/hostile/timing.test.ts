@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { newToken } from '../../../src/keys/token.ts'
+import { newSecret } from '../../../src/accounts/secret.ts'
+import { newAddress } from '../../support/browser.ts'
+import { revokeKey } from '../../support/keys.ts'
+import { newMember, newOrganization } from '../../support/person.ts'
+import { newProject } from '../../support/project.ts'
+import { newTenant } from '../../support/household.ts'
+import { boot, type Booted } from '../../support/server.ts'
+
+// What is there, told by how long it takes to say that it is not.
+// Elsewhere: who has an account, by a wrong password (api/sign-in).
+
+setDefaultTimeout(90_000)
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({ trustedProxies: ['127.0.0.0/8'] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const ROUNDS = 60
+/** Beyond what a busy machine does to two medians of the same by turns; hashing a password is more by far. */
+const FACTOR = 1.6
+const SLACK_MS = 1
+
+/** Whether two acts, by turns, take about the same time. */
+async function expectAlike(one: () => Promise<unknown>, other: () => Promise<unknown>) {
+  const times: [number[], number[]] = [[], []]
+  for (let round = 0; round < ROUNDS; round++) {
+    // Which comes first changes, too.
+    for (const at of round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
+      const startedMs = performance.now()
+      await (at === 0 ? one() : other())
+      times[at].push(performance.now() - startedMs)
+    }
+  }
+  const [a, b] = times.map(all => all.toSorted((x, y) => x - y)[all.length >> 1]!)
+  expect(a!).toBeLessThan(b! * FACTOR + SLACK_MS)
+  expect(b!).toBeLessThan(a! * FACTOR + SLACK_MS)
+}
+
+const ask = async (path: string, headers: Record<string, string>, json?: object) => {
+  const response = await fetch(`${server.url}${path}`, {
+    headers: {
+      'x-forwarded-for': newAddress(),
+      'sec-fetch-site': 'same-origin',
+      'content-type': 'application/json',
+      ...headers,
+    },
+    ...(json && { method: 'POST', body: JSON.stringify(json) }),
+  })
+  await response.text()
+  return response.status
+}
+
+test('a key that was revoked, and one that never was', async () => {
+  const { id, key, keyId } = await newProject(server)
+  await revokeKey(server.sql, id, keyId)
+  const by = async (token: string) => {
+    expect(await ask('/v1/me', { authorization: `Bearer ${token}` })).toBe(401)
+  }
+  await expectAlike(
+    () => by(key),
+    () => by(newToken()),
+  )
+})
+
+test('what another tenant has, and what nobody has', async () => {
+  const other = await newTenant(server)
+  const organization = await newOrganization(server)
+  const { cookie } = await newMember(server, organization, 'owner')
+  const absent = organization.project.id.slice(0, -8)
+  const get = async (path: string) => expect(await ask(path, { cookie })).toBe(404)
+  await expectAlike(
+    () => get(`/api/projects/${other.params['projectId']}/events/${other.params['eventId']}`),
+    () => get(`/api/projects/${absent}00000000/events/${other.params['eventId']}`),
+  )
+})
+
+test('an invite that is over, and one that never was', async () => {
+  const { inviteToken } = await newTenant(server)
+  await server.sql`update invites set expires_at = now() - interval '1 day'`
+  const look = async (token: string) => {
+    expect(await ask('/api/invites/look', {}, { token })).toBe(404)
+  }
+  await expectAlike(
+    () => look(inviteToken),
+    () => look(newSecret(256)),
+  )
+})
