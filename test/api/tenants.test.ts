@@ -15,9 +15,12 @@ let server: Booted
 /** Whose data must stay unknown and untouched. */
 let other: Tenant
 let checksum: string
+/** Of whoever asks for what is not theirs, and so changes nothing. */
+let own: Tenant
 
 beforeAll(async () => {
   server = await boot({}, { queue: QUIET_QUEUE, kinds: [] })
+  own = await newTenant(server)
   other = await newTenant(server)
   checksum = await toChecksum(other)
 })
@@ -29,7 +32,6 @@ test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
   "case 20: %s with another tenant's id in any place of its path is 404 and changes nothing",
   async (_, contract) => {
     for (const [, name = ''] of contract.path.matchAll(/:(\w+)/g)) {
-      const own = await newTenant(server)
       const params = { ...own.params, [name]: other.params[name] ?? '' }
       const answer = await ask(own.people.owner, contract, toPath(contract, params), own)
       expect([name, answer.status, answer.body.code]).toEqual([name, 404, 'not_found'])
@@ -42,7 +44,6 @@ test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
 test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
   'case 20: %s with all ids of another tenant is 404, whoever asks',
   async (_, contract) => {
-    const own = await newTenant(server)
     const answer = await ask(own.people.owner, contract, toPath(contract, other.params), own)
     expect([answer.status, answer.body.code]).toEqual([404, 'not_found'])
     expectNoLeak(answer)
@@ -51,7 +52,6 @@ test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
 )
 
 test('case 20: no query of any list finds what another tenant has', async () => {
-  const own = await newTenant(server)
   for (const contract of API) {
     for (const [name, schema] of Object.entries(contract.query?.properties ?? {})) {
       if (schema['type'] !== 'string') continue
@@ -85,7 +85,6 @@ test('case 20: no body reaches what another tenant has by naming its ids', async
 })
 
 test('case 20: an invite opens its own organization alone, and says nothing else about it', async () => {
-  const own = await newTenant(server)
   const looked = await own.people.viewer.post('/api/invites/look', { token: other.inviteToken })
   expect(looked.status).toBe(200)
   for (const [what, id] of Object.entries(other.params)) {
@@ -95,7 +94,6 @@ test('case 20: an invite opens its own organization alone, and says nothing else
 })
 
 test('case 20: the keys of one tenant open nothing of /api, and sessions nothing of /v1', async () => {
-  const own = await newTenant(server)
   for (const contract of API.filter(({ action }) => ACTIONS[action].on !== 'anyone')) {
     const answer = await fetch(server.url + toPath(contract, own.params), {
       method: contract.method,
