@@ -128,7 +128,7 @@ test('design §5 serve prints the setup link below the curl line, on the termina
 
 test.each([
   [['create', '--email', 'ada'], '--email must be an e-mail address'],
-  [['create', '--email', 'a@b.c', '--name', ' '], '--name must not be empty'],
+  [['create', '--email', 'a@b.c', '--name', ' '], '--name must have'],
   [['create', '--email', 'a@b.c', '--password', PASSWORD], 'There is no option --password'],
   [['create', '--email', 'a@b.c', '--password-file', '/nowhere'], '--password-file must name'],
   [['create'], 'email'],
