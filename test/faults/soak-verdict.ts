@@ -96,17 +96,20 @@ function toMedian(values: readonly number[]): number {
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? NaN
 }
 
-/** Memory and open files of the servers, and what Postgres has for itself. Lives begin to count after a minute, or a tenth of the run. */
+/**
+ * Memory and open files of the servers, and what each process of Postgres has for itself: how many there are follows from
+ * the connections that are open. Lives begin to count after a tenth of the run, or three minutes.
+ */
 export function judgeSamples(
   samples: readonly Sample[],
   seconds: number,
 ): { table: Table; problems: string[] } {
-  const warmUpMinutes = Math.min(60, seconds / 10) / 60
+  const warmUpMinutes = Math.min(180, seconds / 10) / 60
   const loaded = samples.filter(({ atS }) => atS <= seconds)
   const judged = {
     'server RSS, MB': judgeFlatness(toLives(loaded, 'rssMb'), warmUpMinutes),
     'server open files': judgeFlatness(toLives(loaded, 'files'), warmUpMinutes),
-    "Postgres's own, MB": judgeFlatness(toPostgresLives(loaded), warmUpMinutes),
+    'own MB of each Postgres process': judgeFlatness(toPostgresLives(loaded), warmUpMinutes),
   }
   return {
     table: {
@@ -120,9 +123,9 @@ export function judgeSamples(
       ],
       rows: Object.entries(judged).map(([what, one]) => [
         what,
-        one.mean.toFixed(1),
-        one.perHour.toFixed(1),
-        one.errorPerHour.toFixed(1),
+        one.mean.toFixed(2),
+        one.perHour.toFixed(2),
+        one.errorPerHour.toFixed(2),
         one.lateToEarly?.toFixed(2) ?? 'one life',
         one.isFlat,
       ]),
@@ -145,6 +148,9 @@ function toLives(samples: readonly Sample[], figure: 'rssMb' | 'files'): LifeCur
 function toPostgresLives(samples: readonly Sample[]): LifeCurve[] {
   return [...Map.groupBy(samples, ({ postgres }) => postgres.life)].map(([name, life]) => ({
     name,
-    points: life.map(({ atS, postgres }) => [(atS - life[0]!.atS) / 60, postgres.ownMb] as const),
+    points: life.map(
+      ({ atS, postgres }) =>
+        [(atS - life[0]!.atS) / 60, postgres.ownMb / postgres.processes] as const,
+    ),
   }))
 }
