@@ -2,7 +2,7 @@ import { createPool } from '../../src/db/pool.ts'
 import { createEgress } from '../../src/egress/egress.ts'
 import { newId, parseId, type Id } from '../../src/ids.ts'
 import { createKey } from './keys.ts'
-import { sendWebhook } from '../../src/webhooks/delivery.ts'
+import { createSender } from '../../src/webhooks/delivery.ts'
 import type { Outcome } from '../../src/outbox/kind.ts'
 import type { Queue } from '../../src/webhooks/queue.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
@@ -88,6 +88,7 @@ export function createWebhooks(server: Booted) {
   const pool = createPool(server.databaseUrl, { name: 'test worker', max: 8 })
   const egress = createEgress({ allowCidrs: ['127.0.0.0/8'] })
   const parts = { pool, egress, secrets: testSecrets() }
+  const sender = createSender(parts)
 
   return {
     parts,
@@ -119,8 +120,7 @@ export function createWebhooks(server: Booted) {
           (await post('/v1/events', event ?? { channelName: 'payments', title: 'New payment' }))
             .body.data.id,
         send: (eventId, attempt = 1, { signal, waitedMs = 0 } = {}) =>
-          sendWebhook(
-            parts,
+          sender(
             {
               projectId: project.uuid,
               targetId: uuid,
