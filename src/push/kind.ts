@@ -43,7 +43,6 @@ export interface PushKindParts extends PushParts {
   findSite(): Site | undefined
 }
 
-/** What attempts share: those of the same moment look, and keep what was accepted, together. */
 interface SenderParts extends PushKindParts {
   /** Undefined where the device is gone. */
   reads: Batcher<Job, Receiver | undefined>
@@ -51,7 +50,10 @@ interface SenderParts extends PushKindParts {
   accepted: Batcher<Accepted, boolean>
 }
 
-/** Web push as a kind of delivery: its targets are the subscriptions of members. */
+/**
+ * Web push as a kind of delivery: its targets are the subscriptions of members. Attempts share their statements: those of
+ * the same moment read, and keep what was accepted, together.
+ */
 export function createPushKind(parts: PushKindParts): DeliveryKind {
   const { pool, secrets } = parts
   const limits = { maxJobs: MAX_BATCH, maxWaiting: MAX_WAITING }

@@ -39,8 +39,8 @@ export interface Accepted extends Pick<Receiver, 'id' | 'endpointHash'> {
 }
 
 /**
- * The same of many that were accepted, of devices that nobody holds: of one that is locked the others know nothing.
- * Returns the ids of the devices for which it was kept; `keepVerdict` is for the rest.
+ * Remembers what was accepted, for devices that nobody holds: of one that is locked the others know nothing. Returns the
+ * ids of those for which it was kept; `keepVerdict` is for the rest.
  */
 export async function keepAccepted(
   sql: Queryable,

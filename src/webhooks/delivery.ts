@@ -46,13 +46,13 @@ interface Told {
   eventJson: string | undefined
 }
 
-/** What the attempts of one sender share: those of the same moment read, and keep their successes, together. */
 interface SenderParts extends DeliveryParts {
   reads: Batcher<Attempted, Told>
   /** Whether it was kept. */
   successes: Batcher<Made, boolean>
 }
 
+/** Attempts of one sender share their statements: those of the same moment read, and keep their successes, together. */
 export function createSender(parts: DeliveryParts): Sender {
   const { pool, secrets } = parts
   const reads = createBatcher({
