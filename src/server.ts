@@ -22,11 +22,12 @@ import { createIdentifier } from './identities/identify.ts'
 import { createAdmission } from './keys/admission.ts'
 import { toRoute } from './keys/endpoint.ts'
 import { ensureFirst, NOTHING_FIRST, type First } from './server/first.ts'
+import { gaugeWork } from './server/gauges.ts'
 import { createInflight } from './limits/idempotency.ts'
+import { createShares } from './limits/shares.ts'
 import { createStrangers } from './limits/strangers.ts'
 import type { Listener, ServeOptions } from './platform/listener.ts'
 import { logger } from './log.ts'
-import { gauge } from './metrics.ts'
 import { serveMetrics } from './server/metrics-server.ts'
 import { createNotifier } from './feed/notifier.ts'
 import { startFeed, type Feed } from './feed/feed.ts'
@@ -122,6 +123,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const peers = new WeakMap<Request, () => string>()
     const shared = {
       strangers: createStrangers(),
+      shares: createShares(),
       bodyLimits: { timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS },
       toAddress: (request: Request) =>
         toClientAddress(
@@ -208,17 +210,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const metrics =
       config.metricsPort === undefined ? undefined : serveMetrics(config.host, config.metricsPort)
     if (metrics) closers.push(() => metrics.stop())
-    gauge('tidings_waiting', 'Requests that wait for the next batch.', {
-      admission: () => admission.waiting,
-      append: () => appender.waiting,
-      identify: () => identifier.waiting,
-      api: () => reads.waiting,
-    })
-    gauge('tidings_database_running', 'Work under way in a pool of connections.', {
-      admission: () => admissions.running,
-      append: () => appends.running,
-      api: () => reads.running,
-    })
+    gaugeWork({ admission, appender, identifier }, { admissions, appends, reads })
 
     // Last, so that a start that fails does not use up the one time that the key is shown.
     const first = options.isWorker ? NOTHING_FIRST : await ensureFirst(reads.sql, config)

@@ -14,6 +14,7 @@ import type { Hints } from '../hints.ts'
 import { checkSameSite, type Site } from '../http/site.ts'
 import { createValidator, type ObjectSchema, type SchemaOf } from '../http/validation.ts'
 import { parseId } from '../ids.ts'
+import type { Shares } from '../limits/shares.ts'
 import { countStranger, type Strangers } from '../limits/strangers.ts'
 import { logger } from '../log.ts'
 import { requestSeconds, requests } from '../metrics.ts'
@@ -38,6 +39,8 @@ export interface ApiGate {
   getSite(): Site
   getCookies(): Cookies
   strangers: Strangers
+  /** Of the pool's connections, by person. */
+  shares: Shares
   hints: Hints
   bodyLimits: BodyLimits
   toAddress(request: Request): string
@@ -174,7 +177,11 @@ export function apiEndpoint<const A extends Action, Body = undefined, Query = un
     const requestId = crypto.randomUUID()
     let answer: Answer
     try {
-      const result = await options.handle(await call(gate, request, requestId))
+      const valid = await call(gate, request, requestId)
+      const person = valid.admitted?.person
+      const result = await (person
+        ? gate.shares.run(person.id, () => options.handle(valid))
+        : options.handle(valid))
       if (endsAccess(options.action)) gate.hints.tell([{ kind: 'access' }])
       answer =
         typeof result === 'string'

@@ -2,11 +2,11 @@ import http from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
 import { KEEPS_CONNECTIONS } from '../platform.ts'
+import { createSlots } from '../slots.ts'
 import { VERSION } from '../version.ts'
 import { createAddressGuard } from './addresses.ts'
 import { toEgressError, toMessage, type EgressError } from './failure.ts'
 import { createLookup, REFUSED, resolveAllowed, systemResolver, type Resolver } from './lookup.ts'
-import { createSlots } from './slots.ts'
 import { NOT_PUBLIC, parseTarget, type Target } from './target.ts'
 
 export interface EgressRequest {

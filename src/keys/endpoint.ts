@@ -11,6 +11,7 @@ import type { Route } from '../http/route.ts'
 import type { Issue } from '../http/rules.ts'
 import { createValidator, type ObjectSchema, type SchemaOf } from '../http/validation.ts'
 import { readKey, toClaim, type Claim, type Outcome } from '../limits/idempotency.ts'
+import type { Shares } from '../limits/shares.ts'
 import { toHeaders, tooManyRequests } from '../limits/rate-limit.ts'
 import { countStranger, type Strangers } from '../limits/strangers.ts'
 import { logger } from '../log.ts'
@@ -25,6 +26,8 @@ const log = logger('http')
 export interface Gate {
   admission: Admission
   strangers: Strangers
+  /** Of the connections that reads take, by project. */
+  shares: Shares
   bodyLimits: BodyLimits
   /** The client's address, for counting failed authentications. */
   toAddress(request: Request): string
@@ -103,7 +106,11 @@ export function endpoint<Body = string, Query = undefined>(
       if (scope && !key.scopes.includes(scope)) {
         throw new Fault('insufficient_scope', `This API key lacks the scope ${scope}`)
       }
-      const result = await options.handle(await call(gate, request, key, requestId))
+      const valid = await call(gate, request, key, requestId)
+      // Writes of all keys go together; reads take a connection each.
+      const result = await (options.method === 'GET'
+        ? gate.shares.run(key.projectId, () => options.handle(valid))
+        : options.handle(valid))
       answer =
         typeof result === 'string'
           ? {

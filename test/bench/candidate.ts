@@ -5,6 +5,7 @@ import type { Appender } from '../../src/events/append.ts'
 import { toEventAnswer, type Draft } from '../../src/events/draft.ts'
 import { eventRoutes } from '../../src/events/routes.ts'
 import { toSite } from '../../src/http/site.ts'
+import { createShares } from '../../src/limits/shares.ts'
 import { createStrangers } from '../../src/limits/strangers.ts'
 import { toGrant } from '../../src/limits/rate-limit.ts'
 import { serve } from '../../src/platform.ts'
@@ -25,6 +26,7 @@ const grant = toGrant({ limit: 1e9, used: 1, resetAt: 2e9, retryAfter: 60 }, 1, 
 const gate = {
   admission: { admit: async () => ({ key, grant }), waiting: 0, stop: async () => {} },
   strangers: createStrangers(),
+  shares: createShares(),
   bodyLimits: { timeoutMs: 20_000 },
   toAddress: () => '',
 }

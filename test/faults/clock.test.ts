@@ -146,7 +146,9 @@ test('clock: it goes ahead by an hour, a day and ten minutes: windows begin anew
   await until(() => feed.seqs.length === 5)
   expect(feed.seqs).toEqual([1, 2, 3, 4, 5])
   await until(async () => (await sql`select from outbox`).length === 0)
-  expect(receiver.received).toHaveLength(5)
+  // One that is under way when the clock leaps past its lease comes again.
+  const ids = receiver.received.map(({ headers }) => headers['webhook-id'])
+  expect(new Set(ids).size).toBe(5)
 })
 
 test("clock: the server's own means nothing: it may be off by minutes or years, and jump", async () => {

@@ -15,6 +15,8 @@ export interface Served {
 /** `port`: an end of the connections that count, by default the one that the server listens on. */
 export function createServed(programs: readonly Program[], port?: number): Served {
   const served = new Set<number>()
+  // One that was killed is started again a moment later.
+  const whole = programs.map(program => listLiving(program).length)
   return {
     look() {
       for (const program of programs) {
@@ -24,7 +26,10 @@ export function createServed(programs: readonly Program[], port?: number): Serve
       }
     },
     get isEverybody() {
-      return programs.every(program => listLiving(program).every(pid => served.has(pid)))
+      return programs.every((program, index) => {
+        const living = listLiving(program)
+        return living.length === whole[index] && living.every(pid => served.has(pid))
+      })
     },
     get figures(): Record<string, string> {
       const all = programs.flatMap(listLiving)

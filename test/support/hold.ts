@@ -1,6 +1,6 @@
-import type { Sql } from '../../src/db/sql.ts'
+import type { Sql, Tx } from '../../src/db/sql.ts'
 
-/** A lock on the head of a project's log: whoever writes to the project waits until it is released. */
+/** A lock that others wait for until it is released. */
 export interface Hold extends AsyncDisposable {
   /** Resolves when `count` connections wait for a lock in this database. */
   untilBlocked(count?: number): Promise<void>
@@ -10,11 +10,20 @@ export interface Hold extends AsyncDisposable {
 }
 
 /** Holds the project's log as a writer that has stopped in its transaction does. */
-export async function holdLog(sql: Sql, projectId: string): Promise<Hold> {
+export function holdLog(sql: Sql, projectId: string): Promise<Hold> {
+  return hold(sql, tx => tx`select from event_logs where project_id = ${projectId} for update`)
+}
+
+/** Holds all events: whoever reads or writes one waits. */
+export function holdEvents(sql: Sql): Promise<Hold> {
+  return hold(sql, tx => tx`lock table events in access exclusive mode`)
+}
+
+async function hold(sql: Sql, lock: (tx: Tx) => PromiseLike<unknown>): Promise<Hold> {
   const held = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   const ended = sql.begin(async tx => {
-    await tx`select from event_logs where project_id = ${projectId} for update`
+    await lock(tx)
     held.resolve()
     await released.promise
   })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createAddressGuard } from '../../src/egress/addresses.ts'
 import { toEgressError, toMessage } from '../../src/egress/failure.ts'
-import { createSlots } from '../../src/egress/slots.ts'
+import { createSlots } from '../../src/slots.ts'
 import { parseTarget } from '../../src/egress/target.ts'
 
 const guard = createAddressGuard([])

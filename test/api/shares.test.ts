@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { appendEvents } from '../support/deliveries.ts'
+import { holdEvents } from '../support/hold.ts'
+import { newOrganization, newMember } from '../support/person.ts'
+import { newProject } from '../support/project.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Four under way, a hundred waiting, and six too many. */
+const MANY = 110
+
+test('a person whose requests hang holds up nobody else, and is told when there are too many', async () => {
+  const organization = await newOrganization(server)
+  const [hog, other] = [
+    await newMember(server, organization, 'viewer'),
+    await newMember(server, organization, 'viewer'),
+  ]
+  await appendEvents(server.sql, organization.project.uuid, 1)
+  const hold = await holdEvents(server.sql)
+  const path = `/api/projects/${organization.project.id}/events`
+  const hanging = Array.from({ length: MANY }, () => hog.get(path))
+  await hold.untilBlocked(4)
+  const refused = await Promise.any(
+    hanging.map(async one => ((await one).status === 429 ? one : Promise.reject())),
+  )
+  expect(refused.headers.get('retry-after')).toBe('1')
+  for (let times = 0; times < 10; times++) expect((await other.get('/api/me')).status).toBe(200)
+  await hold.release()
+  const statuses = (await Promise.all(hanging)).map(({ status }) => status)
+  expect(statuses.filter(status => status === 429)).toHaveLength(MANY - 104)
+  expect((await hog.get(path)).status).toBe(200)
+}, 90_000)
+
+test('a project whose reads hang holds up nobody else, nor its own writes', async () => {
+  const [hog, other] = [await newProject(server, { limit: 1e6 }), await newProject(server)]
+  await hog.post('/v1/events', { channelName: 'ops', title: 'Hello' })
+  const hold = await holdEvents(server.sql)
+  const hanging = Array.from({ length: MANY }, () => hog.get('/v1/events'))
+  await hold.untilBlocked(4)
+  for (let times = 0; times < 10; times++)
+    expect((await other.get('/v1/channels')).status).toBe(200)
+  expect((await hog.post('/v1/identify', { user_id: 'ada' })).status).toBe(200)
+  await hold.release()
+  const statuses = (await Promise.all(hanging)).map(({ status }) => status)
+  expect(statuses.filter(status => status === 429)).toHaveLength(MANY - 104)
+}, 90_000)
