@@ -19,17 +19,27 @@ export interface AppOptions {
 // A name, an IPv4 address or an IPv6 one in brackets, and a port. Two Host lines arrive joined by a comma.
 const HOST = /^([\w.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i
 
+// What no page stands behind: whoever asks there wants JSON.
+const FOR_PROGRAMS = /^\/(v1|api|assets)(\/|$)/
+
 // Programs may know the server by another name, and what watches over it knows none: nothing here needs a session.
 const ANY_HOST = /^\/(v1\/|healthz$|readyz$|(api\/)?openapi\.json$)/
 
 /** Every route of the server, as one function from request to response. */
-export function createApp({ getSite, routes, openRoutes }: AppOptions) {
+export function createApp({ getSite, routes, openRoutes: open }: AppOptions) {
+  const openRoutes = open.filter(({ path }) => path !== '*')
+  const missingPage = open.find(({ path }) => path === '*')
   // `normalize` would rewrite bodies, and hang on a hostile one (`{"length": 4000000000}`).
   const app = new Elysia({ normalize: false, strictPath: true })
   // First, so that it covers every route.
-  app.onError(({ code, error, request }) =>
-    toErrorResponse(code === 'NOT_FOUND' ? toMissing(request) : error),
-  )
+  app.onError(({ code, error, request }) => {
+    if (code !== 'NOT_FOUND') return toErrorResponse(error)
+    const missing = toMissing(request)
+    const isForPerson = missing.code === 'not_found' && looksForPage(request)
+    return missingPage && isForPerson
+      ? answerOpenly(missingPage, request)
+      : toErrorResponse(missing)
+  })
   for (const { method, path, respond } of routes) {
     app.route(
       method,
@@ -43,15 +53,8 @@ export function createApp({ getSite, routes, openRoutes }: AppOptions) {
       { parse: 'none' },
     )
   }
-  for (const { path, respond } of openRoutes) {
-    app.get(
-      path,
-      async ({ request }) => {
-        const wrong = findWrongHost(path, request)
-        return wrong ? toErrorResponse(wrong) : withRequestId(await respond(request))
-      },
-      { parse: 'none' },
-    )
+  for (const route of openRoutes) {
+    app.get(route.path, ({ request }) => answerOpenly(route, request), { parse: 'none' })
   }
 
   const methods = new Map<string, { matches: RegExp; allowed: string[] }>()
@@ -62,6 +65,11 @@ export function createApp({ getSite, routes, openRoutes }: AppOptions) {
     const known = methods.get(path) ?? { matches: toPattern(path), allowed: [] }
     known.allowed.push(...allowed)
     methods.set(path, known)
+  }
+
+  async function answerOpenly({ path, respond }: OpenRoute, request: Request): Promise<Response> {
+    const wrong = findWrongHost(path, request)
+    return wrong ? toErrorResponse(wrong) : withRequestId(await respond(request))
   }
 
   /** A name that leads here without being ours may be somebody's who wants to read what our pages read. */
@@ -93,6 +101,12 @@ export function createApp({ getSite, routes, openRoutes }: AppOptions) {
       return Promise.resolve(app.handle(request)).catch(toErrorResponse)
     },
   }
+}
+
+/** Whether a browser asks for what it shows to a person. */
+function looksForPage({ method, url, headers }: Request): boolean {
+  const isForPrograms = FOR_PROGRAMS.test(toPathname(url))
+  return method === 'GET' && !isForPrograms && (headers.get('accept') ?? '').includes('text/html')
 }
 
 /** The answer to what reached no endpoint, or broke outside of one. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env bun
+import { stripVTControlCharacters } from 'node:util'
 import { defineCommand, renderUsage, runCommand, type CommandDef } from 'citty'
 import { backup } from './cli/backup.ts'
 import { toExamples, UsageError, withExamples } from './cli/command.ts'
@@ -63,10 +64,11 @@ async function main(argv: string[]): Promise<number> {
   } catch (error) {
     const isUsage =
       error instanceof UsageError || error instanceof ConfigError || isParseError(error)
-    const message = toReason(error)
+    // What citty says has a code of its own before it, and colours.
+    const message = isParseError(error) ? stripVTControlCharacters(error.message) : toReason(error)
     if (argv.includes('--json')) console.error(JSON.stringify({ error: message }))
     else if (!isUsage || error instanceof ConfigError) console.error(message)
-    else console.error(`${message}\n\n${await toHelp(command ?? root, parent)}`)
+    else console.error(`${message}\n\n${toHint(path, argv)}`)
     return isUsage ? USAGE : FAILED
   }
 }
@@ -84,9 +86,17 @@ function findCommand(argv: string[]): CommandDef[] {
 }
 
 async function toHelp(command: CommandDef, parent: CommandDef | undefined): Promise<string> {
-  return `${await renderUsage(command, parent)}\n${toExamples(command)}`
+  // Its columns are filled up with spaces.
+  const usage = (await renderUsage(command, parent)).replace(/ +$/gm, '')
+  return `${process.stdout.isTTY ? usage : stripVTControlCharacters(usage)}\n${toExamples(command)}`
 }
 
-function isParseError(error: unknown): boolean {
+/** What to type instead of a command line that is wrong. */
+function toHint(path: readonly CommandDef[], argv: readonly string[]): string {
+  const name = ['tidings', ...argv.slice(0, path.length - 1)].join(' ')
+  return `${toExamples(path.at(-1) ?? root)}\nAll about it: ${name} --help`
+}
+
+function isParseError(error: unknown): error is Error {
   return error instanceof Error && error.name === 'CLIError'
 }

@@ -8,7 +8,7 @@ import { SEALED_TABLES } from './sealed-tables.ts'
 export const backup = command({
   name: 'backup',
   description:
-    'Write everything into one file, while the server runs. Its secrets are sealed with BACKUP_PASSPHRASE (or BACKUP_PASSPHRASE_FILE), which is asked for where it is not set; the rest of it is only compressed.',
+    'Write everything into one file, while the server runs. A passphrase seals the secrets in it.',
   examples: [
     'tidings backup /backups/tidings.backup',
     'BACKUP_PASSPHRASE_FILE=/run/secrets/backup tidings backup "/backups/$(date +%F).backup" --json',

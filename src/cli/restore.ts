@@ -7,7 +7,7 @@ import { SEALED_TABLES } from './sealed-tables.ts'
 export const restore = command({
   name: 'restore',
   description:
-    'Put a backup into an empty installation: all of it, or nothing. Its secrets are opened with BACKUP_PASSPHRASE (or BACKUP_PASSPHRASE_FILE), which is asked for where it is not set, and sealed with the APP_SECRET that is here.',
+    'Put a backup into an empty installation: all of it, or nothing. Its passphrase opens it.',
   examples: [
     'DATA_DIR=/var/lib/tidings-new tidings restore tidings.backup',
     'BACKUP_PASSPHRASE_FILE=/run/secrets/backup DATABASE_URL=postgres://… tidings restore tidings.backup --json',

@@ -8,7 +8,18 @@ import { pageRoute } from './page.ts'
 /** The page of the browser application, at each path that it knows. What is shown there, it decides by itself. */
 export function shellRoutes(getSite: () => Site): OpenRoute[] {
   const getShell = once(() => assetContent('index.html'))
-  return Object.values(PATHS).map(path => pageRoute(path, getShell, { getSite, toPolicy }))
+  const toRoute = (path: string) => pageRoute(path, getShell, { getSite, toPolicy })
+  const { path, respond } = toRoute('*')
+  return [
+    ...Object.values(PATHS).map(toRoute),
+    {
+      path,
+      async respond(request) {
+        const { status, body, headers } = await respond(request)
+        return new Response(body, { status: status === 200 ? 404 : status, headers })
+      },
+    },
+  ]
 }
 
 /** Its own scripts, styles and answers, and nothing else; text can never become script or markup. */

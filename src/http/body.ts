@@ -11,7 +11,8 @@ const MAX_ISSUES = 20
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i
-const TEXT_TYPE = /^\s*(text\/plain|application\/x-www-form-urlencoded)\s*(;|$)/i
+// Who sends a text need not say so.
+const TEXT_TYPE = /^\s*(text\/plain|application\/x-www-form-urlencoded|)\s*(;|$)/i
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i
 // What a plain parse and write would change without a word: many digits, exponents, and a negative zero.
 const UNSAFE_NUMBER = /\d{16}|\d[eE]|-0(?!\.?\d*[1-9])/

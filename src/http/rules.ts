@@ -78,7 +78,10 @@ export function checkLength(text: string, schema: TSchema): readonly Issue[] {
   if (text.length >= min && text.length <= max && min <= 1) return NO_ISSUES
   const length = countPoints(text)
   if (length < min)
-    return issue('too_short', `Must have at least ${min} character${min > 1 ? 's' : ''}`)
+    return issue(
+      'too_short',
+      min > 1 ? `Must have at least ${min} characters` : 'Must not be empty',
+    )
   if (length > max) return issue('too_long', `Must have at most ${max} characters`)
   return NO_ISSUES
 }

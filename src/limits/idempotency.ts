@@ -24,7 +24,7 @@ export function readKey(headers: Headers): string | undefined {
   const raw = headers.get(HEADER)
   if (raw === null) return undefined
   const key = /^"(.*)"$/.exec(raw)?.[1] ?? raw
-  if (key.length < 1) throw invalidField(HEADER, 'too_short', 'Must have at least 1 character')
+  if (key.length < 1) throw invalidField(HEADER, 'too_short', 'Must not be empty')
   if (key.length > 255) throw invalidField(HEADER, 'too_long', 'Must have at most 255 characters')
   if (!/^[\x20-\x7e]+$/.test(key))
     throw invalidField(HEADER, 'invalid_format', 'Must be printable ASCII')

@@ -102,12 +102,16 @@ describe('case 8: a body is taken for what its Content-Type says:', () => {
   })
 
   test('a text route takes plain text and the form type that curl -d says, and no JSON', async () => {
-    const { request } = await newProject(server)
+    const { request, key } = await newProject(server)
     const send = (type: string) =>
       request('/v1/channels/ops', { method: 'POST', body: 'Up', headers: { 'content-type': type } })
     expect((await send('text/plain')).status).toBe(201)
     expect((await send('text/plain; charset=UTF-8')).status).toBe(201)
     expect((await send('application/x-www-form-urlencoded')).status).toBe(201)
+    // What the fetch of some runtimes says of a string: nothing.
+    const head = `POST /v1/channels/ops HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n`
+    const untold = await sendRaw(server.url, `${head}Content-Length: 2\r\n\r\nUp`)
+    expect(untold?.status).toBe(201)
     expectFailure(await send('application/json'), 415, 'unsupported_media_type')
     expectFailure(await send('text/plain; charset=latin1'), 415, 'unsupported_media_type')
   })

@@ -76,6 +76,14 @@ test.each([
   expect(ended.code).toBe(code)
 })
 
+test('a wrong command line is answered with what is wrong, examples, and the way to all of it', async () => {
+  const { output } = await run(['keys', 'create', '--bad', '1'])
+  expect(output).toStartWith('There is no option --bad\n\nEXAMPLES')
+  expect(output).toEndWith('All about it: tidings keys create --help\n')
+  const unknown = await run(['nonsense'])
+  expect(unknown.output).toStartWith('Unknown command nonsense\n')
+})
+
 test('a wrong configuration is reported whole, with exit code 2', async () => {
   const { code, output } = await run(['serve'], {
     PORT: 'web',

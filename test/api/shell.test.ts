@@ -27,6 +27,27 @@ interface Manifest {
 }
 
 describe('reliability §9 the page of the application', () => {
+  test('says that there is nothing, to a browser where there is no page; programs get JSON', async () => {
+    const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
+    const page = await get('/p/prj_x/nowhere', { headers: { accept } })
+    expect([page.status, await page.text()]).toEqual([404, await (await get('/')).text()])
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+    const asked = [
+      get('/p/prj_x/nowhere'),
+      get('/p/prj_x/nowhere', { method: 'POST', headers: { accept } }),
+      ...['/v1/nowhere', '/api/nowhere', '/assets/nowhere.js', '/v1'].map(path =>
+        get(path, { headers: { accept } }),
+      ),
+      get('/nowhere', { headers: { accept, host: 'elsewhere.example' } }),
+    ]
+    for (const { status, headers } of await Promise.all(asked)) {
+      expect([headers.get('content-type'), status < 400]).toEqual([
+        'application/json; charset=utf-8',
+        false,
+      ])
+    }
+  })
+
   test.each(PATHS)('%s is it, asked for again at every visit', async path => {
     const { status, headers } = await get(path)
     const again = await get(path, { headers: { 'if-none-match': headers.get('etag') ?? '' } })

@@ -227,6 +227,22 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
   })
 
+  test('an event without an icon has that of its channel', async () => {
+    await using it = await watch(0)
+    it.api.emit({ title: 'Another payment' }, { title: 'New payment', icon: '💰' })
+    const row = it.page.locator('article').filter({ hasText: 'Another payment' })
+    await row.locator('.icon').getByText('💰').waitFor()
+  })
+
+  test('on a phone the strip of pages is where the one that is looked at can be seen', async () => {
+    await using it = await watch(1, { isPhone: true })
+    await it.page.goto(`${server.url}/p/${PROJECT}/keys`)
+    await it.page.waitForFunction(() => {
+      const box = document.querySelector('.channels [aria-current]')?.getBoundingClientRect()
+      return box && box.left >= 0 && box.right <= innerWidth
+    })
+  })
+
   test('on a phone everything that is pressed is large enough', async () => {
     await using it = await watch(3, { isPhone: true })
     const small = await it.page.evaluate(() =>

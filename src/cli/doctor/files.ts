@@ -7,6 +7,7 @@ import { toSecretFile } from '../../secrets/secret-file.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 const MB = 1024 * 1024
+const GB = 1024 * MB
 const LOW_BYTES = 2048 * MB
 const FULL_BYTES = 256 * MB
 
@@ -49,12 +50,16 @@ function checkOld(folder: string): Finding {
 
 /** How the room on the disk of the embedded database is, with so many bytes left. */
 export function checkRoom(dataDir: string, freeBytes: number): Finding {
-  const room = `${Math.floor(freeBytes / MB)} MB are left in ${dataDir}`
+  const room = `${toRoom(freeBytes)} are left in ${dataDir}`
   const remedy = 'make room, or keep events for fewer days'
   if (freeBytes < FULL_BYTES) {
     return failed('disk', `${room}: events are refused when it is full. At once: ${remedy}`)
   }
   return freeBytes < LOW_BYTES ? warning('disk', `${room}: ${remedy}`) : ok('disk', room)
+}
+
+function toRoom(bytes: number): string {
+  return bytes < 10 * GB ? `${Math.floor(bytes / MB)} MB` : `${Math.floor(bytes / GB)} GB`
 }
 
 function readFree(dataDir: string): number {

@@ -45,7 +45,7 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
           label="About"
           options={[
             { value: '', text: 'Everything' },
-            ...kinds.map(kind => ({ value: kind, text: kind })),
+            ...kinds.map(kind => ({ value: kind, text: toName(kind) })),
           ]}
           onChange={setAbout}
         />
@@ -75,9 +75,13 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
 
 const ACTORS: Readonly<Record<string, string>> = {
   person: 'Somebody who is gone',
-  stranger: 'A stranger',
+  stranger: 'Somebody not signed in',
   'command line': 'The command line',
   server: 'The server',
+}
+
+function toName(kind: string): string {
+  return kind[0]!.toUpperCase() + kind.slice(1)
 }
 
 function Entry({ entry }: { entry: AuditEntry }) {

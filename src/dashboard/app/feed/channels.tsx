@@ -1,7 +1,7 @@
 import { toSearchText } from '../../../events/search.ts'
 import { Spark } from '../channels/spark.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { listProjectPlaces, Places } from '../parts/places.tsx'
+import { Beside, listProjectPlaces, Places } from '../parts/places.tsx'
 import { toProjectPath } from '../paths.ts'
 import type { Channels as Known } from './use-channels.ts'
 import { EVERYTHING, parse, toSearchPath, type Search } from './search.ts'
@@ -26,7 +26,7 @@ export function Channels({ project, channels, search, at }: ChannelsOptions) {
   )
   const here = at ?? (current === undefined ? toPath() : undefined)
   return (
-    <nav class="channels" aria-label="Project">
+    <Beside label="Project" current={here ?? (channels.list && current)}>
       <Places places={places} current={here} />
       <h2>Channels</h2>
       <ul>
@@ -57,7 +57,7 @@ export function Channels({ project, channels, search, at }: ChannelsOptions) {
           </li>
         )}
       </ul>
-    </nav>
+    </Beside>
   )
 }
 

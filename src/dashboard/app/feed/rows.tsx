@@ -3,6 +3,7 @@ import { Moment, now } from '../parts/moment.tsx'
 import { toEventPath } from '../paths.ts'
 import { isSameDay, toDayName } from '../time.ts'
 import type { Row } from './log.ts'
+import { channelIcons } from './use-channels.ts'
 
 interface RowsOptions {
   project: string
@@ -55,11 +56,11 @@ function Day({ atMs }: { atMs: number }) {
 
 /** An event in the feed. All of its text is somebody else's: it is isolated, so that none can turn the rest around. */
 export function EventRow({ project, row }: { project: string; row: Row }) {
-  const { id, seq, icon, title, description, channelName, userId, tags, atMs } = row
+  const { id, seq, icon, title, description, channelId, channelName, userId, tags, atMs } = row
   return (
     <>
       <span class="icon" aria-hidden="true">
-        {icon ?? <span class="no-icon" />}
+        {icon ?? channelIcons.value[channelId] ?? <span class="no-icon" />}
       </span>
       <div class="what">
         <h2 id={`title-${seq}`}>

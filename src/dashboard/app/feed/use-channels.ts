@@ -12,6 +12,9 @@ const REFRESH_MS = 2_000
 /** Counts what people do to channels and to what they hear of them: whoever shows any reads again. */
 export const channelDeeds = signal(0)
 
+/** The icons of channels by their ids, for events that have none of their own. */
+export const channelIcons = signal<Readonly<Record<string, string | null>>>({})
+
 export interface Channels {
   /** Undefined until they have been read; what was known stays when reading fails. */
   list: readonly ProjectChannel[] | undefined
@@ -36,6 +39,9 @@ export function useChannels(project: string): Channels {
       if (isOver || !answer.ok) return
       const { items, total } = answer.data
       for (const { id } of items) known.current.add(id)
+      const icons = Object.fromEntries(items.map(({ id, icon }) => [id, icon]))
+      // Every row without an icon follows them.
+      if (JSON.stringify(icons) !== JSON.stringify(channelIcons.peek())) channelIcons.value = icons
       setList(items)
       setMore(Math.max(0, total - items.length))
     }

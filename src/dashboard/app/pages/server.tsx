@@ -62,7 +62,7 @@ function Facts({ info }: { info: ServerInfo }) {
       <Fact
         name="Database"
         value={`Postgres ${database.version}, ${database.kind}`}
-        about={`${toSize(database.bytes)} · ${toCount(info.events)} events in ${toCount(info.projects)} projects`}
+        about={`${toSize(database.bytes)} · ${toMany(info.events, 'event')} in ${toMany(info.projects, 'project')}`}
       />
       <Fact
         name="Disk"
@@ -78,7 +78,7 @@ function Facts({ info }: { info: ServerInfo }) {
         value={`${toCount(pending.push + pending.webhook)} waiting`}
         warning={oldestMs > LATE_MS ? 'Late' : undefined}
         about={[
-          `${toCount(pending.push)} pushes, ${toCount(pending.webhook)} for webhooks`,
+          `${toCount(pending.push)} for devices, ${toCount(pending.webhook)} for webhooks`,
           oldestMs < 1_000
             ? 'nothing is overdue'
             : `the oldest is ${toCount(Math.floor(oldestMs / 1_000))} s overdue`,
@@ -87,7 +87,7 @@ function Facts({ info }: { info: ServerInfo }) {
       />
       <Fact
         name="Push"
-        value={`${toCount(push.devices)} devices`}
+        value={toMany(push.devices, 'device')}
         warning={push.subject === null ? 'No contact' : undefined}
         about={[
           push.subject === null
@@ -129,6 +129,10 @@ function Fact({ name, value, about, warning }: FactOptions) {
 
 function toCount(count: number): string {
   return count.toLocaleString()
+}
+
+function toMany(count: number, one: string): string {
+  return `${toCount(count)} ${one}${count === 1 ? '' : 's'}`
 }
 
 function toAddressWords({ url, isUrlSet, isHttps }: ServerInfo): string {

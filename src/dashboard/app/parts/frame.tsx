@@ -9,7 +9,7 @@ import { findProject } from '../session.ts'
 import { Confirmation } from './confirm.tsx'
 import { AccountMenu, ProjectMenu } from './menu.tsx'
 import { useTitle } from './page.tsx'
-import { listAccountPlaces, Places, type ProjectPlace } from './places.tsx'
+import { Beside, listAccountPlaces, Places, type ProjectPlace } from './places.tsx'
 import { Undo } from './undo.tsx'
 import { Mark } from './wave.tsx'
 
@@ -52,9 +52,9 @@ export function AccountFrame({ path, ...options }: FrameOptions & { path: string
       {...options}
       project={project}
       beside={
-        <nav class="channels" aria-label="Settings">
+        <Beside label="Settings" current={path}>
           <Places places={listAccountPlaces(options.account)} current={path} />
-        </nav>
+        </Beside>
       }
     />
   )

@@ -1,3 +1,5 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { PATHS, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.ts'
 import type { Account } from '../../../accounts/schema.ts'
 import { Icon } from './icon.tsx'
@@ -39,6 +41,28 @@ export function listAccountPlaces({ person, organizations }: Account): Place[] {
     })),
     ...(person.isOperator ? [{ at: 'server', name: 'Server', path: PATHS.server }] : []),
   ]
+}
+
+interface BesideOptions {
+  label: string
+  /** What is looked at: another one is brought into sight. */
+  current: string | undefined
+  children: ComponentChildren
+}
+
+/** Links beside a page; on a phone a strip that is wider than the screen. */
+export function Beside({ label, current, children }: BesideOptions) {
+  const strip = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const here = strip.current?.querySelector<HTMLElement>('[aria-current]')
+    if (!strip.current || !here) return
+    strip.current.scrollLeft = here.offsetLeft + (here.offsetWidth - strip.current.clientWidth) / 2
+  }, [current])
+  return (
+    <nav ref={strip} class="channels" aria-label={label}>
+      {children}
+    </nav>
+  )
 }
 
 /** Links to pages, of which one is looked at. */

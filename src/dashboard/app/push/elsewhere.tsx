@@ -50,8 +50,8 @@ function Phone({ link: { url, qr } }: { link: PageLink }) {
         </div>
       ) : (
         <p class="lead-in">
-          Phones take notifications over https. This server goes by <bdi>{url}</bdi>: whoever runs
-          it can put it behind a proxy with a certificate and set BASE_URL.
+          Phones take notifications over https. This server goes by <bdi>{new URL(url).origin}</bdi>
+          : whoever runs it can put it behind a proxy with a certificate and set BASE_URL.
         </p>
       )}
     </section>
