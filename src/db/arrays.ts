@@ -14,6 +14,16 @@ export function toArray(values: readonly (string | number | boolean | null | und
   return `${literal}}`
 }
 
+/** Rows of a statement over `unnest … with ordinality`, each at its `ord`; undefined where an element has none. */
+export function toPlaces<Row extends { ord: number }>(
+  rows: readonly Row[],
+  length: number,
+): (Row | undefined)[] {
+  const places = new Array<Row | undefined>(length).fill(undefined)
+  for (const row of rows) places[row.ord - 1] = row
+  return places
+}
+
 function quote(value: string): string {
   const isPlain = !value.includes('"') && !value.includes('\\')
   return isPlain ? `"${value}"` : `"${value.replace(/["\\]/g, '\\$&')}"`

@@ -1,3 +1,4 @@
+import { toArray, toPlaces } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { invalidField } from '../http/validation.ts'
@@ -41,6 +42,31 @@ export async function findEventJson(
       `
     : []
   return row && toEventJson(row)
+}
+
+/** The same of several, in their order; ids are uuids. */
+export async function findEventsJson(
+  sql: Queryable,
+  wanted: readonly { projectId: string; eventId: string }[],
+): Promise<(string | undefined)[]> {
+  const rows = await sql<(EventRow & { ord: number })[]>`
+    select
+      w.ord::int as ord, e.id, e.seq, e.channel_public_id, e.channel_name, e.user_id, e.occurred_at, e.created_at,
+      e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify
+    from unnest(
+        ${toArray(wanted.map(({ projectId }) => projectId))}::uuid[],
+        ${toArray(wanted.map(({ eventId }) => eventId))}::uuid[]
+      ) with ordinality as w (project_id, id, ord)
+      cross join lateral (
+        select ${columns(sql)}
+        from events e
+          ${joins(sql)}
+        where e.project_id = w.project_id and e.id = w.id and e.deleted_at is null
+        -- Keeps this a look-up for each, as that of one.
+        offset 0
+      ) e
+  `
+  return toPlaces(rows, wanted.length).map(row => row && toEventJson(row))
 }
 
 /** The events before and after a place in the log, whatever the filters of a list are. */

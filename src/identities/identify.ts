@@ -1,4 +1,4 @@
-import { toArray } from '../db/arrays.ts'
+import { toArray, toPlaces } from '../db/arrays.ts'
 import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import { invalidKey } from '../errors.ts'
@@ -43,9 +43,7 @@ export function createIdentifier({
   const batcher = createBatcher({
     async run(jobs: Prepared[]) {
       const rows = await pool.run(sql => identifyRows(sql, jobs))
-      const results = new Array<Row | undefined>(jobs.length)
-      for (const row of rows) results[row.ord - 1] = row
-      return results
+      return toPlaces(rows, jobs.length)
     },
     toResult(row) {
       // No row: the project is gone.

@@ -1,4 +1,5 @@
 import { toArray } from '../db/arrays.ts'
+import { createBatcher, type Batcher } from '../db/batch.ts'
 import type { Queryable } from '../db/sql.ts'
 import { transact } from '../db/transaction.ts'
 import { GRACE_S } from '../events/deletion.ts'
@@ -6,10 +7,10 @@ import type { Site } from '../http/site.ts'
 import { keepAttempted } from '../outbox/keeping.ts'
 import type { DeliveryKind, Job, Outcome } from '../outbox/kind.ts'
 import { dispatchPushes, hasDevices } from './dispatch.ts'
-import { keepVerdict } from './outcome.ts'
+import { keepAccepted, keepVerdict, type Accepted } from './outcome.ts'
 import { toCountMessage, toEventMessage, type Message } from './payload.ts'
 import { DAY_S, PUSH_TIMEOUT_MS, type Pusher, type PushParts } from './pusher.ts'
-import { findReceiver, takeCount, type Receiver } from './receiver.ts'
+import { findReceivers, takeCount, toReceiver, type Receiver } from './receiver.ts'
 import { WITHHELD } from './reasons.ts'
 import { explainSilence } from './silence.ts'
 import type { Verdict } from './verdict.ts'
@@ -33,6 +34,8 @@ export const PUSH_SCHEDULE_MS: readonly number[] = [
 /** Two requests, where the first is too large, and the database before and after them. */
 const ATTEMPT_MS = 2 * PUSH_TIMEOUT_MS + 5 * SECOND
 const BUSY_MS = 5 * SECOND
+const MAX_BATCH = 200
+const MAX_WAITING = 5_000
 
 export interface PushKindParts extends PushParts {
   pusher: Pusher
@@ -40,13 +43,39 @@ export interface PushKindParts extends PushParts {
   findSite(): Site | undefined
 }
 
-/** Web push as a kind of delivery: its targets are the subscriptions of members. */
+interface SenderParts extends PushKindParts {
+  /** Undefined where the device is gone. */
+  reads: Batcher<Job, Receiver | undefined>
+  /** Whether it was kept. */
+  accepted: Batcher<Accepted, boolean>
+}
+
+/**
+ * Web push as a kind of delivery: its targets are the subscriptions of members. Attempts share their statements: those of
+ * the same moment read, and keep what was accepted, together.
+ */
 export function createPushKind(parts: PushKindParts): DeliveryKind {
+  const { pool, secrets } = parts
+  const limits = { maxJobs: MAX_BATCH, maxWaiting: MAX_WAITING }
+  const reads = createBatcher({
+    run: (jobs: Job[]) => pool.run(sql => findReceivers(sql, jobs)),
+    toResult: (row, job) => row && toReceiver(row, job, secrets),
+    ...limits,
+  })
+  const accepted = createBatcher({
+    async run(all: Accepted[]) {
+      const kept = await pool.run(sql => keepAccepted(sql, all))
+      return all.map(({ id }) => kept.has(id))
+    },
+    toResult: isKept => isKept,
+    ...limits,
+  })
+  const all = { ...parts, reads, accepted }
   return {
     name: 'push',
     hasTargets: hasDevices,
     dispatch: dispatchPushes,
-    send: (job, signal) => sendPush(parts, job, signal),
+    send: (job, signal) => sendPush(all, job, signal),
     nameTargets: nameDevices,
     explainSilence,
     schedule: PUSH_SCHEDULE_MS,
@@ -57,11 +86,11 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
 }
 
 /** Makes one attempt. Who may be told, and who wants to be, is decided as of now. */
-async function sendPush(parts: PushKindParts, job: Job, signal: AbortSignal): Promise<Outcome> {
-  const { pool, secrets, pusher } = parts
+async function sendPush(parts: SenderParts, job: Job, signal: AbortSignal): Promise<Outcome> {
+  const { pool, pusher, reads, accepted } = parts
   const site = parts.findSite()
   if (!site) return postponed(SECOND, 'The server is starting')
-  const receiver = await pool.run(sql => findReceiver(sql, job, secrets))
+  const receiver = await reads.add(job)
   if (!receiver) return { kind: 'cancelled', reason: 'The device is signed out, or removed' }
   const { event, withheld, nowMs, address } = receiver
   if (!event) return { kind: 'cancelled', reason: 'The person is no member any more' }
@@ -77,7 +106,11 @@ async function sendPush(parts: PushKindParts, job: Job, signal: AbortSignal): Pr
   if (!message) return { kind: 'withheld', reason: WITHHELD.collapsed }
   const ttlS = job.attempt === 1 ? DAY_S : leftS
   const { verdict } = await pusher.push({ address, message, ttlS, nowMs, signal })
-  await keepAttempted(() => transact(pool, tx => keepVerdict(tx, receiver, verdict)))
+  await keepAttempted(async () => {
+    const isAccepted = verdict.kind === 'accepted'
+    if (isAccepted && (await accepted.add({ ...receiver, reason: verdict.reason }))) return
+    await transact(pool, tx => keepVerdict(tx, receiver, verdict))
+  })
   const outcome = toOutcome(verdict)
   // It has told of a number, not of this event.
   return receiver.isCount && outcome.kind === 'done'

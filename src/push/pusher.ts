@@ -1,4 +1,5 @@
 import webPush from 'web-push'
+import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Egress, EgressResult } from '../egress/egress.ts'
 import type { Secrets } from '../secrets/secrets.ts'
@@ -11,6 +12,7 @@ import { toVerdict, type Verdict } from './verdict.ts'
 /** For one request to a push service. */
 export const PUSH_TIMEOUT_MS = 10_000
 export const DAY_S = 86_400
+const MAX_ASKING = 5_000
 
 /** What pushes are made with. */
 export interface PushParts {
@@ -47,10 +49,20 @@ export interface Pusher {
 export function createPusher(parts: PushParts): Pusher {
   const { pool, secrets, egress, pushHosts, vapidSubject } = parts
   const tokens = createTokens()
+  // As of now, but once for all pushes of a moment.
+  const keys = createBatcher({
+    async run(asking: undefined[]) {
+      const { id } = await pool.run(sql => ensureVapidKey(sql, secrets))
+      return asking.map(() => id)
+    },
+    toResult: id => id,
+    maxJobs: MAX_ASKING,
+    maxWaiting: MAX_ASKING,
+  })
 
   /** The Authorization for a push service; undefined where nobody answers for it. */
   async function authorize(origin: string, nowMs: number): Promise<string | undefined> {
-    const { id } = await pool.run(sql => ensureVapidKey(sql, secrets))
+    const id = await keys.add(undefined)
     const known = tokens.find(id, origin, nowMs)
     if (known !== undefined) return known
     const { pair, subject } = await pool.run(sql => getSigner(sql, secrets, vapidSubject))

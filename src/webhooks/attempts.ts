@@ -1,4 +1,5 @@
-import type { Queryable } from '../db/sql.ts'
+import { toArray } from '../db/arrays.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import type { EgressResult } from '../egress/egress.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
@@ -50,40 +51,77 @@ interface KeptRow {
   body_hash: Buffer | null
 }
 
-/** Keeps an attempt, as one statement: a success forgives the webhook everything. Returns the attempt as it is shown. */
-export async function keepAttempt(sql: Queryable, made: Made): Promise<Attempt> {
-  const { id, projectId, webhookId, eventId, preset, request, result, verdict } = made
-  const row: Row = {
-    id,
-    kind: eventId === null ? 'webhook.test' : 'event.created',
-    event_id: eventId,
-    number: made.number,
-    outcome: verdict.kind === 'delivered' ? 'delivered' : 'failed',
-    status: 'error' in result ? null : result.status,
-    error: 'error' in result ? result.error : null,
-    reason: verdict.reason,
-    response: 'error' in result ? null : toText(result.body),
-    latency_ms: result.latencyMs,
-    started_at: made.startedAt,
-  }
-  await sql`
-    with forgiven as (
+/** Keeps an attempt: a success forgives the webhook everything. Returns the attempt as it is shown. */
+export async function keepAttempt(tx: Tx, made: Made): Promise<Attempt> {
+  const { projectId, webhookId, verdict } = made
+  if (verdict.kind === 'delivered') {
+    await tx`
       update webhooks set
         failures = ${CLOSED.failures}, failing_since = null, pauses = ${CLOSED.pauses}, paused_until = null
-      where project_id = ${projectId} and id = ${webhookId} and ${row.outcome} = 'delivered'
-        and (failures > 0 or paused_until is not null)
-    )
+      where project_id = ${projectId} and id = ${webhookId} and (failures > 0 or paused_until is not null)
+    `
+  }
+  await insertAttempts(tx, [made], tx`true`)
+  return toAttempt(toRow(made))
+}
+
+/**
+ * Keeps successes, of webhooks that have nothing to be forgiven and that nobody holds: of one that is locked the others know
+ * nothing. Returns which were kept; `keepAttempt` is for the rest.
+ */
+export function keepSuccesses(sql: Queryable, made: readonly Made[]): Promise<Set<string>> {
+  const isFree = sql`exists (
+    select
+    from webhooks w
+    where w.project_id = a.project_id and w.id = a.webhook_id and w.failures = 0 and w.paused_until is null
+    for key share skip locked
+  )`
+  return insertAttempts(sql, made, isFree)
+}
+
+/** Inserts those for which a condition of `a` holds, and returns their ids. */
+async function insertAttempts(
+  sql: Queryable,
+  made: readonly Made[],
+  condition: Fragment,
+): Promise<Set<string>> {
+  const rows = made.map(toRow)
+  const column = (value: (row: Row) => string | number | null) => toArray(rows.map(value))
+  const more = (value: (one: Made) => string) => toArray(made.map(value))
+  const inserted = await sql<{ id: string }[]>`
     insert into webhook_attempts (
       project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
       latency_ms, started_at, host, preset, body_hash
     )
     select
-      ${projectId}, ${row.id}, ${webhookId}, ${row.event_id}, ${row.kind}, ${row.number}, ${row.outcome},
-      ${row.status}, ${row.error}, ${row.reason}, ${row.response}, ${row.latency_ms}, ${row.started_at},
-      ${new URL(request.url).host}, ${preset}, ${toBodyHash(request.body)}
-    from ${committedSoon(sql)}
+      a.project_id, a.id, a.webhook_id, a.event_id, a.kind, a.number, a.outcome, a.status, a.error, a.reason,
+      a.response, a.latency_ms, a.started_at, a.host, a.preset, a.body_hash
+    from unnest(
+        ${more(({ projectId }) => projectId)}::uuid[],
+        ${column(({ id }) => id)}::uuid[],
+        ${more(({ webhookId }) => webhookId)}::uuid[],
+        ${column(({ event_id }) => event_id)}::uuid[],
+        ${column(({ kind }) => kind)}::text[],
+        ${column(({ number }) => number)}::int[],
+        ${column(({ outcome }) => outcome)}::text[],
+        ${column(({ status }) => status)}::int[],
+        ${column(({ error }) => error)}::text[],
+        ${column(({ reason }) => reason)}::text[],
+        ${column(({ response }) => response)}::text[],
+        ${column(({ latency_ms }) => latency_ms)}::int[],
+        ${column(({ started_at }) => started_at.toISOString())}::timestamptz[],
+        ${more(({ request }) => new URL(request.url).host)}::text[],
+        ${more(({ preset }) => preset)}::text[],
+        ${more(({ request }) => `\\x${toBodyHash(request.body).toString('hex')}`)}::bytea[]
+      ) as a (
+        project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
+        latency_ms, started_at, host, preset, body_hash
+      )
+      cross join ${committedSoon(sql)}
+    where ${condition}
+    returning id
   `
-  return toAttempt(row)
+  return new Set(inserted.map(({ id }) => id))
 }
 
 /** A page of a webhook's attempts, newest first. Throws `not_found` for a webhook that is not of the project. */
@@ -140,6 +178,22 @@ export async function getAttempt(
 
 export function noAttempt(): Fault {
   return new Fault('not_found', 'No attempt of this webhook has this id')
+}
+
+function toRow({ id, eventId, number, startedAt, result, verdict }: Made): Row {
+  return {
+    id,
+    kind: eventId === null ? 'webhook.test' : 'event.created',
+    event_id: eventId,
+    number,
+    outcome: verdict.kind === 'delivered' ? 'delivered' : 'failed',
+    status: 'error' in result ? null : result.status,
+    error: 'error' in result ? result.error : null,
+    reason: verdict.reason,
+    response: 'error' in result ? null : toText(result.body),
+    latency_ms: result.latencyMs,
+    started_at: startedAt,
+  }
 }
 
 function toAttempt(row: Row): Attempt {

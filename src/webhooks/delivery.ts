@@ -1,15 +1,15 @@
-import { writeAudit, SERVER } from '../audit/audit.ts'
+import { createBatcher, type Batcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Queryable } from '../db/sql.ts'
 import { transact } from '../db/transaction.ts'
 import type { Egress, EgressResult } from '../egress/egress.ts'
 import { GRACE_S } from '../events/deletion.ts'
-import { findEventJson } from '../events/read.ts'
-import { newId, toId } from '../ids.ts'
+import { findEventsJson } from '../events/read.ts'
+import { newId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { keepAttempt, type Made } from './attempts.ts'
-import { FAILED_FOR_DAYS, isHopeless, toFailed, type Breaker } from './breaker.ts'
-import { findReceiver, type Receiver } from './receiver.ts'
+import { keepAttempt, keepSuccesses, type Made } from './attempts.ts'
+import { keepFailure } from './failures.ts'
+import { findReceivers, toReceiver, type Receiver } from './receiver.ts'
 import { toEventRequest, toMessageId } from './message.ts'
 import { keepAttempted } from '../outbox/keeping.ts'
 import type { Outcome } from '../outbox/kind.ts'
@@ -21,6 +21,10 @@ import { toVerdict, type Verdict } from './verdict.ts'
 /** For headers and body of one attempt. */
 export const WEBHOOK_TIMEOUT_MS = 15_000
 
+/** Events may be large. */
+const MAX_READ = 32
+const MAX_KEPT = 200
+const MAX_WAITING = 5_000
 const BUSY_MS = 5_000
 /** After three days nothing waits any more. */
 const PATIENCE_MS = 3 * 86_400_000
@@ -34,18 +38,57 @@ export interface DeliveryParts {
 }
 
 /** Makes one attempt to tell a webhook of an event, and keeps what came of it. Nothing is held open meanwhile. */
-export async function sendWebhook(
-  parts: DeliveryParts,
+export type Sender = (job: Attempted, signal?: AbortSignal) => Promise<Outcome>
+
+/** What there is to an attempt, as of now: undefined where it is gone. */
+interface Told {
+  receiver: Receiver | undefined
+  eventJson: string | undefined
+}
+
+interface SenderParts extends DeliveryParts {
+  reads: Batcher<Attempted, Told>
+  /** Whether it was kept. */
+  successes: Batcher<Made, boolean>
+}
+
+/** Attempts of one sender share their statements: those of the same moment read, and keep their successes, together. */
+export function createSender(parts: DeliveryParts): Sender {
+  const { pool, secrets } = parts
+  const reads = createBatcher({
+    async run(jobs: Attempted[]) {
+      const [receivers, events] = await pool.run(sql =>
+        Promise.all([findReceivers(sql, jobs, { mayProbe: true }), findEventsJson(sql, jobs)]),
+      )
+      return jobs.map((_, nth) => ({ receiver: receivers[nth], eventJson: events[nth] }))
+    },
+    toResult: ({ receiver, eventJson }, job) => ({
+      receiver: receiver && toReceiver(receiver, job, secrets),
+      eventJson,
+    }),
+    maxJobs: MAX_READ,
+    maxWaiting: MAX_WAITING,
+  })
+  const successes = createBatcher({
+    async run(made: Made[]) {
+      const kept = await pool.run(sql => keepSuccesses(sql, made))
+      return made.map(({ id }) => kept.has(id))
+    },
+    toResult: isKept => isKept,
+    maxJobs: MAX_KEPT,
+    maxWaiting: MAX_WAITING,
+  })
+  const all = { ...parts, reads, successes }
+  return (job, signal) => sendWebhook(all, job, signal)
+}
+
+async function sendWebhook(
+  parts: SenderParts,
   job: Attempted,
   signal?: AbortSignal,
 ): Promise<Outcome> {
-  const { pool, secrets } = parts
-  const [receiver, eventJson] = await pool.run(sql =>
-    Promise.all([
-      findReceiver(sql, { ...job, mayProbe: true }, secrets),
-      findEventJson(sql, job.projectId, toId('evt', job.eventId)),
-    ]),
-  )
+  const { pool, reads, successes } = parts
+  const { receiver, eventJson } = await reads.add(job)
   if (!receiver) return { kind: 'cancelled', reason: 'The webhook was deleted' }
   const obstacle = findObstacle(receiver, job)
   if (obstacle) return obstacle
@@ -75,14 +118,14 @@ export async function sendWebhook(
     result,
     verdict,
   }
-  await keepAttempted(() =>
-    verdict.kind === 'delivered'
-      ? pool.run(sql => keepAttempt(sql, made))
-      : transact(pool, async tx => {
-          await keepAttempt(tx, made)
-          await keepFailure(tx, receiver, verdict)
-        }),
-  )
+  const isDelivered = verdict.kind === 'delivered'
+  await keepAttempted(async () => {
+    if (isDelivered && (await successes.add(made))) return
+    await transact(pool, async tx => {
+      await keepAttempt(tx, made)
+      if (!isDelivered) await keepFailure(tx, receiver, verdict)
+    })
+  })
   return toOutcome(verdict)
 }
 
@@ -124,55 +167,6 @@ function postponed(afterMs: number, reason: string, withinMs = PATIENCE_MS): Out
   return { kind: 'postponed', afterMs, withinMs, reason }
 }
 
-async function keepFailure(tx: Tx, receiver: Receiver, verdict: Verdict): Promise<void> {
-  const { projectId, id } = receiver
-  const [row] = await tx<
-    {
-      failures: number
-      failing_since: Date | null
-      pauses: number
-      paused_until: Date | null
-      is_enabled: boolean
-      now: Date
-    }[]
-  >`
-    select failures, failing_since, pauses, paused_until, disabled_at is null as is_enabled,
-      clock_timestamp() as now
-    from webhooks
-    where project_id = ${projectId} and id = ${id} and deleted_at is null
-    for no key update
-  `
-  if (!row) return
-  const nowMs = row.now.getTime()
-  const before: Breaker = {
-    failures: row.failures,
-    failingSinceMs: row.failing_since?.getTime() ?? null,
-    pauses: row.pauses,
-    pausedUntilMs: row.paused_until?.getTime() ?? null,
-  }
-  const breaker = toFailed(before, receiver.isProbe, nowMs)
-  const hopeless = isHopeless(breaker, nowMs) ? FAILED_FOR_DAYS : undefined
-  const reason = row.is_enabled ? (verdict.kind === 'gone' ? verdict.reason : hopeless) : undefined
-  await tx`
-    update webhooks set
-      failures = ${breaker.failures},
-      failing_since = ${toDate(breaker.failingSinceMs)},
-      pauses = ${breaker.pauses},
-      paused_until = ${toDate(breaker.pausedUntilMs)},
-      disabled_at = case when ${reason ?? null}::text is null then disabled_at else now() end,
-      disabled_reason = coalesce(${reason ?? null}, disabled_reason)
-    where project_id = ${projectId} and id = ${id}
-  `
-  if (reason === undefined) return
-  await writeAudit(tx, SERVER, {
-    action: 'webhook.disabled',
-    organizationId: receiver.origin.organization.id,
-    projectId,
-    target: toId('whk', id),
-    details: { reason },
-  })
-}
-
 /** Whether a deleted event may still be brought back. */
 async function isHidden(sql: Queryable, { projectId, eventId }: Attempted): Promise<boolean> {
   const rows = await sql`
@@ -190,8 +184,4 @@ function toOutcome(verdict: Exclude<Verdict, { kind: 'unsent' }>): Outcome {
   if (verdict.kind === 'gone') return { kind: 'gone', reason: verdict.reason }
   const { reason, afterMs } = verdict
   return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
-}
-
-function toDate(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms)
 }

@@ -2,7 +2,7 @@ import type { Tx } from '../db/sql.ts'
 import type { DeliveryKind, Job, Runs } from '../outbox/kind.ts'
 import { checksPlannedOnce } from '../outbox/settings.ts'
 import { BACKLOG_FULL, markBacklogs } from './backlog.ts'
-import { sendWebhook, WEBHOOK_TIMEOUT_MS, type DeliveryParts } from './delivery.ts'
+import { createSender, WEBHOOK_TIMEOUT_MS, type DeliveryParts } from './delivery.ts'
 import { isWanted } from './filter.ts'
 import { RETRY_SCHEDULE_MS } from './retry.ts'
 import { explainSilence } from './silence.ts'
@@ -23,7 +23,7 @@ export function createWebhookKind(parts: DeliveryParts): DeliveryKind {
       where w.project_id = c.project_id and w.deleted_at is null and w.disabled_at is null
     )`,
     dispatch: dispatchWebhooks,
-    send: (job, signal) => sendWebhook(parts, job, signal),
+    send: createSender(parts),
     nameTargets: nameWebhooks,
     explainSilence,
     markBacklogs,

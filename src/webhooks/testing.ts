@@ -5,7 +5,7 @@ import { keepAttempt } from './attempts.ts'
 import { post, type DeliveryParts } from './delivery.ts'
 import { audit, type Editor } from './editing.ts'
 import { toTestMessageId, toTestRequest } from './message.ts'
-import { findReceiver } from './receiver.ts'
+import { findReceivers, toReceiver } from './receiver.ts'
 import type { Attempt } from './schema.ts'
 import { toVerdict } from './verdict.ts'
 import { noWebhook, toWebhookUuid } from './webhooks.ts'
@@ -40,16 +40,17 @@ export async function testWebhook(
     `
     await audit(tx, editor, 'webhook.tested', webhookId)
   })
-  const wanted = { projectId, targetId: webhookId, mayProbe: false }
-  const receiver = await pool.run(sql => findReceiver(sql, wanted, secrets))
-  if (!receiver) throw noWebhook()
+  const target = { projectId, targetId: webhookId }
+  const [row] = await pool.run(sql => findReceivers(sql, [target], { mayProbe: false }))
+  if (!row) throw noWebhook()
+  const receiver = toReceiver(row, target, secrets)
   const request = toTestRequest(receiver, receiver.origin, receiver.nowMs)
   const attemptId = newId('att').uuid
   const messageId = toTestMessageId(attemptId)
   const result = await post(egress, receiver, { ...request, id: messageId })
   const verdict = toVerdict(result, receiver.nowMs)
-  return pool.run(sql =>
-    keepAttempt(sql, {
+  return transact(pool, tx =>
+    keepAttempt(tx, {
       id: attemptId,
       projectId,
       webhookId,

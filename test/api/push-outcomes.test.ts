@@ -6,7 +6,7 @@ import { parseId } from '../../src/ids.ts'
 import { createPushKind } from '../../src/push/kind.ts'
 import { createPusher } from '../../src/push/pusher.ts'
 import { endWaits } from '../support/age.ts'
-import { createApi } from '../support/person.ts'
+import { createApi, newMember } from '../support/person.ts'
 import type { ScriptedAnswer } from '../support/push-service.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { testSecrets } from '../support/secret.ts'
@@ -180,14 +180,23 @@ test('delivery: an accepted push stands, also where it cannot be written down wh
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
   const uuid = parseId('psh', browser.id) ?? ''
+  const other = await newMember(world.server, tenant.organization, 'member')
+  const otherBrowser = await world.subscribe(other)
   const event = await world.server.sql.begin(async tx => {
     // For longer than anybody waits for a lock.
     await tx`select from push_subscriptions where id = ${uuid} for update`
     const sent = await tenant.send()
-    await until(async () => Object.keys(await world.outcomes(sent)).length > 0)
+    await until(async () => Object.keys(await world.outcomes(sent)).length === 2)
+    // The other device of the same moment knows nothing of it.
+    expect((await other.get('/api/push/subscriptions')).body.data.items).toMatchObject([
+      { lastOutcome: 'The push service answered 201' },
+    ])
     return sent
   })
-  expect(await world.outcomes(event)).toEqual({ [browser.id]: 'delivered' })
+  expect(await world.outcomes(event)).toEqual({
+    [browser.id]: 'delivered',
+    [otherBrowser.id]: 'delivered',
+  })
   expect(world.service.of(browser)).toHaveLength(1)
 })
 

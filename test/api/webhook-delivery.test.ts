@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook as Svix } from 'svix'
 import { Webhook } from 'standardwebhooks'
+import { createPool } from '../../src/db/pool.ts'
+import { createSender } from '../../src/webhooks/delivery.ts'
 import { ageDeletion, ageWebhook } from '../support/age.ts'
 import { startReceiver, type Received } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -66,6 +68,63 @@ test('delivery: both libraries verify it; nothing else passes', async () => {
   expect(isGenuine({ ...request, body: `${request.body} ` }, webhook.secret)).toBe(false)
   const headers = { ...request.headers, 'webhook-id': 'msg_other' }
   expect(isGenuine({ ...request, headers }, webhook.secret)).toBe(false)
+})
+
+test('delivery: attempts of one moment know their own webhook and event, and fail alone', async () => {
+  await using receiver = await startReceiver()
+  const names = ['a', 'b', 'c', 'broken']
+  const all = await Promise.all(names.map(name => webhooks.create(`${receiver.url}/${name}`)))
+  const broken = all.at(-1)!
+  await server.sql`update webhooks set secret = 'unreadable' where id = ${broken.uuid}`
+  const sent = await Promise.all(
+    [...all, ...all].map(async (webhook, nth) => ({
+      webhook,
+      event: await webhook.newEvent({ channelName: 'c', title: `${nth}` }),
+      title: `${nth}`,
+    })),
+  )
+  const told = await Promise.allSettled(sent.map(({ webhook, event }) => webhook.send(event)))
+  expect(told.map(({ status }) => status)).toEqual(
+    sent.map(({ webhook }) => (webhook === broken ? 'rejected' : 'fulfilled')),
+  )
+  const good = sent.filter(({ webhook }) => webhook !== broken)
+  expect(receiver.received).toHaveLength(good.length)
+  for (const { webhook, event, title } of good) {
+    const id = `msg_${event.slice(4)}_${webhook.id.slice(4)}`
+    const request = receiver.received.find(({ headers }) => headers['webhook-id'] === id)!
+    expect(request.path).toBe(`/${names[all.indexOf(webhook)]}`)
+    expect(JSON.parse(request.body).data).toMatchObject({ id: event, title })
+    expect(isGenuine(request, webhook.secret)).toBe(true)
+    expect(await webhook.attempts()).toContainEqual(
+      expect.objectContaining({ eventId: event, number: 1, outcome: 'delivered' }),
+    )
+  }
+  expect(await broken.attempts()).toEqual([])
+})
+
+test('delivery: who waits for a locked webhook holds up nobody else', async () => {
+  await using receiver = await startReceiver()
+  const [locked, free] = [await webhooks.create(receiver.url), await webhooks.create(receiver.url)]
+  const [event, elsewhere] = [await locked.newEvent(), await free.newEvent()]
+  // Waits for the lock as long as it is held.
+  const settings = { lock_timeout: 0, statement_timeout: 0 }
+  const pool = createPool(server.databaseUrl, {
+    name: 'test patient',
+    max: 4,
+    deadlineMs: 60_000,
+    settings,
+  })
+  const send = createSender({ ...webhooks.parts, pool })
+  const { held } = await server.sql.begin(async tx => {
+    await tx`select from webhooks where id = ${locked.uuid} for update`
+    const waiting = send(locked.toAttempted(event))
+    expect(await send(free.toAttempted(elsewhere))).toEqual({ kind: 'done' })
+    expect(await free.attempts()).toHaveLength(1)
+    return { held: waiting }
+  })
+  expect(await held).toEqual({ kind: 'done' })
+  expect(await locked.attempts()).toHaveLength(1)
+  await pool.end()
 })
 
 test('delivery: webhook-id is one over all attempts and of one endpoint', async () => {

@@ -2,8 +2,9 @@ import { createPool } from '../../src/db/pool.ts'
 import { createEgress } from '../../src/egress/egress.ts'
 import { newId, parseId, type Id } from '../../src/ids.ts'
 import { createKey } from './keys.ts'
-import { sendWebhook } from '../../src/webhooks/delivery.ts'
+import { createSender } from '../../src/webhooks/delivery.ts'
 import type { Outcome } from '../../src/outbox/kind.ts'
+import type { Attempted } from '../../src/webhooks/kind.ts'
 import type { Queue } from '../../src/webhooks/queue.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { toPlace } from '../../src/webhooks/webhooks.ts'
@@ -71,6 +72,8 @@ export interface TestWebhook {
   post(event: object): Promise<Answered>
   /** An event of the project, as its id. */
   newEvent(event?: object): Promise<string>
+  /** What a worker is given for an attempt. */
+  toAttempted(eventId: string, attempt?: number, waitedMs?: number): Attempted
   /** One attempt to deliver an event. */
   send(
     eventId: string,
@@ -88,6 +91,7 @@ export function createWebhooks(server: Booted) {
   const pool = createPool(server.databaseUrl, { name: 'test worker', max: 8 })
   const egress = createEgress({ allowCidrs: ['127.0.0.0/8'] })
   const parts = { pool, egress, secrets: testSecrets() }
+  const sender = createSender(parts)
 
   return {
     parts,
@@ -107,6 +111,13 @@ export function createWebhooks(server: Booted) {
       const key = await createKey(server.sql, { projectId: project.uuid, name: 't', limit: 10_000 })
       const { post } = createRequests(server.url, key.token)
       const path = `${all}/${id}`
+      const toAttempted = (eventId: string, attempt = 1, waitedMs = 0) => ({
+        projectId: project.uuid,
+        targetId: uuid,
+        eventId: parseId('evt', eventId) ?? '',
+        attempt,
+        waitedMs,
+      })
       return {
         organization,
         admin,
@@ -118,18 +129,9 @@ export function createWebhooks(server: Booted) {
         newEvent: async event =>
           (await post('/v1/events', event ?? { channelName: 'payments', title: 'New payment' }))
             .body.data.id,
-        send: (eventId, attempt = 1, { signal, waitedMs = 0 } = {}) =>
-          sendWebhook(
-            parts,
-            {
-              projectId: project.uuid,
-              targetId: uuid,
-              eventId: parseId('evt', eventId) ?? '',
-              attempt,
-              waitedMs,
-            },
-            signal,
-          ),
+        toAttempted,
+        send: (eventId, attempt, { signal, waitedMs } = {}) =>
+          sender(toAttempted(eventId, attempt, waitedMs), signal),
         get: async () => (await admin.get(path)).body.data,
         attempts: async () => (await admin.get(`${path}/attempts`)).body.data.items,
       }
