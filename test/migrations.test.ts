@@ -6,8 +6,10 @@ import { parseSearch } from '../src/events/search.ts'
 import { listMigrations, migrate } from '../src/db/migrate.ts'
 import { MIGRATIONS, type Migration } from '../src/db/migrations.ts'
 import { connect, type Sql } from '../src/db/sql.ts'
+import { appendEvents } from './support/deliveries.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
 import { spawnProgram, startProgram } from './support/process.ts'
+import { newProject } from './support/project.ts'
 import { listHourlyCounts } from './support/counts.ts'
 
 setDefaultTimeout(90_000)
@@ -31,6 +33,21 @@ test('a second run finds nothing to do', async () => {
   expect(await migrate(database.url)).toEqual(NAMES)
   expect(await migrate(database.url)).toEqual([])
   expect(await database.stored()).toEqual(NAMES)
+})
+
+test('indexes can be made anew, and looked at, by a Postgres that hides our functions meanwhile', async () => {
+  await using database = await open()
+  await migrate(database.url)
+  const { sql } = database
+  const { id } = await newProject({ sql, url: '' })
+  await appendEvents(sql, id, 3)
+  await sql`
+    insert into identities (project_id, user_id, id, public_id, properties, created_at, updated_at)
+    values (${id}, 'ada', ${id}, 'usr_ada', '{"plan": "pro"}', now(), now())
+  `
+  await sql.unsafe('reindex table events')
+  await sql.unsafe('reindex table identities')
+  await sql.unsafe('analyze')
 })
 
 test('many at once apply each migration once', async () => {
