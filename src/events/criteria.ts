@@ -33,20 +33,25 @@ export async function resolve(
   projectId: string,
   filters: Filters,
 ): Promise<Criteria | undefined> {
-  const { channels, users, words, phrases, after, before } = filters
-  const ranges = await listRanges(sql, projectId, { afterMs: after, beforeMs: before })
+  const { channels, users, words, phrases, sources, tags, after, before } = filters
+  const hasText = words.is.length + phrases.is.length > 0
+  const ranges = await listRanges(sql, projectId, {
+    afterMs: after,
+    beforeMs: before,
+    // The search index goes from bucket to bucket, also where nothing is.
+    isEnded: hasText || sources.is.length + tags.is.length > 0,
+  })
   const channelIds = await listChannelIds(sql, projectId, channels.is)
   const textQuery = toTextQuery(words, phrases)
   const text = await parseText(sql, textQuery, [...words.is, ...phrases.is])
-  const hasText = words.is.length + phrases.is.length > 0
   if (ranges.length === 0 || channelIds?.length === 0 || (hasText && text.isEmpty)) return undefined
   return {
     channelIds,
     withoutChannelIds: (await listChannelIds(sql, projectId, channels.not)) ?? [],
     references: await listAllReferences(sql, projectId, users.is),
     withoutReferences: (await listAllReferences(sql, projectId, users.not)) ?? [],
-    sources: filters.sources,
-    tags: filters.tags,
+    sources,
+    tags,
     metadata: filters.metadata,
     has: filters.has,
     textQuery: text.isEmpty ? '' : textQuery,
@@ -92,8 +97,8 @@ export function toConditions(sql: Queryable, criteria: Criteria): Fragment {
   `
 }
 
-/** Whether anything is asked for beyond the place in the log. */
-export function isPlain({
+/** Whether nothing is asked for beyond the channels or the users that lead to candidates: hidden ones aside, all match. */
+export function isExact({
   channelIds,
   references,
   tags,
@@ -105,7 +110,8 @@ export function isPlain({
   const lists = [rest.withoutChannelIds, rest.withoutReferences, rest.lexemes]
   const choices = [tags, sources, metadata, has].flatMap(choice => [choice.is, choice.not])
   return (
-    [channelIds ?? [], references ?? [], ...lists, ...choices].every(list => list.length === 0) &&
+    !(channelIds && references) &&
+    [...lists, ...choices].every(list => list.length === 0) &&
     rest.textQuery === '' &&
     rest.afterMs === null &&
     rest.beforeMs === null

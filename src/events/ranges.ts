@@ -8,16 +8,29 @@ export interface Range {
 
 export type Direction = 'older' | 'newer'
 
+export interface RangesOptions {
+  afterMs: number | null
+  beforeMs: number | null
+  isEnded: boolean
+}
+
+/** Of a bigint. */
+const MAX_SEQ = 2n ** 63n - 1n
+
 /** Seqs of one stretch of a log, as sql/0007_reading.sql cuts it. */
 const STRETCH_BITS = 12n
 
-/** Where in a log the events between two moments can be, in its order; all of it without moments. */
+/**
+ * Where in a log the events between two moments can be, in its order; all of it without moments. What asks for its end
+ * costs a look-up: without `isEnded` a whole log goes on to the last seq that there can be.
+ */
 export async function listRanges(
   sql: Queryable,
   projectId: string,
-  { afterMs, beforeMs }: { afterMs: number | null; beforeMs: number | null },
+  { afterMs, beforeMs, isEnded }: RangesOptions,
 ): Promise<Range[]> {
   if (afterMs === null && beforeMs === null) {
+    if (!isEnded) return [{ first: 1n, last: MAX_SEQ }]
     const [row] = await sql<{ last: string }[]>`
       select last_seq as last from event_logs where project_id = ${projectId}
     `

@@ -4,7 +4,7 @@ import { Fault } from '../errors.ts'
 import { invalidField } from '../http/validation.ts'
 import { parseId, toId } from '../ids.ts'
 import { toCandidates } from './candidates.ts'
-import { isPlain, resolve, toConditions, type Criteria } from './criteria.ts'
+import { isExact, resolve, toConditions, type Criteria } from './criteria.ts'
 import { parseCursor, toCursor, type Position } from './cursor.ts'
 import { toEventJson, type EventRow } from './event-json.ts'
 import type { Filters } from './search.ts'
@@ -114,7 +114,7 @@ export async function listEventsJson(
   const criteria = await resolve(sql, projectId, filters)
   if (!criteria) return '{"items":[],"nextCursor":null}'
   const rows: EventRow[] = []
-  const firstWindow = isPlain(criteria) ? limit + 1 : Math.max(4 * limit, 256)
+  const firstWindow = isExact(criteria) ? limit + 1 : Math.max(4 * limit, 256)
   const options = { direction, from, wanted: limit + 1, firstWindow, ...patience }
   const stopped = await walk(criteria, options, async window => {
     const { found, ...visited } = await readWindow(sql, projectId, criteria, {
@@ -158,10 +158,10 @@ async function readWindow(
     with candidates as materialized (
       ${toCandidates(sql, projectId, criteria, window)}
     ), met as materialized (
-      select e.seq
+      select ${stored(sql)}
       from candidates
         cross join lateral (
-          select e.seq
+          select ${stored(sql)}
           from events e
           where e.project_id = ${projectId} and e.seq = candidates.seq
             and ${toConditions(sql, criteria)}
@@ -176,8 +176,7 @@ async function readWindow(
     )
     select seen.candidates, seen.reached, ${columns(sql)}
     from seen
-      left join met on true
-      left join events e on e.project_id = ${projectId} and e.seq = met.seq
+      left join met e on true
       ${joins(sql)}
     order by e.seq ${order}
   `
@@ -187,6 +186,14 @@ async function readWindow(
     reached: reached === null ? undefined : BigInt(reached),
     found: rows.filter(row => row.id !== null),
   }
+}
+
+/** What of an event `e` its JSON is made of, and leads to the rest. */
+function stored(sql: Queryable): Fragment {
+  return sql`
+    e.project_id, e.id, e.seq, e.channel_id, e.user_ref, e.occurred_at, e.created_at, e.title, e.description, e.icon,
+    e.tags, e.metadata, e.source, e.notify
+  `
 }
 
 function columns(sql: Queryable): Fragment {
