@@ -15,7 +15,7 @@ const MAX_COUNTED = 100_000
 
 const log = logger('outbox')
 
-/** The settings of the pool that it works with: no plan that was made on an empty table, and none that reads all of one. */
+/** The settings of the pools that deliver: no plan that was made on an empty table, and none that reads all of one. */
 export const WORKER_SETTINGS = {
   plan_cache_mode: 'force_custom_plan',
   enable_seqscan: 'off',

@@ -5,7 +5,7 @@ import type { Fragment, Queryable } from '../db/sql.ts'
  * workers' connections have everything planned anew each time, and that would be once for each row, dearer than the row.
  */
 export function checksPlannedOnce(sql: Queryable): Fragment {
-  return sql`set_config('plan_cache_mode', 'auto', true)`
+  return sql`set_config('plan_cache_mode', 'auto', true) as planned`
 }
 
 /**
@@ -13,5 +13,5 @@ export function checksPlannedOnce(sql: Queryable): Fragment {
  * again, and whatever rests upon it is undone with it, or has taken it to the disk.
  */
 export function committedSoon(sql: Queryable): Fragment {
-  return sql`set_config('synchronous_commit', 'off', true)`
+  return sql`set_config('synchronous_commit', 'off', true) as committed`
 }

@@ -72,13 +72,17 @@ export function startWorker({ pool, kind }: { pool: Pool; kind: DeliveryKind }):
     bell.ringIn(Math.max(walkDueMs, mayWalkMs) - performance.now())
     const free = concurrency - hand.quick
     if (free <= 0 || hand.unsettled > MAX_UNSETTLED || !turns.hasDue) return false
+    const wishes = turns.next(free, performance.now())
+    if (wishes.length === 0) return false
+    const room = Math.min(
+      free,
+      wishes.reduce((sum, wish) => sum + wish.room, 0),
+    )
     const leftMs = claimedMs + GATHER_MS - performance.now()
-    if (free < concurrency / 4 && leftMs > 0) {
+    if (room < hand.quick / 2 && leftMs > 0) {
       bell.ringIn(leftMs)
       return false
     }
-    const wishes = turns.next(free, performance.now())
-    if (wishes.length === 0) return false
     const { name, leaseMs } = kind
     const claimed = await pool.run(sql =>
       claimJobs(sql, { kind: name, wishes, most: free, leaseMs }),

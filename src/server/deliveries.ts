@@ -43,7 +43,7 @@ export async function startDeliveries(
   { config, database, pools, findSite }: DeliverySource,
   options: DeliveryOptions,
 ): Promise<Deliveries> {
-  const pool = pools.open('deliver', 4)
+  const pool = pools.open('deliver', 4, { settings: WORKER_SETTINGS })
   const secrets = await pool.run(sql => openSecrets(sql, { ...config, dataDir: database.dataDir }))
   const egress = createEgress({ allowCidrs: config.egressAllowCidrs, ...options.egress })
   const { pushHosts, vapidSubject } = config

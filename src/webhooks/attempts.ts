@@ -6,7 +6,7 @@ import type { Page } from '../http/envelope.ts'
 import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { committedSoon } from '../outbox/settings.ts'
+import { checksPlannedOnce, committedSoon } from '../outbox/settings.ts'
 import { CLOSED } from './breaker.ts'
 import type { Preset, Shaped } from './presets.ts'
 import { findRequest, toBodyHash } from './request.ts'
@@ -118,6 +118,7 @@ async function insertAttempts(
         latency_ms, started_at, host, preset, body_hash
       )
       cross join ${committedSoon(sql)}
+      cross join ${checksPlannedOnce(sql)}
     where ${condition}
     returning id
   `

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { LEFT_OUT } from '../../src/webhooks/silence.ts'
+import { appendEvents } from '../support/deliveries.ts'
 import { createKey } from '../support/keys.ts'
 import { newMember, newOrganization } from '../support/person.ts'
 import { createRequests } from '../support/project.ts'
@@ -77,4 +78,28 @@ test('delivery.md an event that no webhook is for says so, and nothing is said w
     target: null,
     reason: LEFT_OUT,
   })
+})
+
+test('an attempt reads its own event alone, however few there were when that was planned', async () => {
+  await using receiver = await startReceiver()
+  await using fresh = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
+  const organization = await newOrganization(fresh)
+  const { project } = organization
+  const admin = await newMember(fresh, organization, 'admin')
+  const webhooks = 4
+  for (let nth = 1; nth <= webhooks; nth++) {
+    await admin.post(`/api/projects/${project.id}/webhooks`, { url: receiver.url })
+  }
+  for (const events of [250, 1_000]) {
+    await appendEvents(fresh.sql, project.uuid, events)
+    await until(() => receiver.received.length >= webhooks * events)
+    receiver.received.length = 0
+  }
+  // Connections that end say what they have read.
+  await fresh.server.stop()
+  const [{ read }] = await fresh.sql<[{ read: number }]>`
+    select (seq_tup_read + idx_tup_fetch)::int as read from pg_stat_user_tables where relname = 'events'
+  `
+  // A few of each delivery, and the whole log for the first ones: so short a log is read as soon as its index.
+  expect(read).toBeLessThan(1_000_000)
 })

@@ -27,10 +27,12 @@ export interface OutboxWorld {
 
 export function openOutbox(databaseUrl: string, ca?: string): OutboxWorld {
   const sql = connect(databaseUrl, { name: 'bench', max: 2, settings: { statement_timeout: 0 } })
-  const worker = createPool(databaseUrl, { name: 'worker', max: 4, settings: WORKER_SETTINGS })
+  const open = (name: string) =>
+    createPool(databaseUrl, { name, max: 4, settings: WORKER_SETTINGS })
+  const worker = open('worker')
   return {
     sql,
-    pool: createPool(databaseUrl, { name: 'deliver', max: 4 }),
+    pool: open('deliver'),
     secrets: testSecrets(),
     egress: createEgress({ allowCidrs: ['127.0.0.0/8'], ca }),
     async enqueue(kind, { projectId, targetIds, events }) {
