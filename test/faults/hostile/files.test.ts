@@ -21,8 +21,8 @@ import { startProgram, toEmbeddedUrl, type Program } from '../../support/process
 import { sendRaw, toRequest } from '../../support/raw-http.ts'
 
 // Another user of the machine, whoever reads the log, and whoever hands over a backup.
-// Elsewhere: what was changed in a backup by somebody without its passphrase (api/backup), passwords and tokens in the
-// log and in rows (api/secrets), doctor's look at modes (api/doctor).
+// Elsewhere: what was changed in a backup by somebody without its passphrase (commands/backup), passwords and tokens in the
+// log and in rows (api/secrets), doctor's look at modes (commands/doctor).
 
 setDefaultTimeout(60_000)
 

@@ -4,8 +4,8 @@ import { openRaw } from '../../support/raw-http.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
 // Somebody who wants others to wait.
-// Elsewhere: webhooks that hang and deliveries that pile up (api/delivery-fairness, api/egress-many), a log that
-// somebody holds (api/neighbours), sockets of one person (api/feed-guards), guesses at passwords (api/throttle).
+// Elsewhere: webhooks that hang and deliveries that pile up (faults/fairness, api/egress-many), a log that
+// somebody holds (faults/neighbours), sockets of one person (api/feed-guards), guesses at passwords (api/throttle).
 
 setDefaultTimeout(60_000)
 
