@@ -4,6 +4,7 @@ import { newId, parseId, type Id } from '../../src/ids.ts'
 import { createKey } from './keys.ts'
 import { createSender } from '../../src/webhooks/delivery.ts'
 import type { Outcome } from '../../src/outbox/kind.ts'
+import { WORKER_SETTINGS } from '../../src/outbox/outbox.ts'
 import type { Attempted } from '../../src/webhooks/kind.ts'
 import type { Queue } from '../../src/webhooks/queue.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
@@ -88,7 +89,11 @@ export interface TestWebhook {
 
 /** Ways to make webhooks of a server that may reach loopback. */
 export function createWebhooks(server: Booted) {
-  const pool = createPool(server.databaseUrl, { name: 'test worker', max: 8 })
+  const pool = createPool(server.databaseUrl, {
+    name: 'test worker',
+    max: 8,
+    settings: WORKER_SETTINGS,
+  })
   const egress = createEgress({ allowCidrs: ['127.0.0.0/8'] })
   const parts = { pool, egress, secrets: testSecrets() }
   const sender = createSender(parts)
