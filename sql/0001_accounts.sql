@@ -1,39 +1,151 @@
--- An organization: whoever runs projects together.
+-- One row is an organization: the people and projects that belong together.
 create table organizations (
   id uuid primary key,
   name text not null,
-  created_at timestamptz not null default now()
+  created_at timestamptz not null default now(),
+  -- A deleted organization is invisible at once. Its rows are removed in batches.
+  deleted_at timestamptz
 );
 
--- A project of an organization: one application and its log of events.
+-- Serves the removal of deleted organizations.
+create index organizations_deleted on organizations (deleted_at) where deleted_at is not null;
+
+-- One row is a project of an organization: one application and its log of events.
 create table projects (
   id uuid primary key,
   organization_id uuid not null references organizations,
   name text not null,
   created_at timestamptz not null default now(),
-  -- Lets other tables point at a project and its organization in one key.
+  -- A deleted project is invisible at once. Its rows are removed in batches.
+  deleted_at timestamptz,
+  -- How many days events are kept; null keeps them forever. A channel can override it.
+  keep_days int check (keep_days > 0),
+  -- Lets other tables reference a project and its organization with one key.
   unique (organization_id, id)
 );
 
--- A secret with which an application acts on one project. Only its SHA-256 is kept.
-create table api_keys (
+-- Serves the removal of deleted projects.
+create index projects_deleted on projects (deleted_at) where deleted_at is not null;
+
+-- One row is an account: a person who signs in. email is in lower case. An account without a hash has no password.
+create table people (
   id uuid primary key,
-  organization_id uuid not null,
-  project_id uuid not null,
   name text not null,
-  hash bytea not null check (octet_length(hash) = 32),
-  last_four text not null,
-  scopes text[] not null,
-  -- Requests per 60 seconds.
-  rate_limit int not null check (rate_limit > 0),
-  created_at timestamptz not null default now(),
-  last_used_at timestamptz,
-  expires_at timestamptz,
-  revoked_at timestamptz,
-  -- Serves admission, which knows a key by its hash alone.
-  unique (hash),
-  foreign key (organization_id, project_id) references projects (organization_id, id)
+  email text not null unique check (email = lower(email)),
+  password_hash text,
+  -- The operator set up the installation, sees the state of the server, and creates organizations.
+  is_operator boolean not null default false,
+  created_at timestamptz not null default now()
 );
 
--- Serves the list of a project's keys.
-create index api_keys_of_project on api_keys (project_id, id);
+-- One row is the role of an account in an organization.
+create table memberships (
+  organization_id uuid not null references organizations on delete cascade,
+  person_id uuid not null references people on delete cascade,
+  role text not null check (role in ('owner', 'admin', 'member', 'viewer')),
+  created_at timestamptz not null default now(),
+  primary key (organization_id, person_id)
+);
+
+-- Serves the list of an account's organizations.
+create index memberships_of_person on memberships (person_id);
+
+-- One row is a browser in which an account is signed in. Only the SHA-256 of its token is stored.
+create table sessions (
+  id uuid primary key,
+  hash bytea not null unique check (octet_length(hash) = 32),
+  person_id uuid not null references people on delete cascade,
+  -- An installed app stays signed in for a year without use.
+  is_installed boolean not null,
+  created_at timestamptz not null default now(),
+  last_seen_at timestamptz not null default now(),
+  -- When the password was last entered. Secret and destructive actions require that within the last 10 minutes.
+  verified_at timestamptz not null default now(),
+  address text not null,
+  user_agent text not null
+);
+
+-- Serves the list of an account's sessions.
+create index sessions_of_person on sessions (person_id, id);
+
+-- Returns whether a session has expired: after 7 days without use or 30 days in all; an installed app's after a year
+-- without use.
+create function is_session_expired(is_installed boolean, created_at timestamptz, last_seen_at timestamptz)
+returns boolean
+language sql stable as $$
+  select last_seen_at < now() - case when is_installed then interval '1 year' else interval '7 days' end
+    or not is_installed and created_at < now() - interval '30 days'
+$$;
+
+-- One row is a browser from which an account has signed in before. Password guesses made elsewhere do not delay it.
+create table known_devices (
+  hash bytea not null check (octet_length(hash) = 32),
+  person_id uuid not null references people on delete cascade,
+  last_used_at timestamptz not null default now(),
+  -- The subject of its failed sign-ins. The hash changes whenever somebody signs in from this browser.
+  id uuid not null default gen_random_uuid(),
+  -- One browser can be known for several accounts.
+  primary key (hash, person_id)
+);
+
+-- Serves the deletion of an account's devices, and the limit on their number.
+create index known_devices_of_person on known_devices (person_id, last_used_at);
+
+-- One row is a count of recent failed sign-ins. The subject is the SHA-256 of an account, a device or a client network.
+-- Unlogged: a crash of Postgres resets the counts.
+create unlogged table sign_in_failures (
+  subject bytea primary key,
+  failures int not null,
+  first_at timestamptz not null,
+  last_at timestamptz not null
+);
+
+-- Returns the wait before the next try: none up to four failures, then one second, doubling up to 15 minutes.
+create function delay_after(failures int) returns interval
+language sql immutable as $$
+  select case
+    when failures < 5 then interval '0'
+    else least(interval '15 minutes', interval '1 second' * power(2, least(failures, 20) - 5))
+  end
+$$;
+
+-- One row is a link with which the first owner claims a new installation.
+create table setup_links (
+  hash bytea primary key check (octet_length(hash) = 32),
+  expires_at timestamptz not null
+);
+
+-- One row is a link that sets a new password for an account, once.
+create table reset_links (
+  hash bytea primary key check (octet_length(hash) = 32),
+  person_id uuid not null references people on delete cascade,
+  expires_at timestamptz not null,
+  -- The owner who made it, and the organization that gave the right to. Both are null for the command line.
+  created_by uuid references people on delete cascade,
+  organization_id uuid references organizations on delete cascade,
+  check ((created_by is null) = (organization_id is null))
+);
+
+-- Serves the withdrawal of an account's links.
+create index reset_links_of_person on reset_links (person_id);
+
+-- One row is a link with which one person joins an organization. With an email, only the account with that email can use it.
+create table invites (
+  id uuid primary key,
+  organization_id uuid not null references organizations on delete cascade,
+  hash bytea not null unique check (octet_length(hash) = 32),
+  role text not null check (role in ('owner', 'admin', 'member', 'viewer')),
+  email text,
+  invited_by uuid not null references people on delete cascade,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null
+);
+
+-- Serves the list of an organization's open invites.
+create index invites_of_organization on invites (organization_id, id);
+
+-- Serves the sweep of expired invites.
+create index invites_expired on invites (expires_at);
+
+-- Serves the withdrawal of the invites of an account that lost the right to invite.
+create index invites_of_inviter on invites (invited_by);

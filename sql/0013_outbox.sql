@@ -1,11 +1,10 @@
--- A way to tell of events that this installation has, and since when: a log that was there before is followed from where
--- it stood then.
+-- One row is a kind of delivery that this installation makes. Logs that are older than the kind are followed from `since`.
 create table delivery_kinds (
   kind text primary key check (kind in ('webhook', 'push')),
   since timestamptz not null default now()
 );
 
--- How far a project's log has been turned into deliveries of a kind. Without a row: not at all.
+-- One row is how far a project's log has been dispatched to deliveries of a kind. Without a row, nothing was dispatched.
 create table delivery_cursors (
   project_id uuid not null references projects on delete cascade,
   kind text not null references delivery_kinds,
@@ -13,7 +12,7 @@ create table delivery_cursors (
   primary key (project_id, kind)
 ) with (fillfactor = 50);
 
--- A new uuid of version 7, as ids are elsewhere: Postgres makes them itself from version 18 on.
+-- Returns a new UUID of version 7. Postgres has a function for it only from version 18 on.
 create function new_delivery_id() returns uuid
 language sql volatile parallel safe
 return encode(
@@ -31,25 +30,27 @@ return encode(
   'hex'
 )::uuid;
 
--- A delivery that is still to be made: one event, told to one target. What is finished leaves the table, so no index
--- needs a condition.
+-- One row is a pending delivery: one event for one target. A finished delivery leaves the table, so no index needs a
+-- condition.
 create table outbox (
   id uuid primary key default new_delivery_id(),
   project_id uuid not null references projects on delete cascade,
   event_id uuid not null,
   kind text not null check (kind in ('webhook', 'push')),
   target_id uuid not null,
-  -- Schedule, lease and retry in one: from when on it may be taken.
+  -- When it can be claimed: schedule, lease and retry in one.
   available_at timestamptz not null default now(),
-  -- Of whoever took it last: nobody else settles it.
+  -- When it was requested. A delivery that is sent again starts anew, however old its event is.
+  since timestamptz not null default now(),
+  -- The token of the last claim. Only its holder can settle the delivery.
   token uuid,
-  -- How often it was taken since its last outcome: more than once, and workers have died over it.
+  -- How often it was claimed since its last outcome. More than once means that workers died with it.
   takes smallint not null default 0,
-  -- How many attempts have failed, and what the last one met.
+  -- The number of failed attempts, and the reason of the last one.
   attempts smallint not null default 0,
   reason text,
-  -- Makes a dispatch that is repeated harmless. Serves the deliveries of an event, the list of a project's pending ones,
-  -- and an event or a project that goes.
+  -- Makes a repeated dispatch harmless. Serves the deliveries of an event, the list of a project's pending ones, and the
+  -- deletion of an event or a project.
   unique (project_id, event_id, kind, target_id)
 ) with (
   fillfactor = 80,
@@ -59,10 +60,10 @@ create table outbox (
   autovacuum_vacuum_cost_delay = 0
 );
 
--- Serves the walk from target to target, and the claim of a target's oldest.
+-- Serves the walk from target to target, and the claim of a target's oldest delivery.
 create index outbox_of_target on outbox (kind, target_id, available_at, id);
 
--- What became of a delivery, for the page of its event. Without a target: nobody was told, for the reason given.
+-- One row is the outcome of a delivery, for the page of its event. A null target means that nobody was told, for `reason`.
 create table deliveries (
   id uuid not null default new_delivery_id(),
   project_id uuid not null references projects on delete cascade,
@@ -75,14 +76,47 @@ create table deliveries (
   latency_ms bigint,
   reason text,
   at timestamptz not null default now(),
-  -- The last outcome counts. Serves the deliveries of an event, and a project that goes.
+  -- Keeps the last outcome. Serves the deliveries of an event, and the deletion of a project.
   unique nulls not distinct (project_id, event_id, kind, target_id)
 ) with (autovacuum_vacuum_scale_factor = 0.05);
 
 -- Serves the sweep of old records.
 create index deliveries_of_time on deliveries (at);
 
--- A delivery that was given up, and can be replayed.
+-- One row lists the targets that were not told of an event at its dispatch, for one reason. As rows of deliveries, a burst
+-- in a large organization would be a hundred thousand.
+create table withheld (
+  project_id uuid not null references projects on delete cascade,
+  event_id uuid not null,
+  kind text not null check (kind in ('webhook', 'push')),
+  reason text not null,
+  target_ids uuid[] not null,
+  at timestamptz not null default now()
+);
+
+-- Serves the deliveries of an event, and the deletion of a project.
+create index withheld_of_event on withheld (project_id, event_id);
+
+-- Serves the sweep of old rows.
+create index withheld_of_time on withheld (at);
+
+-- One row is the outcome of one delivery, withheld ones included. A later outcome replaces 'withheld'.
+create view delivery_records as
+select d.id, d.project_id, d.event_id, d.kind, d.target_id, d.state, d.attempts, d.latency_ms, d.reason, d.at
+from deliveries d
+union all
+select
+  md5(w.event_id::text || t.id::text)::uuid, w.project_id, w.event_id, w.kind, t.id, 'withheld', 0::smallint, null,
+  w.reason, w.at
+from withheld w
+  cross join lateral unnest(w.target_ids) as t (id)
+where not exists (
+  select
+  from deliveries d
+  where d.project_id = w.project_id and d.event_id = w.event_id and d.kind = w.kind and d.target_id = t.id
+);
+
+-- One row is a delivery that was given up and can be replayed.
 create table dead_letters (
   id uuid primary key,
   project_id uuid not null references projects on delete cascade,
@@ -92,28 +126,17 @@ create table dead_letters (
   attempts smallint not null,
   reason text not null,
   at timestamptz not null default now(),
-  -- Serves an event that goes.
+  -- Serves the deletion of an event.
   unique (project_id, event_id, kind, target_id)
 );
 
 -- Serves the list of a project's dead letters, newest first.
 create index dead_letters_of_project on dead_letters (project_id, id);
 
--- Serves the sweep of old ones.
+-- Serves the sweep of old dead letters.
 create index dead_letters_of_time on dead_letters (at);
 
--- As before, and what belongs to deliveries.
-create or replace function tables_of_projects() returns text[]
-language sql immutable as $$
-  select array[
-    'outbox', 'dead_letters', 'events', 'deliveries', 'delivery_cursors', 'webhook_attempts', 'webhook_channels',
-    'webhooks', 'event_counts', 'event_stretches', 'read_marks', 'channels', 'alias_changes', 'aliases', 'identities',
-    'idempotency_keys', 'event_logs', 'key_usage', 'rate_windows', 'api_keys'
-  ]
-$$;
-
--- The deliveries of events that are deleted for good end with them. Rows are locked in the order of their ids, as by
--- whoever settles them.
+-- Cancels the deliveries of deleted events. It locks rows in the order of their ids, like the settler.
 create function cancel_deliveries() returns trigger
 language plpgsql
 set plan_cache_mode = force_custom_plan
@@ -139,7 +162,7 @@ begin
     on conflict (project_id, event_id, kind, target_id) do update set
       id = excluded.id, state = excluded.state, attempts = excluded.attempts,
       latency_ms = null, reason = excluded.reason, at = excluded.at
-      -- What was delivered before it was to be sent again stays delivered.
+      -- A delivery that succeeded before it was sent again stays delivered.
       where d.state <> 'delivered';
   delete from dead_letters d
     using gone g
@@ -147,6 +170,7 @@ begin
   return null;
 end
 $$;
+
 create trigger events_end_deliveries after delete on events
   referencing old table as gone
   for each statement execute function cancel_deliveries();

@@ -1,4 +1,4 @@
--- The key pair by which push services know this installation: one row. private_key is sealed.
+-- The only row is the key pair by which push services know this installation. private_key is sealed.
 create table vapid_keys (
   id uuid primary key,
   is_only boolean not null default true unique check (is_only),
@@ -7,105 +7,390 @@ create table vapid_keys (
   created_at timestamptz not null default now()
 );
 
--- A browser that takes notifications for whoever is signed in there. It goes with the session.
+-- One row is a browser that receives notifications for the account signed in there. It is deleted with the session.
 create table push_subscriptions (
   id uuid primary key,
   person_id uuid not null references people on delete cascade,
-  -- A session has one: a browser that subscribes anew replaces what it had.
+  -- A session has one subscription: a browser that subscribes again replaces it.
   session_id uuid not null unique references sessions on delete cascade,
-  -- SHA-256 of the endpoint, which is one browser's: whoever is signed in there now has it.
+  -- SHA-256 of the endpoint. An endpoint is one browser's, so the account that signed in there last has it.
   endpoint_hash bytea not null unique check (octet_length(endpoint_hash) = 32),
   -- Endpoint and keys as JSON, sealed.
   address text not null,
-  -- Of the endpoint: which push service it is.
+  -- The host of the endpoint: the push service.
   host text not null,
   label text not null,
   is_on boolean not null default true,
-  -- Minutes of the day by the clock of a time zone, between which nothing is pushed.
+  -- Quiet hours in minutes of the day in a time zone. Nothing is pushed between them.
   quiet_from smallint check (quiet_from between 0 and 1439),
   quiet_to smallint check (quiet_to between 0 and 1439),
   quiet_zone text,
   created_at timestamptz not null default now(),
-  -- What the push service said last, as a sentence for people.
+  -- The last response of the push service, as a sentence for the screen.
   last_push_at timestamptz,
   last_outcome text,
-  -- Refusals in a row, and what is wrong: after five it goes.
+  -- Consecutive refusals, and their reason. The fifth one deletes the subscription.
   refusals smallint not null default 0,
   flagged text,
-  -- When a test was last asked for.
+  -- When a test was last requested.
   tested_at timestamptz,
   check (num_nulls(quiet_from, quiet_to, quiet_zone) in (0, 3)),
   check ((flagged is null) = (refusals = 0)),
   check ((last_push_at is null) = (last_outcome is null))
 );
 
--- Serves the list of a person's devices, and the devices of an organization's members.
+-- Serves the list of an account's devices, and the devices of an organization's members.
 create index push_subscriptions_of_person on push_subscriptions (person_id, id);
 
--- What a person wants to be notified of: a channel, or with null for a channel all of a project's that have no row of
--- their own. Without any row: everything.
+-- One row is an account's settings for a channel; a null channel stands for all channels of the project. A setting that
+-- is null for a channel is that of the project. Without any row, the account is notified of everything.
 create table channel_notifications (
   person_id uuid not null references people on delete cascade,
   project_id uuid not null references projects on delete cascade,
   channel_id uuid,
-  state text not null check (state in ('on', 'mute')),
-  -- After it the row means nothing any more; null for ever.
+  state text check (state in ('on', 'mute')),
+  -- When the mute ends, and with it the state; null mutes forever.
   mute_until timestamptz,
-  -- Serves what a person wants of a project; and, by its first columns, a project that goes.
+  -- Whether bursts are collapsed.
+  collapse boolean,
+  -- Serves an account's settings in a project; and, by its first columns, the deletion of a project.
   unique nulls not distinct (project_id, person_id, channel_id),
   foreign key (project_id, channel_id) references channels (project_id, id) on delete cascade,
-  check (state = 'mute' or mute_until is null)
+  check (mute_until is null or state is not null and state = 'mute')
 );
 
--- Serves a channel that goes.
+-- Serves the deletion of a channel.
 create index channel_notifications_of_channel on channel_notifications (project_id, channel_id);
 
--- Serves a person who goes.
+-- Serves the deletion of an account.
 create index channel_notifications_of_person on channel_notifications (person_id);
 
--- Whether a person wants none of a channel's notifications at the moment.
-create function is_muted(project uuid, channel uuid, person uuid) returns boolean
+-- Returns an account's settings for a channel at this moment: each as set for the channel, else as set for the project.
+-- Returning a table lets Postgres plan it as a part of the statement that joins it.
+create function notification_settings(project uuid, channel uuid, person uuid)
+returns table (is_muted boolean, collapses boolean)
 language sql stable as $$
-  select coalesce((
-    select n.state = 'mute'
-    from channel_notifications n
-    where n.project_id = project and n.person_id = person
-      and (n.channel_id = channel or n.channel_id is null)
-      and (n.mute_until is null or n.mute_until > now())
-    order by n.channel_id nulls last
-    limit 1
-  ), false)
+  select
+    coalesce((
+      select n.state = 'mute'
+      from channel_notifications n
+      where n.project_id = project and n.person_id = person
+        and (n.channel_id = channel or n.channel_id is null)
+        and n.state is not null
+        and (n.mute_until is null or n.mute_until > now())
+      order by n.channel_id nulls last
+      limit 1
+    ), false),
+    coalesce((
+      select n.collapse
+      from channel_notifications n
+      where n.project_id = project and n.person_id = person
+        and (n.channel_id = channel or n.channel_id is null)
+        and n.collapse is not null
+      order by n.channel_id nulls last
+      limit 1
+    ), true)
 $$;
 
--- How many pushes of a channel a person has had lately: beyond ten in 60 seconds they become one that counts the rest.
--- Unlogged: a crash of Postgres forgives all.
+-- Returns whether an account has muted a channel at this moment.
+create function is_muted(project uuid, channel uuid, person uuid) returns boolean
+language sql stable as $$
+  select s.is_muted from notification_settings(project, channel, person) s
+$$;
+
+-- One row is the recent pushes of a channel to an account. After ten in 60 seconds, one push counts the rest.
+-- Unlogged: a crash of Postgres resets all bursts.
 create unlogged table push_bursts (
   project_id uuid not null,
   channel_id uuid not null,
   person_id uuid not null,
-  -- When the last ten were let through.
+  -- When the last ten pushes were sent.
   recent timestamptz[] not null,
-  -- Since when, and how many the rest are; and when it last became one more.
+  -- When the burst began, how many pushes were collapsed since, and when the last of them was.
   burst_at timestamptz,
   collapsed int not null default 0,
   collapsed_at timestamptz,
-  -- When the push that counts them is due; null once it is under way.
+  -- When the push that counts them is due; null once it is in flight.
   summary_at timestamptz,
   touched_at timestamptz not null default now(),
-  -- Serves dispatch, and the push that counts.
+  -- Serves the dispatch, and the push that counts.
   primary key (project_id, channel_id, person_id)
 );
 
--- Serves the sweep.
+-- Serves the sweep of old bursts.
 create index push_bursts_of_time on push_bursts (touched_at);
 
--- As before, and what belongs to notifications.
-create or replace function tables_of_projects() returns text[]
-language sql immutable as $$
-  select array[
-    'push_bursts', 'channel_notifications', 'outbox', 'dead_letters', 'deliveries', 'delivery_cursors',
-    'webhook_attempts', 'webhook_channels', 'webhooks',
-    'events', 'event_counts', 'event_stretches', 'read_marks', 'channels', 'alias_changes', 'aliases', 'identities',
-    'idempotency_keys', 'event_logs', 'key_usage', 'rate_windows', 'api_keys'
-  ]
+-- An event in a dispatch. The reason says why nobody is notified of it; it is null where accounts may be notified.
+create type push_event as (
+  project_id uuid,
+  organization_id uuid,
+  channel_id uuid,
+  id uuid,
+  created_at timestamptz,
+  reason text,
+  -- How many newer events of its channel are in the same dispatch.
+  newer int
+);
+
+-- An account with devices, and which events of one channel it is notified of.
+create type push_listener as (
+  project_id uuid,
+  channel_id uuid,
+  person_id uuid,
+  is_muted boolean,
+  collapses boolean,
+  -- The number of events it is notified of: the newest ones, since its first device was subscribed.
+  told int,
+  -- How many of those get a push of their own; the rest are collapsed.
+  room int,
+  -- Whether a push that counts the collapsed ones is already enqueued.
+  is_counted boolean,
+  -- When the oldest of the channel's events was created.
+  first_at timestamptz,
+  device_ids uuid[],
+  device_states boolean[],
+  device_sinces timestamptz[]
+);
+
+-- Devices that get the same pushes of one channel. The reason says why they get none; it is null where they get some.
+create type push_audience as (
+  project_id uuid,
+  channel_id uuid,
+  reason text,
+  told int,
+  room int,
+  is_counted boolean,
+  -- When the devices were subscribed; null for before the channel's oldest event.
+  since timestamptz,
+  device_ids uuid[]
+);
+
+-- Returns who is subscribed: the devices of an organization's members whose sessions have not expired.
+create function subscribed_devices(organization uuid)
+returns table (id uuid, person_id uuid, is_on boolean, since timestamptz)
+language sql stable as $$
+  select
+    d.id, d.person_id, d.is_on,
+    case
+      -- A created_at in the future means that the clock was set back.
+      when d.created_at > now() + interval '5 s' then '-infinity'
+      else date_trunc('milliseconds', d.created_at)
+    end
+  from memberships m
+    join push_subscriptions d on d.person_id = m.person_id
+    join sessions s on s.id = d.session_id
+  where m.organization_id = organization
+    and not is_session_expired(s.is_installed, s.created_at, s.last_seen_at)
+$$;
+
+-- Returns how many pushes of a channel an account can get now: 10 in 60 seconds, less those at the given times.
+create function burst_room(recent timestamptz[]) returns table (room int)
+language sql stable as $$
+  select greatest(0, 10 - count(*))::int
+  from unnest(recent) as r (at)
+  where r.at > now() - interval '60 s'
+$$;
+
+-- Returns the events with from_seq < seq <= to_seq of each project, and why nobody is notified of some of them.
+create function list_push_events(project_ids uuid[], from_seqs bigint[], to_seqs bigint[])
+returns setof push_event
+language sql stable as $$
+  select
+    f.project_id, f.organization_id, f.channel_id, f.id, f.created_at, f.reason,
+    (row_number() over (partition by f.project_id, f.channel_id, f.reason is null order by f.seq desc) - 1)::int
+  from (
+    select
+      e.project_id, p.organization_id, e.channel_id, e.id, e.created_at, e.seq,
+      case
+        when not e.notify then 'notifyFalse'
+        when c.is_archived then 'archived'
+        when e.occurred_at < e.created_at - interval '10 minutes' then 'old'
+      end as reason
+    from unnest(project_ids, from_seqs, to_seqs) as r (project_id, from_seq, to_seq)
+      join projects p on p.id = r.project_id
+      join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
+      join channels c on c.project_id = e.project_id and c.id = e.channel_id
+  ) f
+$$;
+
+-- Returns what each account with a device gets of each channel: nothing if it is muted, and pushes of their own for as
+-- many events as there is room for in the burst.
+create function find_push_listeners(events push_event[]) returns setof push_listener
+language sql stable as $$
+  with runs as materialized (
+    select e.project_id, e.organization_id, e.channel_id, count(*)::int as n, min(e.created_at) as first_at
+    from unnest(events) e
+    where e.reason is null
+    group by e.project_id, e.organization_id, e.channel_id
+  ), people as materialized (
+    select
+      o.organization_id, d.person_id, min(d.since) filter (where d.is_on) as since,
+      array_agg(d.id) as ids, array_agg(d.is_on) as states, array_agg(d.since) as sinces
+    from (select distinct organization_id from runs) o
+      cross join lateral subscribed_devices(o.organization_id) d
+    group by o.organization_id, d.person_id
+  ), settings as materialized (
+    select
+      r.project_id, r.channel_id, r.n, r.first_at, p.person_id, p.since, p.ids, p.states, p.sinces,
+      s.is_muted, s.collapses
+    from runs r
+      join people p on p.organization_id = r.organization_id
+      cross join lateral notification_settings(r.project_id, r.channel_id, p.person_id) s
+  )
+  select
+    w.project_id, w.channel_id, w.person_id, w.is_muted, w.collapses, t.told,
+    case when w.collapses then r.room else t.told end,
+    -- After a minute the push may have been cancelled with its event.
+    coalesce(b.summary_at > now() - interval '60 s', false), w.first_at, w.ids, w.states, w.sinces
+  from settings w
+    left join push_bursts b
+      on b.project_id = w.project_id and b.channel_id = w.channel_id and b.person_id = w.person_id
+    cross join lateral burst_room(b.recent) r
+    cross join lateral (
+      select case
+        when w.is_muted or w.since is null then 0
+        when w.since <= w.first_at then w.n
+        else (
+          select count(*)::int
+          from unnest(events) e
+          where e.project_id = w.project_id and e.channel_id = w.channel_id and e.reason is null
+            and e.created_at >= w.since
+        )
+      end as told
+    ) t
+$$;
+
+-- Groups the devices that get the same, so that the cost of a burst does not grow with the number of accounts.
+create function group_push_listeners(listeners push_listener[]) returns setof push_audience
+language sql stable as $$
+  select
+    l.project_id, l.channel_id, d.reason,
+    case when d.reason is null then l.told end, case when d.reason is null then l.room end,
+    case when d.reason is null then l.is_counted end, d.since, array_agg(d.id)
+  from unnest(listeners) l
+    cross join lateral (
+      select
+        u.id, case when u.since > l.first_at then u.since end as since,
+        case when not u.is_on then 'off' when l.is_muted then 'muted' end as reason
+      from unnest(l.device_ids, l.device_states, l.device_sinces) as u (id, is_on, since)
+    ) d
+  group by 1, 2, 3, 4, 5, 6, 7
+$$;
+
+-- Enqueues a delivery for each event and device that has room for it. Where room is exceeded, the delivery of the newest
+-- event pushes the count, 5 seconds later, so that it includes the next events. Returns the number of deliveries.
+--
+-- The functions that write are planned once, and with them the checks of their foreign keys, which would cost more than
+-- the rows. A plan that does not know the lengths of the arrays would choose nested loops.
+create function enqueue_pushes(events push_event[], audiences push_audience[]) returns int
+language sql
+set plan_cache_mode = force_generic_plan
+set enable_nestloop = off as $$
+  with queued as (
+    insert into outbox (project_id, event_id, kind, target_id, available_at)
+    select
+      e.project_id, e.id, 'push', d.id,
+      case when a.told - e.newer <= a.room then now() else now() + interval '5 s' end
+    from unnest(audiences) a
+      join unnest(events) e
+        on e.project_id = a.project_id and e.channel_id = a.channel_id and e.reason is null
+      cross join unnest(a.device_ids) as d (id)
+    where a.reason is null and e.newer < a.told
+      and (a.told - e.newer <= a.room or e.newer = 0 and not a.is_counted)
+      and (a.since is null or a.since <= e.created_at)
+    on conflict (project_id, event_id, kind, target_id) do nothing
+    returning 1
+  )
+  select count(*)::int from queued
+$$;
+
+-- Records the devices that events are withheld from. The record of a count tells the sender that it is one.
+create function record_withheld_pushes(events push_event[], audiences push_audience[], sentences jsonb) returns void
+language sql
+set plan_cache_mode = force_generic_plan
+set enable_nestloop = off as $$
+  insert into withheld (project_id, event_id, kind, reason, target_ids)
+  select e.project_id, e.id, 'push', sentences ->> coalesce(a.reason, 'collapsed'), a.device_ids
+  from unnest(audiences) a
+    join unnest(events) e
+      on e.project_id = a.project_id and e.channel_id = a.channel_id and e.reason is null
+  where (a.reason is not null or a.told - e.newer > a.room) and (a.since is null or a.since <= e.created_at)
+$$;
+
+-- Records the events that nobody is notified of, for a reason of their own or because nobody had a device.
+create function record_unheard_events(events push_event[], audiences push_audience[], sentences jsonb) returns void
+language sql
+set plan_cache_mode = force_generic_plan
+set enable_nestloop = off as $$
+  insert into deliveries (project_id, event_id, kind, state, reason)
+  select e.project_id, e.id, 'push', 'withheld', sentences ->> coalesce(e.reason, 'noDevice')
+  from unnest(events) e
+  where e.reason is not null
+    or not exists (
+      select
+      from unnest(audiences) a
+      where a.project_id = e.project_id and a.channel_id = e.channel_id
+        and (a.since is null or a.since <= e.created_at)
+    )
+  on conflict (project_id, event_id, kind, target_id) do nothing
+$$;
+
+-- Adds the pushes of each account to its bursts, and counts those that are collapsed.
+create function count_bursts(listeners push_listener[]) returns void
+language sql
+set plan_cache_mode = force_generic_plan as $$
+  insert into push_bursts as b (
+    project_id, channel_id, person_id, recent, burst_at, collapsed, collapsed_at, summary_at
+  )
+  select
+    l.project_id, l.channel_id, l.person_id, array_fill(now(), array[least(l.room, l.told)]),
+    case when l.told > l.room then now() end, greatest(0, l.told - l.room),
+    case when l.told > l.room then now() end,
+    case when l.told > l.room then now() + interval '5 s' end
+  from unnest(listeners) l
+  where l.told > 0 and l.collapses
+  order by l.project_id, l.channel_id, l.person_id
+  on conflict (project_id, channel_id, person_id) do update set
+    recent = (b.recent || excluded.recent)[
+      greatest(1, cardinality(b.recent) + cardinality(excluded.recent) - 9):
+    ],
+    -- A burst ends when 60 seconds pass without another collapsed push.
+    burst_at = case
+      when b.collapsed_at > now() - interval '60 s' then b.burst_at
+      else coalesce(excluded.burst_at, b.burst_at)
+    end,
+    collapsed = case
+      when excluded.collapsed = 0 or b.collapsed_at > now() - interval '60 s' then b.collapsed
+      else 0
+    end + excluded.collapsed,
+    collapsed_at = coalesce(excluded.collapsed_at, b.collapsed_at),
+    summary_at = case
+      when b.summary_at > now() - interval '60 s' then b.summary_at
+      else excluded.summary_at
+    end,
+    touched_at = now()
+$$;
+
+-- Turns the events with from_seq < seq <= to_seq of each project into deliveries, and into records of what is withheld.
+-- `sentences` holds the text of each reason. Returns the number of deliveries.
+create function dispatch_pushes(project_ids uuid[], from_seqs bigint[], to_seqs bigint[], sentences jsonb) returns int
+language plpgsql as $$
+declare
+  events push_event[];
+  listeners push_listener[];
+  audiences push_audience[];
+begin
+  -- A count that is sent takes the same lock: either it includes these events, or another push counts them.
+  perform from push_bursts b
+    where b.project_id = any(project_ids) and b.summary_at is not null
+    order by b.project_id, b.channel_id, b.person_id
+    for no key update;
+  events := array(select e from list_push_events(project_ids, from_seqs, to_seqs) e);
+  listeners := array(select l from find_push_listeners(events) l);
+  audiences := array(select a from group_push_listeners(listeners) a);
+  perform record_unheard_events(events, audiences, sentences);
+  perform record_withheld_pushes(events, audiences, sentences);
+  perform count_bursts(listeners);
+  return enqueue_pushes(events, audiences);
+end
 $$;

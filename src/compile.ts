@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
-import { toArchive } from './db/archive.ts'
+import { toArchive } from './embedded/package.ts'
 
 // Compiles the program to one executable that carries the pages, the migrations and Postgres:
 //   bun run compile [--target linux-arm64] [--outfile dist/tidings] [--without-postgres]
@@ -29,7 +29,8 @@ const work = mkdtempSync(join(tmpdir(), 'tidings-compile-'))
 try {
   const assets = values['without-postgres'] ? [] : ['--asset', writeArchive()]
   run(root, [
-    ...['build', '--compile', '--minify', '--target', `bun-${values.target}`],
+    // Not minified: Elysia reads the source of hooks, and finds no parameters without line breaks.
+    ...['build', '--compile', '--target', `bun-${values.target}`],
     // Its configuration is its environment alone, whatever lies where it is started.
     ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
     ...[...assets, '--outfile', values.outfile, join(root, 'src/main.ts')],

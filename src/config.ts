@@ -8,12 +8,12 @@ import {
   toPort,
   toSecrets,
   toWorkers,
+  parseAppSecret,
+  parseVapidSubject,
+  parseEmail,
 } from './config/values.ts'
-import { parseEmail } from './email.ts'
 import { LOG_LEVELS } from './log.ts'
-import { parseAppSecret } from './config/app-secret.ts'
 import { findPasswordProblem } from './passwords/policy.ts'
-import { parseVapidSubject } from './config/vapid-subject.ts'
 
 export interface Config {
   port: number
@@ -22,32 +22,32 @@ export interface Config {
   baseUrl: string | undefined
   /** Undefined for the embedded Postgres in `dataDir`. */
   databaseUrl: string | undefined
-  /** Of the database itself, where a pooler stands in front of it: LISTEN does not go through one. */
+  /** The database itself, when a pooler stands in front of it: LISTEN does not work through a pooler. */
   databaseDirectUrl: string | undefined
   /** Undefined for the default, `./data`. */
   dataDir: string | undefined
   /** 32 bytes; undefined for those kept in `dataDir`. */
   appSecret: Buffer | undefined
-  /** What it was before: still good for reading. */
+  /** Former secrets, which only open. */
   oldAppSecrets: Buffer[]
-  /** How many processes share the port. */
+  /** The number of processes that share the port. */
   workers: number
-  /** Of the first of them; the others take the next ones. */
+  /** The port of the first worker; the others take the next ones. */
   metricsPort: number | undefined
-  /** Networks whose X-Forwarded-For is believed. */
+  /** Networks whose X-Forwarded-For is trusted. */
   trustedProxies: string[]
-  /** Networks that webhooks and the like may reach besides public addresses. */
+  /** Networks that outgoing requests may reach besides public addresses. */
   egressAllowCidrs: string[]
-  /** Hosts of push services besides those of the browsers, with a port where it is not 443. */
+  /** Hosts of push services besides the known ones, with a port unless it is 443. */
   pushHosts: string[]
-  /** Whom push services may write to; undefined for the operator. */
+  /** The contact for push services; undefined for the operator. */
   vapidSubject: string | undefined
   logLevel: (typeof LOG_LEVELS)[number]
-  /** Who is to be the first owner; undefined when a person is to claim the installation. */
+  /** The first owner; undefined when a person is to claim the installation. */
   owner: { email: string; password: string } | undefined
 }
 
-/** Everything that is wrong with the configuration, at once. */
+/** Reports every problem of the configuration at once. */
 export class ConfigError extends Error {
   readonly problems: string[]
 
@@ -82,7 +82,7 @@ const NAMES = [
   'OWNER_PASSWORD',
 ] as const
 
-/** What is never shown. */
+/** Names of values that no message shows. */
 const SECRET = new Set<string>([
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
@@ -176,12 +176,12 @@ function readValues(
   return values
 }
 
-/** What is there instead, for the end of a problem; nothing where it may hold a password. */
+/** The end of a problem: the given text, unless it may hold a password. */
 function toShown(name: string, text: string): string {
   return SECRET.has(name) || text.includes('@') ? '' : `: it is ${JSON.stringify(text)}`
 }
 
-/** Both or none; the password must be fit like any other. */
+/** Reads both or none. The password must follow the policy. */
 function readOwner(values: ReadonlyMap<string, string>, problems: string[]): Config['owner'] {
   const [given, password] = [values.get('OWNER_EMAIL'), values.get('OWNER_PASSWORD')]
   if (given === undefined && password === undefined) return undefined

@@ -1,19 +1,15 @@
 #!/usr/bin/env bun
 import { stripVTControlCharacters } from 'node:util'
 import { defineCommand, renderUsage, runCommand, type CommandDef } from 'citty'
-import { backup } from './cli/backup.ts'
+import { backup, restore } from './cli/backup.ts'
 import { toExamples, UsageError, withExamples } from './cli/command.ts'
 import { doctor } from './cli/doctor.ts'
-import { health } from './cli/health.ts'
-import { identify } from './cli/identify.ts'
+import { health, version } from './cli/health.ts'
+import { identify, send } from './cli/send.ts'
 import { keys } from './cli/keys.ts'
-import { migrate } from './cli/migrate.ts'
+import { migrate, serve } from './cli/serve.ts'
 import { owner } from './cli/owner.ts'
-import { restore } from './cli/restore.ts'
 import { secrets } from './cli/secrets.ts'
-import { send } from './cli/send.ts'
-import { serve } from './cli/serve.ts'
-import { version } from './cli/version.ts'
 import { webhook } from './cli/webhook.ts'
 import { ConfigError } from './config.ts'
 import { toReason } from './errors.ts'
@@ -64,7 +60,7 @@ async function main(argv: string[]): Promise<number> {
   } catch (error) {
     const isUsage =
       error instanceof UsageError || error instanceof ConfigError || isParseError(error)
-    // What citty says has a code of its own before it, and colours.
+    // Messages of citty contain escape codes for colours.
     const message = isParseError(error) ? stripVTControlCharacters(error.message) : toReason(error)
     if (argv.includes('--json')) console.error(JSON.stringify({ error: message }))
     else if (!isUsage || error instanceof ConfigError) console.error(message)
@@ -73,7 +69,7 @@ async function main(argv: string[]): Promise<number> {
   }
 }
 
-/** The commands that the words of `argv` name, outermost first. */
+/** The commands that `argv` names, outermost first. */
 function findCommand(argv: string[]): CommandDef[] {
   const path: CommandDef[] = [root]
   for (const word of argv) {
@@ -91,10 +87,10 @@ async function toHelp(command: CommandDef, parent: CommandDef | undefined): Prom
   return `${process.stdout.isTTY ? usage : stripVTControlCharacters(usage)}\n${toExamples(command)}`
 }
 
-/** What to type instead of a command line that is wrong. */
+/** Examples and the help command, for a wrong command line. */
 function toHint(path: readonly CommandDef[], argv: readonly string[]): string {
   const name = ['tidings', ...argv.slice(0, path.length - 1)].join(' ')
-  return `${toExamples(path.at(-1) ?? root)}\nAll about it: ${name} --help`
+  return `${toExamples(path.at(-1) ?? root)}\nHelp: ${name} --help`
 }
 
 function isParseError(error: unknown): error is Error {

@@ -1,4 +1,4 @@
-/** The only file in which a runtime is named: the same program runs on Bun, as a compiled binary, and on Deno. */
+// The only file in which a runtime is named: the program runs on Bun, as a compiled binary, and on Deno.
 
 import {
   toListenError,
@@ -7,9 +7,7 @@ import {
   type Listener,
   type ServeOptions,
   type Socket,
-} from './platform/listener.ts'
-import type { BunServer, BunSocket, DenoServer, DenoSocket, Hasher } from './platform/runtimes.ts'
-import { createTopics } from './platform/topics.ts'
+} from './listener.ts'
 
 interface Runtimes {
   Bun?: {
@@ -42,7 +40,7 @@ export const RUNTIME = Bun ? `Bun ${Bun.version}` : Deno ? `Deno ${Deno.version.
 /** Whether node:http may keep connections: Deno never tells of a request given up on a kept one. */
 export const KEEPS_CONNECTIONS = Bun !== undefined
 
-/** What runs this program once more: a command, and the words before those of the program's own. */
+/** The command that runs this program again, and the arguments before its own. */
 export function toSelf(): [command: string, ...words: string[]] {
   const [, main = ''] = process.argv
   // Deno asks for the flag before it shares a port.
@@ -51,7 +49,7 @@ export function toSelf(): [command: string, ...words: string[]] {
   return main.startsWith('/$bunfs/') ? [process.execPath] : [process.execPath, main]
 }
 
-/** The file whose name ends so, of those that the executable carries; undefined where it carries none. */
+/** The file in the executable whose name ends with `ending`; undefined when there is none. */
 export function findCarried(ending: string): (Blob & { name: string }) | undefined {
   return Bun?.embeddedFiles.find(({ name }) => name.endsWith(ending))
 }
@@ -245,5 +243,64 @@ function serveOnDeno<Data>(
       for (const { ws } of [...sockets]) ws.close(1001, 'The server is stopping')
       await server.shutdown()
     },
+  }
+}
+
+// The parts of the runtimes that are used here. A check under one runtime does not know the types of the other.
+
+interface BunSocket {
+  data: { data: unknown; socket?: Socket<unknown> }
+  send(text: string): number
+  subscribe(topic: string): void
+  unsubscribe(topic: string): void
+  close(code: number, reason: string): void
+  getBufferedAmount(): number
+}
+
+interface BunServer {
+  port: number
+  requestIP(request: Request): { address: string } | null
+  upgrade(request: Request, options: { data: BunSocket['data'] }): boolean
+  publish(topic: string, text: string): void
+  stop(force?: boolean): Promise<void>
+}
+
+interface Hasher {
+  hash(password: string, options: object): Promise<string>
+  /** Bun takes the password first, the package the hash. */
+  verify(first: string, second: string): Promise<boolean>
+}
+
+interface DenoSocket {
+  ws: WebSocket
+  send(text: string): void
+}
+
+interface DenoServer {
+  addr: { port: number }
+  shutdown(): Promise<void>
+}
+
+/** Subscriptions by topic, for a runtime without topics of its own. */
+interface Topics<Member> {
+  join(member: Member, topic: string): void
+  leave(member: Member, topic: string): void
+  membersOf(topic: string): Iterable<Member>
+}
+
+function createTopics<Member>(): Topics<Member> {
+  const topics = new Map<string, Set<Member>>()
+  return {
+    join(member, topic) {
+      const members = topics.get(topic)
+      if (members) members.add(member)
+      else topics.set(topic, new Set([member]))
+    },
+    leave(member, topic) {
+      const members = topics.get(topic)
+      members?.delete(member)
+      if (members?.size === 0) topics.delete(topic)
+    },
+    membersOf: topic => topics.get(topic) ?? [],
   }
 }

@@ -1,17 +1,16 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { get } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ask } from './ask.ts'
 import type { Config } from './config.ts'
-import { openDatabase } from './db/database.ts'
+import { openDatabase } from './embedded/database.ts'
 import { migrate } from './db/migrate.ts'
-import { signal as send } from './db/processes.ts'
-import { untilReachable } from './db/reachable.ts'
-import { connect } from './db/sql.ts'
+import { signal as send } from './embedded/processes.ts'
+import { untilReachable, connect } from './db/sql.ts'
 import { ensureFirst, type First } from './server/first.ts'
-import { toListenError, toLocalUrl } from './platform/listener.ts'
+import { toListenError, toLocalUrl } from './listener.ts'
 import { logger } from './log.ts'
-import { once } from './once.ts'
+import { once } from './calls.ts'
 import { toSelf } from './platform.ts'
 
 /** Tells a process that it is one of several, by its number. Its end is the end of its standard input. */
@@ -30,7 +29,7 @@ const ASK_MS = 50
 const ANSWER_MS = 1_000
 const BACKOFF_MIN_MS = 250
 const BACKOFF_MAX_MS = 15_000
-/** Who has run for so long did not fail at its start. */
+/** A worker that has run for so long did not fail at its start. */
 const STEADY_MS = 30_000
 
 /**
@@ -172,7 +171,7 @@ function spawnWorker(config: Config, { number, port }: { number: number; port: n
   })
 }
 
-/** Nobody else may listen there: a stranger with the same way of sharing would get a part of the requests. */
+/** No other program may listen there: with SO_REUSEPORT it would get a part of the requests. */
 function findFreePort({ host, port }: Config): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
@@ -186,18 +185,8 @@ function findFreePort({ host, port }: Config): Promise<number> {
 
 async function untilAnswered(url: string, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
-    if (await isAnswered(`${url}/healthz`)) return
+    const answer = await ask(`${url}/healthz`, { timeoutMs: ANSWER_MS }).catch(() => undefined)
+    if (answer?.status === 200) return
     await sleep(ASK_MS)
   }
-}
-
-/** Through node:http: `fetch` would ask a proxy, where the environment names one. */
-function isAnswered(url: string): Promise<boolean> {
-  return new Promise(resolve => {
-    const asked = get(url, { agent: false, signal: AbortSignal.timeout(ANSWER_MS) }, answer => {
-      answer.resume()
-      resolve(answer.statusCode === 200)
-    })
-    asked.on('error', () => resolve(false))
-  })
 }

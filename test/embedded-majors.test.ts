@@ -1,16 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-} from 'node:fs'
-import { realpathSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { COPY_SETTINGS } from '../src/db/copy.ts'
 import { connect, type Sql } from '../src/db/sql.ts'
@@ -29,6 +21,7 @@ import { runProgram, spawnProgram, startProgram, toEmbeddedUrl } from './support
 import { createRequests, type Answered } from './support/project.ts'
 import { APP_SECRET, testSecrets } from './support/secret.ts'
 import { boot } from './support/server.ts'
+import { makeFolder as makeScratchFolder } from './support/scratch.ts'
 
 // Data of Postgres 17, which the package of another major version has made, as ours carries 18.
 const OLD = 'postgres-17'
@@ -48,8 +41,7 @@ let sums: Record<string, string>
 
 beforeAll(async () => {
   if (!hasOld) return
-  made = realpathSync(mkdtempSync(join(tmpdir(), 'tidings-made-')))
-  chmodSync(made, 0o755)
+  made = makeScratchFolder()
   const program = join(made, 'program')
   const dataDir = join(made, 'data')
   makeCheckout(program, OLD)

@@ -2,7 +2,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { once } from 'node:events'
 import { lstatSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findClosedFolder, startEmbedded } from '../src/db/embedded.ts'
+import { findClosedFolder, startEmbedded } from '../src/embedded/embedded.ts'
 import {
   isRoot,
   dbTest,
@@ -17,8 +17,8 @@ import {
   untilReady,
   findPid,
   getPid,
-  isAlive,
 } from './support/embedded.ts'
+import { isRunning } from './support/leftovers.ts'
 import { until } from './support/until.ts'
 
 setDefaultTimeout(90_000)
@@ -82,7 +82,7 @@ dbTest('a server ends by itself once it has stopped, and leaves no Postgres', as
   const server = await startServer(dataDir)
   const pid = getPid(dataDir)
   expect(await stopServer(server)).toEqual([0, null])
-  await until(() => !isAlive(pid))
+  await until(() => !isRunning(pid))
 })
 
 dbTest('Postgres is started again on its port when its postmaster is killed', async () => {
@@ -119,7 +119,7 @@ linuxTest('a backend that outlives Postgres is ended before the restart', async 
   const pid = getPid(dataDir)
   process.kill(pid, 'SIGKILL')
   await untilReady(embedded, pid, dataDir)
-  expect(isAlive(backend)).toBe(false)
+  expect(isRunning(backend)).toBe(false)
   await sql.end({ timeout: 0 })
 })
 
@@ -145,7 +145,7 @@ dbTest('who stops leaves Postgres to the other, who keeps it running alone', asy
   await untilReady(other, pid, dataDir)
   const last = getPid(dataDir)
   await other.stop()
-  await until(() => !isAlive(last))
+  await until(() => !isRunning(last))
 })
 
 dbTest('within one process, too, only the last stop is the end', async () => {
@@ -155,7 +155,7 @@ dbTest('within one process, too, only the last stop is the end', async () => {
   await Promise.all([one.stop(), one.stop()])
   expect(await query(two, 'select 1 as one')).toEqual([{ one: 1 }])
   await two.stop()
-  await until(() => !isAlive(pid))
+  await until(() => !isRunning(pid))
 })
 
 dbTest('a pid file that names a dead process or a stranger is stale', async () => {

@@ -8,6 +8,7 @@ const SRC = resolve(import.meta.dir, '../src')
 const ORDER = [
   'leaves',
   'db',
+  'embedded',
   'secrets',
   'audit',
   'backup',
@@ -42,7 +43,7 @@ const BROWSER_PACKAGES = new Set([
 /** Modules of the server that run in the browser, too: they import nothing that could not. */
 const PURE = new Set(['events/search.ts', 'events/moment.ts', 'passwords/length.ts'])
 /** Small folders that belong to a leaf, the file of their name, or to several. */
-const LEAF_FOLDERS = new Set(['config', 'passwords', 'platform'])
+const LEAF_FOLDERS = new Set(['config', 'passwords'])
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g
 
@@ -70,6 +71,12 @@ test('every folder of src has its place in the order', () => {
   expect(files.map(toLayer).filter(layer => !ORDER.includes(layer))).toEqual([])
 })
 
+test.each(['README.md', 'docs/architecture.md'])('%s shows the folders in this order', file => {
+  const text = readFileSync(join(SRC, '..', file), 'utf8')
+  const [order = ''] = /^leaves ·[^`]*/m.exec(text) ?? []
+  expect(order.trim().split(/\s*·\s*/)).toEqual(ORDER)
+})
+
 test('a folder imports only folders to its left; the client only types', () => {
   const violations = files.flatMap(file =>
     readImports(file).flatMap(({ specifier, isTypeOnly }) => {
@@ -83,6 +90,25 @@ test('a folder imports only folders to its left; the client only types', () => {
     }),
   )
   expect(violations).toEqual([])
+})
+
+test('no files import each other in a circle, types included', () => {
+  const targets = new Map(
+    files.map(file => {
+      const local = readImports(file).filter(({ specifier }) => specifier.startsWith('.'))
+      return [file, local.map(one => relative(SRC, resolve(SRC, dirname(file), one.specifier)))]
+    }),
+  )
+  const done = new Set<string>()
+  const circles: string[] = []
+  function walk(file: string, way: readonly string[]): void {
+    if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(' → '))
+    if (done.has(file)) return
+    done.add(file)
+    for (const target of targets.get(file) ?? []) walk(target, [...way, file])
+  }
+  for (const file of files) walk(file, [])
+  expect(circles).toEqual([])
 })
 
 test('the client depends on no package', () => {
@@ -128,13 +154,6 @@ test('local imports end in .ts, .sql or .json', () => {
 test('no file has a name that says nothing', () => {
   const empty = /(^|\/)(index|utils|helpers|types|service|manager|common)\.tsx?$/
   expect(files.filter(file => empty.test(file))).toEqual([])
-})
-
-test('a file fits on two screens', () => {
-  const long = files
-    .map(file => ({ file, lines: readFileSync(join(SRC, file), 'utf8').split('\n').length }))
-    .filter(({ lines }) => lines > 250)
-  expect(long).toEqual([])
 })
 
 test('no file uses any, or silences the compiler', () => {

@@ -3,8 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { listEventsJson } from '../src/events/read.ts'
 import { parseSearch } from '../src/events/search.ts'
-import { listMigrations, migrate } from '../src/db/migrate.ts'
-import { MIGRATIONS, type Migration } from '../src/db/migrations.ts'
+import { listMigrations, migrate, MIGRATIONS, type Migration } from '../src/db/migrate.ts'
 import { connect, type Sql } from '../src/db/sql.ts'
 import { appendEvents } from './support/deliveries.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
@@ -26,6 +25,26 @@ test('every file in /sql is a migration of the program, in order and as it is', 
       text: readFileSync(join(FOLDER, file), 'utf8'),
     })),
   )
+})
+
+test('the files in /sql are numbered without gaps', () => {
+  expect(NAMES.map(name => Number(name.slice(0, 4)))).toEqual(NAMES.map((_, n) => n + 1))
+})
+
+test('every table says what a row is, every index names its query, every function says what it does', () => {
+  const made = /((?:^--.*\n)*)^create (?:unlogged )?(table|view|index|function) (\w+)/gm
+  const found = MIGRATIONS.flatMap(({ text }) => [...text.matchAll(made)])
+  expect(found.length).toBeGreaterThan(100)
+  const begins = {
+    table: /^-- (One row|The only row) /,
+    view: /^-- One row /,
+    index: /^-- Serves /,
+  }
+  const wrong = found.filter(([, comment = '', what]) => {
+    const begin = begins[what as keyof typeof begins] ?? /^-- /
+    return !begin.test(comment)
+  })
+  expect(wrong.map(([, , what, name]) => `${what} ${name}`)).toEqual([])
 })
 
 test('a second run finds nothing to do', async () => {
@@ -117,32 +136,33 @@ test('a server brings an older schema up to date at its start', async () => {
   expect(await database.stored()).toEqual(NAMES)
 })
 
-test('events that were there before are counted, found by time and searched', async () => {
+test('events are counted by the hour of UTC, found by time and searched, whatever the time zone of the session', async () => {
   await using database = await open()
-  const before = MIGRATIONS.filter(({ name }) => name < '0006')
-  await migrate(database.url, before)
+  await migrate(database.url)
   const { sql } = database
   await sql.unsafe("set timezone = 'Asia/Kolkata'")
-  const projectId = crypto.randomUUID()
-  await sql`insert into organizations (id, name) values (${projectId}, 'Old organization')`
-  await sql`
-    insert into projects (id, organization_id, name) values (${projectId}, ${projectId}, 'Old project')
-  `
-  await sql`insert into event_logs (project_id, last_seq) values (${projectId}, 5000)`
+  const { id: projectId } = await newProject({ sql, url: '' })
   await sql`
     insert into channels (project_id, id, public_id, slug, name, created_at)
     values (${projectId}, ${projectId}, 'chn_1', 'c', 'c', now())
   `
   await sql`
-    insert into events (
-      project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, source, notify
-    )
-    select
-      ${projectId}, gen_random_uuid(), ${projectId}, n, timestamptz '2026-03-10T00:30:00Z' + n * interval '1 minute',
-      now(), 'alpha ' || n, array['tag ' || n % 10], '{}', 'web', true
-    from generate_series(1, 5000) n
+    select count(*)
+    from (
+      select
+        array_agg(${projectId}::uuid) as projects, array_agg(gen_random_uuid()) as ids,
+        array_agg(timestamptz '2026-03-10T00:30:00Z' + n * interval '1 minute' order by n) as moments,
+        array_agg('alpha ' || n order by n) as titles,
+        array_agg('{"tag ' || n % 10 || '"}' order by n) as tags,
+        array_agg('{}'::text) as metadatas, array_agg('web'::text) as sources, array_agg(true) as notifies,
+        array_agg(null::text) as texts, array_agg(null::bytea) as hashes
+      from generate_series(1, 5000) n
+    ) a
+      cross join lateral append_events(
+        projects, ids, moments, projects, texts, texts, texts, titles, texts, texts, tags, metadatas, texts,
+        sources, notifies, texts, hashes, texts, texts
+      )
   `
-  await migrate(database.url)
   const range = {
     fromMs: Date.parse('2026-03-10T00:00:00Z'),
     toMs: Date.parse('2026-03-10T02:00:00Z'),

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findDeno } from './support/process.ts'
 import { RFC8188, RFC8291, RFC8292, STANDARD_WEBHOOKS } from './support/vectors.ts'
+import { SCRATCH } from './support/scratch.ts'
 
 const PROGRAM = join(import.meta.dir, 'support/vectors-program.ts')
-const COMPILED = join(tmpdir(), `tidings-test-vectors-${process.pid}`)
+const COMPILED = join(SCRATCH, `vectors-${process.pid}`)
 
 const run = {
   bun: () => execFileSync(process.execPath, [PROGRAM]),

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { connect, type Sql } from '../src/db/sql.ts'
-import { listPostgres, makeFolder } from './faults/fleet.ts'
-import { isAlive } from './support/embedded.ts'
+import { listPostgres } from './faults/fleet.ts'
+import { isRunning } from './support/leftovers.ts'
 import { cloneDatabase, createEmptyDatabase } from './support/postgres.ts'
 import {
   BINARY,
@@ -16,6 +16,7 @@ import {
 } from './support/process.ts'
 import { createRequests } from './support/project.ts'
 import { createHttpClient } from './support/http-client.ts'
+import { makeFolder } from './support/scratch.ts'
 import { until } from './support/until.ts'
 
 setDefaultTimeout(90_000)
@@ -69,7 +70,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
     const workers = listWorkers(program)
     expect(workers).toHaveLength(2)
     expect(await program.kill('SIGTERM')).toEqual({ code: 0, signal: null })
-    expect(workers.filter(isAlive)).toEqual([])
+    expect(workers.filter(isRunning)).toEqual([])
   })
 })
 
@@ -100,7 +101,7 @@ test('one embedded Postgres serves them, and goes with the last of them, even if
   await sql.end()
   const workers = listWorkers(program)
   await program.kill('SIGKILL')
-  await until(() => !workers.some(isAlive), 30_000)
+  await until(() => !workers.some(isRunning), 30_000)
   await until(() => listPostgres(dataDir).length === 0, 30_000)
 
   await using again = await start()

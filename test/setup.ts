@@ -1,4 +1,5 @@
 import { afterAll } from 'bun:test'
+import './support/scratch.ts'
 import { configureLog } from '../src/log.ts'
 import { closeCluster } from './support/postgres.ts'
 

@@ -1,81 +1,97 @@
-import { Type } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
 import { writeAudit } from '../audit/audit.ts'
-import type { Pool } from '../db/pool.ts'
+import { type Pool, transact } from '../db/pool.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../db/sql.ts'
-import { transact } from '../db/transaction.ts'
-import { parseEmail } from '../email.ts'
+import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
-import { toSuccess } from '../http/envelope.ts'
+import { succeed } from '../http/call.ts'
+import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
 import { getAccount } from './account.ts'
-import { LONGEST_S, type Cookies } from './cookies.ts'
-import { apiEndpoint, type ApiEndpoint } from './endpoint.ts'
-import { Name } from './name.ts'
+import { LONGEST_S, type Cookies } from './secret.ts'
+import type { CallOn, SessionGuard } from './guard.ts'
+import { Account, Email, Name } from './schema.ts'
 import { requireVerified } from './permissions.ts'
-import { Account, Email } from './schema.ts'
 
+const tags = ['Account']
 const FIELDS = ['name', 'email'] as const
 
-interface AccountParts {
+const AccountChange = Type.Object({ name: Type.Optional(Name), email: Type.Optional(Email) })
+
+interface Parts {
+  guard: SessionGuard
   pool: Pool
-  getCookies(): Cookies
+  cookies: Cookies
 }
 
-/** The account of whoever is signed in. */
-export function accountRoutes({ pool, getCookies }: AccountParts): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/me',
-      action: 'account.read',
-      success: { status: 200, data: Account },
-      async handle({ admitted, token, requestId }) {
-        const account = JSON.stringify(await pool.run(sql => getAccount(sql, admitted)))
-        if (!admitted.session.isInstalled || token === undefined) return account
-        // Browsers keep no cookie for longer than 400 days: an app that is in use gets it anew.
-        return {
-          status: 200,
-          body: toSuccess(account, requestId),
-          headers: {},
-          cookies: [getCookies().keep('session', token, LONGEST_S)],
-        }
+/** The account that is signed in. */
+export function accountRoutes({ guard, pool, cookies }: Parts) {
+  return new Elysia({ name: 'accounts.account' })
+    .use(guard)
+    .get(
+      '/api/me',
+      async ({ call }) => {
+        const { admitted, token } = call
+        const account = await pool.run(sql => getAccount(sql, admitted))
+        if (!admitted.session.isInstalled || token === undefined) return succeed(call, 200, account)
+        // Browsers keep no cookie for longer than 400 days, so an installed app gets it anew.
+        const kept = cookies.keep('session', token, LONGEST_S)
+        return succeed(call, 200, account, { cookies: [kept] })
       },
-    }),
-    apiEndpoint({
-      method: 'PATCH',
-      path: '/api/me',
-      action: 'account.edit',
-      body: Type.Object({ name: Type.Optional(Name), email: Type.Optional(Email) }),
-      success: { status: 200, data: Account },
-      async handle({ admitted, actor, body }) {
-        const { person } = admitted
-        const name = body.name?.trim() ?? null
-        const email = (body.email && parseEmail(body.email)) ?? null
-        // Whoever has the address signs in with it from then on.
-        if (email !== null && email !== person.email) requireVerified(admitted)
-        const account = await transact(pool, async tx => {
-          const [edited] = await tx<[{ name: string; email: string }]>`
-            update people set
-              name = coalesce(${name}, name),
-              email = coalesce(${email}, email)
-            where id = ${person.id}
-            returning name, email
-          `
-          const fields = FIELDS.filter(field => edited[field] !== person[field]).join(' ')
-          if (fields !== '') {
-            await writeAudit(tx, actor, {
-              action: 'account.edited',
-              target: toId('per', person.id),
-              details: { fields },
-            })
-          }
-          return getAccount(tx, { ...admitted, person: { ...person, ...edited } })
-        }).catch((error: unknown) => {
-          if (sqlState(error) !== UNIQUE_VIOLATION) throw error
-          throw new Fault('conflict', 'Somebody has an account with this e-mail address already')
-        })
-        return JSON.stringify(account)
+      {
+        account: 'account.read',
+        response: { 200: SuccessOf(Account, 'The account and what it can see.') },
+        detail: { operationId: 'getAccount', summary: 'Get your account', tags },
       },
-    }),
-  ]
+    )
+    .patch(
+      '/api/me',
+      async ({ call, body }) => succeed(call, 200, await editAccount(pool, call, body)),
+      {
+        account: 'account.edit',
+        body: AccountChange,
+        response: { 200: SuccessOf(Account, 'The account with its changes.') },
+        detail: {
+          operationId: 'editAccount',
+          summary: 'Change your name or e-mail address',
+          description:
+            'A new e-mail address requires that you typed your password within the last 10 minutes.',
+          tags,
+        },
+      },
+    )
+}
+
+async function editAccount(
+  pool: Pool,
+  { admitted, actor }: CallOn<'account'>,
+  change: Static<typeof AccountChange>,
+): Promise<Account> {
+  const { account } = admitted
+  const name = change.name?.trim() ?? null
+  const email = (change.email && parseEmail(change.email)) ?? null
+  // The owner of the new address can sign in from then on.
+  if (email !== null && email !== account.email) requireVerified(admitted)
+  return transact(pool, async tx => {
+    const [edited] = await tx<[{ name: string; email: string }]>`
+      update people set
+        name = coalesce(${name}, name),
+        email = coalesce(${email}, email)
+      where id = ${account.id}
+      returning name, email
+    `
+    const fields = FIELDS.filter(field => edited[field] !== account[field]).join(' ')
+    if (fields !== '') {
+      await writeAudit(tx, actor, {
+        action: 'account.edited',
+        target: toId('per', account.id),
+        details: { fields },
+      })
+    }
+    return getAccount(tx, { ...admitted, account: { ...account, ...edited } })
+  }).catch((error: unknown) => {
+    if (sqlState(error) !== UNIQUE_VIOLATION) throw error
+    throw new Fault('conflict', 'Somebody has an account with this e-mail address already')
+  })
 }

@@ -1,48 +1,65 @@
-import type { Queryable } from '../db/sql.ts'
+import type { Queryable, Tx } from '../db/sql.ts'
+import { Fault } from '../errors.ts'
 import { toId } from '../ids.ts'
 import type { Role } from './permissions.ts'
 import type { Account, Person } from './schema.ts'
 import type { Admitted } from './sessions.ts'
 
-interface Row {
-  organization_id: string
-  organization: string
-  role: Role
-  project_id: string | null
-  project: string | null
-}
-
-/** Who is signed in, with their organizations and projects, oldest first. */
+/** The caller's own account, with their organizations and projects, oldest first. */
 export async function getAccount(
   sql: Queryable,
-  { person, isVerified }: Admitted,
+  { account, isVerified }: Admitted,
 ): Promise<Account> {
-  const rows = await sql<Row[]>`
+  const rows = await sql<
+    {
+      organization_id: string
+      organization: string
+      role: Role
+      project_id: string | null
+      project: string | null
+    }[]
+  >`
     select o.id as organization_id, o.name as organization, m.role, p.id as project_id, p.name as project
     from memberships m
       join organizations o on o.id = m.organization_id and o.deleted_at is null
       left join projects p on p.organization_id = o.id and p.deleted_at is null
-    where m.person_id = ${person.id}
+    where m.person_id = ${account.id}
     order by o.id, p.id
   `
   const organizations = new Map<string, Account['organizations'][number]>()
-  for (const row of rows) {
-    const id = toId('org', row.organization_id)
-    const known = organizations.get(id) ?? {
-      id,
-      name: row.organization,
-      role: row.role,
-      projects: [],
-    }
+  for (const { organization_id, organization, role, project_id, project } of rows) {
+    const id = toId('org', organization_id)
+    const known = organizations.get(id) ?? { id, name: organization, role, projects: [] }
     organizations.set(id, known)
-    if (row.project_id !== null) {
-      known.projects.push({ id: toId('prj', row.project_id), name: row.project ?? '' })
+    if (project_id !== null) {
+      known.projects.push({ id: toId('prj', project_id), name: project ?? '' })
     }
   }
-  return { person: toPerson(person), isVerified, organizations: [...organizations.values()] }
+  return { person: toPerson(account), isVerified, organizations: [...organizations.values()] }
 }
 
-/** A person under their public id. */
-export function toPerson({ id, ...rest }: Admitted['person']): Person {
+/** An account under its public id, in the form in which `/api` shows it. */
+export function toPerson({ id, ...rest }: Admitted['account']): Person {
   return { id: toId('per', id), ...rest }
+}
+
+/**
+ * Locks an account until the transaction ends. Call it before locks on what belongs to the account, so that two
+ * transactions cannot deadlock. Throws `not_found`.
+ */
+export async function lockAccount(tx: Tx, accountId: string): Promise<{ email: string }> {
+  const [row] = await tx<{ email: string }[]>`
+    select email from people where id = ${accountId} for no key update
+  `
+  if (!row) throw new Fault('not_found', 'No account has this id')
+  return row
+}
+
+/** The uuid of the account with this e-mail address, as `parseEmail` spells it. */
+export async function findAccountByEmail(
+  sql: Queryable,
+  email: string,
+): Promise<string | undefined> {
+  const [row] = await sql<{ id: string }[]>`select id from people where email = ${email}`
+  return row?.id
 }

@@ -10,7 +10,7 @@ import { parseId, toId } from '../ids.ts'
 import { toLabel } from '../user-agent.ts'
 import { listActionsOn, toDeed, toFacts } from '../audit/words.ts'
 
-/** What somebody did. */
+/** An entry of an audit log. */
 export const AuditEntry = Type.Object(
   {
     id: Type.String(),
@@ -18,18 +18,18 @@ export const AuditEntry = Type.Object(
     actor: Type.String({ description: 'person, stranger, command line or server.' }),
     person: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     action: Type.String({ examples: ['key.created'] }),
-    /** The same in words, to be read between who and what. */
+    /** The action in words, to be read between actor and target. */
     did: Type.String({ examples: ['made the API key'] }),
     project: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
-    /** The public id of what it was done to. */
+    /** The public id of the target. */
     target: Nullable(Type.String()),
-    /** What that is called, or was when it was done, where it has a name. */
+    /** The name of the target, or its name at that time. */
     targetName: Nullable(Type.String()),
     details: Type.Record(Type.String(), Type.Unknown()),
-    /** The details in words, but for the name. */
+    /** The details in words, without the name. */
     facts: Type.String({ examples: ['role member'] }),
     address: Nullable(Type.String()),
-    /** From where, in words, by the User-Agent. */
+    /** The browser in words, from the User-Agent. */
     browser: Nullable(Type.String()),
   },
   closed,
@@ -76,8 +76,8 @@ export async function listAuditEntries(
   query: AuditQuery,
 ): Promise<Page<AuditEntry>> {
   const { after, rows: limit } = toSlice('aud', query)
-  const personId = query.person === undefined ? undefined : parseId('per', query.person)
-  if (query.person !== undefined && personId === undefined) {
+  const accountId = query.person === undefined ? undefined : parseId('per', query.person)
+  if (query.person !== undefined && accountId === undefined) {
     throw invalidField('person', 'invalid_format', 'Must be the id of a person')
   }
   const rows = await sql<Row[]>`
@@ -89,7 +89,7 @@ export async function listAuditEntries(
       left join projects r on r.id = a.project_id
     where ${organizationId === null ? sql`a.organization_id is null` : sql`a.organization_id = ${organizationId}`}
       ${after ? sql`and a.id < ${after}` : sql``}
-      ${personId ? sql`and a.person_id = ${personId}` : sql``}
+      ${accountId ? sql`and a.person_id = ${accountId}` : sql``}
       ${query.action === undefined ? sql`` : sql`and a.action = ${query.action}`}
       ${query.about === undefined ? sql`` : sql`and a.action = any(${toArray(listActionsOn(query.about))}::text[])`}
     order by a.id desc
@@ -103,7 +103,7 @@ export async function listAuditEntries(
   )
 }
 
-/** What things are called that something was done to, by uuid. */
+/** The names of the targets of some entries, by uuid. */
 async function readNames(
   sql: Queryable,
   rows: readonly Pick<Row, 'target' | 'project_id'>[],
@@ -124,7 +124,7 @@ async function readNames(
   return new Map(found.map(({ id, name }) => [id, name]))
 }
 
-/** The uuid of what has a name. */
+/** The uuid of a target that has a name. */
 function toNamed(target: string | null): string | undefined {
   return NAMED.map(prefix => parseId(prefix, target ?? '')).find(uuid => uuid !== undefined)
 }
@@ -150,6 +150,6 @@ function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
 
 function toTargetName(row: Row, names: ReadonlyMap<string, string>): string | null {
   const { name } = row.details
-  // A project or an organization may be called otherwise by now: the log tells what it was called then.
+  // A project or an organization may have been renamed since: the log shows its name at that time.
   return names.get(toNamed(row.target) ?? '') ?? (typeof name === 'string' ? name : null)
 }

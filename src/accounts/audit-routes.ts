@@ -1,28 +1,48 @@
+import { Elysia } from 'elysia'
 import type { Pool } from '../db/pool.ts'
-import { PageOf } from '../http/envelope.ts'
+import { succeed } from '../http/call.ts'
+import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { AuditEntry, AuditQuery, listAuditEntries } from './audit-entries.ts'
-import { apiEndpoint, type ApiEndpoint } from './endpoint.ts'
+import type { SessionGuard } from './guard.ts'
 
-/** Who did what: in an organization, and for the operator what concerns none. */
-export function auditRoutes({ pool }: { pool: Pool }): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/organizations/:organizationId/audit',
-      action: 'audit.read',
-      query: AuditQuery,
-      success: { status: 200, data: PageOf(AuditEntry) },
-      handle: async ({ organizationId, query }) =>
-        JSON.stringify(await pool.run(sql => listAuditEntries(sql, organizationId, query))),
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/server/audit',
-      action: 'server.read',
-      query: AuditQuery,
-      success: { status: 200, data: PageOf(AuditEntry) },
-      handle: async ({ query }) =>
-        JSON.stringify(await pool.run(sql => listAuditEntries(sql, null, query))),
-    }),
-  ]
+const response = { 200: SuccessOf(PageOf(AuditEntry), 'A page of the audit log.') }
+
+/** The audit log of an organization, and that of the installation for its operator. */
+export function auditRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+  return new Elysia({ name: 'accounts.audit' })
+    .use(guard)
+    .get(
+      '/api/organizations/:organizationId/audit',
+      async ({ call, query }) => {
+        const { organizationId } = call
+        const page = await pool.run(sql => listAuditEntries(sql, organizationId, query))
+        return succeed(call, 200, page)
+      },
+      {
+        organization: 'audit.read',
+        query: AuditQuery,
+        response,
+        detail: {
+          operationId: 'listAuditEntries',
+          summary: 'List the audit log of an organization',
+          tags: ['Organizations'],
+        },
+      },
+    )
+    .get(
+      '/api/server/audit',
+      async ({ call, query }) =>
+        succeed(call, 200, await pool.run(sql => listAuditEntries(sql, null, query))),
+      {
+        installation: 'server.read',
+        query: AuditQuery,
+        response,
+        detail: {
+          operationId: 'listServerAuditEntries',
+          summary: 'List the audit log of the installation',
+          description: 'The entries that belong to no organization.',
+          tags: ['Server'],
+        },
+      },
+    )
 }

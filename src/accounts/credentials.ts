@@ -1,19 +1,49 @@
-import type { Pool } from '../db/pool.ts'
+import { randomBytes } from 'node:crypto'
+import { transact, type Pool } from '../db/pool.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
-import { transact } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
-import { verifyPassword } from './passwords.ts'
+import { invalidField } from '../http/validation.ts'
+import { findPasswordProblem, toPassword, type Owner } from '../passwords/policy.ts'
+import * as platform from '../platform.ts'
+import { createSemaphore } from '../semaphore.ts'
 import { hashSecret } from './secret.ts'
 import { giveTryBack, takeTry, type Lane } from './throttle.ts'
 
-/** With what somebody signs in; a person who never chose a password has no hash. */
+// A limit of the process, because hashing takes its processors and memory (19 MiB each).
+const hashing = createSemaphore({ total: 4, maxWaiting: 32 })
+// The digest is random: no known password has it.
+const HASH_OF_NOBODY = `$argon2id$v=19$m=19456,t=2,p=1$${toBase64(32)}$${toBase64(32)}`
+
+/** The e-mail address and password of an account. The hash is null until a password is chosen. */
 export interface Credentials {
-  personId: string
+  accountId: string
   email: string
   hash: string | null
 }
 
-/** The credentials of whoever has this e-mail address, and the lane in which a try at them counts. */
+/** Throws `Invalid` at `field` unless the account may have this password. */
+export function checkPassword(password: string, owner: Owner, field = 'password'): void {
+  const problem = findPasswordProblem(password, owner)
+  if (problem) throw invalidField(field, problem.code, problem.message)
+}
+
+/** Returns the argon2id hash of a password. Throws `unavailable` when too many are hashed at once. */
+export function hashPassword(password: string): Promise<string> {
+  return hashing.run('', () => platform.hashPassword(toPassword(password)))
+}
+
+/**
+ * Returns whether a password has this hash. None is right without a hash, which takes as long, so that the time does not
+ * tell which accounts exist. Throws `unavailable` as `hashPassword` does.
+ */
+export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
+  const isRight = await hashing.run('', () =>
+    platform.verifyPassword(toPassword(password), hash ?? HASH_OF_NOBODY),
+  )
+  return isRight && hash !== null
+}
+
+/** The credentials of the account with this e-mail address, and the lane in which failures count. */
 export async function findCredentials(
   sql: Queryable,
   { email, address, device }: { email: string; address: string; device: string | undefined },
@@ -25,25 +55,25 @@ export async function findCredentials(
       left join known_devices d on d.hash = decode(${deviceHash}, 'hex') and d.person_id = p.id
     where p.email = ${email}
   `
-  const found = row && { personId: row.id, email, hash: row.password_hash }
+  const found = row && { accountId: row.id, email, hash: row.password_hash }
   const lane: Lane = row?.device_id
     ? { kind: 'device', deviceId: row.device_id }
     : { kind: 'account', email, address }
   return { found, lane }
 }
 
-/** The credentials of a person. */
-export async function getCredentials(sql: Queryable, personId: string): Promise<Credentials> {
+/** The credentials of an account. Throws `signed_out` for one that is gone. */
+export async function getCredentials(sql: Queryable, accountId: string): Promise<Credentials> {
   const [row] = await sql<{ email: string; password_hash: string | null }[]>`
-    select email, password_hash from people where id = ${personId}
+    select email, password_hash from people where id = ${accountId}
   `
   if (!row) throw new Fault('signed_out', 'Sign in first')
-  return { personId, email: row.email, hash: row.password_hash }
+  return { accountId, email: row.email, hash: row.password_hash }
 }
 
 /**
- * Whether the password is that of `credentials`; nobody's is right, which takes as long to say. The try counts as a
- * failure until `forgetTries`. Throws `rate_limited` without a look at the password, and `unavailable`.
+ * Returns whether the password is that of `credentials`. The attempt counts as a failure until `forgetTries`. Throws
+ * `rate_limited` without checking the password, or `unavailable` when too many are hashed at once.
  */
 export async function tryPassword(
   pool: Pool,
@@ -60,17 +90,21 @@ export async function tryPassword(
 }
 
 /**
- * Holds the person's row until the transaction ends, first of all. Throws `wrong_credentials` when the password that
- * was right has been changed meanwhile.
+ * Locks the account until the transaction ends. Call it before other locks. Throws `wrong_credentials` when the password
+ * has changed since it was checked.
  */
-export async function lockCredentials(tx: Tx, { personId, hash }: Credentials): Promise<void> {
+export async function lockCredentials(tx: Tx, { accountId, hash }: Credentials): Promise<void> {
   const locked = await tx`
-    select from people where id = ${personId} and password_hash = ${hash} for no key update
+    select from people where id = ${accountId} and password_hash = ${hash} for no key update
   `
   if (locked.count === 0) throw wrongCredentials()
 }
 
-/** One answer for an unknown address, an account without a password, and a wrong one. */
+/** One answer for an unknown address, an account without a password, and a wrong password. */
 export function wrongCredentials(): Fault {
   return new Fault('wrong_credentials', 'The e-mail address or the password is wrong')
+}
+
+function toBase64(bytes: number): string {
+  return randomBytes(bytes).toString('base64').replaceAll('=', '')
 }

@@ -1,13 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { writeAudit } from '../audit/audit.ts'
 import { toArray } from '../db/arrays.ts'
+import type { Pool } from '../db/pool.ts'
 import type { Tx } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
+import { toReason } from '../errors.ts'
 import { toId } from '../ids.ts'
+import { logger } from '../log.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
+import { noProject } from './projects.ts'
+import { withdrawLinksOfOrganization } from './resets.ts'
+
+const EVERY_MS = 20_000
+const BATCH = 1_000
+const MAX_PAUSE_MS = 5_000
+
+const log = logger('accounts')
 
 /**
- * Deletes a project: from the commit on nobody finds it, its keys are refused, and whatever is being appended to its log
- * meanwhile is refused, too. The reaper clears its rows away.
+ * Deletes a project. After the commit nobody finds it, its keys are refused, and so are appends that waited for its log.
+ * The reaper deletes its rows.
  */
 export async function deleteProject(
   tx: Tx,
@@ -15,9 +26,8 @@ export async function deleteProject(
 ): Promise<void> {
   const { organizationId, projectId, actor } = call
   await lockOrganization(tx, call, 'project.delete')
-  const [found] = await lockProjects(tx, organizationId, projectId)
-  if (!found) throw new Fault('not_found', 'No project has this id')
-  await endProjects(tx, [projectId])
+  const [found] = await endProjects(tx, organizationId, projectId)
+  if (!found) throw noProject()
   await writeAudit(tx, actor, {
     action: 'project.deleted',
     organizationId,
@@ -27,16 +37,13 @@ export async function deleteProject(
   })
 }
 
-/** Deletes an organization with all that it has. */
+/** Deletes an organization with its projects, invites and memberships. */
 export async function deleteOrganization(tx: Tx, call: OrganizationCall): Promise<void> {
   const { organizationId, actor } = call
   await lockOrganization(tx, call, 'organization.delete')
-  const projects = await lockProjects(tx, organizationId)
-  await endProjects(
-    tx,
-    projects.map(({ id }) => id),
-  )
+  const projects = await endProjects(tx, organizationId)
   await tx`delete from invites where organization_id = ${organizationId}`
+  await withdrawLinksOfOrganization(tx, actor, organizationId)
   await tx`delete from memberships where organization_id = ${organizationId}`
   const [ended] = await tx<{ name: string }[]>`
     update organizations set deleted_at = now() where id = ${organizationId} returning name
@@ -51,13 +58,13 @@ export async function deleteOrganization(tx: Tx, call: OrganizationCall): Promis
   await writeAudit(tx, actor, deed)
 }
 
-/** Locks the living projects of an organization, or one of them, in the order of their ids. */
-async function lockProjects(
+/** Ends the live projects of an organization, or one of them. Returns those that it ended. */
+async function endProjects(
   tx: Tx,
   organizationId: string,
   projectId?: string,
-): Promise<{ id: string; name: string }[]> {
-  return await tx<{ id: string; name: string }[]>`
+): Promise<{ name: string }[]> {
+  const projects = await tx<{ id: string; name: string }[]>`
     select id, name
     from projects
     where organization_id = ${organizationId} and deleted_at is null
@@ -65,11 +72,7 @@ async function lockProjects(
     order by id
     for no key update
   `
-}
-
-/** Ends projects that the transaction has locked. */
-async function endProjects(tx: Tx, projectIds: readonly string[]): Promise<void> {
-  const ids = toArray(projectIds)
+  const ids = toArray(projects.map(({ id }) => id))
   // In the order in which every writer takes logs. An append that waits here finds no log, and answers 401.
   await tx`
     select from event_logs
@@ -89,4 +92,48 @@ async function endProjects(tx: Tx, projectIds: readonly string[]): Promise<void>
     )
   `
   await tx`update projects set deleted_at = now() where id = any(${ids}::uuid[])`
+  return projects
+}
+
+/**
+ * Deletes the rows of deleted projects and organizations every 20 s, until it is stopped. Between batches it pauses for
+ * as long as the last one took, so that others get at least half of the database.
+ */
+export function startReaper(pool: Pool): { stop(): Promise<void> } {
+  const stopped = new AbortController()
+  let running: Promise<void> | undefined
+
+  async function run(): Promise<void> {
+    try {
+      await reap(pool, stopped.signal)
+    } catch (error) {
+      if (stopped.signal.aborted) return
+      log.warning('Deleting rows failed and is tried again: {reason}', { reason: toReason(error) })
+    } finally {
+      running = undefined
+    }
+  }
+
+  // At once, too: another process may have been stopped half-way.
+  running = run()
+  const timer = setInterval(() => (running ??= run()), EVERY_MS)
+  timer.unref()
+  return {
+    async stop() {
+      stopped.abort()
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+/** Deletes all rows of deleted projects and organizations, unless another process does. An abort leaves the rest. */
+export async function reap(pool: Pool, signal?: AbortSignal): Promise<void> {
+  while (!signal?.aborted) {
+    const startedMs = performance.now()
+    const [step] = await pool.run(sql => sql<[{ found: boolean }]>`select reap(${BATCH}) as found`)
+    if (!step.found) return
+    const pauseMs = Math.min(performance.now() - startedMs, MAX_PAUSE_MS)
+    await sleep(pauseMs, undefined, { ...(signal && { signal }) })
+  }
 }

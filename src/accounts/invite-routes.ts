@@ -1,15 +1,16 @@
-import type { Pool } from '../db/pool.ts'
-import { transact } from '../db/transaction.ts'
-import { parseEmail } from '../email.ts'
+import { Elysia } from 'elysia'
+import { type Pool, transact } from '../db/pool.ts'
+import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
-import { PageOf, toSuccess } from '../http/envelope.ts'
+import { succeed } from '../http/call.ts'
+import { ApiFailure, PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import type { Site } from '../http/site.ts'
-import { countStranger, type Strangers } from '../limits/strangers.ts'
-import type { Cookies } from './cookies.ts'
-import { apiEndpoint, type ApiEndpoint } from './endpoint.ts'
+import type { FailedAuthentications } from '../limits/failed-authentications.ts'
+import type { Cookies } from './secret.ts'
+import type { SessionGuard } from './guard.ts'
 import { createInvite, findInvite, listInvites, withdrawInvite } from './invites.ts'
-import { deadInvite, joinAsNewcomer, joinAsPerson, toNewcomer } from './joining.ts'
+import { deadInvite, joinWithNewAccount, joinWithAccount, toNewAccount } from './joining.ts'
 import {
   AcceptBody,
   Gone,
@@ -19,119 +20,144 @@ import {
   Joined,
   NewInvite,
   TokenBody,
-} from './organization-schema.ts'
+} from './schema.ts'
 
-export interface InviteParts {
+const tags = ['Organizations']
+
+interface Parts {
+  guard: SessionGuard
   pool: Pool
-  getSite(): Site
-  getCookies(): Cookies
-  strangers: Strangers
+  site: Site
+  cookies: Cookies
+  failedAuthentications: FailedAuthentications
 }
 
-/** Invites, for who makes them and for who holds their link. */
-export function inviteRoutes(parts: InviteParts): ApiEndpoint[] {
-  const { pool, getSite, getCookies, strangers } = parts
-
-  /** Tells whoever tries many links that lead nowhere to wait. */
-  async function countingFailures<Result>(address: string, work: Promise<Result>): Promise<Result> {
+/** Invites: members create them, and whoever has the link of one accepts it. */
+export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications }: Parts) {
+  /** Counts an unknown link as a failed authentication. */
+  async function countFailures<Result>(address: string, work: Promise<Result>): Promise<Result> {
     try {
       return await work
     } catch (error) {
-      if (error instanceof Fault && error.code === 'not_found') countStranger(strangers, address)
+      if (error instanceof Fault && error.code === 'not_found') {
+        failedAuthentications.countGuess(address)
+      }
       throw error
     }
   }
 
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/organizations/:organizationId/invites',
-      action: 'invites.read',
-      query: PageQuery,
-      success: { status: 200, data: PageOf(Invite) },
-      handle: async ({ organizationId, query }) =>
-        JSON.stringify(await pool.run(sql => listInvites(sql, organizationId, query))),
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/organizations/:organizationId/invites',
-      action: 'invites.create',
-      body: InviteBody,
-      success: { status: 201, data: NewInvite },
-      async handle(call) {
-        const { role } = call.body
-        const email = call.body.email == null ? null : (parseEmail(call.body.email) ?? null)
+  return new Elysia({ name: 'accounts.invites' })
+    .use(guard)
+    .get(
+      '/api/organizations/:organizationId/invites',
+      async ({ call, query }) =>
+        succeed(call, 200, await pool.run(sql => listInvites(sql, call.organizationId, query))),
+      {
+        organization: 'invites.read',
+        query: PageQuery,
+        response: { 200: SuccessOf(PageOf(Invite), 'A page of open invites.') },
+        detail: { operationId: 'listInvites', summary: 'List open invites', tags },
+      },
+    )
+    .post(
+      '/api/organizations/:organizationId/invites',
+      async ({ call, body: { role, email: typed } }) => {
+        const email = typed == null ? null : (parseEmail(typed) ?? null)
         const { id, token, expiresAt } = await transact(pool, tx =>
           createInvite(tx, call, { role, email }),
         )
         const invite: NewInvite = {
           id,
-          url: `${getSite().url}/invite#${token}`,
+          url: `${site.url}/invite#${token}`,
           role,
           email,
           expiresAt: expiresAt.toISOString(),
         }
-        return JSON.stringify(invite)
+        return succeed(call, 201, invite)
       },
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: '/api/organizations/:organizationId/invites/:inviteId',
-      action: 'invites.withdraw',
-      success: { status: 200, data: Gone },
-      async handle(call) {
-        const id = call.params['inviteId'] ?? ''
-        await transact(pool, tx => withdrawInvite(tx, call, id))
-        return JSON.stringify({ id })
+      {
+        organization: 'invites.create',
+        body: InviteBody,
+        response: { 201: SuccessOf(NewInvite, 'The invite and its link.') },
+        detail: {
+          operationId: 'createInvite',
+          summary: 'Create an invite',
+          description:
+            'The link is shown this once. An invite with an e-mail address is for that address only.',
+          tags,
+        },
       },
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/invites/look',
-      action: 'invite.read',
-      body: TokenBody,
-      success: { status: 200, data: Invitation },
-      handle: ({ body, address }) =>
-        countingFailures(
-          address,
-          pool.run(async sql => {
-            const found = await findInvite(sql, body.token)
-            if (!found) throw deadInvite()
-            const { organizationId: _, ...invitation } = found
-            return JSON.stringify(invitation satisfies Invitation)
-          }),
-        ),
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/invites/accept',
-      action: 'invite.accept',
-      body: AcceptBody,
-      success: { status: 200, data: Joined },
-      async handle(call) {
-        const { admitted, actor, body, address, requestId } = call
+    )
+    .delete(
+      '/api/organizations/:organizationId/invites/:inviteId',
+      async ({ call, params: { inviteId } }) => {
+        await transact(pool, tx => withdrawInvite(tx, call, inviteId))
+        return succeed(call, 200, { id: inviteId })
+      },
+      {
+        organization: 'invites.withdraw',
+        response: { 200: SuccessOf(Gone, 'The invite is withdrawn.') },
+        detail: { operationId: 'withdrawInvite', summary: 'Withdraw an invite', tags },
+      },
+    )
+    .post(
+      '/api/invites/look',
+      async ({ call, body: { token } }) => {
+        const invite = await pool.run(sql => findInvite(sql, token))
+        if (!invite) {
+          failedAuthentications.countGuess(call.address)
+          throw deadInvite()
+        }
+        const { organizationId: _, ...invitation } = invite
+        return succeed(call, 200, invitation satisfies Invitation)
+      },
+      {
+        anyone: 'invite.read',
+        body: TokenBody,
+        response: {
+          200: SuccessOf(Invitation, 'The invite that the link is for.'),
+          404: ApiFailure,
+        },
+        detail: { operationId: 'getInvitation', summary: 'Look at an invite by its link', tags },
+      },
+    )
+    .post(
+      '/api/invites/accept',
+      async ({ call, body }) => {
+        const { admitted, actor, address } = call
         const { token } = body
-        if (admitted) {
-          if (body.email !== undefined || body.password !== undefined) {
-            throw new Fault(
-              'conflict',
-              `You are signed in as ${admitted.person.email}: join with that account, or sign out first`,
-            )
-          }
-          const join = transact(pool, tx => joinAsPerson(tx, admitted, { token, actor }))
-          return JSON.stringify(await countingFailures(address, join))
+        if (!admitted) {
+          const newcomer = joinWithNewAccount(pool, toNewAccount(body), {
+            token,
+            visit: call,
+            cookies,
+          })
+          const { joined, cookies: kept } = await countFailures(address, newcomer)
+          return succeed(call, 200, joined, { cookies: kept })
         }
-        const { joined, cookies } = await countingFailures(
-          address,
-          joinAsNewcomer(pool, toNewcomer(body), { token, visit: call, cookies: getCookies() }),
-        )
-        return {
-          status: 200,
-          body: toSuccess(JSON.stringify(joined), requestId),
-          headers: {},
-          cookies,
+        if (body.email !== undefined || body.password !== undefined) {
+          throw new Fault(
+            'conflict',
+            `You are signed in as ${admitted.account.email}: join with that account, or sign out first`,
+          )
         }
+        const join = transact(pool, tx => joinWithAccount(tx, admitted, { token, actor }))
+        return succeed(call, 200, await countFailures(address, join))
       },
-    }),
-  ]
+      {
+        anyone: 'invite.accept',
+        body: AcceptBody,
+        response: {
+          200: SuccessOf(Joined, 'You are a member of the organization.'),
+          404: ApiFailure,
+        },
+        detail: {
+          operationId: 'acceptInvite',
+          summary: 'Accept an invite',
+          description:
+            'Joins with the account that is signed in. Without one, `name`, `email` and `password` create an account and sign it in.',
+          tags,
+        },
+      },
+    )
 }

@@ -5,31 +5,20 @@ import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
-import type { Invitation, Invite } from './organization-schema.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
 import { ACTIONS, isAtLeast, ROLES, type Role } from './permissions.ts'
+import type { Invitation, Invite } from './schema.ts'
 import { hashSecret, isSecret, newSecret } from './secret.ts'
 
 const MAX_OPEN = 100
 const RANKS = toArray(ROLES)
 
-interface Row {
-  id: string
-  organization_id: string
-  organization: string
-  role: Role
-  email: string | null
-  invited_by: string
-  created_at: Date
-  expires_at: Date
-}
-
-/** An invite that can be accepted, to be read or taken by whoever has its token. */
+/** An invite that can be accepted, as the holder of its token sees it. */
 export interface LiveInvite extends Invitation {
   organizationId: string
 }
 
-/** Invites somebody, for 7 days, in a role no higher than one's own. The token is in this answer and nowhere else. */
+/** Makes an invite for 7 days, in a role no higher than the caller's. Its token is returned here and stored nowhere. */
 export async function createInvite(
   tx: Tx,
   call: OrganizationCall,
@@ -54,7 +43,9 @@ export async function createInvite(
         where m.organization_id = ${organizationId} and p.email = ${email}
       ) as is_member
   `
-  if (found.is_member) throw new Fault('conflict', 'Whoever has this e-mail is a member already')
+  if (found.is_member) {
+    throw new Fault('conflict', 'A member of the organization has this e-mail address already')
+  }
   if (found.open >= MAX_OPEN) {
     throw new Fault(
       'conflict',
@@ -67,7 +58,7 @@ export async function createInvite(
     insert into invites (id, organization_id, hash, role, email, invited_by, expires_at)
     values (
       ${uuid}, ${organizationId}, decode(${hashSecret(token)}, 'hex'), ${role}, ${email},
-      ${admitted.person.id}, now() + interval '7 days'
+      ${admitted.account.id}, now() + interval '7 days'
     )
     returning expires_at
   `
@@ -87,39 +78,41 @@ export async function listInvites(
   query: PageQuery,
 ): Promise<Page<Invite>> {
   const { after, rows: limit } = toSlice('inv', query)
-  const rows = await selectLive(
-    sql,
-    sql`i.organization_id = ${organizationId} ${after ? sql`and i.id < ${after}` : sql``}`,
-    limit,
-  )
-  return toPage(rows.map(toInvite), query, ({ id }) => id)
+  const where = sql`i.organization_id = ${organizationId} ${after ? sql`and i.id < ${after}` : sql``}`
+  const rows = await selectLive(sql, where, limit)
+  const invites = rows.map(row => ({
+    id: toId('inv', row.id),
+    role: row.role,
+    email: row.email,
+    invitedBy: row.invited_by,
+    createdAt: row.created_at.toISOString(),
+    expiresAt: row.expires_at.toISOString(),
+  }))
+  return toPage(invites, query, ({ id }) => id)
 }
 
-/** Ends an open invite: its link leads nowhere from then on. */
+/** Ends an open invite. Throws `not_found`. */
 export async function withdrawInvite(tx: Tx, call: OrganizationCall, id: string): Promise<void> {
+  const { organizationId, actor } = call
   await lockOrganization(tx, call, 'invites.withdraw')
   const uuid = parseId('inv', id)
   const gone = await tx`
     delete from invites
-    where organization_id = ${call.organizationId} and id = ${uuid ?? null} and expires_at > now()
+    where organization_id = ${organizationId} and id = ${uuid ?? null} and expires_at > now()
   `
   if (gone.count === 0) throw new Fault('not_found', 'No open invite has this id')
-  await writeAudit(tx, call.actor, {
-    action: 'invite.withdrawn',
-    organizationId: call.organizationId,
-    target: id,
-  })
+  await writeAudit(tx, actor, { action: 'invite.withdrawn', organizationId, target: id })
 }
 
-/** Ends those invites of a person that they could not make any more, in the role that they have now or without one. */
+/** Ends the invites of an account that its present role, or its lack of one, does not allow any more. */
 export async function withdrawInvitesOf(
   tx: Tx,
   organizationId: string,
-  personId: string,
+  accountId: string,
 ): Promise<void> {
   await tx`
     delete from invites i
-    where i.organization_id = ${organizationId} and i.invited_by = ${personId} and not exists (
+    where i.organization_id = ${organizationId} and i.invited_by = ${accountId} and not exists (
       select
       from memberships m
       where m.organization_id = i.organization_id and m.person_id = i.invited_by and ${mayInvite(tx)}
@@ -127,14 +120,23 @@ export async function withdrawInvitesOf(
   `
 }
 
-/** The invite that `token` opens; undefined for one that is used, withdrawn, expired, or no longer backed by its maker. */
+/** The invite of a token. Undefined when it is used, withdrawn or expired, or its maker may not invite any more. */
 export async function findInvite(sql: Queryable, token: string): Promise<LiveInvite | undefined> {
   if (!isSecret(token)) return undefined
   const [row] = await selectLive(sql, sql`i.hash = decode(${hashSecret(token)}, 'hex')`, 1)
-  return row && toLiveInvite(row)
+  return (
+    row && {
+      organizationId: row.organization_id,
+      organization: { name: row.organization },
+      role: row.role,
+      invitedBy: { name: row.invited_by },
+      email: row.email,
+      expiresAt: row.expires_at.toISOString(),
+    }
+  )
 }
 
-/** Uses an invite up. The organization is locked from then on, so that of many that try one is told of it. */
+/** Uses an invite up, and locks its organization until the transaction ends. Of concurrent calls one gets the invite. */
 export async function takeInvite(tx: Tx, token: string): Promise<LiveInvite | undefined> {
   const seen = await findInvite(tx, token)
   if (!seen) return undefined
@@ -144,8 +146,19 @@ export async function takeInvite(tx: Tx, token: string): Promise<LiveInvite | un
   return invite
 }
 
-async function selectLive(sql: Queryable, where: Fragment, limit: number): Promise<Row[]> {
-  return await sql<Row[]>`
+async function selectLive(sql: Queryable, where: Fragment, limit: number) {
+  return await sql<
+    {
+      id: string
+      organization_id: string
+      organization: string
+      role: Role
+      email: string | null
+      invited_by: string
+      created_at: Date
+      expires_at: Date
+    }[]
+  >`
     select
       i.id, i.organization_id, o.name as organization, i.role, i.email, p.name as invited_by,
       i.created_at, i.expires_at
@@ -167,26 +180,4 @@ function mayInvite(sql: Queryable): Fragment {
       array_position(${RANKS}::text[], ${ACTIONS['invites.create'].role})
     )
   `
-}
-
-function toInvite(row: Row): Invite {
-  return {
-    id: toId('inv', row.id),
-    role: row.role,
-    email: row.email,
-    invitedBy: row.invited_by,
-    createdAt: row.created_at.toISOString(),
-    expiresAt: row.expires_at.toISOString(),
-  }
-}
-
-function toLiveInvite(row: Row): LiveInvite {
-  return {
-    organizationId: row.organization_id,
-    organization: { name: row.organization },
-    role: row.role,
-    invitedBy: { name: row.invited_by },
-    email: row.email,
-    expiresAt: row.expires_at.toISOString(),
-  }
 }

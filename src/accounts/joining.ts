@@ -1,30 +1,30 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
-import { transact } from '../db/transaction.ts'
-import { parseEmail } from '../email.ts'
+import { transact, type Pool } from '../db/pool.ts'
+import type { Tx } from '../db/sql.ts'
+import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
 import { Invalid, invalidField } from '../http/validation.ts'
 import { newId, toId } from '../ids.ts'
+import { findAccountByEmail } from './account.ts'
+import { checkPassword, hashPassword } from './credentials.ts'
 import { findInvite, takeInvite, type LiveInvite } from './invites.ts'
-import { toName } from './name.ts'
-import type { AcceptBody, Joined } from './organization-schema.ts'
-import { checkPassword, hashPassword } from './passwords.ts'
-import type { Cookies } from './cookies.ts'
+import { withdrawLinksOfMember } from './resets.ts'
+import { toName, type AcceptBody, type Joined } from './schema.ts'
+import type { Cookies } from './secret.ts'
 import type { Admitted } from './sessions.ts'
 import { signIn, type Visit } from './sign-in.ts'
 
 const MAX_MEMBERS = 1_000
 
-/** The account that somebody makes in order to join. */
-export interface Newcomer {
+/** An account that is created in order to join. */
+export interface NewAccount {
   name: string
   email: string
   password: string
 }
 
-/** The new account in a body. Throws `Invalid` with what it lacks. */
-export function toNewcomer({ name, email, password }: AcceptBody): Newcomer {
+/** Returns the new account in a body. Throws `Invalid` with the missing fields. */
+export function toNewAccount({ name, email, password }: AcceptBody): NewAccount {
   if (name !== undefined && email !== undefined && password !== undefined) {
     return { name: toName(name), email: parseEmail(email) ?? '', password }
   }
@@ -35,36 +35,40 @@ export function toNewcomer({ name, email, password }: AcceptBody): Newcomer {
   )
 }
 
-/** Joins with the account of whoever is signed in. Throws `not_found` for a dead invite, which changes nothing. */
-export async function joinAsPerson(
+/** Joins with the account that is signed in. Throws `not_found` for a dead invite, and changes nothing. */
+export async function joinWithAccount(
   tx: Tx,
-  { person }: Admitted,
+  { account, session }: Admitted,
   { token, actor }: { token: string; actor: Actor },
 ): Promise<Joined> {
   const invite = await takeInvite(tx, token)
   if (!invite) throw deadInvite()
-  if (invite.email !== null && invite.email !== person.email) {
+  if (invite.email !== null && invite.email !== account.email) {
     throw new Fault(
       'forbidden',
-      `This invite is for another e-mail address than yours, ${person.email}`,
+      `This invite is for another e-mail address than yours, ${account.email}`,
     )
   }
-  return join(tx, invite, person.id, actor)
+  const joined = await join(tx, invite, account.id, actor)
+  // A concurrent password reset has ended the session.
+  const [live] = await tx`select from sessions where id = ${session.id}`
+  if (!live) throw new Fault('signed_out', 'Sign in first')
+  return joined
 }
 
-/** Makes an account, joins with it and signs it in: `cookies` are values of Set-Cookie. */
-export async function joinAsNewcomer(
+/** Creates an account, joins with it and signs it in. `cookies` are values of Set-Cookie. */
+export async function joinWithNewAccount(
   pool: Pool,
-  newcomer: Newcomer,
+  newAccount: NewAccount,
   { token, visit, cookies }: { token: string; visit: Visit & { actor: Actor }; cookies: Cookies },
 ): Promise<{ joined: Joined; cookies: string[] }> {
-  const { name, email, password } = newcomer
-  // What costs little is asked first: only who holds a live invite makes the server hash.
+  const { name, email, password } = newAccount
+  // Cheap checks come first: hashing requires a live invite.
   await pool.run(async sql => {
     const invite = await findInvite(sql, token)
     if (!invite) throw deadInvite()
     checkAddress(invite, email)
-    if (await hasAccount(sql, email)) throw knownAddress()
+    if (await findAccountByEmail(sql, email)) throw knownAddress()
   })
   checkPassword(password, { email, name })
   const hash = await hashPassword(password)
@@ -72,16 +76,16 @@ export async function joinAsNewcomer(
     const invite = await takeInvite(tx, token)
     if (!invite) throw deadInvite()
     checkAddress(invite, email)
-    const { uuid: personId } = newId('per')
+    const { uuid: accountId } = newId('per')
     const made = await tx`
       insert into people (id, name, email, password_hash)
-      values (${personId}, ${name}, ${email}, ${hash})
+      values (${accountId}, ${name}, ${email}, ${hash})
       on conflict (email) do nothing
     `
     if (made.count === 0) throw knownAddress()
-    await writeAudit(tx, visit.actor, { action: 'account.created', target: toId('per', personId) })
-    const joined = await join(tx, invite, personId, { ...visit.actor, kind: 'person', personId })
-    return { joined, cookies: (await signIn(tx, visit, { personId, cookies })).cookies }
+    await writeAudit(tx, visit.actor, { action: 'account.created', target: toId('per', accountId) })
+    const joined = await join(tx, invite, accountId, { ...visit.actor, kind: 'person', accountId })
+    return { joined, cookies: (await signIn(tx, visit, { accountId, cookies })).cookies }
   })
 }
 
@@ -92,28 +96,29 @@ export function deadInvite(): Fault {
 async function join(
   tx: Tx,
   { organizationId, organization, role }: LiveInvite,
-  personId: string,
+  accountId: string,
   actor: Actor,
 ): Promise<Joined> {
   const [found] = await tx<[{ members: number; is_member: boolean }]>`
     select
-      count(*)::int as members, coalesce(bool_or(person_id = ${personId}), false) as is_member
+      count(*)::int as members, coalesce(bool_or(person_id = ${accountId}), false) as is_member
     from memberships
     where organization_id = ${organizationId}
   `
-  // A higher role is for an owner to give: the invite stays open for whom it was made.
+  // The invite does not raise a member's role, and stays open for somebody else.
   if (found.is_member) throw new Fault('conflict', 'You are a member of this organization already')
   if (found.members >= MAX_MEMBERS) {
     throw new Fault('conflict', `An organization has at most ${MAX_MEMBERS} members`)
   }
   await tx`
     insert into memberships (organization_id, person_id, role)
-    values (${organizationId}, ${personId}, ${role})
+    values (${organizationId}, ${accountId}, ${role})
   `
+  await withdrawLinksOfMember(tx, actor, accountId)
   await writeAudit(tx, actor, {
     action: 'member.joined',
     organizationId,
-    target: toId('per', personId),
+    target: toId('per', accountId),
     details: { role },
   })
   return { organization: { id: toId('org', organizationId), name: organization.name }, role }
@@ -122,11 +127,6 @@ async function join(
 function checkAddress(invite: LiveInvite, email: string): void {
   if (invite.email === null || invite.email === email) return
   throw invalidField('email', 'invalid_value', 'This invite is for another e-mail address')
-}
-
-async function hasAccount(sql: Queryable, email: string): Promise<boolean> {
-  const [found] = await sql`select from people where email = ${email}`
-  return found !== undefined
 }
 
 function knownAddress(): Fault {

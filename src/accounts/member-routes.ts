@@ -1,10 +1,11 @@
-import type { Pool } from '../db/pool.ts'
-import { transact } from '../db/transaction.ts'
-import { PageOf } from '../http/envelope.ts'
+import { Elysia } from 'elysia'
+import { type Pool, transact } from '../db/pool.ts'
+import { succeed } from '../http/call.ts'
+import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import type { Site } from '../http/site.ts'
 import { toId } from '../ids.ts'
-import { apiEndpoint, type ApiEndpoint } from './endpoint.ts'
+import type { SessionGuard } from './guard.ts'
 import {
   changeRole,
   createMemberResetLink,
@@ -12,66 +13,86 @@ import {
   listMembers,
   removeMember,
 } from './members.ts'
-import { Gone, Link, Member, RoleBody } from './organization-schema.ts'
+import { Gone, Link, Member, RoleBody } from './schema.ts'
 
-/** Who belongs to an organization. */
-export function memberRoutes({ pool, getSite }: { pool: Pool; getSite(): Site }): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/organizations/:organizationId/members',
-      action: 'members.read',
-      query: PageQuery,
-      success: { status: 200, data: PageOf(Member) },
-      handle: async ({ organizationId, query }) =>
-        JSON.stringify(await pool.run(sql => listMembers(sql, organizationId, query))),
-    }),
-    apiEndpoint({
-      method: 'PATCH',
-      path: '/api/organizations/:organizationId/members/:personId',
-      action: 'members.changeRole',
-      body: RoleBody,
-      success: { status: 200, data: Member },
-      async handle(call) {
-        const change = { id: call.params['personId'] ?? '', role: call.body.role }
-        return JSON.stringify(await transact(pool, tx => changeRole(tx, call, change)))
+const tags = ['Organizations']
+
+interface Parts {
+  guard: SessionGuard
+  pool: Pool
+  site: Site
+}
+
+/** The members of an organization. */
+export function memberRoutes({ guard, pool, site }: Parts) {
+  return new Elysia({ name: 'accounts.members' })
+    .use(guard)
+    .get(
+      '/api/organizations/:organizationId/members',
+      async ({ call, query }) =>
+        succeed(call, 200, await pool.run(sql => listMembers(sql, call.organizationId, query))),
+      {
+        organization: 'members.read',
+        query: PageQuery,
+        response: { 200: SuccessOf(PageOf(Member), 'A page of members.') },
+        detail: { operationId: 'listMembers', summary: 'List members', tags },
       },
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: '/api/organizations/:organizationId/members/:personId',
-      action: 'members.remove',
-      success: { status: 200, data: Gone },
-      async handle(call) {
-        const id = call.params['personId'] ?? ''
-        await transact(pool, tx => removeMember(tx, call, id))
-        return JSON.stringify({ id })
+    )
+    .patch(
+      '/api/organizations/:organizationId/members/:personId',
+      async ({ call, params: { personId: id }, body: { role } }) =>
+        succeed(call, 200, await transact(pool, tx => changeRole(tx, call, { id, role }))),
+      {
+        organization: 'members.changeRole',
+        body: RoleBody,
+        response: { 200: SuccessOf(Member, 'The member with the new role.') },
+        detail: { operationId: 'changeRole', summary: 'Change the role of a member', tags },
       },
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: '/api/organizations/:organizationId/membership',
-      action: 'organization.leave',
-      success: { status: 200, data: Gone },
-      async handle(call) {
+    )
+    .delete(
+      '/api/organizations/:organizationId/members/:personId',
+      async ({ call, params: { personId } }) => {
+        await transact(pool, tx => removeMember(tx, call, personId))
+        return succeed(call, 200, { id: personId })
+      },
+      {
+        organization: 'members.remove',
+        response: { 200: SuccessOf(Gone, 'The member is removed.') },
+        detail: { operationId: 'removeMember', summary: 'Remove a member', tags },
+      },
+    )
+    .delete(
+      '/api/organizations/:organizationId/membership',
+      async ({ call }) => {
         await transact(pool, tx => leaveOrganization(tx, call))
-        return JSON.stringify({ id: toId('org', call.organizationId) })
+        return succeed(call, 200, { id: toId('org', call.organizationId) })
       },
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/organizations/:organizationId/members/:personId/reset-link',
-      action: 'members.resetPassword',
-      success: { status: 201, data: Link },
-      async handle(call) {
-        const id = call.params['personId'] ?? ''
-        const { token, expiresAt } = await transact(pool, tx => createMemberResetLink(tx, call, id))
+      {
+        organization: 'organization.leave',
+        response: { 200: SuccessOf(Gone, 'You left the organization.') },
+        detail: { operationId: 'leaveOrganization', summary: 'Leave an organization', tags },
+      },
+    )
+    .post(
+      '/api/organizations/:organizationId/members/:personId/reset-link',
+      async ({ call, params: { personId } }) => {
+        const { token, expiresAt } = await transact(pool, tx =>
+          createMemberResetLink(tx, call, personId),
+        )
         const link: Link = {
-          url: `${getSite().url}/reset#${token}`,
+          url: `${site.url}/reset#${token}`,
           expiresAt: expiresAt.toISOString(),
         }
-        return JSON.stringify(link)
+        return succeed(call, 201, link)
       },
-    }),
-  ]
+      {
+        organization: 'members.resetPassword',
+        response: { 201: SuccessOf(Link, 'The link, which is shown this once.') },
+        detail: {
+          operationId: 'createResetLink',
+          summary: 'Create a link that resets the password of a member',
+          tags,
+        },
+      },
+    )
 }

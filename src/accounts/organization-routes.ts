@@ -1,86 +1,77 @@
-import type { Pool } from '../db/pool.ts'
-import { transact } from '../db/transaction.ts'
+import { Elysia } from 'elysia'
+import { type Pool, transact } from '../db/pool.ts'
+import { succeed } from '../http/call.ts'
+import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
 import { deleteOrganization } from './deletion.ts'
-import { apiEndpoint, type ApiEndpoint } from './endpoint.ts'
-import { toName } from './name.ts'
-import {
-  addProject,
-  createOwnOrganization,
-  getOrganization,
-  renameOrganization,
-} from './organizations.ts'
-import {
-  Gone,
-  Organization,
-  OrganizationBody,
-  Project,
-  ProjectBody,
-} from './organization-schema.ts'
-import { getProject } from './projects.ts'
+import type { SessionGuard } from './guard.ts'
+import { Gone, Organization, OrganizationBody, toName } from './schema.ts'
+import { createOwnOrganization, getOrganization, renameOrganization } from './organizations.ts'
 
-/** Organizations, and the making of projects. */
-export function organizationRoutes({ pool }: { pool: Pool }): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/organizations',
-      action: 'organizations.create',
-      body: OrganizationBody,
-      success: { status: 201, data: Organization },
-      handle: async call =>
-        JSON.stringify(
-          await transact(pool, async tx => {
-            const id = await createOwnOrganization(tx, call, toName(call.body.name))
-            return getOrganization(tx, id, 'owner')
-          }),
-        ),
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/organizations/:organizationId',
-      action: 'organization.read',
-      success: { status: 200, data: Organization },
-      handle: async ({ organizationId, role }) =>
-        JSON.stringify(await pool.run(sql => getOrganization(sql, organizationId, role))),
-    }),
-    apiEndpoint({
-      method: 'PATCH',
-      path: '/api/organizations/:organizationId',
-      action: 'organization.edit',
-      body: OrganizationBody,
-      success: { status: 200, data: Organization },
-      handle: async call =>
-        JSON.stringify(
-          await transact(pool, async tx => {
-            const role = await renameOrganization(tx, call, toName(call.body.name))
-            return getOrganization(tx, call.organizationId, role)
-          }),
-        ),
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: '/api/organizations/:organizationId',
-      action: 'organization.delete',
-      success: { status: 200, data: Gone },
-      async handle(call) {
-        await transact(pool, tx => deleteOrganization(tx, call))
-        return JSON.stringify({ id: toId('org', call.organizationId) })
+const tags = ['Organizations']
+
+export function organizationRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+  return new Elysia({ name: 'accounts.organizations' })
+    .use(guard)
+    .post(
+      '/api/organizations',
+      async ({ call, body: { name } }) => {
+        const organization = await transact(pool, async tx => {
+          const id = await createOwnOrganization(tx, call, toName(name))
+          return getOrganization(tx, id, 'owner')
+        })
+        return succeed(call, 201, organization)
       },
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/organizations/:organizationId/projects',
-      action: 'projects.create',
-      body: ProjectBody,
-      success: { status: 201, data: Project },
-      handle: async call =>
-        JSON.stringify(
-          await transact(pool, async tx => {
-            const id = await addProject(tx, call, toName(call.body.name))
-            return getProject(tx, id, call.role)
-          }),
-        ),
-    }),
-  ]
+      {
+        installation: 'organizations.create',
+        body: OrganizationBody,
+        response: { 201: SuccessOf(Organization, 'The organization; you are its owner.') },
+        detail: { operationId: 'createOrganization', summary: 'Create an organization', tags },
+      },
+    )
+    .get(
+      '/api/organizations/:organizationId',
+      async ({ call }) => {
+        const { organizationId, role } = call
+        const organization = await pool.run(sql => getOrganization(sql, organizationId, role))
+        return succeed(call, 200, organization)
+      },
+      {
+        organization: 'organization.read',
+        response: { 200: SuccessOf(Organization, 'The organization.') },
+        detail: { operationId: 'getOrganization', summary: 'Get an organization', tags },
+      },
+    )
+    .patch(
+      '/api/organizations/:organizationId',
+      async ({ call, body: { name } }) => {
+        const organization = await transact(pool, async tx => {
+          const role = await renameOrganization(tx, call, toName(name))
+          return getOrganization(tx, call.organizationId, role)
+        })
+        return succeed(call, 200, organization)
+      },
+      {
+        organization: 'organization.edit',
+        body: OrganizationBody,
+        response: { 200: SuccessOf(Organization, 'The organization with its new name.') },
+        detail: { operationId: 'renameOrganization', summary: 'Rename an organization', tags },
+      },
+    )
+    .delete(
+      '/api/organizations/:organizationId',
+      async ({ call }) => {
+        await transact(pool, tx => deleteOrganization(tx, call))
+        return succeed(call, 200, { id: toId('org', call.organizationId) })
+      },
+      {
+        organization: 'organization.delete',
+        response: { 200: SuccessOf(Gone, 'The organization is deleted.') },
+        detail: {
+          operationId: 'deleteOrganization',
+          summary: 'Delete an organization and its projects',
+          tags,
+        },
+      },
+    )
 }

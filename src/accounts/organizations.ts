@@ -1,16 +1,15 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
-import { toId } from '../ids.ts'
-import type { Organization } from './organization-schema.ts'
+import { newId, toId } from '../ids.ts'
 import { ACTIONS, authorize, type Action, type Role } from './permissions.ts'
-import { createOrganization, createProject } from './projects.ts'
+import { withdrawLinksOfMember } from './resets.ts'
+import type { Organization } from './schema.ts'
 import type { Admitted } from './sessions.ts'
 
 const MAX_ORGANIZATIONS = 1_000
-const MAX_PROJECTS = 100
 
-/** Who does something, and to which organization: a call of /api is one. */
+/** The account that acts, and the organization that it acts on. An `ApiCall` is one. */
 export interface OrganizationCall {
   admitted: Admitted
   actor: Actor
@@ -18,9 +17,9 @@ export interface OrganizationCall {
 }
 
 /**
- * Locks an organization until the transaction ends, and asks again whether the person may do `action`: between their
- * admission and this lock somebody else may have taken their role, or deleted it all. Returns their role.
- * Whatever changes who is a member of it, in which role, or which projects it has, holds this lock.
+ * Locks an organization until the transaction ends and authorizes `action` again, because the role may have changed
+ * since admission. Returns the caller's role. Every change of the organization's members, roles or projects takes this
+ * lock first.
  */
 export async function lockOrganization(
   tx: Tx,
@@ -32,19 +31,23 @@ export async function lockOrganization(
     select m.role
     from memberships m
       join organizations o on o.id = m.organization_id and o.deleted_at is null
-    where m.organization_id = ${organizationId} and m.person_id = ${admitted.person.id}
+    where m.organization_id = ${organizationId} and m.person_id = ${admitted.account.id}
   `
-  const { on } = ACTIONS[action]
-  const kind = on === 'project' ? on : 'organization'
-  authorize({ isOperator: admitted.person.isOperator, isVerified: admitted.isVerified }, action, {
-    kind,
-    role: found?.role,
-  })
-  if (!found) throw new Fault('not_found', 'No organization has this id')
+  const kind = ACTIONS[action].on === 'project' ? 'project' : 'organization'
+  const { isVerified, account } = admitted
+  authorize({ isOperator: account.isOperator, isVerified }, action, { kind, role: found?.role })
+  if (!found) throw noOrganization()
   return found.role
 }
 
-/** Makes an organization, whose owner is the person that makes it. Returns its uuid. */
+/** Creates an organization without members. Returns its uuid. */
+export async function createOrganization(tx: Tx, name: string): Promise<string> {
+  const { uuid } = newId('org')
+  await tx`insert into organizations (id, name) values (${uuid}, ${name})`
+  return uuid
+}
+
+/** Creates an organization that the caller owns. Returns its uuid. */
 export async function createOwnOrganization(
   tx: Tx,
   { admitted, actor }: Omit<OrganizationCall, 'organizationId'>,
@@ -59,18 +62,16 @@ export async function createOwnOrganization(
   const organizationId = await createOrganization(tx, name)
   await tx`
     insert into memberships (organization_id, person_id, role)
-    values (${organizationId}, ${admitted.person.id}, 'owner')
+    values (${organizationId}, ${admitted.account.id}, 'owner')
   `
-  await writeAudit(tx, actor, {
-    action: 'organization.created',
-    organizationId,
-    target: toId('org', organizationId),
-    details: { name },
-  })
+  await withdrawLinksOfMember(tx, actor, admitted.account.id)
+  const target = toId('org', organizationId)
+  const action = 'organization.created'
+  await writeAudit(tx, actor, { action, organizationId, target, details: { name } })
   return organizationId
 }
 
-/** An organization as a person with `role` in it sees it. Throws `not_found`. */
+/** An organization as a member with `role` sees it. Throws `not_found`. */
 export async function getOrganization(
   sql: Queryable,
   organizationId: string,
@@ -83,7 +84,7 @@ export async function getOrganization(
     from organizations o
     where o.id = ${organizationId} and o.deleted_at is null
   `
-  if (!row) throw new Fault('not_found', 'No organization has this id')
+  if (!row) throw noOrganization()
   const projects = await sql<{ id: string; name: string }[]>`
     select id, name
     from projects
@@ -100,44 +101,21 @@ export async function getOrganization(
   }
 }
 
+/** Renames an organization. Returns the caller's role. */
 export async function renameOrganization(
   tx: Tx,
   call: OrganizationCall,
   name: string,
 ): Promise<Role> {
+  const { organizationId, actor } = call
   const role = await lockOrganization(tx, call, 'organization.edit')
-  await tx`update organizations set name = ${name} where id = ${call.organizationId}`
-  await writeAudit(tx, call.actor, {
-    action: 'organization.renamed',
-    organizationId: call.organizationId,
-    target: toId('org', call.organizationId),
-    details: { name },
-  })
+  await tx`update organizations set name = ${name} where id = ${organizationId}`
+  const target = toId('org', organizationId)
+  const action = 'organization.renamed'
+  await writeAudit(tx, actor, { action, organizationId, target, details: { name } })
   return role
 }
 
-/** Makes a project of the organization, with an empty log; returns its uuid. */
-export async function addProject(tx: Tx, call: OrganizationCall, name: string): Promise<string> {
-  const { organizationId, actor } = call
-  await lockOrganization(tx, call, 'projects.create')
-  const [count] = await tx<[{ n: number }]>`
-    select count(*)::int as n
-    from projects
-    where organization_id = ${organizationId} and deleted_at is null
-  `
-  if (count.n >= MAX_PROJECTS) {
-    throw new Fault(
-      'conflict',
-      `An organization has at most ${MAX_PROJECTS} projects: delete one first`,
-    )
-  }
-  const projectId = await createProject(tx, { organizationId, name })
-  await writeAudit(tx, actor, {
-    action: 'project.created',
-    organizationId,
-    projectId,
-    target: toId('prj', projectId),
-    details: { name },
-  })
-  return projectId
+function noOrganization(): Fault {
+  return new Fault('not_found', 'No organization has this id')
 }

@@ -1,26 +1,26 @@
 import { SERVER, writeAudit, type Actor } from '../audit/audit.ts'
 import type { Queryable, Sql, Tx } from '../db/sql.ts'
 import { newId, toId } from '../ids.ts'
-import { hashPassword } from './passwords.ts'
+import { hashPassword } from './credentials.ts'
 import { hashSecret, newSecret } from './secret.ts'
 
 export interface NewOwner {
   name: string
   /** As `parseEmail` spells it. */
   email: string
-  /** Null for somebody who is to choose a password by a reset link. */
+  /** Null where a reset link will set the password. */
   passwordHash: string | null
 }
 
-/** Whether anybody can sign in to this installation: until then, it waits for its owner. */
+/** Whether the installation has any account. */
 export async function hasOwner(sql: Queryable): Promise<boolean> {
   const [found] = await sql<[{ any: boolean }]>`select exists (select from people) as any`
   return found.any
 }
 
 /**
- * At the start of a server: makes the owner of the configuration while there is nobody, or else a setup link, which
- * ends those before. Returns the link's token.
+ * Creates the configured owner, or else a setup link, at the start of a server without any account. Older setup links
+ * end. Returns the link's token.
  */
 export async function ensureSetup(
   sql: Sql,
@@ -35,9 +35,9 @@ export async function ensureSetup(
   return undefined
 }
 
-/** A link with which the first owner claims the installation within 30 minutes; undefined when there is somebody. */
+/** Creates a link that claims the installation within 30 minutes. Returns undefined when an account exists. */
 async function createSetupLink(tx: Tx): Promise<string | undefined> {
-  await lockPeople(tx)
+  await lockAccounts(tx)
   if (await hasOwner(tx)) return undefined
   const token = newSecret(128)
   await tx`delete from setup_links`
@@ -48,7 +48,7 @@ async function createSetupLink(tx: Tx): Promise<string | undefined> {
   return token
 }
 
-/** Whether a setup link is live. */
+/** Whether a token is that of a live setup link. */
 export async function isSetupLink(sql: Queryable, token: string): Promise<boolean> {
   const [row] = await sql<[{ live: boolean }]>`
     select exists (
@@ -59,20 +59,20 @@ export async function isSetupLink(sql: Queryable, token: string): Promise<boolea
 }
 
 /**
- * Makes the first person, operator of the installation and owner of every organization that has none, and ends the
- * setup links. Returns the uuid; undefined when there is somebody already. Of many who try at once one succeeds.
+ * Creates the first account: the operator of the installation, and owner of every organization without an owner. Ends
+ * the setup links. Returns its uuid, or undefined when an account exists. Of concurrent calls one succeeds.
  */
 export async function createFirstOwner(
   tx: Tx,
   actor: Actor,
   owner: NewOwner,
 ): Promise<string | undefined> {
-  await lockPeople(tx)
+  await lockAccounts(tx)
   if (await hasOwner(tx)) return undefined
-  const personId = await insertOwner(tx, actor, owner)
+  const accountId = await insertOwner(tx, actor, owner)
   await tx`
     insert into memberships (organization_id, person_id, role)
-    select o.id, ${personId}, 'owner'
+    select o.id, ${accountId}, 'owner'
     from organizations o
     where o.deleted_at is null
       and not exists (
@@ -80,20 +80,20 @@ export async function createFirstOwner(
       )
   `
   await tx`delete from setup_links`
-  return personId
+  return accountId
 }
 
-/** Makes one more operator, owner of every organization: the way back in for whoever has the database. */
+/** Creates one more operator who owns every organization. The command line uses it to get back in. */
 export async function createOwner(tx: Tx, actor: Actor, owner: NewOwner): Promise<string> {
-  const personId = await insertOwner(tx, actor, owner)
+  const accountId = await insertOwner(tx, actor, owner)
   await tx`
     insert into memberships (organization_id, person_id, role)
-    select id, ${personId}, 'owner'
+    select id, ${accountId}, 'owner'
     from organizations
     where deleted_at is null
   `
   await tx`delete from setup_links`
-  return personId
+  return accountId
 }
 
 async function insertOwner(
@@ -110,7 +110,7 @@ async function insertOwner(
   return uuid
 }
 
-/** Nobody else is added until the transaction ends; whoever signs in is not held up. */
-async function lockPeople(tx: Tx): Promise<void> {
+/** Delays the creation of other accounts until the transaction ends. Sign-ins go on. */
+async function lockAccounts(tx: Tx): Promise<void> {
   await tx`lock table people in share row exclusive mode`
 }

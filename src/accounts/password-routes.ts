@@ -1,119 +1,150 @@
 import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
 import { writeAudit } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Tx } from '../db/sql.ts'
-import { transact } from '../db/transaction.ts'
-import { toSuccess } from '../http/envelope.ts'
+import { transact } from '../db/pool.ts'
+import { succeed } from '../http/call.ts'
+import { SuccessOf } from '../http/envelope.ts'
 import { invalidField } from '../http/validation.ts'
 import { toId } from '../ids.ts'
 import { toPassword } from '../passwords/policy.ts'
 import { getAccount } from './account.ts'
-import type { Cookies } from './cookies.ts'
-import { getCredentials, lockCredentials, tryPassword, wrongCredentials } from './credentials.ts'
-import type { Credentials } from './credentials.ts'
-import { apiEndpoint, type ApiCall, type ApiEndpoint } from './endpoint.ts'
-import { checkPassword, hashPassword } from './passwords.ts'
+import type { Cookies } from './secret.ts'
+import {
+  checkPassword,
+  type Credentials,
+  getCredentials,
+  hashPassword,
+  lockCredentials,
+  tryPassword,
+  wrongCredentials,
+} from './credentials.ts'
+import type { CallOn, SessionGuard } from './guard.ts'
 import { withdrawResetLinks } from './resets.ts'
 import { Account, Ended, Password } from './schema.ts'
 import { endSessions, rotateSession, toCookieSeconds } from './sessions.ts'
 import { forgetTries } from './throttle.ts'
 
-interface PasswordParts {
+const tags = ['Account']
+
+interface Parts {
+  guard: SessionGuard
   pool: Pool
-  getCookies(): Cookies
+  cookies: Cookies
 }
 
-/** The password of whoever is signed in: typing it again, and changing it. */
-export function passwordRoutes({ pool, getCookies }: PasswordParts): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/session/verify',
-      action: 'account.verify',
-      body: Type.Object({ password: Password }),
-      success: { status: 200, data: Account },
-      async handle(call) {
-        const credentials = await proveOneself(call, call.body.password)
-        const { session } = call.admitted
-        const { fresh, account } = await transact(pool, async tx => {
-          const fresh = await renew(tx, call, credentials)
-          await writeAudit(tx, call.actor, {
-            action: 'session.verified',
-            target: toId('ses', session.id),
-          })
-          return { fresh, account: await getAccount(tx, { ...call.admitted, isVerified: true }) }
-        })
-        return {
-          status: 200,
-          body: toSuccess(JSON.stringify(account), call.requestId),
-          headers: {},
-          cookies: [keepSession(call, fresh)],
-        }
-      },
-    }),
-    apiEndpoint({
-      method: 'PUT',
-      path: '/api/me/password',
-      action: 'account.changePassword',
-      body: Type.Object({ currentPassword: Password, newPassword: Password }),
-      success: { status: 200, data: Ended },
-      async handle(call) {
-        const { currentPassword, newPassword } = call.body
-        const { person, session } = call.admitted
-        checkPassword(newPassword, person, 'newPassword')
-        if (toPassword(newPassword) === toPassword(currentPassword)) {
-          throw invalidField('newPassword', 'invalid_value', 'Must differ from the current one')
-        }
-        const credentials = await proveOneself(call, currentPassword)
-        const hash = await hashPassword(newPassword)
-        const { fresh, sessionsEnded } = await transact(pool, async tx => {
-          const fresh = await renew(tx, call, credentials)
-          await tx`update people set password_hash = ${hash} where id = ${person.id}`
-          const sessionsEnded = await endSessions(tx, person.id, session.id)
-          await withdrawResetLinks(tx, person.id)
-          await writeAudit(tx, call.actor, {
-            action: 'password.changed',
-            target: toId('per', person.id),
-            details: { sessionsEnded },
-          })
-          return { fresh, sessionsEnded }
-        })
-        return {
-          status: 200,
-          body: toSuccess(JSON.stringify({ sessionsEnded }), call.requestId),
-          headers: {},
-          cookies: [keepSession(call, fresh)],
-        }
-      },
-    }),
-  ]
+/** The password of the account that is signed in: verifying it, and changing it. */
+export function passwordRoutes({ guard, pool, cookies }: Parts) {
+  function keepSession({ admitted: { session } }: CallOn<'account'>, token: string): string {
+    return cookies.keep('session', token, toCookieSeconds(session))
+  }
 
-  /** Throws unless the password is that of whoever is signed in. A stolen session must not become a way to guess it. */
-  async function proveOneself(call: Proving, password: string): Promise<Credentials> {
-    const { person, session } = call.admitted
-    const credentials = await pool.run(sql => getCredentials(sql, person.id))
-    const lane = { kind: 'session', sessionId: session.id } as const
-    if (await tryPassword(pool, lane, { password, credentials })) return credentials
-    await transact(pool, tx =>
-      writeAudit(tx, call.actor, {
-        action: 'password.refused',
-        target: toId('per', person.id),
-      }),
+  return new Elysia({ name: 'accounts.password' })
+    .use(guard)
+    .post(
+      '/api/session/verify',
+      async ({ call, body: { password } }) => {
+        const { fresh, account } = await verifySession(pool, call, password)
+        return succeed(call, 200, account, { cookies: [keepSession(call, fresh)] })
+      },
+      {
+        account: 'account.verify',
+        body: Type.Object({ password: Password }),
+        response: { 200: SuccessOf(Account, 'The password is right.') },
+        detail: {
+          operationId: 'verifyPassword',
+          summary: 'Type your password again',
+          description:
+            'For 10 minutes the session may do what requires a fresh password. It gets a new cookie.',
+          tags,
+        },
+      },
     )
-    throw wrongCredentials()
-  }
-
-  function keepSession({ admitted: { session } }: Proving, token: string): string {
-    return getCookies().keep('session', token, toCookieSeconds(session))
-  }
+    .put(
+      '/api/me/password',
+      async ({ call, body }) => {
+        const { fresh, sessionsEnded } = await changePassword(pool, call, body)
+        return succeed(call, 200, { sessionsEnded }, { cookies: [keepSession(call, fresh)] })
+      },
+      {
+        account: 'account.changePassword',
+        body: Type.Object({ currentPassword: Password, newPassword: Password }),
+        response: { 200: SuccessOf(Ended, 'The password is changed.') },
+        detail: {
+          operationId: 'changePassword',
+          summary: 'Change your password',
+          description: 'Ends your other sessions. This one gets a new cookie.',
+          tags,
+        },
+      },
+    )
 }
 
-type Proving = Pick<ApiCall<'account.verify', undefined, undefined>, 'admitted' | 'actor' | 'token'>
+/** Opens the 10 minutes after a typed password. `fresh` is the new token of the session. */
+async function verifySession(
+  pool: Pool,
+  call: CallOn<'account'>,
+  password: string,
+): Promise<{ fresh: string; account: Account }> {
+  const { admitted, actor } = call
+  const credentials = await proveOneself(pool, call, password)
+  return transact(pool, async tx => {
+    const fresh = await renew(tx, call, credentials)
+    await writeAudit(tx, actor, {
+      action: 'session.verified',
+      target: toId('ses', admitted.session.id),
+    })
+    return { fresh, account: await getAccount(tx, { ...admitted, isVerified: true }) }
+  })
+}
 
-/** The new token of the session, now that its person was proven by `credentials`. */
+async function changePassword(
+  pool: Pool,
+  call: CallOn<'account'>,
+  { currentPassword, newPassword }: { currentPassword: string; newPassword: string },
+): Promise<{ fresh: string; sessionsEnded: number }> {
+  const { actor, admitted } = call
+  const { account, session } = admitted
+  checkPassword(newPassword, account, 'newPassword')
+  if (toPassword(newPassword) === toPassword(currentPassword)) {
+    throw invalidField('newPassword', 'invalid_value', 'Must differ from the current one')
+  }
+  const credentials = await proveOneself(pool, call, currentPassword)
+  const hash = await hashPassword(newPassword)
+  return transact(pool, async tx => {
+    const fresh = await renew(tx, call, credentials)
+    await tx`update people set password_hash = ${hash} where id = ${account.id}`
+    const sessionsEnded = await endSessions(tx, account.id, session.id)
+    await withdrawResetLinks(tx, actor, account.id)
+    await writeAudit(tx, actor, {
+      action: 'password.changed',
+      target: toId('per', account.id),
+      details: { sessionsEnded },
+    })
+    return { fresh, sessionsEnded }
+  })
+}
+
+/** Throws unless `password` is the account's. The tries count, so that a stolen session cannot guess it. */
+async function proveOneself(
+  pool: Pool,
+  { admitted: { account, session }, actor }: CallOn<'account'>,
+  password: string,
+): Promise<Credentials> {
+  const credentials = await pool.run(sql => getCredentials(sql, account.id))
+  const lane = { kind: 'session', sessionId: session.id } as const
+  if (await tryPassword(pool, lane, { password, credentials })) return credentials
+  await transact(pool, tx =>
+    writeAudit(tx, actor, { action: 'password.refused', target: toId('per', account.id) }),
+  )
+  throw wrongCredentials()
+}
+
+/** Returns the new token of a session whose account was proven by `credentials`. */
 async function renew(
   tx: Tx,
-  { admitted: { session }, token = '' }: Proving,
+  { admitted: { session }, token = '' }: CallOn<'account'>,
   credentials: Credentials,
 ): Promise<string> {
   await lockCredentials(tx, credentials)

@@ -1,12 +1,12 @@
 import { Fault } from '../errors.ts'
 
-/** From the least to the most. */
+/** From the least to the most powerful. */
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
 /**
- * Everything that can be done through /api: where, who may, and whether the password must have been typed within the
- * last 10 minutes, as for what shows a secret or destroys something (contract.md §12).
+ * Every action of /api: what it acts on, the least role, and whether the password must have been typed within the last
+ * 10 minutes, as for actions that show a secret or destroy something (contract.md §12).
  */
 export const ACTIONS = {
   'setup.read': { on: 'anyone' },
@@ -17,18 +17,18 @@ export const ACTIONS = {
   'invite.read': { on: 'anyone' },
   'invite.accept': { on: 'anyone' },
 
-  'account.read': { on: 'person' },
-  'account.edit': { on: 'person' },
-  'account.verify': { on: 'person' },
-  'account.changePassword': { on: 'person', endsAccess: true },
-  'sessions.read': { on: 'person' },
-  'sessions.end': { on: 'person', endsAccess: true },
+  'account.read': { on: 'account' },
+  'account.edit': { on: 'account' },
+  'account.verify': { on: 'account' },
+  'account.changePassword': { on: 'account', endsAccess: true },
+  'sessions.read': { on: 'account' },
+  'sessions.end': { on: 'account', endsAccess: true },
 
-  'push.read': { on: 'person' },
-  'push.subscribe': { on: 'person' },
-  'push.edit': { on: 'person' },
-  'push.remove': { on: 'person' },
-  'push.test': { on: 'person' },
+  'push.read': { on: 'account' },
+  'push.subscribe': { on: 'account' },
+  'push.edit': { on: 'account' },
+  'push.remove': { on: 'account' },
+  'push.test': { on: 'account' },
 
   'server.read': { on: 'installation' },
   'organizations.create': { on: 'installation' },
@@ -70,7 +70,7 @@ export const ACTIONS = {
   'webhooks.read': { on: 'project', role: 'viewer' },
   'webhooks.readAttempts': { on: 'project', role: 'admin' },
   'webhooks.create': { on: 'project', role: 'admin', isGuarded: true },
-  // Guarded, because it can lead the events elsewhere.
+  // Guarded, because it can send the events elsewhere.
   'webhooks.edit': { on: 'project', role: 'admin', isGuarded: true },
   'webhooks.rotate': { on: 'project', role: 'admin', isGuarded: true },
   'webhooks.operate': { on: 'project', role: 'admin' },
@@ -79,41 +79,46 @@ export const ACTIONS = {
 export type Action = keyof typeof ACTIONS
 
 type Rule = (
-  | { on: 'anyone' | 'person' | 'installation' }
+  | { on: 'anyone' | 'account' | 'installation' }
   | { on: 'organization' | 'project'; role: Role; isGuarded?: boolean }
 ) & {
-  /** Whether somebody may see less afterwards: then open sockets are looked through at once. */
+  /** Whether an account may see less afterwards. Open sockets are then checked at once. */
   endsAccess?: boolean
 }
 
-/** Where an action takes place; that of `A` for one action. */
+/** The place of an action: the kind of thing that it acts on. */
 export type Place<A extends Action = Action> = (typeof ACTIONS)[A]['on']
 
-/** Who asks; undefined for somebody who is not signed in. */
+/** The actions of one place. */
+export type ActionOn<P extends Place> = {
+  [A in Action]: Place<A> extends P ? A : never
+}[Action]
+
+/** The account that asks. */
 export interface Asking {
   isOperator: boolean
   /** Whether the password was typed within the last 10 minutes. */
   isVerified: boolean
 }
 
-/** What it is about: an organization, or a project of one. Without a role, its existence is none of their business. */
+/** The organization or project that a request is about. Without a role, the answer hides that it exists. */
 export interface Resource {
   kind: 'organization' | 'project'
   role: Role | undefined
 }
 
-/** Throws unless `person` may do `action` to `resource`: `signed_out`, `not_found`, `forbidden` or `verification_needed`. */
+/** Throws unless `account` may do `action` to `resource`: `signed_out`, `not_found`, `forbidden` or `verification_needed`. */
 export function authorize(
-  person: Asking | undefined,
+  account: Asking | undefined,
   action: Action,
   resource: Resource | undefined,
 ): void {
   const rule: Rule = ACTIONS[action]
   if (rule.on === 'anyone') return
-  if (!person) throw new Fault('signed_out', 'Sign in first')
-  if (rule.on === 'person') return
+  if (!account) throw new Fault('signed_out', 'Sign in first')
+  if (rule.on === 'account') return
   if (rule.on === 'installation') {
-    if (!person.isOperator)
+    if (!account.isOperator)
       throw new Fault('forbidden', 'Only the operator of the server may do this')
     return
   }
@@ -123,7 +128,7 @@ export function authorize(
   if (!isAtLeast(resource.role, rule.role)) {
     throw new Fault('forbidden', `This takes the role ${rule.role}; yours is ${resource.role}`)
   }
-  if (rule.isGuarded) requireVerified(person)
+  if (rule.isGuarded) requireVerified(account)
 }
 
 /** Throws `verification_needed` unless the password was typed within the last 10 minutes. */
@@ -135,11 +140,12 @@ export function requireVerified({ isVerified }: Pick<Asking, 'isVerified'>): voi
   )
 }
 
+/** Whether `role` includes the permissions of `needed`. */
 export function isAtLeast(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed)
 }
 
-/** Whether somebody may see less once `action` is done. */
+/** Whether an account may see less after `action`. */
 export function endsAccess(action: Action): boolean {
   const rule: Rule = ACTIONS[action]
   return rule.endsAccess ?? false

@@ -1,51 +1,81 @@
-import type { Pool } from '../db/pool.ts'
-import { transact } from '../db/transaction.ts'
+import { Elysia } from 'elysia'
+import { type Pool, transact } from '../db/pool.ts'
+import { succeed } from '../http/call.ts'
+import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
 import { deleteProject } from './deletion.ts'
-import { apiEndpoint, type ApiEndpoint } from './endpoint.ts'
-import { toName } from './name.ts'
-import { Gone, Project, ProjectChange } from './organization-schema.ts'
-import { editProject, getProject } from './projects.ts'
+import type { SessionGuard } from './guard.ts'
+import { Gone, Project, ProjectBody, ProjectChange, toName } from './schema.ts'
+import { addProject, editProject, getProject } from './projects.ts'
 
-export function projectRoutes({ pool }: { pool: Pool }): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/projects/:projectId',
-      action: 'project.read',
-      success: { status: 200, data: Project },
-      handle: async ({ projectId, role }) =>
-        JSON.stringify(await pool.run(sql => getProject(sql, projectId, role))),
-    }),
-    apiEndpoint({
-      method: 'PATCH',
-      path: '/api/projects/:projectId',
-      action: 'project.edit',
-      body: ProjectChange,
-      success: { status: 200, data: Project },
-      async handle({ actor, projectId, role, admitted, body: { name, ...change } }) {
-        const { isVerified } = admitted
-        return JSON.stringify(
-          await transact(pool, async tx => {
-            await editProject(
-              tx,
-              { actor, projectId, isVerified },
-              { ...change, ...(name !== undefined && { name: toName(name) }) },
-            )
-            return getProject(tx, projectId, role)
-          }),
-        )
+const tags = ['Projects']
+
+export function projectRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+  return new Elysia({ name: 'accounts.projects' })
+    .use(guard)
+    .post(
+      '/api/organizations/:organizationId/projects',
+      async ({ call, body: { name } }) => {
+        const project = await transact(pool, async tx => {
+          const id = await addProject(tx, call, toName(name))
+          return getProject(tx, id, call.role)
+        })
+        return succeed(call, 201, project)
       },
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: '/api/projects/:projectId',
-      action: 'project.delete',
-      success: { status: 200, data: Gone },
-      async handle(call) {
+      {
+        organization: 'projects.create',
+        body: ProjectBody,
+        response: { 201: SuccessOf(Project, 'The project.') },
+        detail: { operationId: 'createProject', summary: 'Create a project', tags },
+      },
+    )
+    .get(
+      '/api/projects/:projectId',
+      async ({ call }) => {
+        const { projectId, role } = call
+        return succeed(call, 200, await pool.run(sql => getProject(sql, projectId, role)))
+      },
+      {
+        project: 'project.read',
+        response: { 200: SuccessOf(Project, 'The project.') },
+        detail: { operationId: 'getProject', summary: 'Get a project', tags },
+      },
+    )
+    .patch(
+      '/api/projects/:projectId',
+      async ({ call, body: { name, ...change } }) => {
+        const { actor, projectId, role, admitted } = call
+        const place = { actor, projectId, isVerified: admitted.isVerified }
+        const project = await transact(pool, async tx => {
+          await editProject(tx, place, {
+            ...change,
+            ...(name !== undefined && { name: toName(name) }),
+          })
+          return getProject(tx, projectId, role)
+        })
+        return succeed(call, 200, project)
+      },
+      {
+        project: 'project.edit',
+        body: ProjectChange,
+        response: { 200: SuccessOf(Project, 'The project with its changes.') },
+        detail: {
+          operationId: 'editProject',
+          summary: 'Rename a project, or change how long it keeps events',
+          tags,
+        },
+      },
+    )
+    .delete(
+      '/api/projects/:projectId',
+      async ({ call }) => {
         await transact(pool, tx => deleteProject(tx, call))
-        return JSON.stringify({ id: toId('prj', call.projectId) })
+        return succeed(call, 200, { id: toId('prj', call.projectId) })
       },
-    }),
-  ]
+      {
+        project: 'project.delete',
+        response: { 200: SuccessOf(Gone, 'The project is deleted.') },
+        detail: { operationId: 'deleteProject', summary: 'Delete a project', tags },
+      },
+    )
 }

@@ -2,8 +2,11 @@ import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { newId, toId } from '../ids.ts'
-import type { Project, ProjectChange } from './organization-schema.ts'
+import { lockOrganization, type OrganizationCall } from './organizations.ts'
 import type { Role } from './permissions.ts'
+import type { Project, ProjectChange } from './schema.ts'
+
+const MAX_PROJECTS = 100
 
 export interface ProjectInfo {
   /** The uuid, for statements. */
@@ -15,29 +18,17 @@ export interface ProjectInfo {
 
 /** Every project of the installation, oldest first. */
 export async function listProjects(sql: Queryable): Promise<ProjectInfo[]> {
-  const rows = await sql<{ id: string; name: string; organization: string }[]>`
-    select p.id, p.name, o.name as organization
+  const rows = await sql<Omit<ProjectInfo, 'id'>[]>`
+    select p.id as uuid, p.name, o.name as organization
     from projects p
       join organizations o on o.id = p.organization_id
     where p.deleted_at is null
     order by p.id
   `
-  return rows.map(({ id, name, organization }) => ({
-    uuid: id,
-    id: toId('prj', id),
-    name,
-    organization,
-  }))
+  return rows.map(row => ({ ...row, id: toId('prj', row.uuid) }))
 }
 
-/** Creates an organization; returns its uuid. */
-export async function createOrganization(tx: Tx, name: string): Promise<string> {
-  const { uuid } = newId('org')
-  await tx`insert into organizations (id, name) values (${uuid}, ${name})`
-  return uuid
-}
-
-/** Creates a project and its empty log; returns its uuid. */
+/** Creates a project and its empty log. Returns its uuid. */
 export async function createProject(
   tx: Tx,
   { organizationId, name }: { organizationId: string; name: string },
@@ -50,9 +41,31 @@ export async function createProject(
   return uuid
 }
 
+/** Creates a project for a member. Returns its uuid. */
+export async function addProject(tx: Tx, call: OrganizationCall, name: string): Promise<string> {
+  const { organizationId, actor } = call
+  await lockOrganization(tx, call, 'projects.create')
+  const [count] = await tx<[{ n: number }]>`
+    select count(*)::int as n
+    from projects
+    where organization_id = ${organizationId} and deleted_at is null
+  `
+  if (count.n >= MAX_PROJECTS) {
+    throw new Fault(
+      'conflict',
+      `An organization has at most ${MAX_PROJECTS} projects: delete one first`,
+    )
+  }
+  const projectId = await createProject(tx, { organizationId, name })
+  const target = toId('prj', projectId)
+  const action = 'project.created'
+  await writeAudit(tx, actor, { action, organizationId, projectId, target, details: { name } })
+  return projectId
+}
+
 /**
- * Locks a project until the transaction ends, and returns the uuid of its organization; throws `not_found` where it is
- * deleted. Appending to its log goes on meanwhile; making keys and deleting it do not.
+ * Locks a project until the transaction ends. Its keys and its deletion wait meanwhile; appending to its log does not.
+ * Returns the uuid of its organization. Throws `not_found` for a deleted project.
  */
 export async function lockProject(tx: Tx, projectId: string): Promise<string> {
   const [found] = await tx<{ organization_id: string }[]>`
@@ -61,22 +74,22 @@ export async function lockProject(tx: Tx, projectId: string): Promise<string> {
     where id = ${projectId} and deleted_at is null
     for no key update
   `
-  if (!found) throw notFound()
+  if (!found) throw noProject()
   return found.organization_id
 }
 
-interface Row {
-  name: string
-  keep_days: number | null
-  created_at: Date
-  organization_id: string
-  organization: string
-  head: string
-}
-
-/** A project as a person with `role` in its organization sees it. Throws `not_found`. */
+/** A project as a member with `role` in its organization sees it. Throws `not_found`. */
 export async function getProject(sql: Queryable, projectId: string, role: Role): Promise<Project> {
-  const [row] = await sql<Row[]>`
+  const [row] = await sql<
+    {
+      name: string
+      keep_days: number | null
+      created_at: Date
+      organization_id: string
+      organization: string
+      head: string
+    }[]
+  >`
     select
       p.name, p.keep_days, p.created_at, o.id as organization_id, o.name as organization,
       l.last_seq as head
@@ -85,7 +98,7 @@ export async function getProject(sql: Queryable, projectId: string, role: Role):
       join event_logs l on l.project_id = p.id
     where p.id = ${projectId} and p.deleted_at is null
   `
-  if (!row) throw notFound()
+  if (!row) throw noProject()
   return {
     id: toId('prj', projectId),
     name: row.name,
@@ -97,14 +110,14 @@ export async function getProject(sql: Queryable, projectId: string, role: Role):
   }
 }
 
-export interface ProjectCall {
+interface ProjectCall {
   actor: Actor
   projectId: string
   /** Whether the password was typed within the last 10 minutes. */
   isVerified: boolean
 }
 
-/** Changes what is given. To keep events for a shorter time deletes some, which takes the password. */
+/** Changes the given fields. A shorter retention deletes events, so it requires the password. */
 export async function editProject(
   tx: Tx,
   { actor, projectId, isVerified }: ProjectCall,
@@ -137,6 +150,6 @@ export async function editProject(
   })
 }
 
-function notFound(): Fault {
+export function noProject(): Fault {
   return new Fault('not_found', 'No project has this id')
 }

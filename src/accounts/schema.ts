@@ -1,10 +1,49 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
-import { parseEmail } from '../email.ts'
-import { defineRule, invalidType, issue, NO_ISSUES, OneOf, Text } from '../http/rules.ts'
-import { closed, Moment } from '../http/shapes.ts'
+import { parseEmail } from '../config/values.ts'
+import {
+  checkCharacters,
+  checkLength,
+  defineRule,
+  invalidType,
+  issue,
+  NO_ISSUES,
+  OneOf,
+  Text,
+} from '../http/rules.ts'
+import { closed, Moment, Nullable } from '../http/shapes.ts'
 import { ROLES } from './permissions.ts'
 
-export const RoleName = OneOf(ROLES)
+const MAX_LENGTH = 100
+const INVISIBLE = /^[\p{Default_Ignorable_Code_Point}\s]*$/u
+// Characters that move a terminal's cursor, break lines, or change the direction of text.
+const DISRUPTIVE = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/u
+
+const NAME = defineRule('Name', (value, schema) => {
+  if (typeof value !== 'string') return invalidType('string', value)
+  const length = checkLength(value.trim(), schema)
+  if (length.length > 0) return length
+  const characters = checkCharacters(value)
+  if (characters.length > 0) return characters
+  if (INVISIBLE.test(value)) return issue('invalid_value', 'Must have something that can be seen')
+  return DISRUPTIVE.test(value.trim())
+    ? issue('invalid_value', 'Must not contain control characters or ones that turn text around')
+    : []
+})
+
+/** The name of an account, an organization, a project or a key. `toName` gives the stored form. */
+export const Name = Type.Unsafe<string>({
+  [Kind]: NAME,
+  type: 'string',
+  minLength: 1,
+  maxLength: MAX_LENGTH,
+  pattern: '\\S',
+})
+
+export function toName(name: string): string {
+  return name.trim()
+}
+
+const RoleName = OneOf(ROLES)
 
 const EMAIL = defineRule('Email', value => {
   if (typeof value !== 'string') return invalidType('string', value)
@@ -12,19 +51,21 @@ const EMAIL = defineRule('Email', value => {
     ? issue('invalid_format', 'Must be an e-mail address, like ada@example.com')
     : NO_ISSUES
 })
-/** An e-mail address as somebody types it; `parseEmail` gives the spelling that is kept. */
+/** An e-mail address as it is typed. `parseEmail` gives the stored form. */
 export const Email = Type.Unsafe<string>({ [Kind]: EMAIL, type: 'string' })
-/** A password as somebody types it. What a new one must be like, `checkPassword` says. */
+/** A password as it is typed. `checkPassword` has the rules for a new one. */
 export const Password = Text({ minLength: 1, maxLength: 512 })
 
-/** A person as they are shown to themselves and to the members of their organizations. */
+const Named = Type.Object({ id: Type.String(), name: Type.String() }, closed)
+
+/** An account as its owner and the other members of its organizations see it. */
 export const Person = Type.Object(
   { id: Type.String(), name: Type.String(), email: Type.String(), isOperator: Type.Boolean() },
   closed,
 )
 export type Person = Static<typeof Person>
 
-/** Who is signed in, and what they can see. */
+/** The account that is signed in, with its organizations. */
 export const Account = Type.Object(
   {
     person: Person,
@@ -36,7 +77,7 @@ export const Account = Type.Object(
           id: Type.String(),
           name: Type.String(),
           role: RoleName,
-          projects: Type.Array(Type.Object({ id: Type.String(), name: Type.String() }, closed)),
+          projects: Type.Array(Named),
         },
         closed,
       ),
@@ -46,7 +87,7 @@ export const Account = Type.Object(
 )
 export type Account = Static<typeof Account>
 
-/** A browser in which a person is signed in, as they see it themselves. */
+/** A session, as its own account sees it. */
 export const SessionInfo = Type.Object(
   {
     id: Type.String(),
@@ -64,8 +105,173 @@ export const SessionInfo = Type.Object(
 )
 export type SessionInfo = Static<typeof SessionInfo>
 
-/** What there is to say of an act that is done. */
+/** The data of an action that returns nothing. */
 export const Nothing = Type.Object({}, closed)
 
-/** How many sessions an act has ended. */
+/** The number of sessions that an action ended. */
 export const Ended = Type.Object({ sessionsEnded: Type.Integer({ minimum: 0 }) }, closed)
+
+/** The id of what was deleted. */
+export const Gone = Type.Object({ id: Type.String() }, closed)
+
+export const Organization = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    /** The caller's own role. */
+    role: RoleName,
+    createdAt: Moment,
+    members: Type.Integer(),
+    projects: Type.Array(Named),
+  },
+  closed,
+)
+export type Organization = Static<typeof Organization>
+
+export const OrganizationBody = Type.Object({ name: Name })
+
+export const Project = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    organization: Named,
+    /** The caller's own role. */
+    role: RoleName,
+    keepDays: Nullable(Type.Integer({ description: 'Days for which events are kept.' })),
+    createdAt: Moment,
+    /** The seq of the newest event, 0 for an empty log. */
+    head: Type.Integer(),
+  },
+  closed,
+)
+export type Project = Static<typeof Project>
+
+export const ProjectBody = Type.Object({ name: Name })
+export const ProjectChange = Type.Object({
+  name: Type.Optional(Name),
+  keepDays: Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 36_500 }))),
+})
+export type ProjectChange = Static<typeof ProjectChange>
+
+export const Member = Type.Object(
+  {
+    person: Person,
+    role: RoleName,
+    joinedAt: Moment,
+    /** When a session of the account was last used, to the minute. Null without a session. */
+    lastSeenAt: Nullable(Moment),
+  },
+  closed,
+)
+export type Member = Static<typeof Member>
+
+export const RoleBody = Type.Object({ role: RoleName })
+
+/** A link whose secret is shown once. */
+export const Link = Type.Object({ url: Type.String(), expiresAt: Moment }, closed)
+export type Link = Static<typeof Link>
+
+const invite = {
+  id: Type.String(),
+  role: RoleName,
+  /** The only address that may use the invite, if it is bound to one. */
+  email: Nullable(Type.String()),
+  expiresAt: Moment,
+}
+export const Invite = Type.Object(
+  { ...invite, invitedBy: Type.String(), createdAt: Moment },
+  closed,
+)
+export type Invite = Static<typeof Invite>
+
+export const NewInvite = Type.Object({ ...invite, url: Type.String() }, closed)
+export type NewInvite = Static<typeof NewInvite>
+
+export const InviteBody = Type.Object({ role: RoleName, email: Type.Optional(Nullable(Email)) })
+
+/** An invite as the holder of its link sees it. */
+export const Invitation = Type.Object(
+  {
+    organization: Type.Object({ name: Type.String() }, closed),
+    role: RoleName,
+    invitedBy: Type.Object({ name: Type.String() }, closed),
+    email: Nullable(Type.String()),
+    expiresAt: Moment,
+  },
+  closed,
+)
+export type Invitation = Static<typeof Invitation>
+
+const Token = Text({ minLength: 1, maxLength: 100 })
+export const TokenBody = Type.Object({ token: Token })
+export const AcceptBody = Type.Object({
+  token: Token,
+  /** Required without a session: they make an account. */
+  name: Type.Optional(Name),
+  email: Type.Optional(Email),
+  password: Type.Optional(Password),
+})
+export type AcceptBody = Static<typeof AcceptBody>
+
+export const Joined = Type.Object(
+  {
+    organization: Named,
+    role: RoleName,
+  },
+  closed,
+)
+export type Joined = Static<typeof Joined>
+
+const Count = Type.Integer({ minimum: 0 })
+
+/** The server itself, as its operator sees it. */
+export const ServerInfo = Type.Object(
+  {
+    version: Type.String(),
+    runtime: Type.String(),
+    /** The address of the source code, if the package names one. */
+    source: Type.Optional(Type.String()),
+    url: Type.String(),
+    /** Whether BASE_URL is set. Without it, the URL comes from the port. */
+    isUrlSet: Type.Boolean(),
+    isHttps: Type.Boolean(),
+    startedAt: Moment,
+    database: Type.Object(
+      { kind: Type.String(), version: Type.String(), bytes: Type.Integer() },
+      closed,
+    ),
+    /** The disk of DATA_DIR. Null without one, or when it did not answer within a second. */
+    disk: Nullable(
+      Type.Object({ folder: Type.String(), freeBytes: Count, totalBytes: Count }, closed),
+    ),
+    projects: Type.Integer(),
+    /** Events that the present projects have accepted. */
+    events: Type.Integer(),
+    /** Open live feeds of this process. */
+    sockets: Count,
+    deliveries: Type.Object(
+      {
+        /** Waiting deliveries of each kind, counted up to 100,000. */
+        pending: Type.Object({ push: Count, webhook: Count }, closed),
+        /** How long the oldest due delivery has waited, in milliseconds. */
+        oldestMs: Count,
+        /** Running attempts of this process. */
+        running: Count,
+      },
+      closed,
+    ),
+    push: Type.Object(
+      {
+        /** The id of the key that signs pushes. Null until the first device asks for it. */
+        keyId: Nullable(Type.String()),
+        /** The contact for push services: VAPID_SUBJECT or the operator's address. Null without either. */
+        subject: Nullable(Type.String()),
+        isSubjectSet: Type.Boolean(),
+        devices: Count,
+      },
+      closed,
+    ),
+  },
+  closed,
+)
+export type ServerInfo = Static<typeof ServerInfo>

@@ -1,138 +1,166 @@
-import { Type } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
 import { writeAudit } from '../audit/audit.ts'
-import type { Pool } from '../db/pool.ts'
-import { transact } from '../db/transaction.ts'
-import { parseEmail } from '../email.ts'
+import { type Pool, transact } from '../db/pool.ts'
+import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
-import { PageOf, toSuccess } from '../http/envelope.ts'
-import type { Answer } from '../http/failures.ts'
+import { succeed } from '../http/call.ts'
+import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import { parseId, toId } from '../ids.ts'
-import type { Cookies } from './cookies.ts'
+import type { Cookies } from './secret.ts'
 import { findCredentials, lockCredentials, tryPassword, wrongCredentials } from './credentials.ts'
-import { apiEndpoint, type ApiEndpoint } from './endpoint.ts'
-import { lockPerson } from './people.ts'
+import type { CallOn, SessionGuard } from './guard.ts'
+import { lockAccount } from './account.ts'
 import { Account, Email, Ended, Nothing, Password, SessionInfo } from './schema.ts'
 import { endSession, endSessions, listSessions } from './sessions.ts'
-import { endOwnSession, signIn, toSignedInAnswer } from './sign-in.ts'
+import { endOwnSession, signIn, type SignedIn } from './sign-in.ts'
 import { forgetTries } from './throttle.ts'
 
-interface SessionParts {
+const tags = ['Account']
+
+const SignInBody = Type.Object({
+  email: Email,
+  password: Password,
+  isInstalled: Type.Optional(
+    Type.Boolean({
+      description: 'Whether an installed app signs in, which stays signed in longer.',
+    }),
+  ),
+})
+
+interface Parts {
+  guard: SessionGuard
   pool: Pool
-  getCookies(): Cookies
+  cookies: Cookies
 }
 
-/** Signing in and out, and the browsers in which a person is signed in. */
-export function sessionRoutes({ pool, getCookies }: SessionParts): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/session',
-      action: 'session.create',
-      body: Type.Object({
-        email: Email,
-        password: Password,
-        isInstalled: Type.Optional(Type.Boolean()),
-      }),
-      success: { status: 200, data: Account },
-      async handle(call) {
-        const { email: typed, password, isInstalled } = call.body
-        const email = parseEmail(typed) ?? ''
-        const { address } = call
-        const cookies = getCookies()
-        const device = cookies.read(call.headers, 'device')
-        const { found, lane } = await pool.run(sql =>
-          findCredentials(sql, { email, address, device }),
-        )
-        if (!(await tryPassword(pool, lane, { password, credentials: found })) || !found) {
-          // Never the address that was typed: people type passwords there.
-          const target = found && toId('per', found.personId)
-          const { userAgent } = call
-          await transact(pool, tx =>
-            writeAudit(
-              tx,
-              { kind: 'stranger', address, userAgent },
-              { action: 'session.refused', target },
-            ),
-          )
-          throw wrongCredentials()
-        }
-        const signedIn = await transact(pool, async tx => {
-          await lockCredentials(tx, found)
-          await forgetTries(tx, lane, email)
-          return signIn(tx, call, { personId: found.personId, isInstalled, cookies })
-        })
-        return toSignedInAnswer(200, signedIn, call.requestId)
+/** Signing in and out, and the sessions of an account. */
+export function sessionRoutes({ guard, pool, cookies }: Parts) {
+  /** Makes the browser forget the session and everything that our pages keep there. */
+  const toSignedOut = () => ({
+    headers: { 'Clear-Site-Data': '"cache", "storage"' },
+    cookies: [cookies.clear('session')],
+  })
+
+  return new Elysia({ name: 'accounts.sessions' })
+    .use(guard)
+    .post(
+      '/api/session',
+      async ({ call, body }) => {
+        const { account, cookies: kept } = await signInByPassword({ pool, cookies }, call, body)
+        return succeed(call, 200, account, { cookies: kept })
       },
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: '/api/session',
-      action: 'session.end',
-      success: { status: 200, data: Nothing },
-      async handle({ admitted, address, userAgent, requestId }) {
+      {
+        anyone: 'session.create',
+        body: SignInBody,
+        response: { 200: SuccessOf(Account, 'You are signed in; the cookie is the session.') },
+        detail: { operationId: 'signIn', summary: 'Sign in', tags },
+      },
+    )
+    .delete(
+      '/api/session',
+      async ({ call }) => {
+        const { admitted, address, userAgent } = call
         if (admitted) {
           await transact(pool, tx => endOwnSession(tx, admitted, { address, userAgent }))
         }
-        return toSignedOutAnswer(getCookies(), '{}', requestId)
+        return succeed(call, 200, {}, toSignedOut())
       },
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/sessions',
-      action: 'sessions.read',
-      query: PageQuery,
-      success: { status: 200, data: PageOf(SessionInfo) },
-      handle: async ({ admitted, query }) =>
-        JSON.stringify(await pool.run(sql => listSessions(sql, admitted, query))),
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: '/api/sessions',
-      action: 'sessions.end',
-      success: { status: 200, data: Ended },
-      async handle({ admitted, actor, requestId }) {
-        const sessionsEnded = await transact(pool, async tx => {
-          await lockPerson(tx, admitted.person.id)
-          const sessionsEnded = await endSessions(tx, admitted.person.id)
-          const target = toId('per', admitted.person.id)
-          await writeAudit(tx, actor, {
-            action: 'sessions.ended',
-            target,
-            details: { sessionsEnded },
-          })
-          return sessionsEnded
-        })
-        return toSignedOutAnswer(getCookies(), JSON.stringify({ sessionsEnded }), requestId)
+      {
+        anyone: 'session.end',
+        response: { 200: SuccessOf(Nothing, 'You are signed out.') },
+        detail: { operationId: 'signOut', summary: 'Sign out', tags },
       },
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: '/api/sessions/:sessionId',
-      action: 'sessions.end',
-      success: { status: 200, data: Nothing },
-      async handle({ admitted, actor, params, requestId }) {
-        const id = parseId('ses', params['sessionId'] ?? '')
-        const isEnded =
-          id !== undefined &&
-          (await transact(pool, async tx => {
-            if (!(await endSession(tx, admitted.person.id, id))) return false
-            await writeAudit(tx, actor, { action: 'session.ended', target: toId('ses', id) })
-            return true
-          }))
-        if (!isEnded) throw new Fault('not_found', 'No session of yours has this id')
-        return id === admitted.session.id ? toSignedOutAnswer(getCookies(), '{}', requestId) : '{}'
+    )
+    .get(
+      '/api/sessions',
+      async ({ call, query }) =>
+        succeed(call, 200, await pool.run(sql => listSessions(sql, call.admitted, query))),
+      {
+        account: 'sessions.read',
+        query: PageQuery,
+        response: { 200: SuccessOf(PageOf(SessionInfo), 'A page of your sessions.') },
+        detail: { operationId: 'listSessions', summary: 'List your sessions', tags },
       },
-    }),
-  ]
+    )
+    .delete(
+      '/api/sessions',
+      async ({ call }) => {
+        const sessionsEnded = await endAllSessions(pool, call)
+        return succeed(call, 200, { sessionsEnded }, toSignedOut())
+      },
+      {
+        account: 'sessions.end',
+        response: { 200: SuccessOf(Ended, 'Your sessions are ended, this one too.') },
+        detail: { operationId: 'endSessions', summary: 'End all your sessions', tags },
+      },
+    )
+    .delete(
+      '/api/sessions/:sessionId',
+      async ({ call, params: { sessionId } }) => {
+        const id = parseId('ses', sessionId)
+        if (id === undefined || !(await endOneSession(pool, call, id))) {
+          throw new Fault('not_found', 'No session of yours has this id')
+        }
+        const isOwn = id === call.admitted.session.id
+        return succeed(call, 200, {}, isOwn ? toSignedOut() : undefined)
+      },
+      {
+        account: 'sessions.end',
+        response: { 200: SuccessOf(Nothing, 'The session is ended.') },
+        detail: { operationId: 'endSession', summary: 'End one of your sessions', tags },
+      },
+    )
 }
 
-/** The browser forgets the session, and all that our pages keep there. */
-function toSignedOutAnswer(cookies: Cookies, dataJson: string, requestId: string): Answer {
-  return {
-    status: 200,
-    body: toSuccess(dataJson, requestId),
-    headers: { 'Clear-Site-Data': '"cache", "storage"' },
-    cookies: [cookies.clear('session')],
+async function signInByPassword(
+  { pool, cookies }: Pick<Parts, 'pool' | 'cookies'>,
+  call: CallOn<'anyone'>,
+  { email: typed, password, isInstalled }: Static<typeof SignInBody>,
+): Promise<SignedIn> {
+  const email = parseEmail(typed) ?? ''
+  const { address, userAgent, requestHeaders } = call
+  const device = cookies.read(requestHeaders, 'device')
+  const { found, lane } = await pool.run(sql => findCredentials(sql, { email, address, device }))
+  if (!(await tryPassword(pool, lane, { password, credentials: found })) || !found) {
+    // Never the address that was typed: people type passwords there.
+    const target = found && toId('per', found.accountId)
+    const actor = { kind: 'stranger', address, userAgent } as const
+    await transact(pool, tx => writeAudit(tx, actor, { action: 'session.refused', target }))
+    throw wrongCredentials()
   }
+  return transact(pool, async tx => {
+    await lockCredentials(tx, found)
+    await forgetTries(tx, lane, email)
+    return signIn(tx, call, { accountId: found.accountId, isInstalled, cookies })
+  })
+}
+
+/** Returns how many sessions it ended. */
+function endAllSessions(pool: Pool, { admitted, actor }: CallOn<'account'>): Promise<number> {
+  const { id } = admitted.account
+  return transact(pool, async tx => {
+    await lockAccount(tx, id)
+    const sessionsEnded = await endSessions(tx, id)
+    await writeAudit(tx, actor, {
+      action: 'sessions.ended',
+      target: toId('per', id),
+      details: { sessionsEnded },
+    })
+    return sessionsEnded
+  })
+}
+
+/** Returns whether the account had this session. */
+function endOneSession(
+  pool: Pool,
+  { admitted, actor }: CallOn<'account'>,
+  id: string,
+): Promise<boolean> {
+  return transact(pool, async tx => {
+    if (!(await endSession(tx, admitted.account.id, id))) return false
+    await writeAudit(tx, actor, { action: 'session.ended', target: toId('ses', id) })
+    return true
+  })
 }

@@ -4,16 +4,17 @@ import type { Page } from '../http/envelope.ts'
 import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
 import { newId, toId } from '../ids.ts'
 import { toLabel } from '../user-agent.ts'
-import { LONGEST_S } from './cookies.ts'
 import type { Role } from './permissions.ts'
 import type { SessionInfo } from './schema.ts'
-import { hashSecret, newSecret } from './secret.ts'
+import { hashSecret, LONGEST_S, newSecret } from './secret.ts'
 
-/** Who is signed in where, and what they are to the organization or project that a request is about. */
+const MAX_SESSIONS = 100
+
+/** The account and session of a request, and the account's role where the request is about an organization or project. */
 export interface Admitted {
-  /** `leftS`: seconds until it ends, where it is not installed. */
+  /** `leftS`: seconds until it ends, unless it is of an installed app. */
   session: { id: string; isInstalled: boolean; leftS: number }
-  person: { id: string; name: string; email: string; isOperator: boolean }
+  account: { id: string; name: string; email: string; isOperator: boolean }
   isVerified: boolean
   organizationId: string | undefined
   projectId: string | undefined
@@ -27,31 +28,31 @@ export interface Wanted {
   projectId?: string | undefined
 }
 
-interface Row {
-  session_id: string
-  is_installed: boolean
-  left_s: number
-  person_id: string
-  name: string
-  email: string
-  is_operator: boolean
-  is_verified: boolean
-  organization_id: string | null
-  project_id: string | null
-  role: Role | null
-}
-
 /**
- * The session with this token, undefined when there is none or it has expired: after 7 days without use or 30 days in
- * all, in an installed app after a year without use. Nothing is cached, so what was ended is refused on the next request.
+ * Finds the live session with a token's hash. A session expires after 7 days without use or 30 days in all, in an
+ * installed app after a year without use. Nothing is cached, so an ended session is refused on the next request.
  */
 export async function admitSession(
   sql: Queryable,
   { hash, organizationId, projectId }: Wanted,
 ): Promise<Admitted | undefined> {
-  const [row] = await sql<Row[]>`
+  const [row] = await sql<
+    {
+      session_id: string
+      is_installed: boolean
+      left_s: number
+      person_id: string
+      name: string
+      email: string
+      is_operator: boolean
+      is_verified: boolean
+      organization_id: string | null
+      project_id: string | null
+      role: Role | null
+    }[]
+  >`
     with used as (
-      -- Once a minute is enough to tell when a session was last used.
+      -- last_seen_at is true to a minute.
       update sessions s set last_seen_at = now()
       where s.hash = decode(${hash}, 'hex') and s.last_seen_at < now() - interval '1 minute'
         and not ${isExpired(sql)}
@@ -72,7 +73,7 @@ export async function admitSession(
   if (!row) return undefined
   return {
     session: { id: row.session_id, isInstalled: row.is_installed, leftS: row.left_s },
-    person: { id: row.person_id, name: row.name, email: row.email, isOperator: row.is_operator },
+    account: { id: row.person_id, name: row.name, email: row.email, isOperator: row.is_operator },
     isVerified: row.is_verified,
     organizationId: row.organization_id ?? undefined,
     projectId: row.project_id ?? undefined,
@@ -80,41 +81,50 @@ export async function admitSession(
   }
 }
 
-/** The condition of a row `s` of sessions that is over. */
+/** The condition that a row `s` of sessions has expired. */
 export function isExpired(sql: Queryable) {
-  return sql`(
-    s.last_seen_at < now() - case when s.is_installed then interval '1 year' else interval '7 days' end
-    or not s.is_installed and s.created_at < now() - interval '30 days'
-  )`
+  return sql`is_session_expired(s.is_installed, s.created_at, s.last_seen_at)`
 }
 
 export interface NewSession {
-  personId: string
+  accountId: string
   isInstalled: boolean
   address: string
   userAgent: string
 }
 
-/** Signs a person in; the token is in this answer and nowhere else. */
+/**
+ * Creates a session. An account has 100: the least recently used one ends. Returns the token, which is stored nowhere.
+ */
 export async function createSession(
   sql: Queryable,
-  { personId, isInstalled, address, userAgent }: NewSession,
+  { accountId, isInstalled, address, userAgent }: NewSession,
 ): Promise<{ id: string; token: string }> {
   const { uuid } = newId('ses')
   const token = newSecret(256)
   await sql`
     insert into sessions (id, hash, person_id, is_installed, address, user_agent)
     values (
-      ${uuid}, decode(${hashSecret(token)}, 'hex'), ${personId}, ${isInstalled}, ${address},
+      ${uuid}, decode(${hashSecret(token)}, 'hex'), ${accountId}, ${isInstalled}, ${address},
       ${userAgent.slice(0, 500)}
+    )
+  `
+  await sql`
+    delete from sessions
+    where id in (
+      select id
+      from sessions
+      where person_id = ${accountId}
+      order by last_seen_at desc, id desc
+      offset ${MAX_SESSIONS}
     )
   `
   return { id: uuid, token }
 }
 
 /**
- * Gives a session a new token, now that the password was typed; `token`, the old one, is refused from then on. Throws
- * `conflict` when it was no longer the session's.
+ * Replaces the token of a session after the password was typed. Returns the new one. Throws `conflict` when `token` is
+ * not the session's token any more.
  */
 export async function rotateSession(
   sql: Queryable,
@@ -131,38 +141,24 @@ export async function rotateSession(
   throw new Fault('conflict', 'The session has just been renewed or ended: reload the page')
 }
 
-/** Ends one session of a person; whether there was one. */
-export async function endSession(tx: Tx, personId: string, id: string): Promise<boolean> {
-  const ended = await tx`delete from sessions where id = ${id} and person_id = ${personId}`
+/** Ends one session of an account. Returns whether it existed. */
+export async function endSession(tx: Tx, accountId: string, id: string): Promise<boolean> {
+  const ended = await tx`delete from sessions where id = ${id} and person_id = ${accountId}`
   return ended.count === 1
 }
 
-/** Ends every session of a person, whose row must be locked, but for one; returns how many. */
-export async function endSessions(tx: Tx, personId: string, except?: string): Promise<number> {
+/** Ends the sessions of an account, which the caller has locked, but for one. Returns how many it ended. */
+export async function endSessions(tx: Tx, accountId: string, except?: string): Promise<number> {
   const ended = await tx`
-    delete from sessions where person_id = ${personId} and id is distinct from ${except ?? null}
+    delete from sessions where person_id = ${accountId} and id is distinct from ${except ?? null}
   `
   return ended.count
 }
 
-/** Ends the sessions of a person, whose row must be locked, that were not used for longest, beyond `max`. */
-export async function boundSessions(tx: Tx, personId: string, max: number): Promise<void> {
-  await tx`
-    delete from sessions
-    where id in (
-      select id
-      from sessions
-      where person_id = ${personId}
-      order by last_seen_at desc, id desc
-      offset ${max}
-    )
-  `
-}
-
-/** A page of a person's live sessions, newest first. */
+/** A page of the account's live sessions, newest first. */
 export async function listSessions(
   sql: Queryable,
-  { person, session }: Pick<Admitted, 'person' | 'session'>,
+  { account, session }: Pick<Admitted, 'account' | 'session'>,
   query: PageQuery,
 ): Promise<Page<SessionInfo>> {
   const { after, rows: limit } = toSlice('ses', query)
@@ -178,7 +174,7 @@ export async function listSessions(
   >`
     select s.id, s.is_installed, s.created_at, s.last_seen_at, s.address, s.user_agent
     from sessions s
-    where s.person_id = ${person.id} ${after ? sql`and s.id < ${after}` : sql``}
+    where s.person_id = ${account.id} ${after ? sql`and s.id < ${after}` : sql``}
       and not ${isExpired(sql)}
     order by s.id desc
     limit ${limit}
@@ -196,7 +192,7 @@ export async function listSessions(
   return toPage(items, query, ({ id }) => id)
 }
 
-/** How long a browser keeps the cookie of a session; the server may end it sooner. */
+/** How long a browser keeps the cookie of a session. The server may end the session sooner. */
 export function toCookieSeconds({ isInstalled, leftS }: Admitted['session']): number {
   return isInstalled ? LONGEST_S : Math.max(1, Math.ceil(leftS))
 }

@@ -1,70 +1,94 @@
 import { Type } from '@sinclair/typebox'
-import type { Pool } from '../db/pool.ts'
-import { transact } from '../db/transaction.ts'
-import { parseEmail } from '../email.ts'
+import { Elysia } from 'elysia'
+import { type Pool, transact } from '../db/pool.ts'
+import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
+import { succeed } from '../http/call.ts'
+import { ApiFailure, SuccessOf } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'
-import { countStranger, type Strangers } from '../limits/strangers.ts'
-import type { Cookies } from './cookies.ts'
-import { apiEndpoint, type ApiEndpoint } from './endpoint.ts'
-import { Name } from './name.ts'
+import type { FailedAuthentications } from '../limits/failed-authentications.ts'
+import type { Cookies } from './secret.ts'
+import type { SessionGuard } from './guard.ts'
+import { Account, Email, Name, Nothing, Password, toName } from './schema.ts'
 import { createFirstOwner, hasOwner, isSetupLink } from './owners.ts'
-import { checkPassword, hashPassword } from './passwords.ts'
-import { Account, Email, Nothing, Password } from './schema.ts'
-import { signIn, toSignedInAnswer } from './sign-in.ts'
+import { checkPassword, hashPassword } from './credentials.ts'
+import { signIn } from './sign-in.ts'
 
-interface SetupParts {
+const tags = ['Server']
+
+const SetupBody = Type.Object({
+  token: Text({ minLength: 1, maxLength: 100 }),
+  name: Name,
+  email: Email,
+  password: Password,
+})
+
+interface Parts {
+  guard: SessionGuard
   pool: Pool
-  strangers: Strangers
-  getCookies(): Cookies
+  failedAuthentications: FailedAuthentications
+  cookies: Cookies
 }
 
-/** Claiming a new installation; nothing is here once somebody has. */
-export function setupRoutes({ pool, strangers, getCookies }: SetupParts): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/setup',
-      action: 'setup.read',
-      success: { status: 200, data: Nothing },
-      async handle() {
+/** Claiming a new installation. These routes answer 404 once it has an owner. */
+export function setupRoutes({ guard, pool, failedAuthentications, cookies }: Parts) {
+  return new Elysia({ name: 'accounts.setup' })
+    .use(guard)
+    .get(
+      '/api/setup',
+      async ({ call }) => {
         if (await pool.run(hasOwner)) throw claimed()
-        return '{}'
+        return succeed(call, 200, {})
       },
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/setup',
-      action: 'setup.complete',
-      body: Type.Object({
-        token: Text({ minLength: 1, maxLength: 100 }),
-        name: Name,
-        email: Email,
-        password: Password,
-      }),
-      success: { status: 201, data: Account },
-      async handle(call) {
-        const { token, password } = call.body
-        const name = call.body.name.trim()
-        const email = parseEmail(call.body.email) ?? ''
+      {
+        anyone: 'setup.read',
+        response: {
+          200: SuccessOf(Nothing, 'The installation has no owner yet.'),
+          404: ApiFailure,
+        },
+        detail: {
+          operationId: 'getSetup',
+          summary: 'Tell whether the installation still needs an owner',
+          tags,
+        },
+      },
+    )
+    .post(
+      '/api/setup',
+      async ({ call, body: { token, name: typedName, email: typedEmail, password } }) => {
+        const name = toName(typedName)
+        const email = parseEmail(typedEmail) ?? ''
         if (await pool.run(hasOwner)) throw claimed()
-        // Before the password is hashed, which is work that nobody without a link is to cause.
+        // Only the holder of a link can make the server hash a password, which is costly.
         if (!(await pool.run(sql => isSetupLink(sql, token)))) {
-          countStranger(strangers, call.address)
+          failedAuthentications.countGuess(call.address)
           throw deadLink()
         }
         checkPassword(password, { email, name })
         const passwordHash = await hashPassword(password)
-        const signedIn = await transact(pool, async tx => {
+        const { account, cookies: kept } = await transact(pool, async tx => {
           if (!(await isSetupLink(tx, token))) throw deadLink()
-          const personId = await createFirstOwner(tx, call.actor, { name, email, passwordHash })
-          if (personId === undefined) throw claimed()
-          return signIn(tx, call, { personId, cookies: getCookies() })
+          const accountId = await createFirstOwner(tx, call.actor, { name, email, passwordHash })
+          if (accountId === undefined) throw claimed()
+          return signIn(tx, call, { accountId, cookies })
         })
-        return toSignedInAnswer(201, signedIn, call.requestId)
+        return succeed(call, 201, account, { cookies: kept })
       },
-    }),
-  ]
+      {
+        anyone: 'setup.complete',
+        body: SetupBody,
+        response: {
+          201: SuccessOf(Account, 'You own the installation and are signed in.'),
+          404: ApiFailure,
+        },
+        detail: {
+          operationId: 'completeSetup',
+          summary: 'Create the first owner of the installation',
+          description: 'The server prints the setup link, which holds the token, when it starts.',
+          tags,
+        },
+      },
+    )
 }
 
 function claimed(): Fault {

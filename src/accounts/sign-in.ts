@@ -1,64 +1,54 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Tx } from '../db/sql.ts'
-import type { Answer } from '../http/failures.ts'
-import { toSuccess } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
-import { getAccount } from './account.ts'
-import { LONGEST_S, type Cookies } from './cookies.ts'
-import { rememberDevice } from './devices.ts'
-import { lockPerson } from './people.ts'
+import { getAccount, lockAccount } from './account.ts'
 import type { Account } from './schema.ts'
-import { hashSecret } from './secret.ts'
+import { hashSecret, LONGEST_S, newSecret, type Cookies } from './secret.ts'
 import {
   admitSession,
-  boundSessions,
   createSession,
   endSession,
   toCookieSeconds,
   type Admitted,
 } from './sessions.ts'
 
-const MAX_SESSIONS = 100
+const MAX_DEVICES = 20
 
-/** The request of whoever signs in: their browser, and the session that it has already. */
+/** The request that signs in, and the session that its browser has already. */
 export interface Visit {
   admitted: Admitted | undefined
-  headers: Headers
+  requestHeaders: Headers
   address: string
   userAgent: string
 }
 
 export interface SignedIn {
   account: Account
-  /** Values of Set-Cookie: the session's, and that of the browser as a known one. */
+  /** Values of Set-Cookie: the session's, and that of the known browser. */
   cookies: string[]
 }
 
 /**
- * Signs a person in whose password was right, or who has just chosen it. Nothing that the browser brought along goes
- * on: the session that it had is ended, and session and browser get new secrets.
+ * Signs an account in once its password was right, or was just chosen. The session that the browser had ends, and both
+ * session and browser get new secrets.
  */
 export async function signIn(
   tx: Tx,
-  { admitted: before, headers, address, userAgent }: Visit,
-  {
-    personId,
-    isInstalled = false,
-    cookies,
-  }: { personId: string; isInstalled?: boolean | undefined; cookies: Cookies },
+  { admitted: before, requestHeaders, address, userAgent }: Visit,
+  options: { accountId: string; isInstalled?: boolean | undefined; cookies: Cookies },
 ): Promise<SignedIn> {
-  await lockPerson(tx, personId)
+  const { accountId, isInstalled = false, cookies } = options
+  await lockAccount(tx, accountId)
   if (before) await endOwnSession(tx, before, { address, userAgent })
-  const session = await createSession(tx, { personId, isInstalled, address, userAgent })
-  await boundSessions(tx, personId, MAX_SESSIONS)
-  const device = await rememberDevice(tx, personId, cookies.read(headers, 'device'))
+  const session = await createSession(tx, { accountId, isInstalled, address, userAgent })
+  const device = await rememberDevice(tx, accountId, cookies.read(requestHeaders, 'device'))
   await writeAudit(
     tx,
-    { kind: 'person', personId, sessionId: session.id, address, userAgent },
+    { kind: 'person', accountId, sessionId: session.id, address, userAgent },
     { action: 'session.created', target: toId('ses', session.id), details: { isInstalled } },
   )
   const admitted = await admitSession(tx, { hash: hashSecret(session.token) })
-  if (!admitted) throw new Error('A session that was just made is not there')
+  if (!admitted) throw new Error('A session that was just created does not exist')
   return {
     account: await getAccount(tx, admitted),
     cookies: [
@@ -71,22 +61,53 @@ export async function signIn(
 /** Ends the session that a request came with. */
 export async function endOwnSession(
   tx: Tx,
-  { person, session }: Admitted,
+  { account, session }: Admitted,
   from: Pick<Actor, 'address' | 'userAgent'>,
 ): Promise<void> {
-  if (!(await endSession(tx, person.id, session.id))) return
+  if (!(await endSession(tx, account.id, session.id))) return
   await writeAudit(
     tx,
-    { kind: 'person', personId: person.id, sessionId: session.id, ...from },
+    { kind: 'person', accountId: account.id, sessionId: session.id, ...from },
     { action: 'session.ended', target: toId('ses', session.id) },
   )
 }
 
-/** The answer to who is signed in from now on. */
-export function toSignedInAnswer(
-  status: 200 | 201,
-  { account, cookies }: SignedIn,
-  requestId: string,
-): Answer {
-  return { status, body: toSuccess(JSON.stringify(account), requestId), headers: {}, cookies }
+/**
+ * Makes a browser known for an account, which the caller has locked. Returns the browser's new secret, which replaces
+ * the old one for all accounts that know it. An account knows 20 browsers: the least recently used one is forgotten.
+ */
+export async function rememberDevice(
+  tx: Tx,
+  accountId: string,
+  device: string | undefined,
+): Promise<string> {
+  const fresh = newSecret(256)
+  const hash = hashSecret(fresh)
+  if (device !== undefined) {
+    await tx`
+      update known_devices set hash = decode(${hash}, 'hex')
+      where hash = decode(${hashSecret(device)}, 'hex')
+    `
+  }
+  await tx`
+    insert into known_devices (hash, person_id)
+    values (decode(${hash}, 'hex'), ${accountId})
+    on conflict (hash, person_id) do update set last_used_at = now()
+  `
+  await tx`
+    delete from known_devices
+    where person_id = ${accountId} and hash in (
+      select hash
+      from known_devices
+      where person_id = ${accountId}
+      order by last_used_at desc, hash
+      offset ${MAX_DEVICES}
+    )
+  `
+  return fresh
+}
+
+/** Forgets every browser of an account. */
+export async function forgetDevices(tx: Tx, accountId: string): Promise<void> {
+  await tx`delete from known_devices where person_id = ${accountId}`
 }

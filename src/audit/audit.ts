@@ -6,7 +6,7 @@ import type { AuditAction } from './words.ts'
 export interface Actor {
   kind: 'person' | 'stranger' | 'command line' | 'server'
   /** The uuids of a person and their session. */
-  personId?: string | undefined
+  accountId?: string | undefined
   sessionId?: string | undefined
   address?: string | undefined
   userAgent?: string | undefined
@@ -34,7 +34,7 @@ export async function writeAudit(tx: Tx, actor: Actor, deed: Deed): Promise<void
     )
     values (
       ${uuid}, ${deed.organizationId ?? null}, ${deed.projectId ?? null}, ${actor.kind},
-      ${actor.personId ?? null}, ${actor.sessionId ?? null}, ${deed.action}, ${deed.target ?? null},
+      ${actor.accountId ?? null}, ${actor.sessionId ?? null}, ${deed.action}, ${deed.target ?? null},
       ${JSON.stringify(deed.details ?? {})}::text::json, ${actor.address ?? null},
       ${actor.userAgent?.slice(0, 500) ?? null}
     )

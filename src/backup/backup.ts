@@ -12,14 +12,13 @@ import type { SealedTable } from '../secrets/rotation.ts'
 import { VERSION } from '../version.ts'
 import { END_OF_ROWS, FORMAT, toLine } from './format.ts'
 import { createLock } from './passphrase.ts'
-import { createResealer, resealRows } from './reseal.ts'
-import { listTables } from './tables.ts'
+import { createResealer, resealRows, listTables } from './rows.ts'
 
 export interface BackupOptions {
-  /** Where the secrets of the installation are. */
+  /** The APP_SECRET of the installation. */
   source: SecretSource
   sealedTables: readonly SealedTable[]
-  /** What seals the secrets in the file instead of the APP_SECRET. */
+  /** Seals the secrets in the file instead of the APP_SECRET. */
   passphrase: string
   /** Gives up, and leaves no file. */
   signal?: AbortSignal
@@ -31,12 +30,12 @@ export interface Backup {
   rows: Record<string, number>
 }
 
-/** Three times as fast as the default, and a tenth larger. */
+/** Three times as fast as the default for a file that is a tenth larger. */
 const GZIP_LEVEL = 3
 
 /**
- * Writes all that the database at `url` keeps into `file`, as of one moment, while servers run; never more than a few
- * blocks of it are in memory. The file appears when it is complete and on disk, and is for its owner alone.
+ * Writes a snapshot of the database at `url` into `file` while servers run. Only a few blocks are in memory at a time. The
+ * file appears when it is complete and on disk, readable by its owner alone.
  */
 export async function writeBackup(
   url: string,
@@ -81,14 +80,14 @@ export async function writeBackup(
         writing = writeFile(file, withSeal(toText(tx), lock.sealKey), options.signal)
         return writing.catch(failed.reject)
       }) as Promise<number>,
-      // A COPY that is broken off leaves its connection good for nothing, a rollback included.
+      // After an aborted COPY the connection is unusable, even for a rollback.
       failed.promise,
     ])
     await sql.begin(tx => writeAudit(tx, COMMAND_LINE, { action: 'server.backedUp' }))
     return { bytes, rows }
   } finally {
     await sql.end({ timeout: 0 })
-    // A draft that came to nothing is removed before anybody hears of it.
+    // A failed draft is removed before the caller continues.
     await writing?.catch(() => {})
   }
 }

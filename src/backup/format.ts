@@ -1,5 +1,9 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream'
+import { createGunzip } from 'node:zlib'
 
 // A backup is gzip of lines: a head, then for each table its own head and its rows in the text format of COPY up to a
 // line `\.`, then the number of rows of each table, then the seal of all that. Each but the rows is a JSON object.
@@ -7,10 +11,10 @@ import { Value } from '@sinclair/typebox/value'
 export const FORMAT = 1
 /** After the last row of a table. */
 export const END_OF_ROWS = '\\.\n'
-/** More than a row can have. */
-export const MAX_LINE_BYTES = 64 * 1024 * 1024
+/** No row is as long as this. */
+const MAX_LINE_BYTES = 64 * 1024 * 1024
 
-/** Any head, of whatever format: what every later one keeps. */
+/** The part of the head that every format keeps. */
 const AnyHead = Type.Object({
   tidings: Type.Literal('backup'),
   format: Type.Integer(),
@@ -20,9 +24,9 @@ const AnyHead = Type.Object({
 export const Head = Type.Object({
   ...AnyHead.properties,
   createdAt: Type.String(),
-  /** Of the schema, by name. */
+  /** The names of the migrations of its schema. */
   migrations: Type.Array(Type.String()),
-  /** How the passphrase becomes a key: with 256 MB at most, because it is made before anything can be trusted. */
+  /** Parameters of the key. They need at most 256 MB, because they are used before the file can be trusted. */
   scrypt: Type.Object({
     n: Type.Union([15, 16, 17, 18].map(bits => Type.Literal(2 ** bits))),
     r: Type.Integer({ minimum: 1, maximum: 8 }),
@@ -38,7 +42,7 @@ export const TableHead = Type.Object({ table: Type.String(), columns: Type.Array
 export const RowCounts = Type.Object({ rows: Type.Record(Type.String(), Type.Integer()) })
 export const Seal = Type.Object({ seal: Type.String() })
 
-/** What began as a backup, and does not go on as one. */
+/** The file begins as a backup, and is damaged later on. */
 export class Damaged extends Error {
   override readonly name = 'Damaged'
 
@@ -49,8 +53,8 @@ export class Damaged extends Error {
   }
 }
 
-/** Nothing that begins as a backup does. */
-export class NoBackup extends Error {
+/** The file does not begin as a backup. */
+class NoBackup extends Error {
   override readonly name = 'NoBackup'
 
   constructor() {
@@ -58,7 +62,7 @@ export class NoBackup extends Error {
   }
 }
 
-/** The head in the first line. Throws with a sentence for people for what this program cannot restore. */
+/** Parses the first line. Throws with a sentence for people when this program cannot restore the backup. */
 export function parseHead(line: string): Head {
   const head = parseJson(line)
   if (!Value.Check(AnyHead, head)) throw new NoBackup()
@@ -71,7 +75,7 @@ export function parseHead(line: string): Head {
   return head
 }
 
-/** A line as `schema` has it; throws a `Damaged` for any other. */
+/** Parses a line by `schema`; throws `Damaged` for any other. */
 export function parseLine<Schema extends typeof TableHead | typeof RowCounts | typeof Seal>(
   schema: Schema,
   line: string,
@@ -91,4 +95,122 @@ function parseJson(line: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** Reads a backup once, from its beginning to its end. Every method throws `Damaged` for an incomplete backup. */
+export interface Reader {
+  /** The next line, without its end. */
+  line(): Promise<string>
+  /** Sets the key of the seal. Call it once, after the head. */
+  sealedWith(key: Buffer): void
+  /** Whole lines in blocks, up to the end of a table's rows. */
+  rows(): AsyncGenerator<Buffer>
+  /** Reads the last line: it must seal all that was read before it, and nothing may follow. */
+  end(): Promise<void>
+  close(): void
+}
+
+const CHUNK_BYTES = 256 * 1024
+const LINE_FEED = 0x0a
+const END = Buffer.from(END_OF_ROWS)
+
+/** Opens the file; throws when it cannot be read. */
+export function openReader(file: string): Reader {
+  const source = createReadStream(file)
+  const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
+  pipeline(source, gunzip, () => {})
+  const chunks = gunzip[Symbol.asyncIterator]() as AsyncIterator<Buffer>
+  let waiting: Buffer = Buffer.alloc(0)
+  let isBegun = false
+  let seal: ReturnType<typeof createHmac> | undefined
+  let head: Buffer[] = []
+
+  /** Reads the next chunk; undefined at the end. */
+  async function read(): Promise<Buffer | undefined> {
+    const next = await chunks.next().catch((error: unknown) => {
+      if (isAboutFile(error)) throw error
+      throw isGzip(error) ? new Damaged() : new NoBackup()
+    })
+    if (next.done && !isBegun) throw new NoBackup()
+    isBegun = true
+    return next.done ? undefined : next.value
+  }
+
+  /** Reads until `find` finds a line feed in `waiting`; returns its offset. */
+  async function untilLine(find: () => number): Promise<number> {
+    const at = find()
+    if (at >= 0) return at
+    // Concatenated once: a line may come in hundreds of chunks.
+    const parts = [waiting]
+    let bytes = waiting.length
+    for (;;) {
+      const next = await read()
+      if (!next) throw new Damaged()
+      parts.push(next)
+      bytes += next.length
+      if (next.includes(LINE_FEED)) break
+      if (bytes > MAX_LINE_BYTES) throw new Damaged()
+    }
+    waiting = Buffer.concat(parts)
+    return find()
+  }
+
+  function take(bytes: number): Buffer {
+    const taken = waiting.subarray(0, bytes)
+    waiting = waiting.subarray(bytes)
+    if (seal) seal.update(taken)
+    else head.push(taken)
+    return taken
+  }
+
+  async function line(): Promise<string> {
+    const at = await untilLine(() => waiting.indexOf(LINE_FEED))
+    return take(at + 1)
+      .subarray(0, -1)
+      .toString('utf8')
+  }
+
+  return {
+    line,
+    async *rows() {
+      for (;;) {
+        const last = await untilLine(() => waiting.lastIndexOf(LINE_FEED))
+        const end = findEnd(waiting.subarray(0, last + 1))
+        const block = take(end ?? last + 1)
+        if (block.length > 0) yield block
+        if (end === undefined) continue
+        take(END.length)
+        return
+      }
+    },
+    sealedWith(key) {
+      seal = createHmac('sha256', key)
+      for (const taken of head) seal.update(taken)
+      head = []
+    },
+    async end() {
+      const expected = seal?.digest() ?? Buffer.alloc(0)
+      seal = undefined
+      const given = Buffer.from(parseLine(Seal, await line()).seal, 'base64url')
+      const isSame = given.length === expected.length && timingSafeEqual(given, expected)
+      if (!isSame || waiting.length > 0 || (await read())) throw new Damaged()
+    },
+    close: () => void source.destroy(),
+  }
+}
+
+/** The offset of the line that ends a table's rows. */
+function findEnd(lines: Buffer): number | undefined {
+  if (lines.subarray(0, END.length).equals(END)) return 0
+  const before = lines.indexOf(`\n${END_OF_ROWS}`)
+  return before < 0 ? undefined : before + 1
+}
+
+/** Whether the file began as gzip. */
+function isGzip(error: unknown): boolean {
+  return !(error instanceof Error && error.message.includes('header check'))
+}
+
+function isAboutFile(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error
 }

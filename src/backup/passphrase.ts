@@ -1,13 +1,19 @@
 import { randomBytes, scrypt } from 'node:crypto'
-import { toAppKey, type AppKey } from '../secrets/app-key.ts'
-import { createSecrets, Unreadable, type Place, type Secrets } from '../secrets/secrets.ts'
+import {
+  toAppKey,
+  type AppKey,
+  createSecrets,
+  Unreadable,
+  type Place,
+  type Secrets,
+} from '../secrets/secrets.ts'
 import type { Head } from './format.ts'
 
 export const MIN_PASSPHRASE = 12
 
 type Scrypt = Head['scrypt']
 
-/** What a passphrase opens: the secrets of one backup, and the key of its seal. */
+/** The keys that a passphrase gives: for the secrets of one backup, and for its seal. */
 export interface Lock {
   secrets: Secrets
   sealKey: Buffer
@@ -16,17 +22,17 @@ export interface Lock {
 const CHECK: Place = { table: 'backup', column: 'check', rowId: 'check' }
 const SEAL = 'seal of a backup'
 
-/** A lock of its own for a new backup, and what its head says of it. */
+/** Makes the lock of a new backup, and the fields of its head. */
 export async function createLock(
   passphrase: string,
 ): Promise<Lock & Pick<Head, 'scrypt' | 'check'>> {
-  // What OWASP asks for: 128 MB, and about half a second.
+  // The parameters that OWASP recommends: 128 MB and about half a second.
   const parameters = { n: 2 ** 17, r: 8, p: 1, salt: randomBytes(16).toString('base64url') }
   const lock = await toLock(passphrase, parameters)
   return { ...lock, scrypt: parameters, check: lock.secrets.seal('', CHECK) }
 }
 
-/** The lock of a backup. Throws with a sentence for people when the passphrase is another. */
+/** Opens the lock of a backup. Throws with a sentence for people when the passphrase is wrong. */
 export async function openLock(
   passphrase: string,
   { scrypt: parameters, check }: Pick<Head, 'scrypt' | 'check'>,
@@ -50,7 +56,7 @@ async function toLock(passphrase: string, parameters: Scrypt): Promise<Lock> {
 
 function toKey(passphrase: string, { n, r, p, salt }: Scrypt): Promise<AppKey> {
   return new Promise((resolve, reject) => {
-    // However its letters were typed, a passphrase has one spelling.
+    // Keyboards compose letters differently; the normal form is the same.
     scrypt(
       passphrase.normalize('NFKC'),
       Buffer.from(salt, 'base64url'),

@@ -1,32 +1,38 @@
 import { COMMAND_LINE, writeAudit } from '../audit/audit.ts'
 import { COPY_SETTINGS, copyIn, quote, toCopyTarget } from '../db/copy.ts'
-import { listMigrations, migrate } from '../db/migrate.ts'
-import { MIGRATIONS, type Migration } from '../db/migrations.ts'
+import { listMigrations, migrate, MIGRATIONS, type Migration } from '../db/migrate.ts'
 import { connect, LOCK_TIMEOUT, sqlState, type Sql, type Tx } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { openSecrets } from '../secrets/open-secrets.ts'
 import type { BackupOptions } from './backup.ts'
-import { Damaged, parseHead, parseLine, RowCounts, TableHead, type Head } from './format.ts'
+import {
+  Damaged,
+  parseHead,
+  parseLine,
+  RowCounts,
+  TableHead,
+  type Head,
+  openReader,
+  type Reader,
+} from './format.ts'
 import { openLock } from './passphrase.ts'
-import { openReader, type Reader } from './reader.ts'
-import { createResealer, resealRows, type Turn } from './reseal.ts'
-import { listTables, type Table } from './tables.ts'
+import { createResealer, resealRows, type Turn, listTables, type Table } from './rows.ts'
 
 export interface Restored {
-  /** Of the Tidings that made the backup, and when (ISO 8601). */
+  /** The version of Tidings that made the backup, and when (ISO 8601). */
   version: string
   createdAt: string
   /** Rows by table. */
   rows: Record<string, number>
 }
 
-/** How long the locks of what runs on the database may be waited for. */
+/** The longest wait for locks that other programs hold. */
 const LOCK_MS = 10_000
 
 /**
- * Puts all that a backup holds into the empty database at `url`, in one transaction: nothing of it can be seen before the
- * backup has proven to be whole. Secrets are sealed with the APP_SECRET that `source` has, the feed begins a new epoch,
- * nobody is signed in, and links are over. Throws with a sentence for people, and then nothing was restored.
+ * Restores a backup into the empty database at `url`, in one transaction that commits when the backup is proven whole.
+ * Secrets are sealed with the APP_SECRET of `source`, the feed begins a new epoch, sessions and links end. Throws with a
+ * sentence for people, and then nothing was restored.
  */
 export async function restoreBackup(
   url: string,
@@ -57,7 +63,7 @@ export async function restoreBackup(
       await finish(tx, tables)
       return counts
     })
-    // What a newer program has added is made of what was restored, as at any other upgrade.
+    // The later migrations work on the restored rows, as at any upgrade.
     await migrate(url, migrations)
     return { version: head.version, createdAt: head.createdAt, rows }
   } catch (error) {
@@ -69,7 +75,7 @@ export async function restoreBackup(
   }
 }
 
-/** Makes the schema that the backup was made of. */
+/** Makes the schema of the backup. */
 async function ensureSchema(
   sql: Sql,
   url: string,
@@ -99,10 +105,10 @@ async function ensureSchema(
   )
 }
 
-/** Takes out what a first start has made. Throws when there is more: people, or what applications have sent. */
+/** Removes the rows of a first start. Throws when there are accounts, events or users. */
 async function clear(tx: Tx, tables: readonly Table[]): Promise<void> {
   const names = tables.filter(({ name }) => name !== 'sealed_canary').map(({ name }) => quote(name))
-  // Alone from here on, whoever runs on the database: servers answer 503 meanwhile.
+  // Servers on this database answer 503 from here to the end.
   await tx.unsafe(`lock table ${names.join(', ')} in access exclusive mode`)
   const [found] = await tx<[{ people: boolean; events: boolean; identities: boolean }]>`
     select
@@ -119,7 +125,7 @@ async function clear(tx: Tx, tables: readonly Table[]): Promise<void> {
         'DATABASE_URL. Nothing was changed.',
     )
   }
-  // What triggers would write is in the backup.
+  // The backup contains what triggers would write.
   for (const name of names) await tx.unsafe(`alter table ${name} disable trigger user`)
   await tx.unsafe(`truncate ${names.join(', ')}`)
 }
@@ -176,7 +182,7 @@ async function* toCounted(
   onEnd(rows)
 }
 
-/** What is different from the moment of the backup. */
+/** Ends sessions, begins a new epoch and enables the triggers again. */
 async function finish(tx: Tx, tables: readonly Table[]): Promise<void> {
   // A session that was ended since would live again, so nobody's cookie opens anything; those of devices that take
   // notifications stay for these, until their browsers have signed in anew.

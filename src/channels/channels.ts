@@ -1,15 +1,22 @@
-import type { Queryable } from '../db/sql.ts'
+import { writeAudit, type Actor } from '../audit/audit.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
 import { parseId } from '../ids.ts'
-import type { Channel } from './schema.ts'
+import { toDisplayName, toEmoji } from './name.ts'
+import type {
+  Channel,
+  ChannelEdit,
+  ProjectChannel,
+  ProjectChannelQuery,
+  ProjectChannels,
+} from './schema.ts'
 
-interface Row {
-  public_id: string
-  name: string
-  icon: string | null
-  created_at: Date
+/** An account that reads a project; uuids. */
+export interface Reader {
+  projectId: string
+  accountId: string
 }
 
 /** A page of the project's channels, newest first. */
@@ -20,14 +27,116 @@ export async function listChannels(
 ): Promise<Page<Channel>> {
   const { after, rows: limit } = toSlice('chn', query)
   // Ids are made in the order of time (uuid version 7).
-  const rows = await sql<Row[]>`
+  const rows = await sql<Pick<Row, 'public_id' | 'name' | 'icon' | 'created_at'>[]>`
     select public_id, name, icon, created_at
     from channels
     where project_id = ${projectId} ${after ? sql`and id < ${after}` : sql``}
     order by id desc
     limit ${limit}
   `
-  return toPage(rows.map(toChannel), query, ({ id }) => id)
+  const channels = rows.map(({ public_id: id, name, icon, created_at: at }) => {
+    return { id, name, icon, createdAt: at.toISOString() }
+  })
+  return toPage(channels, query, ({ id }) => id)
+}
+
+/** A page of the project's channels as `reader` sees them, newest first. */
+export async function listProjectChannels(
+  sql: Queryable,
+  reader: Reader,
+  query: ProjectChannelQuery,
+): Promise<ProjectChannels> {
+  const { archived, search } = query
+  const { after, rows: limit } = toSlice('chn', query)
+  const wanted = sql`
+    ${archived === 'true' ? sql`` : sql`and not c.is_archived`}
+    ${search === undefined ? sql`` : sql`and strpos(lower(c.name), lower(${search})) > 0`}
+  `
+  const where = sql`${wanted} ${after ? sql`and c.id < ${after}` : sql``}`
+  const channels = await selectChannels(sql, reader, where, limit)
+  const [{ total }] = await sql<[{ total: number }]>`
+    select count(*)::int as total
+    from channels c
+    where c.project_id = ${reader.projectId} ${wanted}
+  `
+  return { ...toPage(channels, query, ({ id }) => id), total }
+}
+
+/** One channel as `reader` sees it. Throws `not_found`. */
+export async function getProjectChannel(
+  sql: Queryable,
+  reader: Reader,
+  id: string,
+): Promise<ProjectChannel> {
+  const [channel] = await selectChannels(sql, reader, sql`and c.id = ${toChannelUuid(id)}`, 1)
+  if (!channel) throw noChannel()
+  return channel
+}
+
+/**
+ * Changes the settings of a channel. A new name changes only what is shown: events find the channel by its first name.
+ * A process that knows the channel may write the former name into answers for 5 s. Throws `not_found`.
+ */
+export async function editChannel(
+  tx: Tx,
+  actor: Actor,
+  {
+    organizationId,
+    projectId,
+    id,
+    edit,
+  }: { organizationId: string; projectId: string; id: string; edit: ChannelEdit },
+): Promise<void> {
+  const { name, icon, description, isArchived, keepDays } = edit
+  const changed = await tx`
+    update channels set
+      name = coalesce(${name === undefined ? null : toDisplayName(name)}, name),
+      icon = ${icon === undefined ? tx`icon` : (toEmoji(icon ?? '') ?? null)},
+      description = ${description === undefined ? tx`description` : description || null},
+      is_archived = coalesce(${isArchived ?? null}, is_archived),
+      keep_days = ${keepDays === undefined ? tx`keep_days` : keepDays}
+    where project_id = ${projectId} and id = ${toChannelUuid(id)}
+  `
+  if (changed.count === 0) throw noChannel()
+  const fields = Object.entries({ name, icon, description, isArchived, keepDays })
+    .filter(([, value]) => value !== undefined)
+    .map(([field]) => field)
+  if (fields.length === 0) return
+  await writeAudit(tx, actor, {
+    action: 'channel.edited',
+    organizationId,
+    projectId,
+    target: id,
+    details: {
+      fields: fields.join(' '),
+      ...(isArchived !== undefined && { isArchived }),
+      ...(keepDays !== undefined && { keepDays }),
+    },
+  })
+}
+
+/**
+ * Selects how many events of a row `c` of channels `reader` has not read, up to 100: the events after the read mark, or
+ * those since the membership began.
+ */
+export function unreadColumn(sql: Queryable, { projectId, accountId }: Reader): Fragment {
+  return sql`
+    count_unread(
+      c.project_id, c.id,
+      (
+        select max(r.seq)
+        from read_marks r
+        where r.project_id = ${projectId} and r.person_id = ${accountId}
+          and (r.channel_id = c.id or r.channel_id is null)
+      ),
+      (
+        select m.created_at
+        from projects p
+          join memberships m on m.organization_id = p.organization_id and m.person_id = ${accountId}
+        where p.id = ${projectId}
+      )
+    )
+  `
 }
 
 /** The uuid in a channel's id. Throws `not_found`. */
@@ -41,6 +150,63 @@ export function noChannel(): Fault {
   return new Fault('not_found', 'No channel of this project has this id')
 }
 
-function toChannel({ public_id, name, icon, created_at }: Row): Channel {
-  return { id: public_id, name, icon, createdAt: created_at.toISOString() }
+interface Row {
+  public_id: string
+  name: string
+  icon: string | null
+  description: string | null
+  is_archived: boolean
+  keep_days: number | null
+  created_at: Date
+  last_seq: string | null
+  last_event_at: Date | null
+  unread: number
+  is_muted: boolean
+  today: string
+}
+
+async function selectChannels(
+  sql: Queryable,
+  reader: Reader,
+  where: Fragment,
+  limit: number,
+): Promise<ProjectChannel[]> {
+  // The page comes first, so that Postgres counts for its channels alone.
+  const rows = await sql<Row[]>`
+    with page as materialized (
+      select
+        c.project_id, c.id, c.public_id, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at
+      from channels c
+      where c.project_id = ${reader.projectId} ${where}
+      order by c.id desc
+      limit ${limit}
+    )
+    select
+      c.public_id, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at,
+      l.seq as last_seq, l.created_at as last_event_at, ${unreadColumn(sql, reader)} as unread,
+      is_muted(c.project_id, c.id, ${reader.accountId}) as is_muted,
+      (
+        select json_agg(coalesce(n.n, 0) order by h.hour)::text
+        from generate_series(hour_of(now()) - interval '23 hours', hour_of(now()), interval '1 hour') as h (hour)
+          left join event_counts n
+            on n.project_id = c.project_id and n.hour = h.hour and n.channel_id = c.id
+      ) as today
+    from page c
+      left join lateral last_event(c.project_id, c.id) l on true
+    order by c.id desc
+  `
+  return rows.map(row => ({
+    id: row.public_id,
+    name: row.name,
+    icon: row.icon,
+    description: row.description,
+    isArchived: row.is_archived,
+    keepDays: row.keep_days,
+    createdAt: row.created_at.toISOString(),
+    lastSeq: row.last_seq === null ? null : Number(row.last_seq),
+    lastEventAt: row.last_event_at?.toISOString() ?? null,
+    unread: row.unread,
+    isMuted: row.is_muted,
+    today: JSON.parse(row.today) as number[], // json_agg of counts.
+  }))
 }

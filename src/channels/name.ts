@@ -8,8 +8,8 @@ import {
   NO_ISSUES,
 } from '../http/rules.ts'
 
-// Letters, marks, symbols, emoji and spaces; nothing that is invisible or turns the direction of text, because two
-// names that look alike must be alike. What joins or styles an emoji is fine inside one.
+// Two names that look alike must be alike: no invisible characters, and none that turn the direction of text. Joiners and
+// selectors are fine inside an emoji.
 const PATTERN =
   '^(?=[^]*\\S)(?:[^\\p{Cc}\\p{Default_Ignorable_Code_Point}\\p{Bidi_Control}\\p{Zl}\\p{Zp}]' +
   '|(?<=\\p{Extended_Pictographic})\\uFE0F|(?<=[0-9#*])\\uFE0F(?=\\u20E3)' +
@@ -17,14 +17,14 @@ const PATTERN =
   '|(?<=\\u{1F3F4}[\\u{E0020}-\\u{E007F}]*)[\\u{E0020}-\\u{E007F}])*$'
 const VISIBLE = new RegExp(PATTERN, 'u')
 const PLAIN = /^[\x20-\x7e]*$/
-// Of the longest name, in whatever spelling: nothing composes out of more than four, and each may be two units.
+// A composed character comes from at most four others, of two UTF-16 units each.
 const MAX_UNITS = 8 * 255
 
 const CHANNEL_NAME = defineRule('ChannelName', (value, schema) => {
   if (typeof value !== 'string') return invalidType('string', value)
   const bad = checkCharacters(value)
   if (bad.length > 0) return bad
-  // To compose marks takes the square of their number: 40,000 of them half a minute.
+  // Composition takes quadratic time: 40,000 marks take half a minute.
   const trimmed = value.trim()
   if (trimmed.length > MAX_UNITS) return checkLength(trimmed, { ...schema, minLength: 0 })
   const name = toDisplayName(trimmed)
@@ -34,7 +34,7 @@ const CHANNEL_NAME = defineRule('ChannelName', (value, schema) => {
   return issue('invalid_format', 'Must not contain control, bidirectional or zero-width characters')
 })
 
-/** The name of a channel as somebody writes it. */
+/** The name of a channel as a request has it. */
 export const ChannelName = Type.Unsafe<string>({
   [Kind]: CHANNEL_NAME,
   type: 'string',
@@ -42,18 +42,52 @@ export const ChannelName = Type.Unsafe<string>({
   maxLength: 255,
   pattern: PATTERN,
   description:
-    'Name of the channel, created if absent. Case, and runs of spaces, `_` and `-`, make no difference between names. Its length is that of its composed form (NFC).',
+    'Name of the channel, created if absent. Case and runs of white space make no difference between names; all else does. Its length is that of its composed form (NFC).',
   examples: ['payments'],
 })
 
-/** The spelling that people see: composed (NFC) and trimmed. */
+/** The spelling that is shown: composed (NFC) and trimmed. */
 export function toDisplayName(name: string): string {
   return PLAIN.test(name) ? name.trim() : name.normalize('NFC').trim()
 }
 
-/** What makes two names one channel: `Big  payments`, `big_payments` and `big-payments` are the same. */
+/** The identity of a channel: `Big  payments` and `big payments` are one, `big-payments` is another. */
 export function toSlug(name: string): string {
-  return toDisplayName(name)
-    .toLowerCase()
-    .replace(/[\s_-]+/gu, '-')
+  // A few Greek letters compose only when they are in lower case.
+  return toDisplayName(toDisplayName(name).toLowerCase()).replace(/\s+/gu, ' ')
+}
+
+// One grapheme is not enough: `1`, stacked marks and endless joiner sequences are single graphemes.
+const EMOJI = /^\p{RGI_Emoji}$/v
+// The longest emoji has ten code points.
+const MAX_EMOJI_UNITS = 40
+
+const ICON = defineRule('Icon', value => {
+  if (typeof value !== 'string') return invalidType('string', value)
+  const bad = checkCharacters(value)
+  if (bad.length > 0) return bad
+  return toEmoji(value) ? NO_ISSUES : issue('invalid_format', 'Must be a single emoji')
+})
+
+/** A single emoji. */
+export const Icon = Type.Unsafe<string>({
+  [Kind]: ICON,
+  type: 'string',
+  format: 'emoji',
+  description: 'A single emoji.',
+  examples: ['💰'],
+})
+
+/** `text` as an emoji, or undefined. A sign that is an emoji only in emoji style (❤, ©) gets that style. */
+export function toEmoji(text: string): string | undefined {
+  if (text.length === 0 || text.length > MAX_EMOJI_UNITS) return undefined
+  if (EMOJI.test(text)) return text
+  const styled = `${text}\uFE0F`
+  return EMOJI.test(styled) ? styled : undefined
+}
+
+/** The emoji that `text` begins with, and the rest. */
+export function splitEmoji(text: string): { icon?: string; rest: string } {
+  const first = /^(\p{RGI_Emoji})(?![\uFE0F\u200D])/v.exec(text)?.[1]
+  return first === undefined ? { rest: text } : { icon: first, rest: text.slice(first.length) }
 }

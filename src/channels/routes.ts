@@ -1,25 +1,30 @@
+import { Elysia } from 'elysia'
 import type { Pool } from '../db/pool.ts'
-import { PageOf } from '../http/envelope.ts'
+import { succeed } from '../http/call.ts'
+import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
-import { endpoint, type Endpoint } from '../keys/endpoint.ts'
+import type { KeyGuard } from '../keys/guard.ts'
 import { listChannels } from './channels.ts'
 import { Channel } from './schema.ts'
 
-export function channelRoutes({ reads }: { reads: Pool }): Endpoint[] {
-  return [
-    endpoint({
-      method: 'GET',
-      path: '/v1/channels',
-      operationId: 'listChannels',
-      summary: 'List channels',
-      description: 'Newest first.',
-      tag: 'Channels',
-      scope: 'events:read',
-      query: PageQuery,
-      success: { status: 200, description: 'A page of channels.', data: PageOf(Channel) },
-      async handle({ key, query }) {
-        return JSON.stringify(await reads.run(sql => listChannels(sql, key.projectId, query)))
+/** Channels, as applications read them. */
+export function channelRoutes({ guard, reads }: { guard: KeyGuard; reads: Pool }) {
+  return new Elysia({ name: 'channels' })
+    .use(guard)
+    .get(
+      '/v1/channels',
+      async ({ call, query }) =>
+        succeed(call, 200, await reads.run(sql => listChannels(sql, call.key.projectId, query))),
+      {
+        scope: 'events:read',
+        query: PageQuery,
+        response: { 200: SuccessOf(PageOf(Channel), 'A page of channels.') },
+        detail: {
+          operationId: 'listChannels',
+          summary: 'List channels',
+          description: 'Newest first.',
+          tags: ['Channels'],
+        },
       },
-    }),
-  ]
+    )
 }

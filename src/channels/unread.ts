@@ -1,45 +1,14 @@
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
-import { noChannel, toChannelUuid } from './channels.ts'
+import { noChannel, toChannelUuid, unreadColumn, type Reader } from './channels.ts'
 import type { ReadInput, UnreadCounts } from './schema.ts'
 
-/** As many channels as are looked through, the newest ones. */
 const MAX_CHANNELS = 1_000
 const MAX_TOTAL = 1_000
 
-/** A person who reads a project; uuids. */
-export interface Reader {
-  projectId: string
-  personId: string
-}
-
 /**
- * How many events of a row `c` of channels `reader` has not read, up to 100: those after their mark, and without one
- * those since they are a member.
- */
-export function unreadColumn(sql: Queryable, { projectId, personId }: Reader) {
-  return sql`
-    count_unread(
-      c.project_id, c.id,
-      (
-        select max(r.seq)
-        from read_marks r
-        where r.project_id = ${projectId} and r.person_id = ${personId}
-          and (r.channel_id = c.id or r.channel_id is null)
-      ),
-      (
-        select m.created_at
-        from projects p
-          join memberships m on m.organization_id = p.organization_id and m.person_id = ${personId}
-        where p.id = ${projectId}
-      )
-    )
-  `
-}
-
-/**
- * What `reader` has not read: of the newest 1,000 channels that are not archived, or only of `channelIds` (uuids) among
- * them.
+ * Counts what `reader` has not read, in the newest 1,000 channels that are not archived; with `channelIds` (uuids) only
+ * in those of them.
  */
 export async function getUnread(
   sql: Queryable,
@@ -71,18 +40,18 @@ export async function getUnread(
 }
 
 /**
- * Remembers that `reader` has read up to `seq`: one channel, or all. A mark moves only forward, and never beyond the
- * head of the log; returns where it is now. Throws `not_found` for an unknown channel.
+ * Remembers that `reader` has read up to `seq`, in one channel or in all. A mark moves only forward, and never beyond the
+ * head of the log. Returns where the mark is now. Throws `not_found` for an unknown channel.
  */
 export async function markRead(
   sql: Queryable,
-  { projectId, personId }: Reader,
+  { projectId, accountId }: Reader,
   { channelId, seq }: ReadInput,
 ): Promise<number> {
   const uuid = channelId === undefined ? null : toChannelUuid(channelId)
   const [mark] = await sql<{ seq: string }[]>`
     insert into read_marks as r (person_id, project_id, channel_id, seq)
-    select ${personId}::uuid, l.project_id, ${uuid}::uuid, least(${seq}::bigint, l.last_seq)
+    select ${accountId}::uuid, l.project_id, ${uuid}::uuid, least(${seq}::bigint, l.last_seq)
     from event_logs l
     where l.project_id = ${projectId} and ${
       uuid === null

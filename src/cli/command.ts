@@ -1,10 +1,10 @@
 import { defineCommand, type ArgsDef, type CommandDef, type ParsedArgs } from 'citty'
 
-/** What a command says: `text` for people, `json` for programs that passed --json. */
-export interface Output {
+/** The output of a command: `text` for people, `json` for --json. */
+interface Output {
   text: string
   json: unknown
-  /** Whether the command did its work and found that something is wrong. */
+  /** The command did its work and found a problem: exit code 1. */
   hasFailed?: boolean
 }
 
@@ -28,7 +28,7 @@ const JSON_ARG = {
 
 const EXAMPLES = new WeakMap<object, string[]>()
 
-/** A command of `tidings`; each takes --json, and refuses options that it does not know. */
+/** Defines a command of `tidings`. Each takes --json and refuses unknown options. */
 export function command<const Args extends ArgsDef>({
   name,
   description,
@@ -52,13 +52,13 @@ export function command<const Args extends ArgsDef>({
   return withExamples(def, examples)
 }
 
-/** The command, with whole command lines to be shown under its --help. */
+/** Adds whole command lines that --help shows. */
 export function withExamples(def: CommandDef, examples: string[]): CommandDef {
   EXAMPLES.set(def, examples)
   return def
 }
 
-/** The lines under --help that teach by example. */
+/** The section of --help with examples. */
 export function toExamples(def: CommandDef): string {
   const examples = EXAMPLES.get(def) ?? []
   return examples.length === 0
@@ -73,7 +73,7 @@ function refuseUnknown(given: Record<string, unknown>, known: ArgsDef): void {
   const positionals = Object.values(known).filter(({ type }) => type === 'positional').length
   const extra = (given['_'] as string[])[positionals]
   if (extra !== undefined)
-    throw new UsageError(`What is ${JSON.stringify(extra)} for? Put text in quotes.`)
+    throw new UsageError(`Unexpected argument ${JSON.stringify(extra)}. Put text in quotes.`)
 }
 
 function toKebab(name: string): string {

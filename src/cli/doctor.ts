@@ -1,14 +1,18 @@
 import type { Config } from '../config.ts'
-import { findPlace, openDatabase, type Database } from '../db/database.ts'
+import { findPlace, openDatabase, type Database } from '../embedded/database.ts'
 import { connect } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { configureLog } from '../log.ts'
 import { command } from './command.ts'
 import { checkAddress } from './doctor/address.ts'
-import { checkDatabase, checkListener } from './doctor/database.ts'
-import { checkPush, checkQueue } from './doctor/deliveries.ts'
+import {
+  checkDatabase,
+  checkListener,
+  checkPush,
+  checkQueue,
+  checkSecret,
+} from './doctor/database.ts'
 import { checkFiles } from './doctor/files.ts'
-import { checkSecret } from './doctor/secret.ts'
 import { failed, ok, type Finding } from './doctor/finding.ts'
 import { readConfig } from './environment.ts'
 

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { parseConfig, type Config } from '../config.ts'
-import { openDatabase } from '../db/database.ts'
+import { openDatabase } from '../embedded/database.ts'
 import { listMigrations, migrate } from '../db/migrate.ts'
 import { connect, type Sql } from '../db/sql.ts'
 import { configureLog } from '../log.ts'
 import type { SecretSource } from '../secrets/open-secrets.ts'
 
-/** The configuration of this process, with `given` over it; throws a `ConfigError` with all that is wrong. */
+/** Reads the configuration of this process, with `given` over it; throws a `ConfigError` with every problem. */
 export function readConfig(given: Readonly<Record<string, string | undefined>> = {}): Config {
   return parseConfig({ ...process.env, ...given }, path => readFileSync(path, 'utf8'))
 }
@@ -15,11 +15,11 @@ export function readConfig(given: Readonly<Record<string, string | undefined>> =
 export interface Installation {
   url: string
   config: Config
-  /** Where its APP_SECRET is. */
+  /** Its APP_SECRET. */
   source: SecretSource
 }
 
-/** Runs `work` on the installation of the configuration, whatever its schema and its version of Postgres. */
+/** Runs `work` on the configured installation, whatever its schema and its version of Postgres. */
 export async function withInstallation<Result>(
   work: (installation: Installation) => Promise<Result>,
   options?: { carriesOver: boolean },
@@ -36,7 +36,7 @@ export async function withInstallation<Result>(
   }
 }
 
-/** Runs `work` on the database of the configuration, and says where its APP_SECRET is. */
+/** Runs `work` on the configured database. */
 export function withDatabase<Result>(
   work: (sql: Sql, source: SecretSource) => Promise<Result>,
 ): Promise<Result> {
@@ -51,7 +51,7 @@ export function withDatabase<Result>(
   })
 }
 
-/** Brings the database of the configuration to this program's schema and Postgres; returns what was applied now. */
+/** Upgrades the configured database to this program's schema and Postgres; returns the migrations applied now. */
 export function migrateDatabase(): Promise<string[]> {
   return withInstallation(({ url }) => migrate(url), { carriesOver: true })
 }

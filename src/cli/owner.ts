@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { defineCommand } from 'citty'
 import { createOwner } from '../accounts/owners.ts'
-import { hashPassword } from '../accounts/passwords.ts'
-import { findPersonByEmail } from '../accounts/people.ts'
+import { hashPassword } from '../accounts/credentials.ts'
+import { findAccountByEmail } from '../accounts/account.ts'
 import { createResetLink } from '../accounts/resets.ts'
 import { COMMAND_LINE } from '../audit/audit.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../db/sql.ts'
-import { parseEmail } from '../email.ts'
+import { parseEmail } from '../config/values.ts'
 import { toId } from '../ids.ts'
-import { ensureFirstProject } from '../keys/first-start.ts'
+import { ensureFirstProject } from '../server/first.ts'
 import { findPasswordProblem } from '../passwords/policy.ts'
 import { command, UsageError, withExamples } from './command.ts'
 import { readConfig, withDatabase } from './environment.ts'
 
 const MAX_NAME = 100
-const LINK_NOTE = 'It works once, within an hour; whoever has it has the account.'
+const LINK_NOTE = 'It works once, within an hour. It opens the account for anybody who has it.'
 
 const create = command({
   name: 'create',
@@ -46,10 +46,10 @@ const create = command({
       const made = await sql
         .begin(async tx => {
           await ensureFirstProject(tx)
-          const personId = await createOwner(tx, COMMAND_LINE, { name, email, passwordHash })
+          const accountId = await createOwner(tx, COMMAND_LINE, { name, email, passwordHash })
           const link =
-            passwordHash === null ? await createResetLink(tx, COMMAND_LINE, personId) : undefined
-          return { personId, link }
+            passwordHash === null ? await createResetLink(tx, COMMAND_LINE, accountId) : undefined
+          return { accountId, link }
         })
         .catch((error: unknown) => {
           if (sqlState(error) !== UNIQUE_VIOLATION) throw error
@@ -57,7 +57,7 @@ const create = command({
             `${email} has an account already: \`tidings owner reset\` makes a link for a new password.`,
           )
         })
-      const person = { id: toId('per', made.personId), email, name }
+      const person = { id: toId('per', made.accountId), email, name }
       if (!made.link) return { json: person, text: `${email} can sign in at ${toUrl('/')}` }
       const link = toLink(made.link)
       return {
@@ -80,13 +80,13 @@ const reset = command({
   async run(args) {
     const email = toEmail(args.email)
     return withDatabase(async sql => {
-      const found = await findPersonByEmail(sql, email)
-      if (!found) {
+      const accountId = await findAccountByEmail(sql, email)
+      if (accountId === undefined) {
         throw new Error(
           `Nobody signs in as ${email}. \`tidings owner create\` makes an account of an owner.`,
         )
       }
-      const link = toLink(await sql.begin(tx => createResetLink(tx, COMMAND_LINE, found.personId)))
+      const link = toLink(await sql.begin(tx => createResetLink(tx, COMMAND_LINE, accountId)))
       return {
         json: { email, ...link },
         text: `${email} sets a new password here:\n\n  ${link.url}\n\n${LINK_NOTE}`,

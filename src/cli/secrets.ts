@@ -1,12 +1,17 @@
 import { defineCommand } from 'citty'
 import { resetSecrets } from '../secrets/reset.ts'
 import { rotateSecrets } from '../secrets/rotation.ts'
-import { SUBSCRIPTION_LOSS, VAPID_LOSS } from '../push/loss.ts'
-import { WEBHOOK_LOSS } from '../webhooks/loss.ts'
+import { SUBSCRIPTION_LOSS } from '../push/address.ts'
+import { VAPID_LOSS } from '../push/vapid.ts'
+import { WEBHOOK_LOSS } from '../webhooks/sealing.ts'
 import { command, withExamples } from './command.ts'
 import { withDatabase } from './environment.ts'
-import { SEALED_TABLES } from './sealed-tables.ts'
+import { SEALED_SUBSCRIPTIONS } from '../push/address.ts'
+import { SEALED_VAPID_KEYS } from '../push/vapid.ts'
+import { SEALED_WEBHOOKS } from '../webhooks/sealing.ts'
 
+/** Everything that is sealed at rest. */
+export const SEALED_TABLES = [SEALED_SUBSCRIPTIONS, SEALED_VAPID_KEYS, SEALED_WEBHOOKS]
 /** Subscriptions before the key that they were for: so they are counted. */
 const LOSSES = [WEBHOOK_LOSS, SUBSCRIPTION_LOSS, VAPID_LOSS]
 

@@ -1,7 +1,8 @@
 import type { EventInput } from '../events/schema.ts'
 import { toParts } from '../config/values.ts'
-import { createApiClient, parseObject } from './api.ts'
-import { command } from './command.ts'
+import { command, UsageError } from './command.ts'
+import { createClient, type Client } from '../client/client.ts'
+import { isRawNumber, parseExact } from '../http/exact-json.ts'
 
 export const send = command({
   name: 'send',
@@ -40,3 +41,64 @@ export const send = command({
     return { json: sent, text: `Sent ${sent.id} to ${sent.channelName} as number ${sent.seq}` }
   },
 })
+
+export const identify = command({
+  name: 'identify',
+  description:
+    'Create or update a user. Uses TIDINGS_URL (http://localhost:3000) and TIDINGS_API_KEY.',
+  examples: [
+    'tidings identify user_123 --aliases ada@example.com,ada',
+    'tidings identify user_123 --properties \'{"plan": "pro"}\'',
+  ],
+  args: {
+    userId: { type: 'positional', required: true, description: 'Your own id of the user' },
+    properties: { type: 'string', description: 'A JSON object that replaces the stored one' },
+    aliases: { type: 'string', description: 'Other names, separated by commas' },
+  },
+  async run(args) {
+    const identified = await createApiClient().identify({
+      user_id: args.userId,
+      ...(args.properties !== undefined && {
+        properties: parseObject('properties', args.properties),
+      }),
+      ...(args.aliases !== undefined && { aliases: toParts(args.aliases) }),
+    })
+    const { created, failed = [] } = identified.aliases
+    const lines = [
+      `Identified ${identified.userId}`,
+      ...created.map(alias => `  + ${alias}`),
+      ...failed.map(({ alias, reason }) => `  - ${alias}: ${reason}`),
+    ]
+    return { json: identified, text: lines.join('\n') }
+  },
+})
+
+/** The client of the server that TIDINGS_URL names, with the key in TIDINGS_API_KEY. */
+function createApiClient(): Client {
+  const { TIDINGS_URL: baseUrl = 'http://localhost:3000', TIDINGS_API_KEY: apiKey } = process.env
+  if (!apiKey) {
+    throw new UsageError('Set TIDINGS_API_KEY to an API key: `tidings keys create` makes one.')
+  }
+  if (!URL.canParse(baseUrl)) {
+    throw new UsageError(`TIDINGS_URL must be a URL like http://localhost:3000: it is ${baseUrl}`)
+  }
+  return createClient({ baseUrl, apiKey })
+}
+
+/** The JSON object in an option's text. */
+function parseObject(option: string, text: string): Record<string, unknown> {
+  try {
+    const value = parseExact(text)
+    if (
+      typeof value === 'object' &&
+      value !== null &&
+      !Array.isArray(value) &&
+      !isRawNumber(value)
+    ) {
+      return value as Record<string, unknown> // Checked just now.
+    }
+  } catch {
+    // Not JSON at all: the same answer.
+  }
+  throw new UsageError(`--${option} must be a JSON object, like '{"plan": "pro"}'`)
+}

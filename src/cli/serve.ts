@@ -4,7 +4,8 @@ import { startServer } from '../server.ts'
 import { startWorkers, WORKER } from '../workers.ts'
 import { VERSION } from '../version.ts'
 import { command } from './command.ts'
-import { readConfig } from './environment.ts'
+import { readConfig, migrateDatabase } from './environment.ts'
+import { MIGRATIONS } from '../db/migrate.ts'
 
 /** Signals that come within this time are one. */
 const SAME_SIGNAL_MS = 500
@@ -27,7 +28,7 @@ export const serve = command({
   async run({ workers }) {
     const config = readConfig(workers === undefined ? {} : { WORKERS: workers })
     configureLog(config.logLevel, line => process.stdout.write(line))
-    // From the beginning: a signal during the start stops the server as soon as it stands.
+    // A signal during the start stops the server as soon as it runs.
     const stopping = untilStopped()
     const early = new AbortController()
     void stopping.then(() => early.abort())
@@ -47,7 +48,22 @@ export const serve = command({
   },
 })
 
-/** What a person sees at the start; the log goes to standard output. */
+export const migrate = command({
+  name: 'migrate',
+  description: "Bring the database to this program's schema. `serve` does the same at its start.",
+  examples: ['tidings migrate', 'DATABASE_URL=postgres://… tidings migrate --json'],
+  args: {},
+  async run() {
+    const applied = await migrateDatabase()
+    const migrations = MIGRATIONS.map(({ name }) => ({ name, isNew: applied.includes(name) }))
+    return {
+      json: migrations,
+      text: migrations.map(({ name, isNew }) => `${isNew ? 'new' : 'ok '}  ${name}`).join('\n'),
+    }
+  },
+})
+
+/** The text on standard error at the start; the log goes to standard output. */
 function toGreeting({ url, firstKey, setupToken }: First & { url: string }): string {
   const parts = [
     `\nTidings ${VERSION} is running: ${url}   (API reference: ${url}/docs)\n`,
@@ -73,14 +89,14 @@ function untilStopped(): Promise<void> {
   let firstMs: number | undefined
   return new Promise(resolve => {
     const stop = () => {
-      // Whoever runs us may pass on what we got from the terminal, too: the same signal twice is one wish.
+      // A parent process may forward a signal that the terminal has sent to this one, too.
       if (firstMs !== undefined && performance.now() - firstMs > SAME_SIGNAL_MS) process.exit(1)
       firstMs ??= performance.now()
       resolve()
     }
     process.on('SIGINT', stop)
     process.on('SIGTERM', stop)
-    // Whoever started a worker holds the other end, until it is killed.
+    // The parent of a worker holds the other end until it ends.
     if (process.env[WORKER] !== undefined) process.stdin.once('end', stop).resume()
   })
 }

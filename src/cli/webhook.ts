@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty'
-import { findForgery } from '../webhooks/verify.ts'
+import { findForgery } from '../webhooks/signing.ts'
 import { command, UsageError, withExamples } from './command.ts'
 
 const MAX_BYTES = 8 * 1024 * 1024
@@ -35,7 +35,7 @@ const verify = command({
 
 export const webhook = withExamples(
   defineCommand({
-    meta: { name: 'webhook', description: 'Help for whoever receives webhooks.' },
+    meta: { name: 'webhook', description: 'Tools for receivers of webhooks.' },
     subCommands: { verify },
   }),
   ['tidings webhook verify --id msg_… --timestamp 1767322800 --signature v1,… < body.json'],

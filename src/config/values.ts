@@ -1,8 +1,7 @@
-// What the variables of the configuration may say: each reads one from its text, undefined for what it cannot be.
-
 import ipaddr from 'ipaddr.js'
-import { parseAppSecret } from './app-secret.ts'
 import { LOG_LEVELS } from '../log.ts'
+
+// Parsers of the configuration's values. Each returns undefined for an invalid text.
 
 const MAX_WORKERS = 16
 
@@ -39,7 +38,7 @@ export function toNetworks(text: string): string[] | undefined {
   return full.every(network => ipaddr.isValidCIDR(network)) ? full : undefined
 }
 
-/** As parsing has them. */
+/** Hosts in the form of the URL parser. */
 export function toHosts(text: string): string[] | undefined {
   const urls = toParts(text).map(host =>
     URL.canParse(`https://${host}`) ? new URL(`https://${host}`) : undefined,
@@ -58,10 +57,45 @@ export function toLogLevel(text: string): (typeof LOG_LEVELS)[number] | undefine
   return LOG_LEVELS.find(level => level === text.toLowerCase())
 }
 
-/** What stands between commas. */
+/** The trimmed parts between commas, without empty ones. */
 export function toParts(text: string): string[] {
   return text
     .split(',')
     .map(part => part.trim())
     .filter(part => part !== '')
+}
+
+const APP_SECRET_BYTES = 32
+
+/** 32 bytes in base64, URL-safe or not, or in hex; undefined for anything else. */
+export function parseAppSecret(text: string): Buffer | undefined {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
+  if (!/^[\w+/-]{43}=?$/.test(text)) return undefined
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.length === APP_SECRET_BYTES ? bytes : undefined
+}
+
+const MAIL = /^mailto:[^\s@:/?#<>]+@([\w-]+\.)+[\w-]{2,}$/
+
+/**
+ * The contact for push services: a mailto: or https: address that is reachable from the Internet, because Apple refuses
+ * others. Undefined for any other text.
+ */
+export function parseVapidSubject(text: string): string | undefined {
+  if (text.length > 255) return undefined
+  if (MAIL.test(text)) return /@(.*\.)?localhost$|\.localhost$/i.test(text) ? undefined : text
+  if (!URL.canParse(text)) return undefined
+  const { protocol, hostname, username, password } = new URL(text)
+  const isNamed = /\.[a-z][a-z0-9-]*\.?$/i.test(hostname) && !/(^|\.)localhost\.?$/i.test(hostname)
+  return protocol === 'https:' && isNamed && username === '' && password === '' ? text : undefined
+}
+
+const MAX_EMAIL = 254
+// ASCII alone: then two addresses that look alike are alike, and there is one way to lower the case.
+const EMAIL = /^[!-?A-~]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*$/
+
+/** An e-mail address as it is stored and compared: trimmed, in lower case. Undefined for an invalid one. */
+export function parseEmail(text: string): string | undefined {
+  const email = text.trim().toLowerCase()
+  return email.length <= MAX_EMAIL && EMAIL.test(email) ? email : undefined
 }

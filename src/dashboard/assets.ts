@@ -1,3 +1,5 @@
+import { gunzipSync } from 'node:zlib'
+import { once } from '../calls.ts'
 import type { OpenRoute } from '../http/open-route.ts'
 import { FILES } from './built.ts'
 import { toContentResponse, type Content } from './content.ts'
@@ -38,7 +40,7 @@ function toServed({ type, etag, body, brotli, gzip }: PackedFile): Content {
   return {
     type,
     etag,
-    body: toBytes(body),
+    body: body === undefined ? gunzipSync(toBytes(gzip ?? '')) : toBytes(body),
     brotli: brotli === undefined ? undefined : toBytes(brotli),
     gzip: gzip === undefined ? undefined : toBytes(gzip),
   }
@@ -50,9 +52,9 @@ function route(
   cacheControl: string,
   policy = FILE_POLICY,
 ): OpenRoute {
-  const content = toServed(file)
+  const getContent = once(() => toServed(file))
   const headers = { 'Cache-Control': cacheControl, 'Content-Security-Policy': policy }
-  return { path, respond: request => toContentResponse(request, content, headers) }
+  return { path, respond: request => toContentResponse(request, getContent(), headers) }
 }
 
 function getFile(name: string): PackedFile {

@@ -7,12 +7,14 @@ export interface PackedFile {
   url: string
   type: string
   etag: string
-  body: string
+  /** Left out of large files, whose gzip is unpacked when they are asked for. */
+  body: string | undefined
   brotli: string | undefined
   gzip: string | undefined
 }
 
-const BEST = 11
+/** Brotli's qualities. The best one takes 15 seconds for the megabytes of a large file. */
+const QUALITIES = { small: 11, large: 9 }
 const TYPES: Record<string, string> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
@@ -34,7 +36,10 @@ const FIXED: Record<string, string> = {
  * Files by name, with URLs and encodings. All of a build stand in one folder that is named after what is in it: they refer
  * to each other as `/assets/name`, which becomes `/assets/build/name`.
  */
-export function pack(sources: ReadonlyMap<string, Uint8Array>): Record<string, PackedFile> {
+export function pack(
+  sources: ReadonlyMap<string, Uint8Array>,
+  size: keyof typeof QUALITIES = 'small',
+): Record<string, PackedFile> {
   const names = [...sources.keys()].sort()
   const build = toBuild(names.map(name => sources.get(name) ?? ''))
   const toUrl = (name: string) => FIXED[name] ?? `/assets/${build}/${name}`
@@ -52,8 +57,9 @@ export function pack(sources: ReadonlyMap<string, Uint8Array>): Record<string, P
     names.map(name => {
       const type = toType(name)
       const source = sources.get(name) ?? new Uint8Array()
-      const content = toContent(type, IS_TEXT.test(type) ? refer(name, source) : source, BEST)
-      return [name, toPacked(toUrl(name), content)]
+      const text = IS_TEXT.test(type) ? refer(name, source) : source
+      const packed = toPacked(toUrl(name), toContent(type, text, QUALITIES[size]))
+      return [name, size === 'large' ? { ...packed, body: undefined } : packed]
     }),
   )
 }

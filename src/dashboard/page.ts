@@ -1,5 +1,5 @@
 import type { OpenRoute } from '../http/open-route.ts'
-import type { Site } from '../http/site.ts'
+import { checkHost, type Site } from '../http/site.ts'
 import { toContentResponse, type Content } from './content.ts'
 
 const YEAR_S = 31_536_000
@@ -15,7 +15,7 @@ const HEADERS = {
 }
 
 export interface PageOptions {
-  getSite(): Site
+  site: Site
   /** The Content-Security-Policy: what the page may load and run. */
   toPolicy(site: Site): string
 }
@@ -23,18 +23,23 @@ export interface PageOptions {
 /** A page for people, asked for again at every visit. */
 export function pageRoute(
   path: string,
-  getContent: () => Content,
-  { getSite, toPolicy }: PageOptions,
+  getContent: () => Content | Promise<Content>,
+  { site, toPolicy }: PageOptions,
 ): OpenRoute {
   return {
     path,
-    respond(request) {
-      const site = getSite()
-      return toContentResponse(request, getContent(), {
-        ...HEADERS,
-        'Content-Security-Policy': toPolicy(site),
-        ...(site.isSecure && { 'Strict-Transport-Security': `max-age=${YEAR_S}` }),
-      })
+    async respond(request) {
+      checkHost(request.headers, site)
+      return toContentResponse(request, await getContent(), toPageHeaders({ site, toPolicy }))
     },
+  }
+}
+
+/** The headers of a page for people. */
+export function toPageHeaders({ site, toPolicy }: PageOptions): Record<string, string> {
+  return {
+    ...HEADERS,
+    'Content-Security-Policy': toPolicy(site),
+    ...(site.isSecure && { 'Strict-Transport-Security': `max-age=${YEAR_S}` }),
   }
 }

@@ -1,25 +1,28 @@
 import type { OpenRoute } from '../http/open-route.ts'
 import type { Site } from '../http/site.ts'
-import { once } from '../once.ts'
+import { once } from '../calls.ts'
 import { PATHS } from './app/paths.ts'
 import { assetContent } from './assets.ts'
 import { pageRoute } from './page.ts'
 
-/** The page of the browser application, at each path that it knows. What is shown there, it decides by itself. */
-export function shellRoutes(getSite: () => Site): OpenRoute[] {
-  const getShell = once(() => assetContent('index.html'))
-  const toRoute = (path: string) => pageRoute(path, getShell, { getSite, toPolicy })
-  const { path, respond } = toRoute('*')
-  return [
-    ...Object.values(PATHS).map(toRoute),
-    {
-      path,
-      async respond(request) {
-        const { status, body, headers } = await respond(request)
-        return new Response(body, { status: status === 200 ? 404 : status, headers })
-      },
-    },
-  ]
+/** The page of the browser application, at each path that it knows. The application decides what it shows there. */
+export function shellRoutes(site: Site): OpenRoute[] {
+  return Object.values(PATHS).map(path => toRoute(path, site))
+}
+
+/** Answers a browser that asks for a page which does not exist. */
+export function createMissingPage(site: Site): OpenRoute['respond'] {
+  const { respond } = toRoute('/*', site)
+  return async request => {
+    const { status, body, headers } = await respond(request)
+    return new Response(body, { status: status === 200 ? 404 : status, headers })
+  }
+}
+
+const getShell = once(() => assetContent('index.html'))
+
+function toRoute(path: string, site: Site): OpenRoute {
+  return pageRoute(path, getShell, { site, toPolicy })
 }
 
 /** Its own scripts, styles and answers, and nothing else; text can never become script or markup. */

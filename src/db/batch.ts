@@ -15,16 +15,16 @@ const PAUSE_MS = 1_000
 export interface BatcherOptions<Job, Row, Result> {
   /** Does all jobs in one round trip; rows in the order of the jobs. */
   run(jobs: Job[]): Promise<Row[]>
-  /** What a job's row means to whoever asked. */
+  /** Turns a job's row into the caller's result. */
   toResult(row: Row, job: Job): Result
-  /** What a job must lock, where one that is locked may hold up a batch. */
+  /** The group that a job locks; a locked group must not delay the other jobs of a batch. */
   toGroup?(job: Job): string
   /** About how many bytes a job sends. */
   toBytes?(job: Job): number
   maxJobs: number
   /** Beyond this many waiting jobs `add` refuses. */
   maxWaiting: number
-  /** Told of every batch that ran. */
+  /** Called with the number of jobs of each batch. */
   observe?(jobs: number): void
 }
 
@@ -117,7 +117,7 @@ export function createBatcher<Job, Row, Result>(
     })
   }
 
-  /** Tries again what may be, and rejects the rest. */
+  /** Retries the parts of a failed batch that may be retried, and rejects the rest. */
   async function recover(
     batch: Waiting<Job, Result>[],
     error: unknown,
@@ -132,7 +132,7 @@ export function createBatcher<Job, Row, Result>(
     }
   }
 
-  /** What of a failed batch is tried again: all of it after a collision, else the innocent apart from the guilty. */
+  /** Splits a failed batch for the retry: the whole batch after a collision, else by group or by job. */
   function toParts(
     batch: Waiting<Job, Result>[],
     error: unknown,

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Tx } from './sql.ts'
 
-/** What a connection needs so that rows are written and read in one way whatever the database's own settings are. */
+/** Connection settings that fix how COPY writes and reads rows, whatever the database's own settings are. */
 export const COPY_SETTINGS = {
   DateStyle: 'ISO',
   IntervalStyle: 'postgres',
@@ -13,7 +13,7 @@ export const COPY_SETTINGS = {
   idle_in_transaction_session_timeout: 0,
   tcp_user_timeout: 0,
 }
-/** What is gathered before it is passed on. */
+/** Rows are passed on in blocks of this size. */
 const BLOCK_BYTES = 64 * 1024
 
 /** `name (column, …)` as COPY wants it. */

@@ -1,7 +1,51 @@
+import accounts from '../../sql/0001_accounts.sql' with { type: 'text' }
+import keys from '../../sql/0002_keys.sql' with { type: 'text' }
+import audit from '../../sql/0003_audit.sql' with { type: 'text' }
+import limits from '../../sql/0004_limits.sql' with { type: 'text' }
+import channels from '../../sql/0005_channels.sql' with { type: 'text' }
+import identities from '../../sql/0006_identities.sql' with { type: 'text' }
+import events from '../../sql/0007_events.sql' with { type: 'text' }
+import deletion from '../../sql/0008_deletion.sql' with { type: 'text' }
+import search from '../../sql/0009_search.sql' with { type: 'text' }
+import unread from '../../sql/0010_unread.sql' with { type: 'text' }
+import users from '../../sql/0011_users.sql' with { type: 'text' }
+import erasure from '../../sql/0012_erasure.sql' with { type: 'text' }
+import outbox from '../../sql/0013_outbox.sql' with { type: 'text' }
+import push from '../../sql/0014_push.sql' with { type: 'text' }
+import webhooks from '../../sql/0015_webhooks.sql' with { type: 'text' }
+import reaper from '../../sql/0016_reaper.sql' with { type: 'text' }
+import installation from '../../sql/0017_installation.sql' with { type: 'text' }
+import clock from '../../sql/0018_clock.sql' with { type: 'text' }
 import { createHash } from 'node:crypto'
 import { logger } from '../log.ts'
-import { MIGRATIONS, type Migration } from './migrations.ts'
 import { connect, type Queryable, type Sql, type Tx } from './sql.ts'
+
+export interface Migration {
+  name: string
+  text: string
+}
+
+/** All files of /sql in order, as text inside the program. From 0.2.0 on, a landed migration is never edited. */
+export const MIGRATIONS: readonly Migration[] = [
+  { name: '0001_accounts', text: accounts },
+  { name: '0002_keys', text: keys },
+  { name: '0003_audit', text: audit },
+  { name: '0004_limits', text: limits },
+  { name: '0005_channels', text: channels },
+  { name: '0006_identities', text: identities },
+  { name: '0007_events', text: events },
+  { name: '0008_deletion', text: deletion },
+  { name: '0009_search', text: search },
+  { name: '0010_unread', text: unread },
+  { name: '0011_users', text: users },
+  { name: '0012_erasure', text: erasure },
+  { name: '0013_outbox', text: outbox },
+  { name: '0014_push', text: push },
+  { name: '0015_webhooks', text: webhooks },
+  { name: '0016_reaper', text: reaper },
+  { name: '0017_installation', text: installation },
+  { name: '0018_clock', text: clock },
+]
 
 const log = logger('migrate')
 /** Serialises all servers that start at once; the number means nothing. */

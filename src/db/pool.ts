@@ -1,13 +1,14 @@
 import { Fault } from '../errors.ts'
 import { logger } from '../log.ts'
-import { connect, type ConnectOptions, type Sql } from './sql.ts'
+import { createSemaphore } from '../semaphore.ts'
+import { connect, type ConnectOptions, type Sql, type Tx } from './sql.ts'
 
 const log = logger('db')
 const DEADLINE_MS = 8_000
 const MAX_WAITING = 1_000
 
 export interface Pool {
-  /** The connections of the moment: ask each time, never keep it. */
+  /** The current connections. They are replaced at times, so read this anew for each use. */
   readonly sql: Sql
   /**
    * Runs `work` once a connection is free, under a deadline. The server's own time-outs end what is slow; the deadline
@@ -15,18 +16,18 @@ export interface Pool {
    * the next statement, too. Refuses when too many wait, or for too long.
    */
   run<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
-  /** Moves on to new connections; what is under way ends on the old ones. */
+  /** Opens new connections; work in progress ends on the old ones. */
   renew(): void
-  /** How much work is under way. */
+  /** The number of calls of `run` that hold a connection. */
   readonly running: number
-  /** How much work waits for a connection. */
+  /** The number of calls of `run` that wait for a connection. */
   readonly waiting: number
   end(): Promise<void>
 }
 
 export interface PoolOptions extends ConnectOptions {
   deadlineMs?: number | undefined
-  /** Told when the deadline has passed: idle connections of other pools may be as dead. */
+  /** Called when the deadline has passed: idle connections of other pools may be dead, too. */
   onSilence?(): void
 }
 
@@ -34,7 +35,7 @@ export function createPool(
   url: string,
   { deadlineMs = DEADLINE_MS, onSilence, ...options }: PoolOptions,
 ): Pool {
-  const turns = createTurns(options.max, deadlineMs)
+  const slots = createSemaphore({ total: options.max, maxWaiting: MAX_WAITING })
   let sql = connect(url, options)
 
   function replace(stale: Sql): void {
@@ -53,73 +54,86 @@ export function createPool(
     void left.end({ timeout: graceMs / 1000 }).catch(() => {})
   }
 
+  async function runOnce<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+    const used = sql
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      replace(used)
+      late.reject(
+        new Fault('unavailable', 'The database did not answer in time, try again shortly'),
+      )
+    }, deadlineMs)
+    try {
+      return await Promise.race([work(used), late.promise])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
   return {
     get sql() {
       return sql
     },
     renew: () => leave(deadlineMs),
     get running() {
-      return turns.taken
+      return slots.running
     },
     get waiting() {
-      return turns.waiting
+      return slots.waiting
     },
-    async run(work) {
-      await turns.take()
-      const used = sql
-      const late = Promise.withResolvers<never>()
-      const timer = setTimeout(() => {
-        replace(used)
-        late.reject(
-          new Fault('unavailable', 'The database did not answer in time, try again shortly'),
-        )
-      }, deadlineMs)
-      try {
-        return await Promise.race([work(used), late.promise])
-      } finally {
-        clearTimeout(timer)
-        turns.giveBack()
-      }
-    },
+    run: work => slots.run('', () => runOnce(work), { maxWaitMs: deadlineMs }),
     end: () => sql.end({ timeout: 5 }),
   }
 }
 
-/** At most `max` at a time, first come first served; who waits longer than `waitMs` is refused. */
-function createTurns(max: number, waitMs: number) {
-  const queue: (() => void)[] = []
-  let taken = 0
+interface PoolSettings {
+  /** Server settings of each connection. */
+  settings?: Record<string, string | number>
+  /** A shorter deadline for this pool than the common one. */
+  deadlineMs?: number
+}
+
+/** The pools of one program to one database. When one finds its connections dead, the others are renewed, too. */
+export interface Pools {
+  open(name: string, max: number, more?: PoolSettings): Pool
+  end(): Promise<void>
+}
+
+export interface PoolsOptions {
+  deadlineMs?: number | undefined
+  /** Called when one of the pools has found its connections dead. */
+  onSilence(): void
+}
+
+export function createPools(url: string, { deadlineMs, onSilence }: PoolsOptions): Pools {
+  const pools: Pool[] = []
   return {
-    get taken() {
-      return taken
-    },
-    get waiting() {
-      return queue.length
-    },
-    take(): Promise<void> {
-      if (taken < max) {
-        taken++
-        return Promise.resolve()
-      }
-      const busy = new Fault('unavailable', 'The server is overloaded, try again shortly')
-      if (queue.length >= MAX_WAITING) return Promise.reject(busy)
-      return new Promise((resolve, reject) => {
-        const turn = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-        const timer = setTimeout(() => {
-          queue.splice(queue.indexOf(turn), 1)
-          reject(busy)
-        }, waitMs)
-        queue.push(turn)
+    open(name, max, { settings = {}, deadlineMs: own = Infinity } = {}) {
+      const least = Math.min(own, deadlineMs ?? Infinity)
+      const pool = createPool(url, {
+        name,
+        max,
+        settings,
+        deadlineMs: least === Infinity ? undefined : least,
+        onSilence() {
+          for (const other of pools) if (other !== pool) other.renew()
+          onSilence()
+        },
       })
+      pools.push(pool)
+      return pool
     },
-    giveBack(): void {
-      // The next one takes the turn over.
-      const next = queue.shift()
-      if (next) next()
-      else taken--
+    async end() {
+      await Promise.all(pools.map(pool => pool.end()))
     },
   }
+}
+
+/** Runs `work` in a transaction of `pool`: all of it happens, or nothing. */
+export function transact<Result>(
+  pool: Pool,
+  work: (tx: Tx) => Promise<Result>,
+): Promise<Awaited<Result>> {
+  // postgres.js also takes arrays of promises from `work`; ours returns none.
+  return pool.run(sql => sql.begin(work)) as Promise<Awaited<Result>>
 }

@@ -1,5 +1,7 @@
 import postgres from 'postgres'
-import { Fault } from '../errors.ts'
+import { Fault, toReason } from '../errors.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { logger } from '../log.ts'
 
 /** A pool: its statements run each in a transaction of its own. */
 export type Sql = postgres.Sql
@@ -17,7 +19,7 @@ export interface ConnectOptions {
   max: number
   /** Server settings of each connection, over the defaults below. */
   settings?: Record<string, string | number>
-  /** Makes of it a connection that listens: it is not replaced for its age. */
+  /** A LISTEN connection, exempt from `max_lifetime`. */
   listener?: {
     onNotify(channel: string, payload: string): void
     /** A connection has ended; the next statement opens another, which listens to nothing. */
@@ -34,10 +36,10 @@ export function connect(url: string, { name, max, settings, listener }: ConnectO
     statement_timeout: 5_000,
     lock_timeout: 2_000,
     idle_in_transaction_session_timeout: 10_000,
-    // Requests are many and small: what it costs to start helpers or a compiler is more than they do.
+    // Requests are many and small: starting parallel workers or the compiler costs more than the work itself.
     max_parallel_workers_per_gather: 0,
     jit: 'off',
-    // What an answer 201 and append_events rest upon, whatever the database's own defaults are.
+    // A 201 response and append_events rely on these two, whatever the database's defaults are.
     synchronous_commit: 'on',
     default_transaction_isolation: 'read committed',
     // A client that vanishes (power, network) sends no FIN, and between a statement and its commit no time-out above
@@ -72,8 +74,7 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof postgres.PostgresError ? error.code : undefined
 }
 
-// Classes of SQLSTATE that say «not now» rather than «not this»: connection, resources, locks and time-outs,
-// operator intervention, system errors.
+// Temporary SQLSTATE classes: connection, resources, locks and time-outs, operator intervention, system errors.
 const NOT_NOW = /^(08|53|55|57|58)/
 
 /** Whether the database could not be reached or could not serve in time: the caller may try again. */
@@ -89,3 +90,50 @@ export const UNIQUE_VIOLATION = '23505'
 export const FOREIGN_KEY_VIOLATION = '23503'
 export const DEADLOCK = '40P01'
 export const LOCK_TIMEOUT = '55P03'
+
+const log = logger('db')
+const WAIT_MS = 5 * 60_000
+const PAUSE_MAX_MS = 2_000
+/** The time between two log lines about waiting. */
+const REMIND_MS = 30_000
+/** Reasons why the database refuses the address, by SQLSTATE. */
+const REFUSALS: Record<string, string> = {
+  '28P01': 'does not take this user with this password',
+  '28000': 'does not let this user in from here',
+  '3D000': 'has no database of this name',
+}
+
+/**
+ * Waits for a database that is not up yet, as after a restart of the whole machine: up to five minutes, or until `signal`.
+ * Throws at once what waiting does not change, like a wrong password.
+ */
+export async function untilReachable(url: string, signal?: AbortSignal): Promise<void> {
+  const startedMs = performance.now()
+  let pauseMs = 100
+  let remindedMs = -Infinity
+  const { host } = new URL(url)
+  const sql = connect(url, { name: 'start', max: 1 })
+  try {
+    for (;;) {
+      try {
+        return void (await sql`select 1`)
+      } catch (error) {
+        const refusal = REFUSALS[sqlState(error) ?? '']
+        if (refusal !== undefined)
+          throw new Error(`Postgres at ${host} ${refusal}: correct DATABASE_URL.`)
+        if (!isUnavailable(error) || performance.now() - startedMs > WAIT_MS) throw error
+        if (performance.now() - remindedMs > REMIND_MS) {
+          remindedMs = performance.now()
+          log.warning('Waiting for the database at {host}: {reason}', {
+            host,
+            reason: toReason(error),
+          })
+        }
+      }
+      await sleep(pauseMs, undefined, { signal })
+      pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)
+    }
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}

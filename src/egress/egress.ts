@@ -2,22 +2,21 @@ import http from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
 import { KEEPS_CONNECTIONS } from '../platform.ts'
-import { createSlots } from '../slots.ts'
+import { createSemaphore } from '../semaphore.ts'
 import { VERSION } from '../version.ts'
-import { createAddressGuard } from './addresses.ts'
 import { toEgressError, toMessage, type EgressError } from './failure.ts'
+import { parseEgressUrl, createAddressGuard, NOT_PUBLIC, type CheckedUrl } from './guard.ts'
 import { createLookup, REFUSED, resolveAllowed, systemResolver, type Resolver } from './lookup.ts'
-import { NOT_PUBLIC, parseTarget, type Target } from './target.ts'
 
-export interface EgressRequest {
+interface EgressRequest {
   /** As a person wrote it. */
   url: string
   method?: 'GET' | 'POST'
   headers?: Readonly<Record<string, string>>
   body?: string | Uint8Array
-  /** For all of it, from the wait for other requests to the end of the answer. */
+  /** From the wait for other requests to the end of the answer. */
   timeoutMs: number
-  /** Gives up: the result is `cancelled`. */
+  /** Cancels the request: the result is `cancelled`. */
   signal?: AbortSignal | undefined
 }
 
@@ -25,15 +24,15 @@ export interface EgressAnswer {
   status: number
   /** By lower-case name. */
   headers: Readonly<Record<string, string>>
-  /** At most the first 16 KiB, as they came: nothing is decompressed. */
+  /** The first 16 KiB at most; nothing is decompressed. */
   body: Uint8Array
-  /** Until the headers were there. */
+  /** Until the headers arrived. */
   latencyMs: number
 }
 
-export interface EgressFailure {
+interface EgressFailure {
   error: EgressError
-  /** A sentence for people, without a word about addresses. */
+  /** A sentence for people, which names no address. */
   message: string
   latencyMs: number
 }
@@ -43,35 +42,35 @@ export type EgressResult = EgressAnswer | EgressFailure
 type Ending = 'timeout' | 'cancelled'
 
 export interface Egress {
-  /** Sends one request and never throws. Redirects are answers like others. */
+  /** Sends one request and never throws. A redirect is an answer, and is not followed. */
   send(request: EgressRequest): Promise<EgressResult>
-  /** Why `url` would be refused, if it would be today: a name is resolved for it. */
+  /** Why `url` would be refused now, if it would be; resolves its host name. */
   findProblem(url: string): Promise<string | undefined>
-  /** Closes the connections that are kept. */
+  /** Closes idle connections. */
   close(): void
 }
 
 export interface EgressOptions {
-  /** Networks that are open besides public addresses. */
+  /** Networks that are allowed besides public addresses. */
   allowCidrs?: readonly string[]
   resolve?: Resolver
-  /** Authorities to trust instead of the world's. */
+  /** Certificate authorities to trust instead of the system's. */
   ca?: string | undefined
-  /** How many requests may be under way to one host. */
+  /** Requests at a time to one host. */
   perHost?: number
 }
 
 const MAX_BODY_BYTES = 16 * 1024
-/** Of «103 Early Hints» and the like, before the answer. */
+/** Informational responses, such as 103 Early Hints, before the answer. */
 const MAX_HINTS = 10
 const PER_HOST = 32
-/** The part of its time that a request may wait for others to the host: the rest is for an answer. */
+/** The part of its time that a request may wait for others to the host. */
 const MAX_WAIT = 1 / 3
 const IDLE_MS = 10_000
 
 /**
- * The one client for addresses that people give us. It is node:http's, because fetch follows redirects, reads proxy
- * variables and opens files; it dials nothing but addresses that were judged.
+ * The one client for URLs that people enter. It dials only addresses that were checked. It is built on node:http, because
+ * fetch follows redirects, reads proxy variables and opens files.
  */
 export function createEgress({
   allowCidrs = [],
@@ -81,13 +80,13 @@ export function createEgress({
 }: EgressOptions = {}): Egress {
   const isAllowed = createAddressGuard(allowCidrs)
   const lookup = createLookup(resolve, isAllowed)
-  const slots = createSlots(perHost)
+  const slots = createSemaphore({ perKey: perHost })
   const settings = { keepAlive: KEEPS_CONNECTIONS, maxFreeSockets: perHost, timeout: IDLE_MS }
   const agents = { http: new http.Agent(settings), https: new https.Agent(settings) }
 
   async function send(request: EgressRequest): Promise<EgressResult> {
     const startMs = performance.now()
-    const target = parseTarget(request.url, isAllowed)
+    const target = parseEgressUrl(request.url, isAllowed)
     if ('problem' in target) return fail('refused', startMs, target.problem)
     const { signal } = request
     if (signal?.aborted) return fail('cancelled', startMs)
@@ -95,28 +94,25 @@ export function createEgress({
     const timer = setTimeout(() => end.resolve('timeout'), request.timeoutMs)
     const cancel = () => end.resolve('cancelled')
     signal?.addEventListener('abort', cancel)
-    const patience = Promise.withResolvers<Ending>()
-    const impatient = setTimeout(() => patience.resolve('timeout'), request.timeoutMs * MAX_WAIT)
-    const waited = Promise.race([end.promise, patience.promise])
-    const slot = await slots.take(target.url.host, waited)
-    clearTimeout(impatient)
+    const maxWaitMs = request.timeoutMs * MAX_WAIT
+    const release = await slots.acquire(target.url.host, { maxWaitMs, signal })
     try {
-      if (!slot) return fail((await waited) === 'timeout' ? 'busy' : 'cancelled', startMs)
+      if (!release) return fail(signal?.aborted ? 'cancelled' : 'busy', startMs)
       const agent = target.isSecure ? agents.https : agents.http
-      // A kept connection may have been closed just as we took it. Nobody has answered, so it is asked once more.
+      // A kept connection may have been closed just as it was reused. The request is sent once more on a new one.
       return await exchange(target, request, end.promise, agent, () =>
         exchange(target, request, end.promise, false),
       )
     } finally {
-      slot?.release()
+      release?.()
       clearTimeout(timer)
       signal?.removeEventListener('abort', cancel)
     }
   }
 
-  /** One request and its answer; `ifStale` instead, where it went over a connection that was closed already. */
+  /** Sends one request; runs `ifStale` instead where the reused connection was closed already. */
   function exchange(
-    { url, host, port, isSecure }: Target,
+    { url, host, port, isSecure }: CheckedUrl,
     { method = 'POST', headers, body = '' }: EgressRequest,
     isOver: Promise<Ending>,
     agent: http.Agent | false,
@@ -140,11 +136,11 @@ export function createEgress({
       ...(isSecure && { rejectUnauthorized: true, ...(ca !== undefined && { ca }) }),
       ...(isSecure && isIP(host) === 0 && { servername: host.replace(/\.$/, '') }),
     })
-    // Once there are headers there is a verdict: what comes after them changes nothing.
+    // The headers decide: what comes after them changes nothing.
     let toAnswer: (() => EgressAnswer) | undefined
     let hints = 0
 
-    // On Deno a request that is destroyed may never tell: so the promise does not wait for it.
+    // On Deno a destroyed request may emit nothing, so the promise is settled first.
     const stop = (result: EgressResult) => {
       settle(result)
       sent.destroy()
@@ -187,13 +183,13 @@ export function createEgress({
   return {
     send,
     async findProblem(text) {
-      const target = parseTarget(text, isAllowed)
+      const target = parseEgressUrl(text, isAllowed)
       if ('problem' in target) return target.problem
       if (isIP(target.host) !== 0) return undefined
       try {
         await resolveAllowed(target.host, resolve, isAllowed)
       } catch (error) {
-        // A name that is not there yet may come: sending says so.
+        // The name may exist later. Sending reports it until then.
         return (error as { code?: string }).code === REFUSED ? NOT_PUBLIC : undefined
       }
       return undefined

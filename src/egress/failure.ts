@@ -1,14 +1,11 @@
 import { NOT_FOUND, REFUSED } from './lookup.ts'
-import { NOT_PUBLIC } from './target.ts'
+import { NOT_PUBLIC } from './guard.ts'
 
-/**
- * What kept a request from an answer: its URL or address is refused, the name is unknown, nobody listens, TLS, it took
- * too long, the connection broke, the answer is no HTTP, too many others are under way to the host, or the caller gave up.
- */
+/** Why a request got no answer. `busy` means too many requests to the host, `cancelled` that the caller gave up. */
 export type EgressError =
   'refused' | 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'busy' | 'cancelled'
 
-/** In our own words: what the runtime says names addresses, and would tell what a network looks like inside. */
+/** Our own words, because a runtime's messages name addresses, which would describe the network inside. */
 const MESSAGES: Record<EgressError, string> = {
   refused: NOT_PUBLIC,
   dns: 'Its host name cannot be resolved',
@@ -37,11 +34,15 @@ const CONNECT = new Set([
 const TLS = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO)/
 const TLS_TEXT = /certificate|\bTLS\b|\bSSL\b|handshake/i
 
+const LONGEST_RETRY_MS = 24 * 3_600_000
+// The preferred format of RFC 9110; servers write no other one today.
+const HTTP_DATE = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/
+
 export function toMessage(error: EgressError): string {
   return MESSAGES[error]
 }
 
-/** The kind of what a runtime's client failed with. */
+/** Classifies an error of a runtime's client. */
 export function toEgressError(error: unknown): EgressError {
   const { code = '', message = '' } = error as { code?: unknown; message?: string }
   const text = String(code)
@@ -51,4 +52,15 @@ export function toEgressError(error: unknown): EgressError {
   if (TLS.test(text)) return 'tls'
   if (text.startsWith('HPE_')) return 'protocol'
   return TLS_TEXT.test(message) ? 'tls' : 'reset'
+}
+
+/** The wait that a Retry-After header asks for, in ms, at most 24 hours; undefined unless it is seconds or a date. */
+export function parseRetryAfter(text: string | undefined, nowMs: number): number | undefined {
+  const value = text?.trim() ?? ''
+  const ms = /^\d{1,12}(\.\d+)?$/.test(value)
+    ? Math.ceil(Number(value) * 1_000)
+    : HTTP_DATE.test(value)
+      ? Date.parse(value) - nowMs
+      : NaN
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_RETRY_MS)
 }

@@ -1,7 +1,7 @@
 import { lookup as lookUpHost } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
-import { within } from '../within.ts'
-import type { AddressGuard } from './addresses.ts'
+import { within } from '../calls.ts'
+import type { AddressGuard } from './guard.ts'
 
 export interface ResolvedAddress {
   address: string
@@ -13,7 +13,7 @@ export type Resolver = (host: string) => Promise<readonly ResolvedAddress[]>
 
 const DNS_TIMEOUT_MS = 5_000
 
-/** What a lookup ended with, as the `code` of the error. */
+/** The `code` of a failed lookup. */
 export const REFUSED = 'EGRESS_REFUSED'
 export const NOT_FOUND = 'EGRESS_NOT_FOUND'
 
@@ -26,12 +26,12 @@ class LookupError extends Error {
   }
 }
 
-/** The system's own: it knows /etc/hosts, and the names of a container's neighbours. */
+/** The system's resolver, which reads /etc/hosts and knows the names of containers. */
 export const systemResolver: Resolver = host => lookUpHost(host, { all: true, verbatim: true })
 
 /**
- * Resolves a host for a connection. Rejects with the code REFUSED unless every one of its addresses is allowed: a name
- * that has a public and a private address is somebody's trick.
+ * Resolves a host for a connection. Rejects with the code REFUSED unless every address is allowed: a name with a public
+ * and a private address is an attack.
  */
 export async function resolveAllowed(
   host: string,
@@ -44,7 +44,7 @@ export async function resolveAllowed(
   return found.map(({ address }) => ({ address, family: isIP(address) }))
 }
 
-/** For `http.request`: what was judged is what is dialled, so that no second answer can differ from the first. */
+/** The `lookup` of `http.request`. It dials the addresses that were checked, so that no second answer can differ. */
 export function createLookup(resolve: Resolver, isAllowed: AddressGuard): LookupFunction {
   return (host, options, callback) => {
     resolveAllowed(host, resolve, isAllowed).then(

@@ -1,4 +1,3 @@
-import { createKnownChannels, type KnownChannel } from '../channels/known.ts'
 import { toArray } from '../db/arrays.ts'
 import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
@@ -6,26 +5,28 @@ import { invalidKey } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { StillRunning, type Claim, type Inflight, type Outcome } from '../limits/idempotency.ts'
 import { appendBatch } from '../metrics.ts'
-import { toEventAnswer, toHead, toTail, type Draft } from './draft.ts'
+import type { Draft } from './draft.ts'
+import { toEventAnswer, toHead, toTail } from './event-json.ts'
 
 const MAX_ROWS = 500
 const MAX_WAITING = 20_000
+const MAX_CHANNELS = 10_000
+const CHANNEL_FRESH_MS = 5_000
 
-export interface Append {
+interface Append {
   projectId: string
   draft: Draft
   requestId: string
   claim: Claim | undefined
 }
 
-/** What became of an append: `body` is the whole answer, for a replay the one of the first time. */
-export interface Appended {
+interface Appended {
   outcome: Outcome
   body: string
 }
 
 export interface Appender {
-  /** Resolves when the event is committed. */
+  /** Resolves when the event is committed. `body` is the whole answer; that of a replay is the first one. */
   append(job: Append): Promise<Appended>
   readonly waiting: number
   drain(): Promise<void>
@@ -36,7 +37,7 @@ interface Row {
   outcome: Outcome | 'running'
   seq: string
   at_ms: string
-  /** Null, as the two after it, for a channel that was known. */
+  /** This and the next two are null for a known channel. */
   channel_id: string | null
   channel_public_id: string | null
   channel_name: string | null
@@ -44,7 +45,13 @@ interface Row {
   body: string | null
 }
 
-/** What the log made of a job, and the channel that it went to where that was known before. */
+/** A channel as events need it. */
+interface KnownChannel {
+  uuid: string
+  id: string
+  name: string
+}
+
 interface Placed {
   row: Row
   knownChannel: KnownChannel | undefined
@@ -53,11 +60,11 @@ interface Placed {
 export interface AppenderOptions {
   pool: Pool
   inflight: Inflight
-  /** Told, after each commit, which projects have new events. */
+  /** Called after each commit with the projects that have new events. */
   onAppended?(projectIds: ReadonlySet<string>): void
 }
 
-/** The one write path of the log: events that arrive together are appended in one transaction. */
+/** The only write path of the log. Events that arrive together are appended in one transaction. */
 export function createAppender({ pool, inflight, onAppended }: AppenderOptions): Appender {
   const known = createKnownChannels()
 
@@ -79,19 +86,19 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
       if (appended.size > 0) onAppended?.(appended)
       return placed
     } catch (error) {
-      // A channel that is gone must be looked up again before the retry.
+      // The retry must look up a channel that may be gone.
       known.clear()
       throw error
     }
   }
 
-  /** Throws when the job's project is gone: then the function had no row for it. */
+  /** Throws when the job has no row: its project is gone. */
   function toResult(placed: Placed | undefined, { projectId, draft, requestId }: Append): Appended {
     if (!placed) throw invalidKey()
     const { row, knownChannel } = placed
     if (row.outcome === 'running') throw new StillRunning()
     const channel = knownChannel ?? toChannel(row)
-    // Under a reused key the channel may be one that was never made.
+    // Under a reused key the channel may never have been created.
     if (row.channel_id !== null && row.outcome === 'done') {
       known.keep(projectId, draft.channelSlug, channel, performance.now())
     }
@@ -111,11 +118,11 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
     jobs: Append[],
     found: (KnownChannel | undefined)[],
   ): Promise<Row[]> {
-    // One candidate for all events of a batch that may make the same channel.
+    // Events of a batch that create the same channel share one candidate.
     const candidates = new Map<string, KnownChannel>()
     const channels = jobs.map(({ projectId, draft }, index) => {
       const channel = found[index]
-      // Only an answer that the function writes needs the name of a known one.
+      // Of a known channel, only an answer that the function writes needs the name.
       if (channel) return jobs[index]?.claim ? { ...channel, slug: null } : toBare(channel)
       const key = `${projectId} ${draft.channelSlug}`
       const candidate = candidates.get(key) ?? { ...newId('chn'), name: draft.channelName }
@@ -177,7 +184,7 @@ function toBare({ uuid }: KnownChannel) {
   return { uuid, id: null, name: null, slug: null }
 }
 
-/** The channel that the function looked up or made. */
+/** The channel that the function looked up or created. */
 function toChannel(row: Row): KnownChannel {
   if (row.channel_id === null || row.channel_public_id === null || row.channel_name === null) {
     throw new Error('append_events returned no channel')
@@ -185,7 +192,7 @@ function toChannel(row: Row): KnownChannel {
   return { uuid: row.channel_id, id: row.channel_public_id, name: row.channel_name }
 }
 
-/** Nearly: what is short in every event counts as a constant. A keyed one is sent twice, as rows and as its answer. */
+/** An estimate: short fields count as a constant. A keyed event is sent twice, as a row and as its answer. */
 function toBytes({ draft, claim }: Append): number {
   const { title, description, metadataJson } = draft
   const text = 500 + title.length + (description?.length ?? 0) + metadataJson.length
@@ -194,4 +201,22 @@ function toBytes({ draft, claim }: Append): number {
 
 function toTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString()
+}
+
+/** Remembers channels for some seconds, so that a busy one is not looked up for each event. Ids never change; names may. */
+function createKnownChannels() {
+  const channels = new Map<string, { channel: KnownChannel; untilMs: number }>()
+  return {
+    find(projectId: string, slug: string, nowMs: number): KnownChannel | undefined {
+      const entry = channels.get(`${projectId} ${slug}`)
+      return entry && entry.untilMs > nowMs ? entry.channel : undefined
+    },
+    keep(projectId: string, slug: string, channel: KnownChannel, nowMs: number): void {
+      if (channels.size >= MAX_CHANNELS) channels.delete(channels.keys().next().value ?? '')
+      const name = `${projectId} ${slug}`
+      channels.delete(name)
+      channels.set(name, { channel, untilMs: nowMs + CHANNEL_FRESH_MS })
+    },
+    clear: () => channels.clear(),
+  }
 }

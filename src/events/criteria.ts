@@ -4,14 +4,15 @@ import type { Fragment, Queryable } from '../db/sql.ts'
 import { parseId } from '../ids.ts'
 import { listReferences } from '../identities/users.ts'
 import { listRanges, type Range } from './ranges.ts'
-import { splitMetadata, type Choice, type Filters, type Has } from './search.ts'
-import { toTextQuery } from './text-query.ts'
+import { splitMetadata, toTextQuery, type Choice, type Filters, type Has } from './search.ts'
 
-/** Filters as the tables know them. A list that is undefined asks for nothing. */
+const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,4})?$/i
+
+/** Filters in terms of the tables. An undefined list filters nothing. */
 export interface Criteria {
   channelIds: string[] | undefined
   withoutChannelIds: string[]
-  /** Every user_id and alias that leads to one of the users. */
+  /** Every user_id and alias of the users. */
   references: string[] | undefined
   withoutReferences: string[]
   sources: Choice
@@ -19,15 +20,15 @@ export interface Criteria {
   metadata: Choice
   has: Choice<Has>
   textQuery: string
-  /** The words of the text that every match has, by their beginnings. */
+  /** Every match has words that begin like these. */
   lexemes: string[]
   afterMs: number | null
   beforeMs: number | null
-  /** Where in the log matches can be, in its order. */
+  /** Where in the log matches can be, in the order of seq. */
   ranges: Range[]
 }
 
-/** Looks up what the filters name; undefined where no event can match. */
+/** Looks up channels, users and words. Returns undefined when no event can match. */
 export async function resolve(
   sql: Queryable,
   projectId: string,
@@ -38,7 +39,7 @@ export async function resolve(
   const ranges = await listRanges(sql, projectId, {
     afterMs: after,
     beforeMs: before,
-    // The search index goes from bucket to bucket, also where nothing is.
+    // The search index reads every bucket of a range, even empty ones.
     isEnded: hasText || sources.is.length + tags.is.length > 0,
   })
   const channelIds = await listChannelIds(sql, projectId, channels.is)
@@ -62,7 +63,7 @@ export async function resolve(
   }
 }
 
-/** What an event `e` must be, whichever way it was found; hidden ones are not. */
+/** The condition for an event `e`, whichever driver found it. It excludes hidden events. */
 export function toConditions(sql: Queryable, criteria: Criteria): Fragment {
   const { channelIds, withoutChannelIds, references, withoutReferences } = criteria
   const { sources, tags, metadata, has, textQuery } = criteria
@@ -92,12 +93,12 @@ export function toConditions(sql: Queryable, criteria: Criteria): Fragment {
         ? sql``
         : sql`and words_of_event(e.title, e.description) @@ (select to_tsquery('simple', ${textQuery}))`
     }
-    ${criteria.afterMs === null ? sql`` : sql`and e.occurred_at >= ${toMoment(criteria.afterMs)}`}
-    ${criteria.beforeMs === null ? sql`` : sql`and e.occurred_at < ${toMoment(criteria.beforeMs)}`}
+    ${criteria.afterMs === null ? sql`` : sql`and e.occurred_at >= ${toDate(criteria.afterMs)}`}
+    ${criteria.beforeMs === null ? sql`` : sql`and e.occurred_at < ${toDate(criteria.beforeMs)}`}
   `
 }
 
-/** Whether nothing is asked for beyond the channels or the users that lead to candidates: hidden ones aside, all match. */
+/** Whether every candidate of the drivers `channels` or `users` matches, unless it is hidden. */
 export function isExact({
   channelIds,
   references,
@@ -118,10 +119,19 @@ export function isExact({
   )
 }
 
-/** Whether the metadata has this at its place; null where the place is empty. */
+/** Whether the metadata has this value at its path; numbers are equal in any spelling. Null when the path is empty. */
 function toEquals(sql: Queryable, text: string): Fragment {
   const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
-  return sql`e.metadata #>> ${toArray(path)}::text[] = ${value}`
+  const found = sql`e.metadata #>> ${toArray(path)}::text[]`
+  if (!NUMBER.test(value)) return sql`${found} = ${value}`
+  // Postgres has no `numeric` for very long numbers.
+  return sql`
+    (${found} = ${value} or case
+      when json_typeof(e.metadata #> ${toArray(path)}::text[]) = 'number' and length(${found}) <= 200
+        then (${found})::numeric = ${value}::numeric
+      else false
+    end)
+  `
 }
 
 function toHas(sql: Queryable, has: Has): Fragment {
@@ -140,11 +150,11 @@ function toHas(sql: Queryable, has: Has): Fragment {
 }
 
 /** Postgres reads any year, Date writes those to 9999 alone. */
-export function toMoment(ms: number): Date {
+function toDate(ms: number): Date {
   return new Date(Math.min(ms, Date.parse('9999-12-31T23:59:59.999Z')))
 }
 
-/** The uuids of channels by name or id; an id wins over a name that looks like it. */
+/** The uuids of channels by name or id. An id wins over an equal name. */
 async function listChannelIds(
   sql: Queryable,
   projectId: string,
@@ -177,7 +187,7 @@ async function listAllReferences(
   return [...all]
 }
 
-/** What Postgres makes of a text query and of its words; empty where no word is in it. */
+/** Parses a text query and its words in Postgres. It is empty when it has no word. */
 async function parseText(
   sql: Queryable,
   textQuery: string,

@@ -1,41 +1,56 @@
 import { Type } from '@sinclair/typebox'
-import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
-import type { Pool } from '../db/pool.ts'
-import { transact } from '../db/transaction.ts'
+import { Elysia } from 'elysia'
+import type { SessionGuard } from '../accounts/guard.ts'
+import { type Pool, transact } from '../db/pool.ts'
 import type { Hints } from '../hints.ts'
+import { succeed, succeedJson } from '../http/call.ts'
+import { SuccessOf } from '../http/envelope.ts'
 import { closed, Moment } from '../http/shapes.ts'
 import { deleteEvent, restoreEvent } from './deletion.ts'
 
+const tags = ['Events']
 /** What the deletion of an event answers: until when the dashboard offers to undo it. */
 const Deleted = Type.Object({ undoUntil: Moment }, closed)
 const Restored = Type.Object({ id: Type.String(), seq: Type.Integer({ minimum: 1 }) }, closed)
 
+interface Parts {
+  guard: SessionGuard
+  pool: Pool
+  hints: Hints
+}
+
 /** Deletes events, and undoes that. */
-export function eventDeletionRoutes({ pool, hints }: { pool: Pool; hints: Hints }): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'DELETE',
-      path: '/api/projects/:projectId/events/:eventId',
-      action: 'events.delete',
-      success: { status: 200, data: Deleted },
-      async handle({ actor, organizationId, projectId, params }) {
-        const place = { organizationId, projectId, id: params['eventId'] ?? '' }
+export function eventDeletionRoutes({ guard, pool, hints }: Parts) {
+  return new Elysia({ name: 'events.deletion' })
+    .use(guard)
+    .delete(
+      '/api/projects/:projectId/events/:eventId',
+      async ({ call, params: { eventId: id } }) => {
+        const { actor, organizationId, projectId } = call
+        const place = { organizationId, projectId, id }
         const { undoUntil, seq } = await transact(pool, tx => deleteEvent(tx, actor, place))
         hints.tell([{ kind: 'deleted', projectId, seq: Number(seq) }])
-        return JSON.stringify({ undoUntil })
+        return succeed(call, 200, { undoUntil })
       },
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/projects/:projectId/events/:eventId/restore',
-      action: 'events.delete',
-      success: { status: 200, data: Restored },
-      async handle({ actor, organizationId, projectId, params }) {
-        const place = { organizationId, projectId, id: params['eventId'] ?? '' }
+      {
+        project: 'events.delete',
+        response: { 200: SuccessOf(Deleted) },
+        detail: { operationId: 'deleteEvent', summary: 'Delete an event', tags },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/events/:eventId/restore',
+      async ({ call, params: { eventId: id } }) => {
+        const { actor, organizationId, projectId } = call
+        const place = { organizationId, projectId, id }
         const { seq } = await transact(pool, tx => restoreEvent(tx, actor, place))
         hints.tell([{ kind: 'restored', projectId, seq: Number(seq) }])
-        return `{"id":${JSON.stringify(place.id)},"seq":${seq}}`
+        return succeedJson(call, 200, `{"id":${JSON.stringify(id)},"seq":${seq}}`)
       },
-    }),
-  ]
+      {
+        project: 'events.delete',
+        response: { 200: SuccessOf(Restored) },
+        detail: { operationId: 'restoreEvent', summary: 'Undo the deletion of an event', tags },
+      },
+    )
 }

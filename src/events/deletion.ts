@@ -4,9 +4,9 @@ import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { parseId } from '../ids.ts'
 
-/** How long people are offered to undo a deletion. */
+/** How long the dashboard offers to undo a deletion. */
 const UNDO_S = 5
-/** How long it can be undone: a click at the last moment arrives a little later. */
+/** How long a deletion can be undone. A click in the last moment arrives a little later. */
 export const GRACE_S = 10
 
 /** An event of a project; the id is the public one. */
@@ -16,27 +16,24 @@ export interface EventPlace {
   id: string
 }
 
-/** Hides an event from every reader, until it is restored or purged. Throws `not_found`. */
+/** Hides an event from every reader until it is restored or purged. Throws `not_found`. */
 export async function deleteEvent(
   tx: Tx,
   actor: Actor,
   place: EventPlace,
 ): Promise<{ seq: string; undoUntil: Date }> {
   const { seq } = await getStored(tx, place)
-  // What another person hides meanwhile comes back as no row.
+  // No row: another request hid it first.
   const [hidden] = await tx<{ seq: string; undo_until: Date }[]>`
     select h.seq, clock_timestamp() + make_interval(secs => ${UNDO_S}) as undo_until
     from hide_events(${place.projectId}, array[${seq}::bigint]) as h (seq)
   `
   if (!hidden) throw noEvent()
-  await writeAudit(tx, actor, toDeed('event.deleted', place))
+  await writeAudit(tx, actor, toEntry('event.deleted', place))
   return { seq: hidden.seq, undoUntil: hidden.undo_until }
 }
 
-/**
- * Brings a deleted event back as it was. One that is there already stays, so that it does no harm when two undo at once.
- * Throws `not_found` once it is too late.
- */
+/** Restores a deleted event. An event that is not deleted stays as it is. Throws `not_found` when it is too late. */
 export async function restoreEvent(
   tx: Tx,
   actor: Actor,
@@ -48,8 +45,8 @@ export async function restoreEvent(
   const restored = await tx`
     select seq from restore_events(${place.projectId}, array[${seq}::bigint]) as r (seq)
   `
-  if (restored.count > 0) await writeAudit(tx, actor, toDeed('event.restored', place))
-  // Another person was faster; or the purge was, and then nothing is there any more.
+  if (restored.count > 0) await writeAudit(tx, actor, toEntry('event.restored', place))
+  // No row: another request restored it, or the purge deleted it.
   else if ((await getStored(tx, place)).state !== 'there') throw noEvent()
   return { seq }
 }
@@ -78,6 +75,6 @@ function noEvent(): Fault {
   return new Fault('not_found', 'No event has this id')
 }
 
-function toDeed(action: AuditAction, { organizationId, projectId, id }: EventPlace) {
+function toEntry(action: AuditAction, { organizationId, projectId, id }: EventPlace) {
   return { action, organizationId, projectId, target: id }
 }

@@ -1,8 +1,12 @@
-import { toDisplayName, toSlug } from '../channels/name.ts'
+import { splitEmoji, toDisplayName, toEmoji, toSlug } from '../channels/name.ts'
+import { isRawNumber, toNumberText } from '../http/exact-json.ts'
+import { countPoints } from '../http/rules.ts'
 import { newId, type Id } from '../ids.ts'
-import { toEmoji } from '../channels/icon.ts'
-import type { EventInput } from './schema.ts'
-import { parseTimestamp } from './moment.ts'
+import { toMoment } from './moment.ts'
+import type { EventInput, LogInput } from './schema.ts'
+
+const MAX_TAGS = 20
+const MAX_TAG_LENGTH = 50
 
 /** A validated event on its way into the log. */
 export interface Draft {
@@ -21,7 +25,7 @@ export interface Draft {
   occurredAtMs: number | null
 }
 
-/** Fills in what was left out and folds what has several spellings. */
+/** Fills in defaults, and normalizes names, tags and icon. */
 export function toDraft(input: EventInput): Draft {
   return {
     id: newId('evt'),
@@ -35,45 +39,34 @@ export function toDraft(input: EventInput): Draft {
     userRef: input.userId ?? null,
     source: input.source ?? 'api',
     notify: input.notify ?? true,
-    occurredAtMs: input.timestamp === undefined ? null : (parseTimestamp(input.timestamp) ?? null),
+    occurredAtMs: input.timestamp === undefined ? null : (toMoment(input.timestamp) ?? null),
   }
 }
 
-/** What the log gives an event. */
-export interface Place {
-  seq: string
-  channelId: string
-  channelName: string
-  userId: string | null
-  createdAtMs: number
+/** An event from LogSnag's body. Its tags become the metadata, and tags `key:value` where they fit. */
+export function fromLog(input: LogInput): EventInput {
+  const pairs = Object.entries(input.tags ?? {})
+  return {
+    channelName: input.channel,
+    title: input.event,
+    ...(input.description !== undefined && { description: input.description }),
+    ...(input.icon !== undefined && { icon: input.icon }),
+    ...(input.tags && { metadata: input.tags }),
+    tags: pairs
+      .filter(([, value]) => typeof value !== 'object' || isRawNumber(value))
+      .map(([key, value]) => `${key}:${isRawNumber(value) ? toNumberText(value) : value}`)
+      .filter(tag => countPoints(tag) <= MAX_TAG_LENGTH)
+      .slice(0, MAX_TAGS),
+    userId: input.user_id ?? null,
+    notify: input.notify ?? false,
+    ...(input.timestamp !== undefined && { timestamp: input.timestamp }),
+  }
 }
 
-/** The event's JSON up to its seq. Together with `toTail` and what stands between it is what `toEventJson` writes. */
-export function toHead(draft: Draft): string {
-  return `{"success":true,"data":{"id":"${draft.id.id}","seq":`
-}
-
-/** The rest of an event's answer, from the end of its createdAt on: append_events writes what the log gives. */
-export function toTail(draft: Draft, requestId: string): string {
-  return `",${toContentJson(draft)}},"requestId":"${requestId}"}`
-}
-
-/** The answer to an event, as append_events builds it for keyed ones. */
-export function toEventAnswer(draft: Draft, place: Place, requestId: string): string {
-  const createdAt = new Date(place.createdAtMs).toISOString()
-  const timestamp =
-    draft.occurredAtMs === null ? createdAt : new Date(draft.occurredAtMs).toISOString()
-  return (
-    `${toHead(draft)}${place.seq},"channelId":"${place.channelId}"` +
-    `,"channelName":${JSON.stringify(place.channelName)},"userId":${JSON.stringify(place.userId)}` +
-    `,"timestamp":"${timestamp}","createdAt":"${createdAt}${toTail(draft, requestId)}`
-  )
-}
-
-function toContentJson(draft: Draft): string {
-  return (
-    `"title":${JSON.stringify(draft.title)},"description":${JSON.stringify(draft.description)}` +
-    `,"icon":${JSON.stringify(draft.icon)},"tags":${JSON.stringify(draft.tags)}` +
-    `,"metadata":${draft.metadataJson},"source":${JSON.stringify(draft.source)},"notify":${draft.notify}`
-  )
+/** The fields of an event from plain text: a leading emoji, the first line, the rest. */
+export function fromText(text: string): Pick<EventInput, 'title'> & Partial<EventInput> {
+  const { icon, rest } = splitEmoji(text.trimStart())
+  const [first = '', ...lines] = rest.trimStart().split(/\r?\n/)
+  const description = lines.join('\n').trim()
+  return { title: first.trim(), ...(icon && { icon }), ...(description && { description }) }
 }

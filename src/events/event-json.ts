@@ -1,4 +1,5 @@
 import { toId } from '../ids.ts'
+import type { Draft } from './draft.ts'
 
 /** An event with its channel and user, as reads select it. */
 export interface EventRow {
@@ -18,7 +19,7 @@ export interface EventRow {
   notify: boolean
 }
 
-/** The same fields in the same order as in the answer to its creation (draft.ts). */
+/** The JSON of an event, with the fields of the answer to its creation in the same order. */
 export function toEventJson(row: EventRow): string {
   return (
     `{"id":"${toId('evt', row.id)}","seq":${row.seq},"channelId":"${row.channel_public_id}"` +
@@ -27,5 +28,44 @@ export function toEventJson(row: EventRow): string {
     `,"title":${JSON.stringify(row.title)},"description":${JSON.stringify(row.description)}` +
     `,"icon":${JSON.stringify(row.icon)},"tags":${row.tags},"metadata":${row.metadata}` +
     `,"source":${JSON.stringify(row.source)},"notify":${row.notify}}`
+  )
+}
+
+/** The fields that append_events adds to an event. */
+export interface Place {
+  seq: string
+  channelId: string
+  channelName: string
+  userId: string | null
+  createdAtMs: number
+}
+
+/** The answer to an event up to its seq. append_events writes the part between this and `toTail`. */
+export function toHead(draft: Draft): string {
+  return `{"success":true,"data":{"id":"${draft.id.id}","seq":`
+}
+
+/** The answer to an event from the end of its createdAt on. */
+export function toTail(draft: Draft, requestId: string): string {
+  return `",${toContentJson(draft)}},"requestId":"${requestId}"}`
+}
+
+/** The answer to an event without an Idempotency-Key; append_events writes the same for one with a key. */
+export function toEventAnswer(draft: Draft, place: Place, requestId: string): string {
+  const createdAt = new Date(place.createdAtMs).toISOString()
+  const timestamp =
+    draft.occurredAtMs === null ? createdAt : new Date(draft.occurredAtMs).toISOString()
+  return (
+    `${toHead(draft)}${place.seq},"channelId":"${place.channelId}"` +
+    `,"channelName":${JSON.stringify(place.channelName)},"userId":${JSON.stringify(place.userId)}` +
+    `,"timestamp":"${timestamp}","createdAt":"${createdAt}${toTail(draft, requestId)}`
+  )
+}
+
+function toContentJson(draft: Draft): string {
+  return (
+    `"title":${JSON.stringify(draft.title)},"description":${JSON.stringify(draft.description)}` +
+    `,"icon":${JSON.stringify(draft.icon)},"tags":${JSON.stringify(draft.tags)}` +
+    `,"metadata":${draft.metadataJson},"source":${JSON.stringify(draft.source)},"notify":${draft.notify}`
   )
 }

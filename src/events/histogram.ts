@@ -1,20 +1,25 @@
 import { toArray } from '../db/arrays.ts'
-import type { Queryable } from '../db/sql.ts'
+import type { Fragment, Queryable } from '../db/sql.ts'
 import { toId } from '../ids.ts'
-import { toCandidates } from './candidates.ts'
-import { countHours, countMoments, toBucket, toCount, type Bounds, type Count } from './counts.ts'
 import { resolve, toConditions, type Criteria } from './criteria.ts'
 import { toStretch } from './ranges.ts'
 import { HOUR_MS, toEndMs, toScale, type Scale } from './scale.ts'
 import type { Filters } from './search.ts'
 import type { Histogram } from './search-schema.ts'
-import { walk, type Patience, type Visited, type Window } from './walk.ts'
+import { toCandidates, walk, type Patience, type Visited, type Window } from './walk.ts'
 
 const DEFAULT_HOURS = 60
 const TOP_CHANNELS = 8
-/** More events than this are counted by the hour alone. */
+/** More events than this are counted by the hour only. */
 const MAX_MOMENTS = 200_000
 const SPEND_MS = 150
+
+/** How many events of a channel (uuid) happened in a bucket. */
+interface Count {
+  channelId: string
+  bucket: number
+  n: number
+}
 
 export interface HistogramRange {
   fromMs?: number | undefined
@@ -23,10 +28,9 @@ export interface HistogramRange {
 }
 
 /**
- * How many events that match happened when, by channel: in at most 60 equal buckets that cover the range, by default
- * that of the filters, or else the last 60 hours, this one included. By channels alone it is exact; with other filters as far back as some
- * 150 ms lead, and then says since when it is complete. Beyond 200,000 events buckets are whole hours, and so are
- * the filters' moments.
+ * Counts matching events by time and channel, in up to 60 equal buckets. The default range is that of the filters, or the
+ * last 60 hours. With filters by channel only, counts are exact; beyond 200,000 events, buckets and filters are whole
+ * hours. Other filters count back for about 150 ms, and `completeSince` says how far that was.
  */
 export async function histogramOf(
   sql: Queryable,
@@ -35,7 +39,7 @@ export async function histogramOf(
   range: HistogramRange,
   patience: Patience = {},
 ): Promise<Histogram> {
-  // Nothing happens later, and the ends of buckets stay moments that can be written.
+  // No event happens later, and the ends of buckets stay valid dates.
   const lastMs = range.nowMs + HOUR_MS
   const toMs = Math.min(range.toMs ?? filters.before ?? range.nowMs, lastMs)
   const hourMs = Math.floor((toMs - 1) / HOUR_MS) * HOUR_MS
@@ -69,7 +73,7 @@ function isByChannel({ users, sources, tags, metadata, has, words, phrases }: Fi
   )
 }
 
-/** Counts what meets the criteria, newest first, as long as patience lasts; `sinceMs` is when it ran out. */
+/** Counts matches, newest first, until patience ends; `sinceMs` is the moment that it reached then. */
 async function countMatches(
   sql: Queryable,
   projectId: string,
@@ -103,13 +107,7 @@ async function countWindow(
   window: Window,
 ): Promise<Omit<Visited, 'isDone'> & { found: Count[] }> {
   const rows = await sql<
-    {
-      candidates: number
-      reached: string | null
-      channel_id: string | null
-      bucket: number
-      n: number
-    }[]
+    ({ candidates: number; reached: string | null } & (Count | { channelId: null }))[]
   >`
     with candidates as materialized (
       ${toCandidates(sql, projectId, criteria, window)}
@@ -128,7 +126,7 @@ async function countWindow(
     ), seen as (
       select count(*)::int as candidates, min(seq) as reached from candidates
     )
-    select seen.candidates, seen.reached, met.channel_id, met.bucket, met.n
+    select seen.candidates, seen.reached, met.channel_id as "channelId", met.bucket, met.n
     from seen
       left join met on true
   `
@@ -136,13 +134,11 @@ async function countWindow(
   return {
     candidates,
     reached: reached === null ? undefined : BigInt(reached),
-    found: rows.flatMap(({ channel_id, ...row }) =>
-      channel_id === null ? [] : [toCount({ channel_id, ...row })],
-    ),
+    found: rows.filter(row => row.channelId !== null),
   }
 }
 
-/** The moment after which no event from before `seq` happened that could match. */
+/** A moment after which no uncounted event happened: none with a smaller seq that could match. */
 async function findUnseen(
   sql: Queryable,
   projectId: string,
@@ -224,4 +220,67 @@ async function listNames(
     where project_id = ${projectId} and id = any(${toArray(channelIds)}::uuid[])
   `
   return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
+/** From `afterMs` on, and before `beforeMs`. */
+interface Bounds {
+  afterMs: number
+  beforeMs: number
+}
+
+type Counted = Pick<Criteria, 'channelIds' | 'withoutChannelIds'> & Bounds
+
+/** Counts from the counts per hour. Buckets are whole hours, and bounds are rounded to hours. */
+export async function countHours(
+  sql: Queryable,
+  projectId: string,
+  scale: Scale,
+  counted: Counted,
+): Promise<Count[]> {
+  const afterMs = Math.floor(counted.afterMs / HOUR_MS) * HOUR_MS
+  return await sql<Count[]>`
+    select e.channel_id as "channelId", ${toBucket(sql, scale, sql`e.hour`)} as bucket, sum(e.n)::float8 as n
+    from event_counts e
+    where e.project_id = ${projectId}
+      and e.hour >= ${new Date(afterMs)} and e.hour < ${new Date(counted.beforeMs)}
+      ${toChannels(sql, counted)}
+    group by 1, 2
+  `
+}
+
+/** Counts from the events themselves, for buckets shorter than an hour. */
+async function countMoments(
+  sql: Queryable,
+  projectId: string,
+  scale: Scale,
+  counted: Counted,
+): Promise<Count[]> {
+  return await sql<Count[]>`
+    select e.channel_id as "channelId", ${toBucket(sql, scale)} as bucket, count(*)::float8 as n
+    from events e
+    where e.project_id = ${projectId} and e.deleted_at is null
+      and e.occurred_at >= ${new Date(counted.afterMs)} and e.occurred_at < ${new Date(counted.beforeMs)}
+      ${toChannels(sql, counted)}
+    group by 1, 2
+  `
+}
+
+/** The bucket of a moment, by default of an event `e`. */
+function toBucket(
+  sql: Queryable,
+  { fromMs, stepMs }: Scale,
+  moment = sql`e.occurred_at`,
+): Fragment {
+  return sql`floor((date_part('epoch', ${moment}) * 1000 - ${fromMs}::float8) / ${stepMs}::float8)::int`
+}
+
+function toChannels(sql: Queryable, { channelIds, withoutChannelIds }: Counted): Fragment {
+  return sql`
+    ${channelIds ? sql`and e.channel_id = any(${toArray(channelIds)}::uuid[])` : sql``}
+    ${
+      withoutChannelIds.length > 0
+        ? sql`and e.channel_id <> all(${toArray(withoutChannelIds)}::uuid[])`
+        : sql``
+    }
+  `
 }

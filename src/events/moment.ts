@@ -1,8 +1,18 @@
-// What Postgres writes of the years between, JavaScript reads as the same year: of year 99 as 1999.
+// Of the years before 100, JavaScript reads year 99 as 1999.
 const FIRST_MS = Date.parse('0100-01-01T00:00:00Z')
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z')
 const SHAPE =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?([Zz]|[+-]\d\d(?::?\d\d)?))?$/
+
+// Seconds reach this number in the year 5138, milliseconds in March 1973.
+const FIRST_UNIX_MS = 1e11
+
+/** Milliseconds since 1970 of ISO 8601, or of a number in Unix seconds or milliseconds; undefined for anything else. */
+export function toMoment(timestamp: string | number): number | undefined {
+  if (typeof timestamp === 'string') return parseTimestamp(timestamp)
+  const ms = Math.round(timestamp >= FIRST_UNIX_MS ? timestamp : timestamp * 1000)
+  return ms >= 0 && ms <= LAST_MS ? ms : undefined
+}
 
 /** Milliseconds since 1970 of an ISO 8601 date, or date and time with a zone; undefined for anything else. */
 export function parseTimestamp(text: string): number | undefined {
@@ -21,7 +31,7 @@ export function parseTimestamp(text: string): number | undefined {
   ] = match
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined
   const midnight = Date.parse(`${year}-${month}-${day}T00:00:00Z`)
-  // A day that does not exist is refused or moved into the next month.
+  // JavaScript refuses a day that does not exist, or moves it into the next month.
   if (Number.isNaN(midnight) || new Date(midnight).getUTCDate() !== Number(day)) return undefined
   const offset = toOffsetMinutes(zone)
   if (offset === undefined) return undefined

@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/sql.ts'
+import { parseCursor, toCursor } from '../http/paging.ts'
 
 /** Seqs of a log, both ends included. */
 export interface Range {
@@ -8,21 +9,39 @@ export interface Range {
 
 export type Direction = 'older' | 'newer'
 
+/** Where a list goes on: after `seq`, in a direction. */
+export interface Position {
+  direction: Direction
+  seq: bigint
+}
+
+/** The cursor of a position. */
+export function toPositionCursor({ direction, seq }: Position): string {
+  return toCursor([`${direction === 'older' ? '<' : '>'}${seq}`])
+}
+
+/** The position in a cursor; undefined without one. Throws `Invalid`. */
+export function parsePosition(cursor: string | undefined): Position | undefined {
+  const [text] = parseCursor(cursor, [/^[<>](0|[1-9]\d{0,17})$/]) ?? []
+  if (text === undefined) return undefined
+  return { direction: text.startsWith('<') ? 'older' : 'newer', seq: BigInt(text.slice(1)) }
+}
+
 export interface RangesOptions {
   afterMs: number | null
   beforeMs: number | null
   isEnded: boolean
 }
 
-/** Of a bigint. */
+// The largest bigint of Postgres.
 const MAX_SEQ = 2n ** 63n - 1n
 
-/** Seqs of one stretch of a log, as sql/0007_reading.sql cuts it. */
+/** A stretch of a log has 2^12 seqs, as in sql/0007_events.sql. */
 const STRETCH_BITS = 12n
 
 /**
- * Where in a log the events between two moments can be, in its order; all of it without moments. What asks for its end
- * costs a look-up: without `isEnded` a whole log goes on to the last seq that there can be.
+ * Lists where in a log the events between two moments can be, in the order of seq. Without moments that is the whole log.
+ * `isEnded` makes it end at the last event, which costs a query; otherwise it ends at the largest seq.
  */
 export async function listRanges(
   sql: Queryable,
@@ -56,13 +75,13 @@ export async function listRanges(
   }))
 }
 
-/** The stretch in which a seq is, and its first seq. */
+/** The stretch of a seq, and the stretch's first seq. */
 export function toStretch(seq: bigint): { stretch: bigint; first: bigint } {
   const stretch = seq >> STRETCH_BITS
   return { stretch, first: stretch << STRETCH_BITS }
 }
 
-/** What of the ranges is beyond `seq` in a direction, in the order that they came in. */
+/** The parts of `ranges` beyond `seq` in a direction, in the same order. */
 export function clip(ranges: Range[], direction: Direction, seq: bigint): Range[] {
   return ranges.flatMap(({ first, last }) => {
     const clipped =

@@ -1,20 +1,18 @@
 import { toArray, toPlaces } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
-import { invalidField } from '../http/validation.ts'
 import { parseId, toId } from '../ids.ts'
-import { toCandidates } from './candidates.ts'
 import { isExact, resolve, toConditions, type Criteria } from './criteria.ts'
-import { parseCursor, toCursor, type Position } from './cursor.ts'
+import { parsePosition, toPositionCursor, type Position } from './ranges.ts'
 import { toEventJson, type EventRow } from './event-json.ts'
 import type { Filters } from './search.ts'
 import type { Neighbours } from './search-schema.ts'
-import { walk, type Patience, type Visited, type Window } from './walk.ts'
+import { toCandidates, walk, type Patience, type Visited, type Window } from './walk.ts'
 
-/** Where a list begins and how much of it a page has. */
+/** Where a list begins, and how many events a page has. */
 export interface PageQuery {
   cursor?: string
-  /** Reads forward in the order of the log, from the event after this seq. */
+  /** Reads forward from the event after this seq. */
   after?: number
   limit?: number
 }
@@ -26,7 +24,7 @@ export async function getEventJson(sql: Queryable, projectId: string, id: string
   return json
 }
 
-/** The same; undefined where there is none, or it is deleted. */
+/** The JSON of one event; undefined when there is none, or it is deleted. */
 export async function findEventJson(
   sql: Queryable,
   projectId: string,
@@ -44,7 +42,7 @@ export async function findEventJson(
   return row && toEventJson(row)
 }
 
-/** The same of several, in their order; ids are uuids. */
+/** The JSON of several events, in the same order; ids are uuids. */
 export async function findEventsJson(
   sql: Queryable,
   wanted: readonly { projectId: string; eventId: string }[],
@@ -62,14 +60,14 @@ export async function findEventsJson(
         from events e
           ${joins(sql)}
         where e.project_id = w.project_id and e.id = w.id and e.deleted_at is null
-        -- Keeps this a look-up for each, as that of one.
+        -- Keeps this a look-up for each event.
         offset 0
       ) e
   `
   return toPlaces(rows, wanted.length).map(row => row && toEventJson(row))
 }
 
-/** The events before and after a place in the log, whatever the filters of a list are. */
+/** The events before and after a seq, without filters. */
 export async function findNeighbours(
   sql: Queryable,
   projectId: string,
@@ -100,8 +98,8 @@ export async function findNeighbours(
 }
 
 /**
- * The JSON of a page of events: newest first, or from `after` on in the order of the log. Where much is looked at and
- * little found, a page may end early, even empty: its `nextCursor` goes on from there, and is null at the end alone.
+ * The JSON of a page of events, newest first, or in the order of the log with `after`. A page with rare matches can end
+ * early, even empty. Its `nextCursor` continues there, and is null only at the end.
  */
 export async function listEventsJson(
   sql: Queryable,
@@ -110,12 +108,15 @@ export async function listEventsJson(
   { cursor, after, limit = 50 }: PageQuery,
   patience: Patience = {},
 ): Promise<string> {
-  const { direction, seq: from } = toPosition(cursor, after)
+  const start: Position | undefined =
+    parsePosition(cursor) ??
+    (after === undefined ? undefined : { direction: 'newer', seq: BigInt(after) })
+  const direction = start?.direction ?? 'older'
   const criteria = await resolve(sql, projectId, filters)
   if (!criteria) return '{"items":[],"nextCursor":null}'
   const rows: EventRow[] = []
   const firstWindow = isExact(criteria) ? limit + 1 : Math.max(4 * limit, 256)
-  const options = { direction, from, wanted: limit + 1, firstWindow, ...patience }
+  const options = { direction, from: start?.seq, wanted: limit + 1, firstWindow, ...patience }
   const stopped = await walk(criteria, options, async window => {
     const { found, ...visited } = await readWindow(sql, projectId, criteria, {
       ...window,
@@ -126,27 +127,13 @@ export async function listEventsJson(
   })
   const page = rows.slice(0, limit)
   const goesOn = rows.length > limit ? BigInt(page.at(-1)?.seq ?? 0) : stopped
-  const nextCursor = goesOn === undefined ? null : toCursor({ direction, seq: goesOn })
+  const nextCursor = goesOn === undefined ? null : toPositionCursor({ direction, seq: goesOn })
   return `{"items":[${page.map(toEventJson).join()}],"nextCursor":${JSON.stringify(nextCursor)}}`
-}
-
-function toPosition(
-  cursor: string | undefined,
-  after: number | undefined,
-): Position | { direction: 'older'; seq: undefined } {
-  if (cursor !== undefined) {
-    const position = parseCursor(cursor)
-    if (!position)
-      throw invalidField('cursor', 'invalid_format', 'Must be a nextCursor of this list')
-    return position
-  }
-  if (after !== undefined) return { direction: 'newer', seq: BigInt(after) }
-  return { direction: 'older', seq: undefined }
 }
 
 type WindowRow = { candidates: number; reached: string | null } & (EventRow | { id: null })
 
-/** The events of a window that meet the criteria, and how far its candidates reach. */
+/** The matching events of a window, and how far its candidates reach. */
 async function readWindow(
   sql: Queryable,
   projectId: string,
@@ -188,7 +175,7 @@ async function readWindow(
   }
 }
 
-/** What of an event `e` its JSON is made of, and leads to the rest. */
+/** The columns of an event `e` that its JSON needs. */
 function stored(sql: Queryable): Fragment {
   return sql`
     e.project_id, e.id, e.seq, e.channel_id, e.user_ref, e.occurred_at, e.created_at, e.title, e.description, e.icon,
@@ -205,7 +192,7 @@ function columns(sql: Queryable): Fragment {
   `
 }
 
-/** One look-up each, whatever the tables' sizes make of a join. */
+/** Lateral joins keep one look-up for each event, whatever the sizes of the tables. */
 function joins(sql: Queryable): Fragment {
   return sql`
     left join lateral (

@@ -8,16 +8,16 @@ import { GRACE_S } from './deletion.ts'
 
 const log = logger('events')
 const EVERY_MS = 5_000
-/** How long nothing is looked for after a pass that left nothing behind. */
+/** The pause after a pass that left nothing behind. */
 const REST_MS = 60_000
 const BATCH = 500
-/** Channels of one look, and projects of one. */
-const PLACES = 100
-/** At most so long at what is past keeping, before what people deleted has its turn. */
+/** Channels, or projects, that one query returns. */
+const PAGE = 100
+/** How long expiry runs before deleted events are purged again. */
 const ROUND_MS = 4_000
-/** At most so long at one channel, before the next one has its turn. */
-const TURN_MS = 1_000
-/** A batch is followed by a pause of so many times its own length: others have most of the log's and the disk's time. */
+/** How long expiry stays at one channel. */
+const CHANNEL_MS = 1_000
+/** The pause after a batch, as a multiple of the batch's time. It leaves the log and the disk to others. */
 const PAUSE_FACTOR = 3
 
 /** A channel; uuids. */
@@ -26,18 +26,17 @@ interface Place {
   channel_id: string
 }
 
-/** A pass through all channels that have something to say about keeping. */
+/** A pass through all channels with a retention. */
 interface Pass {
-  /** Where it goes on; undefined at the beginning, and again at the end. */
+  /** The last channel; undefined at the beginning, and at the end. */
   after: Place | undefined
   /** Whether a channel was left before its end. */
   isMore: boolean
 }
 
 /**
- * Deletes for good what is past keeping or was deleted by a person, in small batches with pauses, so that nobody waits
- * for it; while the clock is doubted, nothing. Any number of processes may do so at once: each project is left to one of
- * them at a time.
+ * Deletes expired events, and events that a member deleted, in small batches with pauses. It deletes nothing while the
+ * clock is doubted. Several processes can run it: each project belongs to one of them at a time.
  */
 export function startRetention(pool: Pool): { stop(): Promise<void> } {
   const stopped = new AbortController()
@@ -70,14 +69,14 @@ export function startRetention(pool: Pool): { stop(): Promise<void> } {
   }
 }
 
-/** Deletes what was hidden so long ago that it cannot be restored any more: a batch of each project. */
+/** Deletes hidden events that can no longer be restored: a batch of each project. */
 export async function purgeDeleted(pool: Pool): Promise<void> {
   const rows = await pool.run(
     sql => sql<{ project_id: string; before: string }[]>`
       select distinct project_id, (now() - make_interval(secs => ${GRACE_S}))::text as before
       from events
       where deleted_at < now() - make_interval(secs => ${GRACE_S})
-      limit ${PLACES}
+      limit ${PAGE}
     `,
   )
   for (const { project_id: project, before } of rows) {
@@ -87,7 +86,7 @@ export async function purgeDeleted(pool: Pool): Promise<void> {
   }
 }
 
-/** Goes on with a pass, deleting what is past keeping, until its end or for some seconds. */
+/** Continues a pass, and deletes expired events, until its end or for some seconds. */
 export async function expireSome(pool: Pool, pass: Pass, signal?: AbortSignal): Promise<void> {
   const untilMs = performance.now() + ROUND_MS
   const deleted = new Map<string, number>()
@@ -102,13 +101,13 @@ export async function expireSome(pool: Pool, pass: Pass, signal?: AbortSignal): 
         pass.isMore ||= isMore
         deleted.set(channel.project_id, (deleted.get(channel.project_id) ?? 0) + count)
       }
-      if (channels.length < PLACES) break
+      if (channels.length < PAGE) break
     }
     pass.after = undefined
   } finally {
     for (const [project, events] of deleted) {
       if (events === 0) continue
-      log.info('{events} events were past keeping and are deleted', {
+      log.info('Deleted {events} expired events', {
         events,
         project: toId('prj', project),
       })
@@ -116,13 +115,13 @@ export async function expireSome(pool: Pool, pass: Pass, signal?: AbortSignal): 
   }
 }
 
-/** Deletes a channel's old events, for a second; what fails is tried again in the next pass. */
+/** Deletes a channel's expired events for up to a second. The next pass retries what failed. */
 async function expireChannel(
   pool: Pool,
   { project_id: project, channel_id: channel }: Place,
   signal?: AbortSignal,
 ): Promise<{ count: number; isMore: boolean }> {
-  const untilMs = performance.now() + TURN_MS
+  const untilMs = performance.now() + CHANNEL_MS
   let count = 0
   let last = '0'
   do {
@@ -143,7 +142,7 @@ async function expireChannel(
   return { count, isMore: true }
 }
 
-/** The next channels whose events are not kept for ever, and whether the oldest one is past keeping. */
+/** The next channels with a retention, and whether their oldest event is expired. */
 async function listKept(
   pool: Pool,
   after: Place | undefined,
@@ -157,7 +156,7 @@ async function listKept(
         where coalesce(c.keep_days, p.keep_days) is not null
           ${after ? sql`and (c.project_id, c.id) > (${after.project_id}, ${after.channel_id})` : sql``}
         order by c.project_id, c.id
-        limit ${PLACES}
+        limit ${PAGE}
       )
       select
         k.project_id, k.id as channel_id,
@@ -169,12 +168,12 @@ async function listKept(
 }
 
 function warn(error: unknown): undefined {
-  log.warning('Old events could not be deleted, it is tried again: {reason}', {
+  log.warning('Deleting events failed and will be retried: {reason}', {
     reason: toReason(error),
   })
 }
 
-/** Waits; false once the signal came. */
+/** Waits; false when the signal aborts it. */
 function pause(ms: number, signal?: AbortSignal): Promise<boolean> {
   return sleep(ms, true, { ref: false, ...(signal && { signal }) }).catch(() => false)
 }

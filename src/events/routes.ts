@@ -1,123 +1,109 @@
-import { ChannelName } from '../channels/name.ts'
-import { createValidator, invalidField } from '../http/validation.ts'
-import { PageOf } from '../http/envelope.ts'
-import { NO_ISSUES } from '../http/rules.ts'
-import type { Pool } from '../db/pool.ts'
 import { Type } from '@sinclair/typebox'
-import { endpoint, toWriteAnswer, type Call, type Endpoint } from '../keys/endpoint.ts'
+import { Elysia } from 'elysia'
+import { ChannelName } from '../channels/name.ts'
+import type { Pool } from '../db/pool.ts'
+import { succeedJson } from '../http/call.ts'
+import { Failure, PageOf, SuccessOf } from '../http/envelope.ts'
+import { createValidator, invalidField } from '../http/validation.ts'
+import { answerWrite, type KeyCall, type KeyGuard } from '../keys/guard.ts'
 import type { Appender } from './append.ts'
-import { toDraft } from './draft.ts'
-import { fromLog, fromText } from './drop-in.ts'
-import { toFilters } from './event-query.ts'
+import { fromLog, fromText, toDraft } from './draft.ts'
 import { getEventJson, listEventsJson } from './read.ts'
 import { Event, EventInput, EventQuery, LogInput, TextInput } from './schema.ts'
-import { isTooFarAhead } from './timestamp.ts'
+import { toFilters } from './search-schema.ts'
 
-const tag = 'Events'
-const created = { status: 201, description: 'The event is committed.', data: Event } as const
+const tags = ['Events']
+const created = { 201: SuccessOf(Event, 'The event is committed.') }
+const textEvent = createValidator(EventInput)
 
-export function eventRoutes({ appender, reads }: { appender: Appender; reads: Pool }): Endpoint[] {
-  async function create({ key, requestId, claim }: Call<unknown, unknown>, input: EventInput) {
-    const draft = toDraft(input)
-    return toWriteAnswer(
-      201,
-      await appender.append({ projectId: key.projectId, draft, requestId, claim }),
-    )
-  }
-  const fromTextInput = createValidator(EventInput)
-
-  return [
-    endpoint({
-      method: 'POST',
-      path: '/v1/events',
-      operationId: 'createEvent',
-      summary: 'Create an event',
-      description:
-        'An unknown channel is created. The answer 201 means that the event is stored durably.',
-      tag,
-      scope: 'events:write',
-      body: EventInput,
-      example: {
-        channelName: 'payments',
-        title: 'New payment',
-        icon: '💰',
-        metadata: { amount: 42 },
-      },
-      success: created,
-      handle: call => create(call, call.body),
-    }),
-    endpoint({
-      method: 'POST',
-      path: '/v1/log',
-      operationId: 'logEvent',
-      summary: "Create an event from LogSnag's body",
-      tag,
-      scope: 'events:write',
-      body: LogInput,
-      alsoCheck: ({ timestamp }) =>
-        timestamp === undefined || isUnixTime(timestamp)
-          ? NO_ISSUES
-          : [
-              {
-                path: ['timestamp'],
-                code: 'out_of_range',
-                message: 'Must be Unix seconds, at most 5 minutes in the future',
-              },
-            ],
-      example: { channel: 'payments', event: 'New payment', tags: { amount: 42 } },
-      success: created,
-      handle: call => create(call, fromLog(call.body)),
-    }),
-    endpoint({
-      method: 'POST',
-      path: '/v1/channels/:name',
-      operationId: 'sendText',
-      summary: 'Create an event from text',
-      description:
-        'The first line is the title, an emoji at its start the icon, and the rest the description.',
-      tag,
-      scope: 'events:write',
-      params: { name: ChannelName },
-      body: 'text',
-      text: TextInput,
-      example: '💾 Backup failed\nThe disk is full.',
-      success: created,
-      handle(call) {
-        const [channelName = ''] = call.params
-        if (call.body.trim() === '') throw invalidField('title', 'required', 'Required')
-        return create(call, fromTextInput.parse({ channelName, ...fromText(call.body) }))
-      },
-    }),
-    endpoint({
-      method: 'GET',
-      path: '/v1/events',
-      operationId: 'listEvents',
-      summary: 'List events',
-      description:
-        'Newest first, or with `after` in the order of the log. A page of a rare match may be short or even empty while there is more: go on until `nextCursor` is null.',
-      tag,
-      scope: 'events:read',
-      query: EventQuery,
-      success: { status: 200, description: 'A page of events.', data: PageOf(Event) },
-      handle: ({ key, query }) =>
-        reads.run(sql => listEventsJson(sql, key.projectId, toFilters(query), query)),
-    }),
-    endpoint({
-      method: 'GET',
-      path: '/v1/events/:id',
-      operationId: 'getEvent',
-      summary: 'Get an event',
-      tag,
-      scope: 'events:read',
-      params: { id: Type.String({ minLength: 1, description: 'The id of the event.' }) },
-      success: { status: 200, description: 'The event.', data: Event },
-      hasNotFound: true,
-      handle: ({ key, params: [id = ''] }) =>
-        reads.run(sql => getEventJson(sql, key.projectId, id)),
-    }),
-  ]
+interface Parts {
+  guard: KeyGuard
+  appender: Appender
+  reads: Pool
 }
 
-function isUnixTime(seconds: number): boolean {
-  return seconds >= 0 && !isTooFarAhead(seconds * 1000)
+/** Events, as applications send and read them. */
+export function eventRoutes({ guard, appender, reads }: Parts) {
+  async function create(call: KeyCall, input: EventInput): Promise<Response> {
+    const { key, requestId, claim } = call
+    const draft = toDraft(input)
+    const written = await appender.append({ projectId: key.projectId, draft, requestId, claim })
+    return answerWrite(call, 201, written)
+  }
+
+  return new Elysia({ name: 'events' })
+    .use(guard)
+    .post('/v1/events', ({ call, body }) => create(call, body), {
+      scope: 'events:write',
+      body: EventInput,
+      response: created,
+      detail: {
+        operationId: 'createEvent',
+        summary: 'Create an event',
+        description:
+          'An unknown channel is created. The answer 201 means that the event is stored durably.',
+        tags,
+      },
+    })
+    .post('/v1/log', ({ call, body }) => create(call, fromLog(body)), {
+      scope: 'events:write',
+      body: LogInput,
+      response: created,
+      detail: { operationId: 'logEvent', summary: "Create an event from LogSnag's body", tags },
+    })
+    .post(
+      '/v1/channels/:name',
+      ({ call, body, params: { name } }) => {
+        if (body.trim() === '') throw invalidField('title', 'required', 'Required')
+        return create(call, textEvent.parse({ channelName: name, ...fromText(body) }))
+      },
+      {
+        scope: 'events:write',
+        params: Type.Object({ name: ChannelName }),
+        body: TextInput,
+        response: created,
+        detail: {
+          operationId: 'sendText',
+          summary: 'Create an event from text',
+          description:
+            'The first line is the title, an emoji at its start the icon, and the rest the description.',
+          tags,
+        },
+      },
+    )
+    .get(
+      '/v1/events',
+      async ({ call, query }) => {
+        const { projectId } = call.key
+        const page = await reads.run(sql => listEventsJson(sql, projectId, toFilters(query), query))
+        return succeedJson(call, 200, page)
+      },
+      {
+        scope: 'events:read',
+        query: EventQuery,
+        response: { 200: SuccessOf(PageOf(Event), 'A page of events.') },
+        detail: {
+          operationId: 'listEvents',
+          summary: 'List events',
+          description:
+            'Newest first, or with `after` in the order of the log. A page of a rare match may be short or even empty while there is more: go on until `nextCursor` is null.',
+          tags,
+        },
+      },
+    )
+    .get(
+      '/v1/events/:id',
+      async ({ call, params: { id } }) => {
+        const event = await reads.run(sql => getEventJson(sql, call.key.projectId, id))
+        return succeedJson(call, 200, event)
+      },
+      {
+        scope: 'events:read',
+        params: Type.Object({
+          id: Type.String({ minLength: 1, description: 'The id of the event.' }),
+        }),
+        response: { 200: SuccessOf(Event, 'The event.'), 404: Failure },
+        detail: { operationId: 'getEvent', summary: 'Get an event', tags },
+      },
+    )
 }

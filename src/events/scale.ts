@@ -7,13 +7,13 @@ export interface Scale {
 
 export const HOUR_MS = 3_600_000
 const MAX_BUCKETS = 60
-// Each divides the hour, so that buckets meet its ends.
+// Each divides the hour.
 const STEPS_MS = [
   ...[1, 2, 5, 10, 15, 20, 30].map(seconds => seconds * 1_000),
   ...[1, 2, 5, 10, 15, 20, 30].map(minutes => minutes * 60_000),
 ]
 
-/** At most 60 buckets that cover a range, as short as they can be and not below `minStepMs`. Long ones are whole hours. */
+/** Up to 60 buckets that cover a range, as short as possible but not below `minStepMs`. Long ones are whole hours. */
 export function toScale(fromMs: number, toMs: number, minStepMs = 0): Scale {
   for (const stepMs of STEPS_MS) {
     if (stepMs < minStepMs) continue
@@ -22,7 +22,7 @@ export function toScale(fromMs: number, toMs: number, minStepMs = 0): Scale {
   }
   const hours = Math.max(1, Math.ceil((toMs - fromMs) / HOUR_MS / MAX_BUCKETS))
   const scale = cover(fromMs, toMs, hours * HOUR_MS, HOUR_MS)
-  // The first bucket begins before the range: then a little longer ones are needed.
+  // The first bucket begins before the range, so one bucket more may be needed.
   return scale.buckets <= MAX_BUCKETS ? scale : cover(fromMs, toMs, (hours + 1) * HOUR_MS, HOUR_MS)
 }
 

@@ -1,11 +1,64 @@
-import { Type, type Static } from '@sinclair/typebox'
-import { ChannelName } from '../channels/name.ts'
+import { Kind, Type, type Static } from '@sinclair/typebox'
+import { ChannelName, Icon } from '../channels/name.ts'
 import { JsonObject } from '../http/json-object.ts'
 import { PageQuery } from '../http/paging.ts'
-import { Text, TrimmedText } from '../http/rules.ts'
-import { Icon } from '../channels/icon.ts'
+import { defineRule, invalidType, issue, NO_ISSUES, Text, TrimmedText } from '../http/rules.ts'
 import { Nullable } from '../http/shapes.ts'
-import { Instant, Timestamp } from './timestamp.ts'
+import { parseTimestamp, toMoment } from './moment.ts'
+
+const MAX_AHEAD_MS = 5 * 60_000
+const YEAR = '^(?!00)\\d{4}-'
+const NOT_ISO = issue(
+  'invalid_format',
+  'Must be ISO 8601 with a time zone, like 2026-11-20T09:30:00Z',
+)
+
+const INSTANT = defineRule('Instant', value => {
+  if (typeof value !== 'string') return invalidType('string', value)
+  return parseTimestamp(value) === undefined ? NOT_ISO : NO_ISSUES
+})
+
+const TIMESTAMP = defineRule('Timestamp', value => {
+  if (typeof value !== 'string' && typeof value !== 'number') {
+    return invalidType('string or number', value)
+  }
+  const ms = toMoment(value)
+  if (ms === undefined && typeof value === 'string') return NOT_ISO
+  if (ms === undefined) return issue('out_of_range', 'Must be Unix seconds or milliseconds')
+  // The server's own clock is exact enough for this bound.
+  return isTooFarAhead(ms)
+    ? issue('out_of_range', 'Must be at most 5 minutes in the future')
+    : NO_ISSUES
+})
+
+/** A moment of a filter. */
+export function Instant(description: string) {
+  return Type.Unsafe<string>({
+    [Kind]: INSTANT,
+    type: 'string',
+    format: 'date-time',
+    pattern: YEAR,
+    description,
+  })
+}
+
+/** When an event happened. */
+const Timestamp = Type.Unsafe<string | number>({
+  [Kind]: TIMESTAMP,
+  type: ['string', 'number'],
+  format: 'date-time',
+  pattern: YEAR,
+  minimum: 0,
+  description:
+    'When it happened, at most 5 minutes in the future; the moment of creation by default. Text is ISO 8601. A number ' +
+    'is Unix seconds, or Unix milliseconds from 100,000,000,000 on.',
+  examples: ['2026-11-20T09:30:00Z', 1795167000],
+})
+
+/** Whether a moment (milliseconds since 1970) is too far in the future to be a difference of clocks. */
+export function isTooFarAhead(ms: number): boolean {
+  return ms > Date.now() + MAX_AHEAD_MS
+}
 
 const Title = TrimmedText({
   maxLength: 500,
@@ -34,7 +87,12 @@ export const EventInput = Type.Object(
     source: Type.Optional(Text({ minLength: 1, maxLength: 100, default: 'api' })),
     timestamp: Type.Optional(Timestamp),
   },
-  { $id: 'EventInput' },
+  {
+    $id: 'EventInput',
+    examples: [
+      { channelName: 'payments', title: 'New payment', icon: '💰', metadata: { amount: 42 } },
+    ],
+  },
 )
 export type EventInput = Static<typeof EventInput>
 
@@ -48,26 +106,28 @@ export const LogInput = Type.Object(
     tags: Type.Optional(JsonObject('Becomes the metadata, and a tag `key:value` each.')),
     user_id: Type.Optional(UserId),
     notify: Type.Optional(Type.Boolean({ default: false })),
-    timestamp: Type.Optional(
-      Type.Number({ minimum: 0, description: 'Unix seconds, at most 5 minutes in the future.' }),
-    ),
+    timestamp: Type.Optional(Timestamp),
   },
-  { $id: 'LogInput' },
+  {
+    $id: 'LogInput',
+    examples: [{ channel: 'payments', event: 'New payment', tags: { amount: 42 } }],
+  },
 )
 export type LogInput = Static<typeof LogInput>
 
-// Not white space, and nothing that an emoji may be made of.
+// Neither white space nor a part of an emoji.
 const PLAIN = '[^\\s\\p{Extended_Pictographic}\\p{Emoji_Component}]|[0-9#*](?!\\uFE0F)'
 
-/** An event as plain text. Its fields are held to the rules of `EventInput`; this says what those come to. */
+/** An event as plain text. This pattern only documents it: `EventInput` validates the fields. */
 export const TextInput = Type.String({
+  examples: ['💾 Backup failed\nThe disk is full.'],
   minLength: 1,
   pattern: `^\\s*(?=\\S)(?=[^\\n]*(?:${PLAIN}))[^\\n]{1,500}(?:\\n[^]{0,5000})?$`,
   description:
     'The first line is the title, up to 500 characters, an emoji at its start the icon, and the rest the description, up to 5,000.',
 })
 
-/** An event as it is kept. */
+/** A stored event. */
 export const Event = Type.Object(
   {
     id: Type.String({ examples: ['evt_01kadz5p6vf2w8y3m4n5q6r7s8'] }),

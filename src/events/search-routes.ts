@@ -1,59 +1,82 @@
-import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
+import { Elysia } from 'elysia'
+import type { SessionGuard } from '../accounts/guard.ts'
 import type { Pool } from '../db/pool.ts'
+import { succeed, succeedJson } from '../http/call.ts'
+import { SuccessOf } from '../http/envelope.ts'
 import { histogramOf } from './histogram.ts'
 import { parseTimestamp } from './moment.ts'
 import { findNeighbours, getEventJson, listEventsJson } from './read.ts'
 import { EventPage, Histogram, Neighbours, SearchQuery, toSearchFilters } from './search-schema.ts'
 import { Event } from './schema.ts'
 
-/** A project's events as its people look for them. */
-export function searchRoutes({ pool }: { pool: Pool }): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/projects/:projectId/events',
-      action: 'events.read',
-      query: SearchQuery,
-      success: { status: 200, data: EventPage },
-      handle: ({ projectId, query }) => {
+const tags = ['Events']
+
+/** The events of a project, as members look for them. */
+export function searchRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+  return new Elysia({ name: 'events.search' })
+    .use(guard)
+    .get(
+      '/api/projects/:projectId/events',
+      async ({ call, query }) => {
         const filters = toSearchFilters(query)
-        return pool.run(sql => listEventsJson(sql, projectId, filters, query))
+        const page = await pool.run(sql => listEventsJson(sql, call.projectId, filters, query))
+        return succeedJson(call, 200, page)
       },
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/projects/:projectId/histogram',
-      action: 'events.read',
-      query: SearchQuery,
-      success: { status: 200, data: Histogram },
-      async handle({ projectId, query }) {
+      {
+        project: 'events.read',
+        query: SearchQuery,
+        response: { 200: SuccessOf(EventPage) },
+        detail: { operationId: 'searchEvents', summary: 'Search events', tags },
+      },
+    )
+    .get(
+      '/api/projects/:projectId/histogram',
+      async ({ call, query }) => {
         const filters = toSearchFilters(query)
         const range = {
           fromMs: query.from === undefined ? undefined : parseTimestamp(query.from),
           toMs: query.to === undefined ? undefined : parseTimestamp(query.to),
           nowMs: Date.now(),
         }
-        return JSON.stringify(await pool.run(sql => histogramOf(sql, projectId, filters, range)))
+        const { projectId } = call
+        const histogram = await pool.run(sql => histogramOf(sql, projectId, filters, range))
+        return succeed(call, 200, histogram)
       },
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/projects/:projectId/events/:eventId',
-      action: 'events.read',
-      success: { status: 200, data: Event },
-      handle: ({ projectId, params: { eventId = '' } }) =>
-        pool.run(sql => getEventJson(sql, projectId, eventId)),
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/projects/:projectId/events/:eventId/neighbours',
-      action: 'events.read',
-      success: { status: 200, data: Neighbours },
-      handle: ({ projectId, params: { eventId = '' } }) =>
-        pool.run(async sql => {
+      {
+        project: 'events.read',
+        query: SearchQuery,
+        response: { 200: SuccessOf(Histogram) },
+        detail: { operationId: 'getHistogram', summary: 'Count events over time', tags },
+      },
+    )
+    .get(
+      '/api/projects/:projectId/events/:eventId',
+      async ({ call, params: { eventId } }) =>
+        succeedJson(call, 200, await pool.run(sql => getEventJson(sql, call.projectId, eventId))),
+      {
+        project: 'events.read',
+        response: { 200: SuccessOf(Event) },
+        detail: { operationId: 'getProjectEvent', summary: 'Get an event', tags },
+      },
+    )
+    .get(
+      '/api/projects/:projectId/events/:eventId/neighbours',
+      async ({ call, params: { eventId } }) => {
+        const { projectId } = call
+        const neighbours = await pool.run(async sql => {
           const { seq } = JSON.parse(await getEventJson(sql, projectId, eventId)) as Event
-          return JSON.stringify(await findNeighbours(sql, projectId, seq))
-        }),
-    }),
-  ]
+          return findNeighbours(sql, projectId, seq)
+        })
+        return succeed(call, 200, neighbours)
+      },
+      {
+        project: 'events.read',
+        response: { 200: SuccessOf(Neighbours) },
+        detail: {
+          operationId: 'getNeighbours',
+          summary: 'Get the events before and after an event',
+          tags,
+        },
+      },
+    )
 }

@@ -5,11 +5,10 @@ import { Text } from '../http/rules.ts'
 import { closed, Moment } from '../http/shapes.ts'
 import { Invalid } from '../http/validation.ts'
 import { parseTimestamp } from './moment.ts'
-import { Event } from './schema.ts'
-import { parseSearch, type Filters } from './search.ts'
-import { Instant } from './timestamp.ts'
+import { Event, Instant, type EventQuery } from './schema.ts'
+import { noFilters, parseSearch, toWords, type Filters } from './search.ts'
 
-/** What the dashboard asks of a list of events, or of its histogram. */
+/** The query of the dashboard's list of events and of its histogram. */
 export const SearchQuery = Type.Object({
   q: Type.Optional(
     Text({
@@ -32,13 +31,13 @@ const Neighbour = Type.Union([
   Type.Null(),
 ])
 
-/** The events before and after one in the log, where there are some. */
+/** The events before and after one in the log; null at the ends. */
 export const Neighbours = Type.Object({ older: Neighbour, newer: Neighbour }, closed)
 export type Neighbours = Static<typeof Neighbours>
 
 const Counts = Type.Array(Type.Integer({ minimum: 0 }))
 
-/** How many events happened when. Buckets are equal, at most 60, and the first begins at `from`. */
+/** Events by time, in up to 60 equal buckets; the first begins at `from`. */
 export const Histogram = Type.Object(
   {
     from: Moment,
@@ -47,14 +46,16 @@ export const Histogram = Type.Object(
     total: Type.Integer({ minimum: 0 }),
     channels: Type.Array(
       Type.Object({ id: Type.String(), name: Type.String(), counts: Counts }, closed),
-      { description: 'Those with most events, the first with the most.' },
+      { description: 'The channels with the most events, in that order.' },
     ),
     others: Type.Array(Type.Integer({ minimum: 0 }), {
       description: 'The counts of all further channels.',
     }),
-    isPartial: Type.Boolean({ description: 'Whether the range holds more than was looked at.' }),
+    isPartial: Type.Boolean({
+      description: 'Whether the range holds events that were not counted.',
+    }),
     completeSince: Type.Union([Moment, Type.Null()], {
-      description: 'From this moment on all is counted; null where everything is.',
+      description: 'Counts are complete from this moment on; null when all of them are.',
     }),
   },
   { $id: 'Histogram', additionalProperties: false },
@@ -73,5 +74,25 @@ export function toSearchFilters({ q = '', from, to }: SearchQuery): Filters {
     ...filters,
     after: filters.after === null ? after : Math.max(filters.after, after ?? -Infinity),
     before: filters.before === null ? before : Math.min(filters.before, before ?? Infinity),
+  }
+}
+
+/** The filters of v1's list. */
+export function toFilters(query: EventQuery): Filters {
+  const { channel, tag, userId, source, text, from, to } = query
+  const only = <Value>(value: Value | undefined) => ({
+    is: value === undefined ? [] : [value],
+    not: [],
+  })
+  return {
+    ...noFilters(),
+    channels: only(channel),
+    tags: only(tag),
+    users: only(userId),
+    sources: only(source),
+    words: { is: text === undefined ? [] : toWords(text), not: [] },
+    after: from === undefined ? null : (parseTimestamp(from) ?? null),
+    // `to` is inclusive, and moments have whole milliseconds.
+    before: to === undefined ? null : (parseTimestamp(to) ?? 0) + 1,
   }
 }

@@ -1,50 +1,50 @@
 import { parseTimestamp } from './moment.ts'
 
-// What people write into the search box. Pure: the browser runs it, too.
+// The language of the search box. Pure: the browser runs it, too.
 
 const MAX_LENGTH = 500
 const MAX_TERMS = 20
 export const HAS = ['description', 'metadata', 'tags', 'user', 'icon'] as const
 export type Has = (typeof HAS)[number]
 
-/** Values that are asked for, and values that are shut out. */
+/** Values to include, and values to exclude. */
 export interface Choice<Value extends string = string> {
   is: Value[]
   not: Value[]
 }
 
 /**
- * Which events are wanted. Of several channels, users or sources an event has one; of tags, metadata, words, phrases
- * and `has` it has all; and none of what is shut out.
+ * The filters of a search. An event matches one of the channels, users and sources, and all of the tags, metadata, words,
+ * phrases and `has`. It matches nothing that is excluded.
  */
 export interface Filters {
   /** Names in any spelling, or ids. */
   channels: Choice
-  /** A user_id or an alias each. */
+  /** Each a user_id or an alias. */
   users: Choice
   sources: Choice
   tags: Choice
-  /** `order.number=42`: what is at a place in the metadata, as text. */
+  /** `order.number=42`: a path in the metadata, and its value as text. */
   metadata: Choice
   has: Choice<Has>
-  /** Beginnings of words. */
+  /** Words by their beginnings. */
   words: Choice
-  /** Whole words in their order. */
+  /** Whole words in this order. */
   phrases: Choice
-  /** Milliseconds since 1970: at this moment or later. */
+  /** Inclusive; milliseconds since 1970. */
   after: number | null
-  /** Milliseconds since 1970: earlier than this moment. */
+  /** Exclusive; milliseconds since 1970. */
   before: number | null
 }
 
-/** One thing wrong with a search; `path` leads to the term by its name, and is empty for the whole. */
+/** One error in a search. `path` is the name of the term, and empty for the whole search. */
 export interface SearchIssue {
   path: string[]
   code: 'too_long' | 'too_many' | 'invalid_format' | 'invalid_value'
   message: string
 }
 
-// A minus, a name that we know, and a value: in quotes (where \ escapes), or up to the next space.
+// A minus, a known name, and a value: in quotes, where \ escapes, or up to the next space.
 const TERM =
   /\s*(-?)(?:(channel|user|source|tag|meta|has|before|after):)?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
 const NAMES = {
@@ -55,25 +55,18 @@ const NAMES = {
   meta: 'metadata',
 } as const
 
-/** Filters that every event passes. */
+/** Filters that every event matches. */
 export function noFilters(): Filters {
+  const none = () => ({ is: [], not: [] })
   return {
-    channels: { is: [], not: [] },
-    users: { is: [], not: [] },
-    sources: { is: [], not: [] },
-    tags: { is: [], not: [] },
-    metadata: { is: [], not: [] },
-    has: { is: [], not: [] },
-    words: { is: [], not: [] },
-    phrases: { is: [], not: [] },
-    after: null,
-    before: null,
+    ...{ channels: none(), users: none(), sources: none(), tags: none(), metadata: none() },
+    ...{ has: none(), words: none(), phrases: none(), after: null, before: null },
   }
 }
 
 /**
  * Reads `channel:payments -tag:test user:"Ada L" meta:plan=pro has:icon before:2026-01-01 "exact words" word -word`.
- * What has no name that we know is a word. Terms with an issue are left out.
+ * A term without a known name is a word. Terms with an issue are left out.
  */
 export function parseSearch(text: string): { filters: Filters; issues: SearchIssue[] } {
   const filters = noFilters()
@@ -109,17 +102,38 @@ export function toSearchText(filters: Filters): string {
     add(filters[list], value => `${name}:${toValue(value)}`)
   }
   add(filters.has, value => `has:${value}`)
-  if (filters.after !== null) terms.push(`after:${toMoment(filters.after)}`)
-  if (filters.before !== null) terms.push(`before:${toMoment(filters.before)}`)
+  if (filters.after !== null) terms.push(`after:${toShortIso(filters.after)}`)
+  if (filters.before !== null) terms.push(`before:${toShortIso(filters.before)}`)
   add(filters.phrases, quote)
   add(filters.words, value => value)
   return terms.join(' ')
 }
 
-/** The names that lead to a value in the metadata, and the value as text; undefined where that is not what it says. */
+/** The path in the metadata and the value that `path=value` names; undefined for other text. */
 export function splitMetadata(text: string): { path: string[]; value: string } | undefined {
   const at = text.indexOf('=')
   return at < 1 ? undefined : { path: text.slice(0, at).split('.'), value: text.slice(at + 1) }
+}
+
+/** The words of v1's filter `text`, up to 20. White space alone is one word, which matches nothing. */
+export function toWords(text: string): string[] {
+  const words = text.split(/\s+/).filter(word => word !== '')
+  return words.length > 0 ? words.slice(0, 20) : [text]
+}
+
+/** A Postgres tsquery for texts with words that begin like `words`, and with the phrases, but without the excluded ones. */
+export function toTextQuery(words: Choice, phrases: Choice): string {
+  return [
+    ...words.is.map(word => `${quoteTerm(word)}:*`),
+    // Postgres, too, reads several words in quotes as a phrase.
+    ...phrases.is.map(quoteTerm),
+    ...words.not.map(word => `!${quoteTerm(word)}:*`),
+    ...phrases.not.map(phrase => `!${quoteTerm(phrase)}`),
+  ].join(' & ')
+}
+
+function quoteTerm(text: string): string {
+  return `'${text.replace(/['\\]/g, '$&$&')}'`
 }
 
 interface Term {
@@ -128,7 +142,7 @@ interface Term {
   isQuoted: boolean
 }
 
-/** Puts a term where it belongs; returns what is wrong with it. */
+/** Adds a term to the filters, or returns its issue. */
 function take(
   filters: Filters,
   { name, value, isQuoted }: Term,
@@ -156,7 +170,7 @@ function isOneOf(name: string): name is keyof typeof NAMES {
   return Object.hasOwn(NAMES, name)
 }
 
-/** The narrowest of several bounds holds. */
+/** Narrows the range: the narrowest of several bounds holds. */
 function takeMoment(
   filters: Filters,
   name: string,
@@ -186,7 +200,7 @@ function quote(value: string): string {
 }
 
 /** The shortest spelling of a moment in UTC. */
-function toMoment(ms: number): string {
+function toShortIso(ms: number): string {
   return new Date(ms)
     .toISOString()
     .replace('T00:00:00.000Z', '')

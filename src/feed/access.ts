@@ -3,37 +3,38 @@ import { isExpired } from '../accounts/sessions.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 
-/** The roles that may read a project's events, and so follow them. */
+/** The roles that may read, and so follow, a project's events. */
 export const READERS = ROLES.filter(role => isAtLeast(role, ACTIONS['events.read'].role))
 
-/** A session, and a project that it follows; null for a socket that follows none. */
+/** A session and a project that it follows, or null for a socket without streams. */
 export interface Grant {
   sessionId: string
   projectId: string | null
 }
 
-/** Where a project's log stands, for somebody who has a role in it. */
-export interface Place {
+/** The state of a project's log, and the role of the account that asks. */
+export interface LogState {
   role: Role
   epoch: string
   head: number
-  /** The last seq that is gone for good at the old end. */
+  /** The last seq that retention has removed. */
   cut: number
 }
 
-export interface Pulse {
+/** The answer of one look at everything that is open. */
+export interface AccessCheck {
   epoch: string
-  /** Places in `grants` of those that hold no longer. */
+  /** The indexes of the grants that are no longer valid. */
   lost: number[]
-  /** How many seqs the log that is furthest ahead of its cursor is ahead. */
+  /** The largest distance, in seqs, between a cursor and the head of its log. */
   behind: number
 }
 
-/** The place of a project's log; undefined where the session, the membership or the project is gone, or never was. */
-export async function findPlace(
+/** Returns undefined where the session, the membership or the project does not exist. */
+export async function findLogState(
   sql: Queryable,
   { sessionId, projectId }: { sessionId: string; projectId: string },
-): Promise<Place | undefined> {
+): Promise<LogState | undefined> {
   const [row] = await sql<{ role: Role; epoch: string; head: string; cut: string }[]>`
     select
       m.role, i.epoch, l.last_seq as head,
@@ -52,12 +53,12 @@ export async function findPlace(
   return row && { ...row, head: Number(row.head), cut: Number(row.cut) }
 }
 
-/** Looks after everything that is open in one statement; it joins sets, because it comes every second, for every open stream. */
-export async function readPulse(
+/** Checks all grants and cursors in one statement. It joins sets, because it runs every second for every stream. */
+export async function checkAccess(
   sql: Queryable,
   grants: readonly Grant[],
   cursors: readonly { projectId: string; after: number }[],
-): Promise<Pulse> {
+): Promise<AccessCheck> {
   const [row] = await sql<[{ epoch: string; lost: string; behind: string }]>`
     select
       (select i.epoch from installation i) as epoch,

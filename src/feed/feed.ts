@@ -1,66 +1,53 @@
-import type { Cookies } from '../accounts/cookies.ts'
+import type { Cookies } from '../accounts/secret.ts'
 import type { Pool } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
 import type { Hint } from '../hints.ts'
 import type { Site } from '../http/site.ts'
-import { toId } from '../ids.ts'
-import type { Strangers } from '../limits/strangers.ts'
-import type { ServeOptions } from '../platform/listener.ts'
+import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import { gauge } from '../metrics.ts'
-import { readEpoch, readPulse } from './access.ts'
-import { logFailure } from './failure.ts'
-import { createGuard, type Visitor } from './guard.ts'
+import type { Socket } from '../listener.ts'
+import { checkAccess, readEpoch } from './access.ts'
+import { createGuard, type SocketSession } from './guard.ts'
 import { createHub } from './hub.ts'
 import { startHintListener } from './listener.ts'
-import { toGone } from './messages.ts'
-import type { Notifier } from './notifier.ts'
-import { parsePayload } from './payload.ts'
+import { toMessage } from './messages.ts'
+import { parsePayload, type Notifier } from './notifier.ts'
+import { logFailure } from './read.ts'
 import { createReplay } from './replay.ts'
+import { createSockets } from './sockets.ts'
 import { startTail } from './tail.ts'
-import { createVisits } from './visits.ts'
 import { startWatch } from './watch.ts'
 
-const LOOK_MS = 1_000
-/** Nothing is sent when nobody could look for so long whether it still may be. */
+const CHECK_MS = 1_000
+/** Without a successful check within this time, nothing is sent. */
 const FRESH_MS = 5_000
 const HEARTBEAT_MS = 15_000
 
 export interface FeedOptions {
-  /** Reads on in the logs, and looks who may still follow them: neither waits for the other, nor for anything else. */
+  /** Reads new events and checks access. Nothing else may delay it. */
   tail: Pool
-  /** For opening sockets and streams, and for what clients have missed. */
+  /** Opens sockets and streams, and reads the events that clients have missed. */
   pool: Pool
-  /** Of the database itself, for LISTEN. */
+  /** The URL of the database itself, for LISTEN. */
   listenUrl: string
   notifier: Notifier
-  getSite(): Site
-  getCookies(): Cookies
-  strangers: Strangers
+  site: Site
+  cookies: Cookies
+  failedAuthentications: FailedAuthentications
   toAddress(request: Request): string
   /** Sends a text to the sockets that have joined a topic. */
   publish(topic: string, text: string): void
-  /** Told that other processes have appended to the logs of these projects. */
+  /** Called when other processes have appended events to these projects. */
   onNews?(projectIds: ReadonlySet<string>): void
   beatMs?: number | undefined
   silenceMs?: number | undefined
   heartbeatMs?: number | undefined
 }
 
-/** The live feed: what the platform calls for its sockets. */
-export interface Feed extends Pick<ServeOptions<Visitor>, 'open' | 'message' | 'close'> {
-  upgrade(request: Request): Promise<Visitor | Response>
-  /** How long hints of other processes have not been heard, in milliseconds; 0 while they are. */
-  readonly deafMs: number
-  /** How many sockets are open. */
-  readonly sockets: number
-  /** Listens on another connection: those of others were found dead. */
-  renew(): void
-  /** Takes no new sockets, and closes the open ones with 1001. */
-  drain(): void
-  stop(): Promise<void>
-}
+export type Feed = Awaited<ReturnType<typeof startFeed>>
 
-export async function startFeed(options: FeedOptions): Promise<Feed> {
+/** Starts the live feed, which serves the sockets of the platform. */
+export async function startFeed(options: FeedOptions) {
   const { tail: tailPool, pool, notifier } = options
   const hub = createHub(options.publish)
   let epoch = await tailPool.run(readEpoch)
@@ -68,57 +55,53 @@ export async function startFeed(options: FeedOptions): Promise<Feed> {
   let isDraining = false
 
   const isAllowed = () => access.isFresh
-  const tail = startTail({
-    pool: tailPool,
-    hub,
-    isListening: () => listener.isUp,
-    isAllowed,
-  })
-  const visits = createVisits({
+  const tail = startTail({ pool: tailPool, hub, isListening: () => listener.isUp, isAllowed })
+  const replay = createReplay({
     pool,
     hub,
-    replay: createReplay({
-      pool,
-      hub,
-      isAllowed,
-      onStalled: subscription => visits.closeOf(subscription, 'tooSlow'),
-    }),
+    isAllowed,
+    onStalled: subscription => sockets.closeOf(subscription, 'tooSlow'),
+  })
+  const sockets = createSockets({
+    pool,
+    hub,
+    replay,
     getEpoch: () => epoch,
     onStream: projectId => tail.wake([projectId]),
   })
 
-  /** Ends what is no longer allowed. */
-  async function look(): Promise<void> {
-    if (visits.size === 0) return
-    const { grants, revoke } = visits.listGrants()
+  /** Closes the sockets that are no longer allowed. */
+  async function check(): Promise<void> {
+    if (sockets.size === 0) return
+    const { grants, revoke } = sockets.listGrants()
     const cursors = hub
       .listFollowed()
       .map(({ projectId, position }) => ({ projectId, after: position }))
-    const pulse = await tailPool.run(sql => readPulse(sql, grants, cursors))
-    behind = pulse.behind
-    for (const index of pulse.lost) revoke(index)
-    if (pulse.epoch === epoch) return
-    epoch = pulse.epoch
-    visits.closeAll('restored')
+    const found = await tailPool.run(sql => checkAccess(sql, grants, cursors))
+    behind = found.behind
+    for (const index of found.lost) revoke(index)
+    if (found.epoch === epoch) return
+    epoch = found.epoch
+    sockets.closeAll('restored')
   }
 
   const access = startWatch({
-    everyMs: LOOK_MS,
+    everyMs: CHECK_MS,
     freshMs: FRESH_MS,
-    look,
-    onFailure: error => logFailure('Nobody knows who may follow', error),
+    look: check,
+    onFailure: error => logFailure('Access was not checked', error),
   })
 
-  /** Returns the projects whose logs have gone on. */
+  /** Acts on hints, and returns the projects with new events. */
   function take(hints: readonly Hint[]): ReadonlySet<string> {
     const news = new Set<string>()
     for (const hint of hints) {
       const { kind } = hint
       if (kind === 'events') news.add(hint.projectId)
       else if (kind === 'access') void access.look()
-      else if (kind === 'unread')
-        visits.tellPerson(hint.personId, hint.projectId, toId('prj', hint.projectId))
-      else hub.tell(hint.projectId, project => toGone(kind, project, hint.seq))
+      else if (kind === 'unread') sockets.sendUnread(hint.personId, hint.projectId)
+      else
+        hub.broadcast(hint.projectId, project => toMessage({ type: kind, project, seq: hint.seq }))
     }
     if (news.size > 0) tail.wake(news)
     return news
@@ -145,11 +128,11 @@ export async function startFeed(options: FeedOptions): Promise<Feed> {
 
   const heartbeat = setInterval(() => {
     hub.beat()
-    visits.beat()
+    sockets.beat()
   }, options.heartbeatMs ?? HEARTBEAT_MS)
 
   gauge('tidings_feed', 'Live sockets and what they follow.', {
-    sockets: () => visits.size,
+    sockets: () => sockets.size,
     subscriptions: () => hub.subscriptions,
     'listener up': () => Number(listener.isUp),
     'events behind': () => behind,
@@ -160,28 +143,32 @@ export async function startFeed(options: FeedOptions): Promise<Feed> {
       ...options,
       findObstacle() {
         if (isDraining) return new Fault('unavailable', 'The server is stopping, try again shortly')
-        if (visits.hasRoom) return undefined
+        if (sockets.hasRoom) return undefined
         return new Fault('unavailable', 'Too many sockets are open, try again later')
       },
     }),
-    open(socket) {
-      visits.open(socket)
-      if (isDraining) visits.closeAll('stopping')
+    open(socket: Socket<SocketSession>): void {
+      sockets.open(socket)
+      if (isDraining) sockets.closeAll('stopping')
     },
-    message: visits.message,
-    close: visits.close,
+    message: sockets.message,
+    close: sockets.close,
+    /** Milliseconds since hints of other processes were last received; 0 while they are. */
     get deafMs() {
       return listener.downMs
     },
+    /** The number of open sockets. */
     get sockets() {
-      return visits.size
+      return sockets.size
     },
-    renew: () => listener.renew(),
-    drain() {
+    /** Replaces the LISTEN connection. */
+    renew: listener.renew,
+    /** Refuses new sockets, and closes the open ones with 1001. */
+    drain(): void {
       isDraining = true
-      visits.closeAll('stopping')
+      sockets.closeAll('stopping')
     },
-    async stop() {
+    async stop(): Promise<void> {
       clearInterval(heartbeat)
       await Promise.all([tail.stop(), access.stop(), listener.stop()])
     },

@@ -1,20 +1,20 @@
 import { toSlug } from '../channels/name.ts'
 import type { Filters } from './schema.ts'
 
-/** What filters look at in an event. */
+/** The fields of an event that filters test. */
 export interface Facts {
   channelId: string
   channelSlug: string
   tags: readonly string[]
   source: string
-  /** Those names among the ones that filters ask for by which the event's user goes. */
+  /** The names in filters that belong to the event's user. */
   userNames: readonly string[]
-  /** The lexemes of title and description, sorted; empty where nobody asks for words. */
+  /** The sorted lexemes of title and description; empty where no filter has a text. */
   words: readonly string[]
 }
 
 export interface Filter {
-  /** Equal for filters that let the same through. */
+  /** Equal for filters that match the same events. */
   key: string
   channels: ReadonlySet<string> | undefined
   tags: readonly string[] | undefined
@@ -23,7 +23,7 @@ export interface Filter {
   words: readonly string[] | undefined
 }
 
-/** The filter that a client asks for; `words` are the lexemes of its text. */
+/** Makes the filter of a client; `words` are the lexemes of its text. */
 export function toFilter(
   { channels, tags, userId, source }: Filters,
   words: readonly string[] | undefined,
@@ -48,11 +48,11 @@ export function matches(filter: Filter, facts: Facts): boolean {
   if (source !== undefined && facts.source !== source) return false
   if (tags && !tags.every(tag => facts.tags.includes(tag))) return false
   if (userId !== undefined && !facts.userNames.includes(userId)) return false
-  // A text without any word finds nothing, as in a list.
+  // A text without a word matches nothing, as in lists.
   return !words || (words.length > 0 && words.every(word => hasPrefix(facts.words, word)))
 }
 
-/** Whether one of the sorted words begins with `prefix`. */
+/** Whether a word begins with `prefix`; `words` are sorted. */
 function hasPrefix(words: readonly string[], prefix: string): boolean {
   let low = 0
   let high = words.length

@@ -1,42 +1,41 @@
-import type { Cookies } from '../accounts/cookies.ts'
-import { hashSecret } from '../accounts/secret.ts'
+import { type Cookies, hashSecret } from '../accounts/secret.ts'
 import { admitSession } from '../accounts/sessions.ts'
 import type { Pool } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
-import { toFailure } from '../http/failures.ts'
-import { toResponse } from '../http/response.ts'
+import { fail, newCall } from '../http/call.ts'
 import { checkSameSite, type Site } from '../http/site.ts'
-import { countStranger, type Strangers } from '../limits/strangers.ts'
+import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import { requests } from '../metrics.ts'
 
 export const FEED_PATH = '/api/feed'
+const HEADERS = { 'Referrer-Policy': 'no-referrer', Vary: 'Cookie' }
 
 export interface GuardOptions {
   pool: Pool
-  getSite(): Site
-  getCookies(): Cookies
-  strangers: Strangers
+  site: Site
+  cookies: Cookies
+  failedAuthentications: FailedAuthentications
   toAddress(request: Request): string
-  /** Why no more sockets are taken at the moment; undefined when they are. */
+  /** Returns why no new sockets are accepted now. */
   findObstacle(): Fault | undefined
 }
 
-/** Who has opened a socket. */
-export interface Visitor {
+/** The session that has opened a socket. */
+export interface SocketSession {
   sessionId: string
-  personId: string
+  accountId: string
 }
 
 /**
- * Who asks for a socket, or the answer that refuses it. A browser lets any page open a socket to anywhere, with our
- * cookie on it, and no CORS stands before that: so the Origin must be there, and be ours, whatever else is said.
+ * Authenticates a request for a socket, or answers why it is refused. Browsers let any page open a socket to any server,
+ * with cookies and without CORS. So the Origin header is required, and must be our own.
  */
 export function createGuard(
   options: GuardOptions,
-): (request: Request) => Promise<Visitor | Response> {
-  async function admit(request: Request): Promise<Visitor> {
+): (request: Request) => Promise<SocketSession | Response> {
+  async function admit(request: Request): Promise<SocketSession> {
     const { headers, method } = request
-    const site = options.getSite()
+    const { site } = options
     if (method !== 'GET') throw new Fault('method_not_allowed', 'Use GET here', { Allow: 'GET' })
     if (!site.isOwnHost(headers.get('host') ?? ''))
       throw new Fault('wrong_host', `This server is ${site.url}`)
@@ -48,24 +47,21 @@ export function createGuard(
     checkSameSite(headers, site)
     const obstacle = options.findObstacle()
     if (obstacle) throw obstacle
-    const token = options.getCookies().read(headers, 'session')
+    const token = options.cookies.read(headers, 'session')
     if (token === undefined) throw new Fault('signed_out', 'Sign in first')
     const admitted = await options.pool.run(sql => admitSession(sql, { hash: hashSecret(token) }))
-    if (admitted) return { sessionId: admitted.session.id, personId: admitted.person.id }
-    countStranger(options.strangers, options.toAddress(request))
+    if (admitted) return { sessionId: admitted.session.id, accountId: admitted.account.id }
+    options.failedAuthentications.countGuess(options.toAddress(request))
     throw new Fault('signed_out', 'Sign in first')
   }
 
   return async request => {
     try {
-      const visitor = await admit(request)
+      const session = await admit(request)
       requests.inc({ route: FEED_PATH, status: 101 })
-      return visitor
+      return session
     } catch (error) {
-      const requestId = crypto.randomUUID()
-      const answer = toFailure(error, requestId)
-      requests.inc({ route: FEED_PATH, status: answer.status })
-      return toResponse(answer, requestId, { 'Referrer-Policy': 'no-referrer', Vary: 'Cookie' })
+      return fail({ ...newCall(), route: FEED_PATH, headers: HEADERS }, error)
     }
   }
 }

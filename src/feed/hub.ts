@@ -1,75 +1,26 @@
 import { matches, type Filter } from './filter.ts'
-import { toHeartbeat } from './messages.ts'
+import { toMessage } from './messages.ts'
 import type { FeedEvent } from './read.ts'
-import { createRecent, type Recent } from './recent.ts'
 
 const MAX_TOPICS = 500
-
-/** What the hub needs of a socket. */
-export interface HubSocket {
-  send(text: string): void
-  join(topic: string): void
-  leave(topic: string): void
-  /** Bytes that the client has not taken yet. */
-  readonly bufferedBytes: number
-}
+const RECENT_EVENTS = 512
+const RECENT_CHARACTERS = 128 * 1024
 
 /** One client's stream of one project. */
 export interface Subscription {
-  readonly socket: HubSocket
+  readonly socket: {
+    send(text: string): void
+    join(topic: string): void
+    leave(topic: string): void
+    /** Bytes that the client has not taken yet. */
+    readonly bufferedBytes: number
+  }
   /** The uuid, and the public id. */
   readonly projectId: string
   readonly project: string
   readonly filter: Filter
-  /** All that the filter lets through up to this seq has been sent; of no meaning while it is live. */
+  /** Every matching event up to this seq has been sent. Meaningless while the stream is live. */
   cursor: number
-}
-
-/** A project that somebody follows. */
-export interface Followed {
-  projectId: string
-  /** The seq that was published last. */
-  position: number
-  /** What filters ask of its events; `needs` changes when they ask for more. */
-  userNames: string[]
-  wantsWords: boolean
-  needs: number
-}
-
-/**
- * Who follows what, and how far all of it has been published. Nothing here waits: what is asked and what follows from
- * the answer happen in one turn of the event loop, which is why no event falls between two states of a stream, or
- * into both.
- */
-export interface Hub {
-  /**
-   * Takes a stream in; `head` is the end of the log, from where a project is followed that nobody followed before.
-   * False: the project has too many filters.
-   */
-  add(subscription: Subscription, head: number): boolean
-  remove(subscription: Subscription): void
-  has(subscription: Subscription): boolean
-  /**
-   * Lets a stream go on live once its cursor has come near enough; what it has not seen of the last events is sent
-   * first. A cursor that is ahead of what is published waits for that. False: more must be read before.
-   */
-  join(subscription: Subscription): boolean
-  /** Up to where a stream must read from the database. */
-  toFloor(subscription: Subscription): number
-  /** The seq of a project that was published last. */
-  toPosition(projectId: string): number | undefined
-  /**
-   * Sends an event to whom it concerns, unless it has been; those of a project come in order. False: it was read for
-   * less than filters `need` by now, and must be read again.
-   */
-  publish(event: FeedEvent, needs: number): boolean
-  /** Sends a message to all streams of a project. */
-  tell(projectId: string, toText: (project: string) => string): void
-  /** Tells every stream how far it is. */
-  beat(): void
-  /** Those of these projects that somebody follows; all that are followed by default. */
-  listFollowed(projectIds?: Iterable<string>): Followed[]
-  readonly subscriptions: number
 }
 
 /** The streams of a project with one filter. */
@@ -82,26 +33,33 @@ interface Topic {
 
 interface Project {
   project: string
+  /** The seq that was published last. */
   position: number
+  /** Changes when filters ask more of events than before. */
   needs: number
   /** By the key of the filter. */
   topics: Map<string, Topic>
   streams: Set<Subscription>
-  /** Those that are not live, and among them those that only wait for the position. */
+  /** Streams that are not live, and among them those that only wait for the position. */
   behind: Set<Subscription>
   waiting: Set<Subscription>
-  /** There while a stream is behind. */
+  /** Exists while a stream is behind. */
   recent: Recent | undefined
 }
 
-/** `publish` sends a text to the sockets that have joined a topic. */
-export function createHub(publish: (topic: string, text: string) => void): Hub {
+export type Hub = ReturnType<typeof createHub>
+
+/**
+ * The streams of this process, and how far each project has been published. Nothing here is asynchronous, so no event
+ * falls between two states of a stream, or into both. `publish` sends a text to the sockets that have joined a topic.
+ */
+export function createHub(publish: (topic: string, text: string) => void) {
   const projects = new Map<string, Project>()
   let topicsMade = 0
   let needsMade = 0
   let subscriptions = 0
 
-  function follow({ projectId, project }: Subscription, position: number): Project {
+  function ensureProject({ projectId, project }: Subscription, position: number): Project {
     const known = projects.get(projectId)
     if (known) return known
     const fresh: Project = {
@@ -136,10 +94,20 @@ export function createHub(publish: (topic: string, text: string) => void): Hub {
     if (project.behind.size === 0) project.recent = undefined
   }
 
+  function sendAll({ position, topics, behind }: Project, toText: (cursor: number) => string) {
+    const text = toText(position)
+    for (const { name, live } of topics.values()) if (live > 0) publish(name, text)
+    for (const { socket, cursor } of behind) socket.send(toText(cursor))
+  }
+
   return {
-    add(subscription, head) {
+    /**
+     * Adds a stream. `head` is the end of the log, where publication begins if the project had no stream. Returns
+     * false where the project has too many filters.
+     */
+    add(subscription: Subscription, head: number): boolean {
       const { filter } = subscription
-      const project = follow(subscription, head)
+      const project = ensureProject(subscription, head)
       let topic = project.topics.get(filter.key)
       if (!topic) {
         if (project.topics.size >= MAX_TOPICS) return false
@@ -158,7 +126,7 @@ export function createHub(publish: (topic: string, text: string) => void): Hub {
       return true
     },
 
-    remove(subscription) {
+    remove(subscription: Subscription): void {
       const { projectId, filter, socket } = subscription
       const project = projects.get(projectId)
       const topic = project?.topics.get(filter.key)
@@ -173,9 +141,14 @@ export function createHub(publish: (topic: string, text: string) => void): Hub {
       if (project.streams.size === 0) projects.delete(projectId)
     },
 
-    has: subscription => projects.get(subscription.projectId)?.streams.has(subscription) ?? false,
+    has: (subscription: Subscription): boolean =>
+      projects.get(subscription.projectId)?.streams.has(subscription) ?? false,
 
-    join(subscription) {
+    /**
+     * Makes a stream live if its cursor is near enough, and sends the recent events that it lacks first. A cursor ahead
+     * of the position waits for it. Returns false where the stream must read more from the database before.
+     */
+    join(subscription: Subscription): boolean {
       const project = projects.get(subscription.projectId)
       if (!project?.recent || subscription.cursor < project.recent.floor) return false
       if (subscription.cursor > project.position) project.waiting.add(subscription)
@@ -183,10 +156,16 @@ export function createHub(publish: (topic: string, text: string) => void): Hub {
       return true
     },
 
-    toFloor: ({ projectId }) => projects.get(projectId)?.recent?.floor ?? 0,
-    toPosition: projectId => projects.get(projectId)?.position,
+    /** The seq up to which a stream must read from the database. */
+    toFloor: ({ projectId }: Subscription): number => projects.get(projectId)?.recent?.floor ?? 0,
+    /** The seq of a project that was published last. */
+    toPosition: (projectId: string): number | undefined => projects.get(projectId)?.position,
 
-    publish(event, needs) {
+    /**
+     * Sends an event to the streams that it matches, at most once. The events of a project come in order. Returns
+     * false where filters need more by now than the event was read with: it must be read again.
+     */
+    publish(event: FeedEvent, needs: number): boolean {
       const project = projects.get(event.projectId)
       if (!project || event.seq <= project.position) return true
       if (needs !== project.needs) return false
@@ -201,18 +180,22 @@ export function createHub(publish: (topic: string, text: string) => void): Hub {
       return true
     },
 
-    tell(projectId, toText) {
+    /** Sends a message to all streams of a project. */
+    broadcast(projectId: string, toText: (project: string) => string): void {
       const project = projects.get(projectId)
-      if (project) tellAll(project, () => toText(project.project))
+      if (project) sendAll(project, () => toText(project.project))
     },
 
-    beat() {
+    /** Sends every stream its cursor. */
+    beat(): void {
       for (const project of projects.values()) {
-        tellAll(project, cursor => toHeartbeat(project.project, cursor))
+        const { project: id } = project
+        sendAll(project, head => toMessage({ type: 'heartbeat', project: id, head }))
       }
     },
 
-    listFollowed: (projectIds = projects.keys()) =>
+    /** The projects with streams, of these or of all: their positions, and what filters need of their events. */
+    listFollowed: (projectIds: Iterable<string> = projects.keys()) =>
       [...projectIds].flatMap(projectId => {
         const project = projects.get(projectId)
         if (!project) return []
@@ -224,15 +207,9 @@ export function createHub(publish: (topic: string, text: string) => void): Hub {
       return subscriptions
     },
   }
-
-  function tellAll({ position, topics, behind }: Project, toText: (cursor: number) => string) {
-    const text = toText(position)
-    for (const { name, live } of topics.values()) if (live > 0) publish(name, text)
-    for (const { socket, cursor } of behind) socket.send(toText(cursor))
-  }
 }
 
-/** Whether a filter asks for what nobody has asked of the project's events. */
+/** Whether a filter asks for what no other filter has asked of the project's events. */
 function needsMore({ topics }: Project, { userId, words }: Filter): boolean {
   const { userNames, wantsWords } = toNeeds(topics)
   return (
@@ -245,5 +222,29 @@ function toNeeds(topics: ReadonlyMap<string, Topic>): { userNames: string[]; wan
   return {
     userNames: [...new Set(filters.flatMap(({ userId }) => userId ?? []))],
     wantsWords: filters.some(({ words }) => words !== undefined),
+  }
+}
+
+type Recent = ReturnType<typeof createRecent>
+
+/** The last published events of a project, for streams that catch up: all of those after `floor`. */
+function createRecent(floor: number) {
+  const events: FeedEvent[] = []
+  let characters = 0
+  return {
+    get floor() {
+      return floor
+    },
+    keep(event: FeedEvent): void {
+      events.push(event)
+      characters += event.text.length
+      while (events.length > RECENT_EVENTS || characters > RECENT_CHARACTERS) {
+        const oldest = events.shift()
+        if (!oldest) return
+        characters -= oldest.text.length
+        floor = oldest.seq
+      }
+    },
+    after: (seq: number): FeedEvent[] => events.filter(event => event.seq > seq),
   }
 }

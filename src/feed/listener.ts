@@ -10,31 +10,20 @@ const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 2_000
 
 export interface HintListenerOptions {
-  /** Of the database itself: LISTEN does not go through a pooler. */
+  /** The URL of the database itself: LISTEN does not work through a pooler. */
   url: string
   onPayload(payload: string): void
-  /** Called whenever it begins to listen: what was said before has not been heard. */
+  /** Called whenever listening starts. Earlier payloads are lost. */
   onListening(): void
   beatMs?: number | undefined
   silenceMs?: number | undefined
 }
 
-export interface HintListener {
-  readonly isUp: boolean
-  /** Since when it is down, in milliseconds; 0 while it is up. */
-  readonly downMs: number
-  /** Resolves after the first attempt, whatever came of it. */
-  readonly attempted: Promise<void>
-  /** Gives the connection up for another. */
-  renew(): void
-  stop(): Promise<void>
-}
-
 /**
- * The one connection of the process that listens. It talks to itself, because a connection may be dead, or lead to a
- * pooler that listens for nobody, and say nothing of it: whose own words do not come back is replaced.
+ * The LISTEN connection of the process. A connection may be dead, or lead to a pooler that does not listen, without an
+ * error. So the listener notifies itself, and replaces a connection on which its own payload does not arrive.
  */
-export function startHintListener(options: HintListenerOptions): HintListener {
+export function startHintListener(options: HintListenerOptions) {
   const { beatMs = BEAT_MS, silenceMs = SILENCE_MS } = options
   const attempted = Promise.withResolvers<void>()
   const stopped = Promise.withResolvers<void>()
@@ -44,7 +33,7 @@ export function startHintListener(options: HintListenerOptions): HintListener {
   let sinceMs = performance.now()
   let giveUp = (_reason: string) => {}
 
-  /** Listens until the connection is lost; returns why. */
+  /** Listens until the connection is lost, and returns the reason. */
   async function listen(): Promise<string> {
     const lost = Promise.withResolvers<string>()
     giveUp = lost.resolve
@@ -76,8 +65,7 @@ export function startHintListener(options: HintListenerOptions): HintListener {
       timers.push(
         setInterval(beat, beatMs),
         setInterval(() => {
-          if (performance.now() - heardMs > silenceMs)
-            lost.resolve('its own words do not come back')
+          if (performance.now() - heardMs > silenceMs) lost.resolve('no payload arrives')
         }, silenceMs / 10),
       )
       return await lost.promise
@@ -94,7 +82,7 @@ export function startHintListener(options: HintListenerOptions): HintListener {
       const reason = await listen().catch(toReason)
       attempted.resolve()
       if (isStopped) return
-      log.debug('Listening for hints was lost, and begins anew: {reason}', { reason })
+      log.debug('The LISTEN connection was lost: {reason}', { reason })
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures++, LONGEST_PAUSE_MS)
       await Promise.race([stopped.promise, new Promise(resolve => setTimeout(resolve, pauseMs))])
     }
@@ -105,12 +93,15 @@ export function startHintListener(options: HintListenerOptions): HintListener {
     get isUp() {
       return isUp
     },
+    /** Milliseconds since the connection was lost; 0 while it listens. */
     get downMs() {
       return isUp ? 0 : performance.now() - sinceMs
     },
+    /** Resolves after the first attempt, successful or not. */
     attempted: attempted.promise,
-    renew: () => giveUp('the connections of others were lost'),
-    async stop() {
+    /** Replaces the connection. */
+    renew: () => giveUp('connections of other pools were lost'),
+    async stop(): Promise<void> {
       isStopped = true
       giveUp('the server is stopping')
       stopped.resolve()

@@ -1,38 +1,45 @@
-import type { ErrorCode, GapReason } from './schema.ts'
+import type { Static } from '@sinclair/typebox'
+import { createValidator, Invalid } from '../http/validation.ts'
+import { parseId } from '../ids.ts'
+import { type ServerMessage, Subscribe, Unsubscribe } from './schema.ts'
 
-/** The texts that the server sends; `project` is the public id. */
-
-export function toHello(epoch: string): string {
-  return `{"type":"hello","epoch":"${epoch}"}`
+const validators = {
+  subscribe: createValidator(Subscribe),
+  unsubscribe: createValidator(Unsubscribe),
 }
 
-export function toSubscribed(project: string, head: number, recovered: boolean): string {
-  return `{"type":"subscribed","project":"${project}","head":${head},"recovered":${recovered}}`
+/** A message of a client with the uuid of the project that it names, or what is wrong with it. */
+export function parseMessage(
+  text: string,
+):
+  | { message: Subscribe | { type: 'unsubscribe'; project: string }; projectId: string | undefined }
+  | { problem: string } {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return { problem: 'Send JSON' }
+  }
+  const type = typeof value === 'object' && value !== null && 'type' in value && value.type
+  if (type !== 'subscribe' && type !== 'unsubscribe') {
+    return { problem: 'type: Must be subscribe or unsubscribe' }
+  }
+  try {
+    const message = validators[type].parse(value)
+    return { message, projectId: parseId('prj', message.project) }
+  } catch (error) {
+    if (!(error instanceof Invalid)) throw error
+    const [first] = error.details
+    return { problem: `${first?.path.join('.')}: ${first?.message}` }
+  }
 }
 
+/** The text of a message of the server. */
+export function toMessage(message: Static<typeof ServerMessage>): string {
+  return JSON.stringify(message)
+}
+
+/** The text of an `event` message around JSON; `project` is the public id. */
 export function toEventMessage(project: string, seq: number, eventJson: string): string {
   return `{"type":"event","project":"${project}","seq":${seq},"event":${eventJson}}`
-}
-
-export function toGone(kind: 'deleted' | 'restored', project: string, seq: number): string {
-  return `{"type":"${kind}","project":"${project}","seq":${seq}}`
-}
-
-export function toGap(project: string, reason: GapReason, head: number): string {
-  return `{"type":"gap","project":"${project}","reason":"${reason}","head":${head}}`
-}
-
-export function toHeartbeat(project: string, head: number): string {
-  return `{"type":"heartbeat","project":"${project}","head":${head}}`
-}
-
-export const IDLE_HEARTBEAT = '{"type":"heartbeat"}'
-
-export function toUnread(project: string): string {
-  return `{"type":"unread","project":"${project}"}`
-}
-
-/** `project` as the client wrote it. */
-export function toErrorMessage(code: ErrorCode, message: string, project?: string): string {
-  return JSON.stringify({ type: 'error', code, message, project })
 }

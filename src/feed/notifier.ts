@@ -3,31 +3,29 @@ import { toReason } from '../errors.ts'
 import type { Hint, Hints } from '../hints.ts'
 import { logger } from '../log.ts'
 import { feedHints } from '../metrics.ts'
-import { takePayload, toWord, type Word } from './payload.ts'
 
 const log = logger('feed')
 export const CHANNEL = 'tidings'
 const GAP_MS = 10
 const MAX_WAITING = 10_000
+// Postgres allows 7,999 bytes.
+const MAX_BYTES = 7_500
+const MAX_EVENT_BYTES = 5_000
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const SEQ = /^[1-9]\d{0,15}$/
 
-export interface Notifier extends Hints {
-  /** Names this process in what it sends. */
-  readonly origin: string
-  /** Calls `take` with every hint that is told in this process, at once. */
-  follow(take: (hints: readonly Hint[]) => void): void
-  /** Sends what waits. */
-  stop(): Promise<void>
-}
+export type Notifier = ReturnType<typeof createNotifier>
 
 /**
- * Tells other processes by NOTIFY. It stands apart from the transactions that it tells of, because whoever notifies
- * holds a lock of the whole database until the log is on disk; and what comes within 10 ms shares one statement: the
- * first goes at once, the rest together.
+ * Sends hints to other processes by NOTIFY. It stays outside of the transactions that the hints are about: NOTIFY holds
+ * a lock of the whole database until the commit is on disk. The first hint is sent at once; those of the next 10 ms
+ * share one statement.
  */
-export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: number }): Notifier {
+export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: number }) {
+  /** Names this process in its payloads. */
   const origin = crypto.randomUUID()
   const followers: ((hints: readonly Hint[]) => void)[] = []
-  const waiting = new Set<Word>()
+  const waiting = new Set<string>()
   let sending: Promise<void> | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   let sentMs = -Infinity
@@ -56,19 +54,18 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
       await pool.run(async sql => sql`select pg_notify(${CHANNEL}, ${payload})`)
       feedHints.inc({ of: 'sent' })
     } catch (error) {
-      // Others find out by themselves, a second later.
+      // The other processes poll every second.
       log.debug('No hint was sent: {reason}', { reason: toReason(error) })
     }
   }
 
-  return {
-    origin,
+  const hints: Hints = {
     tell(hints) {
       for (const take of followers) {
         try {
           take(hints)
         } catch (error) {
-          // What is told of has been committed: whoever did it must not hear of a failure.
+          // The caller has committed, and must not fail for this.
           log.error('A hint was not taken: {reason}', { reason: toReason(error) })
         }
       }
@@ -80,12 +77,66 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
       }
       schedule()
     },
-    follow: take => void followers.push(take),
-    async stop() {
+  }
+
+  return {
+    ...hints,
+    origin,
+    /** Calls `take` at once with every hint of this process. */
+    follow: (take: (hints: readonly Hint[]) => void) => void followers.push(take),
+    /** Sends the waiting hints. */
+    async stop(): Promise<void> {
       clearTimeout(timer)
       timer = undefined
       await sending
       if (waiting.size > 0) await send()
     },
   }
+}
+
+/** A hint as one ASCII word of a payload. `e:*` means that any project may have new events. */
+export function toWord(hint: Hint): string {
+  switch (hint.kind) {
+    case 'events':
+      return `e:${hint.projectId}`
+    case 'deleted':
+      return `d:${hint.projectId}:${hint.seq}`
+    case 'restored':
+      return `r:${hint.projectId}:${hint.seq}`
+    case 'unread':
+      return `u:${hint.projectId}:${hint.personId}`
+    case 'access':
+      return 'a'
+  }
+}
+
+/** Takes as many words out of `words` as one payload holds. */
+export function takePayload(origin: string, words: Set<string>): string {
+  const events = [...words].filter(word => word.startsWith('e:'))
+  for (const word of events) words.delete(word)
+  const isLong = events.reduce((bytes, word) => bytes + word.length + 1, 0) > MAX_EVENT_BYTES
+  let payload = [origin, ...(isLong ? ['e:*'] : events)].join(' ')
+  for (const word of words) {
+    if (payload.length + 1 + word.length > MAX_BYTES) break
+    words.delete(word)
+    payload += ` ${word}`
+  }
+  return payload
+}
+
+/** Parses a payload. Every client of the database can send one, so unknown words are ignored. */
+export function parsePayload(payload: string): { origin: string; hints: (Hint | 'everything')[] } {
+  const [origin = '', ...words] = payload.split(' ')
+  return { origin, hints: words.flatMap(word => parseWord(word) ?? []) }
+}
+
+function parseWord(word: string): Hint | 'everything' | undefined {
+  if (word === 'a') return { kind: 'access' }
+  if (word === 'e:*') return 'everything'
+  const [letter, projectId = '', rest = ''] = word.split(':')
+  if (!UUID.test(projectId)) return undefined
+  if (letter === 'e') return { kind: 'events', projectId }
+  if (letter === 'u' && UUID.test(rest)) return { kind: 'unread', projectId, personId: rest }
+  if ((letter !== 'd' && letter !== 'r') || !SEQ.test(rest)) return undefined
+  return { kind: letter === 'd' ? 'deleted' : 'restored', projectId, seq: Number(rest) }
 }

@@ -1,22 +1,26 @@
 import { toArray } from '../db/arrays.ts'
-import type { Queryable } from '../db/sql.ts'
+import { isUnavailable, type Queryable } from '../db/sql.ts'
+import { Fault, toReason } from '../errors.ts'
 import { toEventJson, type EventRow } from '../events/event-json.ts'
 import { toId } from '../ids.ts'
+import { logger } from '../log.ts'
 import type { Facts } from './filter.ts'
 import { toEventMessage } from './messages.ts'
 
-/** Which part of a project's log is read, and what its filters ask about. */
+const log = logger('feed')
+
+/** A part of a project's log, and what the filters of the project need to know of its events. */
 export interface Stretch {
   projectId: string
-  /** The events with after < seq <= until. */
+  /** Events with after < seq <= until. */
   after: number
   until: number
-  /** The references by which filters name users. */
+  /** The names of users in filters: user_ids and aliases. */
   userNames: readonly string[]
   wantsWords: boolean
 }
 
-/** An event on its way to sockets: `text` is the whole message, written once for all of them. */
+/** An event for sockets. `text` is the whole message, made once for all sockets. */
 export interface FeedEvent {
   projectId: string
   seq: number
@@ -33,8 +37,8 @@ interface Row extends EventRow {
 }
 
 /**
- * The next events of each stretch, in order, at most so many of each and in all: what is left out of a stretch comes
- * after what is in. One statement, so that all is seen as of one moment: who a filter's user is, too.
+ * Reads the first events of each stretch in order, at most `each` of a stretch and `most` in all. One statement sees
+ * events and aliases as of one moment.
  */
 export async function readStretches(
   sql: Queryable,
@@ -67,7 +71,7 @@ export async function readStretches(
           ${toArray(stretches.map(({ until }) => until))}::bigint[],
           ${toArray(stretches.map(({ wantsWords }) => wantsWords))}::boolean[]
         ) as s (project_id, after, until, wants_words)
-        -- A log that has not gone on costs a look at its head alone: the poll asks for all that are followed.
+        -- The poll asks for every followed log: a log without new events costs one read of its head.
         cross join lateral (
           select from event_logs l where l.project_id = s.project_id and l.last_seq > s.after limit 1
         ) l
@@ -80,7 +84,7 @@ export async function readStretches(
           order by e.seq
           limit ${each}
         ) e
-      -- Cuts the last stretch that it reaches short at its end: each is read in its order.
+      -- Shortens stretches at their ends alone, because each is read in order.
       limit ${most}
     )
     select
@@ -112,7 +116,7 @@ export async function readStretches(
   return rows.map(toFeedEvent)
 }
 
-/** The lexemes of a filter's text, as search has them. */
+/** The lexemes of a filter's text, as search makes them. */
 export async function readWords(sql: Queryable, text: string): Promise<string[]> {
   const [row] = await sql<[{ words: string }]>`
     select array_to_json(tsvector_to_array(to_tsvector('simple', ${text})))::text as words
@@ -137,4 +141,11 @@ function toFeedEvent(row: Row): FeedEvent {
     },
     createdAtMs: row.created_at.getTime(),
   }
+}
+
+/** Logs a failed operation: at level `debug` where the database is unavailable, as an error otherwise. */
+export function logFailure(message: string, error: unknown): void {
+  const properties = { message, reason: toReason(error) }
+  if (error instanceof Fault || isUnavailable(error)) log.debug('{message}: {reason}', properties)
+  else log.error('{message}: {reason}', properties)
 }

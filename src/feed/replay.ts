@@ -1,15 +1,14 @@
 import type { Pool } from '../db/pool.ts'
 import { feedReplayRows } from '../metrics.ts'
-import { logFailure } from './failure.ts'
+import { createSemaphore } from '../semaphore.ts'
 import { matches } from './filter.ts'
 import type { Hub, Subscription } from './hub.ts'
-import { readStretches } from './read.ts'
-import { createTurns } from './turns.ts'
+import { logFailure, readStretches } from './read.ts'
 
 const PAGE = 200
 const LEAST_PAGE = 8
-const AT_ONCE = 2
-/** A socket with more than this waiting is given no more until it has taken most of it. */
+const CONCURRENCY = 2
+/** Beyond this many waiting bytes, a socket gets no more until its client has taken most of them. */
 const FULL_BYTES = 256 * 1024
 const FREE_BYTES = 64 * 1024
 const FIRST_WAIT_MS = 5
@@ -20,29 +19,30 @@ const RETRY_MS = 1_000
 export interface ReplayOptions {
   pool: Pool
   hub: Hub
-  /** Whether it was seen within seconds that those who follow may do so. */
+  /** Whether access was checked within the last seconds. */
   isAllowed(): boolean
   /** Called for a client that has taken nothing for a minute. */
   onStalled(subscription: Subscription): void
 }
 
+/** Makes a stream live: resolves when it is, or when it has ended. */
+export type Replay = ReturnType<typeof createReplay>
+
 /**
- * Brings streams from their cursors to where the hub is, page by page, and hands them over. Pages are read two at a time,
- * for all people in turn, and none is read for a client that has not taken what it was sent: so it may take as long as it
- * needs, and nothing piles up.
+ * Sends streams the events between their cursors and the hub, page by page, until they are live. Accounts share two
+ * concurrent reads fairly. No page is read for a client that has not taken the last one, so slow clients cost no memory.
  */
 export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions) {
-  const turns = createTurns(AT_ONCE)
+  const slots = createSemaphore({ total: CONCURRENCY })
 
-  /** Resolves when the stream goes on live, or is no more. */
-  async function replay(subscription: Subscription, personId: string): Promise<void> {
+  async function replay(subscription: Subscription, accountId: string): Promise<void> {
     let page = PAGE
     while (hub.has(subscription)) {
       if (!(await untilFree(subscription))) return
       if (hub.join(subscription)) return
       try {
-        await turns.run(personId, async () => {
-          // Where events are long, a page is more than the socket takes: the next one is no longer than it took.
+        await slots.run(accountId, async () => {
+          // A page of long events is more than the socket takes. The next page has twice what it took.
           const taken = await sendPage(subscription, page)
           page = taken < page ? Math.max(2 * taken, LEAST_PAGE) : Math.min(2 * page, PAGE)
         })
@@ -53,7 +53,7 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
     }
   }
 
-  /** Returns how many events of the page the client was given, or did not want. */
+  /** Returns how many events of the page were sent or did not match. */
   async function sendPage(subscription: Subscription, page: number): Promise<number> {
     if (!hub.has(subscription)) return page
     if (!isAllowed()) {
@@ -74,7 +74,7 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
     let taken = 0
     for (const event of events) {
       if (!hub.has(subscription)) return page
-      // What is left of the page is read again: to keep it would cost memory for every client that is slow.
+      // The rest of the page is read again later: keeping it would cost memory for every slow client.
       if (socket.bufferedBytes > FULL_BYTES) return taken
       if (matches(filter, event.facts)) socket.send(event.text)
       subscription.cursor = event.seq
@@ -84,7 +84,7 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
     return page
   }
 
-  /** False when the stream has ended, or its client takes nothing. */
+  /** Returns false where the stream has ended, or its client takes nothing. */
   async function untilFree(subscription: Subscription): Promise<boolean> {
     const { socket } = subscription
     let least = socket.bufferedBytes

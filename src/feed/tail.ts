@@ -1,16 +1,15 @@
 import type { Pool } from '../db/pool.ts'
 import { feedLagSeconds } from '../metrics.ts'
-import { logFailure } from './failure.ts'
 import type { Hub } from './hub.ts'
-import { readStretches } from './read.ts'
+import { logFailure, readStretches } from './read.ts'
 
-const EVERY_MS = 1_000
-const DOWN_EVERY_MS = 250
-// Of one round; an event may be 100 KB, and all of them are in memory at once.
-const MOST = 500
-const EACH = 200
-const MOST_LOGS = 1_000
-/** So much is handed to sockets in one turn of the event loop: what is sent must get its chance to leave. */
+const POLL_MS = 1_000
+const POLL_WITHOUT_HINTS_MS = 250
+// Bounds of one round: an event may have 256 KiB, and all events of a round are in memory.
+const MAX_EVENTS = 500
+const MAX_EVENTS_PER_LOG = 200
+const MAX_LOGS = 1_000
+/** Characters that are published before the event loop gets its turn to write to sockets. */
 const TURN_CHARACTERS = 128 * 1024
 
 export interface TailOptions {
@@ -18,29 +17,22 @@ export interface TailOptions {
   hub: Hub
   /** Whether hints of other processes arrive. */
   isListening(): boolean
-  /** Whether it was seen within seconds that those who follow may do so. */
+  /** Whether access was checked within the last seconds. */
   isAllowed(): boolean
 }
 
-export interface Tail {
-  /** Some projects may have news, or all of them. */
-  wake(projectIds: Iterable<string> | 'all'): void
-  stop(): Promise<void>
-}
-
 /**
- * Follows the logs of all projects that somebody of this process follows: by one statement on every hint, and every
- * second for the hints that were lost. One is under way at a time; what is hinted meanwhile makes the next, ahead of
- * logs that nobody has hinted at.
+ * Reads and publishes the new events of all followed projects. A hint starts a round of one statement, and a poll every
+ * second replaces lost hints. One round runs at a time, and hinted logs come before polled ones.
  */
-export function startTail({ pool, hub, isListening, isAllowed }: TailOptions): Tail {
+export function startTail({ pool, hub, isListening, isAllowed }: TailOptions) {
   const hinted = new Set<string>()
   const polled = new Set<string>()
   let isAllHinted = false
   let running: Promise<void> | undefined
   let isStopped = false
   let polledMs = performance.now()
-  let turn = 0
+  let rounds = 0
 
   function wake(projectIds: Iterable<string> | 'all'): void {
     if (projectIds === 'all') isAllHinted = true
@@ -49,7 +41,7 @@ export function startTail({ pool, hub, isListening, isAllowed }: TailOptions): T
   }
 
   async function run(): Promise<void> {
-    // `running` is set before anything ends.
+    // The caller sets `running` first.
     await Promise.resolve()
     try {
       while (!isStopped && isAllowed() && (isAllHinted || hinted.size + polled.size > 0))
@@ -68,12 +60,12 @@ export function startTail({ pool, hub, isListening, isAllowed }: TailOptions): T
       polledMs = performance.now()
       for (const { projectId } of hub.listFollowed()) polled.add(projectId)
     }
-    const chosen = new Set(take(hinted, MOST_LOGS))
-    for (const projectId of take(polled, MOST_LOGS - chosen.size)) chosen.add(projectId)
+    const chosen = new Set(take(hinted, MAX_LOGS))
+    for (const projectId of take(polled, MAX_LOGS - chosen.size)) chosen.add(projectId)
     const followed = hub.listFollowed(chosen)
     if (followed.length === 0) return
-    // Another one is first each time, so that no project takes all the room of a round for good.
-    const first = turn++ % followed.length
+    // Another project is first in each round, so that none fills every round.
+    const first = rounds++ % followed.length
     const stretches = [...followed.slice(first), ...followed.slice(0, first)].map(
       ({ projectId, position, userNames, wantsWords }) => ({
         projectId,
@@ -83,7 +75,8 @@ export function startTail({ pool, hub, isListening, isAllowed }: TailOptions): T
         wantsWords,
       }),
     )
-    const events = await pool.run(sql => readStretches(sql, stretches, { each: EACH, most: MOST }))
+    const bounds = { each: MAX_EVENTS_PER_LOG, most: MAX_EVENTS }
+    const events = await pool.run(sql => readStretches(sql, stretches, bounds))
     const needs = new Map(followed.map(one => [one.projectId, one.needs]))
     const counts = new Map<string, number>()
     let characters = 0
@@ -94,24 +87,25 @@ export function startTail({ pool, hub, isListening, isAllowed }: TailOptions): T
       else feedLagSeconds.observe(Math.max(0, Date.now() - event.createdAtMs) / 1000)
       const count = (counts.get(projectId) ?? 0) + 1
       counts.set(projectId, count)
-      if (count === EACH) hinted.add(projectId)
+      if (count === MAX_EVENTS_PER_LOG) hinted.add(projectId)
       characters += event.text.length
       if (characters > TURN_CHARACTERS) {
         characters = 0
         await new Promise<void>(resolve => setImmediate(resolve))
       }
     }
-    if (events.length >= MOST) for (const { projectId } of followed) hinted.add(projectId)
+    if (events.length >= MAX_EVENTS) for (const { projectId } of followed) hinted.add(projectId)
   }
 
   const timer = setInterval(() => {
-    const everyMs = isListening() ? EVERY_MS : DOWN_EVERY_MS
-    if (performance.now() - polledMs >= everyMs - DOWN_EVERY_MS / 2) wake('all')
-  }, DOWN_EVERY_MS)
+    const everyMs = isListening() ? POLL_MS : POLL_WITHOUT_HINTS_MS
+    if (performance.now() - polledMs >= everyMs - POLL_WITHOUT_HINTS_MS / 2) wake('all')
+  }, POLL_WITHOUT_HINTS_MS)
 
   return {
+    /** Reads the logs of these projects, or of all that are followed. */
     wake,
-    async stop() {
+    async stop(): Promise<void> {
       isStopped = true
       clearInterval(timer)
       await running
@@ -119,7 +113,7 @@ export function startTail({ pool, hub, isListening, isAllowed }: TailOptions): T
   }
 }
 
-/** Takes the first so many out of a set. */
+/** Removes the first `most` members of a set, and returns them. */
 function take(from: Set<string>, most: number): string[] {
   const taken: string[] = []
   for (const one of from) {

@@ -1,20 +1,15 @@
-/** Looks again and again, and sooner when asked; one look at a time. */
-export interface Watch {
-  /** Looks as soon as may be; resolves when a look that begins after now is over. */
-  look(): Promise<void>
-  /** Whether a look has succeeded within `freshMs`. */
-  readonly isFresh: boolean
-  stop(): Promise<void>
-}
-
-export interface WatchOptions {
+/** Runs `look` every `everyMs`, and sooner on request, one look at a time. */
+export function startWatch({
+  everyMs,
+  freshMs,
+  look,
+  onFailure,
+}: {
   everyMs: number
   freshMs: number
   look(): Promise<void>
   onFailure(error: unknown): void
-}
-
-export function startWatch({ everyMs, freshMs, look, onFailure }: WatchOptions): Watch {
+}) {
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
   let succeededMs = performance.now()
@@ -50,11 +45,13 @@ export function startWatch({ everyMs, freshMs, look, onFailure }: WatchOptions):
 
   const timer = setInterval(() => void (running ?? lookSoon()), everyMs)
   return {
+    /** Looks as soon as possible. Resolves when a look that begins after the call is over. */
     look: lookSoon,
+    /** Whether a look has succeeded within `freshMs`. */
     get isFresh() {
       return performance.now() - succeededMs < freshMs
     },
-    async stop() {
+    async stop(): Promise<void> {
       isStopped = true
       clearInterval(timer)
       await running

@@ -1,8 +1,7 @@
 import { Fault } from '../errors.ts'
-import { within } from '../within.ts'
-import { isRawNumber, toRawNumber } from './raw-number.ts'
-import { NO_ISSUES, type Issue } from './rules.ts'
-import { findBadText } from './text.ts'
+import { within } from '../calls.ts'
+import { isRawNumber, parseExact, toNumber } from './exact-json.ts'
+import { findBadText, NO_ISSUES, type Issue } from './rules.ts'
 import { Invalid } from './validation.ts'
 
 const MAX_BODY_BYTES = 256 * 1024
@@ -11,11 +10,9 @@ const MAX_ISSUES = 20
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i
-// Who sends a text need not say so.
+const JSON_OR_NO_TYPE = /^\s*(application\/json|)\s*(;|$)/i
 const TEXT_TYPE = /^\s*(text\/plain|application\/x-www-form-urlencoded|)\s*(;|$)/i
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i
-// What a plain parse and write would change without a word: many digits, exponents, and a negative zero.
-const UNSAFE_NUMBER = /\d{16}|\d[eE]|-0(?!\.?\d*[1-9])/
 
 export interface BodyLimits {
   /** How long a body may take to arrive. */
@@ -28,9 +25,15 @@ export interface JsonBody {
   issues: readonly Issue[]
 }
 
-/** The JSON object in a request's body. Throws `Fault` (408, 413, 415) or `Invalid` (400). */
-export async function readJson(request: Request, limits: BodyLimits): Promise<JsonBody> {
-  checkType(request, JSON_TYPE, 'application/json')
+/**
+ * Reads the JSON object in a request's body. Without `isTypeRequired`, a body without a Content-Type is JSON; browsers
+ * send such a body to other sites without asking them. Throws `Fault` (408, 413, 415) or `Invalid` (400).
+ */
+export async function readJson(
+  request: Request,
+  limits: BodyLimits & { isTypeRequired?: boolean },
+): Promise<JsonBody> {
+  checkType(request, limits.isTypeRequired ? JSON_TYPE : JSON_OR_NO_TYPE, 'application/json')
   const text = decode(await readBytes(request, limits))
   const value = parseJson(text)
   // Only an escape can bring U+0000 or half of a surrogate pair into valid UTF-8.
@@ -104,11 +107,12 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
+/** Numbers below the body's own fields keep their spelling; those in the fields themselves are ordinary numbers. */
 function parseJson(text: string): object {
   checkDepth(text)
   let value: unknown
   try {
-    value = UNSAFE_NUMBER.test(text) ? JSON.parse(text, keepExact) : JSON.parse(text)
+    value = parseExact(text)
   } catch {
     throw invalid(
       'invalid_json',
@@ -117,6 +121,10 @@ function parseJson(text: string): object {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawNumber(value)) {
     throw invalid('invalid_type', 'The body must be a JSON object')
+  }
+  const fields = value as Record<string, unknown>
+  for (const [name, field] of Object.entries(fields)) {
+    if (isRawNumber(field)) fields[name] = toNumber(field)
   }
   return value
 }
@@ -136,21 +144,6 @@ function checkDepth(text: string): void {
         throw invalid('too_deep', `The body must be at most ${MAX_DEPTH} levels deep`)
     } else if (unit === 0x7d || unit === 0x5d) depth--
   }
-}
-
-/** An integer that a double cannot hold becomes NaN, which no rule accepts; a negative zero stays one when written. */
-function keepExact(
-  this: unknown,
-  _key: string,
-  value: unknown,
-  context?: { source?: string },
-): unknown {
-  if (typeof value !== 'number') return value
-  if (Object.is(value, -0)) return toRawNumber('-0')
-  if (Number.isSafeInteger(value) || !Number.isInteger(value)) return value
-  if (/^-?\d+$/.test(context?.source ?? '')) return NaN
-  // Written in digits it would look like an integer that is kept exactly, and be refused when sent again.
-  return Math.abs(value) < 1e21 ? toRawNumber(value.toExponential()) : value
 }
 
 function findBadTexts(body: object): Issue[] {

@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
-import { FAILURE_CODES } from '../errors.ts'
+import { API_FAILURE_CODES, FAILURE_CODES } from '../errors.ts'
 import { CODES } from './rules.ts'
 import { closed } from './shapes.ts'
 
@@ -14,7 +14,7 @@ export const Detail = Type.Object(
 )
 export type Detail = Static<typeof Detail>
 
-export const RequestId = Type.String({
+const RequestId = Type.String({
   format: 'uuid',
   description: 'The id of this request, under which the server logs it.',
 })
@@ -37,8 +37,12 @@ export function PageOf<Item extends TSchema>(item: Item) {
   )
 }
 
-export function SuccessOf<Data extends TSchema>(data: Data) {
-  return Type.Object({ success: Type.Literal(true), data, requestId: RequestId }, closed)
+/** The success envelope around `data`; the description is that of the response. */
+export function SuccessOf<Data extends TSchema>(data: Data, description = 'Done.') {
+  return Type.Object(
+    { success: Type.Literal(true), data, requestId: RequestId },
+    { ...closed, description },
+  )
 }
 
 /** The success envelope around `dataJson`, which is JSON already. */
@@ -67,6 +71,18 @@ export const Failure = Type.Object(
     requestId: RequestId,
   },
   { $id: 'Failure', additionalProperties: false },
+)
+/** A failure of the dashboard's /api: it has codes of its own besides those of /v1. */
+export const ApiFailure = Type.Object(
+  {
+    ...failed,
+    code: Type.Unsafe<(typeof FAILURE_CODES)[number] | (typeof API_FAILURE_CODES)[number]>({
+      type: 'string',
+      enum: [...FAILURE_CODES, ...API_FAILURE_CODES],
+    }),
+    requestId: RequestId,
+  },
+  { $id: 'ApiFailure', additionalProperties: false },
 )
 export const InternalFailure = Type.Object(
   { ...failed, requestId: RequestId },

@@ -30,7 +30,7 @@ const STATUS: Record<FaultCode, number> = {
 export interface Answer {
   status: number
   body: string
-  headers: Record<string, string>
+  headers?: Readonly<Record<string, string>>
   /** Values of Set-Cookie. */
   cookies?: string[]
 }

@@ -1,7 +1,8 @@
 import { Kind, type TSchema } from '@sinclair/typebox'
 
-// Every schema with a name that was referred to: schemas are constants, so are their names.
+// Every named schema that an operation refers to. Schemas are constants, and so are their names.
 const NAMED = new Map<string, TSchema>()
+const PREFIX = '#/components/schemas/'
 
 /** Plain JSON Schema, in which a schema with an `$id` becomes a reference to the component of that name. */
 export function refer(schema: unknown): unknown {
@@ -10,20 +11,27 @@ export function refer(schema: unknown): unknown {
   const id = (schema as TSchema).$id
   if (id !== undefined) {
     NAMED.set(id, schema as TSchema)
-    return { $ref: `#/components/schemas/${id}` }
+    return { $ref: PREFIX + id }
   }
   return expand(schema)
 }
 
-/** The named schemas in full, those that they refer to included. */
-export function toComponents(): Record<string, unknown> {
-  const components: Record<string, unknown> = {}
-  // Expanding one may name further ones, which a Map's iteration then reaches, too.
-  for (const [id, schema] of NAMED) {
-    const { $id: _, ...rest } = schema
-    components[id] = expand(rest)
+/** The named schemas that `operations` refer to, directly or through each other, in full and by name. */
+export function toComponents(operations: unknown): Record<string, unknown> {
+  const components = new Map<string, unknown>()
+  const visit = (value: unknown): void => {
+    for (const [, name = ''] of JSON.stringify(value).matchAll(
+      /"\$ref":"#\/components\/schemas\/(\w+)"/g,
+    )) {
+      const schema = NAMED.get(name)
+      if (components.has(name) || !schema) continue
+      const { $id: _, ...rest } = schema
+      components.set(name, expand(rest))
+      visit(components.get(name))
+    }
   }
-  return Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1)))
+  visit(operations)
+  return Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /** «x or null» is a type array where x is a plain type, and `anyOf` elsewhere. */

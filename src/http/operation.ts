@@ -1,45 +1,15 @@
 import type { TSchema } from '@sinclair/typebox'
 import {
+  ApiFailure,
   Failure,
   InternalFailure,
   RateLimited,
-  SuccessOf,
   Unauthorized,
   ValidationFailure,
 } from './envelope.ts'
 import { refer } from './json-schema.ts'
+import type { RouteOptions } from './route.ts'
 import type { ObjectSchema } from './validation.ts'
-
-/** What operations are about. */
-export const TAGS = {
-  Events: 'What happened. Events are kept in one log per project.',
-  Identities: 'Who your users are, and the other names that they go by.',
-  Channels: 'The named streams that events are sent to.',
-  Keys: 'What an API key opens.',
-}
-
-/** Everything that an endpoint promises: it is validated at run time and becomes its OpenAPI operation. */
-export interface Contract {
-  method: 'GET' | 'POST' | 'DELETE'
-  /** With parameters as `:name`. */
-  path: `/v1/${string}`
-  operationId: string
-  summary: string
-  description?: string
-  tag: keyof typeof TAGS
-  /** The scope that the key needs; any key will do without. */
-  scope?: string
-  params?: Record<string, TSchema>
-  query?: ObjectSchema
-  /** A JSON body, or plain text. */
-  body?: TSchema | 'text'
-  /** What a body of plain text is like. */
-  text?: TSchema
-  example?: unknown
-  success: { status: 200 | 201; description: string; data: TSchema }
-  /** Whether there may be nothing to answer with. */
-  hasNotFound?: boolean
-}
 
 const integer = (description: string, minimum = 0) => ({
   description,
@@ -74,77 +44,116 @@ const challenge = {
   },
 }
 
-/** The OpenAPI 3.1 operation of a contract. */
-export function toOperation(contract: Contract): Record<string, unknown> {
-  const { success, body, query, params, scope } = contract
-  const isWrite = contract.method === 'POST'
+const BROKEN_RULE = 'A rule of the request is broken; `details` lists every failing field.'
+
+/** The OpenAPI 3.1 operation of a route behind an API key. */
+export function toKeyOperation(route: RouteOptions, scope: string): object {
+  const { body, response = {} } = route
+  const isScoped = scope !== 'any'
+  const failure = (description: string, schema: TSchema = Failure, headers: object = {}) =>
+    toResponse(description, schema, { has: { ...rate, ...headers } })
   return {
-    operationId: contract.operationId,
-    summary: contract.summary,
-    ...(contract.description && { description: contract.description }),
-    tags: [contract.tag],
-    security: [{ apiKey: scope ? [scope] : [] }],
-    parameters: [
-      ...Object.entries(params ?? {}).map(([name, schema]) =>
-        parameter('path', name, schema, true),
-      ),
-      ...Object.entries(query?.properties ?? {}).map(([name, schema]) =>
-        parameter('query', name, schema, false),
-      ),
-      ...(isWrite ? [IDEMPOTENCY_KEY] : []),
-    ],
-    ...(body && {
-      requestBody: {
-        required: true,
-        content:
-          body === 'text'
-            ? {
-                'text/plain': { schema: refer(contract.text), example: contract.example },
-                'application/x-www-form-urlencoded': { schema: refer(contract.text) },
-              }
-            : { 'application/json': { schema: refer(body), example: contract.example } },
-      },
-    }),
+    ...route.detail,
+    security: [{ apiKey: isScoped ? [scope] : [] }],
+    parameters: [...toParameters(route), ...(body ? [IDEMPOTENCY_KEY] : [])],
+    ...(body && { requestBody: toRequestBody(body) }),
     responses: {
-      [success.status]: response(success.description, SuccessOf(success.data), {
-        has: rate,
-        ...(isWrite && { mayHave: replay }),
+      ...toSuccesses(response, { has: rate, ...(body && { mayHave: replay }) }),
+      ...((body || route.query || route.params) && {
+        400: failure(BROKEN_RULE, ValidationFailure),
       }),
-      ...((body || query || params) && {
-        400: response(
-          'A rule of the request is broken; `details` lists every failing field.',
-          ValidationFailure,
-          { has: rate },
-        ),
-      }),
-      401: response('The API key is missing or invalid.', Unauthorized, { has: challenge }),
-      ...(scope && {
-        403: response(`The key lacks the scope \`${scope}\`.`, Failure, { has: rate }),
-      }),
-      ...(contract.hasNotFound && {
-        404: response('There is no such thing in this project.', Failure, { has: rate }),
-      }),
+      401: toResponse('The API key is missing or invalid.', Unauthorized, { has: challenge }),
+      ...(isScoped && { 403: failure(`The key lacks the scope \`${scope}\`.`) }),
+      ...(404 in response && { 404: failure('There is no such thing in this project.') }),
       ...(body && {
-        408: response('The body did not arrive in time.', Failure, { has: rate }),
-        409: response('A request with this Idempotency-Key is still running.', Failure, {
-          has: { ...rate, ...retry },
-        }),
-        413: response('The body is over 256 KiB.', Failure, { has: rate }),
-        415: response('The body is not of the declared content type.', Failure, { has: rate }),
-        422: response('The Idempotency-Key was used for another request.', Failure, { has: rate }),
+        408: failure('The body did not arrive in time.'),
+        409: failure('A request with this Idempotency-Key is still running.', Failure, retry),
+        413: failure('The body is over 256 KiB.'),
+        415: failure('The body is not of the declared content type.'),
+        422: failure('The Idempotency-Key was used for another request.'),
       }),
-      429: response(
-        'The rate limit is exceeded; without its headers, that of failed authentications.',
-        RateLimited,
-        { has: retry, mayHave: rate },
-      ),
-      500: response('A bug of the server.', InternalFailure, { mayHave: rate }),
-      503: response('The database cannot be reached in time.', Failure, {
+      429: failure('The rate limit of the key is exceeded.', RateLimited, retry),
+      500: toResponse('A bug of the server.', InternalFailure, { mayHave: rate }),
+      503: toResponse('The database cannot be reached in time.', Failure, {
         has: retry,
         mayHave: rate,
       }),
     },
   }
+}
+
+/** The OpenAPI 3.1 operation of a route of the dashboard; `action` is the permission that it takes. */
+export function toSessionOperation(route: RouteOptions, action: string, isOpen: boolean): object {
+  const { body, query, response = {} } = route
+  return {
+    ...route.detail,
+    'x-action': action,
+    security: isOpen ? [] : [{ session: [] }],
+    parameters: toParameters(route),
+    ...(body && { requestBody: toRequestBody(body) }),
+    responses: {
+      ...toSuccesses(response, {}),
+      ...((body || query) && { 400: failure(BROKEN_RULE, ValidationFailure) }),
+      401: failure('Nobody is signed in, or the password is wrong.'),
+      403: failure('The role, the password or the page that asks is not enough.'),
+      ...(404 in response && { 404: failure('There is no such thing.', ApiFailure) }),
+      409: failure('Something else was changed meanwhile, or a bound is reached.'),
+      ...(body && {
+        408: failure('The body did not arrive in time.'),
+        413: failure('The body is over 256 KiB.'),
+        415: failure('The body is not of the declared content type.'),
+      }),
+      421: failure('The server is known by another name.'),
+      429: toResponse('There were too many failed tries.', RateLimited, { has: retry }),
+      500: failure('A bug of the server.', InternalFailure),
+      503: toResponse('The database cannot be reached in time.', ApiFailure, { has: retry }),
+    },
+  }
+}
+
+/** Failures of every route of /api with a parameter in its path. */
+export const PATH_FAILURES = {
+  400: failure(BROKEN_RULE, ValidationFailure),
+  404: failure('There is no such thing.'),
+}
+
+function failure(description: string, schema: TSchema = ApiFailure): object {
+  return toResponse(description, schema, {})
+}
+
+function toParameters({ params, query }: RouteOptions): object[] {
+  const all = (place: 'path' | 'query', schema: ObjectSchema | undefined) =>
+    Object.entries(schema?.properties ?? {}).map(([name, one]) => toParameter(place, name, one))
+  return [...all('path', params), ...all('query', query)]
+}
+
+/** A body of text may come as what `curl -d` says of it. */
+function toRequestBody(body: TSchema): object {
+  const { examples: [example] = [], ...schema } = body
+  return {
+    required: true,
+    content:
+      body.type === 'string'
+        ? {
+            'text/plain': { schema: refer(schema), example },
+            'application/x-www-form-urlencoded': { schema: refer(schema) },
+          }
+        : {
+            'application/json': { schema: refer(body), ...(example !== undefined && { example }) },
+          },
+  }
+}
+
+/** The successes of a route: its failures are the same for every route of its kind. */
+function toSuccesses(response: Readonly<Record<number, TSchema>>, headers: ResponseHeaders) {
+  return Object.fromEntries(
+    Object.entries(response)
+      .filter(([status]) => Number(status) < 300)
+      .map(([status, { description = 'Done.', ...schema }]) => [
+        status,
+        toResponse(description, schema as TSchema, headers),
+      ]),
+  )
 }
 
 // White space around it is not part of a header, and quotes around it are stripped.
@@ -158,12 +167,12 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: KEY_PATTERN },
 }
 
-function parameter(place: 'path' | 'query', name: string, schema: TSchema, required: boolean) {
+function toParameter(place: 'path' | 'query', name: string, schema: TSchema): object {
   const { description, ...rest } = refer(schema) as Record<string, unknown>
   return {
     name,
     in: place,
-    required,
+    required: place === 'path',
     ...(description !== undefined && { description }),
     schema: rest,
   }
@@ -175,11 +184,11 @@ interface ResponseHeaders {
   mayHave?: object
 }
 
-function response(
+function toResponse(
   description: string,
   schema: TSchema,
   { has = {}, mayHave = {} }: ResponseHeaders,
-) {
+): object {
   const required = Object.entries({ ...always, ...has }).map(([name, header]) => [
     name,
     { ...header, required: true },

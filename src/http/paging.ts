@@ -2,9 +2,9 @@ import { Type, type Static } from '@sinclair/typebox'
 import { parseId, type IdPrefix } from '../ids.ts'
 import type { Page } from './envelope.ts'
 import { Text } from './rules.ts'
-import { invalidField } from './validation.ts'
+import { invalidField, type Invalid } from './validation.ts'
 
-const DEFAULT_LIMIT = 50
+export const DEFAULT_LIMIT = 50
 
 /** The query of a list whose cursor is the id of a page's last item. */
 export const PageQuery = Type.Object({
@@ -23,19 +23,44 @@ export function toSlice(
   { cursor, limit = DEFAULT_LIMIT }: PageQuery,
 ): { after: string | undefined; rows: number } {
   const after = cursor === undefined ? undefined : parseId(prefix, cursor)
-  if (cursor !== undefined && after === undefined) {
-    throw invalidField('cursor', 'invalid_format', 'Must be a nextCursor of this list')
-  }
+  if (cursor !== undefined && after === undefined) throw unknownCursor()
   return { after, rows: limit + 1 }
 }
 
-/** A page out of the rows that `toSlice` asked for; `toCursor` tells an item's id. */
+/** A page of rows, of which one more was read than the page shows; `cursorOf` returns the cursor that follows an item. */
 export function toPage<Item>(
   items: readonly Item[],
   { limit = DEFAULT_LIMIT }: PageQuery,
-  toCursor: (item: Item) => string,
+  cursorOf: (item: Item) => string,
 ): Page<Item> {
   const shown = items.slice(0, limit)
   const last = shown.at(-1)
-  return { items: shown, nextCursor: items.length > limit && last ? toCursor(last) : null }
+  return { items: shown, nextCursor: items.length > limit && last ? cursorOf(last) : null }
+}
+
+/** Matches a uuid in a cursor. */
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** The opaque cursor of a list that goes on after the item with these parts, which contain no space. */
+export function toCursor(parts: readonly (string | number)[]): string {
+  return Buffer.from(parts.join(' ')).toString('base64url')
+}
+
+/** The parts of a cursor; undefined for the first page. Throws `Invalid` unless each part matches its pattern. */
+export function parseCursor(
+  cursor: string | undefined,
+  patterns: readonly RegExp[],
+): string[] | undefined {
+  if (cursor === undefined) return undefined
+  const parts = Buffer.from(cursor, 'base64url').toString('latin1').split(' ')
+  const isOurs =
+    parts.length === patterns.length &&
+    parts.every((part, nth) => patterns[nth]?.test(part)) &&
+    toCursor(parts) === cursor
+  if (!isOurs) throw unknownCursor()
+  return parts
+}
+
+function unknownCursor(): Invalid {
+  return invalidField('cursor', 'invalid_format', 'Must be a nextCursor of this list')
 }

@@ -1,6 +1,5 @@
 import { Kind, Type, TypeRegistry, type TSchema } from '@sinclair/typebox'
-import { isRawNumber } from './raw-number.ts'
-import { findBadText } from './text.ts'
+import { isRawNumber } from './exact-json.ts'
 
 /** The closed set of `details[].code`. */
 export const CODES = [
@@ -143,4 +142,11 @@ export function TrimmedText(options: TextOptions) {
     minLength: 1,
     pattern: '\\S',
   })
+}
+
+/** Why `text` cannot be stored as it is, or undefined: U+0000 and halves of surrogate pairs have no place in Postgres. */
+export function findBadText(text: string): string | undefined {
+  if (text.includes('\u0000')) return 'Must not contain U+0000'
+  if (!text.isWellFormed()) return 'Must not contain half of a surrogate pair'
+  return undefined
 }

@@ -26,6 +26,19 @@ export function toSite(baseUrl: string): Site {
 }
 
 /**
+ * Throws `wrong_host` unless the Host header names this server: another name that leads here may be that of a page which
+ * wants to read what our pages read.
+ */
+export function checkHost(headers: Headers, site: Site): void {
+  const host = headers.get('host') ?? ''
+  if (site.isOwnHost(host)) return
+  throw new Fault(
+    'wrong_host',
+    `This server is ${site.url}, and was asked for as ${host}. If that is its address, set BASE_URL to it`,
+  )
+}
+
+/**
  * Throws `cross_site` unless a page of ours made the request. Browsers say so in Sec-Fetch-Site, older ones and other
  * programs in Origin.
  */

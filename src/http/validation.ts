@@ -38,23 +38,25 @@ export interface Validator<Value> {
   parse(value: unknown, found?: readonly Issue[]): Value
 }
 
-/** Compiles `schema`; `alsoCheck` adds the rules that concern several fields. */
-export function createValidator<Value>(
-  schema: SchemaOf<Value>,
-  alsoCheck: (value: Value) => readonly Issue[] = () => [],
-): Validator<Value> {
+/** Compiles `schema`, for values that are no body of a route. */
+export function createValidator<Value>(schema: SchemaOf<Value>): Validator<Value> {
   const compiled = TypeCompiler.Compile(schema)
   return {
     parse(value, found = NO_ISSUES) {
-      if (!compiled.Check(value)) {
-        throw new Invalid(join(found, toIssues(compiled.Errors(value))))
-      }
-      const checked = value as Value // The schema's check guarantees it.
-      const issues = join(found, alsoCheck(checked))
-      if (issues.length > 0) throw new Invalid(issues)
-      return checked
+      if (!compiled.Check(value)) throw toInvalid(compiled, value, found)
+      if (found.length > 0) throw new Invalid(found)
+      return value as Value // The schema's check guarantees it.
     },
   }
+}
+
+/** The failure of `value` against a compiled schema. Issues that were `found` before come first. */
+export function toInvalid(
+  compiled: { Errors(value: unknown): Iterable<ValueError> },
+  value: unknown,
+  found: readonly Issue[],
+): Invalid {
+  return new Invalid(join(found, toIssues(compiled.Errors(value))))
 }
 
 /** All issues, those of `more` only for paths that `found` does not have. */
@@ -85,6 +87,8 @@ function toOwnIssues({ type, schema, value, errors }: ValueError): readonly Issu
       return issue('required', 'Required')
     case ValueErrorType.ArrayMaxItems:
       return issue('too_many', `Must have at most ${schema['maxItems']} items`)
+    case ValueErrorType.ArrayMinItems:
+      return issue('too_short', `Must have at least ${schema['minItems']} items`)
     case ValueErrorType.IntegerMinimum:
     case ValueErrorType.IntegerMaximum:
       return issue('out_of_range', `Must be from ${schema['minimum']} to ${schema['maximum']}`)

@@ -1,9 +1,12 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { AuditAction } from '../audit/words.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
-import type { AliasInput, OwnAlias } from './user-schema.ts'
-import { noUser } from './users.ts'
+import type { Page } from '../http/envelope.ts'
+import { DEFAULT_LIMIT, parseCursor, toCursor, toPage, type PageQuery } from '../http/paging.ts'
+import { toId } from '../ids.ts'
+import type { AliasChange, AliasInput, OwnAlias } from './user-schema.ts'
+import { noUser, resolveUser } from './users.ts'
 
 /** A user of a project, by the exact user_id. */
 export interface UserPlace {
@@ -12,18 +15,9 @@ export interface UserPlace {
   userId: string
 }
 
-/** Who has what of the names that a change of aliases is about. */
-interface Claims {
-  /** The user's public id. */
-  id: string
-  owner: string | null
-  owner_id: string | null
-  is_user_id: boolean
-}
-
 /**
- * Gives a user an alias, or with `from` moves it from that user, in one step. Reads resolve it to its owner of the
- * moment, so earlier events follow. Throws `conflict` with the reason, by the same rules as identify, and `not_found`.
+ * Gives a user an alias, or with `from` moves it from that user. Reads resolve an alias to its current owner, so earlier
+ * events follow. Throws `conflict` with the reason, by the rules of identify, and `not_found`.
  */
 export async function addAlias(
   tx: Tx,
@@ -32,14 +26,9 @@ export async function addAlias(
   { alias, from }: AliasInput,
 ): Promise<OwnAlias> {
   const { projectId, userId } = place
-  const {
-    id,
-    owner,
-    owner_id: ownerId,
-    is_user_id: isUserId,
-  } = await lockClaims(tx, actor, place, alias)
+  const { id, owner, owner_id: ownerId, is_user_id } = await lockNames(tx, actor, place, alias)
   if (alias === userId) throw new Fault('conflict', "Equals this user's own user_id")
-  if (isUserId) throw new Fault('conflict', "Equals another user's user_id")
+  if (is_user_id) throw new Fault('conflict', "Equals another user's user_id")
   if (owner === userId) throw new Fault('conflict', 'Already an alias of this user')
   if (from === undefined && owner !== null) {
     throw new Fault('conflict', 'Already an alias of another user')
@@ -66,43 +55,102 @@ export async function addAlias(
         `
   const [row] = rows
   if (!row) throw new Error('the lock on the log did not hold')
-  // Ids alone: what the user is called would outlive an erasure there.
+  // Ids alone: the audit log outlives an erasure.
   await writeAudit(tx, actor, {
-    ...toDeed(place, from === undefined ? 'alias.added' : 'alias.moved', id),
+    ...toEntry(place, from === undefined ? 'alias.added' : 'alias.moved', id),
     details: from === undefined ? {} : { from: ownerId },
   })
   return { userId, alias, since: row.created_at.toISOString() }
 }
 
-/** Takes an alias from a user: it names nobody then. Throws `not_found`. */
+/** Removes an alias of a user. Throws `not_found`. */
 export async function removeAlias(
   tx: Tx,
   actor: Actor,
   place: UserPlace,
   alias: string,
 ): Promise<void> {
-  const { id } = await lockClaims(tx, actor, place, alias)
+  const { id } = await lockNames(tx, actor, place, alias)
   const removed = await tx`
     delete from aliases
     where project_id = ${place.projectId} and alias = ${alias} and user_id = ${place.userId}
   `
   if (removed.count === 0) throw new Fault('not_found', 'This user has no such alias')
-  await writeAudit(tx, actor, toDeed(place, 'alias.removed', id))
+  await writeAudit(tx, actor, toEntry(place, 'alias.removed', id))
+}
+
+/** A page of what happened to the aliases of a user, newest first. Throws `not_found` for a user without an identity. */
+export async function listAliasChanges(
+  sql: Queryable,
+  projectId: string,
+  reference: string,
+  query: PageQuery,
+): Promise<Page<AliasChange>> {
+  const before = parseCursor(query.cursor, [/^\d{1,14}$/, /^\d{1,18}$/])
+  const { limit = DEFAULT_LIMIT } = query
+  const [user] = await sql<{ user_id: string }[]>`
+    select user_id
+    from identities
+    where project_id = ${projectId} and user_id = ${resolveUser(sql, projectId, reference)}
+  `
+  if (!user) throw noUser()
+  const rows = await sql<
+    {
+      at: Date
+      id: string
+      alias: string
+      change: AliasChange['change']
+      other: string | null
+      account_id: string | null
+      account_name: string | null
+    }[]
+  >`
+    select h.at, h.id, h.alias, h.change, h.other, p.id as account_id, p.name as account_name
+    from alias_changes h
+      left join people p on p.id = h.person_id
+    where h.project_id = ${projectId} and h.user_id = ${user.user_id}
+      ${
+        before
+          ? sql`and (h.at, h.id) < (${new Date(Number(before[0]))}, ${before[1] ?? null}::bigint)`
+          : sql``
+      }
+    order by h.at desc, h.id desc
+    limit ${limit + 1}
+  `
+  const { items, nextCursor } = toPage(rows, query, ({ at, id }) => toCursor([at.getTime(), id]))
+  return {
+    items: items.map(({ at, alias, change, other, account_id: accountId, account_name: name }) => ({
+      at: at.toISOString(),
+      alias,
+      change,
+      other,
+      person: accountId === null ? null : { id: toId('per', accountId), name: name ?? '' },
+    })),
+    nextCursor,
+  }
+}
+
+interface Names {
+  /** The user's public id. */
+  id: string
+  owner: string | null
+  owner_id: string | null
+  is_user_id: boolean
 }
 
 /**
- * Locks the project's log, like every writer of aliases, and then looks: so nobody else changes them until the
- * transaction ends. Tells the history of aliases who is at it. Throws `not_found`.
+ * Locks the project's log, like every writer of aliases, and then reads the user's public id and who owns the alias. It
+ * names the account for the history of aliases. Throws `not_found`.
  */
-async function lockClaims(
+async function lockNames(
   tx: Tx,
   actor: Actor,
   { projectId, userId }: UserPlace,
   alias: string,
-): Promise<Claims> {
-  await tx`select set_config('tidings.person', ${actor.personId ?? ''}, true)`
+): Promise<Names> {
+  await tx`select set_config('tidings.person', ${actor.accountId ?? ''}, true)`
   await tx`select from event_logs where project_id = ${projectId} for update`
-  const [claims] = await tx<Claims[]>`
+  const [names] = await tx<Names[]>`
     select
       i.public_id as id, a.user_id as owner, o.public_id as owner_id,
       exists (select from identities where project_id = ${projectId} and user_id = ${alias}) as is_user_id
@@ -111,10 +159,10 @@ async function lockClaims(
       left join identities o on o.project_id = i.project_id and o.user_id = a.user_id
     where i.project_id = ${projectId} and i.user_id = ${userId}
   `
-  if (!claims) throw noUser()
-  return claims
+  if (!names) throw noUser()
+  return names
 }
 
-function toDeed({ organizationId, projectId }: UserPlace, action: AuditAction, target: string) {
+function toEntry({ organizationId, projectId }: UserPlace, action: AuditAction, target: string) {
   return { action, organizationId, projectId, target }
 }

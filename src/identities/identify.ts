@@ -9,7 +9,7 @@ import type { IdentifyInput } from './schema.ts'
 const MAX_ROWS = 100
 const MAX_WAITING = 5_000
 
-export interface Identify {
+interface Identify {
   projectId: string
   input: IdentifyInput
   requestId: string

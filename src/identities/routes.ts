@@ -1,72 +1,84 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
 import type { Pool } from '../db/pool.ts'
+import { succeed, succeedJson } from '../http/call.ts'
+import { Failure, SuccessOf } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'
-import { endpoint, toWriteAnswer, type Endpoint } from '../keys/endpoint.ts'
+import { answerWrite, type KeyGuard } from '../keys/guard.ts'
 import type { Identifier } from './identify.ts'
-import { Erased, Identified, IdentifyInput, User, checkUserId, withUserId } from './schema.ts'
+import { Erased, Identified, IdentifyInput, User } from './schema.ts'
 import { eraseUser, getUserJson } from './users.ts'
 
-const tag = 'Identities'
+const tags = ['Identities']
 
-export function identityRoutes({
-  identifier,
-  reads,
-}: {
+interface Parts {
+  guard: KeyGuard
   identifier: Identifier
   reads: Pool
-}): Endpoint[] {
-  return [
-    endpoint({
-      method: 'POST',
-      path: '/v1/identify',
-      operationId: 'identify',
-      summary: 'Create or update a user identity',
-      description:
-        'Repeating it updates the identity. An alias that cannot be created is reported, not refused.',
-      tag,
-      scope: 'identities:write',
-      body: IdentifyInput,
-      adapt: withUserId,
-      alsoCheck: checkUserId,
-      example: { user_id: 'user_123', properties: { plan: 'pro' }, aliases: ['ada@example.com'] },
-      success: { status: 200, description: 'The identity is stored.', data: Identified },
-      async handle({ key, body, requestId, claim }) {
-        return toWriteAnswer(
-          200,
-          await identifier.identify({ projectId: key.projectId, input: body, requestId, claim }),
-        )
+}
+
+/** Users, as applications identify, read and erase them. */
+export function identityRoutes({ guard, identifier, reads }: Parts) {
+  return new Elysia({ name: 'identities' })
+    .use(guard)
+    .post(
+      '/v1/identify',
+      async ({ call, body: input }) => {
+        const { key, requestId, claim } = call
+        const { projectId } = key
+        const written = await identifier.identify({ projectId, input, requestId, claim })
+        return answerWrite(call, 200, written)
       },
-    }),
-    endpoint({
-      method: 'GET',
-      path: '/v1/users/:userId',
-      operationId: 'getUser',
-      summary: 'Get a user',
-      description: 'By user_id, or by any alias.',
-      tag,
-      scope: 'identities:read',
-      params: {
-        userId: Text({ minLength: 1, maxLength: 255, description: 'A user_id or an alias.' }),
+      {
+        scope: 'identities:write',
+        body: IdentifyInput,
+        response: { 200: SuccessOf(Identified, 'The identity is stored.') },
+        detail: {
+          operationId: 'identify',
+          summary: 'Create or update a user identity',
+          description:
+            'Repeating it updates the identity. An alias that cannot be created is reported, not refused.',
+          tags,
+        },
       },
-      success: { status: 200, description: 'The user.', data: User },
-      hasNotFound: true,
-      handle: ({ key, params: [userId = ''] }) =>
-        reads.run(sql => getUserJson(sql, key.projectId, userId)),
-    }),
-    endpoint({
-      method: 'DELETE',
-      path: '/v1/users/:userId',
-      operationId: 'eraseUser',
-      summary: 'Erase a user',
-      description:
-        'Identity, properties and aliases go for good, and events no longer name the user. Takes the exact user_id.',
-      tag,
-      scope: 'identities:write',
-      params: { userId: Text({ minLength: 1, maxLength: 255, description: 'The exact user_id.' }) },
-      success: { status: 200, description: 'The user is erased.', data: Erased },
-      hasNotFound: true,
-      async handle({ key, params: [userId = ''] }) {
-        return JSON.stringify(await eraseUser(reads, key.projectId, userId))
+    )
+    .get(
+      '/v1/users/:userId',
+      async ({ call, params: { userId } }) => {
+        const { projectId } = call.key
+        return succeedJson(call, 200, await reads.run(sql => getUserJson(sql, projectId, userId)))
       },
-    }),
-  ]
+      {
+        scope: 'identities:read',
+        params: Type.Object({
+          userId: Text({ minLength: 1, maxLength: 255, description: 'A user_id or an alias.' }),
+        }),
+        response: { 200: SuccessOf(User, 'The user.'), 404: Failure },
+        detail: {
+          operationId: 'getUser',
+          summary: 'Get a user',
+          description: 'By user_id, or by any alias.',
+          tags,
+        },
+      },
+    )
+    .delete(
+      '/v1/users/:userId',
+      async ({ call, params: { userId } }) =>
+        succeed(call, 200, await eraseUser(reads, call.key.projectId, userId)),
+      {
+        scope: 'identities:write',
+        params: Type.Object({
+          userId: Text({ minLength: 1, maxLength: 255, description: 'The exact user_id.' }),
+        }),
+        response: { 200: SuccessOf(Erased, 'The user is erased.'), 404: Failure },
+        detail: {
+          operationId: 'eraseUser',
+          summary: 'Erase a user',
+          description:
+            'Identity, properties and aliases go for good, and events no longer name the user. Takes the exact user_id.',
+          tags,
+        },
+      },
+    )
 }

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { JsonObject } from '../http/json-object.ts'
-import { NO_ISSUES, Text, type Issue } from '../http/rules.ts'
+import { Text } from '../http/rules.ts'
 import { closed, Moment, Nullable } from '../http/shapes.ts'
 
 const UserId = Text({
@@ -9,43 +9,25 @@ const UserId = Text({
   description: 'Your own id of the user: the same in every call. Compared exactly.',
   examples: ['user_123'],
 })
-const Synonym = Text({
-  minLength: 1,
-  maxLength: 255,
-  description:
-    'Another name of `user_id`, which may be left out then; where both are given, they must be equal.',
-})
 const Alias = Text({ minLength: 1, maxLength: 255, examples: ['ada@example.com'] })
 
-const fields = {
-  properties: Type.Optional(
-    JsonObject(
-      'Replaces the stored properties as a whole; absent, they stay, and `{}` clears them.',
-    ),
-  ),
-  aliases: Type.Optional(Type.Array(Alias, { maxItems: 50 })),
-}
-
-/** A user as an application knows them. `userId` is a synonym of `user_id`; one of the two is required. */
+/** A user as an application knows them. */
 export const IdentifyInput = Type.Object(
-  { user_id: UserId, userId: Type.Optional(Synonym), ...fields },
-  { $id: 'IdentifyInput' },
+  {
+    user_id: UserId,
+    properties: Type.Optional(
+      JsonObject(
+        'Replaces the stored properties as a whole; absent, they stay, and `{}` clears them.',
+      ),
+    ),
+    aliases: Type.Optional(Type.Array(Alias, { maxItems: 50 })),
+  },
+  {
+    $id: 'IdentifyInput',
+    examples: [{ user_id: 'user_123', properties: { plan: 'pro' }, aliases: ['ada@example.com'] }],
+  },
 )
 export type IdentifyInput = Static<typeof IdentifyInput>
-
-/** Two spellings of one field must agree. */
-export function checkUserId({ user_id, userId }: IdentifyInput): readonly Issue[] {
-  if (userId === undefined || userId === user_id) return NO_ISSUES
-  return [
-    { path: ['userId'], code: 'invalid_value', message: 'Must equal user_id when both are given' },
-  ]
-}
-
-/** Lets `userId` stand for `user_id`, which the schema requires. */
-export function withUserId(body: object): object {
-  if (!Object.hasOwn(body, 'userId') || Object.hasOwn(body, 'user_id')) return body
-  return { ...body, user_id: (body as { userId: unknown }).userId }
-}
 
 const stored = {
   id: Type.String({ examples: ['idn_01kadz5p6vf2w8y3m4n5q6r7s8'] }),

@@ -1,15 +1,14 @@
-import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
+import { Elysia } from 'elysia'
+import type { SessionGuard } from '../accounts/guard.ts'
 import { writeAudit } from '../audit/audit.ts'
-import type { Pool } from '../db/pool.ts'
-import { transact } from '../db/transaction.ts'
-import { PageOf } from '../http/envelope.ts'
-import { listAliasChanges } from './alias-history.ts'
-import { addAlias, removeAlias } from './aliases.ts'
+import { type Pool, transact } from '../db/pool.ts'
+import { succeed, succeedJson } from '../http/call.ts'
+import { PageOf, SuccessOf } from '../http/envelope.ts'
+import { PageQuery } from '../http/paging.ts'
+import { addAlias, listAliasChanges, removeAlias } from './aliases.ts'
 import { Erased } from './schema.ts'
-import { getUserDetailJson, listUsersJson } from './user-pages.ts'
 import {
   AliasChange,
-  AliasHistoryQuery,
   AliasInput,
   OwnAlias,
   RemovedAlias,
@@ -17,83 +16,106 @@ import {
   UserQuery,
   UserRow,
 } from './user-schema.ts'
-import { eraseUser } from './users.ts'
+import { eraseUser, getUserDetailJson, listUsersJson } from './users.ts'
 
-/** The users of a project and their aliases, as people see and change them. */
-export function userRoutes({ pool }: { pool: Pool }): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/projects/:projectId/users',
-      action: 'users.read',
-      query: UserQuery,
-      success: { status: 200, data: PageOf(UserRow) },
-      handle: ({ projectId, query }) => pool.run(sql => listUsersJson(sql, projectId, query)),
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/projects/:projectId/users/:userId',
-      action: 'users.read',
-      success: { status: 200, data: UserDetail },
-      handle: ({ projectId, params }) =>
-        pool.run(sql => getUserDetailJson(sql, projectId, params['userId'] ?? '')),
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: '/api/projects/:projectId/users/:userId',
-      action: 'users.erase',
-      success: { status: 200, data: Erased },
-      async handle({ actor, organizationId, projectId, params }) {
-        const erased = await eraseUser(
-          pool,
-          projectId,
-          params['userId'] ?? '',
-          // Never the user_id: the entry outlives the erasure.
-          (tx, { identityId, events }) =>
-            writeAudit(tx, actor, {
-              action: 'user.erased',
-              organizationId,
-              projectId,
-              target: identityId,
-              details: { events },
-            }),
-        )
-        return JSON.stringify(erased)
+const tags = ['Users']
+
+/** The users of a project and their aliases, as members see and change them. */
+export function userRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+  return new Elysia({ name: 'identities.project' })
+    .use(guard)
+    .get(
+      '/api/projects/:projectId/users',
+      async ({ call, query }) =>
+        succeedJson(call, 200, await pool.run(sql => listUsersJson(sql, call.projectId, query))),
+      {
+        project: 'users.read',
+        query: UserQuery,
+        response: { 200: SuccessOf(PageOf(UserRow)) },
+        detail: { operationId: 'listUsers', summary: 'List users', tags },
       },
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/projects/:projectId/users/:userId/aliases/history',
-      action: 'users.read',
-      query: AliasHistoryQuery,
-      success: { status: 200, data: PageOf(AliasChange) },
-      handle: async ({ projectId, params, query }) =>
-        JSON.stringify(
-          await pool.run(sql => listAliasChanges(sql, projectId, params['userId'] ?? '', query)),
+    )
+    .get(
+      '/api/projects/:projectId/users/:userId',
+      async ({ call, params: { userId } }) =>
+        succeedJson(
+          call,
+          200,
+          await pool.run(sql => getUserDetailJson(sql, call.projectId, userId)),
         ),
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/projects/:projectId/users/:userId/aliases',
-      action: 'users.editAliases',
-      body: AliasInput,
-      success: { status: 201, data: OwnAlias },
-      async handle({ actor, organizationId, projectId, params, body }) {
-        const place = { organizationId, projectId, userId: params['userId'] ?? '' }
-        return JSON.stringify(await transact(pool, tx => addAlias(tx, actor, place, body)))
+      {
+        project: 'users.read',
+        response: { 200: SuccessOf(UserDetail) },
+        detail: { operationId: 'getProjectUser', summary: 'Get a user', tags },
       },
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: '/api/projects/:projectId/users/:userId/aliases/:alias',
-      action: 'users.editAliases',
-      success: { status: 200, data: RemovedAlias },
-      async handle({ actor, organizationId, projectId, params }) {
-        const { userId = '', alias = '' } = params
+    )
+    .delete(
+      '/api/projects/:projectId/users/:userId',
+      async ({ call, params: { userId } }) => {
+        const { actor, organizationId, projectId } = call
+        // Never the user_id: the entry outlives the erasure.
+        const erased = await eraseUser(pool, projectId, userId, (tx, { identityId, events }) =>
+          writeAudit(tx, actor, {
+            action: 'user.erased',
+            organizationId,
+            projectId,
+            target: identityId,
+            details: { events },
+          }),
+        )
+        return succeed(call, 200, erased)
+      },
+      {
+        project: 'users.erase',
+        response: { 200: SuccessOf(Erased) },
+        detail: { operationId: 'eraseProjectUser', summary: 'Erase a user', tags },
+      },
+    )
+    .get(
+      '/api/projects/:projectId/users/:userId/aliases/history',
+      async ({ call, params: { userId }, query }) =>
+        succeed(
+          call,
+          200,
+          await pool.run(sql => listAliasChanges(sql, call.projectId, userId, query)),
+        ),
+      {
+        project: 'users.read',
+        query: PageQuery,
+        response: { 200: SuccessOf(PageOf(AliasChange)) },
+        detail: {
+          operationId: 'listAliasChanges',
+          summary: 'List the changes of the aliases of a user',
+          tags,
+        },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/users/:userId/aliases',
+      async ({ call, params: { userId }, body }) => {
+        const { actor, organizationId, projectId } = call
+        const place = { organizationId, projectId, userId }
+        return succeed(call, 201, await transact(pool, tx => addAlias(tx, actor, place, body)))
+      },
+      {
+        project: 'users.editAliases',
+        body: AliasInput,
+        response: { 201: SuccessOf(OwnAlias) },
+        detail: { operationId: 'addAlias', summary: 'Add an alias', tags },
+      },
+    )
+    .delete(
+      '/api/projects/:projectId/users/:userId/aliases/:alias',
+      async ({ call, params: { userId, alias } }) => {
+        const { actor, organizationId, projectId } = call
         const place = { organizationId, projectId, userId }
         await transact(pool, tx => removeAlias(tx, actor, place, alias))
-        return JSON.stringify({ userId, alias })
+        return succeed(call, 200, { userId, alias })
       },
-    }),
-  ]
+      {
+        project: 'users.editAliases',
+        response: { 200: SuccessOf(RemovedAlias) },
+        detail: { operationId: 'removeAlias', summary: 'Remove an alias', tags },
+      },
+    )
 }

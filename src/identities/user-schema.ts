@@ -13,7 +13,7 @@ export const UserRow = Type.Object(
   {
     id: Type.String(),
     userId: Type.String(),
-    /** Null where they are more than 4 KiB: the user's own page has them. */
+    /** Null when longer than 4 KiB: the user's own page has them. */
     properties: Nullable(Properties),
     /** At most ten, oldest first. */
     aliases: Type.Array(Type.String(), { maxItems: 10 }),
@@ -30,10 +30,7 @@ export const UserQuery = Type.Object({
 })
 export type UserQuery = Static<typeof UserQuery>
 
-/**
- * All about a user. Who was named by events but never identified has no id, properties or times of their own, and no
- * aliases.
- */
+/** A user's own page. A user whom only events name has no id, properties, aliases or times of creation and update. */
 export const UserDetail = Type.Object(
   {
     id: Nullable(Type.String()),
@@ -43,9 +40,9 @@ export const UserDetail = Type.Object(
     aliases: Type.Array(Type.Object({ alias: Type.String(), since: Moment }, closed)),
     createdAt: Nullable(Moment),
     updatedAt: Nullable(Moment),
-    /** How many events name the user, counted up to 10,000: that many or more. */
+    /** How many events name the user; 10,000 means 10,000 or more. */
     events: Type.Integer({ minimum: 0, maximum: 10_000 }),
-    /** When the first and the last of all events happened. */
+    /** The earliest and the latest timestamp of all events. */
     firstSeenAt: Nullable(Moment),
     lastSeenAt: Nullable(Moment),
     /** The channels with the most of the counted events. */
@@ -65,7 +62,7 @@ export const UserDetail = Type.Object(
   closed,
 )
 
-/** A new alias of a user; with `from`, one that is taken away from that user. */
+/** A new alias of a user; with `from`, it is moved from that user. */
 export const AliasInput = Type.Object({
   alias: Text({ minLength: 1, maxLength: 255 }),
   from: Type.Optional(Text({ minLength: 1, maxLength: 255 })),
@@ -80,24 +77,17 @@ export type OwnAlias = Static<typeof OwnAlias>
 
 export const RemovedAlias = Type.Object({ userId: Type.String(), alias: Type.String() }, closed)
 
-/** Something that happened to an alias of a user. */
+/** One change of an alias of a user. */
 export const AliasChange = Type.Object(
   {
     at: Moment,
     alias: Type.String(),
     change: OneOf(['added', 'removed', 'moved from', 'moved to']),
-    /** From or to whom it was moved; null for the rest, and where that user was erased. */
+    /** The user_id that it was moved from or to. Null for other changes, and when that user was erased. */
     other: Nullable(Type.String()),
-    /** Who did it in the dashboard; null for an application, and for people who are gone. */
+    /** The account that made the change in the dashboard. Null for an application, and for a deleted account. */
     person: Nullable(Type.Object({ id: Type.String(), name: Type.String() }, closed)),
   },
   closed,
 )
 export type AliasChange = Static<typeof AliasChange>
-
-/** Its cursor holds an alias. */
-export const AliasHistoryQuery = Type.Object({
-  ...PageQuery.properties,
-  cursor: Type.Optional(Text({ minLength: 1, maxLength: 2_000 })),
-})
-export type AliasHistoryQuery = Static<typeof AliasHistoryQuery>

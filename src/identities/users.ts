@@ -1,15 +1,18 @@
-import type { Pool } from '../db/pool.ts'
+import { toArray } from '../db/arrays.ts'
+import { type Pool, transact } from '../db/pool.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
-import { transact } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
+import { toPage, toSlice } from '../http/paging.ts'
 import type { Erased } from './schema.ts'
+import type { UserQuery } from './user-schema.ts'
 
+const MAX_WORDS = 10
 const ERASE_STEP = 5_000
 
 interface Row {
   public_id: string
   user_id: string
-  properties: string
+  properties: string | null
   aliases: string
   created_at: Date
   updated_at: Date
@@ -34,13 +37,137 @@ export async function getUserJson(
     where i.project_id = ${projectId} and i.user_id = ${resolveUser(sql, projectId, reference)}
   `
   if (!row) throw noUser()
+  return toUserJson(row)
+}
+
+/**
+ * The JSON of a page of users, newest first. A search finds the users whose user_id or alias begins with it, and those
+ * with all of its words in their properties. It looks at up to 10,000 users of each kind.
+ */
+export async function listUsersJson(
+  sql: Queryable,
+  projectId: string,
+  { search = '', ...query }: UserQuery,
+): Promise<string> {
+  const { after, rows: limit } = toSlice('idn', query)
+  const words = search.split(/\s+/).filter(word => word !== '')
+  const rows = await sql<Row[]>`
+    with page as materialized (
+      ${
+        words.length === 0
+          ? sql`
+            select i.id
+            from identities i
+            where i.project_id = ${projectId} ${after ? sql`and i.id < ${after}` : sql``}
+            order by i.id desc
+            limit ${limit}
+          `
+          : sql`
+            select f.id
+            from find_users(
+              ${projectId}, lower(${toPrefixPattern(search.trim())}),
+              ${toArray(words.slice(0, MAX_WORDS))}::text[], ${after ?? null}, ${limit}
+            ) as f (id)
+          `
+      }
+    )
+    select
+      i.public_id, i.user_id,
+      case when octet_length(i.properties::text) <= 4096 then i.properties::text end as properties,
+      (
+        select coalesce(json_agg(a.alias order by a.created_at, a.alias), '[]')::text
+        from (
+          select a.alias, a.created_at
+          from aliases a
+          where a.project_id = i.project_id and a.user_id = i.user_id
+          order by a.created_at, a.alias
+          limit 10
+        ) a
+      ) as aliases,
+      i.created_at, i.updated_at
+    from page p
+      join identities i on i.project_id = ${projectId} and i.id = p.id
+    order by i.id desc
+  `
+  const { items, nextCursor } = toPage(rows, query, row => row.public_id)
+  return `{"items":[${items.map(toUserJson).join()}],"nextCursor":${JSON.stringify(nextCursor)}}`
+}
+
+/**
+ * The JSON of everything about the user whom `reference` names, by user_id or else by alias. A user whom only events name
+ * has a page, too. Throws `not_found`.
+ */
+export async function getUserDetailJson(
+  sql: Queryable,
+  projectId: string,
+  reference: string,
+): Promise<string> {
+  const [row] = await sql<
+    [
+      Pick<Row, 'user_id' | 'properties' | 'aliases'> & {
+        public_id: string | null
+        created_at: Date | null
+        updated_at: Date | null
+        events: number
+        first_at: Date | null
+        last_at: Date | null
+        channels: string
+      },
+    ]
+  >`
+    with named as materialized (
+      select coalesce(${resolveUser(sql, projectId, reference)}, ${reference}) as user_id
+    )
+    select
+      n.user_id, i.public_id, i.properties::text as properties, i.created_at, i.updated_at,
+      (
+        select coalesce(
+          json_agg(
+            json_build_object(
+              'alias', a.alias,
+              'since', to_char(a.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+            )
+            order by a.created_at, a.alias
+          ),
+          '[]'
+        )::text
+        from (
+          select a.alias, a.created_at
+          from aliases a
+          where a.project_id = ${projectId} and a.user_id = n.user_id
+          order by a.created_at, a.alias
+          limit 1000
+        ) a
+      ) as aliases,
+      s.events, s.first_at, s.last_at, s.channels
+    from named n
+      left join identities i on i.project_id = ${projectId} and i.user_id = n.user_id
+      cross join lateral user_activity(${projectId}, n.user_id) s
+  `
+  if (row.public_id === null && row.events === 0) throw noUser()
   return (
-    `{"id":"${row.public_id}","userId":${JSON.stringify(row.user_id)},"properties":${row.properties}` +
-    `,"aliases":${row.aliases},"createdAt":"${row.created_at.toISOString()}","updatedAt":"${row.updated_at.toISOString()}"}`
+    `{"id":${JSON.stringify(row.public_id)},"userId":${JSON.stringify(row.user_id)}` +
+    `,"properties":${row.properties},"aliases":${row.aliases}` +
+    `,"createdAt":${JSON.stringify(row.created_at)},"updatedAt":${JSON.stringify(row.updated_at)}` +
+    `,"events":${row.events},"firstSeenAt":${JSON.stringify(row.first_at)}` +
+    `,"lastSeenAt":${JSON.stringify(row.last_at)},"channels":${row.channels}}`
   )
 }
 
-/** The user_id that `reference` leads to: itself, or else that of the user who has it as an alias; null for nobody's. */
+function toUserJson(row: Row): string {
+  return (
+    `{"id":"${row.public_id}","userId":${JSON.stringify(row.user_id)},"properties":${row.properties}` +
+    `,"aliases":${row.aliases},"createdAt":"${row.created_at.toISOString()}"` +
+    `,"updatedAt":"${row.updated_at.toISOString()}"}`
+  )
+}
+
+/** The pattern of `like` for everything that begins with `text`. */
+function toPrefixPattern(text: string): string {
+  return `${text.replace(/[\\%_]/g, '\\$&')}%`
+}
+
+/** The user_id that `reference` resolves to: itself, or the owner of that alias; null when it is neither. */
 export function resolveUser(sql: Queryable, projectId: string, reference: string): Fragment {
   return sql`coalesce(
     (select user_id from identities where project_id = ${projectId} and user_id = ${reference}),
@@ -52,15 +179,15 @@ export function noUser(): Fault {
   return new Fault('not_found', 'No user has this user_id or alias')
 }
 
-/** What was erased; identityId is the public id, undefined for somebody whom only events named. */
+/** The result of an erasure. identityId is the public id; undefined for a user whom only events named. */
 export interface Erasure {
   identityId: string | undefined
   events: number
 }
 
 /**
- * Erases a user and every reference to them; `onErased` runs in the transaction that ends it. Throws `not_found` when
- * nothing knows the user.
+ * Erases a user and every reference to them. `onErased` runs in the transaction that ends the erasure. Throws
+ * `not_found` when neither an identity nor an event has the user_id.
  */
 export async function eraseUser(
   pool: Pool,
@@ -69,7 +196,7 @@ export async function eraseUser(
   onErased: (tx: Tx, erasure: Erasure) => Promise<void> = async () => {},
 ): Promise<Erased> {
   let events = 0
-  // In steps that each take a moment: all of a busy user at once would hold up the project, and run into a time-out.
+  // Short steps: a user with many events would otherwise block the project, and run into a time-out.
   for (let isMore = true; isMore;) {
     const [step] = await pool.run(
       sql => sql<[{ events: number; answers: number }]>`
@@ -94,21 +221,21 @@ export async function eraseUser(
   return { userId, events }
 }
 
-/** Every reference that resolves to whom `reference` names: the user_id and its aliases, or only itself. */
+/** Every reference to the user whom `reference` names: the user_id and its aliases, or only itself. */
 export async function listReferences(
   sql: Queryable,
   projectId: string,
   reference: string,
 ): Promise<string[]> {
   const rows = await sql<{ reference: string }[]>`
-    with person as (
+    with named as (
       select coalesce(${resolveUser(sql, projectId, reference)}, ${reference}) as user_id
     )
-    select user_id as reference from person
+    select user_id as reference from named
     union
     select a.alias
-    from person p
-      join aliases a on a.project_id = ${projectId} and a.user_id = p.user_id
+    from named n
+      join aliases a on a.project_id = ${projectId} and a.user_id = n.user_id
     where not exists (select from identities i where i.project_id = a.project_id and i.user_id = a.alias)
   `
   return rows.map(row => row.reference)

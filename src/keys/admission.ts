@@ -26,10 +26,10 @@ export interface Admitted {
 }
 
 export interface Admission {
-  /** Authenticates by the key's SHA-256 and takes one request of its window; undefined for no live key. */
+  /** Takes one request of the rate window of the key with this SHA-256. Returns undefined without a live key. */
   admit(hash: string): Promise<Admitted | undefined>
   readonly waiting: number
-  /** Writes down how much keys were used, and stops. */
+  /** Stores the remaining usage of keys, and stops. */
   stop(): Promise<void>
 }
 
@@ -45,17 +45,17 @@ interface Row {
 }
 
 /**
- * Requests that arrive together are admitted in one statement. Nothing is cached: so a revocation holds from the next
+ * Admits requests that arrive together in one statement. Nothing is cached, so that a revocation holds from the next
  * request on, and a limit is exact over any number of processes.
  */
 export function createAdmission({ pool, background }: { pool: Pool; background: Pool }): Admission {
-  // Requests of each key that are not written down yet.
+  // Requests of each key that are not stored yet.
   const used = new Map<string, number>()
 
   async function run(hashes: string[]): Promise<(Admitted | undefined)[]> {
     const asked = new Map<string, number>()
     for (const hash of hashes) asked.set(hash, (asked.get(hash) ?? 0) + 1)
-    // Windows are taken in the order of keys: in any other, two processes could deadlock.
+    // Windows are upserted in the order of keys, because two processes could deadlock otherwise.
     const rows = await pool.run(
       sql => sql<Row[]>`
       with asked as (
@@ -70,7 +70,7 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
         insert into rate_windows as w (key_id, used, started_at)
         select id, n, now() from known order by id
         on conflict (key_id) do update set
-          -- A window that begins later than another request can have been early: the clock has gone back.
+          -- A window that begins more than 5 s in the future means that the clock was set back.
           used = case
             when w.started_at > now() - interval '60 s' and w.started_at <= now() + interval '5 s'
               then least(w.used + excluded.used, 1000000000)
@@ -107,13 +107,13 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
     })
   }
 
-  /** Only for people to look at: what fails is left out. */
+  /** Stores usage for the dashboard. A failed write loses its counts. */
   async function writeUsage(): Promise<void> {
     const counts = [...used]
     used.clear()
     for (let at = 0; at < counts.length; at += USAGE_BATCH) {
       const some = counts.slice(at, at + USAGE_BATCH)
-      // In the order of keys, as every process takes them; a key that was cleared away meanwhile is left out.
+      // In the order of keys, against deadlocks. Deleted keys are left out.
       await background
         .run(
           sql => sql`
@@ -140,7 +140,7 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
           `,
         )
         .catch((error: unknown) => {
-          log.debug('Use of keys not written: {reason}', { reason: toReason(error) })
+          log.debug('The usage of keys was not stored: {reason}', { reason: toReason(error) })
         })
     }
   }

@@ -1,102 +1,120 @@
-import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
-import { toName } from '../accounts/name.ts'
-import { Gone } from '../accounts/organization-schema.ts'
+import { Elysia } from 'elysia'
+import type { SessionGuard } from '../accounts/guard.ts'
+import { Gone, toName } from '../accounts/schema.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
-import type { Pool } from '../db/pool.ts'
-import { transact } from '../db/transaction.ts'
-import { PageOf } from '../http/envelope.ts'
+import { type Pool, transact } from '../db/pool.ts'
+import { succeed } from '../http/call.ts'
+import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
-import { getKey, listKeys } from './key-list.ts'
-import { createKey, editKey, revokeKey, rotateKey } from './keys.ts'
-import { ApiKey, checkKey, KeyBody, KeyChange, NewApiKey, RotateBody } from './schema.ts'
+import { createKey, editKey, getKey, listKeys, revokeKey, rotateKey } from './keys.ts'
+import { ApiKey, KeyBody, KeyChange, NewApiKey, RotateBody } from './schema.ts'
 
-/** The keys of a project, for people; what a key itself may know is in routes.ts. */
-export function projectKeyRoutes({ pool }: { pool: Pool }): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/projects/:projectId/keys',
-      action: 'keys.read',
-      query: PageQuery,
-      success: { status: 200, data: PageOf(ApiKey) },
-      handle: async ({ projectId, query }) =>
-        JSON.stringify(await pool.run(sql => listKeys(sql, projectId, query))),
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/projects/:projectId/keys',
-      action: 'keys.create',
-      body: KeyBody,
-      alsoCheck: checkKey,
-      success: { status: 201, data: NewApiKey },
-      async handle(call) {
+const tags = ['API keys']
+
+/** The keys of a project, for members; routes.ts has what a key itself may know. */
+export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+  return new Elysia({ name: 'keys.project' })
+    .use(guard)
+    .get(
+      '/api/projects/:projectId/keys',
+      async ({ call, query }) =>
+        succeed(call, 200, await pool.run(sql => listKeys(sql, call.projectId, query))),
+      {
+        project: 'keys.read',
+        query: PageQuery,
+        response: { 200: SuccessOf(PageOf(ApiKey)) },
+        detail: { operationId: 'listApiKeys', summary: 'List API keys', tags },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/keys',
+      async ({ call, body: { name, scopes, limit, expiresAt } }) => {
         const { actor, projectId } = call
-        const { name, scopes, limit, expiresAt } = call.body
-        return JSON.stringify(
-          await transact(pool, async tx => {
-            // Whoever loses their role meanwhile gets no secret any more.
-            await lockOrganization(tx, call, 'keys.create')
-            const { id, token } = await createKey(tx, actor, {
-              projectId,
-              name: toName(name),
-              ...(scopes && { scopes }),
-              ...(limit !== undefined && { limit }),
-              ...(typeof expiresAt === 'string' && { expiresAt: new Date(expiresAt) }),
-            })
-            return { ...(await getKey(tx, { projectId, id })), key: token }
-          }),
-        )
+        const made = await transact(pool, async tx => {
+          // A member who loses the role meanwhile gets no secret.
+          await lockOrganization(tx, call, 'keys.create')
+          const { id, token } = await createKey(tx, actor, {
+            projectId,
+            name: toName(name),
+            ...(scopes && { scopes }),
+            ...(limit !== undefined && { limit }),
+            ...(typeof expiresAt === 'string' && { expiresAt: new Date(expiresAt) }),
+          })
+          return { ...(await getKey(tx, { projectId, id })), key: token }
+        })
+        return succeed(call, 201, made)
       },
-    }),
-    apiEndpoint({
-      method: 'PATCH',
-      path: '/api/projects/:projectId/keys/:keyId',
-      action: 'keys.edit',
-      body: KeyChange,
-      success: { status: 200, data: ApiKey },
-      async handle({ actor, projectId, params, body: { name, limit } }) {
-        const place = { projectId, id: params['keyId'] ?? '' }
-        return JSON.stringify(
-          await transact(pool, async tx => {
-            await editKey(tx, actor, {
-              ...place,
-              ...(name !== undefined && { name: toName(name) }),
-              ...(limit !== undefined && { limit }),
-            })
-            return getKey(tx, place)
-          }),
-        )
+      {
+        project: 'keys.create',
+        body: KeyBody,
+        response: { 201: SuccessOf(NewApiKey) },
+        detail: {
+          operationId: 'createApiKey',
+          summary: 'Create an API key',
+          description: 'The answer carries the key, this once.',
+          tags,
+        },
       },
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/projects/:projectId/keys/:keyId/rotate',
-      action: 'keys.rotate',
-      body: RotateBody,
-      success: { status: 201, data: NewApiKey },
-      async handle(call) {
-        const { actor, projectId, params } = call
-        const { overlapHours } = call.body
-        const old = { projectId, id: params['keyId'] ?? '' }
-        return JSON.stringify(
-          await transact(pool, async tx => {
-            await lockOrganization(tx, call, 'keys.rotate')
-            const { id, token } = await rotateKey(tx, actor, { ...old, overlapHours })
-            return { ...(await getKey(tx, { projectId, id })), key: token }
-          }),
-        )
+    )
+    .patch(
+      '/api/projects/:projectId/keys/:keyId',
+      async ({ call, params: { keyId }, body: { name, limit } }) => {
+        const place = { projectId: call.projectId, id: keyId }
+        const edited = await transact(pool, async tx => {
+          await editKey(tx, call.actor, {
+            ...place,
+            ...(name !== undefined && { name: toName(name) }),
+            ...(limit !== undefined && { limit }),
+          })
+          return getKey(tx, place)
+        })
+        return succeed(call, 200, edited)
       },
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: '/api/projects/:projectId/keys/:keyId',
-      action: 'keys.revoke',
-      success: { status: 200, data: Gone },
-      async handle({ actor, projectId, params }) {
-        const id = params['keyId'] ?? ''
-        await transact(pool, tx => revokeKey(tx, actor, { projectId, id }))
-        return JSON.stringify({ id })
+      {
+        project: 'keys.edit',
+        body: KeyChange,
+        response: { 200: SuccessOf(ApiKey) },
+        detail: {
+          operationId: 'editApiKey',
+          summary: 'Rename an API key, or change its limit',
+          tags,
+        },
       },
-    }),
-  ]
+    )
+    .post(
+      '/api/projects/:projectId/keys/:keyId/rotate',
+      async ({ call, params: { keyId }, body: { overlapHours } }) => {
+        const { actor, projectId } = call
+        const made = await transact(pool, async tx => {
+          await lockOrganization(tx, call, 'keys.rotate')
+          const { id, token } = await rotateKey(tx, actor, { projectId, id: keyId, overlapHours })
+          return { ...(await getKey(tx, { projectId, id })), key: token }
+        })
+        return succeed(call, 201, made)
+      },
+      {
+        project: 'keys.rotate',
+        body: RotateBody,
+        response: { 201: SuccessOf(NewApiKey) },
+        detail: {
+          operationId: 'rotateApiKey',
+          summary: 'Rotate an API key',
+          description: 'The old key lives on for the overlap, 24 hours unless told otherwise.',
+          tags,
+        },
+      },
+    )
+    .delete(
+      '/api/projects/:projectId/keys/:keyId',
+      async ({ call, params: { keyId } }) => {
+        const { actor, projectId } = call
+        await transact(pool, tx => revokeKey(tx, actor, { projectId, id: keyId }))
+        return succeed(call, 200, { id: keyId })
+      },
+      {
+        project: 'keys.revoke',
+        response: { 200: SuccessOf(Gone) },
+        detail: { operationId: 'revokeApiKey', summary: 'Revoke an API key', tags },
+      },
+    )
 }

@@ -3,9 +3,11 @@ import { writeAudit, type Actor } from '../audit/audit.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
-import { newId, parseId } from '../ids.ts'
-import { parseScopes, SCOPES, type KeyChange, type Scope } from './schema.ts'
-import { hashToken, newToken } from './token.ts'
+import type { Page } from '../http/envelope.ts'
+import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { newId, parseId, toId } from '../ids.ts'
+import { parseScopes, SCOPES, type ApiKey, type KeyChange, type Scope } from './schema.ts'
+import { hashToken, newToken, PREFIX } from './token.ts'
 
 export const DEFAULT_LIMIT = 100
 const MAX_LIVE = 100
@@ -25,12 +27,14 @@ export interface KeyPlace {
   id: string
 }
 
-/** Makes a key. The token is in this answer and nowhere else. */
-export async function createKey(
-  tx: Tx,
-  actor: Actor,
-  key: NewKey,
-): Promise<{ id: string; token: string }> {
+/** A new key by its public id. The token is returned here and stored nowhere. */
+interface MadeKey {
+  id: string
+  token: string
+}
+
+/** Creates a key. */
+export async function createKey(tx: Tx, actor: Actor, key: NewKey): Promise<MadeKey> {
   const organizationId = await lockProject(tx, key.projectId)
   const made = await insertKey(tx, actor, { ...key, organizationId })
   await writeAudit(tx, actor, {
@@ -43,7 +47,7 @@ export async function createKey(
   return made
 }
 
-/** Renames a live key, or gives it another limit, which holds from the next request on. Throws `not_found`. */
+/** Changes the name or the limit of a live key, from the next request on. Throws `not_found`. */
 export async function editKey(
   tx: Tx,
   actor: Actor,
@@ -54,7 +58,7 @@ export async function editKey(
     update api_keys k set
       name = coalesce(${name ?? null}, k.name),
       rate_limit = coalesce(${limit ?? null}::int, k.rate_limit)
-    where k.project_id = ${projectId} and k.id = ${parseId('key', id) ?? null} and ${isLive(tx)}
+    where ${isAt(tx, { projectId, id })} and ${isLive(tx)}
   `
   if (edited.count === 0) throw notLive()
   await writeAudit(tx, actor, {
@@ -66,13 +70,13 @@ export async function editKey(
   })
 }
 
-/** Ends a key: it is refused from the next request on, by every process. Throws `not_found`. */
+/** Revokes a key: every process refuses it from the next request on. Throws `not_found`. */
 export async function revokeKey(tx: Tx, actor: Actor, { projectId, id }: KeyPlace): Promise<void> {
   const organizationId = await lockProject(tx, projectId)
   const [key] = await tx<{ id: string; revoked_at: Date | null }[]>`
-    select id, revoked_at
-    from api_keys
-    where project_id = ${projectId} and id = ${parseId('key', id) ?? null}
+    select k.id, k.revoked_at
+    from api_keys k
+    where ${isAt(tx, { projectId, id })}
     for no key update
   `
   if (!key) throw noKey()
@@ -82,22 +86,21 @@ export async function revokeKey(tx: Tx, actor: Actor, { projectId, id }: KeyPlac
 }
 
 /**
- * Makes a new key like `id`, its expiry included, with a window of its own, and lets the old one live on for
- * `overlapHours`. Throws `not_found` for a key that is unknown, revoked or expired.
+ * Creates a key like `id`, its expiry included, with a rate window of its own. The old key lives on for `overlapHours`.
+ * Throws `not_found` for a key that is unknown, revoked or expired.
  */
 export async function rotateKey(
   tx: Tx,
   actor: Actor,
   { projectId, id, overlapHours = 24 }: KeyPlace & { overlapHours?: number | undefined },
-): Promise<{ id: string; token: string }> {
+): Promise<MadeKey> {
   const organizationId = await lockProject(tx, projectId)
-  const uuid = parseId('key', id)
   const [old] = await tx<
     { id: string; name: string; rate_limit: number; scopes: string; expires_at: Date | null }[]
   >`
     select k.id, k.name, k.rate_limit, array_to_string(k.scopes, ' ') as scopes, k.expires_at
     from api_keys k
-    where k.project_id = ${projectId} and k.id = ${uuid ?? null} and ${isLive(tx)}
+    where ${isAt(tx, { projectId, id })} and ${isLive(tx)}
     for no key update
   `
   if (!old) throw notLive()
@@ -124,12 +127,77 @@ export async function rotateKey(
   return made
 }
 
-/** Inserts a key of a project that the transaction has locked. */
+/** A page of a project's keys, newest first. */
+export async function listKeys(
+  sql: Queryable,
+  projectId: string,
+  query: PageQuery = {},
+): Promise<Page<ApiKey>> {
+  const { after, rows } = toSlice('key', query)
+  const where = sql`k.project_id = ${projectId} ${after ? sql`and k.id < ${after}` : sql``}`
+  return toPage(await selectKeys(sql, where, rows), query, ({ id }) => id)
+}
+
+/** One key of a project. Throws `not_found`. */
+export async function getKey(sql: Queryable, place: KeyPlace): Promise<ApiKey> {
+  const [key] = await selectKeys(sql, isAt(sql, place), 1)
+  if (!key) throw noKey()
+  return key
+}
+
+async function selectKeys(sql: Queryable, where: Fragment, limit: number): Promise<ApiKey[]> {
+  const rows = await sql<
+    {
+      id: string
+      name: string
+      last_four: string
+      rate_limit: number
+      scopes: string
+      created_at: Date
+      created_by: string | null
+      last_used_at: Date | null
+      expires_at: Date | null
+      revoked_at: Date | null
+      requests: string
+    }[]
+  >`
+    select
+      k.id, k.name, k.last_four, k.rate_limit, array_to_string(k.scopes, ' ') as scopes,
+      k.created_at, p.name as created_by, k.last_used_at, k.expires_at, k.revoked_at, (
+        select string_agg(coalesce(u.requests, 0)::text, ' ' order by h.hour)
+        from generate_series(
+            date_trunc('hour', now()) - interval '23 hours', date_trunc('hour', now()), interval '1 hour'
+          ) as h (hour)
+          left join key_usage u on u.key_id = k.id and u.hour = h.hour
+      ) as requests
+    from api_keys k
+      left join people p on p.id = k.created_by
+    where ${where}
+    order by k.id desc
+    limit ${limit}
+  `
+  return rows.map(row => ({
+    id: toId('key', row.id),
+    name: row.name,
+    prefix: PREFIX,
+    lastFour: row.last_four,
+    limit: row.rate_limit,
+    scopes: parseScopes(row.scopes),
+    createdAt: row.created_at.toISOString(),
+    createdBy: row.created_by,
+    lastUsedAt: row.last_used_at?.toISOString() ?? null,
+    expiresAt: row.expires_at?.toISOString() ?? null,
+    revokedAt: row.revoked_at?.toISOString() ?? null,
+    requestsPerHour: row.requests.split(' ').map(Number),
+  }))
+}
+
+/** Inserts a key of a project that the caller has locked. */
 async function insertKey(
   tx: Tx,
   actor: Actor,
   key: NewKey & { organizationId: string },
-): Promise<{ id: string; token: string }> {
+): Promise<MadeKey> {
   const { organizationId, projectId, name, limit = DEFAULT_LIMIT, scopes = SCOPES } = key
   const [live] = await tx<[{ n: number }]>`
     select count(*)::int as n from api_keys k where k.project_id = ${projectId} and ${isLive(tx)}
@@ -146,19 +214,24 @@ async function insertKey(
     values (
       ${uuid}, ${organizationId}, ${projectId}, ${name}, decode(${hashToken(token)}, 'hex'),
       ${token.slice(-4)}, ${toArray([...new Set(scopes)])}::text[], ${limit}, ${key.expiresAt ?? null},
-      ${actor.personId ?? null}
+      ${actor.accountId ?? null}
     )
   `
   return { id, token }
 }
 
-/** The condition of a key `k` that opens something. */
+/** The condition of the key `k` at a place. An id that is none matches nothing. */
+function isAt(sql: Queryable, { projectId, id }: KeyPlace): Fragment {
+  return sql`k.project_id = ${projectId} and k.id = ${parseId('key', id) ?? null}`
+}
+
+/** The condition of a live key `k`. */
 function isLive(sql: Queryable): Fragment {
   return sql`(k.revoked_at is null and (k.expires_at is null or k.expires_at > now()))`
 }
 
-/** What is answered for a key of another project, too. */
-export function noKey(): Fault {
+/** The same answer for a key of another project. */
+function noKey(): Fault {
   return new Fault('not_found', 'No key of this project has this id')
 }
 

@@ -1,6 +1,6 @@
-import { Type, type Static } from '@sinclair/typebox'
-import { Name } from '../accounts/name.ts'
-import { OneOf, Text, type Issue } from '../http/rules.ts'
+import { Kind, Type, type Static } from '@sinclair/typebox'
+import { Name } from '../accounts/schema.ts'
+import { defineRule, invalidType, issue, NO_ISSUES, OneOf } from '../http/rules.ts'
 import { closed, Moment, Nullable } from '../http/shapes.ts'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
@@ -13,7 +13,7 @@ export const SCOPES = [
 ] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** The scopes of a key's row, joined by spaces; there may be none. They were checked when the key was made. */
+/** Parses the scopes of a row, joined by spaces. They were validated when the key was created. */
 export function parseScopes(text: string): Scope[] {
   return text.split(' ').filter(scope => scope !== '') as Scope[]
 }
@@ -55,27 +55,39 @@ const keyFields = {
   limit: Type.Integer(),
   scopes: Type.Array(ScopeName),
   createdAt: Moment,
-  /** The name of whoever made it; null for the command line and the first start. */
+  /** The name of the account that created it. Null for the command line and the first start. */
   createdBy: Nullable(Type.String()),
   lastUsedAt: Nullable(Moment),
   expiresAt: Nullable(Moment),
   revokedAt: Nullable(Moment),
-  /** Of the last 24 hours, the running one last; refused ones included, the last seconds not yet. */
+  /** Requests of the last 24 hours, the current hour last. Refused ones count; the last seconds are missing. */
   requestsPerHour: Type.Array(Type.Integer()),
 }
 
-/** A key as people may see it: never the secret. */
+/** A key without its secret. */
 export const ApiKey = Type.Object(keyFields, closed)
 export type ApiKey = Static<typeof ApiKey>
 
-/** A key that was made just now, with its secret this once. */
+/** A new key, with its secret once. */
 export const NewApiKey = Type.Object({ ...keyFields, key: Type.String() }, closed)
+
+const FUTURE_MOMENT = defineRule('FutureMoment', value => {
+  if (typeof value !== 'string') return invalidType('string', value)
+  // The server's own clock will do: a key that has expired opens nothing.
+  if (INSTANT.test(value) && Date.parse(value) > Date.now()) return NO_ISSUES
+  return issue('invalid_value', 'Must be a moment in the future, like 2027-01-31T00:00:00Z')
+})
+const FutureMoment = Type.Unsafe<string>({
+  [Kind]: FUTURE_MOMENT,
+  type: 'string',
+  format: 'date-time',
+})
 
 export const KeyBody = Type.Object({
   name: Name,
-  scopes: Type.Optional(Type.Array(ScopeName, { maxItems: SCOPES.length })),
+  scopes: Type.Optional(Type.Array(ScopeName, { minItems: 1, maxItems: SCOPES.length })),
   limit: Type.Optional(Limit),
-  expiresAt: Type.Optional(Nullable(Text({ minLength: 1, maxLength: 40 }))),
+  expiresAt: Type.Optional(Nullable(FutureMoment)),
 })
 export type KeyBody = Static<typeof KeyBody>
 
@@ -88,24 +100,3 @@ export type KeyChange = Static<typeof KeyChange>
 export const RotateBody = Type.Object({
   overlapHours: Type.Optional(Type.Integer({ minimum: 0, maximum: 168 })),
 })
-
-/** What is wrong with several fields of a new key. */
-export function checkKey({ scopes, expiresAt }: KeyBody): readonly Issue[] {
-  const issues: Issue[] = []
-  if (scopes?.length === 0) {
-    issues.push({ path: ['scopes'], code: 'too_short', message: 'Must name at least one scope' })
-  }
-  if (typeof expiresAt === 'string' && !isFuture(expiresAt)) {
-    issues.push({
-      path: ['expiresAt'],
-      code: 'invalid_value',
-      message: 'Must be a moment in the future, like 2027-01-31T00:00:00Z',
-    })
-  }
-  return issues
-}
-
-function isFuture(text: string): boolean {
-  // The server's own clock will do: a key that has expired opens nothing.
-  return INSTANT.test(text) && Date.parse(text) > Date.now()
-}

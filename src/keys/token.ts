@@ -5,29 +5,29 @@ export const PREFIX = 'tdg_'
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const SHAPE = /^tdg_[0-9A-Za-z]{38}$/
 
-/** A new API key: `tdg_`, 32 random base62 characters (190 bits), and 6 of their CRC32. */
+/** Returns a new API key: `tdg_`, 32 random base62 characters (190 bits), and 6 of their CRC32. */
 export function newToken(): string {
   const random = Array.from({ length: 32 }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
   return PREFIX + random + toChecksum(random)
 }
 
-/** Whether `token` can be a key at all: its checksum tells without a look at the database. */
+/** Whether `token` has the form and the checksum of a key, without a query. */
 export function isWellFormed(token: string): boolean {
   return SHAPE.test(token) && toChecksum(token.slice(4, 36)) === token.slice(36)
 }
 
-/** SHA-256 in hex: a key has entropy enough to need nothing slower. */
+/** Returns SHA-256 in hex. A key has too much entropy for guessing, so no slower hash is needed. */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }
 
-/** Whether a URL's query carries a key, which has no place there: URLs end up in logs. */
+/** Whether a URL's query carries a key. It must not, because URLs end up in logs. */
 export function hasKeyInQuery(url: string): boolean {
   const query = url.indexOf('?')
   return query >= 0 && /tdg_[0-9A-Za-z]{38}/.test(url.slice(query))
 }
 
-/** The token of an `Authorization: Bearer` header, or undefined unless it is exactly one well-formed key. */
+/** Returns the token of an `Authorization: Bearer` header, or undefined unless it is one well-formed key. */
 export function readToken(authorization: string | null): string | undefined {
   const token = /^Bearer +([^ ,]+)$/i.exec(authorization ?? '')?.[1]
   return token !== undefined && isWellFormed(token) ? token : undefined

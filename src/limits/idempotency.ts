@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../errors.ts'
-import { isRawNumber } from '../http/raw-number.ts'
+import { isRawNumber, toNumberText } from '../http/exact-json.ts'
 import { invalidField } from '../http/validation.ts'
-import { within } from '../within.ts'
+import { within } from '../calls.ts'
 
 /** A claim on doing something once: the caller's key, and what it was used for. */
 export interface Claim {
@@ -37,14 +37,28 @@ export function toClaim(key: string, method: string, path: string, body: unknown
   return { key, fingerprint: createHash('sha256').update(`${method} ${path}\n${text}`).digest() }
 }
 
-/** JSON text with the keys of every object sorted. */
+/** JSON text with the keys of every object sorted, and one spelling for equal numbers. */
 function toCanonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(toCanonical).join()}]`
-  if (typeof value !== 'object' || value === null || isRawNumber(value)) {
-    return JSON.stringify(value)
-  }
+  if (typeof value === 'number') return toCanonicalNumber(String(value))
+  if (isRawNumber(value)) return toCanonicalNumber(toNumberText(value))
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${toCanonical(item)}`).join()}}`
+}
+
+/** The significant digits of a JSON number, and the power of ten of the last one: `-1.50` is `-15e-1`. */
+function toCanonicalNumber(text: string): string {
+  const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e')
+  const sign = mantissa.startsWith('-') ? '-' : ''
+  const [whole = '', fraction = ''] = mantissa.slice(sign.length).split('.')
+  const digits = whole + fraction
+  let first = 0
+  let end = digits.length
+  while (digits[first] === '0') first++
+  while (end > first && digits[end - 1] === '0') end--
+  if (first === end) return `${sign}0`
+  return `${sign}${digits.slice(first, end)}e${Number(exponent) - fraction.length + digits.length - end}`
 }
 
 /** Another process is at work on the same key. */

@@ -1,6 +1,6 @@
 import { Fault } from '../errors.ts'
 
-/** What a request got from the window of its key. */
+/** The result of one request against the rate window of its key. */
 export interface Grant {
   limit: number
   /** Requests left in the window after this one. */
@@ -32,7 +32,7 @@ export function toGrant(window: Window, asked: number, nth: number): Grant {
   }
 }
 
-/** The refusal of who has to wait. */
+/** The failure of a request that must wait. */
 export function tooManyRequests(seconds: number): Fault {
   return new Fault('rate_limited', `Too many requests, try again in ${seconds} s`, {
     'Retry-After': String(seconds),

@@ -3,11 +3,11 @@ import type { Sql, Tx } from '../db/sql.ts'
 import type { DeliveryKind, KindName, Runs } from './kind.ts'
 import { committedSoon } from './settings.ts'
 
-/** Logs that the poll looks at in one go, which takes some milliseconds; and those with news that it takes of them. */
+/** Logs that one poll reads, in some milliseconds, and those with new events that it returns. */
 const SLICE = 5_000
 const MAX_FOUND = 1_000
 
-/** A project whose log has gone on: events after `fromSeq` up to `toSeq` are not dispatched. */
+/** The part of a project's log that is not dispatched: after `fromSeq` up to `toSeq`. */
 export interface Run {
   projectId: string
   fromSeq: bigint
@@ -16,20 +16,19 @@ export interface Run {
 
 /** A run whose cursor this transaction has locked. */
 export interface TakenRun extends Run {
-  /** Whether there is anybody whom its events may be for. */
   hasTargets: boolean
-  /** How long the oldest of them has waited, where there is. */
+  /** How long its oldest event has waited; 0 without targets. */
   lagMs: number
 }
 
-/** A kind that the installation did not have follows each log from where it stands now. */
+/** Makes a kind that is new to the installation follow each log from its present end. */
 export async function ensureKind(sql: Sql, kind: KindName): Promise<void> {
   await sql.begin(async tx => {
     const made = await tx`
       insert into delivery_kinds (kind) values (${kind}) on conflict (kind) do nothing
     `
     if (made.count === 0) return
-    // A project that is made meanwhile has no row, and so is followed from its first event.
+    // A project that is created meanwhile has no row, and is followed from its first event.
     await tx`
       insert into delivery_cursors (project_id, kind, seq)
       select project_id, ${kind}, last_seq from event_logs
@@ -39,8 +38,8 @@ export async function ensureKind(sql: Sql, kind: KindName): Promise<void> {
 }
 
 /**
- * The projects with events that a kind has not dispatched, from a slice of all logs in the order of their ids: so a poll
- * costs no more than a walk along two primary keys, however many projects there are. `last` is where the next slice begins.
+ * Finds projects with events that a kind has not dispatched, in one slice of all logs in the order of their ids. The cost
+ * is a walk along two primary keys, however many projects there are. `last` is where the next slice begins.
  */
 export async function findNews(
   sql: Sql,
@@ -62,7 +61,7 @@ export async function findNews(
       limit ${MAX_FOUND}
     )
     union all
-    -- The last of a full slice: it was written down in order.
+    -- The last of a full slice, whose rows are in order.
     (select s.project_id, false from slice s limit 1 offset ${SLICE - 1})
   `
   return {
@@ -72,23 +71,23 @@ export async function findNews(
 }
 
 /**
- * Locks the cursors of those projects that have news and that no other dispatcher is at work on. A project's events up
- * to `toSeq` are all visible to the transaction, because the log is dense and in the order of commits.
+ * Locks the cursors of those projects that have new events and that no other dispatcher holds. All events up to `toSeq`
+ * are visible to the transaction, because the log is dense and in commit order.
  */
 export async function takeRuns(
   tx: Tx,
   { kind, projectIds }: { kind: DeliveryKind; projectIds: readonly string[] },
 ): Promise<TakenRun[]> {
-  const rows = await tx<TakenRow[]>`
+  const rows = await tx<(Omit<TakenRun, 'fromSeq' | 'toSeq'> & Record<'from' | 'to', string>)[]>`
     select
-      c.project_id, c.seq as from_seq, l.last_seq as to_seq, t.has_targets,
+      c.project_id as "projectId", c.seq as from, l.last_seq as to, t.has_targets as "hasTargets",
       coalesce((
         select extract(epoch from clock_timestamp() - e.created_at) * 1000
         from events e
         where t.has_targets and e.project_id = c.project_id and e.seq > c.seq
         order by e.seq
         limit 1
-      ), 0)::float8 as lag_ms
+      ), 0)::float8 as "lagMs"
     from unnest(${toArray(projectIds)}::uuid[]) as w (project_id)
       join delivery_cursors c on c.project_id = w.project_id and c.kind = ${kind.name}
       join event_logs l on l.project_id = c.project_id
@@ -97,21 +96,7 @@ export async function takeRuns(
     where l.last_seq > c.seq
     for update of c skip locked
   `
-  return rows.map(row => ({
-    projectId: row.project_id,
-    fromSeq: BigInt(row.from_seq),
-    toSeq: BigInt(row.to_seq),
-    hasTargets: row.has_targets,
-    lagMs: row.lag_ms,
-  }))
-}
-
-interface TakenRow {
-  project_id: string
-  from_seq: string
-  to_seq: string
-  has_targets: boolean
-  lag_ms: number
+  return rows.map(({ from, to, ...run }) => ({ ...run, fromSeq: BigInt(from), toSeq: BigInt(to) }))
 }
 
 /** Moves cursors that `takeRuns` has locked in this transaction. */
@@ -138,7 +123,7 @@ export async function ensureCursors(
   `
 }
 
-/** At most `maxEvents` events of these runs: each gets its share, and what a short one leaves goes to the longer ones. */
+/** At most `maxEvents` events of these runs, in equal shares; longer runs take what short ones leave. */
 export function toRuns(runs: readonly Run[], maxEvents: number): Runs & { events: number } {
   const chosen: Run[] = []
   const byLength = runs.toSorted((a, b) => Number(a.toSeq - a.fromSeq - (b.toSeq - b.fromSeq)))

@@ -1,65 +1,57 @@
 import type { Pool } from '../db/pool.ts'
+import type { Tx } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
-import { createBell } from './bell.ts'
 import { ensureCursors, findNews, moveCursors, takeRuns, toRuns, type TakenRun } from './cursors.ts'
 import type { DeliveryKind, KindName } from './kind.ts'
+import { createWakeUpSignal } from './wake-up.ts'
 
 const POLL_MS = 1_000
-/** Events in one transaction, and projects. */
+/** Events and projects of one transaction. */
 const MAX_EVENTS = 500
 const MAX_PROJECTS = 200
-/** How long until somebody else, who holds a project's cursor, is surely done with what they saw. */
-const HELD_MS = 25
-/** How often a project that has nobody to tell is looked at: more would cost its appends as much as they do themselves. */
-const QUIET_MS = 250
+/** After this time another dispatcher has committed what it saw of a project. */
+const CONTENDED_MS = 25
+/** Projects without targets are dispatched at this interval: more often would cost as much as their appends. */
+const SILENT_MS = 250
 const MAX_PAUSE_MS = 30_000
 const MAX_KNOWN = 100_000
 const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 const log = logger('outbox')
 
-/** Turns the logs of projects into deliveries, from where it, or another process, has left off. */
-export interface Dispatcher {
-  /** Says that these projects have new events; without it, the poll finds them within a second, or a second for every 5,000 projects. */
-  wake(projectIds: Iterable<string>): void
-  /** How long the oldest event of the last transaction had waited for it; 0 when nothing waits. */
-  readonly lagMs: number
-  stop(): Promise<void>
-}
-
-export interface DispatcherOptions {
+interface DispatcherOptions {
   pool: Pool
   kinds: readonly DeliveryKind[]
-  /** Told when a kind has new deliveries, or somebody else has surely written some. */
+  /** Called when a kind has new deliveries, or another process has surely written some. */
   onDispatched(kind: KindName): void
 }
 
-/** What is left to be done for a kind. */
-interface Work {
+/** The projects that a kind has to dispatch. Times are of performance.now. */
+interface Backlog {
   kind: DeliveryKind
   waiting: Set<string>
-  /** Projects that had their cursor. */
+  /** Projects that have a cursor. */
   known: Set<string>
-  /** Projects whose cursor somebody else may have held, and when they are looked at again. */
-  held: Map<string, number>
-  /** Projects that had nobody to tell, and when they are looked at again. */
-  quiet: Map<string, number>
-  /** Projects that have failed: they are dispatched alone, fewer events at a time, after a pause. */
-  careful: Map<string, { maxEvents: number; failures: number; atMs: number }>
+  /** When projects are looked at again whose cursor another dispatcher may hold, and those without targets. */
+  contended: Map<string, number>
+  silent: Map<string, number>
+  /** Projects that have failed. Each is dispatched alone, fewer events at a time, after a pause. */
+  failing: Map<string, { maxEvents: number; failures: number; atMs: number }>
   /** Where the poll goes on. */
   after: string
 }
 
-export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions): Dispatcher {
-  const bell = createBell()
-  const works = kinds.map((kind): Work => ({
+/** Turns the logs of projects into deliveries, going on from cursors that all processes share. */
+export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions) {
+  const wakeUp = createWakeUpSignal()
+  const backlogs = kinds.map((kind): Backlog => ({
     kind,
     waiting: new Set(),
     known: new Set(),
-    held: new Map(),
-    quiet: new Map(),
-    careful: new Map(),
+    contended: new Map(),
+    silent: new Map(),
+    failing: new Map(),
     after: FIRST_ID,
   }))
   let pollDueMs = 0
@@ -71,76 +63,58 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
       const startedMs = performance.now()
       if (startedMs >= pollDueMs) {
         pollDueMs = startedMs + POLL_MS
-        for (const work of works) await poll(work)
+        for (const backlog of backlogs) await poll(backlog)
       }
       let isBusy = false
-      for (const work of works) {
-        const projectIds = takeWaiting(work)
+      for (const backlog of backlogs) {
+        const projectIds = takeWaiting(backlog)
         if (projectIds.length === 0 || isStopped) continue
         isBusy = true
-        await dispatch(work, projectIds)
+        await dispatch(backlog, projectIds)
       }
       if (isBusy || isStopped) continue
-      bell.ringIn(Math.min(pollDueMs, ...works.map(findDueMs)) - performance.now())
-      await bell.sleep()
+      wakeUp.sendIn(Math.min(pollDueMs, ...backlogs.map(findDueMs)) - performance.now())
+      await wakeUp.sleep()
     }
   }
 
-  async function poll(work: Work): Promise<void> {
+  async function poll(backlog: Backlog): Promise<void> {
     try {
       const { projectIds, last } = await pool.run(sql =>
-        findNews(sql, { kind: work.kind.name, after: work.after }),
+        findNews(sql, { kind: backlog.kind.name, after: backlog.after }),
       )
-      work.after = last ?? FIRST_ID
-      for (const projectId of projectIds) work.waiting.add(projectId)
-      if (work.waiting.size === 0) lagMs = 0
+      backlog.after = last ?? FIRST_ID
+      for (const projectId of projectIds) backlog.waiting.add(projectId)
+      if (backlog.waiting.size === 0) lagMs = 0
     } catch (error) {
-      log.warning('New events are looked for again in a second: {reason}', {
-        kind: work.kind.name,
+      log.warning('The poll for new events runs again in a second: {reason}', {
+        kind: backlog.kind.name,
         reason: toReason(error),
       })
     }
   }
 
-  async function dispatch(work: Work, projectIds: string[]): Promise<void> {
-    const { kind, known, held, quiet, waiting, careful } = work
-    const maxEvents = careful.get(projectIds[0] ?? '')?.maxEvents ?? MAX_EVENTS
+  async function dispatch(backlog: Backlog, projectIds: string[]): Promise<void> {
+    const { kind, known, silent, failing } = backlog
+    const maxEvents = failing.get(projectIds[0] ?? '')?.maxEvents ?? MAX_EVENTS
     try {
       const unknown = projectIds.filter(projectId => !known.has(projectId))
-      const { heard, silent, events, deliveries } = await pool.run(async sql => {
+      const { taken, events, deliveries } = await pool.run(async sql => {
         if (unknown.length > 0) {
           await ensureCursors(sql, { kind: kind.name, projectIds: unknown })
         }
-        return sql.begin(async tx => {
-          const [heard, silent] = partition(await takeRuns(tx, { kind, projectIds }))
-          if (silent.length > 0) {
-            await moveCursors(tx, kind.name, toRuns(silent, Number.MAX_SAFE_INTEGER))
-          }
-          const runs = toRuns(heard, maxEvents)
-          if (runs.events === 0) return { heard, silent, events: 0, deliveries: 0 }
-          const deliveries = await kind.dispatch(tx, runs)
-          await moveCursors(tx, kind.name, runs)
-          return { heard, silent, events: runs.events, deliveries }
-        })
+        return sql.begin(tx => dispatchSome(tx, { kind, projectIds, maxEvents }))
       })
       if (known.size > MAX_KNOWN) known.clear()
+      if (silent.size > MAX_KNOWN) silent.clear()
       for (const projectId of unknown) known.add(projectId)
-      lagMs = Math.max(0, ...heard.map(run => run.lagMs))
-      const behind = heard.reduce((sum, run) => sum + Number(run.toSeq - run.fromSeq), 0)
-      // Whoever was not reached, and whoever has more, comes again.
-      if (behind > events) for (const { projectId } of heard) waiting.add(projectId)
-      for (const projectId of projectIds) recover(work, projectId)
-      if (deliveries > 0) onDispatched(kind.name)
-      if (quiet.size > MAX_KNOWN) quiet.clear()
-      for (const { projectId } of heard) quiet.delete(projectId)
-      for (const { projectId } of silent) quiet.set(projectId, soon(QUIET_MS))
-      const seen = new Set([...heard, ...silent].map(({ projectId }) => projectId))
-      for (const projectId of seen) held.delete(projectId)
-      const missed = projectIds.filter(projectId => !seen.has(projectId))
-      if (comeAgain(work, missed)) onDispatched(kind.name)
+      for (const projectId of projectIds) recover(backlog, projectId)
+      lagMs = Math.max(0, ...taken.map(run => run.lagMs))
+      const wasContended = noteTaken(backlog, projectIds, taken, events)
+      if (deliveries > 0 || wasContended) onDispatched(kind.name)
     } catch (error) {
-      // No project, whatever its events or targets are, holds up the others.
-      for (const projectId of projectIds) fail(work, projectId)
+      // The events or targets of one project must not hold up the others.
+      for (const projectId of projectIds) fail(backlog, projectId)
       log.warning('Events wait to be dispatched: {reason}', {
         kind: kind.name,
         projects: projectIds.length,
@@ -149,101 +123,136 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
     }
   }
 
-  /** A cursor that somebody else holds moves only as far as they saw: it is looked at once more. Returns whether one was. */
-  function comeAgain({ waiting, held }: Work, missed: string[]): boolean {
-    const rest = missed.filter(projectId => !held.delete(projectId))
-    for (const projectId of rest) {
-      held.set(projectId, soon(HELD_MS))
-      waiting.add(projectId)
-    }
-    return rest.length < missed.length
-  }
-
-  function fail({ careful, waiting }: Work, projectId: string): void {
-    const before = careful.get(projectId) ?? { maxEvents: MAX_EVENTS, failures: 0 }
-    const pauseMs = Math.min(MAX_PAUSE_MS, 100 * 2 ** before.failures)
-    careful.set(projectId, {
-      maxEvents: Math.max(1, before.maxEvents >> 1),
-      failures: before.failures + 1,
-      atMs: soon(pauseMs),
-    })
-    waiting.add(projectId)
-  }
-
   const running = run()
   return {
-    wake(projectIds) {
+    /** Says that these projects have new events. Without it, the poll finds them, a second later for every 5,000 projects. */
+    wake(projectIds: Iterable<string>): void {
       let dueMs = Infinity
-      for (const work of works) {
+      for (const backlog of backlogs) {
         for (const projectId of projectIds) {
-          work.waiting.add(projectId)
-          work.held.delete(projectId)
-          dueMs = Math.min(dueMs, toDueMs(work, projectId))
+          backlog.waiting.add(projectId)
+          backlog.contended.delete(projectId)
+          dueMs = Math.min(dueMs, toDueMs(backlog, projectId))
         }
       }
       const waitMs = dueMs - performance.now()
-      if (waitMs <= 0) bell.ring()
-      else bell.ringIn(waitMs)
+      if (waitMs <= 0) wakeUp.send()
+      else wakeUp.sendIn(waitMs)
     },
+    /** How long the oldest event of the last transaction had waited for it; 0 when nothing waits. */
     get lagMs() {
       return lagMs
     },
-    async stop() {
+    async stop(): Promise<void> {
       isStopped = true
-      bell.ring()
+      wakeUp.send()
       await running
     },
   }
+}
+
+/** Dispatches at most `maxEvents` events of these projects; skips those of projects without targets. */
+async function dispatchSome(
+  tx: Tx,
+  options: { kind: DeliveryKind; projectIds: readonly string[]; maxEvents: number },
+): Promise<{ taken: TakenRun[]; events: number; deliveries: number }> {
+  const { kind, maxEvents } = options
+  const taken = await takeRuns(tx, options)
+  const silent = taken.filter(({ hasTargets }) => !hasTargets)
+  if (silent.length > 0) {
+    await moveCursors(tx, kind.name, toRuns(silent, Number.MAX_SAFE_INTEGER))
+  }
+  const runs = toRuns(
+    taken.filter(({ hasTargets }) => hasTargets),
+    maxEvents,
+  )
+  if (runs.events === 0) return { taken, events: 0, deliveries: 0 }
+  const deliveries = await kind.dispatch(tx, runs)
+  await moveCursors(tx, kind.name, runs)
+  return { taken, events: runs.events, deliveries }
+}
+
+/**
+ * Decides when these projects are looked at again. Returns whether one whose cursor was held is looked at for the second
+ * time: its holder has dispatched some events by now.
+ */
+function noteTaken(
+  { waiting, contended, silent }: Backlog,
+  projectIds: readonly string[],
+  taken: readonly TakenRun[],
+  events: number,
+): boolean {
+  const heard = taken.filter(({ hasTargets }) => hasTargets)
+  const behind = heard.reduce((sum, run) => sum + Number(run.toSeq - run.fromSeq), 0)
+  for (const { projectId, hasTargets } of taken) {
+    contended.delete(projectId)
+    if (!hasTargets) silent.set(projectId, soon(SILENT_MS))
+    else silent.delete(projectId)
+    // Projects that were not reached, or have more events, come again.
+    if (hasTargets && behind > events) waiting.add(projectId)
+  }
+  const seen = new Set(taken.map(({ projectId }) => projectId))
+  const missed = projectIds.filter(projectId => !seen.has(projectId))
+  // The holder moves a cursor only as far as it saw.
+  const rest = missed.filter(projectId => !contended.delete(projectId))
+  for (const projectId of rest) {
+    contended.set(projectId, soon(CONTENDED_MS))
+    waiting.add(projectId)
+  }
+  return rest.length < missed.length
 }
 
 function soon(ms: number): number {
   return performance.now() + ms
 }
 
-/** Those that have somebody to tell, and those that have nobody. */
-function partition(taken: readonly TakenRun[]): [heard: TakenRun[], silent: TakenRun[]] {
-  return [
-    taken.filter(({ hasTargets }) => hasTargets),
-    taken.filter(({ hasTargets }) => !hasTargets),
-  ]
-}
-
-/** From when on a project that waits may be dispatched. */
-function toDueMs({ careful, held, quiet }: Work, projectId: string): number {
+/** When a project that waits may be dispatched. */
+function toDueMs({ failing, contended, silent }: Backlog, projectId: string): number {
   return Math.max(
-    careful.get(projectId)?.atMs ?? 0,
-    held.get(projectId) ?? 0,
-    quiet.get(projectId) ?? 0,
+    failing.get(projectId)?.atMs ?? 0,
+    contended.get(projectId) ?? 0,
+    silent.get(projectId) ?? 0,
   )
 }
 
-/** When the first of those that wait is due. */
-function findDueMs(work: Work): number {
+/** When the first of the projects that wait is due. */
+function findDueMs(backlog: Backlog): number {
   let dueMs = Infinity
-  for (const projectId of work.waiting) dueMs = Math.min(dueMs, toDueMs(work, projectId))
+  for (const projectId of backlog.waiting) dueMs = Math.min(dueMs, toDueMs(backlog, projectId))
   return dueMs
 }
 
 /** The next projects to dispatch together; one that has failed is on its own. */
-function takeWaiting(work: Work): string[] {
-  const { waiting, careful } = work
+function takeWaiting(backlog: Backlog): string[] {
+  const { waiting, failing } = backlog
   const nowMs = performance.now()
   const chosen: string[] = []
   for (const projectId of waiting) {
-    if (toDueMs(work, projectId) > nowMs) continue
-    const trouble = careful.get(projectId)
-    if (trouble && chosen.length > 0) continue
+    if (toDueMs(backlog, projectId) > nowMs) continue
+    const isFailing = failing.has(projectId)
+    if (isFailing && chosen.length > 0) continue
     chosen.push(projectId)
-    if (trouble || chosen.length === MAX_PROJECTS) break
+    if (isFailing || chosen.length === MAX_PROJECTS) break
   }
   for (const projectId of chosen) waiting.delete(projectId)
   return chosen
 }
 
-/** After a success more events are tried at a time, until the project goes along with the others again. */
-function recover({ careful }: Work, projectId: string): void {
-  const trouble = careful.get(projectId)
-  if (!trouble) return
-  if (trouble.maxEvents >= MAX_EVENTS) careful.delete(projectId)
-  else careful.set(projectId, { maxEvents: trouble.maxEvents * 2, failures: 0, atMs: 0 })
+/** Halves the events of a project that has failed, and doubles its pause. */
+function fail({ failing, waiting }: Backlog, projectId: string): void {
+  const before = failing.get(projectId) ?? { maxEvents: MAX_EVENTS, failures: 0 }
+  failing.set(projectId, {
+    maxEvents: Math.max(1, before.maxEvents >> 1),
+    failures: before.failures + 1,
+    atMs: soon(Math.min(MAX_PAUSE_MS, 100 * 2 ** before.failures)),
+  })
+  waiting.add(projectId)
+}
+
+/** Doubles the events of a project after a success, until it is dispatched together with the others again. */
+function recover({ failing }: Backlog, projectId: string): void {
+  const before = failing.get(projectId)
+  if (!before) return
+  if (before.maxEvents >= MAX_EVENTS) failing.delete(projectId)
+  else failing.set(projectId, { maxEvents: before.maxEvents * 2, failures: 0, atMs: 0 })
 }

@@ -1,58 +1,62 @@
 import { toArray } from '../db/arrays.ts'
 import type { Tx } from '../db/sql.ts'
+import { Fault } from '../errors.ts'
 import type { KindName } from './kind.ts'
+import type { DeliveryRow } from './listing.ts'
 
-/** Events that one call takes, and rows that one call changes. */
+/** Events of one statement, and rows that one statement changes. */
 const MAX_ROWS = 1_000
 
-export interface Resend {
+export interface TargetOfKind {
   kind: KindName
   projectId: string
   targetId: string
-  /** Uuids, at most 1,000. */
-  eventIds: readonly string[]
 }
 
 /**
- * Lets a target be told of events (again), with a full schedule of attempts: what is pending becomes due, what was given
- * up lives again. Events that the project does not have are left out; returns how many there were. `wakeWorkers` after
- * the commit saves up to a second.
+ * Delivers events to a target (again), with a full schedule of attempts: pending deliveries become due, dead letters are
+ * revived, deliveries in flight stay as they are. Events that the project does not have are skipped; returns how many
+ * there were. Wake the workers after the commit to save up to a second.
  */
 export async function enqueue(
   tx: Tx,
-  { kind, projectId, targetId, eventIds }: Resend,
+  { kind, projectId, targetId }: TargetOfKind,
+  eventIds: readonly string[],
 ): Promise<number> {
-  if (eventIds.length > MAX_ROWS) throw new RangeError(`More than ${MAX_ROWS} events at once`)
-  const rows = await tx`
-    with wanted as materialized (
-      select e.id
-      from events e
-      where e.project_id = ${projectId} and e.id = any(${toArray(eventIds)}::uuid[])
-        and e.deleted_at is null
-    ), revived as (
-      delete from dead_letters d
-      using wanted w
-      where d.project_id = ${projectId} and d.event_id = w.id and d.kind = ${kind}
-        and d.target_id = ${targetId}
-    ), queued as (
-      insert into outbox as o (project_id, event_id, kind, target_id)
-      select ${projectId}::uuid, w.id, ${kind}, ${targetId}::uuid
-      from wanted w
-      order by w.id
-      -- One that is under way stays under way.
-      on conflict (project_id, event_id, kind, target_id) do update set
-        available_at = now(), since = now(), attempts = 0, reason = null
-        where o.token is null
-    )
-    select id from wanted
-  `
-  return rows.length
+  let events = 0
+  for (let at = 0; at < eventIds.length; at += MAX_ROWS) {
+    const rows = await tx`
+      with wanted as materialized (
+        select e.id
+        from events e
+        where e.project_id = ${projectId}
+          and e.id = any(${toArray(eventIds.slice(at, at + MAX_ROWS))}::uuid[])
+          and e.deleted_at is null
+      ), revived as (
+        delete from dead_letters d
+        using wanted w
+        where d.project_id = ${projectId} and d.event_id = w.id and d.kind = ${kind}
+          and d.target_id = ${targetId}
+      ), queued as (
+        insert into outbox as o (project_id, event_id, kind, target_id)
+        select ${projectId}::uuid, w.id, ${kind}, ${targetId}::uuid
+        from wanted w
+        order by w.id
+        on conflict (project_id, event_id, kind, target_id) do update set
+          available_at = now(), since = now(), attempts = 0, reason = null
+          where o.token is null
+      )
+      select id from wanted
+    `
+    events += rows.length
+  }
+  return events
 }
 
-/** Makes pending deliveries of a target due, up to 1,000 of them, as when it is enabled again; returns how many. */
+/** Makes up to 1,000 pending deliveries of a target due, as when it is enabled again; returns how many. */
 export async function resumeTarget(
   tx: Tx,
-  { kind, projectId, targetId }: Omit<Resend, 'eventIds'>,
+  { kind, projectId, targetId }: TargetOfKind,
 ): Promise<number> {
   const resumed = await tx`
     with found as materialized (
@@ -69,4 +73,48 @@ export async function resumeTarget(
     where o.id = f.id
   `
   return resumed.count
+}
+
+/**
+ * Lets a dead letter begin again, with a full schedule of attempts and under its own id. Throws `not_found` unless the
+ * project has it, and `conflict` when its event is gone or the delivery is in flight again.
+ */
+export async function replayDeadLetter(
+  tx: Tx,
+  { projectId, id }: { projectId: string; id: string | undefined },
+): Promise<DeliveryRow> {
+  const [dead] = id
+    ? await tx<{ event_id: string; kind: KindName; target_id: string; has_event: boolean }[]>`
+        with taken as (
+          delete from dead_letters
+          where project_id = ${projectId} and id = ${id}
+          returning event_id, kind, target_id
+        )
+        select
+          t.event_id, t.kind, t.target_id,
+          exists (
+            select
+            from events e
+            where e.project_id = ${projectId} and e.id = t.event_id and e.deleted_at is null
+          ) as has_event
+        from taken t
+      `
+    : []
+  if (!dead) throw new Fault('not_found', 'No dead letter of this project has this id.')
+  if (!dead.has_event) {
+    throw new Fault('conflict', 'The event of this delivery was deleted. It cannot be sent again.')
+  }
+  // If the event was sent again meanwhile, that delivery becomes due.
+  const [pending] = await tx<DeliveryRow[]>`
+    insert into outbox as o (id, project_id, event_id, kind, target_id)
+    values (${id ?? null}, ${projectId}, ${dead.event_id}, ${dead.kind}, ${dead.target_id})
+    on conflict (project_id, event_id, kind, target_id) do update set
+      available_at = least(o.available_at, now()), since = now()
+      where o.token is null
+    returning
+      id, event_id, kind, target_id, 'pending' as state, attempts, null as latency_ms, reason, null as at,
+      available_at as next_attempt_at
+  `
+  if (!pending) throw new Fault('conflict', 'This delivery is in flight right now.')
+  return pending
 }

@@ -1,25 +1,29 @@
 import type { Fragment, Queryable, Sql, Tx } from '../db/sql.ts'
+import { toReason } from '../errors.ts'
+import { logger } from '../log.ts'
 
-/** The ways in which targets are told of events. */
 export const KIND_NAMES = ['webhook', 'push'] as const
 export type KindName = (typeof KIND_NAMES)[number]
 
-/** What the public ids of a kind's targets begin with. */
+/** The prefixes of the public ids of targets. */
 export const TARGET_PREFIX = { webhook: 'whk', push: 'psh' } as const
 
-/** A way to tell targets of events: who is to be told, and how. Ids are uuids. */
+const log = logger('outbox')
+
+/** A way to deliver events: which targets there are, and how a delivery is sent. Ids are uuids. */
 export interface DeliveryKind {
   readonly name: KindName
   /**
-   * Whether a project (`c.project_id` of the statement around it) has anybody who may be told. Where nobody is, events are
-   * passed over without a look at them. Whoever is there when an event is committed must be seen.
+   * Whether a project (`c.project_id` of the statement around it) has any target. Events of projects without one are
+   * skipped unread. A target that was there when an event was committed must be seen.
    *
    *     sql`exists (select from webhooks w where w.project_id = c.project_id)`
    */
   hasTargets(sql: Queryable): Fragment
   /**
-   * Writes the deliveries of some events, as one statement, and returns how many. Whom an event is for is decided here:
-   * filters, and what people want. Whoever is left out for a reason gets a record instead (`withheld`, in `deliveries`).
+   * Writes the deliveries of some events, as one statement, and returns how many. It decides which targets an event is
+   * for, by filters and by preferences. A target that is left out for a reason gets a record (`withheld`, in
+   * `deliveries`) instead.
    *
    *     insert into outbox (project_id, event_id, kind, target_id)
    *     select e.project_id, e.id, 'webhook', w.id
@@ -30,34 +34,34 @@ export interface DeliveryKind {
    */
   dispatch(tx: Tx, runs: Runs): Promise<number>
   /**
-   * Makes one attempt, outside of any transaction. It throws nothing once something was sent (`keepAttempted`); that the
-   * database is unavailable postpones the job, anything else that is thrown is a bug, and counts as a failed attempt.
+   * Makes one attempt, outside of any transaction. Once something was sent it throws nothing (`recordAttempt`). An
+   * unavailable database postpones the delivery; any other error is a bug, and counts as a failed attempt.
    */
-  send(job: Job, signal: AbortSignal): Promise<Outcome>
-  /** The names of targets for whoever may see the project's events: never a secret. Those that are gone are left out. */
+  send(attempt: DeliveryAttempt, signal: AbortSignal): Promise<Outcome>
+  /** The names of targets for members who may read the project: never a secret. Deleted targets are left out. */
   nameTargets(
     sql: Queryable,
     targets: { projectId: string; targetIds: readonly string[] },
   ): Promise<ReadonlyMap<string, string>>
-  /** Why nobody was told of an event that was dispatched and has neither delivery nor record, if that is known. */
+  /** Why a dispatched event has neither delivery nor record, if that is known. */
   explainSilence?(
     sql: Queryable,
     event: { projectId: string; eventId: string },
   ): Promise<{ reason: string; at: Date } | undefined>
   /**
-   * Called every ten seconds, to mark targets for which as many deliveries wait as may, and unmark those that have room:
-   * `dispatch` records what it leaves out for them. `mayBeFull` unless there are less than 100,000 of the kind.
+   * Marks targets with a full backlog, and unmarks those with room again; called every ten seconds. `dispatch` records
+   * what it leaves out for a marked target. `mayBeFull` is false while fewer than 100,000 deliveries of the kind wait.
    */
   markBacklogs?(sql: Sql, mayBeFull: boolean): Promise<void>
   /** The time before each attempt, in ms, give or take 20 %; the first is 0. */
   readonly schedule: readonly number[]
-  /** Attempts to one target at a time. */
+  /** Attempts at a time to one target. */
   readonly perTarget: number
   /** Attempts at a time, not counting those that hang. */
   readonly concurrency?: number
-  /** How long an attempt may take; its signal is aborted then. */
+  /** How long an attempt may take before its signal is aborted. */
   readonly timeoutMs: number
-  /** After this time a job whose worker has vanished is taken by another. */
+  /** After this time another worker claims the delivery of one that has vanished. */
   readonly leaseMs: number
 }
 
@@ -69,7 +73,7 @@ export interface Runs {
 }
 
 /** One attempt of a delivery. */
-export interface Job {
+export interface DeliveryAttempt {
   /** Of the delivery: the same in every attempt. */
   readonly id: string
   readonly projectId: string
@@ -78,15 +82,13 @@ export interface Job {
   /** 1 for the first. */
   readonly attempt: number
   readonly isLast: boolean
-  /** Since it was to be made, by the clock of the database, when the job was claimed: that of an old event may be new. */
+  /** Between the time when the delivery was due first and its claim, by the clock of the database. */
   readonly waitedMs: number
 }
 
 /**
  * What came of an attempt. Reasons are for people: no secrets, nothing of an event.
- * `gone` goes to the dead letters at once, `failed` is given up without one, and `withheld` was not wanted after all.
- * `postponed` spends no attempt, and leaves the target alone for so long; where the job has waited for more than
- * `withinMs` it is given up instead, for nothing else would ever end it.
+ * `gone` makes a dead letter at once, `failed` ends without one, and `withheld` was not wanted after all.
  */
 export type Outcome =
   | { readonly kind: 'done' }
@@ -94,6 +96,10 @@ export type Outcome =
   | { readonly kind: 'gone' | 'failed' | 'cancelled' | 'withheld'; readonly reason: string }
   | Postponed
 
+/**
+ * Spends no attempt, and skips the target for `afterMs`. A delivery that has waited for more than `withinMs` is given up
+ * instead: nothing else would end it.
+ */
 export interface Postponed {
   readonly kind: 'postponed'
   readonly afterMs: number
@@ -101,7 +107,21 @@ export interface Postponed {
   readonly reason: string
 }
 
-/** How much longer than an attempt a lease must last: what it takes to write down what came of it. */
+/**
+ * Stores what is known of an attempt that was made. It never throws: sending again, because a row was locked or the
+ * database was slow, would be worse than a missing record.
+ */
+export async function recordAttempt(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    log.error('An attempt was made and could not be recorded: {reason}', {
+      reason: toReason(error),
+    })
+  }
+}
+
+/** How much longer than an attempt a lease must last, so that the attempt can be settled. */
 const SETTLE_MS = 5_000
 
 /** Throws when a kind cannot keep its promises. */

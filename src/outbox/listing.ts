@@ -1,17 +1,16 @@
 import type { Queryable } from '../db/sql.ts'
+import { Fault } from '../errors.ts'
+import type { Page } from '../http/envelope.ts'
+import { DEFAULT_LIMIT, parseCursor, toCursor, toPage, UUID } from '../http/paging.ts'
 import { toId } from '../ids.ts'
 import { TARGET_PREFIX, type DeliveryKind, type KindName } from './kind.ts'
-import { KIND_PART, parsePlace, RANK_PART, toPlaceCursor, UUID_PART } from './place.ts'
-import type { Delivery, PageQuery } from './schema.ts'
+import type { Delivery, EventDeliveries, PageQuery } from './schema.ts'
 
-const DEFAULT_LIMIT = 50
-/** Stands for no target where a list goes on. */
+const KIND = /^(webhook|push)$/
+/** 0 for a pending delivery, 1 for one that has ended. */
+const RANK = /^[01]$/
+/** Sorts a record without a target. */
 const NO_ID = '00000000-0000-0000-0000-000000000000'
-
-export interface DeliveryPage {
-  items: Delivery[]
-  nextCursor: string | null
-}
 
 export interface DeliveryRow {
   id: string
@@ -26,19 +25,66 @@ export interface DeliveryRow {
   next_attempt_at: Date | null
 }
 
-interface ListOptions {
+interface View {
   projectId: string
   kinds: readonly DeliveryKind[]
-  query: PageQuery
 }
 
-/** The deliveries of an event, pending and ended ones, by kind and target. */
+type EventView = View & { eventId: string }
+
+/** The pending deliveries of a project, those of the newest events first. */
+export async function listPending(
+  sql: Queryable,
+  { query, ...view }: View & { query: PageQuery },
+): Promise<Page<Delivery>> {
+  const after = parseCursor(query.cursor, [UUID, KIND, UUID])
+  const rows = await sql<DeliveryRow[]>`
+    select
+      id, event_id, kind, target_id, 'pending' as state, attempts, null as latency_ms, reason, null as at,
+      case when token is null then available_at end as next_attempt_at
+    from outbox
+    where project_id = ${view.projectId}
+      ${
+        after
+          ? sql`and (event_id, kind, target_id) < (${after[0] ?? ''}::uuid, ${after[1] ?? ''}, ${after[2] ?? ''}::uuid)`
+          : sql``
+      }
+    order by event_id desc, kind desc, target_id desc
+    limit ${(query.limit ?? DEFAULT_LIMIT) + 1}
+  `
+  const page = toPage(rows, query, row => toCursor([row.event_id, row.kind, row.target_id ?? '']))
+  return { ...page, items: await toDeliveries(sql, page.items, view) }
+}
+
+/** The dead letters of a project, the newest deliveries first. */
+export async function listDead(
+  sql: Queryable,
+  { query, ...view }: View & { query: PageQuery },
+): Promise<Page<Delivery>> {
+  const after = parseCursor(query.cursor, [UUID])
+  const rows = await sql<DeliveryRow[]>`
+    select
+      id, event_id, kind, target_id, 'dead' as state, attempts, null as latency_ms, reason, at,
+      null as next_attempt_at
+    from dead_letters
+    where project_id = ${view.projectId} ${after ? sql`and id < ${after[0] ?? ''}::uuid` : sql``}
+    order by id desc
+    limit ${(query.limit ?? DEFAULT_LIMIT) + 1}
+  `
+  const page = toPage(rows, query, ({ id }) => toCursor([id]))
+  return { ...page, items: await toDeliveries(sql, page.items, view) }
+}
+
+/**
+ * The deliveries of an event, pending and ended ones, by kind and target. The first page also says why a kind has none,
+ * where that is known. Throws `not_found` for an event of which not even a record is left.
+ */
 export async function listOfEvent(
   sql: Queryable,
-  { projectId, eventId, kinds, query }: ListOptions & { eventId: string },
-): Promise<DeliveryPage> {
-  const place = parsePlace(query.cursor, [KIND_PART, UUID_PART, RANK_PART])
-  const limit = query.limit ?? DEFAULT_LIMIT
+  { query, ...view }: EventView & { query: PageQuery },
+): Promise<EventDeliveries> {
+  const isDispatched = await checkDispatched(sql, view)
+  const after = parseCursor(query.cursor, [KIND, UUID, RANK])
   const rows = await sql<(DeliveryRow & { rank: number })[]>`
     select
       id, event_id, kind, target_id, state, attempts, latency_ms, reason, at, next_attempt_at, rank
@@ -47,105 +93,34 @@ export async function listOfEvent(
         o.id, o.event_id, o.kind, o.target_id, 'pending' as state, o.attempts, null::bigint as latency_ms, o.reason,
         null::timestamptz as at, case when o.token is null then o.available_at end as next_attempt_at, 0 as rank
       from outbox o
-      where o.project_id = ${projectId} and o.event_id = ${eventId}
+      where o.project_id = ${view.projectId} and o.event_id = ${view.eventId}
       union all
       select
         d.id, d.event_id, d.kind, d.target_id, d.state, d.attempts, d.latency_ms, d.reason, d.at, null, 1
       from delivery_records d
-      where d.project_id = ${projectId} and d.event_id = ${eventId}
+      where d.project_id = ${view.projectId} and d.event_id = ${view.eventId}
     ) as all_of_event
     ${
-      place
-        ? sql`where (kind, coalesce(target_id, ${NO_ID}), rank) > (${place[0] ?? ''}, ${place[1] ?? ''}::uuid, ${Number(place[2])})`
+      after
+        ? sql`where (kind, coalesce(target_id, ${NO_ID}), rank) > (${after[0] ?? ''}, ${after[1] ?? ''}::uuid, ${Number(after[2])})`
         : sql``
     }
     order by kind, coalesce(target_id, ${NO_ID}), rank
-    limit ${limit + 1}
+    limit ${(query.limit ?? DEFAULT_LIMIT) + 1}
   `
-  return toPage(sql, { rows, limit, projectId, kinds }, ({ kind, target_id, rank }) => [
-    kind,
-    target_id ?? NO_ID,
-    String(rank),
-  ])
-}
-
-/** For each kind that told nobody of an event, and wrote nothing down either, why; the event must be dispatched. */
-export async function listSilence(
-  sql: Queryable,
-  { projectId, eventId, kinds }: Omit<ListOptions, 'query'> & { eventId: string },
-): Promise<Delivery[]> {
-  const rows: DeliveryRow[] = []
-  for (const { name, explainSilence } of kinds) {
-    const silence = await explainSilence?.(sql, { projectId, eventId })
-    if (!silence) continue
-    rows.push({
-      // There is one at most of a kind and an event.
-      id: eventId,
-      event_id: eventId,
-      kind: name,
-      target_id: null,
-      state: 'withheld',
-      attempts: 0,
-      latency_ms: null,
-      reason: silence.reason,
-      at: silence.at,
-      next_attempt_at: null,
-    })
-  }
-  return toDeliveries(sql, { rows, projectId, kinds })
-}
-
-/** The pending deliveries of a project, those of the newest events first. */
-export async function listPending(
-  sql: Queryable,
-  { projectId, kinds, query }: ListOptions,
-): Promise<DeliveryPage> {
-  const place = parsePlace(query.cursor, [UUID_PART, KIND_PART, UUID_PART])
-  const limit = query.limit ?? DEFAULT_LIMIT
-  const rows = await sql<DeliveryRow[]>`
-    select
-      id, event_id, kind, target_id, 'pending' as state, attempts, null as latency_ms, reason, null as at,
-      case when token is null then available_at end as next_attempt_at
-    from outbox
-    where project_id = ${projectId}
-      ${
-        place
-          ? sql`and (event_id, kind, target_id) < (${place[0] ?? ''}::uuid, ${place[1] ?? ''}, ${place[2] ?? ''}::uuid)`
-          : sql``
-      }
-    order by event_id desc, kind desc, target_id desc
-    limit ${limit + 1}
-  `
-  return toPage(sql, { rows, limit, projectId, kinds }, ({ event_id, kind, target_id }) => [
-    event_id,
-    kind,
-    target_id ?? NO_ID,
-  ])
-}
-
-/** The dead letters of a project, the newest deliveries first. */
-export async function listDead(
-  sql: Queryable,
-  { projectId, kinds, query }: ListOptions,
-): Promise<DeliveryPage> {
-  const place = parsePlace(query.cursor, [UUID_PART])
-  const limit = query.limit ?? DEFAULT_LIMIT
-  const rows = await sql<DeliveryRow[]>`
-    select
-      id, event_id, kind, target_id, 'dead' as state, attempts, null as latency_ms, reason, at,
-      null as next_attempt_at
-    from dead_letters
-    where project_id = ${projectId} ${place ? sql`and id < ${place[0] ?? ''}::uuid` : sql``}
-    order by id desc
-    limit ${limit + 1}
-  `
-  return toPage(sql, { rows, limit, projectId, kinds }, ({ id }) => [id])
+  const page = toPage(rows, query, row => toCursor([row.kind, row.target_id ?? NO_ID, row.rank]))
+  const isWhole = query.cursor === undefined && page.nextCursor === null
+  // Of a kind that is not on the only page there is nothing.
+  const silence = isDispatched && isWhole ? await listSilence(sql, view, page.items) : []
+  const items = await toDeliveries(sql, [...silence, ...page.items], view)
+  return { ...page, items, isDispatched }
 }
 
 /** Deliveries as they are shown, with the names of their targets. */
 export async function toDeliveries(
   sql: Queryable,
-  { rows, projectId, kinds }: { rows: readonly DeliveryRow[] } & Omit<ListOptions, 'query'>,
+  rows: readonly DeliveryRow[],
+  { projectId, kinds }: View,
 ): Promise<Delivery[]> {
   const names = new Map<string, string>()
   for (const kind of kinds) {
@@ -176,15 +151,52 @@ export async function toDeliveries(
   }))
 }
 
-async function toPage<Row extends DeliveryRow>(
+/** Whether every kind has dispatched an event. Throws `not_found` for one of which not even a record is left. */
+async function checkDispatched(
   sql: Queryable,
-  { rows, limit, ...more }: { rows: Row[]; limit: number } & Omit<ListOptions, 'query'>,
-  toPlace: (row: Row) => string[],
-): Promise<DeliveryPage> {
-  const page = rows.slice(0, limit)
-  const last = page.at(-1)
-  return {
-    items: await toDeliveries(sql, { rows: page, ...more }),
-    nextCursor: rows.length > limit && last ? toPlaceCursor(toPlace(last)) : null,
+  { projectId, eventId, kinds }: EventView,
+): Promise<boolean> {
+  const [row] = await sql<{ is_known: boolean; cursors: number }[]>`
+    select
+      e.id is not null or exists (
+        select from delivery_records d where d.project_id = ${projectId} and d.event_id = ${eventId}
+      ) as is_known,
+      (
+        select count(*)::int
+        from delivery_cursors c
+        where c.project_id = ${projectId} and (e.id is null or c.seq >= e.seq)
+      ) as cursors
+    from (values (true)) as one
+      left join events e on e.project_id = ${projectId} and e.id = ${eventId}
+  `
+  if (!row?.is_known) throw new Fault('not_found', 'No event has this id')
+  return row.cursors >= kinds.length
+}
+
+/** Explains, for each kind without a delivery or record among `rows`, why there is none. */
+async function listSilence(
+  sql: Queryable,
+  { projectId, eventId, kinds }: EventView,
+  rows: readonly DeliveryRow[],
+): Promise<DeliveryRow[]> {
+  const explained: DeliveryRow[] = []
+  for (const { name, explainSilence } of kinds) {
+    if (rows.some(({ kind }) => kind === name)) continue
+    const silence = await explainSilence?.(sql, { projectId, eventId })
+    if (!silence) continue
+    explained.push({
+      // An event has at most one such entry of a kind.
+      id: eventId,
+      event_id: eventId,
+      kind: name,
+      target_id: null,
+      state: 'withheld',
+      attempts: 0,
+      latency_ms: null,
+      reason: silence.reason,
+      at: silence.at,
+      next_attempt_at: null,
+    })
   }
+  return explained
 }

@@ -4,7 +4,7 @@ import { closed, Moment, Nullable } from '../http/shapes.ts'
 import { KIND_NAMES } from './kind.ts'
 import { FINAL_STATES } from './settlement.ts'
 
-/** One event, told to one target in one way. */
+/** A delivery of one event to one target. */
 export const Delivery = Type.Object(
   {
     id: Type.String(),
@@ -14,11 +14,11 @@ export const Delivery = Type.Object(
       Type.Object(
         {
           id: Type.String(),
-          name: Nullable(Type.String(), 'Null for one that is gone.'),
+          name: Nullable(Type.String(), 'Null for a deleted target.'),
         },
         closed,
       ),
-      'Null where nobody was told.',
+      'Null when there was no target.',
     ),
     state: OneOf(['pending', ...FINAL_STATES]),
     attempts: Type.Integer({ minimum: 0 }),
@@ -26,9 +26,9 @@ export const Delivery = Type.Object(
       Type.Integer({ minimum: 0 }),
       'From the creation of the event to its delivery.',
     ),
-    reason: Nullable(Type.String(), 'What the last attempt met, or why there was none.'),
+    reason: Nullable(Type.String(), 'Why the last attempt failed, or why there was none.'),
     at: Nullable(Moment, 'When it ended; null while it is pending.'),
-    nextAttemptAt: Nullable(Moment, 'Null once it has ended, and while an attempt is under way.'),
+    nextAttemptAt: Nullable(Moment, 'Null once it has ended, and while an attempt is in flight.'),
   },
   closed,
 )
@@ -38,11 +38,12 @@ export const EventDeliveries = Type.Object(
   {
     items: Type.Array(Delivery),
     nextCursor: Nullable(Type.String()),
-    /** Whether all that want to know of the event are among its deliveries. */
+    /** Whether the event's deliveries are complete. */
     isDispatched: Type.Boolean(),
   },
   closed,
 )
+export type EventDeliveries = Static<typeof EventDeliveries>
 
 const page = {
   cursor: Type.Optional(
@@ -55,7 +56,7 @@ export type PageQuery = Static<typeof PageQuery>
 
 export const DeliveryQuery = Type.Object({
   state: Type.Optional(
-    OneOf(['pending', 'dead'], 'Those that wait, as without it, or those that were given up.'),
+    OneOf(['pending', 'dead'], 'Pending deliveries, by default, or dead letters.'),
   ),
   ...page,
 })

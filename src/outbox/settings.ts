@@ -1,17 +1,23 @@
 import type { Fragment, Queryable } from '../db/sql.ts'
 
+/** The settings of the pools that deliver. Their plans assume no empty table, and none reads a whole table. */
+export const WORKER_SETTINGS = {
+  plan_cache_mode: 'force_custom_plan',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_hashjoin: 'off',
+  jit: 'off',
+}
+
 /**
- * A row to join in a statement that writes many rows with a foreign key: what checks the key is planned once then. The
- * workers' connections have everything planned anew each time, and that would be once for each row, dearer than the row.
+ * A row to join in a statement that writes many rows with a foreign key. It makes Postgres plan the check of the key once,
+ * instead of once for each row, which is what `force_custom_plan` leads to and costs more than the row.
  */
 export function checksPlannedOnce(sql: Queryable): Fragment {
   return sql`set_config('plan_cache_mode', 'auto', true) as planned`
 }
 
-/**
- * A row to join in a statement whose transaction need not wait for the disk: what a crash of Postgres undoes of it is done
- * again, and whatever rests upon it is undone with it, or has taken it to the disk.
- */
+/** A row to join in a statement that commits without waiting for fsync. A crash undoes the work, and it is done again. */
 export function committedSoon(sql: Queryable): Fragment {
   return sql`set_config('synchronous_commit', 'off', true) as committed`
 }

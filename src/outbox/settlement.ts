@@ -1,12 +1,12 @@
-import type { Outcome } from './kind.ts'
+import type { ClaimedDelivery } from './claims.ts'
+import type { Outcome, Postponed } from './kind.ts'
 
 /** How a delivery ends. */
 export const FINAL_STATES = ['delivered', 'failed', 'dead', 'cancelled', 'withheld'] as const
-export type FinalState = (typeof FINAL_STATES)[number]
 
-/** What becomes of a claimed job: it ends in `state`, or with null it waits for the next attempt. */
+/** The settlement of a claimed delivery: its final `state`, or null when it waits for the next attempt. */
 export interface Settlement {
-  state: FinalState | null
+  state: (typeof FINAL_STATES)[number] | null
   /** 1 for an attempt that was made. */
   attempts: 0 | 1
   /** Until the next attempt; null with a state. */
@@ -15,88 +15,90 @@ export interface Settlement {
   latencyMs: number | null
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
-const MAX_REASON = 500
-/** A job that was postponed is looked at again neither at once nor after an eternity. */
-const MIN_POSTPONED_MS = 250
-const MAX_POSTPONED_MS = 7 * DAY_MS
-const NOTHING = {
-  attempts: 0,
-  delayMs: null,
-  reason: null,
-  latencyMs: null,
-} as const
-
-/** The job goes back as if it had not been claimed. */
-export const HANDED_BACK: Settlement = { ...NOTHING, state: null, delayMs: 0 }
-
-/** What was asked, told and drawn. */
-export interface Attempted {
+export interface AttemptResult {
   outcome: Outcome
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   attempt: number
   schedule: readonly number[]
-  /** From the event's creation until now. */
+  /** Since the event was created. */
   latencyMs: number
-  /** Since the job was to be made. */
+  /** Since the delivery was due first. */
   waitedMs: number
   /** From 0 up to 1. */
   random: number
 }
 
-/** What becomes of a job after an attempt. */
-export function toSettlement(attempted: Attempted): Settlement {
-  const { outcome, attempt, schedule, random } = attempted
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const MAX_REASON = 500
+const MIN_POSTPONED_MS = 250
+const MAX_POSTPONED_MS = 7 * DAY_MS
+/** Claims without an outcome, after which a delivery is given up: its attempts seem to end the server. */
+const MAX_TAKES = 10
+const NONE = { state: null, attempts: 0, delayMs: null, reason: null, latencyMs: null } as const
+
+/** Returns the delivery as if it had not been claimed. */
+export const HANDED_BACK: Settlement = { ...NONE, delayMs: 0 }
+
+/** The outcome of an attempt that could not begin without the database. */
+export const DATABASE_UNAVAILABLE: Postponed = {
+  kind: 'postponed',
+  afterMs: 1_000,
+  withinMs: 3 * DAY_MS,
+  reason: "The server's own database did not answer",
+}
+
+/** The outcome of a delivery that needs no attempt, if it is one. */
+export function findEarlyOutcome({
+  isGone,
+  hiddenMs,
+  takes,
+}: ClaimedDelivery): Outcome | undefined {
+  if (isGone || hiddenMs !== null) return { kind: 'cancelled', reason: 'The event was deleted' }
+  if (takes <= MAX_TAKES) return undefined
+  return { kind: 'gone', reason: `The server ended ${MAX_TAKES} times during this attempt` }
+}
+
+/** Decides what becomes of a delivery after an attempt. */
+export function toSettlement(result: AttemptResult): Settlement {
+  const { outcome, attempt, schedule, waitedMs } = result
+  if (outcome.kind === 'done') {
+    const latencyMs = Math.max(0, Math.round(result.latencyMs))
+    return { ...NONE, state: 'delivered', attempts: 1, latencyMs }
+  }
+  const reason = toText(outcome.reason)
   switch (outcome.kind) {
-    case 'done':
-      return {
-        ...NOTHING,
-        state: 'delivered',
-        attempts: 1,
-        latencyMs: Math.max(0, Math.round(attempted.latencyMs)),
-      }
     case 'gone':
-      return { ...NOTHING, state: 'dead', attempts: 1, reason: toText(outcome.reason) }
+      return { ...NONE, state: 'dead', attempts: 1, reason }
     case 'failed':
-      return { ...NOTHING, state: 'failed', attempts: 1, reason: toText(outcome.reason) }
+      return { ...NONE, state: 'failed', attempts: 1, reason }
     case 'cancelled':
     case 'withheld':
-      return { ...NOTHING, state: outcome.kind, reason: toText(outcome.reason) }
+      return { ...NONE, state: outcome.kind, reason }
     case 'postponed': {
-      const reason = toText(outcome.reason)
-      if (attempted.waitedMs > outcome.withinMs) {
-        const hours = Math.round(attempted.waitedMs / HOUR_MS)
+      if (waitedMs > outcome.withinMs) {
+        const hours = Math.round(waitedMs / HOUR_MS)
         return {
-          ...NOTHING,
+          ...NONE,
           state: 'dead',
           reason: toText(`${reason}. It has waited for ${hours} hours`),
         }
       }
       const delayMs = Math.max(MIN_POSTPONED_MS, Math.min(MAX_POSTPONED_MS, outcome.afterMs || 0))
-      return { ...NOTHING, state: null, delayMs: Math.round(delayMs), reason }
+      return { ...NONE, delayMs: Math.round(delayMs), reason }
     }
     case 'retry': {
-      const reason = toText(outcome.reason)
-      const delayMs = toDelayMs(schedule[attempt], { afterMs: outcome.afterMs ?? 0, random })
-      return delayMs === undefined
-        ? { ...NOTHING, state: 'dead', attempts: 1, reason }
-        : { ...NOTHING, state: null, attempts: 1, delayMs, reason }
+      const scheduledMs = schedule[attempt]
+      if (scheduledMs === undefined) return { ...NONE, state: 'dead', attempts: 1, reason }
+      // The schedule give or take 20 %, and no less than the target asked for, up to a day.
+      const askedMs = Math.min(DAY_MS, Math.max(0, outcome.afterMs || 0))
+      const delayMs = Math.round(Math.max(scheduledMs * (0.8 + 0.4 * result.random), askedMs))
+      return { ...NONE, attempts: 1, delayMs, reason }
     }
   }
 }
 
-/** The scheduled time give or take 20 %, and no less than the target asked for, up to a day. */
-function toDelayMs(
-  scheduledMs: number | undefined,
-  { afterMs, random }: { afterMs: number; random: number },
-): number | undefined {
-  if (scheduledMs === undefined) return undefined
-  const asked = Math.min(DAY_MS, Math.max(0, afterMs || 0))
-  return Math.round(Math.max(scheduledMs * (0.8 + 0.4 * random), asked))
-}
-
-/** A target may have had a say in it: what Postgres does not take, and what is too long, goes. */
+/** A reason of bounded length that Postgres can store; targets may have a say in it. */
 function toText(reason: string): string {
   return [...reason.toWellFormed().replaceAll('\u0000', '\ufffd')].slice(0, MAX_REASON).join('')
 }

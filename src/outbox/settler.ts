@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { toArray } from '../db/arrays.ts'
 import type { Pool } from '../db/pool.ts'
-import { isUnavailable, sqlState } from '../db/sql.ts'
+import { isUnavailable, sqlState, type Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
-import { settleJobs, type Held } from './settle.ts'
+import type { Lease } from './claims.ts'
+import { checksPlannedOnce } from './settings.ts'
 import type { Settlement } from './settlement.ts'
 
 const MAX_BATCH = 500
@@ -12,24 +14,17 @@ const MAX_PAUSE_MS = 1_000
 
 const log = logger('outbox')
 
-/** Writes down what becomes of jobs, in batches of 500 or whatever 50 ms bring. */
-export interface Settler {
-  add(job: Held & Settlement): void
-  /** How many are not written down. */
-  readonly waiting: number
-  /** Writes down what there is, and resolves when that is done or `deadlineMs` (of performance.now) has passed. */
-  drain(deadlineMs: number): Promise<void>
-}
+type Settled = Lease & Settlement
 
-export interface SettlerOptions {
+interface SettlerOptions {
   pool: Pool
-  /** Told which jobs were written down; of those that are not among `kept` somebody else has the lease. */
-  onSettled(jobs: readonly Held[], kept: ReadonlySet<string>): void
+  /** Called with a batch that was stored, and the ids among it whose lease was still ours. */
+  onSettled(batch: readonly Lease[], held: ReadonlySet<string>): void
 }
 
-export function createSettler({ pool, onSettled }: SettlerOptions): Settler {
-  let queue: (Held & Settlement)[] = []
-  let inFlight = 0
+/** Stores settlements in batches of 500, or what 50 ms bring. */
+export function createSettler({ pool, onSettled }: SettlerOptions) {
+  let queue: Settled[] = []
   let timer: ReturnType<typeof setTimeout> | undefined
   let flushing: Promise<void> | undefined
   let deadlineMs = Infinity
@@ -49,23 +44,19 @@ export function createSettler({ pool, onSettled }: SettlerOptions): Settler {
   }
 
   async function run(): Promise<void> {
-    do {
-      const batch = queue.splice(0, MAX_BATCH)
-      inFlight = batch.length
-      await settle(batch)
-      inFlight = 0
-    } while (queue.length >= MAX_BATCH)
+    do await settle(queue.splice(0, MAX_BATCH))
+    while (queue.length >= MAX_BATCH)
   }
 
-  /** Tries until the database takes it: meanwhile leases may end, and then it takes nothing of theirs. */
-  async function settle(batch: (Held & Settlement)[]): Promise<void> {
+  /** Tries until the database takes the batch. Leases may end meanwhile, and then nothing of theirs changes. */
+  async function settle(batch: Settled[]): Promise<void> {
     for (let pauseMs = 50; batch.length > 0; pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)) {
       try {
-        onSettled(batch, new Set(await pool.run(sql => settleJobs(sql, batch))))
+        onSettled(batch, new Set(await pool.run(sql => settleDeliveries(sql, batch))))
         return
       } catch (error) {
-        log.warning('Outcomes of deliveries wait to be written down: {reason}', {
-          jobs: batch.length,
+        log.warning('Outcomes of deliveries wait to be stored: {reason}', {
+          deliveries: batch.length,
           reason: toReason(error),
         })
         if (sqlState(error) !== undefined && !isUnavailable(error)) return settleSingly(batch)
@@ -75,33 +66,92 @@ export function createSettler({ pool, onSettled }: SettlerOptions): Settler {
     }
   }
 
-  /** Postgres refuses one of them: that one is taken again when its lease has ended, and given up after some times. */
-  async function settleSingly(batch: (Held & Settlement)[]): Promise<void> {
-    for (const job of batch) {
+  /** Finds the delivery that Postgres refuses. It is claimed again when its lease ends, and given up after some claims. */
+  async function settleSingly(batch: Settled[]): Promise<void> {
+    for (const one of batch) {
       try {
-        onSettled([job], new Set(await pool.run(sql => settleJobs(sql, [job]))))
+        onSettled([one], new Set(await pool.run(sql => settleDeliveries(sql, [one]))))
       } catch (error) {
-        log.error('The outcome of a delivery cannot be written down: {reason}', {
-          id: job.id,
-          reason: toReason(error),
-        })
-        onSettled([job], new Set())
+        const reason = toReason(error)
+        log.error('The outcome of a delivery cannot be stored: {reason}', { id: one.id, reason })
+        onSettled([one], new Set())
       }
     }
   }
 
   return {
-    add(job) {
-      queue.push(job)
+    add({ id, token }: Lease, settlement: Settlement): void {
+      queue.push({ id, token, ...settlement })
       if (!flushing) schedule()
     },
-    get waiting() {
-      return queue.length + inFlight
-    },
-    async drain(untilMs) {
+    /** Stores what there is; resolves when that is done, or at `untilMs` (of performance.now). */
+    async drain(untilMs: number): Promise<void> {
       deadlineMs = untilMs
       while ((queue.length > 0 || flushing) && performance.now() < deadlineMs) await flush()
       clearTimeout(timer)
     },
   }
+}
+
+/**
+ * Stores what becomes of claimed deliveries: a record of each that has ended, a dead letter of each that was given up,
+ * and the time of the next attempt of the others. Returns the ids of those whose lease was still the caller's; nothing of
+ * the others changes. Rows are locked in the order of their ids.
+ */
+export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): Promise<string[]> {
+  const column = (value: (one: Settled) => string | number | null) => toArray(settled.map(value))
+  const rows = await sql<{ id: string }[]>`
+    with input as materialized (
+      select i.id, i.token, i.state, i.attempts, i.delay_ms, i.reason, i.latency_ms
+      from unnest(
+        ${column(({ id }) => id)}::uuid[],
+        ${column(({ token }) => token)}::uuid[],
+        ${column(({ state }) => state)}::text[],
+        ${column(({ attempts }) => attempts)}::int[],
+        ${column(({ delayMs }) => delayMs)}::float8[],
+        ${column(({ reason }) => reason)}::text[],
+        ${column(({ latencyMs }) => latencyMs)}::bigint[]
+      ) as i (id, token, state, attempts, delay_ms, reason, latency_ms)
+        cross join ${checksPlannedOnce(sql)}
+    ), held as materialized (
+      select i.id, i.state, i.attempts, i.delay_ms, i.reason, i.latency_ms
+      from input i
+        join outbox o on o.id = i.id and o.token = i.token
+      order by o.id
+      for update of o
+    ), ended as (
+      delete from outbox o
+      using held h
+      where o.id = h.id and h.state is not null
+      returning
+        o.id, o.project_id, o.event_id, o.kind, o.target_id, h.state, o.attempts + h.attempts as attempts,
+        coalesce(h.reason, o.reason) as reason, h.latency_ms
+    ), recorded as (
+      insert into deliveries (
+        id, project_id, event_id, kind, target_id, state, attempts, latency_ms, reason
+      )
+      select
+        id, project_id, event_id, kind, target_id, state, attempts, latency_ms,
+        case when state <> 'delivered' then reason end
+      from ended
+      on conflict (project_id, event_id, kind, target_id) do update set
+        id = excluded.id, state = excluded.state, attempts = excluded.attempts,
+        latency_ms = excluded.latency_ms, reason = excluded.reason, at = excluded.at
+    ), buried as (
+      insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
+      select id, project_id, event_id, kind, target_id, attempts, coalesce(reason, '')
+      from ended
+      where state = 'dead'
+      on conflict (project_id, event_id, kind, target_id) do update set
+        id = excluded.id, attempts = excluded.attempts, reason = excluded.reason, at = excluded.at
+    ), kept as (
+      update outbox o set
+        available_at = now() + h.delay_ms * interval '1 ms',
+        token = null, takes = 0, attempts = o.attempts + h.attempts, reason = coalesce(h.reason, o.reason)
+      from held h
+      where o.id = h.id and h.state is null
+    )
+    select id from held
+  `
+  return rows.map(({ id }) => id)
 }

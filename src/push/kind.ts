@@ -1,24 +1,26 @@
 import { toArray } from '../db/arrays.ts'
 import { createBatcher, type Batcher } from '../db/batch.ts'
 import type { Queryable } from '../db/sql.ts'
-import { transact } from '../db/transaction.ts'
+import { transact } from '../db/pool.ts'
 import { GRACE_S } from '../events/deletion.ts'
 import type { Site } from '../http/site.ts'
-import { keepAttempted } from '../outbox/keeping.ts'
-import type { DeliveryKind, Job, Outcome } from '../outbox/kind.ts'
-import { dispatchPushes, hasDevices } from './dispatch.ts'
-import { keepAccepted, keepVerdict, type Accepted } from './outcome.ts'
+import {
+  recordAttempt,
+  type DeliveryAttempt,
+  type DeliveryKind,
+  type Outcome,
+} from '../outbox/kind.ts'
+import { dispatchPushes, explainSilence, hasDevices, WITHHELD } from './dispatch.ts'
+import { DAY_S, postponed, toOutcome } from './outcome.ts'
 import { toCountMessage, toEventMessage, type Message } from './payload.ts'
-import { DAY_S, PUSH_TIMEOUT_MS, type Pusher, type PushParts } from './pusher.ts'
-import { findReceivers, takeCount, toReceiver, type Receiver } from './receiver.ts'
-import { WITHHELD } from './reasons.ts'
-import { explainSilence } from './silence.ts'
-import type { Verdict } from './verdict.ts'
+import { PUSH_TIMEOUT_MS, type Pusher, type PushParts } from './pusher.ts'
+import { storeAccepted, storeOutcome, type Attempted } from './recording.ts'
+import { findTargets, openTarget, takeCount, type PushTarget } from './target.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
-/** The time before each attempt, give or take 20 %: a day in all. */
+/** The time before each attempt, in ms, give or take 20 %: a day in all. */
 export const PUSH_SCHEDULE_MS: readonly number[] = [
   0,
   5 * SECOND,
@@ -31,43 +33,42 @@ export const PUSH_SCHEDULE_MS: readonly number[] = [
   6 * HOUR,
   12 * HOUR,
 ]
-/** Two requests, where the first is too large, and the database before and after them. */
+/** For two requests, as the first may be too large, and for the database before and after them. */
 const ATTEMPT_MS = 2 * PUSH_TIMEOUT_MS + 5 * SECOND
-const BUSY_MS = 5 * SECOND
+/** Attempts that share a statement. */
 const MAX_BATCH = 200
 const MAX_WAITING = 5_000
 
 export interface PushKindParts extends PushParts {
   pusher: Pusher
-  /** Undefined until the server knows its own address. */
-  findSite(): Site | undefined
+  site: Site
 }
 
 interface SenderParts extends PushKindParts {
-  /** Undefined where the device is gone. */
-  reads: Batcher<Job, Receiver | undefined>
-  /** Whether it was kept. */
-  accepted: Batcher<Accepted, boolean>
+  /** Undefined for a device that was removed. */
+  reads: Batcher<DeliveryAttempt, PushTarget | undefined>
+  /** Whether the outcome was stored. */
+  accepted: Batcher<Attempted & { reason: string }, boolean>
 }
 
 /**
- * Web push as a kind of delivery: its targets are the subscriptions of members. Attempts share their statements: those of
- * the same moment read, and keep what was accepted, together.
+ * Web push as a kind of delivery. Its targets are the subscriptions of members. Attempts of the same moment share the
+ * statements that read targets and store accepted pushes.
  */
 export function createPushKind(parts: PushKindParts): DeliveryKind {
   const { pool, secrets } = parts
   const limits = { maxJobs: MAX_BATCH, maxWaiting: MAX_WAITING }
   const reads = createBatcher({
-    run: (jobs: Job[]) => pool.run(sql => findReceivers(sql, jobs)),
-    toResult: (row, job) => row && toReceiver(row, job, secrets),
+    run: (attempts: DeliveryAttempt[]) => pool.run(sql => findTargets(sql, attempts)),
+    toResult: (row, attempt) => row && openTarget(row, attempt, secrets),
     ...limits,
   })
   const accepted = createBatcher({
-    async run(all: Accepted[]) {
-      const kept = await pool.run(sql => keepAccepted(sql, all))
-      return all.map(({ id }) => kept.has(id))
+    async run(all: (Attempted & { reason: string })[]) {
+      const stored = await pool.run(sql => storeAccepted(sql, all))
+      return all.map(({ id }) => stored.has(id))
     },
-    toResult: isKept => isKept,
+    toResult: isStored => isStored,
     ...limits,
   })
   const all = { ...parts, reads, accepted }
@@ -75,7 +76,7 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
     name: 'push',
     hasTargets: hasDevices,
     dispatch: dispatchPushes,
-    send: (job, signal) => sendPush(all, job, signal),
+    send: (attempt, signal) => sendPush(all, attempt, signal),
     nameTargets: nameDevices,
     explainSilence,
     schedule: PUSH_SCHEDULE_MS,
@@ -85,70 +86,52 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
   }
 }
 
-/** Makes one attempt. Who may be told, and who wants to be, is decided as of now. */
-async function sendPush(parts: SenderParts, job: Job, signal: AbortSignal): Promise<Outcome> {
-  const { pool, pusher, reads, accepted } = parts
-  const site = parts.findSite()
-  if (!site) return postponed(SECOND, 'The server is starting')
-  const receiver = await reads.add(job)
-  if (!receiver) return { kind: 'cancelled', reason: 'The device is signed out, or removed' }
-  const { event, withheld, nowMs, address } = receiver
+/** Makes one attempt. Membership and settings are checked at this moment. */
+async function sendPush(
+  parts: SenderParts,
+  attempt: DeliveryAttempt,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { pool, pusher, site, reads, accepted } = parts
+  const target = await reads.add(attempt)
+  if (!target) return { kind: 'cancelled', reason: 'The device is signed out, or removed' }
+  const { event, withheld, nowMs, address } = target
   if (!event) return { kind: 'cancelled', reason: 'The person is no member any more' }
   if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
-  // It was there when the job was claimed. Once it stays hidden the next claim ends the job.
-  if (receiver.isHidden) return postponed(GRACE_S * SECOND, 'The event is hidden')
-  const leftS = DAY_S - Math.floor(job.waitedMs / SECOND)
+  // Deleted after the claim. Unless the event is restored, the next claim ends the delivery.
+  if (target.isHidden) return postponed(GRACE_S * SECOND, 'The event is hidden')
+  const leftS = DAY_S - Math.floor(attempt.waitedMs / SECOND)
   if (leftS <= 0) return { kind: 'failed', reason: 'It was not accepted within a day' }
 
-  const message = receiver.isCount
-    ? await countBurst(parts, receiver, site)
+  const message = target.isCount
+    ? await countBurst(parts, target, site)
     : toEventMessage(site.url, event)
   if (!message) return { kind: 'withheld', reason: WITHHELD.collapsed }
-  const ttlS = job.attempt === 1 ? DAY_S : leftS
-  const { verdict } = await pusher.push({ address, message, ttlS, nowMs, signal })
-  await keepAttempted(async () => {
-    const isAccepted = verdict.kind === 'accepted'
-    if (isAccepted && (await accepted.add({ ...receiver, reason: verdict.reason }))) return
-    await transact(pool, tx => keepVerdict(tx, receiver, verdict))
+  const ttlS = attempt.attempt === 1 ? DAY_S : leftS
+  const { outcome: made } = await pusher.push({ address, message, ttlS, nowMs, signal })
+  await recordAttempt(async () => {
+    const { kind, reason } = made
+    if (kind === 'accepted' && (await accepted.add({ ...target, reason }))) return
+    await transact(pool, tx => storeOutcome(tx, target, made))
   })
-  const outcome = toOutcome(verdict)
-  // It has told of a number, not of this event.
-  return receiver.isCount && outcome.kind === 'done'
+  const outcome = toOutcome(made)
+  // A count does not deliver this event.
+  return target.isCount && outcome.kind === 'done'
     ? { kind: 'withheld', reason: WITHHELD.collapsed }
     : outcome
 }
 
 async function countBurst(
   { pool }: PushKindParts,
-  { event, personId }: Receiver,
+  { event, accountId }: PushTarget,
   site: Site,
 ): Promise<Message | undefined> {
   if (!event) return undefined
-  const burst = await pool.run(sql => takeCount(sql, { ...event, personId }))
+  const burst = await pool.run(sql => takeCount(sql, { ...event, accountId }))
   return burst && toCountMessage(site.url, { ...event, ...burst })
 }
 
-function toOutcome(verdict: Verdict): Outcome {
-  const { reason } = verdict
-  switch (verdict.kind) {
-    case 'accepted':
-      return { kind: 'done' }
-    case 'busy': {
-      const { afterMs } = verdict
-      return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
-    }
-    case 'unsent':
-      return postponed(BUSY_MS, reason)
-    default:
-      return { kind: 'failed', reason }
-  }
-}
-
-function postponed(afterMs: number, reason: string): Outcome {
-  return { kind: 'postponed', afterMs, withinMs: DAY_S * SECOND, reason }
-}
-
-/** Whose device it is, and which: of people who are members still. */
+/** Names devices of members as `account: device`. */
 async function nameDevices(
   sql: Queryable,
   { projectId, targetIds }: { projectId: string; targetIds: readonly string[] },

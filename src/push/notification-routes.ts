@@ -1,14 +1,15 @@
-import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
-import type { Actor } from '../audit/audit.ts'
-import type { Pool } from '../db/pool.ts'
-import { transact } from '../db/transaction.ts'
+import { Elysia } from 'elysia'
+import type { CallOn, SessionGuard } from '../accounts/guard.ts'
+import { type Pool, transact } from '../db/pool.ts'
+import { succeed } from '../http/call.ts'
+import { SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import {
   getChannel,
   getNotifications,
   setChannel,
   setDefault,
-  type Wisher,
+  type Recipient,
 } from './notifications.ts'
 import {
   ChannelNotification,
@@ -18,58 +19,77 @@ import {
   NotificationSettings,
 } from './schema.ts'
 
-/** What a person wants to be notified of in a project: everybody decides for themselves. */
-export function notificationRoutes({ pool }: { pool: Pool }): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/projects/:projectId/notifications',
-      action: 'notifications.read',
-      query: PageQuery,
-      success: { status: 200, data: NotificationSettings },
-      handle: async call =>
-        JSON.stringify(await pool.run(sql => getNotifications(sql, toWisher(call), call.query))),
-    }),
-    apiEndpoint({
-      method: 'PUT',
-      path: '/api/projects/:projectId/notifications',
-      action: 'notifications.edit',
-      body: NotificationInput,
-      success: { status: 200, data: Notification },
-      handle: async call =>
-        JSON.stringify(await transact(pool, tx => setDefault(tx, toWisher(call), call.body))),
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/projects/:projectId/channels/:channelId/notifications',
-      action: 'notifications.read',
-      success: { status: 200, data: ChannelNotification },
-      handle: async call =>
-        JSON.stringify(
-          await pool.run(sql => getChannel(sql, toWisher(call), call.params['channelId'] ?? '')),
-        ),
-    }),
-    apiEndpoint({
-      method: 'PUT',
-      path: '/api/projects/:projectId/channels/:channelId/notifications',
-      action: 'notifications.edit',
-      body: ChannelNotificationInput,
-      success: { status: 200, data: ChannelNotification },
-      async handle({ body: wish, params, ...call }) {
-        const channelId = params['channelId'] ?? ''
-        const set = await transact(pool, tx => setChannel(tx, toWisher(call), { channelId, wish }))
-        return JSON.stringify(set)
+const tags = ['Notifications']
+
+/** The notification settings of a member in a project. */
+export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+  return new Elysia({ name: 'push.notifications' })
+    .use(guard)
+    .get(
+      '/api/projects/:projectId/notifications',
+      async ({ call, query }) =>
+        succeed(call, 200, await pool.run(sql => getNotifications(sql, toRecipient(call), query))),
+      {
+        project: 'notifications.read',
+        query: PageQuery,
+        response: { 200: SuccessOf(NotificationSettings) },
+        detail: {
+          operationId: 'getNotifications',
+          summary: 'Get your notification settings of a project',
+          tags,
+        },
       },
-    }),
-  ]
+    )
+    .put(
+      '/api/projects/:projectId/notifications',
+      async ({ call, body }) =>
+        succeed(call, 200, await transact(pool, tx => setDefault(tx, toRecipient(call), body))),
+      {
+        project: 'notifications.edit',
+        body: NotificationInput,
+        response: { 200: SuccessOf(Notification) },
+        detail: {
+          operationId: 'setNotifications',
+          summary: 'Set what you are notified of in a project',
+          tags,
+        },
+      },
+    )
+    .get(
+      '/api/projects/:projectId/channels/:channelId/notifications',
+      async ({ call, params: { channelId } }) =>
+        succeed(call, 200, await pool.run(sql => getChannel(sql, toRecipient(call), channelId))),
+      {
+        project: 'notifications.read',
+        response: { 200: SuccessOf(ChannelNotification) },
+        detail: {
+          operationId: 'getChannelNotifications',
+          summary: 'Get your notification settings of a channel',
+          tags,
+        },
+      },
+    )
+    .put(
+      '/api/projects/:projectId/channels/:channelId/notifications',
+      async ({ call, params: { channelId }, body: input }) => {
+        const set = await transact(pool, tx =>
+          setChannel(tx, toRecipient(call), { channelId, input }),
+        )
+        return succeed(call, 200, set)
+      },
+      {
+        project: 'notifications.edit',
+        body: ChannelNotificationInput,
+        response: { 200: SuccessOf(ChannelNotification) },
+        detail: {
+          operationId: 'setChannelNotifications',
+          summary: 'Set what you are notified of in a channel',
+          tags,
+        },
+      },
+    )
 }
 
-function toWisher(call: {
-  organizationId: string
-  projectId: string
-  admitted: { person: { id: string } }
-  actor: Actor
-}): Wisher {
-  const { organizationId, projectId, admitted, actor } = call
-  return { organizationId, projectId, personId: admitted.person.id, actor }
+function toRecipient({ organizationId, projectId, admitted, actor }: CallOn<'project'>): Recipient {
+  return { organizationId, projectId, accountId: admitted.account.id, actor }
 }

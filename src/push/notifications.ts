@@ -12,164 +12,170 @@ import type {
   NotificationSettings,
 } from './schema.ts'
 
-const ON: Notification = { state: 'on', muteUntil: null }
+/** Without any setting, an account is notified of everything, and bursts are collapsed. */
+const INITIAL: Notification = { state: 'on', muteUntil: null, collapse: true }
 
-/** Whose wishes, and of which project. */
-export interface Wisher {
+/** An account, and the project that its settings are for; uuids. */
+export interface Recipient {
   organizationId: string
   projectId: string
-  personId: string
+  accountId: string
   actor: Actor
 }
 
+/** Settings as they were made; null where there is none, or where a mute has ended. */
 interface Row {
-  state: 'on' | 'mute'
+  state: 'on' | 'mute' | null
   mute_until: Date | null
+  collapse: boolean | null
 }
 
-/** What somebody wants of a project: of all its channels, and a page of those for which they want something else. */
+/** Returns the settings for a project, and a page of the channels with settings of their own. */
 export async function getNotifications(
   sql: Queryable,
-  wisher: Wisher,
+  recipient: Recipient,
   query: PageQuery,
 ): Promise<NotificationSettings> {
   const { after, rows: limit } = toSlice('chn', query)
   const rows = await sql<(Row & { channel_id: string })[]>`
-    select n.channel_id, n.state, n.mute_until
+    select n.channel_id, ${selectRow(sql)}
     from channel_notifications n
-    where n.project_id = ${wisher.projectId} and n.person_id = ${wisher.personId}
+    where n.project_id = ${recipient.projectId} and n.person_id = ${recipient.accountId}
       and n.channel_id is not null
       ${after ? sql`and n.channel_id > ${after}` : sql``}
-      and (n.mute_until is null or n.mute_until > now())
+      and (n.mute_until is null or n.mute_until > now() or n.collapse is not null)
     order by n.channel_id
     limit ${limit}
   `
-  const items = rows.map(row => toChannelSetting(row.channel_id, row))
-  return {
-    default: await getDefault(sql, wisher),
-    ...toPage(items, query, ({ channelId }) => channelId),
-  }
+  const project = await getDefault(sql, recipient)
+  const items = rows.map(row => toChannelNotification(row.channel_id, row, project))
+  return { default: project, ...toPage(items, query, ({ channelId }) => channelId) }
 }
 
-/** What somebody wants of one channel. Throws `not_found`. */
+/** Returns the settings for one channel. Throws `not_found`. */
 export async function getChannel(
   sql: Queryable,
-  wisher: Wisher,
+  recipient: Recipient,
   channelId: string,
 ): Promise<ChannelNotification> {
-  const { projectId, personId } = wisher
   const uuid = toChannelUuid(channelId)
-  const [row] = await sql<(Row | { state: null; mute_until: null })[]>`
-    select n.state, n.mute_until
+  const [row] = await sql<Row[]>`
+    select ${selectRow(sql)}
     from channels c
       left join channel_notifications n
-        on n.project_id = c.project_id and n.channel_id = c.id and n.person_id = ${personId}
-          and (n.mute_until is null or n.mute_until > now())
-    where c.project_id = ${projectId} and c.id = ${uuid}
+        on n.project_id = c.project_id and n.channel_id = c.id and n.person_id = ${recipient.accountId}
+    where c.project_id = ${recipient.projectId} and c.id = ${uuid}
   `
   if (!row) throw noChannel()
-  if (row.state !== null) return toChannelSetting(uuid, row)
-  return toDefaultSetting(uuid, await getDefault(sql, wisher))
+  return toChannelNotification(uuid, row, await getDefault(sql, recipient))
 }
 
-/** What they want of the channels for which they have said nothing. */
+/** Changes the settings for channels without settings of their own. */
 export async function setDefault(
   tx: Tx,
-  wisher: Wisher,
-  wish: NotificationInput,
+  recipient: Recipient,
+  input: NotificationInput,
 ): Promise<Notification> {
-  await keep(tx, wisher, null, wish)
-  return getDefault(tx, wisher)
+  await store(tx, recipient, null, input)
+  return getDefault(tx, recipient)
 }
 
-/** What they want of one channel. Throws `not_found`. */
+/** Changes the settings for one channel. Throws `not_found`. */
 export async function setChannel(
   tx: Tx,
-  wisher: Wisher,
-  { channelId, wish }: { channelId: string; wish: ChannelNotificationInput },
+  recipient: Recipient,
+  { channelId, input }: { channelId: string; input: ChannelNotificationInput },
 ): Promise<ChannelNotification> {
-  const { projectId, personId, organizationId, actor } = wisher
   const uuid = toChannelUuid(channelId)
-  // Held, so that nobody clears it away meanwhile.
+  // Locked, so that it is not deleted meanwhile.
   const found = await tx`
-    select id from channels where project_id = ${projectId} and id = ${uuid} for key share
+    select id from channels where project_id = ${recipient.projectId} and id = ${uuid} for key share
   `
   if (found.count === 0) throw noChannel()
-  const { state, muteUntil } = wish
-  if (state !== 'default') {
-    await keep(tx, wisher, uuid, { state, ...(muteUntil !== undefined && { muteUntil }) })
-    const [row] = await tx<Row[]>`
-      select state, mute_until
-      from channel_notifications
-      where project_id = ${projectId} and person_id = ${personId} and channel_id = ${uuid}
-    `
-    return toChannelSetting(uuid, row)
-  }
-  checkUntil(wish)
-  await tx`
-    delete from channel_notifications
-    where project_id = ${projectId} and person_id = ${personId} and channel_id = ${uuid}
-  `
-  await writeAudit(tx, actor, {
-    action: 'notifications.edited',
-    organizationId,
-    projectId,
-    target: channelId,
-    details: { state },
-  })
-  return toDefaultSetting(uuid, await getDefault(tx, wisher))
+  await store(tx, recipient, uuid, input)
+  return getChannel(tx, recipient, channelId)
 }
 
-async function keep(
+/** Stores the settings for a channel, or for the project where it is null. An absent `collapse` stays as it is. */
+async function store(
   tx: Tx,
-  { organizationId, projectId, personId, actor }: Wisher,
+  { organizationId, projectId, accountId, actor }: Recipient,
   channelId: string | null,
-  wish: NotificationInput,
+  { state, muteUntil = null, collapse }: ChannelNotificationInput,
 ): Promise<void> {
-  checkUntil(wish)
-  const { state, muteUntil = null } = wish
-  const kept = await tx`
-    insert into channel_notifications (project_id, person_id, channel_id, state, mute_until)
-    select ${projectId}::uuid, ${personId}::uuid, ${channelId}::uuid, ${state}, ${muteUntil}::timestamptz
+  if (state !== 'mute' && muteUntil !== null) {
+    throw invalidField('muteUntil', 'invalid_value', 'Is allowed only with the state mute')
+  }
+  const stored = await tx`
+    insert into channel_notifications as n (project_id, person_id, channel_id, state, mute_until, collapse)
+    select
+      ${projectId}::uuid, ${accountId}::uuid, ${channelId}::uuid, ${state === 'default' ? null : state}::text,
+      ${muteUntil}::timestamptz, ${collapse ?? null}::boolean
     where ${muteUntil}::timestamptz is null or ${muteUntil}::timestamptz > now()
     on conflict (project_id, person_id, channel_id) do update set
-      state = excluded.state, mute_until = excluded.mute_until
+      state = excluded.state, mute_until = excluded.mute_until,
+      collapse = case when ${collapse === undefined} then n.collapse else excluded.collapse end
   `
-  if (kept.count === 0) {
+  if (stored.count === 0) {
     throw invalidField('muteUntil', 'out_of_range', 'Must be in the future')
   }
+  await tx`
+    delete from channel_notifications
+    where project_id = ${projectId} and person_id = ${accountId}
+      and channel_id is not distinct from ${channelId}::uuid
+      and state is null and collapse is null
+  `
   await writeAudit(tx, actor, {
     action: 'notifications.edited',
     organizationId,
     projectId,
     target: channelId === null ? toId('prj', projectId) : toId('chn', channelId),
-    details: { state, hasEnd: muteUntil !== null },
+    details: { state, hasEnd: muteUntil !== null, ...(collapse !== undefined && { collapse }) },
   })
 }
 
-function checkUntil({ state, muteUntil }: ChannelNotificationInput): void {
-  if (state === 'mute' || muteUntil === undefined || muteUntil === null) return
-  throw invalidField('muteUntil', 'invalid_value', 'Goes with the state mute alone')
-}
-
-async function getDefault(sql: Queryable, { projectId, personId }: Wisher): Promise<Notification> {
+async function getDefault(
+  sql: Queryable,
+  { projectId, accountId }: Recipient,
+): Promise<Notification> {
   const [row] = await sql<Row[]>`
-    select state, mute_until
-    from channel_notifications
-    where project_id = ${projectId} and person_id = ${personId} and channel_id is null
-      and (mute_until is null or mute_until > now())
+    select ${selectRow(sql)}
+    from channel_notifications n
+    where n.project_id = ${projectId} and n.person_id = ${accountId} and n.channel_id is null
   `
-  return row ? toSetting(row) : ON
+  return row ? toNotification(row, INITIAL) : INITIAL
 }
 
-function toChannelSetting(channelId: string, row: Row | undefined): ChannelNotification {
-  return { channelId: toId('chn', channelId), isDefault: false, ...(row ? toSetting(row) : ON) }
+function selectRow(sql: Queryable) {
+  return sql`
+    case when n.mute_until is null or n.mute_until > now() then n.state end as state,
+    case when n.mute_until > now() then n.mute_until end as mute_until,
+    n.collapse
+  `
 }
 
-function toDefaultSetting(channelId: string, setting: Notification): ChannelNotification {
-  return { channelId: toId('chn', channelId), isDefault: true, ...setting }
+function toChannelNotification(
+  channelId: string,
+  row: Row,
+  project: Notification,
+): ChannelNotification {
+  return {
+    channelId: toId('chn', channelId),
+    isDefault: row.state === null,
+    isCollapseDefault: row.collapse === null,
+    ...toNotification(row, project),
+  }
 }
 
-function toSetting({ state, mute_until }: Row): Notification {
-  return { state, muteUntil: mute_until?.toISOString() ?? null }
+/** Settings, each that of `fallback` where there is none. */
+function toNotification(
+  { state, mute_until, collapse }: Row,
+  fallback: Notification,
+): Notification {
+  return {
+    ...(state === null
+      ? { state: fallback.state, muteUntil: fallback.muteUntil }
+      : { state, muteUntil: mute_until?.toISOString() ?? null }),
+    collapse: collapse ?? fallback.collapse,
+  }
 }

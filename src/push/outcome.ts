@@ -1,94 +1,62 @@
-import { SERVER, writeAudit } from '../audit/audit.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
-import { toId } from '../ids.ts'
-import { committedSoon } from '../outbox/settings.ts'
-import type { Receiver } from './receiver.ts'
-import type { Verdict } from './verdict.ts'
-
-/** Refusals in a row after which a subscription is removed: no single one proves that it is of no use. */
-const MAX_REFUSALS = 5
+import type { EgressResult } from '../egress/egress.ts'
+import { parseRetryAfter } from '../egress/failure.ts'
+import type { Outcome, Postponed } from '../outbox/kind.ts'
 
 /**
- * Remembers what a push service said, of a device that still has the endpoint to which it was said. Returns whether the
- * subscription was removed for it.
+ * The outcome of an attempt. `refused` is about our key or message, so the subscription may still be good. `unsent` says
+ * nothing about the push service.
  */
-export async function keepVerdict(
-  tx: Tx,
-  { id, endpointHash }: Pick<Receiver, 'id' | 'endpointHash'>,
-  { kind, reason }: Verdict,
-): Promise<boolean> {
-  if (kind === 'unsent') return false
-  if (kind === 'gone') return remove(tx, { id, endpointHash }, reason)
-  const [row] = await tx<{ refusals: number }[]>`
-    update push_subscriptions set
-      last_push_at = now(),
-      last_outcome = ${reason},
-      refusals = case ${kind} when 'accepted' then 0 when 'refused' then refusals + 1 else refusals end,
-      flagged = case ${kind} when 'accepted' then null when 'refused' then ${reason} else flagged end
-    where id = ${id} and endpoint_hash = decode(${endpointHash}, 'hex')
-    returning refusals
-  `
-  if (!row || row.refusals < MAX_REFUSALS) return false
-  return remove(tx, { id, endpointHash }, reason)
+export type AttemptOutcome =
+  | { kind: 'accepted' | 'gone' | 'too large' | 'refused' | 'failed' | 'unsent'; reason: string }
+  | { kind: 'busy'; reason: string; afterMs: number | undefined }
+
+export const DAY_S = 86_400
+const BUSY_MS = 5_000
+const GONE = new Set([404, 410])
+const TOO_LARGE = 413
+const REFUSED = new Set([400, 401, 403])
+const TIMEOUT = 408
+const TOO_MANY = 429
+
+/** Reads the answer of a push service by its status alone. */
+export function toAttemptOutcome(result: EgressResult, nowMs: number): AttemptOutcome {
+  if ('error' in result) {
+    const { error, message } = result
+    const reason = `The push service could not be reached. ${message}`
+    if (error === 'busy' || error === 'cancelled') return { kind: 'unsent', reason: message }
+    return { kind: 'busy', reason, afterMs: undefined }
+  }
+  const { status, headers } = result
+  const reason = `The push service answered ${status}`
+  if (status >= 200 && status < 300) return { kind: 'accepted', reason }
+  if (GONE.has(status)) return { kind: 'gone', reason: `${reason}: the subscription is gone` }
+  if (status === TOO_LARGE) return { kind: 'too large', reason: `${reason}: too large` }
+  if (REFUSED.has(status)) {
+    return { kind: 'refused', reason: `${reason}: it refuses our key or message` }
+  }
+  if (status >= 500 || status === TOO_MANY || status === TIMEOUT) {
+    return { kind: 'busy', reason, afterMs: parseRetryAfter(headers['retry-after'], nowMs) }
+  }
+  return { kind: 'failed', reason }
 }
 
-/** That a push service took something for a device. */
-export interface Accepted extends Pick<Receiver, 'id' | 'endpointHash'> {
-  reason: string
+/** Translates the outcome of an attempt for the outbox. */
+export function toOutcome(outcome: AttemptOutcome): Outcome {
+  const { reason } = outcome
+  switch (outcome.kind) {
+    case 'accepted':
+      return { kind: 'done' }
+    case 'busy': {
+      const { afterMs } = outcome
+      return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
+    }
+    case 'unsent':
+      return postponed(BUSY_MS, reason)
+    default:
+      return { kind: 'failed', reason }
+  }
 }
 
-/**
- * Remembers what was accepted, for devices that nobody holds: of one that is locked the others know nothing. Returns the
- * ids of those for which it was kept; `keepVerdict` is for the rest.
- */
-export async function keepAccepted(
-  sql: Queryable,
-  accepted: readonly Accepted[],
-): Promise<Set<string>> {
-  const rows = await sql<{ id: string }[]>`
-    with told as materialized (
-      select a.id, a.hash, min(a.reason) as reason
-      from unnest(
-          ${toArray(accepted.map(({ id }) => id))}::uuid[],
-          ${toArray(accepted.map(({ endpointHash }) => endpointHash))}::text[],
-          ${toArray(accepted.map(({ reason }) => reason))}::text[]
-        ) as a (id, hash, reason)
-        cross join ${committedSoon(sql)}
-      group by a.id, a.hash
-    ), free as materialized (
-      select t.id, t.reason
-      from told t
-        cross join lateral (
-          select d.id
-          from push_subscriptions d
-          where d.id = t.id and d.endpoint_hash = decode(t.hash, 'hex')
-          for no key update skip locked
-        ) d
-    )
-    update push_subscriptions d set
-      last_push_at = now(), last_outcome = f.reason, refusals = 0, flagged = null
-    from free f
-    where d.id = f.id
-    returning d.id
-  `
-  return new Set(rows.map(({ id }) => id))
-}
-
-async function remove(
-  tx: Tx,
-  { id, endpointHash }: Pick<Receiver, 'id' | 'endpointHash'>,
-  reason: string,
-): Promise<boolean> {
-  const removed = await tx`
-    delete from push_subscriptions
-    where id = ${id} and endpoint_hash = decode(${endpointHash}, 'hex')
-  `
-  if (removed.count === 0) return false
-  await writeAudit(tx, SERVER, {
-    action: 'push.removed',
-    target: toId('psh', id),
-    details: { reason },
-  })
-  return true
+export function postponed(afterMs: number, reason: string): Postponed {
+  return { kind: 'postponed', afterMs, withinMs: DAY_S * 1000, reason }
 }

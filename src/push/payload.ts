@@ -1,39 +1,39 @@
 import { createHash } from 'node:crypto'
 import { toId } from '../ids.ts'
 
-/** What a push says, before it is encrypted. */
+/** A push before encryption. */
 export interface Message {
   /** Declarative Web Push: JSON that browsers show by themselves, or that our service worker reads. */
   payload: string
-  /** Replaces what waits at the push service under the same one. */
+  /** A push replaces a waiting one of the same topic at the push service. */
   topic: string
 }
 
-/** What is told of an event; ids are uuids. */
-export interface Told {
+/** Where an event happened; ids are uuids. */
+export interface PushedPlace {
   projectId: string
   project: string
   channelId: string
   channel: string
 }
 
-export interface ToldEvent extends Told {
+export interface PushedEvent extends PushedPlace {
   eventId: string
   title: string
   description: string | null
   icon: string | null
 }
 
-/** What a push service and a phone take for sure, before encryption adds 103. */
+/** The largest payload that every push service and phone accepts, in bytes, before encryption adds 103. */
 export const MAX_BYTES = 2_600
 
 const MAX_TITLE = 1_000
 const MAX_NAME = 250
-/** For what is in a hurry: the title alone. */
+/** Of the title in a short message. */
 const MAX_SHORT = 200
 
-/** Tells of one event; opened, it shows exactly that. */
-export function toEventMessage(siteUrl: string, event: ToldEvent): Message {
+/** A message about one event, which it opens. */
+export function toEventMessage(siteUrl: string, event: PushedEvent): Message {
   const title = event.icon === null ? event.title : `${event.icon} ${event.title}`
   const notification = {
     title: cut(title, MAX_TITLE),
@@ -46,28 +46,27 @@ export function toEventMessage(siteUrl: string, event: ToldEvent): Message {
   return toMessage({ ...notification, body: `${cut(event.description, left)}\n${place}` })
 }
 
-/** The same as briefly as possible, for a push service to which it was too much. */
+/** The shortest form of a message, for a push service that refused it as too large. */
 export function toShortMessage({ payload, topic }: Message): Message {
   const { title, navigate, tag } = (JSON.parse(payload) as { notification: Notification })
     .notification
   return { payload: toPayload({ title: cut(title, MAX_SHORT), navigate, tag }), topic }
 }
 
-/** Counts what was too much to be told one by one. It replaces the count before it. */
+/** A message that counts the collapsed events of a burst. It replaces the count before it. */
 export function toCountMessage(
   siteUrl: string,
-  told: Told & { count: number; burstAtMs: number },
+  burst: PushedPlace & { count: number; burstAtMs: number },
 ): Message {
-  const channel = encodeURIComponent(toId('chn', told.channelId))
+  const channel = encodeURIComponent(toId('chn', burst.channelId))
   return toMessage({
-    title: `${told.count} more in ${cut(told.channel, MAX_NAME)}`,
-    body: cut(told.project, MAX_NAME),
-    navigate: `${siteUrl}/p/${toId('prj', told.projectId)}?channel=${channel}`,
-    tag: toTag('burst', `${told.channelId} ${told.burstAtMs}`),
+    title: `${burst.count} more in ${cut(burst.channel, MAX_NAME)}`,
+    body: cut(burst.project, MAX_NAME),
+    navigate: `${siteUrl}/p/${toId('prj', burst.projectId)}?channel=${channel}`,
+    tag: toTag('burst', `${burst.channelId} ${burst.burstAtMs}`),
   })
 }
 
-/** Says that pushes arrive. */
 export function toTestMessage(siteUrl: string): Message {
   return toMessage({
     title: '👋 Test from Tidings',
@@ -96,17 +95,17 @@ function toEventUrl(siteUrl: string, eventId: string): string {
   return `${siteUrl}/e/${toId('evt', eventId)}`
 }
 
-/** Where it happened, as the last line. */
-function toPlace({ channel, project }: Told): string {
+/** The last line: channel and project. */
+function toPlace({ channel, project }: PushedPlace): string {
   return `${cut(channel, MAX_NAME)} · ${cut(project, MAX_NAME)}`
 }
 
-/** 32 characters that every push service takes as a topic: Apple's refuses `_`. */
+/** A topic of 32 characters that every push service accepts: Apple's refuses `_`. */
 function toTag(kind: string, text: string): string {
   return createHash('sha256').update(`${kind} ${text}`).digest('hex').slice(0, 32)
 }
 
-/** As many code points of `text` as fit into so many bytes of JSON, with an ellipsis in place of the rest. */
+/** Cuts `text` by code points to `maxBytes` of JSON, with an ellipsis for the rest. */
 export function cut(text: string, maxBytes: number): string {
   if (measure(text) <= maxBytes) return text
   let [bytes, kept] = [measure('…'), '']
@@ -118,7 +117,7 @@ export function cut(text: string, maxBytes: number): string {
   return `${kept}…`
 }
 
-/** The bytes of `text` inside of a string of JSON. */
+/** The bytes of `text` inside a JSON string. */
 function measure(text: string): number {
   return Buffer.byteLength(JSON.stringify(text)) - 2
 }

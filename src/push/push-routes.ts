@@ -1,14 +1,13 @@
-import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
-import type { Actor } from '../audit/audit.ts'
-import { transact } from '../db/transaction.ts'
-import { PageOf } from '../http/envelope.ts'
+import { Elysia } from 'elysia'
+import type { CallOn, SessionGuard } from '../accounts/guard.ts'
+import { transact } from '../db/pool.ts'
+import { succeed } from '../http/call.ts'
+import { ApiFailure, PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import type { Site } from '../http/site.ts'
 import { invalidField } from '../http/validation.ts'
-import { parseEndpoint } from './hosts.ts'
-import { toPageLink } from './link.ts'
+import { parseEndpoint } from './address.ts'
 import type { Pusher, PushParts } from './pusher.ts'
-import { saveSubscription } from './saving.ts'
 import {
   NewSubscription,
   PageLink,
@@ -24,57 +23,65 @@ import {
   getSubscription,
   listSubscriptions,
   removeSubscription,
+  saveSubscription,
+  toPageLink,
   type Subscriber,
 } from './subscriptions.ts'
 import { testSubscription } from './testing.ts'
 import { ensureVapidKey, toKeyId } from './vapid.ts'
 
+const tags = ['Notifications']
+
 export interface PushRouteParts extends Omit<PushParts, 'egress' | 'vapidSubject'> {
+  guard: SessionGuard
   pusher: Pusher
-  getSite(): Site
+  site: Site
 }
 
-const ALL = '/api/push/subscriptions'
-const ONE = `${ALL}/:subscriptionId` as const
-
-/** The devices on which a person is notified: everybody has their own. */
-export function pushRoutes(parts: PushRouteParts): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/push/key',
-      action: 'push.read',
-      success: { status: 200, data: PushKey },
-      async handle() {
-        const key = await parts.pool.run(sql => ensureVapidKey(sql, parts.secrets))
-        return JSON.stringify({ id: toKeyId(key), publicKey: key.publicKey })
+/** The devices on which an account is notified. */
+export function pushRoutes({ guard, ...parts }: PushRouteParts) {
+  const { pool, secrets, site } = parts
+  return new Elysia({ name: 'push' })
+    .use(guard)
+    .get(
+      '/api/push/key',
+      async ({ call }) => {
+        const key = await pool.run(sql => ensureVapidKey(sql, secrets))
+        return succeed(call, 200, { id: toKeyId(key), publicKey: key.publicKey })
       },
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/push/link',
-      action: 'push.read',
-      success: { status: 200, data: PageLink },
-      handle: async () => JSON.stringify(toPageLink(parts.getSite().url)),
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: ALL,
-      action: 'push.read',
-      query: PageQuery,
-      success: { status: 200, data: PageOf(Subscription) },
-      handle: async call =>
-        JSON.stringify(
-          await parts.pool.run(sql => listSubscriptions(sql, toSubscriber(call), call.query)),
+      {
+        account: 'push.read',
+        response: { 200: SuccessOf(PushKey) },
+        detail: { operationId: 'getPushKey', summary: 'Get the public VAPID key', tags },
+      },
+    )
+    .get('/api/push/link', ({ call }) => succeed(call, 200, toPageLink(site.url)), {
+      account: 'push.read',
+      response: { 200: SuccessOf(PageLink) },
+      detail: {
+        operationId: 'getPushLink',
+        summary: 'Get the link that opens this server on a phone',
+        tags,
+      },
+    })
+    .get(
+      '/api/push/subscriptions',
+      async ({ call, query }) =>
+        succeed(
+          call,
+          200,
+          await pool.run(sql => listSubscriptions(sql, toSubscriber(call), query)),
         ),
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: ALL,
-      action: 'push.subscribe',
-      body: NewSubscription,
-      success: { status: 200, data: Subscription },
-      async handle({ body, ...call }) {
+      {
+        account: 'push.read',
+        query: PageQuery,
+        response: { 200: SuccessOf(PageOf(Subscription)) },
+        detail: { operationId: 'listPushSubscriptions', summary: 'List your devices', tags },
+      },
+    )
+    .post(
+      '/api/push/subscriptions',
+      async ({ call, body }) => {
         const endpoint = parseEndpoint(body.endpoint, parts.pushHosts)
         if (!endpoint) {
           throw invalidField(
@@ -84,55 +91,70 @@ export function pushRoutes(parts: PushRouteParts): ApiEndpoint[] {
           )
         }
         const subscriber = toSubscriber(call)
-        const saved = await transact(parts.pool, async tx => {
-          const id = await saveSubscription(tx, subscriber, { ...body, endpoint }, parts.secrets)
+        const saved = await transact(pool, async tx => {
+          const id = await saveSubscription(tx, subscriber, { ...body, endpoint }, secrets)
           return getSubscription(tx, subscriber, id)
         })
-        return JSON.stringify(saved)
+        return succeed(call, 200, saved)
       },
-    }),
-    apiEndpoint({
-      method: 'PATCH',
-      path: ONE,
-      action: 'push.edit',
-      body: SubscriptionEdit,
-      success: { status: 200, data: Subscription },
-      async handle({ body: edit, params, ...call }) {
-        const [subscriber, id] = [toSubscriber(call), params['subscriptionId'] ?? '']
-        const edited = await transact(parts.pool, async tx => {
+      {
+        account: 'push.subscribe',
+        body: NewSubscription,
+        response: { 200: SuccessOf(Subscription) },
+        detail: {
+          operationId: 'createPushSubscription',
+          summary: 'Notify this device',
+          description: 'Subscribing again replaces the subscription of the same device.',
+          tags,
+        },
+      },
+    )
+    .patch(
+      '/api/push/subscriptions/:subscriptionId',
+      async ({ call, params: { subscriptionId: id }, body: edit }) => {
+        const subscriber = toSubscriber(call)
+        const edited = await transact(pool, async tx => {
           await editSubscription(tx, subscriber, { id, edit })
           return getSubscription(tx, subscriber, id)
         })
-        return JSON.stringify(edited)
+        return succeed(call, 200, edited)
       },
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: ONE,
-      action: 'push.remove',
-      success: { status: 200, data: RemovedSubscription },
-      async handle({ params, ...call }) {
-        const id = params['subscriptionId'] ?? ''
-        await transact(parts.pool, tx => removeSubscription(tx, toSubscriber(call), id))
-        return JSON.stringify({ id })
+      {
+        account: 'push.edit',
+        body: SubscriptionEdit,
+        response: { 200: SuccessOf(Subscription) },
+        detail: {
+          operationId: 'editPushSubscription',
+          summary: 'Change the settings of a device',
+          tags,
+        },
       },
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: '/api/push/test',
-      action: 'push.test',
-      body: TestInput,
-      success: { status: 200, data: TestResult },
-      handle: async ({ body, ...call }) =>
-        JSON.stringify(await testSubscription(parts, toSubscriber(call), body.subscriptionId)),
-    }),
-  ]
+    )
+    .delete(
+      '/api/push/subscriptions/:subscriptionId',
+      async ({ call, params: { subscriptionId: id } }) => {
+        await transact(pool, tx => removeSubscription(tx, toSubscriber(call), id))
+        return succeed(call, 200, { id })
+      },
+      {
+        account: 'push.remove',
+        response: { 200: SuccessOf(RemovedSubscription) },
+        detail: { operationId: 'removePushSubscription', summary: 'Remove a device', tags },
+      },
+    )
+    .post(
+      '/api/push/test',
+      async ({ call, body: { subscriptionId } }) =>
+        succeed(call, 200, await testSubscription(parts, toSubscriber(call), subscriptionId)),
+      {
+        account: 'push.test',
+        body: TestInput,
+        response: { 200: SuccessOf(TestResult), 404: ApiFailure },
+        detail: { operationId: 'testPush', summary: 'Send a test notification', tags },
+      },
+    )
 }
 
-function toSubscriber(call: {
-  admitted: { person: { id: string }; session: { id: string } }
-  actor: Actor
-}): Subscriber {
-  const { admitted, actor } = call
-  return { personId: admitted.person.id, sessionId: admitted.session.id, actor }
+function toSubscriber({ admitted, actor }: CallOn<'account'>): Subscriber {
+  return { accountId: admitted.account.id, sessionId: admitted.session.id, actor }
 }

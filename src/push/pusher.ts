@@ -3,45 +3,42 @@ import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Egress, EgressResult } from '../egress/egress.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { parseEndpoint } from './hosts.ts'
+import { parseEndpoint, type Address } from './address.ts'
+import { toAttemptOutcome, type AttemptOutcome } from './outcome.ts'
 import { toShortMessage, type Message } from './payload.ts'
-import type { Address } from './subscriptions.ts'
 import { createTokens, ensureVapidKey, getSigner } from './vapid.ts'
-import { toVerdict, type Verdict } from './verdict.ts'
 
 /** For one request to a push service. */
 export const PUSH_TIMEOUT_MS = 10_000
-export const DAY_S = 86_400
-const MAX_ASKING = 5_000
+const MAX_WAITING = 5_000
 
-/** What pushes are made with. */
 export interface PushParts {
   pool: Pool
   secrets: Secrets
   egress: Egress
   /** Hosts of push services besides those of the browsers, as `host` or `host:port`. */
   pushHosts: readonly string[]
-  /** Who answers for what is pushed; undefined for the operator. */
+  /** The contact of this installation for push services; undefined for the operator's e-mail. */
   vapidSubject: string | undefined
 }
 
-export interface Push {
+interface Push {
   address: Address
   message: Message
-  /** For how long the push service keeps it. */
+  /** How long the push service keeps it. */
   ttlS: number
   /** By the clock of the database. */
   nowMs: number
   signal?: AbortSignal | undefined
 }
 
-/** What came of it; the answer is that of the push service, where there was one. */
+/** The outcome of a push; `answer` is undefined where no request was made. */
 export interface Pushed {
-  verdict: Verdict
+  outcome: AttemptOutcome
   answer: EgressResult | undefined
 }
 
-/** Sends what was encrypted for one browser, signed by the key of this installation. */
+/** Encrypts pushes, signs them with the VAPID key of this installation, and sends them. */
 export interface Pusher {
   push(push: Push): Promise<Pushed>
 }
@@ -49,18 +46,18 @@ export interface Pusher {
 export function createPusher(parts: PushParts): Pusher {
   const { pool, secrets, egress, pushHosts, vapidSubject } = parts
   const tokens = createTokens()
-  // As of now, but once for all pushes of a moment.
+  // Read once for all pushes of a moment.
   const keys = createBatcher({
-    async run(asking: undefined[]) {
+    async run(waiting: undefined[]) {
       const { id } = await pool.run(sql => ensureVapidKey(sql, secrets))
-      return asking.map(() => id)
+      return waiting.map(() => id)
     },
     toResult: id => id,
-    maxJobs: MAX_ASKING,
-    maxWaiting: MAX_ASKING,
+    maxJobs: MAX_WAITING,
+    maxWaiting: MAX_WAITING,
   })
 
-  /** The Authorization for a push service; undefined where nobody answers for it. */
+  /** Returns the Authorization header for a push service; undefined without a contact. */
   async function authorize(origin: string, nowMs: number): Promise<string | undefined> {
     const id = await keys.add(undefined)
     const known = tokens.find(id, origin, nowMs)
@@ -79,31 +76,31 @@ export function createPusher(parts: PushParts): Pusher {
       timeoutMs: PUSH_TIMEOUT_MS,
       signal,
     })
-    return { verdict: toVerdict(answer, nowMs), answer }
+    return { outcome: toAttemptOutcome(answer, nowMs), answer }
   }
 
   return {
     async push(push) {
-      // What was allowed when it was saved need not be so today.
+      // PUSH_HOSTS may have changed since the browser subscribed.
       const url = parseEndpoint(push.address.endpoint, pushHosts)
       if (!url) {
         const reason = 'Its push service is none that this server knows: see PUSH_HOSTS'
-        return { verdict: { kind: 'failed', reason }, answer: undefined }
+        return { outcome: { kind: 'failed', reason }, answer: undefined }
       }
       const authorization = await authorize(url.origin, push.nowMs)
       if (authorization === undefined) {
         const reason =
           'Push services ask who answers for this server: set VAPID_SUBJECT to a mailto: or https: address'
-        return { verdict: { kind: 'busy', reason, afterMs: undefined }, answer: undefined }
+        return { outcome: { kind: 'busy', reason, afterMs: undefined }, answer: undefined }
       }
       const pushed = await send(push, push.message, authorization)
-      if (pushed.verdict.kind !== 'too large') return pushed
+      if (pushed.outcome.kind !== 'too large') return pushed
       return send(push, toShortMessage(push.message), authorization)
     },
   }
 }
 
-/** One record of RFC 8188, and the headers of RFC 8030. */
+/** Encrypts a message as one record of RFC 8188; the headers are those of RFC 8030. */
 export function encrypt(
   { endpoint, p256dh, auth }: Address,
   { payload, topic }: Message,
@@ -114,7 +111,7 @@ export function encrypt(
     urgency: 'high',
     topic,
     contentEncoding: 'aes128gcm',
-    // A falsy one leaves the signature out, which we keep for 11 hours instead of making it anew: its types do not know.
+    // A falsy value, which the types do not allow, leaves out the signature: ours is kept for 11 hours.
     vapidDetails: null as never,
   })
   const headers = Object.entries(details.headers).map(([name, value]) => [name, String(value)])

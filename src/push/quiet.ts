@@ -1,23 +1,23 @@
-/** Hours of every day, as a clock on the wall shows them, in which nothing is pushed. */
+/** Hours of every day, by local time, in which nothing is pushed. */
 export interface QuietHours {
-  /** Minutes since midnight; it begins with this one. */
+  /** The first minute, counted from midnight. */
   from: number
-  /** And ends before this one; earlier than `from` where midnight lies between. */
+  /** The minute after the last; smaller than `from` where midnight lies between. */
   to: number
-  /** IANA's name of the time zone. */
+  /** By its IANA name. */
   timeZone: string
 }
 
 /**
- * Whether `now` is quiet. What the clock on the wall shows counts: where it leaps over the hour at which quiet begins,
- * quiet begins after the leap, and an hour that it shows twice is quiet twice.
+ * Whether `now` is in quiet hours. Local time counts: an hour that daylight saving skips is not quiet, and an hour that
+ * comes twice is quiet twice.
  */
 export function isQuiet({ from, to, timeZone }: QuietHours, now: Date): boolean {
   const minute = toWallMinute(now, timeZone)
   return from < to ? minute >= from && minute < to : minute >= from || minute < to
 }
 
-/** Minutes since midnight of `22:00`, undefined for what is no time of a day. */
+/** Parses `22:00` to minutes since midnight; undefined for an invalid time. */
 export function parseTime(text: string): number | undefined {
   const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? []
   return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes)

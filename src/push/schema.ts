@@ -1,5 +1,5 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
-import { Instant } from '../events/timestamp.ts'
+import { Instant } from '../events/schema.ts'
 import {
   defineRule,
   issue,
@@ -11,10 +11,10 @@ import {
   TrimmedText,
 } from '../http/rules.ts'
 import { closed, Moment, Nullable } from '../http/shapes.ts'
-import { isPoint } from './curve.ts'
+import { isPoint } from './address.ts'
 import { isTimeZone, parseTime } from './quiet.ts'
 
-/** A rule for text, of which `isValid` says whether it is kept. */
+/** Defines a rule for text that `isValid` checks. */
 function ruleOf(kind: string, isValid: (text: string) => boolean, message: string): string {
   return defineRule(kind, value => {
     if (typeof value !== 'string') return invalidType('string', value)
@@ -59,7 +59,7 @@ function isTime(text: string): boolean {
 }
 
 function toBytes(text: string): Buffer {
-  // Padding is left out by browsers, and put there by some libraries.
+  // Browsers leave out the padding, and some libraries add it.
   return /^[\w-]{1,128}={0,2}$/.test(text) ? Buffer.from(text, 'base64url') : Buffer.alloc(0)
 }
 
@@ -76,7 +76,7 @@ export const PushKey = Type.Object(
 )
 export type PushKey = Static<typeof PushKey>
 
-/** Where a phone opens the page on which it takes notifications. */
+/** The link to the page where a phone subscribes. */
 export const PageLink = Type.Object(
   {
     url: Type.String(),
@@ -92,7 +92,7 @@ export const PageLink = Type.Object(
 )
 export type PageLink = Static<typeof PageLink>
 
-/** In which nothing is pushed; null for none. */
+/** Nothing is pushed in quiet hours; null for none. */
 const QuietHoursInput = Type.Unsafe<{ from: string; to: string; timeZone: string } | null>({
   [Kind]: QUIET_HOURS,
   type: ['object', 'null'],
@@ -124,26 +124,26 @@ export const SubscriptionEdit = Type.Object({
 })
 export type SubscriptionEdit = Static<typeof SubscriptionEdit>
 
-/** A device as its person sees it. */
+/** A device as its account sees it. */
 export const Subscription = Type.Object(
   {
     id: Type.String(),
     label: Type.String(),
-    /** Of its push service. */
+    /** The host of its push service. */
     host: Type.String(),
     isOn: Type.Boolean(),
-    /** Whether it is the browser that asks. */
+    /** Whether it is the browser of this request. */
     isCurrent: Type.Boolean(),
     quietHours: Nullable(
       Type.Object({ from: Type.String(), to: Type.String(), timeZone: Type.String() }, closed),
     ),
     createdAt: Moment,
     lastPushAt: Nullable(Moment),
-    /** What the push service said last. */
+    /** The last answer of the push service. */
     lastOutcome: Nullable(Type.String()),
-    /** Refusals in a row; after five it is removed. */
+    /** Consecutive refusals; the fifth removes it. */
     refusals: Type.Integer({ minimum: 0 }),
-    /** What is wrong with it. */
+    /** Why it was refused. */
     flagged: Nullable(Type.String()),
   },
   closed,
@@ -159,51 +159,62 @@ export const TestInput = Type.Object({
 })
 export type TestInput = Static<typeof TestInput>
 
-/** What a push service said to a test. */
+/** The answer of a push service to a test. */
 export const TestResult = Type.Object(
   {
     subscriptionId: Type.String(),
     isAccepted: Type.Boolean(),
-    /** Its answer; null where there was none. */
+    /** Null without an answer. */
     status: Nullable(Type.Integer()),
     body: Nullable(Type.String({ description: 'The first 1 KiB of its answer, as text.' })),
-    /** In our words. */
+    /** The outcome as a sentence. */
     reason: Type.String(),
     latencyMs: Nullable(Type.Integer({ minimum: 0 })),
-    /** Whether the subscription is gone, and was removed. */
+    /** Whether the subscription was removed, as the push service no longer knows it. */
     isRemoved: Type.Boolean(),
   },
   closed,
 )
 export type TestResult = Static<typeof TestResult>
 
-export const STATES = ['on', 'mute'] as const
-const Until = Instant('Until when; for ever by default.')
+const STATES = ['on', 'mute'] as const
+const Until = Type.Optional(Nullable(Instant('The end of the mute; without it the mute has none.')))
+const COLLAPSE =
+  'Whether more than 10 notifications from one channel in a minute become one that counts the rest.'
 
+/** Settings for the channels of a project without settings of their own. An absent `collapse` stays as it is. */
 export const NotificationInput = Type.Object({
   state: OneOf(STATES),
-  muteUntil: Type.Optional(Nullable(Until)),
+  muteUntil: Until,
+  collapse: Type.Optional(Type.Boolean({ description: COLLAPSE })),
 })
 export type NotificationInput = Static<typeof NotificationInput>
 
 export const ChannelNotificationInput = Type.Object({
-  state: OneOf([...STATES, 'default'], 'default: as the project has it.'),
-  muteUntil: Type.Optional(Nullable(Until)),
+  state: OneOf([...STATES, 'default'], 'default: as for the project.'),
+  muteUntil: Until,
+  collapse: Type.Optional(Nullable(Type.Boolean(), `${COLLAPSE} null: as for the project.`)),
 })
 export type ChannelNotificationInput = Static<typeof ChannelNotificationInput>
 
 const setting = {
   state: OneOf(STATES),
   muteUntil: Nullable(Moment),
+  collapse: Type.Boolean({ description: COLLAPSE }),
 }
 
-/** What a person wants of a project's channels that have no setting of their own. */
+/** Settings for the channels of a project without settings of their own. */
 export const Notification = Type.Object(setting, closed)
 export type Notification = Static<typeof Notification>
 
-/** What a person wants of one channel. */
+/** Settings that apply to one channel: its own, or those of the project. */
 export const ChannelNotification = Type.Object(
-  { channelId: Type.String(), isDefault: Type.Boolean(), ...setting },
+  {
+    channelId: Type.String(),
+    isDefault: Type.Boolean({ description: 'Whether the state is that of the project.' }),
+    isCollapseDefault: Type.Boolean({ description: 'Whether `collapse` is that of the project.' }),
+    ...setting,
+  },
   closed,
 )
 export type ChannelNotification = Static<typeof ChannelNotification>

@@ -1,52 +1,42 @@
+import { createHash } from 'node:crypto'
+import { encode } from 'uqr'
 import { isExpired } from '../accounts/sessions.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
-import { parseId, toId } from '../ids.ts'
-import type { SealedTable } from '../secrets/rotation.ts'
+import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
+import { toLabel } from '../user-agent.ts'
+import { openAddress, sealAddress, type Address } from './address.ts'
 import { parseTime, toTime } from './quiet.ts'
-import type { Subscription, SubscriptionEdit } from './schema.ts'
+import type { NewSubscription, PageLink, Subscription, SubscriptionEdit } from './schema.ts'
 
-/** The columns that are sealed, for the rotation of the APP_SECRET. */
-export const SEALED_SUBSCRIPTIONS = {
-  table: 'push_subscriptions',
-  columns: ['address'],
-} as const satisfies SealedTable
-
-/** Where a push goes, and for whom it is encrypted: all of it is secret. */
-export interface Address {
-  endpoint: string
-  p256dh: string
-  auth: string
-}
-
-/** Whose subscriptions, and in which browser; uuids. */
+/** An account, and the session of its browser; uuids. */
 export interface Subscriber {
-  personId: string
+  accountId: string
   sessionId: string
   actor: Actor
 }
 
-interface Row {
-  id: string
-  session_id: string
-  label: string
-  host: string
-  is_on: boolean
-  quiet_from: number | null
-  quiet_to: number | null
-  quiet_zone: string | null
-  created_at: Date
-  last_push_at: Date | null
-  last_outcome: string | null
-  refusals: number
-  flagged: string | null
+interface Row extends Omit<Subscription, 'createdAt' | 'lastPushAt' | 'quietHours'> {
+  createdAt: Date
+  lastPushAt: Date | null
+  /** Three nulls without quiet hours. */
+  quiet: [from: number | null, to: number | null, timeZone: string | null]
 }
 
-/** A page of a person's devices, newest first. */
+/** A stored subscription of the session or of the endpoint. */
+interface Known {
+  id: string
+  person_id: string
+  session_id: string
+  address: string
+  hash: string
+}
+
+/** Returns a page of an account's devices, newest first. */
 export async function listSubscriptions(
   sql: Queryable,
   subscriber: Subscriber,
@@ -58,7 +48,7 @@ export async function listSubscriptions(
   return toPage(found, query, ({ id }) => id)
 }
 
-/** Throws `not_found` for one that is not the person's. */
+/** Throws `not_found` for a device of another account. */
 export async function getSubscription(
   sql: Queryable,
   subscriber: Subscriber,
@@ -69,10 +59,68 @@ export async function getSubscription(
   return found
 }
 
-/** Changes what is given. */
+/**
+ * Stores the subscription of this session's browser in place of an earlier one; storing it again changes nothing. A
+ * browser keeps its endpoint when another account signs in there: the subscription moves to that account. The keys prove
+ * that it is the same browser. Returns the id.
+ */
+export async function saveSubscription(
+  tx: Tx,
+  subscriber: Subscriber,
+  { endpoint, keys, label }: { endpoint: URL } & Pick<NewSubscription, 'keys' | 'label'>,
+  secrets: Secrets,
+): Promise<string> {
+  const { accountId, sessionId, actor } = subscriber
+  const address: Address = {
+    endpoint: endpoint.href,
+    p256dh: keys.p256dh.replace(/=+$/, ''),
+    auth: keys.auth.replace(/=+$/, ''),
+  }
+  const hash = createHash('sha256').update(address.endpoint).digest('hex')
+  const known = await lockKnown(tx, sessionId, hash)
+  const own = known.find(row => row.session_id === sessionId)
+  const same = known.find(row => row.hash === hash)
+  if (same && !isSame(openAddress(secrets, same.id, same.address), address)) {
+    // Push services give no endpoint twice, so other keys are another browser's.
+    if (same.person_id !== accountId) {
+      throw new Fault('conflict', 'This endpoint belongs to another browser: subscribe anew')
+    }
+  } else if (same && same === own) {
+    if (label !== undefined) {
+      await tx`update push_subscriptions set label = ${label.trim()} where id = ${same.id}`
+    }
+    return toId('psh', same.id)
+  }
+  // The browser's earlier subscription keeps its label and settings, unless it was another account's.
+  const kept = own ?? (same?.person_id === accountId ? same : undefined)
+  for (const { id } of known.filter(row => row !== kept)) {
+    await tx`delete from push_subscriptions where id = ${id}`
+  }
+  const uuid = kept?.id ?? newId('psh').uuid
+  const name = label?.trim() ?? null
+  await tx`
+    insert into push_subscriptions as d (
+      id, person_id, session_id, endpoint_hash, address, host, label
+    )
+    values (
+      ${uuid}, ${accountId}, ${sessionId}, decode(${hash}, 'hex'), ${sealAddress(secrets, uuid, address)},
+      ${endpoint.host}, ${name ?? toLabel(actor.userAgent ?? '')}
+    )
+    on conflict (id) do update set
+      session_id = excluded.session_id, endpoint_hash = excluded.endpoint_hash,
+      address = excluded.address, host = excluded.host, label = coalesce(${name}, d.label),
+      refusals = 0, flagged = null
+  `
+  const id = toId('psh', uuid)
+  const action = kept ? 'push.renewed' : 'push.subscribed'
+  await writeAudit(tx, actor, { action, target: id, details: { host: endpoint.host } })
+  return id
+}
+
+/** Changes the given properties. Throws `not_found`. */
 export async function editSubscription(
   tx: Tx,
-  { personId, actor }: Subscriber,
+  { accountId, actor }: Subscriber,
   { id, edit }: { id: string; edit: SubscriptionEdit },
 ): Promise<void> {
   const { label, isOn, quietHours } = edit
@@ -85,37 +133,34 @@ export async function editSubscription(
       quiet_from = case when ${isKept} then quiet_from else ${from ?? null}::int end,
       quiet_to = case when ${isKept} then quiet_to else ${to ?? null}::int end,
       quiet_zone = case when ${isKept} then quiet_zone else ${quietHours?.timeZone ?? null}::text end
-    where id = ${toUuid(id)} and person_id = ${personId}
+    where id = ${toUuid(id)} and person_id = ${accountId}
   `
   if (edited.count === 0) throw noSubscription()
   const fields = Object.keys(edit).sort().join(' ')
   await writeAudit(tx, actor, { action: 'push.edited', target: id, details: { fields } })
 }
 
-/** Nothing is pushed to it from the commit on. */
+/** Nothing is pushed to the device after the commit. Throws `not_found`. */
 export async function removeSubscription(
   tx: Tx,
-  { personId, actor }: Subscriber,
+  { accountId, actor }: Subscriber,
   id: string,
 ): Promise<void> {
   const removed = await tx`
-    delete from push_subscriptions where id = ${toUuid(id)} and person_id = ${personId}
+    delete from push_subscriptions where id = ${toUuid(id)} and person_id = ${accountId}
   `
   if (removed.count === 0) throw noSubscription()
   await writeAudit(tx, actor, { action: 'push.unsubscribed', target: id })
 }
 
-/** An address as the database keeps it, for the subscription with this uuid. */
-export function sealAddress(secrets: Secrets, id: string, address: Address): string {
-  return secrets.seal(JSON.stringify(address), toPlace(id))
+/** Returns the link to the page where a phone subscribes, also as a QR code. */
+export function toPageLink(siteUrl: string): PageLink {
+  const url = `${siteUrl}/notifications`
+  const { size, data } = encode(url, { ecc: 'M', border: 0 })
+  return { url, qr: { size, path: data.map(toRow).join('') } }
 }
 
-/** The address of the subscription with this uuid. */
-export function openAddress(secrets: Secrets, id: string, sealed: string): Address {
-  return JSON.parse(secrets.open(sealed, toPlace(id))) as Address // As sealAddress has it.
-}
-
-/** The uuid in a subscription's id. Throws `not_found`. */
+/** Returns the uuid in a subscription's id. Throws `not_found`. */
 export function toUuid(id: string): string {
   const uuid = parseId('psh', id)
   if (uuid === undefined) throw noSubscription()
@@ -126,40 +171,57 @@ export function noSubscription(): Fault {
   return new Fault('not_found', 'No device of yours has this id')
 }
 
+/** Locks the subscription of this session and that of this endpoint, so that concurrent requests follow each other. */
+async function lockKnown(tx: Tx, sessionId: string, hash: string): Promise<Known[]> {
+  const session = await tx`select id from sessions where id = ${sessionId} for no key update`
+  if (session.count === 0) throw new Fault('signed_out', 'Sign in first')
+  await tx`select pg_advisory_xact_lock(hashtextextended(${`push ${hash}`}, 0))`
+  return await tx<Known[]>`
+    select d.id, d.person_id, d.session_id, d.address, encode(d.endpoint_hash, 'hex') as hash
+    from push_subscriptions d
+    where d.session_id = ${sessionId} or d.endpoint_hash = decode(${hash}, 'hex')
+    order by d.id
+    for update
+  `
+}
+
+function isSame(one: Address, other: Address): boolean {
+  return one.p256dh === other.p256dh && one.auth === other.auth
+}
+
 async function selectSubscriptions(
   sql: Queryable,
-  { personId, sessionId }: Subscriber,
+  { accountId, sessionId }: Subscriber,
   where: Fragment,
   limit: number,
 ): Promise<Subscription[]> {
   const rows = await sql<Row[]>`
     select
-      d.id, d.session_id, d.label, d.host, d.is_on, d.quiet_from, d.quiet_to, d.quiet_zone, d.created_at,
-      d.last_push_at, d.last_outcome, d.refusals, d.flagged
+      d.id, d.label, d.host, d.is_on as "isOn", d.session_id = ${sessionId} as "isCurrent", d.created_at as "createdAt",
+      d.last_push_at as "lastPushAt", d.last_outcome as "lastOutcome", d.refusals, d.flagged,
+      json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet
     from push_subscriptions d
       join sessions s on s.id = d.session_id and not ${isExpired(sql)}
-    where d.person_id = ${personId} ${where}
+    where d.person_id = ${accountId} ${where}
     order by d.id desc
     limit ${limit}
   `
-  return rows.map(row => ({
+  return rows.map(({ quiet: [from, to, timeZone], ...row }) => ({
+    ...row,
     id: toId('psh', row.id),
-    label: row.label,
-    host: row.host,
-    isOn: row.is_on,
-    isCurrent: row.session_id === sessionId,
     quietHours:
-      row.quiet_from === null || row.quiet_to === null || row.quiet_zone === null
+      from === null || to === null || timeZone === null
         ? null
-        : { from: toTime(row.quiet_from), to: toTime(row.quiet_to), timeZone: row.quiet_zone },
-    createdAt: row.created_at.toISOString(),
-    lastPushAt: row.last_push_at?.toISOString() ?? null,
-    lastOutcome: row.last_outcome,
-    refusals: row.refusals,
-    flagged: row.flagged,
+        : { from: toTime(from), to: toTime(to), timeZone },
+    createdAt: row.createdAt.toISOString(),
+    lastPushAt: row.lastPushAt?.toISOString() ?? null,
   }))
 }
 
-function toPlace(rowId: string) {
-  return { table: SEALED_SUBSCRIPTIONS.table, column: SEALED_SUBSCRIPTIONS.columns[0], rowId }
+/** The path of one row: adjacent dark modules are one rectangle. */
+function toRow(row: readonly boolean[], y: number): string {
+  const text = row.map(isDark => (isDark ? '#' : ' ')).join('')
+  return [...text.matchAll(/#+/g)]
+    .map(({ 0: { length }, index }) => `M${index} ${y}h${length}v1h-${length}z`)
+    .join('')
 }

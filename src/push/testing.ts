@@ -1,59 +1,60 @@
 import { isExpired } from '../accounts/sessions.ts'
 import { writeAudit } from '../audit/audit.ts'
 import type { Tx } from '../db/sql.ts'
-import { transact } from '../db/transaction.ts'
+import { transact } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
 import type { Site } from '../http/site.ts'
 import { toId } from '../ids.ts'
-import { keepVerdict } from './outcome.ts'
+import { openAddress } from './address.ts'
 import { toTestMessage } from './payload.ts'
 import type { Pushed, Pusher, PushParts } from './pusher.ts'
+import { storeOutcome } from './recording.ts'
 import type { TestResult } from './schema.ts'
-import { noSubscription, openAddress, toUuid, type Subscriber } from './subscriptions.ts'
+import { noSubscription, toUuid, type Subscriber } from './subscriptions.ts'
 
-/** Nobody needs more. */
-const EVERY_S = 3
-/** A test that nobody waits for any more need not be kept. */
+/** The least time between two tests of a device. */
+const TEST_INTERVAL_S = 3
 const TTL_S = 60
 const MAX_BODY = 1024
 
-/** Pushes a test at once, to this browser or another device of the same person, and says what the push service answered. */
+/** Pushes a test at once, to this browser or another device of the account, and returns the push service's answer. */
 export async function testSubscription(
   {
     pool,
     secrets,
     pusher,
-    getSite,
+    site,
   }: Pick<PushParts, 'pool' | 'secrets'> & {
     pusher: Pusher
-    getSite(): Site
+    site: Site
   },
   subscriber: Subscriber,
   subscriptionId: string | undefined,
 ): Promise<TestResult> {
-  const device = await transact(pool, tx => holdTested(tx, subscriber, subscriptionId))
+  const device = await transact(pool, tx => takeTest(tx, subscriber, subscriptionId))
   const pushed = await pusher.push({
     address: openAddress(secrets, device.id, device.address),
-    message: toTestMessage(getSite().url),
+    message: toTestMessage(site.url),
     ttlS: TTL_S,
     nowMs: device.nowMs,
   })
-  const isRemoved = await transact(pool, tx => keepVerdict(tx, device, pushed.verdict))
+  const isRemoved = await transact(pool, tx => storeOutcome(tx, device, pushed.outcome))
   return { subscriptionId: toId('psh', device.id), isRemoved, ...toAnswer(pushed) }
 }
 
-async function holdTested(
+/** Notes that a test is sent now. Throws `rate_limited` within three seconds of the last one. */
+async function takeTest(
   tx: Tx,
-  { personId, sessionId, actor }: Subscriber,
+  { accountId, sessionId, actor }: Subscriber,
   subscriptionId: string | undefined,
 ): Promise<{ id: string; address: string; endpointHash: string; nowMs: number }> {
   const [row] = await tx<{ id: string; address: string; hash: string; may: boolean; now: Date }[]>`
     select
       d.id, d.address, encode(d.endpoint_hash, 'hex') as hash, clock_timestamp() as now,
-      coalesce(d.tested_at < now() - make_interval(secs => ${EVERY_S}), true) as may
+      coalesce(d.tested_at < now() - make_interval(secs => ${TEST_INTERVAL_S}), true) as may
     from push_subscriptions d
       join sessions s on s.id = d.session_id and not ${isExpired(tx)}
-    where d.person_id = ${personId} and ${
+    where d.person_id = ${accountId} and ${
       subscriptionId === undefined
         ? tx`d.session_id = ${sessionId}`
         : tx`d.id = ${toUuid(subscriptionId)}`
@@ -62,8 +63,8 @@ async function holdTested(
   `
   if (!row) throw noSubscription()
   if (!row.may) {
-    throw new Fault('rate_limited', `One test every ${EVERY_S} s: wait a moment`, {
-      'Retry-After': String(EVERY_S),
+    throw new Fault('rate_limited', `One test every ${TEST_INTERVAL_S} s: wait a moment`, {
+      'Retry-After': String(TEST_INTERVAL_S),
     })
   }
   await tx`update push_subscriptions set tested_at = now() where id = ${row.id}`
@@ -71,18 +72,10 @@ async function holdTested(
   return { id: row.id, address: row.address, endpointHash: row.hash, nowMs: row.now.getTime() }
 }
 
-function toAnswer({ verdict, answer }: Pushed): Omit<TestResult, 'subscriptionId' | 'isRemoved'> {
-  const { kind, reason } = verdict
-  const isAccepted = kind === 'accepted'
-  const latencyMs = answer?.latencyMs ?? null
-  if (!answer || 'error' in answer)
-    return { isAccepted, reason, latencyMs, status: null, body: null }
+function toAnswer({ outcome, answer }: Pushed): Omit<TestResult, 'subscriptionId' | 'isRemoved'> {
+  const { kind, reason } = outcome
+  const said = { isAccepted: kind === 'accepted', reason, latencyMs: answer?.latencyMs ?? null }
+  if (!answer || 'error' in answer) return { ...said, status: null, body: null }
   const text = new TextDecoder().decode(answer.body.subarray(0, MAX_BODY))
-  return {
-    isAccepted,
-    reason,
-    latencyMs,
-    status: answer.status,
-    body: text.replaceAll('\0', '\ufffd'),
-  }
+  return { ...said, status: answer.status, body: text.replaceAll('\0', '\ufffd') }
 }

@@ -2,17 +2,33 @@ import webPush from 'web-push'
 import { SERVER, writeAudit } from '../audit/audit.ts'
 import type { Queryable, Sql } from '../db/sql.ts'
 import { newId, toId } from '../ids.ts'
+import { toArray } from '../db/arrays.ts'
+import type { Loss } from '../secrets/reset.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { parseVapidSubject } from '../config/vapid-subject.ts'
+import { parseVapidSubject } from '../config/values.ts'
 
-/** The columns that are sealed, for the rotation of the APP_SECRET. */
+/** The sealed columns, for the rotation of the APP_SECRET. */
 export const SEALED_VAPID_KEYS = {
   table: 'vapid_keys',
   columns: ['private_key'],
 } as const satisfies SealedTable
 
-/** The public half, as browsers want it; `id` is a uuid. */
+/** Deletes a VAPID key that nobody can open, and all subscriptions, which were made for it. */
+export const VAPID_LOSS: Loss = {
+  ...SEALED_VAPID_KEYS,
+  what: count =>
+    `${count} key for push notifications is made anew: every browser subscribes again by itself when its page is next open`,
+  async drop(tx, ids) {
+    await tx`delete from push_subscriptions`
+    await tx`delete from vapid_keys where id = any(${toArray(ids)}::uuid[])`
+    for (const id of ids) {
+      await writeAudit(tx, SERVER, { action: 'push.keyLost', target: toId('vap', id) })
+    }
+  },
+}
+
+/** The public key as browsers take it; `id` is a uuid. */
 export interface PublicKey {
   id: string
   publicKey: string
@@ -22,12 +38,12 @@ export interface KeyPair extends PublicKey {
   privateKey: string
 }
 
-/** Of a token: RFC 8292 allows a day. It is used until an hour before its end. */
+/** The life of a token: RFC 8292 allows a day. A token is used until an hour before its end. */
 const TOKEN_MS = 12 * 3_600_000
 const SPARE_MS = 3_600_000
 const MAX_TOKENS = 1_000
 
-/** The key of this installation; it is made at the first need, once, however many ask. */
+/** Returns the key of this installation. The first call makes it; concurrent first calls make one. */
 export async function ensureVapidKey(sql: Sql, secrets: Secrets): Promise<PublicKey> {
   const known = await findVapidKey(sql)
   if (known) return known
@@ -53,7 +69,7 @@ async function findVapidKey(sql: Queryable): Promise<PublicKey | undefined> {
   return row && { id: row.id, publicKey: row.public_key }
 }
 
-/** Both halves of a key, and who answers for what it signs: as configured, or the first operator. */
+/** Returns the key pair, and the contact that its tokens name. */
 export async function getSigner(
   sql: Queryable,
   secrets: Secrets,
@@ -77,7 +93,7 @@ export async function getSigner(
   }
 }
 
-/** Who answers for pushes: as configured, or the first operator, where the world can reach them. */
+/** Returns the contact for push services: as configured, or the first operator's e-mail. Undefined for a local address. */
 export function getSubject(
   configured: string | undefined,
   operatorEmail: string | null,
@@ -85,10 +101,10 @@ export function getSubject(
   return configured ?? parseVapidSubject(`mailto:${operatorEmail}`)
 }
 
-/** Tokens by the key and the push service that they are for: services verify one that they know for free. */
+/** A cache of VAPID tokens by key and push service. */
 export interface Tokens {
   find(keyId: string, origin: string, nowMs: number): string | undefined
-  /** Signs one that is good for 12 hours, and keeps it for 11; as the Authorization header. */
+  /** Signs a token for 12 hours, and keeps it for 11. Returns the Authorization header. */
   make(pair: KeyPair, options: { origin: string; subject: string; nowMs: number }): string
 }
 
@@ -97,7 +113,7 @@ export function createTokens(): Tokens {
   return {
     find(keyId, origin, nowMs) {
       const token = tokens.get(`${keyId} ${origin}`)
-      // One that was made by a clock that has gone back since would be good for more than a day.
+      // After the clock was set back, an older token would be valid for too long.
       const isGood = token && token.madeMs <= nowMs && nowMs < token.madeMs + TOKEN_MS - SPARE_MS
       return isGood ? token.header : undefined
     },

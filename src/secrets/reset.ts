@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Sql, Tx } from '../db/sql.ts'
-import { toAppKey } from './app-key.ts'
+import { toAppKey, createSecrets, Unreadable, type Place, type Secrets } from './secrets.ts'
 import {
   findProblem,
   findSecrets,
@@ -9,30 +9,29 @@ import {
   type SecretSource,
 } from './open-secrets.ts'
 import { holdSecrets, type SealedTable } from './rotation.ts'
-import { createSecrets, Unreadable, type Place, type Secrets } from './secrets.ts'
 
 const BATCH = 200
 
-/** What becomes of the rows of a sealed table that nobody can open any more. */
+/** How a sealed table loses rows whose secrets can no longer be opened. */
 export interface Loss extends SealedTable {
-  /** Says what happens to so many of them, as a sentence for people without its full stop. */
+  /** Describes the loss of `count` rows, as a sentence without its full stop. */
   what(count: number): string
-  /** Takes their secrets away; ids are uuids. */
+  /** Removes the secrets of the rows; ids are uuids. */
   drop(tx: Tx, ids: readonly string[], secrets: Secrets): Promise<void>
 }
 
-/** What was, or would be, lost: of each table how many rows, and what that means. */
+/** The loss: the number of rows by table, and what it means. */
 export interface Reset {
   lost: Record<string, number>
   means: string[]
 }
 
-/** Ends the transaction of a rehearsal. */
+/** Rolls back the transaction of a rehearsal. */
 class Rehearsed extends Error {}
 
 /**
- * Holds the database to the APP_SECRET of now, and drops what another has sealed. Unless it `isMeant` nothing is kept of
- * it: the answer says what would be. Throws where nothing was lost, because the secrets can be opened.
+ * Binds the database to the current APP_SECRET, and drops what another one has sealed. Unless `isMeant`, it changes
+ * nothing and returns what would be lost. Throws when the secrets can be opened.
  */
 export async function resetSecrets(
   sql: Sql,
@@ -65,7 +64,7 @@ export async function resetSecrets(
   })
 }
 
-/** The rows of which something cannot be opened, locked. */
+/** Locks and returns the rows with a text that cannot be opened. */
 async function listLost(
   tx: Tx,
   { table, columns }: SealedTable,

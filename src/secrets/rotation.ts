@@ -1,8 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { toArray } from '../db/arrays.ts'
 import type { Sql, Tx } from '../db/sql.ts'
-import { openSecrets, replaceCanary, type SecretSource } from './open-secrets.ts'
-import { readSecretFile, replaceSecretFile, toSecretFile } from './secret-file.ts'
+import {
+  openSecrets,
+  replaceCanary,
+  type SecretSource,
+  readSecretFile,
+  replaceSecretFile,
+  toSecretFile,
+} from './open-secrets.ts'
 import type { Secrets } from './secrets.ts'
 
 /** A table with sealed columns, each for the place of its row's `id`, a uuid. */
@@ -12,19 +18,19 @@ export interface SealedTable {
 }
 
 export interface Rotation {
-  /** Whether a new secret was made: one that is configured is for its owner to change. */
+  /** Whether a new secret was made. A configured one is changed by the operator. */
   isNew: boolean
-  /** How many texts were sealed anew. */
+  /** The number of texts sealed anew. */
   resealed: number
 }
 
 const BATCH = 200
-/** Serialises rotations; the number means nothing. */
+/** The advisory lock of rotations; an arbitrary number. */
 const LOCK = 7_134_203_963
 
 /**
- * Seals everything with the APP_SECRET of now; where that is kept in DATA_DIR, with a new one. Servers may go on
- * meanwhile, and it may be broken off and done again: the former secret stays readable. Throws when another is at it.
+ * Seals everything with the current APP_SECRET, or with a new one when it is kept in DATA_DIR. Servers may run meanwhile.
+ * An interrupted rotation can be repeated: the former secret still opens. Throws when another rotation runs.
  */
 export async function rotateSecrets(
   sql: Sql,
@@ -34,9 +40,9 @@ export async function rotateSecrets(
   return holdSecrets(sql, () => rotate(sql, source, tables))
 }
 
-/** Runs `work` while nobody else rotates or resets; throws when somebody does. */
+/** Runs `work` alone; throws when another rotation or reset runs. */
 export async function holdSecrets<Result>(sql: Sql, work: () => Promise<Result>): Promise<Result> {
-  // Held by a connection of its own: of two that change the file, one would lose what the other has sealed with.
+  // Two rotations at once could lose a secret of the file that texts are sealed with.
   const holder = await sql.reserve()
   try {
     const [{ isAlone }] = await holder<[{ isAlone: boolean }]>`
@@ -65,7 +71,7 @@ async function rotate(
     for (const column of columns) resealed += await resealColumn(sql, secrets, table, column)
   }
   await replaceCanary(sql, secrets)
-  // A server may have sealed with the former one until just now.
+  // A server may have sealed with the former secret until now.
   if (file && former) replaceSecretFile(file, [fresh, former])
   return { isNew: file !== undefined, resealed }
 }

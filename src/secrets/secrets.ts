@@ -1,22 +1,21 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import type { AppKey } from './app-key.ts'
+import { createCipheriv, createDecipheriv, randomBytes, hkdfSync } from 'node:crypto'
 
-/** Where a sealed text is kept: it opens nowhere else. */
+/** The cell of a sealed text. It opens in no other place. */
 export interface Place {
   table: string
   column: string
   rowId: string
 }
 
-/** What seals texts that the database keeps, and opens them again. */
+/** Seals texts for the database, and opens them again. */
 export interface Secrets {
   /** `v1.<key>.<nonce>.<ciphertext and tag>`, for this place alone. */
   seal(text: string, place: Place): string
-  /** Throws an `Unreadable` for what was changed, comes from another place, or needs a key that is not there. */
+  /** Throws `Unreadable` for a changed text, a text from another place, or a missing key. */
   open(sealed: string, place: Place): string
   /** A key for another purpose than sealing. */
   derive(purpose: string): Buffer
-  /** Of the key that seals. */
+  /** The id of the key that seals. */
   readonly keyId: string
 }
 
@@ -90,4 +89,25 @@ export function createSecrets(getKeys: () => readonly AppKey[]): Secrets {
 
 function toContext({ table, column, rowId }: Place): Buffer {
   return Buffer.from(`${table}|${column}|${rowId}`)
+}
+
+/** The keys derived from an APP_SECRET, which itself encrypts nothing. */
+export interface AppKey {
+  /** Names the key beside what it has encrypted. */
+  id: string
+  encryption: Buffer
+  /** A key for another purpose. */
+  derive(purpose: string): Buffer
+}
+
+const BYTES = 32
+
+export function toAppKey(secret: Buffer): AppKey {
+  const derive = (purpose: string, bytes = BYTES) =>
+    Buffer.from(hkdfSync('sha256', secret, '', `tidings ${purpose}`, bytes))
+  return {
+    id: derive('key id', 6).toString('base64url'),
+    encryption: derive('encryption v1'),
+    derive: purpose => derive(`derived: ${purpose}`),
+  }
 }

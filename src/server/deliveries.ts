@@ -1,10 +1,11 @@
 import type { Config } from '../config.ts'
-import type { Database } from '../db/database.ts'
-import type { Pools } from '../db/pools.ts'
+import type { Database } from '../embedded/database.ts'
+import type { Pools } from '../db/pool.ts'
 import { createEgress, type Egress, type EgressOptions } from '../egress/egress.ts'
 import type { DeliveryKind } from '../outbox/kind.ts'
 import type { Site } from '../http/site.ts'
-import { startOutbox, WORKER_SETTINGS, type Outbox } from '../outbox/outbox.ts'
+import { startOutbox, type Outbox } from '../outbox/outbox.ts'
+import { WORKER_SETTINGS } from '../outbox/settings.ts'
 import { createPushKind } from '../push/kind.ts'
 import { createPusher, type Pusher } from '../push/pusher.ts'
 import { openSecrets } from '../secrets/open-secrets.ts'
@@ -34,13 +35,12 @@ export interface DeliverySource {
   config: Config
   database: Database
   pools: Pools
-  /** Undefined until the server knows its own address. */
-  findSite(): Site | undefined
+  site: Site
 }
 
 /** Opens the secrets, and starts to deliver what happens. */
 export async function startDeliveries(
-  { config, database, pools, findSite }: DeliverySource,
+  { config, database, pools, site }: DeliverySource,
   options: DeliveryOptions,
 ): Promise<Deliveries> {
   const pool = pools.open('deliver', 4, { settings: WORKER_SETTINGS })
@@ -50,7 +50,7 @@ export async function startDeliveries(
   const push = { pool, secrets, egress, pushHosts, vapidSubject }
   const pusher = createPusher(push)
   const kinds = options.kinds ?? [
-    createPushKind({ ...push, pusher, findSite }),
+    createPushKind({ ...push, pusher, site }),
     createWebhookKind({ pool, secrets, egress }),
   ]
   const outbox = await startOutbox({

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises'
-import { within } from '../within.ts'
+import { within } from '../calls.ts'
 
 /** A disk of the network may be away, and then never answers. */
 const DEADLINE_MS = 1_000

@@ -1,9 +1,10 @@
 import { isSchemaCurrent } from '../db/migrate.ts'
 import type { Pool } from '../db/pool.ts'
+import type { Queryable, Sql } from '../db/sql.ts'
 import type { Appender } from '../events/append.ts'
-import type { OpenRoute } from '../http/open-route.ts'
+import { openRoutes } from '../http/open-route.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import { within } from '../within.ts'
+import { within } from '../calls.ts'
 
 const READY_MS = 1_000
 const MAX_WAITING = 10_000
@@ -16,6 +17,8 @@ export interface HealthOptions {
   appender: Appender
   outbox: Pick<Outbox, 'stats'>
   state: { isDraining: boolean }
+  /** Whether the first key and the first owner exist. */
+  isSetUp(sql: Queryable): Promise<boolean>
   /** How long hints of other servers have not been heard, in milliseconds; 0 while they are. */
   getDeafMs(): number
 }
@@ -24,14 +27,20 @@ export interface HealthOptions {
  * `/healthz`: the process answers. `/readyz`: it can do its work; 503 with the reasons when it cannot. What it does late
  * is `degraded`, and still a 200: who stops sending requests to it does not make it faster.
  */
-export function healthRoutes({ reads, ...options }: HealthOptions): OpenRoute[] {
+export function healthRoutes({ reads, isSetUp, ...options }: HealthOptions) {
   // Whoever asks while a probe is under way shares it: anyone may ask, and as often as they like.
-  let running: Promise<boolean> | undefined
+  let running: Promise<string | undefined> | undefined
+  let wasSetUp = false
+  const findProblem = async (sql: Sql) => {
+    if (!(await isSchemaCurrent(sql))) return 'The database has another schema than this program'
+    wasSetUp ||= await isSetUp(sql)
+    return wasSetUp ? undefined : 'The first API key, or the first owner, is not created yet'
+  }
   const probe = () =>
-    (running ??= reads.run(isSchemaCurrent).finally(() => {
+    (running ??= reads.run(findProblem).finally(() => {
       running = undefined
     }))
-  return [
+  return openRoutes('health', [
     { path: '/healthz', respond: () => toJson(200, { status: 'ok' }) },
     {
       path: '/readyz',
@@ -44,7 +53,7 @@ export function healthRoutes({ reads, ...options }: HealthOptions): OpenRoute[] 
           : toJson(503, { status: 'not ready', listener, reasons })
       },
     },
-  ]
+  ])
 }
 
 function findDelays({ outbox }: Pick<HealthOptions, 'outbox'>): string[] {
@@ -57,7 +66,9 @@ function findDelays({ outbox }: Pick<HealthOptions, 'outbox'>): string[] {
   ]
 }
 
-type Probed = Omit<HealthOptions, 'reads' | 'outbox'> & { probe: () => Promise<boolean> }
+type Probed = Omit<HealthOptions, 'reads' | 'outbox' | 'isSetUp'> & {
+  probe: () => Promise<string | undefined>
+}
 
 async function findReasons({ probe, appender, state, getDeafMs }: Probed): Promise<string[]> {
   const reasons: string[] = []
@@ -68,10 +79,7 @@ async function findReasons({ probe, appender, state, getDeafMs }: Probed): Promi
       'LISTEN does not work: behind a pooler, set DATABASE_DIRECT_URL to the database itself',
     )
   }
-  const database = probe().then(
-    isCurrent => (isCurrent ? undefined : 'The database has another schema than this program'),
-    () => 'The database cannot be reached',
-  )
+  const database = probe().catch(() => 'The database cannot be reached')
   const reason = await within(
     READY_MS,
     database,

@@ -1,4 +1,4 @@
-import type { Listener } from '../platform/listener.ts'
+import type { Listener } from '../listener.ts'
 import { collectProcessMetrics, registry } from '../metrics.ts'
 import { serve } from '../platform.ts'
 
@@ -17,6 +17,7 @@ export function serveMetrics(host: string, port: number): Listener {
   return serve<never>({
     host,
     port,
+    portSetting: 'METRICS_PORT',
     maxBodyBytes: MAX_BYTES,
     maxFrameBytes: MAX_BYTES,
     maxBufferedBytes: MAX_BYTES,

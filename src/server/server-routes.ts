@@ -1,6 +1,9 @@
-import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
-import { ServerInfo } from '../accounts/server-schema.ts'
+import { Elysia } from 'elysia'
+import type { SessionGuard } from '../accounts/guard.ts'
+import { ServerInfo } from '../accounts/schema.ts'
 import type { Pool } from '../db/pool.ts'
+import { succeed } from '../http/call.ts'
+import { SuccessOf } from '../http/envelope.ts'
 import { findDisk } from './disk.ts'
 import type { Site } from '../http/site.ts'
 import type { OutboxStats } from '../outbox/outbox.ts'
@@ -12,8 +15,9 @@ import { SOURCE_URL, VERSION } from '../version.ts'
 const MAX_COUNTED = 100_000
 
 export interface ServerParts {
+  guard: SessionGuard
   pool: Pool
-  getSite(): Site
+  site: Site
   isUrlSet: boolean
   databaseKind: string
   dataDir: string
@@ -37,19 +41,23 @@ interface Row {
 }
 
 /** The state of the server, for its operator. */
-export function serverRoutes(parts: ServerParts): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: '/api/server',
-      action: 'server.read',
-      success: { status: 200, data: ServerInfo },
-      async handle() {
-        const [row, disk] = await Promise.all([readRow(parts.pool), findDisk(parts.dataDir)])
-        return JSON.stringify(toInfo(parts, row, disk))
+export function serverRoutes({ guard, ...parts }: ServerParts) {
+  return new Elysia({ name: 'server' }).use(guard).get(
+    '/api/server',
+    async ({ call }) => {
+      const [row, disk] = await Promise.all([readRow(parts.pool), findDisk(parts.dataDir)])
+      return succeed(call, 200, toInfo(parts, row, disk))
+    },
+    {
+      installation: 'server.read',
+      response: { 200: SuccessOf(ServerInfo) },
+      detail: {
+        operationId: 'getServer',
+        summary: 'Get the state of the server',
+        tags: ['Server'],
       },
-    }),
-  ]
+    },
+  )
 }
 
 async function readRow(pool: Pool): Promise<Row> {
@@ -76,8 +84,8 @@ async function readRow(pool: Pool): Promise<Row> {
   return row
 }
 
-function toInfo(parts: ServerParts, row: Row, disk: ServerInfo['disk']): ServerInfo {
-  const { url, isSecure } = parts.getSite()
+function toInfo(parts: Omit<ServerParts, 'guard'>, row: Row, disk: ServerInfo['disk']): ServerInfo {
+  const { url, isSecure } = parts.site
   const { oldestMs, running } = parts.deliveryStats
   return {
     version: VERSION,

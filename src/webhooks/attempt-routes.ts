@@ -1,75 +1,83 @@
-import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
-import { transact } from '../db/transaction.ts'
-import { PageOf } from '../http/envelope.ts'
+import { Elysia } from 'elysia'
+import { transact } from '../db/pool.ts'
+import { succeed } from '../http/call.ts'
+import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import { getAttempt, listAttempts } from './attempts.ts'
 import { recoverEvents, resendAttempt } from './recovery.ts'
 import { Attempt, AttemptDetail, Queued, RecoverInput } from './schema.ts'
-import { testWebhook } from './testing.ts'
-import { toId, type WebhookParts } from './webhook-routes.ts'
+import { testWebhook } from './sender.ts'
+import type { WebhookParts } from './webhook-routes.ts'
 
-const ONE = '/api/projects/:projectId/webhooks/:webhookId'
+const tags = ['Webhooks']
 
-/** What was sent to a webhook, and ways to send it again; for admins, because answers may tell anything. */
-export function attemptRoutes(parts: WebhookParts): ApiEndpoint[] {
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: `${ONE}/attempts`,
-      action: 'webhooks.readAttempts',
-      query: PageQuery,
-      success: { status: 200, data: PageOf(Attempt) },
-      handle: async ({ projectId, params, query }) =>
-        JSON.stringify(
-          await parts.pool.run(sql => listAttempts(sql, { projectId, id: toId(params) }, query)),
-        ),
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: `${ONE}/attempts/:attemptId`,
-      action: 'webhooks.readAttempts',
-      success: { status: 200, data: AttemptDetail },
-      handle: async ({ projectId, params }) => {
-        const attempt = { projectId, id: toId(params), attemptId: params['attemptId'] ?? '' }
-        return JSON.stringify(await parts.pool.run(sql => getAttempt(sql, attempt, parts.secrets)))
+/** The attempts of a webhook, and ways to send events again. For admins, because an answer may contain anything. */
+export function attemptRoutes({ guard, ...parts }: WebhookParts) {
+  const { pool, secrets } = parts
+  return new Elysia({ name: 'webhooks.attempts' })
+    .use(guard)
+    .get(
+      '/api/projects/:projectId/webhooks/:webhookId/attempts',
+      async ({ call, params: { webhookId: id }, query }) => {
+        const place = { projectId: call.projectId, id }
+        return succeed(call, 200, await pool.run(sql => listAttempts(sql, place, query)))
       },
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: `${ONE}/test`,
-      action: 'webhooks.operate',
-      success: { status: 200, data: Attempt },
-      handle: async call => JSON.stringify(await testWebhook(parts, call, toId(call.params))),
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: `${ONE}/recover`,
-      action: 'webhooks.operate',
-      body: RecoverInput,
-      success: { status: 200, data: Queued },
-      handle: async call =>
-        JSON.stringify(
-          await transact(parts.pool, tx =>
-            recoverEvents(tx, call, { ...call.body, id: toId(call.params) }, parts.queue),
-          ),
-        ),
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: `${ONE}/attempts/:attemptId/resend`,
-      action: 'webhooks.operate',
-      success: { status: 200, data: Queued },
-      handle: async call =>
-        JSON.stringify(
-          await transact(parts.pool, tx =>
-            resendAttempt(
-              tx,
-              call,
-              { id: toId(call.params), attemptId: call.params['attemptId'] ?? '' },
-              parts.queue,
-            ),
-          ),
-        ),
-    }),
-  ]
+      {
+        project: 'webhooks.readAttempts',
+        query: PageQuery,
+        response: { 200: SuccessOf(PageOf(Attempt)) },
+        detail: { operationId: 'listAttempts', summary: 'List the attempts of a webhook', tags },
+      },
+    )
+    .get(
+      '/api/projects/:projectId/webhooks/:webhookId/attempts/:attemptId',
+      async ({ call, params: { webhookId: id, attemptId } }) => {
+        const attempt = { projectId: call.projectId, id, attemptId }
+        return succeed(call, 200, await pool.run(sql => getAttempt(sql, attempt, secrets)))
+      },
+      {
+        project: 'webhooks.readAttempts',
+        response: { 200: SuccessOf(AttemptDetail) },
+        detail: {
+          operationId: 'getAttempt',
+          summary: 'Get an attempt, with what was sent and answered',
+          tags,
+        },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/webhooks/:webhookId/test',
+      async ({ call, params: { webhookId: id } }) =>
+        succeed(call, 200, await testWebhook(parts, call, id)),
+      {
+        project: 'webhooks.operate',
+        response: { 200: SuccessOf(Attempt) },
+        detail: { operationId: 'testWebhook', summary: 'Send a test to a webhook', tags },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/webhooks/:webhookId/recover',
+      async ({ call, params: { webhookId: id }, body }) => {
+        const queued = await transact(pool, tx => recoverEvents(tx, call, { ...body, id }))
+        return succeed(call, 200, queued)
+      },
+      {
+        project: 'webhooks.operate',
+        body: RecoverInput,
+        response: { 200: SuccessOf(Queued) },
+        detail: { operationId: 'recoverEvents', summary: 'Send a range of events again', tags },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/webhooks/:webhookId/attempts/:attemptId/resend',
+      async ({ call, params: { webhookId: id, attemptId } }) => {
+        const queued = await transact(pool, tx => resendAttempt(tx, call, { id, attemptId }))
+        return succeed(call, 200, queued)
+      },
+      {
+        project: 'webhooks.operate',
+        response: { 200: SuccessOf(Queued) },
+        detail: { operationId: 'resendAttempt', summary: 'Send one delivery again', tags },
+      },
+    )
 }

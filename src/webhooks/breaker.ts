@@ -1,4 +1,4 @@
-/** How an endpoint has done lately. Times are ms since 1970, by the clock of the database. */
+/** The recent failures of an endpoint. Times are ms since 1970, by the clock of the database. */
 export interface Breaker {
   /** Failures in a row. */
   failures: number
@@ -10,21 +10,21 @@ export interface Breaker {
 
 export const CLOSED: Breaker = { failures: 0, failingSinceMs: null, pauses: 0, pausedUntilMs: null }
 
-/** After so many failures in a row, an endpoint is left alone for a while. */
+/** Failures in a row after which an endpoint is paused. */
 export const FAILURES_TO_PAUSE = 10
 const FIRST_PAUSE_MS = 30_000
 const LONGEST_PAUSE_MS = 600_000
 const DAYS_TO_DISABLE = 5
 
-/** For people who ask why it gets nothing any more. */
+/** The reason that the webhook's page shows. */
 export const FAILED_FOR_DAYS = `It has failed for ${DAYS_TO_DISABLE} days without a success between`
 
-/** What a failure makes of it. A probe is the one delivery that is let through when a pause is over. */
+/** The breaker after a failure. A probe is the one delivery that is let through after a pause. */
 export function toFailed(breaker: Breaker, isProbe: boolean, nowMs: number): Breaker {
   const failures = breaker.failures + 1
   const failingSinceMs = breaker.failingSinceMs ?? nowMs
   const isPaused = breaker.pausedUntilMs !== null
-  // What was under way when the pause began says nothing new.
+  // Attempts that were in flight when the pause began do not extend it.
   if (failures < FAILURES_TO_PAUSE || (isPaused && !isProbe)) {
     return { ...breaker, failures, failingSinceMs }
   }
@@ -32,12 +32,12 @@ export function toFailed(breaker: Breaker, isProbe: boolean, nowMs: number): Bre
   return { failures, failingSinceMs, pauses: breaker.pauses + 1, pausedUntilMs: nowMs + pauseMs }
 }
 
-/** Whether it has done nothing but fail for so long that it is disabled. */
+/** Whether an endpoint has failed without a success for so long that it is disabled. */
 export function isHopeless({ failingSinceMs }: Breaker, nowMs: number): boolean {
   return failingSinceMs !== null && nowMs - failingSinceMs >= DAYS_TO_DISABLE * 86_400_000
 }
 
-/** What people see: `probing` once a pause is over, until a delivery has told. */
+/** The state as it is shown: `probing` after a pause, until the outcome of the probe. */
 export function toBreakerState(
   { pausedUntilMs }: Breaker,
   nowMs: number,

@@ -1,46 +1,37 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { AuditAction } from '../audit/words.ts'
+import { toArray } from '../db/arrays.ts'
 import type { Tx } from '../db/sql.ts'
 import type { Egress } from '../egress/egress.ts'
 import { Fault } from '../errors.ts'
-import { invalidField } from '../http/validation.ts'
-import { newId, toId } from '../ids.ts'
+import { Invalid, invalidField } from '../http/validation.ts'
+import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { toName } from '../accounts/name.ts'
+import { toName } from '../accounts/schema.ts'
 import { lockProject } from '../accounts/projects.ts'
-import { setChannels } from './filter.ts'
+import { resumeTarget } from '../outbox/enqueue.ts'
 import { findPresetProblem, type Preset } from './presets.ts'
 import type { NewWebhook, WebhookChanges } from './schema.ts'
+import { toPlace } from './sealing.ts'
 import { newSigningSecret } from './signing.ts'
-import { noWebhook, toPlace, toWebhookUuid } from './webhooks.ts'
+import { lockWebhook, noWebhook, toWebhookUuid } from './webhooks.ts'
 
 const MAX_WEBHOOKS = 50
 
-/** Who changes a webhook of which project. */
+/** The account that changes a webhook, and its project. */
 export interface Editor {
   actor: Actor
   organizationId: string
   projectId: string
 }
 
-/** A webhook as it is while a transaction holds it. */
-interface HeldWebhook {
-  id: string
-  name: string
-  host: string
-  url: string
-  preset: Preset
-  secret: string
-  isEnabled: boolean
-}
-
-/** Throws `Invalid` for an address that nothing would be sent to. It resolves names: call it outside of transactions. */
+/** Throws `Invalid` for a URL that the egress guard refuses. It resolves names: call it outside of transactions. */
 export async function checkUrl(egress: Egress, url: string): Promise<void> {
   const problem = await egress.findProblem(url)
   if (problem !== undefined) throw invalidField('url', 'invalid_value', problem)
 }
 
-/** Makes a webhook for an address that was checked; its secret is in this answer and nowhere else. */
+/** Creates a webhook for a URL that was checked. The secret is returned this once. */
 export async function createWebhook(
   tx: Tx,
   editor: Editor,
@@ -74,40 +65,36 @@ export async function createWebhook(
   return { id, secret }
 }
 
-/** Changes what is given. */
+/** Changes the given fields of a webhook. */
 export async function editWebhook(
   tx: Tx,
   editor: Editor,
   { id, changes }: { id: string; changes: WebhookChanges },
   secrets: Secrets,
 ): Promise<void> {
-  const held = await holdWebhook(tx, editor.projectId, id, secrets)
-  const preset = changes.preset ?? held.preset
-  const address = toAddress(changes.url ?? held.url, preset)
-  // A name that was not chosen goes with the host.
-  const oldName = held.name === held.host ? address.host : held.name
+  const { projectId } = editor
+  const locked = await lockWebhook(tx, projectId, id)
+  const place = toPlace('url', locked.id)
+  const preset = changes.preset ?? locked.preset
+  const address = toAddress(changes.url ?? secrets.open(locked.url, place), preset)
+  // A default name follows the host.
+  const oldName = locked.name === locked.host ? address.host : locked.name
   const name = changes.name === undefined ? oldName : toName(changes.name)
   await tx`
     update webhooks set
-      name = ${name},
-      url = ${secrets.seal(address.href, toPlace('url', held.id))},
-      host = ${address.host},
-      preset = ${preset},
+      name = ${name}, url = ${secrets.seal(address.href, place)}, host = ${address.host}, preset = ${preset},
+      ${changes.channels === undefined ? tx`` : tx`has_all_channels = ${changes.channels === null},`}
       updated_at = now()
-    where project_id = ${editor.projectId} and id = ${held.id}
+    where project_id = ${projectId} and id = ${locked.id}
   `
   if (changes.channels !== undefined) {
-    await tx`
-      update webhooks set has_all_channels = ${changes.channels === null}
-      where project_id = ${editor.projectId} and id = ${held.id}
-    `
-    await setChannels(tx, editor.projectId, held.id, changes.channels)
+    await setChannels(tx, projectId, locked.id, changes.channels)
   }
   const fields = Object.keys(changes).sort().join(' ')
-  await audit(tx, editor, 'webhook.edited', held.id, { fields, host: address.host })
+  await audit(tx, editor, 'webhook.edited', locked.id, { fields, host: address.host })
 }
 
-/** From the commit on nothing is sent to it, and its secrets are gone; what waits for it ends. */
+/** Deletes a webhook and its secrets. Its pending deliveries end as cancelled. */
 export async function deleteWebhook(tx: Tx, editor: Editor, id: string): Promise<void> {
   const uuid = toWebhookUuid(id)
   const [gone] = await tx<{ host: string }[]>`
@@ -120,64 +107,62 @@ export async function deleteWebhook(tx: Tx, editor: Editor, id: string): Promise
   await audit(tx, editor, 'webhook.deleted', uuid, { host: gone.host })
 }
 
-/** A new secret; the old one signs as well for so many hours. */
+/** Makes a new secret; the old one signs as well for `graceHours`. */
 export async function rotateWebhook(
   tx: Tx,
   editor: Editor,
   { id, graceHours }: { id: string; graceHours: number },
   secrets: Secrets,
 ): Promise<{ secret: string; previousUntil: Date | null }> {
-  const held = await holdWebhook(tx, editor.projectId, id, secrets)
+  const { id: uuid, secret: sealed } = await lockWebhook(tx, editor.projectId, id)
   const secret = newSigningSecret()
   const hasGrace = graceHours > 0
-  const previous = hasGrace ? secrets.seal(held.secret, toPlace('previous_secret', held.id)) : null
+  const old = secrets.open(sealed, toPlace('secret', uuid))
+  const previous = hasGrace ? secrets.seal(old, toPlace('previous_secret', uuid)) : null
   const [row] = await tx<{ previous_until: Date | null }[]>`
     update webhooks set
-      secret = ${secrets.seal(secret, toPlace('secret', held.id))},
+      secret = ${secrets.seal(secret, toPlace('secret', uuid))},
       previous_secret = ${previous},
       previous_until = case when ${hasGrace} then now() + make_interval(hours => ${graceHours}) end,
       updated_at = now()
-    where project_id = ${editor.projectId} and id = ${held.id}
+    where project_id = ${editor.projectId} and id = ${uuid}
     returning previous_until
   `
-  await audit(tx, editor, 'webhook.secretRotated', held.id, { graceHours })
+  await audit(tx, editor, 'webhook.secretRotated', uuid, { graceHours })
   return { secret, previousUntil: row?.previous_until ?? null }
 }
 
-/** A webhook, locked. Throws `not_found`. */
-async function holdWebhook(
-  tx: Tx,
-  projectId: string,
-  id: string,
-  secrets: Secrets,
-): Promise<HeldWebhook> {
-  const [row] = await tx<
-    {
-      id: string
-      name: string
-      host: string
-      url: string
-      preset: Preset
-      secret: string
-      is_enabled: boolean
-    }[]
-  >`
-    select id, name, host, url, preset, secret, disabled_at is null as is_enabled
-    from webhooks
-    where project_id = ${projectId} and id = ${toWebhookUuid(id)} and deleted_at is null
-    for no key update
+/** Enables a webhook with reset failure counters, and makes its pending deliveries due. */
+export async function enableWebhook(tx: Tx, editor: Editor, id: string): Promise<void> {
+  const { projectId } = editor
+  const targetId = toWebhookUuid(id)
+  const enabled = await tx`
+    update webhooks set
+      disabled_at = null, disabled_reason = null,
+      failures = 0, failing_since = null, pauses = 0, paused_until = null, updated_at = now()
+    where project_id = ${projectId} and id = ${targetId} and deleted_at is null
   `
-  if (!row) throw noWebhook()
-  const { is_enabled: isEnabled, ...rest } = row
-  return {
-    ...rest,
-    isEnabled,
-    url: secrets.open(row.url, toPlace('url', row.id)),
-    secret: secrets.open(row.secret, toPlace('secret', row.id)),
-  }
+  if (enabled.count === 0) throw noWebhook()
+  await resumeTarget(tx, { kind: 'webhook', projectId, targetId })
+  await audit(tx, editor, 'webhook.enabled', targetId)
 }
 
-/** For the audit log: never more of an address than its host. */
+/** Disables a webhook; `reason` is for people. */
+export async function disableWebhook(
+  tx: Tx,
+  editor: Editor,
+  { id, reason }: { id: string; reason: string },
+): Promise<void> {
+  const { id: uuid, isEnabled } = await lockWebhook(tx, editor.projectId, id)
+  if (!isEnabled) return
+  await tx`
+    update webhooks set disabled_at = now(), disabled_reason = ${reason}, updated_at = now()
+    where project_id = ${editor.projectId} and id = ${uuid}
+  `
+  await audit(tx, editor, 'webhook.disabled', uuid, { reason })
+}
+
+/** Writes into the audit log; `details` must not hold more of a URL than its host. */
 export async function audit(
   tx: Tx,
   { actor, organizationId, projectId }: Editor,
@@ -189,7 +174,41 @@ export async function audit(
   await writeAudit(tx, actor, { action, organizationId, projectId, target, details })
 }
 
-/** An address that was checked, as it is kept. */
+/** Sets the channels that a webhook is for; null for all. Throws `Invalid` for an empty list or an unknown channel. */
+async function setChannels(
+  tx: Tx,
+  projectId: string,
+  webhookId: string,
+  ids: readonly string[] | null,
+): Promise<void> {
+  await tx`
+    delete from webhook_channels where project_id = ${projectId} and webhook_id = ${webhookId}
+  `
+  if (ids === null) return
+  if (ids.length === 0) {
+    throw invalidField('channels', 'too_short', 'Name at least one channel, or send null for all')
+  }
+  const uuids = ids.map(id => parseId('chn', id))
+  const rows = await tx<{ channel_id: string }[]>`
+    insert into webhook_channels (project_id, webhook_id, channel_id)
+    select c.project_id, ${webhookId}, c.id
+    from channels c
+    where c.project_id = ${projectId} and c.id = any(${toArray(uuids)}::uuid[])
+    returning channel_id
+  `
+  const known = new Set(rows.map(row => row.channel_id))
+  const unknown = uuids.flatMap((uuid, at) => (uuid && known.has(uuid) ? [] : [at]))
+  if (unknown.length === 0) return
+  throw new Invalid(
+    unknown.map(at => ({
+      path: ['channels', String(at)],
+      code: 'invalid_value',
+      message: 'No channel of this project has this id',
+    })),
+  )
+}
+
+/** A URL that was checked, as it is stored. */
 function toAddress(text: string, preset: Preset): URL {
   const url = new URL(text)
   url.hash = ''

@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto'
 import type { Event } from '../events/schema.ts'
 import { toId } from '../ids.ts'
 import { shape, type Preset, type Shaped } from './presets.ts'
 
-/** The project and the organization that a message names, by uuid. */
+/** The project and the organization that a message names; ids are uuids. */
 export interface Origin {
   project: { id: string; name: string }
   organization: { id: string; name: string }
@@ -13,23 +14,24 @@ export interface Endpoint {
   preset: Preset
 }
 
-/** The id of the message that tells a webhook of an event, both uuids: whoever gets it twice knows it again. */
+/** The id of the message about an event, the same in every attempt; both ids are uuids. */
 export function toMessageId(eventId: string, webhookId: string): string {
   return `msg_${toSuffix(toId('evt', eventId))}_${toSuffix(toId('whk', webhookId))}`
 }
 
-/** The id of the message of a test, by the uuid of its attempt. */
+/** The id of a test message, by the uuid of its attempt. */
 export function toTestMessageId(attemptId: string): string {
   return `msg_test_${toSuffix(toId('att', attemptId))}`
 }
 
-/** The request that tells of an event, whose JSON goes out as it is. */
+/** The request about an event, whose JSON is sent as it is. */
 export function toEventRequest(
   { url, preset }: Endpoint,
   eventJson: string,
   origin: Origin,
 ): Shaped {
-  const event = JSON.parse(eventJson) as Event // As our own reading wrote it.
+  // `findEventsJson` wrote it.
+  const event = JSON.parse(eventJson) as Event
   if (preset !== 'standard')
     return shape(preset, url, { ...event, projectName: origin.project.name })
   const data = `${eventJson.slice(0, -1)},${toOriginJson(origin).slice(1)}`
@@ -39,7 +41,7 @@ export function toEventRequest(
   }
 }
 
-/** The request of a test: for a service, a made-up event. */
+/** The request of a test; a preset gets a made-up event. */
 export function toTestRequest({ url, preset }: Endpoint, origin: Origin, atMs: number): Shaped {
   const timestamp = new Date(atMs).toISOString()
   const message = 'This is a test: your webhook works.'
@@ -56,6 +58,10 @@ export function toTestRequest({ url, preset }: Endpoint, origin: Origin, atMs: n
   }
   const data = `{"message":${JSON.stringify(message)},${toOriginJson(origin).slice(1)}`
   return { url, body: `{"type":"webhook.test","timestamp":"${timestamp}","data":${data}}` }
+}
+
+export function toBodyHash(body: string): Buffer {
+  return createHash('sha256').update(body).digest()
 }
 
 function toOriginJson({ project, organization }: Origin): string {

@@ -1,8 +1,8 @@
-/** The forms in which a message can be posted: ours, or what a service takes. */
+/** The forms of a body: Standard Webhooks, or what a service accepts. */
 export const PRESETS = ['standard', 'slack', 'discord', 'telegram', 'ntfy'] as const
 export type Preset = (typeof PRESETS)[number]
 
-/** What the services are told of an event. */
+/** The parts of an event that services get. */
 export interface Notice {
   title: string
   description: string | null
@@ -13,7 +13,7 @@ export interface Notice {
   tags: readonly string[]
 }
 
-/** A request in a service's form. */
+/** A request in the form of a preset. */
 export interface Shaped {
   url: string
   body: string
@@ -22,7 +22,7 @@ export interface Shaped {
 type Shape = (url: URL, notice: Notice) => { url?: string; body: object }
 
 const SHAPES: Record<Exclude<Preset, 'standard'>, Shape> = {
-  // Plain text throughout: nothing of an event may become a mention, a link or a style.
+  // Plain text throughout, so that no part of an event becomes a mention, a link or a style.
   slack: (_, notice) => ({
     body: {
       text: escapeSlack(toHeadline(notice)),
@@ -55,7 +55,7 @@ const SHAPES: Record<Exclude<Preset, 'standard'>, Shape> = {
       link_preview_options: { is_disabled: true },
     },
   }),
-  // JSON goes to the server's root, and names the topic that the address ends with.
+  // JSON is posted to the server's root, and names the topic, which is the end of the URL.
   ntfy: (url, notice) => {
     const [topic = '', ...base] = url.pathname.split('/').filter(Boolean).reverse()
     return {
@@ -70,13 +70,13 @@ const SHAPES: Record<Exclude<Preset, 'standard'>, Shape> = {
   },
 }
 
-/** The body for a service, and where it goes. */
+/** The request for a service. */
 export function shape(preset: Exclude<Preset, 'standard'>, url: string, notice: Notice): Shaped {
   const shaped = SHAPES[preset](new URL(url), notice)
   return { url: shaped.url ?? url, body: JSON.stringify(shaped.body) }
 }
 
-/** What a service needs of its address, if this one lacks it. */
+/** The fault of a service's URL, as a sentence. Undefined for a good one. */
 export function findPresetProblem(preset: Preset, url: URL): string | undefined {
   if (preset === 'telegram' && !url.searchParams.get('chat_id')) {
     return 'For Telegram it must be https://api.telegram.org/bot…/sendMessage?chat_id=…'
@@ -111,7 +111,7 @@ function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*_{}[\]()#+.!|~>:@<-]/g, '\\$&')
 }
 
-/** At most so many UTF-16 units, as the services count, and never half a character. */
+/** Cuts to UTF-16 units, which services count, and never within a character. */
 function cut(text: string, units: number): string {
   return text.length <= units
     ? text

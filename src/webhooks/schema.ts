@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Name } from '../accounts/name.ts'
-import { Instant } from '../events/timestamp.ts'
+import { Name } from '../accounts/schema.ts'
+import { Instant } from '../events/schema.ts'
 import { OneOf, Text } from '../http/rules.ts'
 import { closed, Moment, Nullable } from '../http/shapes.ts'
 import { PRESETS } from './presets.ts'
@@ -13,7 +13,7 @@ const Url = Text({
 const ChannelIds = Nullable(
   Type.Array(Text({ minLength: 1, maxLength: 50 }), {
     maxItems: 100,
-    description: 'Ids of the channels whose events it is for; null for all.',
+    description: 'Ids of the channels whose events it gets; null for all.',
   }),
 )
 
@@ -28,7 +28,7 @@ export type NewWebhook = Static<typeof NewWebhook>
 export const WebhookChanges = Type.Partial(NewWebhook)
 export type WebhookChanges = Static<typeof WebhookChanges>
 
-/** A webhook as it is shown: its URL in full to admins alone, its secret to nobody. */
+/** A webhook as it is shown: the URL to admins alone, the secret never. */
 export const Webhook = Type.Object(
   {
     id: Type.String(),
@@ -82,7 +82,7 @@ export type RotatedSecret = Static<typeof RotatedSecret>
 
 export const DeletedWebhook = Type.Object({ id: Type.String() }, closed)
 
-/** One try to deliver; `status` is null where there was no answer. */
+/** One attempt; `status` is null when there was no answer. */
 export const Attempt = Type.Object(
   {
     id: Type.String(),
@@ -101,7 +101,7 @@ export const Attempt = Type.Object(
 )
 export type Attempt = Static<typeof Attempt>
 
-/** What was sent, but for the signature: whoever had it could send the body again in our name. */
+/** A request without its signature, with which anybody could send the body again in our name. */
 export const AttemptRequest = Type.Object(
   {
     method: Type.Literal('POST'),
@@ -109,11 +109,12 @@ export const AttemptRequest = Type.Object(
       description: 'host, content-type, webhook-id and webhook-timestamp.',
     }),
     body: Nullable(
-      Type.String({ description: 'Made anew from the event; null when that is gone.' }),
+      Type.String({ description: 'Rebuilt from the event; null when the event was deleted.' }),
     ),
     note: Nullable(
       Type.String({
-        description: 'Why the body is not what was sent; null when it is, byte for byte.',
+        description:
+          'Why the body differs from what was sent; null when it is the same, byte for byte.',
       }),
     ),
   },
@@ -128,8 +129,8 @@ export const AttemptDetail = Type.Object(
 export type AttemptDetail = Static<typeof AttemptDetail>
 
 export const RecoverInput = Type.Object({
-  since: Instant('The events that happened at this moment or later, at most 30 days ago.'),
-  until: Type.Optional(Instant('Or earlier than this; now by default.')),
+  since: Instant('Recovers events with this timestamp or a later one, at most 30 days ago.'),
+  until: Type.Optional(Instant('Recovers events with an earlier timestamp; now by default.')),
   cursor: Type.Optional(
     Text({ minLength: 1, maxLength: 100, description: 'The nextCursor of the answer before.' }),
   ),
@@ -138,8 +139,12 @@ export type RecoverInput = Static<typeof RecoverInput>
 
 export const Queued = Type.Object(
   {
-    events: Type.Integer({ description: 'How many are to be delivered again.' }),
-    nextCursor: Nullable(Type.String({ description: 'Where to go on; null when all is done.' })),
+    events: Type.Integer({ description: 'How many events are delivered again.' }),
+    nextCursor: Nullable(
+      Type.String({
+        description: 'Pass it as `cursor` to go on; null when all events are queued.',
+      }),
+    ),
   },
   closed,
 )

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 
-/** A new secret to sign with: `whsec_` and 32 random bytes in base64. */
+/** The media type of every body. */
+export const CONTENT_TYPE = 'application/json'
+const TOLERANCE_S = 5 * 60
+
+/** A new signing secret: `whsec_` and 32 random bytes in base64. */
 export function newSigningSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`
 }
-
-/** Of every body. */
-export const CONTENT_TYPE = 'application/json'
 
 export interface Message {
   /** The same in every attempt, and when it is sent again. */
@@ -28,4 +29,36 @@ export function sign(
     'webhook-timestamp': String(Math.floor(timestampMs / 1000)),
     'webhook-signature': secrets.map(secret => new Webhook(secret).sign(id, at, body)).join(' '),
   }
+}
+
+/** A message as it has arrived, with the values of its headers. */
+export interface Signed {
+  body: string
+  id: string
+  timestamp: string
+  signature: string
+}
+
+/** Why the endpoint should refuse a message, as a sentence; undefined when it is genuine and fresh. */
+export function findForgery(
+  { body, id, timestamp, signature }: Signed,
+  secret: string,
+  nowMs: number,
+): string | undefined {
+  if (!/^\d{1,12}$/.test(timestamp)) return 'webhook-timestamp must be in Unix seconds'
+  let expected: string
+  try {
+    expected = new Webhook(secret).sign(id, new Date(Number(timestamp) * 1000), body)
+  } catch {
+    return 'The secret is invalid: it looks like whsec_…'
+  }
+  if (!signature.split(' ').includes(expected)) {
+    return (
+      'No signature is by this secret, for this id, timestamp and body. The body must be what arrived, byte for byte: ' +
+      'not parsed and written again, and without a line break at its end'
+    )
+  }
+  const lateS = Math.round(nowMs / 1000) - Number(timestamp)
+  if (Math.abs(lateS) <= TOLERANCE_S) return undefined
+  return `The signature is right, but the message is ${Math.abs(lateS)} s ${lateS > 0 ? 'old' : 'ahead'}: receivers refuse more than ${TOLERANCE_S} s`
 }

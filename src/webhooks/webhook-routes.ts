@@ -1,13 +1,21 @@
-import { apiEndpoint, type ApiEndpoint } from '../accounts/endpoint.ts'
-import { isAtLeast, type Role } from '../accounts/permissions.ts'
-import type { Pool } from '../db/pool.ts'
-import { transact } from '../db/transaction.ts'
+import { Elysia } from 'elysia'
+import type { CallOn, SessionGuard } from '../accounts/guard.ts'
+import { isAtLeast } from '../accounts/permissions.ts'
+import { type Pool, transact } from '../db/pool.ts'
 import type { Egress } from '../egress/egress.ts'
-import { PageOf } from '../http/envelope.ts'
+import { succeed } from '../http/call.ts'
+import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { checkUrl, createWebhook, deleteWebhook, editWebhook, rotateWebhook } from './editing.ts'
-import type { Queue } from './queue.ts'
+import {
+  checkUrl,
+  createWebhook,
+  deleteWebhook,
+  disableWebhook,
+  editWebhook,
+  enableWebhook,
+  rotateWebhook,
+} from './editing.ts'
 import {
   CreatedWebhook,
   DeletedWebhook,
@@ -17,137 +25,153 @@ import {
   Webhook,
   WebhookChanges,
 } from './schema.ts'
-import { disableWebhook, enableWebhook } from './switching.ts'
 import { getWebhook, listWebhooks, type View } from './webhooks.ts'
 
+const tags = ['Webhooks']
+
 export interface WebhookParts {
+  guard: SessionGuard
   pool: Pool
   secrets: Secrets
   egress: Egress
-  queue: Queue
 }
 
-const ALL = '/api/projects/:projectId/webhooks'
-const ONE = `${ALL}/:webhookId` as const
-
-/** The webhooks of a project: everybody sees that they are there, admins have the rest. */
-export function webhookRoutes(parts: WebhookParts): ApiEndpoint[] {
-  const toView = ({ projectId, role }: { projectId: string; role: Role }): View => ({
+/** The webhooks of a project: every member sees that they exist, admins see the rest. */
+export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
+  const toView = ({ projectId, role }: CallOn<'project'>): View => ({
     projectId,
     isAdmin: isAtLeast(role, 'admin'),
-    secrets: parts.secrets,
+    secrets,
   })
 
-  return [
-    apiEndpoint({
-      method: 'GET',
-      path: ALL,
-      action: 'webhooks.read',
-      query: PageQuery,
-      success: { status: 200, data: PageOf(Webhook) },
-      handle: async call =>
-        JSON.stringify(await parts.pool.run(sql => listWebhooks(sql, toView(call), call.query))),
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: ALL,
-      action: 'webhooks.create',
-      body: NewWebhook,
-      success: { status: 201, data: CreatedWebhook },
-      async handle(call) {
-        await checkUrl(parts.egress, call.body.url)
-        const created = await transact(parts.pool, async tx => {
-          const { id, secret } = await createWebhook(tx, call, call.body, parts.secrets)
+  return new Elysia({ name: 'webhooks' })
+    .use(guard)
+    .get(
+      '/api/projects/:projectId/webhooks',
+      async ({ call, query }) =>
+        succeed(call, 200, await pool.run(sql => listWebhooks(sql, toView(call), query))),
+      {
+        project: 'webhooks.read',
+        query: PageQuery,
+        response: { 200: SuccessOf(PageOf(Webhook)) },
+        detail: { operationId: 'listWebhooks', summary: 'List webhooks', tags },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/webhooks',
+      async ({ call, body }) => {
+        await checkUrl(egress, body.url)
+        const created = await transact(pool, async tx => {
+          const { id, secret } = await createWebhook(tx, call, body, secrets)
           return { ...(await getWebhook(tx, toView(call), id)), secret }
         })
-        return JSON.stringify(created)
+        return succeed(call, 201, created)
       },
-    }),
-    apiEndpoint({
-      method: 'GET',
-      path: ONE,
-      action: 'webhooks.read',
-      success: { status: 200, data: Webhook },
-      handle: async call =>
-        JSON.stringify(
-          await parts.pool.run(sql => getWebhook(sql, toView(call), toId(call.params))),
-        ),
-    }),
-    apiEndpoint({
-      method: 'PATCH',
-      path: ONE,
-      action: 'webhooks.edit',
-      body: WebhookChanges,
-      success: { status: 200, data: Webhook },
-      async handle(call) {
-        const id = toId(call.params)
-        if (call.body.url !== undefined) await checkUrl(parts.egress, call.body.url)
-        const edited = await transact(parts.pool, async tx => {
-          await editWebhook(tx, call, { id, changes: call.body }, parts.secrets)
+      {
+        project: 'webhooks.create',
+        body: NewWebhook,
+        response: { 201: SuccessOf(CreatedWebhook) },
+        detail: {
+          operationId: 'createWebhook',
+          summary: 'Create a webhook',
+          description: 'The answer carries the secret, this once.',
+          tags,
+        },
+      },
+    )
+    .get(
+      '/api/projects/:projectId/webhooks/:webhookId',
+      async ({ call, params: { webhookId } }) =>
+        succeed(call, 200, await pool.run(sql => getWebhook(sql, toView(call), webhookId))),
+      {
+        project: 'webhooks.read',
+        response: { 200: SuccessOf(Webhook) },
+        detail: { operationId: 'getWebhook', summary: 'Get a webhook', tags },
+      },
+    )
+    .patch(
+      '/api/projects/:projectId/webhooks/:webhookId',
+      async ({ call, params: { webhookId: id }, body: changes }) => {
+        if (changes.url !== undefined) await checkUrl(egress, changes.url)
+        const edited = await transact(pool, async tx => {
+          await editWebhook(tx, call, { id, changes }, secrets)
           return getWebhook(tx, toView(call), id)
         })
-        return JSON.stringify(edited)
+        return succeed(call, 200, edited)
       },
-    }),
-    apiEndpoint({
-      method: 'DELETE',
-      path: ONE,
-      action: 'webhooks.delete',
-      success: { status: 200, data: DeletedWebhook },
-      async handle(call) {
-        const id = toId(call.params)
-        await transact(parts.pool, tx => deleteWebhook(tx, call, id))
-        return JSON.stringify({ id })
+      {
+        project: 'webhooks.edit',
+        body: WebhookChanges,
+        response: { 200: SuccessOf(Webhook) },
+        detail: { operationId: 'editWebhook', summary: 'Change a webhook', tags },
       },
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: `${ONE}/rotate`,
-      action: 'webhooks.rotate',
-      body: SecretRotation,
-      success: { status: 200, data: RotatedSecret },
-      async handle(call) {
-        const id = toId(call.params)
-        const graceHours = call.body.graceHours ?? 24
-        const { secret, previousUntil } = await transact(parts.pool, tx =>
-          rotateWebhook(tx, call, { id, graceHours }, parts.secrets),
+    )
+    .delete(
+      '/api/projects/:projectId/webhooks/:webhookId',
+      async ({ call, params: { webhookId: id } }) => {
+        await transact(pool, tx => deleteWebhook(tx, call, id))
+        return succeed(call, 200, { id })
+      },
+      {
+        project: 'webhooks.delete',
+        response: { 200: SuccessOf(DeletedWebhook) },
+        detail: { operationId: 'deleteWebhook', summary: 'Delete a webhook', tags },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/webhooks/:webhookId/rotate',
+      async ({ call, params: { webhookId: id }, body: { graceHours = 24 } }) => {
+        const { secret, previousUntil } = await transact(pool, tx =>
+          rotateWebhook(tx, call, { id, graceHours }, secrets),
         )
         const previousSecretUntil = previousUntil?.toISOString() ?? null
-        return JSON.stringify({ id, secret, previousSecretUntil } satisfies RotatedSecret)
+        return succeed(call, 200, { id, secret, previousSecretUntil } satisfies RotatedSecret)
       },
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: `${ONE}/enable`,
-      action: 'webhooks.operate',
-      success: { status: 200, data: Webhook },
-      async handle(call) {
-        const id = toId(call.params)
-        const enabled = await transact(parts.pool, async tx => {
-          await enableWebhook(tx, call, id, parts.queue)
+      {
+        project: 'webhooks.rotate',
+        body: SecretRotation,
+        response: { 200: SuccessOf(RotatedSecret) },
+        detail: {
+          operationId: 'rotateWebhookSecret',
+          summary: 'Rotate the secret of a webhook',
+          description: 'Both secrets sign until the grace period ends.',
+          tags,
+        },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/webhooks/:webhookId/enable',
+      async ({ call, params: { webhookId: id } }) => {
+        const enabled = await transact(pool, async tx => {
+          await enableWebhook(tx, call, id)
           return getWebhook(tx, toView(call), id)
         })
-        return JSON.stringify(enabled)
+        return succeed(call, 200, enabled)
       },
-    }),
-    apiEndpoint({
-      method: 'POST',
-      path: `${ONE}/disable`,
-      action: 'webhooks.operate',
-      success: { status: 200, data: Webhook },
-      async handle(call) {
-        const id = toId(call.params)
-        const disabled = await transact(parts.pool, async tx => {
+      {
+        project: 'webhooks.operate',
+        response: { 200: SuccessOf(Webhook) },
+        detail: {
+          operationId: 'enableWebhook',
+          summary: 'Enable a webhook',
+          description: 'Its pending deliveries resume.',
+          tags,
+        },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/webhooks/:webhookId/disable',
+      async ({ call, params: { webhookId: id } }) => {
+        const disabled = await transact(pool, async tx => {
           await disableWebhook(tx, call, { id, reason: 'An admin has disabled it' })
           return getWebhook(tx, toView(call), id)
         })
-        return JSON.stringify(disabled)
+        return succeed(call, 200, disabled)
       },
-    }),
-  ]
-}
-
-/** The webhook that a path names. */
-export function toId(params: Readonly<Record<string, string>>): string {
-  return params['webhookId'] ?? ''
+      {
+        project: 'webhooks.operate',
+        response: { 200: SuccessOf(Webhook) },
+        detail: { operationId: 'disableWebhook', summary: 'Disable a webhook', tags },
+      },
+    )
 }

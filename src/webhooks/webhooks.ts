@@ -1,5 +1,5 @@
 import { toArray } from '../db/arrays.ts'
-import type { Fragment, Queryable } from '../db/sql.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
@@ -8,19 +8,9 @@ import type { Secrets } from '../secrets/secrets.ts'
 import { toBreakerState } from './breaker.ts'
 import type { Preset } from './presets.ts'
 import type { Webhook } from './schema.ts'
+import { toPlace } from './sealing.ts'
 
-/** The columns that are sealed, for the rotation of the APP_SECRET. */
-export const SEALED_WEBHOOKS = {
-  table: 'webhooks',
-  columns: ['url', 'secret', 'previous_secret'],
-} as const
-
-/** Seals and opens what a webhook keeps secret. */
-export function toPlace(column: (typeof SEALED_WEBHOOKS)['columns'][number], webhookId: string) {
-  return { table: SEALED_WEBHOOKS.table, column, rowId: webhookId }
-}
-
-/** Who looks at webhooks, and where. */
+/** The project whose webhooks are read, and how much is shown of them. */
 export interface View {
   projectId: string
   /** Whether the URL is shown. */
@@ -83,7 +73,35 @@ export function noWebhook(): Fault {
   return new Fault('not_found', 'No webhook of this project has this id')
 }
 
-/** What to call webhooks where their secrets do not belong, by uuid. Deleted ones are left out. */
+/** A webhook that a transaction has locked, with its secrets sealed. */
+interface LockedWebhook {
+  /** The uuid. */
+  id: string
+  name: string
+  host: string
+  url: string
+  preset: Preset
+  secret: string
+  isEnabled: boolean
+  testedAt: Date | null
+  now: Date
+}
+
+/** Locks a webhook. Throws `not_found`. */
+export async function lockWebhook(tx: Tx, projectId: string, id: string): Promise<LockedWebhook> {
+  const [row] = await tx<LockedWebhook[]>`
+    select
+      id, name, host, url, preset, secret, disabled_at is null as "isEnabled", tested_at as "testedAt",
+      now() as now
+    from webhooks
+    where project_id = ${projectId} and id = ${toWebhookUuid(id)} and deleted_at is null
+    for no key update
+  `
+  if (!row) throw noWebhook()
+  return row
+}
+
+/** The names of webhooks by uuid; deleted ones are left out. */
 export async function nameWebhooks(
   sql: Queryable,
   { projectId, targetIds }: { projectId: string; targetIds: readonly string[] },

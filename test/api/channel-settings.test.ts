@@ -210,6 +210,7 @@ test('dashboard §3 the list says which channels somebody has muted, or has with
   expect(await muted()).toBe('quiet')
   expect((await person.get(own)).body.data).toEqual({
     ...{ channelId, isDefault: false, state: 'on', muteUntil: null },
+    ...{ isCollapseDefault: true, collapse: true },
   })
   const unknown = await person.get(`${path}/channels/chn_01kadz5p6vf2w8y3m4n5q6r7s8/notifications`)
   expect(unknown.status).toBe(404)

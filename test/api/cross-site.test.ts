@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createBrowser, newAccount } from '../support/browser.ts'
-import { API, newOrganization, newPerson, type TestPerson } from '../support/person.ts'
+import { API } from '../support/contracts.ts'
+import { newOrganization, newPerson, type TestPerson } from '../support/person.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted

@@ -159,9 +159,7 @@ test('delivery: enqueue tells a target again, at once and with a full schedule',
   inbox.answer(targetId)
   const resend = { kind: 'webhook', projectId, targetId } as const
   const stranger = crypto.randomUUID()
-  const queued = await deliveries.sql.begin(tx =>
-    enqueue(tx, { ...resend, eventIds: [eventId, stranger] }),
-  )
+  const queued = await deliveries.sql.begin(tx => enqueue(tx, resend, [eventId, stranger]))
   expect(queued).toBe(1)
   outbox.wakeWorkers()
   await until(async () => (await deliveries.ended(projectId))[0]?.state === 'delivered')
@@ -170,9 +168,7 @@ test('delivery: enqueue tells a target again, at once and with a full schedule',
   expect((await deliveries.ended(projectId))[0]).toMatchObject({ attempts: 1, reason: null })
 
   const { projectId: other } = await deliveries.newTarget()
-  const across = deliveries.sql.begin(tx =>
-    enqueue(tx, { ...resend, projectId: other, eventIds: [eventId] }),
-  )
+  const across = deliveries.sql.begin(tx => enqueue(tx, { ...resend, projectId: other }, [eventId]))
   expect(await across).toBe(0)
 })
 

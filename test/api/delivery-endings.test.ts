@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { reap } from '../../src/accounts/reaper.ts'
+import { reap } from '../../src/accounts/deletion.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
 import type { Outbox } from '../../src/outbox/outbox.ts'
-import { OUTBOX_SWEEPS } from '../../src/outbox/sweeper.ts'
+import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
 import { endWaits } from '../support/age.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
@@ -140,8 +140,9 @@ test('contract §11 records are kept 30 days and dead letters 90', async () => {
   for (const days of [29.9, 30.1]) await withhold(days)
   for (const days of [29.9, 30.1, 89.9, 90.1]) await insert(days)
   const swept: number[] = []
-  for (const sweep of OUTBOX_SWEEPS) swept.push(await sweep(pool))
-  // Records, what was withheld, dead letters.
+  for (const table of ['deliveries', 'withheld', 'dead_letters']) {
+    for (const one of SWEEPS) if (one.table === table) swept.push(await sweep(pool, one))
+  }
   expect(swept).toEqual([3, 1, 1])
   expect(await deliveries.ended(projectId)).toHaveLength(2)
   expect(await sql`select from dead_letters where project_id = ${projectId}`).toHaveLength(3)

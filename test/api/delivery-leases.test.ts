@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { claimJobs } from '../../src/outbox/claim.ts'
-import type { DeliveryKind, Job, Outcome } from '../../src/outbox/kind.ts'
-import { extendLeases, settleJobs } from '../../src/outbox/settle.ts'
+import { claimDeliveries, extendLeases } from '../../src/outbox/claims.ts'
+import type { DeliveryAttempt, DeliveryKind, Outcome } from '../../src/outbox/kind.ts'
+import { settleDeliveries } from '../../src/outbox/settler.ts'
 import { HANDED_BACK, toSettlement } from '../../src/outbox/settlement.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
@@ -27,7 +27,7 @@ const DONE = toSettlement({
 
 /** A kind whose attempts wait for the test. */
 function createHeldKind(options: Partial<DeliveryKind> = {}) {
-  const sent: { job: Job; signal: AbortSignal; answer(outcome: Outcome): void }[] = []
+  const sent: { job: DeliveryAttempt; signal: AbortSignal; answer(outcome: Outcome): void }[] = []
   const kind = createTestKind({
     ...options,
     send: (job, signal) => new Promise(resolve => void sent.push({ job, signal, answer: resolve })),
@@ -44,9 +44,9 @@ async function queue(kind: 'webhook' | 'push' = 'push') {
     values (${projectId}, ${eventId}, ${kind}, ${targetId})
   `
   const claim = async () => {
-    const [job] = await claimJobs(deliveries.sql, {
+    const [job] = await claimDeliveries(deliveries.sql, {
       kind,
-      wishes: [{ targetId, room: 8, dueAt: '-infinity' }],
+      requests: [{ targetId, room: 8, dueAt: '-infinity' }],
       most: 8,
       leaseMs: 30_000,
     })
@@ -65,9 +65,9 @@ test('case 17: a worker that lost its lease changes nothing', async () => {
   expect(heir.takes).toBe(2)
 
   const before = await deliveries.pending(projectId)
-  expect(await settleJobs(deliveries.sql, [{ ...zombie, ...DONE }])).toEqual([])
-  expect(await settleJobs(deliveries.sql, [{ ...zombie, ...HANDED_BACK }])).toEqual([])
-  const extend = { held: [zombie], leaseMs: 90_000 }
+  expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...DONE }])).toEqual([])
+  expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...HANDED_BACK }])).toEqual([])
+  const extend = { leases: [zombie], leaseMs: 90_000 }
   expect(await extendLeases(deliveries.sql, extend)).toEqual([])
   const after = await deliveries.pending(projectId)
   expect(after.map(({ due_in_s: _, ...row }) => row)).toEqual(
@@ -75,9 +75,9 @@ test('case 17: a worker that lost its lease changes nothing', async () => {
   )
   expect(after[0]?.due_in_s).toBeLessThan(31)
 
-  expect(await extendLeases(deliveries.sql, { held: [heir], leaseMs: 90_000 })).toEqual([heir.id])
+  expect(await extendLeases(deliveries.sql, { leases: [heir], leaseMs: 90_000 })).toEqual([heir.id])
   expect((await deliveries.pending(projectId))[0]?.due_in_s).toBeGreaterThan(80)
-  expect(await settleJobs(deliveries.sql, [{ ...heir, ...DONE }])).toEqual([heir.id])
+  expect(await settleDeliveries(deliveries.sql, [{ ...heir, ...DONE }])).toEqual([heir.id])
   expect(await deliveries.pending(projectId)).toEqual([])
 })
 

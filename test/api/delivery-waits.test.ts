@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Fault } from '../../src/errors.ts'
 import { toId } from '../../src/ids.ts'
-import { BACKLOG_FULL, MAX_BACKLOG, markBacklogs } from '../../src/webhooks/backlog.ts'
+import { BACKLOG_FULL, MAX_BACKLOG, markBacklogs } from '../../src/webhooks/dispatch.ts'
 import { createWebhookKind } from '../../src/webhooks/kind.ts'
 import { toArray } from '../../src/db/arrays.ts'
 import type { Tx } from '../../src/db/sql.ts'

@@ -66,6 +66,17 @@ describe('contract §8 the page for people', () => {
     expect(text).toContain(`curl ${server.server.url}/v1/events`)
   })
 
+  test('lists every operation of /api with its permission', async () => {
+    const management = (await (await get('/api/management.json')).json()) as Document
+    const [, section = ''] = page.split('<section id="management"')
+    for (const { method, path, summary, ...operation } of listOperations(management)) {
+      const row = `${method} ${path} ${summary} Permission: ${operation['x-action']}`
+      expect(toText(section).replace(/\s+/g, ' ')).toContain(row)
+    }
+    expect(section).toContain('href="/api/management.json"')
+    expect(section).toContain('href="/swagger#management"')
+  })
+
   test('every link into the page has its target, and no target is there twice', () => {
     const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
     const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id)

@@ -97,9 +97,36 @@ describe('contract §2 a timestamp is ISO 8601:', () => {
     expectIssues(await post({ timestamp }), 'timestamp invalid_format')
   })
 
+  test.each([
+    [0, '1970-01-01T00:00:00.000Z'],
+    [1_700_000_000, '2023-11-14T22:13:20.000Z'],
+    [1_700_000_000.25, '2023-11-14T22:13:20.250Z'],
+    [1_700_000_000_250, '2023-11-14T22:13:20.250Z'],
+    [100_000_000_000, '1973-03-03T09:46:40.000Z'],
+  ])('or a number in Unix seconds or milliseconds: %d -> %s', async (timestamp, kept) => {
+    const { body } = await post({ timestamp })
+    expect(body.data.timestamp).toBe(kept)
+    expect((await project.get(`/v1/events/${body.data.id}`)).body.data.timestamp).toBe(kept)
+  })
+
+  test.each([-1, 99_999_999_999, 1e300, 8.64e15])('the number %d is none', async timestamp => {
+    expectIssues(await post({ timestamp }), 'timestamp out_of_range')
+  })
+
+  test('nothing else is', async () => {
+    for (const timestamp of [null, true, [], {}, [1_700_000_000]]) {
+      expectIssues(await post({ timestamp }), 'timestamp invalid_type')
+    }
+  })
+
   test('it is at most 5 minutes ahead', async () => {
     const ahead = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString()
     expect((await post({ timestamp: ahead(295) })).status).toBe(201)
+    for (const unit of [1, 1000]) {
+      const number = (seconds: number) => (Date.now() / 1000 + seconds) * unit
+      expect((await post({ timestamp: number(295) })).status).toBe(201)
+      expectIssues(await post({ timestamp: number(305) }), 'timestamp out_of_range')
+    }
     expect(listIssues(await post({ timestamp: ahead(305) }))).toEqual(['timestamp out_of_range'])
     expect(listIssues(await post({ timestamp: '9999-12-31T23:59:59Z' }))).toEqual([
       'timestamp out_of_range',

@@ -58,8 +58,10 @@ test('histograms count what lists find, whichever way they are counted', async (
 test('a histogram whose patience ran out is complete since the moment that it says', async () => {
   const range = { fromMs: NOW_MS - 9 * 86_400_000, toMs: NOW_MS, nowMs: NOW_MS }
   const { filters } = parseSearch('-tag:test')
-  const whole = await histogramOf(server.sql, project.id, filters, range)
+  const spendMs = 60_000
+  const whole = await histogramOf(server.sql, project.id, filters, range, { spendMs })
   const partial = await histogramOf(server.sql, project.id, filters, range, {
+    spendMs,
     spendCandidates: 1,
     firstWindow: 30,
   })

@@ -51,11 +51,14 @@ test('contract §5 the order of keys and the spaces of a body do not matter, eve
   const same = [
     '{"title":"New payment","metadata":{"list":[1,2],"amount":42},"channelName":"payments"}',
     '{ "metadata":{"amount":42.0,\n"list":[ 1, 2 ]},"channelName":"p\\u0061yments","title":"New payment"}',
+    '{"title":"New payment","metadata":{"list":[1e0,0.2E1],"amount":4200e-2},"channelName":"payments"}',
   ]
   for (const body of same) expect((await sendJson(project, body)).text).toBe(first.text)
   const different = [
     { ...event, metadata: { amount: 42, list: [2, 1] } },
     { ...event, metadata: { amount: '42', list: [1, 2] } },
+    { ...event, metadata: { amount: -42, list: [1, 2] } },
+    { ...event, metadata: { amount: 420, list: [1, 2] } },
     { ...event, title: 'New payment ' },
     { ...event, notify: true },
     { ...event, unknown: 1 },

@@ -126,19 +126,16 @@ test('contract §2 user_id and aliases are compared exactly: no trim, no folding
   expect(await countIdentities(id)).toBe(names.length + 1)
 })
 
-test('contract §2 userId is a synonym of user_id, and both given must agree', async () => {
-  const { post } = await newProject(server)
-  const synonym = await post('/v1/identify', { userId: 'ada', project: 'shop' })
-  expect(synonym.body.data.userId).toBe('ada')
-  const both = await post('/v1/identify', { userId: 'ada', user_id: 'ada' })
-  expect(both.body.data.id).toBe(synonym.body.data.id)
-  const differing = await post('/v1/identify', { userId: 'ada', user_id: 'bob' })
-  expect(differing.status).toBe(400)
-  expect(differing.body.details).toMatchObject([{ path: ['userId'], code: 'invalid_value' }])
-  const neither = await post('/v1/identify', { properties: {} })
-  expect(neither.body.details).toEqual([
-    { path: ['user_id'], message: 'Required', code: 'required' },
-  ])
+test('contract §2 userId does not stand for user_id: no drop-in client sends it', async () => {
+  const { id, post } = await newProject(server)
+  const { status, body } = await post('/v1/identify', { userId: 'ada' })
+  expect(status).toBe(400)
+  expect(body.details).toEqual([{ path: ['user_id'], message: 'Required', code: 'required' }])
+  const both = await post('/v1/identify', { user_id: 'ada', userId: 'bob' })
+  expect(both.body.data.userId).toBe('ada')
+  const ignored = await post('/v1/identify', { user_id: 'ada', userId: 5 })
+  expect(ignored.status).toBe(200)
+  expect(await countIdentities(id)).toBe(1)
 })
 
 test('§8 user_id and alias have 1 to 255 characters, aliases at most 50 items', async () => {

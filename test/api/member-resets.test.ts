@@ -1,8 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { expectFailure } from '../support/answers.ts'
 import { listActions } from '../support/audit.ts'
-import { newMember, newOrganization, newPerson, type TestPerson } from '../support/person.ts'
+import {
+  createApi,
+  newMember,
+  newOrganization,
+  newPerson,
+  type TestOrganization,
+  type TestPerson,
+} from '../support/person.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 let server: Booted
 beforeAll(async () => {
@@ -84,4 +92,199 @@ test('reliability §6 nobody makes a reset link for themselves: a session is no 
   const path = `/api/organizations/${organization.id}/members/${owner.id}/reset-link`
   expectFailure(await owner.post(path), 409, 'conflict')
   expect(await countLinks(owner)).toBe(0)
+})
+
+/** An owner's link for a member of an organization that has another owner, too. */
+async function newLink() {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const otherOwner = await newMember(server, organization, 'owner')
+  const member = await newMember(server, organization, 'member')
+  const path = `/api/organizations/${organization.id}/members/${member.id}/reset-link`
+  const made = await owner.post(path)
+  expect(made.status).toBe(201)
+  return { organization, owner, otherOwner, member, token: made.body.data.url.split('#')[1] }
+}
+
+const use = (token: string) =>
+  createApi(server.url).post('/api/reset', { token, password: 'gravel monsoon nineteen' })
+
+async function countResetActions({ uuid }: TestOrganization): Promise<Record<string, number>> {
+  const actions = await listActions(server.sql, uuid)
+  const counts: Record<string, number> = {}
+  for (const action of actions) {
+    if (action.startsWith('member.resetLink')) counts[action] = (counts[action] ?? 0) + 1
+  }
+  return counts
+}
+
+type Made = Awaited<ReturnType<typeof newLink>>
+
+describe('reliability §6 a reset link is dead once its maker could not make it any more:', () => {
+  // Beside the server, so that nothing withdraws the link: the right is checked again when it is used.
+  test.each<[string, (made: Made) => Promise<unknown>]>([
+    [
+      'the member has joined another organization',
+      async ({ member }) => join(await newOrganization(server), member, 'viewer'),
+    ],
+    [
+      'the member has left',
+      ({ member }) => server.sql`delete from memberships where person_id = ${member.uuid}`,
+    ],
+    [
+      'the maker was removed',
+      ({ owner }) => server.sql`delete from memberships where person_id = ${owner.uuid}`,
+    ],
+    [
+      'the maker has lost the role',
+      ({ owner }) =>
+        server.sql`update memberships set role = 'admin' where person_id = ${owner.uuid}`,
+    ],
+    [
+      'the maker is deleted',
+      ({ owner }) => server.sql`delete from people where id = ${owner.uuid}`,
+    ],
+    [
+      'the organization is deleted',
+      ({ organization }) =>
+        server.sql`update organizations set deleted_at = now() where id = ${organization.uuid}`,
+    ],
+    [
+      'the member has become an operator',
+      ({ member }) => server.sql`update people set is_operator = true where id = ${member.uuid}`,
+    ],
+  ])('%s', async (_, change) => {
+    const made = await newLink()
+    await change(made)
+    expectFailure(await use(made.token), 404, 'not_found')
+    const [row] = await server.sql`select password_hash from people where id = ${made.member.uuid}`
+    expect(row?.['password_hash']).toBeNull()
+  })
+
+  test('the member is joining another organization at the same moment', async () => {
+    const { member, token } = await newLink()
+    const elsewhere = await newOrganization(server)
+    const used = await server.sql.begin(async tx => {
+      await tx`
+        insert into memberships (organization_id, person_id, role)
+        values (${elsewhere.uuid}, ${member.uuid}, 'viewer')
+      `
+      const using = { answer: use(token) }
+      await untilWaiting()
+      return using
+    })
+    expectFailure(await used.answer, 404, 'not_found')
+  })
+
+  /** Waits until the reset waits for a lock. */
+  async function untilWaiting(): Promise<void> {
+    await until(async () => {
+      const waiting = await server.sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+      `
+      return waiting.length > 0
+    })
+  }
+})
+
+describe('reliability §6 a reset link is withdrawn, and the audit log tells it, when', () => {
+  const member = ({ organization: { id } }: Made, { id: account }: TestPerson) =>
+    `/api/organizations/${id}/members/${account}`
+
+  test.each<[string, (made: Made) => Promise<{ status: number }>]>([
+    [
+      'the member joins another organization',
+      async made => {
+        const elsewhere = await newOrganization(server)
+        const admin = await newMember(server, elsewhere, 'admin')
+        const invite = await admin.post(`/api/organizations/${elsewhere.id}/invites`, {
+          role: 'viewer',
+        })
+        const token = invite.body.data.url.split('#')[1]
+        return made.member.post('/api/invites/accept', { token })
+      },
+    ],
+    [
+      'the member gets another role',
+      made => made.otherOwner.patch(member(made, made.member), { role: 'admin' }),
+    ],
+    ['the member is removed', made => made.otherOwner.delete(member(made, made.member))],
+    [
+      'the member leaves',
+      made => made.member.delete(`/api/organizations/${made.organization.id}/membership`),
+    ],
+    [
+      'the maker gets another role',
+      made => made.otherOwner.patch(member(made, made.owner), { role: 'admin' }),
+    ],
+    ['the maker is removed', made => made.otherOwner.delete(member(made, made.owner))],
+    [
+      'the maker leaves',
+      made => made.owner.delete(`/api/organizations/${made.organization.id}/membership`),
+    ],
+    [
+      'the organization is deleted',
+      made => made.otherOwner.delete(`/api/organizations/${made.organization.id}`),
+    ],
+    [
+      'another owner makes a newer one',
+      made => made.otherOwner.post(`${member(made, made.member)}/reset-link`),
+    ],
+  ])('%s', async (_, change) => {
+    const made = await newLink()
+    expect([200, 201]).toContain((await change(made)).status)
+    const left = await server.sql`
+      select from reset_links where hash = sha256(${made.token}::text::bytea)
+    `
+    expect(left).toHaveLength(0)
+    expect(await countResetActions(made.organization)).toMatchObject({
+      'member.resetLinkWithdrawn': 1,
+    })
+    expectFailure(await use(made.token), 404, 'not_found')
+  })
+
+  test('an operator founds an organization that the maker does not own', async () => {
+    const organization = await newOrganization(server)
+    const maker = await newPerson(server, { isOperator: true })
+    const operator = await newPerson(server, { isOperator: true })
+    await join(organization, maker, 'owner')
+    await join(organization, operator, 'viewer')
+    const path = `/api/organizations/${organization.id}/members/${operator.id}/reset-link`
+    expect((await maker.post(path)).status).toBe(201)
+    expect((await operator.post('/api/organizations', { name: 'Founded' })).status).toBe(201)
+    expect(await countLinks(operator)).toBe(0)
+  })
+})
+
+test('reliability §6 a reset link outlives what leaves the right of its maker as it is', async () => {
+  const { organization, owner, otherOwner, member, token } = await newLink()
+  await join(await newOrganization(server), owner, 'viewer')
+  const path = `/api/organizations/${organization.id}/members/${otherOwner.id}`
+  expect((await owner.patch(path, { role: 'admin' })).status).toBe(200)
+  expect((await use(token)).status).toBe(200)
+  expect(await countResetActions(organization)).toEqual({
+    'member.resetLinkCreated': 1,
+    'member.resetLinkUsed': 1,
+  })
+  const [row] = await server.sql`
+    select count(*)::int as n from audit_log where target = ${member.id} and action = 'password.reset'
+  `
+  expect(row?.['n']).toBe(1)
+})
+
+test('reliability §6 whoever joins with a session that a reset has just ended does not join', async () => {
+  const { member, token } = await newLink()
+  const elsewhere = await newOrganization(server)
+  const admin = await newMember(server, elsewhere, 'admin')
+  const path = `/api/organizations/${elsewhere.id}/invites`
+  const invite = await admin.post(path, { role: 'viewer' })
+  // Whichever of the two comes first, the other is refused.
+  const [reset, joined] = await Promise.all([
+    use(token),
+    member.post('/api/invites/accept', { token: invite.body.data.url.split('#')[1] }),
+  ])
+  expect([reset.status, joined.status]).toSatisfy(
+    ([reset, joined]) => (reset === 200 && joined === 401) || (reset === 404 && joined === 200),
+  )
 })

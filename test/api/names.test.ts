@@ -97,10 +97,7 @@ test('contract §2 letters of all languages and marks are fine', async () => {
 describe('contract §2 the identity of a channel:', () => {
   test.each([
     ['case', ['Payments', 'payments', 'PAYMENTS']],
-    [
-      'runs of space, _ and -',
-      ['new sign ups', 'new-sign-ups', 'new_sign_ups', 'New  Sign_-_Ups', 'new\u00a0sign\u3000ups'],
-    ],
+    ['runs of white space', ['new sign ups', 'New  Sign   Ups', 'new\u00a0sign\u3000ups']],
     ['space around it', ['  ops', 'ops  ', 'Ops\n']],
     ['composition', ['cafe\u0301', 'caf\u00e9', 'CAFE\u0301']],
     ['compatibility of Hangul', ['\u1100\u1161', '\uac00']],
@@ -128,6 +125,10 @@ describe('contract §2 the identity of a channel:', () => {
       '-ops',
       'ops-',
       'o-ps',
+      'o_ps',
+      'o ps',
+      'o--ps',
+      'o - ps',
       'ｏｐｓ',
       '①',
       '1',
@@ -151,7 +152,7 @@ describe('contract §2 the identity of a channel:', () => {
   })
 
   test('races of its spellings make one channel', async () => {
-    const names = Array.from({ length: 40 }, (_, n) => (n % 2 ? 'Big Race' : 'big_race'))
+    const names = Array.from({ length: 40 }, (_, n) => (n % 2 ? 'Big Race' : 'big  race'))
     const channels = await Promise.all(names.map(toChannel))
     expect(new Set(channels.map(({ id }) => id)).size).toBe(1)
     expect(new Set(channels.map(({ name }) => name)).size).toBe(1)

@@ -10,7 +10,11 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString()
-const ON = { state: 'on', muteUntil: null }
+const ON = { state: 'on', muteUntil: null, collapse: true }
+/** A channel without settings of its own. */
+const INHERITED = { isDefault: true, isCollapseDefault: true }
+/** A channel whose state alone was set. */
+const OWN_STATE = { isDefault: false, isCollapseDefault: true }
 
 test('contract §12 everybody sets what they want themselves, viewers too, and sees nobody else’s wishes', async () => {
   const tenant = await newTenant(server, 'viewer')
@@ -25,14 +29,15 @@ test('contract §12 everybody sets what they want themselves, viewers too, and s
 
   const until = inHours(1)
   const all = await tenant.person.put(path, { state: 'mute', muteUntil: until })
-  expect(all.body.data).toEqual({ state: 'mute', muteUntil: until })
+  const muted = { state: 'mute', muteUntil: until, collapse: true }
+  expect(all.body.data).toEqual(muted)
   const one = await tenant.person.put(`${tenant.path}/channels/${channelId}/notifications`, {
     state: 'on',
   })
-  expect(one.body.data).toEqual({ channelId, isDefault: false, ...ON })
+  expect(one.body.data).toEqual({ channelId, ...OWN_STATE, ...ON })
   expect((await tenant.person.get(path)).body.data).toEqual({
-    default: { state: 'mute', muteUntil: until },
-    items: [{ channelId, isDefault: false, ...ON }],
+    default: muted,
+    items: [{ channelId, ...OWN_STATE, ...ON }],
     nextCursor: null,
   })
   expect((await other.get(path)).body.data).toEqual({ default: ON, items: [], nextCursor: null })
@@ -40,7 +45,7 @@ test('contract §12 everybody sets what they want themselves, viewers too, and s
   const back = await tenant.person.put(`${tenant.path}/channels/${channelId}/notifications`, {
     state: 'default',
   })
-  expect(back.body.data).toEqual({ channelId, isDefault: true, state: 'mute', muteUntil: until })
+  expect(back.body.data).toEqual({ channelId, ...INHERITED, ...muted })
   expect((await tenant.person.get(path)).body.data.items).toEqual([])
   const entries = await server.sql<{ action: string; target: string }[]>`
     select action, target from audit_log where person_id = ${tenant.person.uuid} order by id
@@ -82,6 +87,44 @@ test('dashboard: a mute that is over means nothing any more', async () => {
   expect(await isMuted()).toBe(false)
 })
 
+test('delivery: collapsing is set per project and per channel, whatever is muted there', async () => {
+  const tenant = await newTenant(server, 'viewer')
+  const { channelId } = await tenant.send()
+  const path = `${tenant.path}/notifications`
+  const channel = `${tenant.path}/channels/${channelId}/notifications`
+  const read = async () => (await tenant.person.get(channel)).body.data
+  const off = { ...ON, collapse: false }
+
+  const all = await tenant.person.put(path, { state: 'on', collapse: false })
+  expect(all.body.data).toEqual(off)
+  expect(await read()).toEqual({ channelId, ...INHERITED, ...off })
+  const own = await tenant.person.put(channel, { state: 'default', collapse: true })
+  const expected = { channelId, isDefault: true, isCollapseDefault: false, ...ON }
+  expect(own.body.data).toEqual(expected)
+  expect((await tenant.person.get(path)).body.data).toEqual({
+    default: off,
+    items: [expected],
+    nextCursor: null,
+  })
+
+  // A request without it leaves it as it is, and so does the end of a mute.
+  const until = inHours(1)
+  const mute = await tenant.person.put(channel, { state: 'mute', muteUntil: until })
+  const muted = { state: 'mute', muteUntil: until }
+  expect(mute.body.data).toEqual({ ...expected, isDefault: false, ...muted })
+  await server.sql`
+    update channel_notifications set mute_until = mute_until - interval '61 minutes'
+    where project_id = ${tenant.projectId} and channel_id is not null
+  `
+  expect(await read()).toEqual(expected)
+  await tenant.person.put(channel, { state: 'on' })
+  expect(await read()).toEqual({ ...expected, isDefault: false })
+
+  const back = await tenant.person.put(channel, { state: 'default', collapse: null })
+  expect(back.body.data).toEqual({ channelId, ...INHERITED, ...off })
+  expect((await tenant.person.get(path)).body.data.items).toEqual([])
+})
+
 test.each([
   [{ state: 'loud' }, 'state'],
   [{}, 'state'],
@@ -89,6 +132,7 @@ test.each([
   [{ state: 'mute', muteUntil: '2020-01-01T00:00:00Z' }, 'muteUntil'],
   [{ state: 'mute', muteUntil: 'tomorrow' }, 'muteUntil'],
   [{ state: 'mute', muteUntil: 5 }, 'muteUntil'],
+  [{ state: 'on', collapse: 'no' }, 'collapse'],
 ])('dashboard: %j is no wish', async (wish, field) => {
   const tenant = await newTenant(server)
   const { channelId } = await tenant.send()
@@ -101,6 +145,11 @@ test.each([
   }
   const unset = await tenant.person.put(`${tenant.path}/notifications`, { state: 'default' })
   expect(unset.status).toBe(400)
+  const nothing = await tenant.person.put(`${tenant.path}/notifications`, {
+    state: 'on',
+    collapse: null,
+  })
+  expect([nothing.status, nothing.body.details[0].path]).toEqual([400, ['collapse']])
 })
 
 test('dashboard: wishes for many channels come page by page; a channel of another project is 404', async () => {

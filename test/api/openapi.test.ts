@@ -1,36 +1,87 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
+import { ACTIONS } from '../../src/accounts/permissions.ts'
+import { API } from '../support/contracts.ts'
 import { checkDeclared, type Exchange } from '../support/conformance.ts'
 import { createRequests, newProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { makeFolder } from '../support/scratch.ts'
 
 const BASE_URL = 'https://tidings.acme.dev/base'
 
 let server: Booted
 // What the tests look into is what they check.
 let document: any
+let management: any
 beforeAll(async () => {
   server = await boot({ baseUrl: BASE_URL })
   document = await (await fetch(`${server.url}/openapi.json`)).json()
+  management = await (await fetch(`${server.url}/api/management.json`)).json()
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('§4.3 both spellings of the path answer the same document, without a key', async () => {
-  const answers = await Promise.all(
-    ['/openapi.json', '/api/openapi.json'].map(path => fetch(`${server.url}${path}`)),
+test('§4.3 every path of the document answers the same, without a key', async () => {
+  const [first, ...others] = await Promise.all(
+    ['/openapi.json', '/api/openapi.json', '/swagger/json'].map(async path => {
+      const { status, headers, text } = await read(path)
+      expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+      return { status, headers: toComparable(headers), text }
+    }),
   )
-  for (const { status, headers } of answers) {
-    expect(status).toBe(200)
-    expect(headers.get('content-type')).toMatch(/^application\/json/)
+  expect(first).toMatchObject({
+    status: 200,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'x-content-type-options': 'nosniff',
+    },
+  })
+  for (const other of others) expect(other).toEqual(first!)
+})
+
+test('/swagger is a page with a policy of its own, which names no other host', async () => {
+  const host = new URL(BASE_URL).host
+  const { status, headers, text } = await read('/swagger', { host })
+  expect(status).toBe(200)
+  expect(toComparable(headers)).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-cache',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  })
+  expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+  const policy = new Map(
+    (headers.get('content-security-policy') ?? '')
+      .split('; ')
+      .map(text => text.split(' '))
+      .map(([name = '', ...sources]) => [name, sources]),
+  )
+  expect(policy.get('default-src')).toEqual(["'none'"])
+  expect(policy.get('frame-ancestors')).toEqual(["'none'"])
+  expect([...policy.values()].flat().filter(source => !/^('.+'|data:)$/.test(source))).toEqual([])
+  expect(policy.get('script-src')?.[0]).toBe("'self'")
+  expect(policy.get('script-src')).not.toContain("'unsafe-inline'")
+
+  const [, script = ''] = /<script src="([^"]+)"/.exec(text) ?? []
+  expect(script).toMatch(/^\/assets\/[0-9a-f]{10}\/scalar\.js$/)
+  for (const coding of ['br', 'gzip', 'identity']) {
+    const file = await fetch(server.url + script, { headers: { 'accept-encoding': coding } })
+    expect(file.headers.get('cache-control')).toContain('immutable')
+    expect((await file.text()).length).toBeGreaterThan(1_000_000)
   }
-  const [one, two] = await Promise.all(answers.map(answer => answer.text()))
-  expect(one).toBe(two ?? '')
+  expect(
+    (await fetch(`${server.url}/sw.js`).then(worker => worker.text())).includes('scalar'),
+  ).toBe(false)
+
+  expect((await read('/swagger', { host: 'evil.example' })).status).toBe(421)
+  const again = await read('/swagger', { host, 'if-none-match': headers.get('etag') ?? '' })
+  expect(again.status).toBe(304)
 })
 
 test('§9 it is OpenAPI 3.1, version 1.0.0, licensed under AGPL-3.0, and names the server', async () => {
@@ -46,28 +97,61 @@ test('§9 it is OpenAPI 3.1, version 1.0.0, licensed under AGPL-3.0, and names t
   expect(other.servers).toEqual([{ url: `http://localhost:${plain.server.port}` }])
 })
 
-test('contract §8 redocly has nothing to report, at its strictest', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'openapi-'))
-  const file = join(folder, 'openapi.json')
-  await writeFile(file, JSON.stringify(document, null, 2))
-  const cli = createRequire(import.meta.url).resolve('@redocly/cli/bin/cli.js')
-  const child = spawn(
-    process.execPath,
-    [cli, 'lint', file, '--extends=recommended-strict', '--format=json'],
-    {
-      cwd: folder,
-      env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
-    },
-  )
-  const report = JSON.parse(await readAll(child.stdout))
-  await rm(folder, { recursive: true })
-  expect(report.problems).toEqual([])
-  expect(report.totals).toEqual({ errors: 0, warnings: 0, ignored: 0 })
-}, 90_000)
+test.each(['/openapi.json', '/api/management.json'])(
+  'contract §8 redocly has nothing to report on %s, at its strictest',
+  async path => {
+    const folder = makeFolder()
+    const file = join(folder, 'document.json')
+    await writeFile(file, (await read(path)).text)
+    const cli = createRequire(import.meta.url).resolve('@redocly/cli/bin/cli.js')
+    const child = spawn(
+      process.execPath,
+      [cli, 'lint', file, '--extends=recommended-strict', '--format=json'],
+      {
+        cwd: folder,
+        env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+      },
+    )
+    const report = JSON.parse(await readAll(child.stdout))
+    await rm(folder, { recursive: true })
+    expect(report.problems).toEqual([])
+    expect(report.totals).toEqual({ errors: 0, warnings: 0, ignored: 0 })
+  },
+  90_000,
+)
 
 test('contract §8 the OpenAPI schema has nothing to report', async () => {
-  const result = await new Validator().validate(structuredClone(document))
-  expect(result).toEqual({ valid: true })
+  for (const one of [document, management]) {
+    expect(await new Validator().validate(structuredClone(one))).toEqual({ valid: true })
+  }
+})
+
+test('the management document has every route of /api, with its permission, and nothing else', () => {
+  const described = listOperations(management).map(({ method, path, ...operation }) => ({
+    method,
+    path: path.replace(/\{(\w+)\}/g, ':$1'),
+    action: operation['x-action'],
+  }))
+  const mounted = API.map(({ method, path, action }) => ({ method, path, action }))
+  expect(described.sort(byRoute)).toEqual(mounted.sort(byRoute))
+  expect(described.filter(({ path }) => !path.startsWith('/api/'))).toEqual([])
+  expect(described.map(({ action }) => action).filter(action => !(action in ACTIONS))).toEqual([])
+})
+
+test('every management operation has an id of its own, a summary, one known tag and its parameters', () => {
+  const operations = listOperations(management)
+  const ids = operations.map(({ operationId }) => operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+  const tags = management.tags.map((tag: { name: string }) => tag.name)
+  expect([...new Set(operations.flatMap(operation => operation.tags))].sort()).toEqual(tags.sort())
+  for (const { operationId, path, summary, tags, parameters } of operations) {
+    expect(operationId).toMatch(/^[a-z]+[a-zA-Z]*$/)
+    expect([operationId, summary]).toEqual([operationId, expect.stringMatching(/^[A-Z].*[^.]$/)])
+    expect([operationId, tags.length]).toEqual([operationId, 1])
+    const declared = parameters.filter((one: any) => one.in === 'path').map((one: any) => one.name)
+    const used = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]: string[]) => name)
+    expect([operationId, declared.sort()]).toEqual([operationId, used.sort()])
+  }
 })
 
 test('contract §8 null is a type, never nullable', () => {
@@ -78,7 +162,7 @@ test('contract §8 null is a type, never nullable', () => {
 test('contract §8 every operation declares every status that it can answer with', () => {
   const any = ['401', '429', '500', '503']
   const body = ['400', '403', '408', '409', '413', '415', '422', ...any]
-  const declared = listOperations().map(({ operationId, responses }) => [
+  const declared = listOperations(document).map(({ operationId, responses }) => [
     operationId,
     Object.keys(responses).sort(),
   ])
@@ -113,7 +197,7 @@ test('contract §8 the paths and methods of the document are those of the server
 
 test('contract §8 the examples of the document are accepted', async () => {
   const { request } = await newProject(server)
-  for (const { path, method, operationId, requestBody } of listOperations()) {
+  for (const { path, method, operationId, requestBody } of listOperations(document)) {
     for (const [type, { example }] of Object.entries<any>(requestBody?.content ?? {})) {
       if (example === undefined) continue
       const { status } = await request(path.replace('{name}', 'payments'), {
@@ -127,7 +211,7 @@ test('contract §8 the examples of the document are accepted', async () => {
 })
 
 test('contract §9 each operation names the scope that its key needs', async () => {
-  for (const { operationId, method, path, security } of listOperations()) {
+  for (const { operationId, method, path, security } of listOperations(document)) {
     const [scope] = security[0].apiKey
     const { request } = await newProject(server, { scopes: scope ? [scope] : [] })
     const { status } = await request(path.replace(/\{\w+\}/g, 'x'), { method })
@@ -159,8 +243,28 @@ test('§7 every other test checks its answers against the document, strictly', a
   await refuse({}, { 'content-type': 'text/html' })
 })
 
-function listOperations(): any[] {
-  return Object.entries<object>(document.paths).flatMap(([path, item]) =>
+interface Route {
+  method: string
+  path: string
+}
+
+function byRoute(a: Route, b: Route): number {
+  return `${a.path} ${a.method}` < `${b.path} ${b.method}` ? -1 : 1
+}
+
+async function read(path: string, headers: Record<string, string> = {}) {
+  const response = await fetch(server.url + path, { headers })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+/** Headers that do not differ between two requests. */
+function toComparable(headers: Headers): Record<string, string> {
+  const { date, 'x-request-id': id, ...rest } = Object.fromEntries(headers)
+  return rest
+}
+
+function listOperations({ paths }: { paths: Record<string, object> }): any[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({
       ...operation,
       path,

@@ -225,7 +225,14 @@ async function listAnswers(): Promise<[number, Answered][]> {
     [404, await get('/v1/nothing')],
     [405, await request('/v1/me', { method: 'PUT' })],
     [413, await request('/v1/events', { method: 'POST', body: tooLarge, headers: asJson })],
-    [415, await request('/v1/events', { method: 'POST', body: '{}' })],
+    [
+      415,
+      await request('/v1/events', {
+        method: 'POST',
+        body: '{}',
+        headers: { 'content-type': 'text/plain' },
+      }),
+    ],
     [422, await post('/v1/events', { ...event, title: 'x' }, once)],
     [429, await poor.get('/v1/events')],
   ]

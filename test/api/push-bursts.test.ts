@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { WITHHELD } from '../../src/push/reasons.ts'
+import { WITHHELD } from '../../src/push/dispatch.ts'
 import { endWaits } from '../support/age.ts'
 import { newMember } from '../support/person.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
@@ -186,4 +186,44 @@ test('delivery: a burst that its event’s deletion ends is counted by the next 
   await untilPushed(tenant)
   const [count] = world.service.of(browser).filter(isCount)
   expect(count?.notification.title).toBe('2 more in payments')
+}, 90_000)
+
+test('delivery: a person who has turned collapsing off, for the project or for a channel, gets every push', async () => {
+  const tenant = await newTenant(world.server)
+  const other = await newMember(world.server, tenant.organization, 'viewer')
+  const own = await world.subscribe(tenant.person)
+  const theirs = await world.subscribe(other)
+  const { channelId } = await tenant.send({ channelName: 'two', notify: false })
+  await tenant.person.put(`${tenant.path}/notifications`, { state: 'on', collapse: false })
+  const channel = `${tenant.path}/channels/${channelId}/notifications`
+  await tenant.person.put(channel, { state: 'default', collapse: true })
+  await other.put(channel, { state: 'default', collapse: false })
+  await sendMany(tenant, 'one', 13)
+  const events = await sendMany(tenant, 'two', 13)
+  await untilPushed(tenant)
+
+  const counts = (pushes: readonly Arrived[]) =>
+    pushes.filter(isCount).map(({ notification }) => notification.title)
+  expect(counts(world.service.of(own))).toEqual(['3 more in two'])
+  expect(world.service.of(own)).toHaveLength(13 + 10 + 1)
+  expect(counts(world.service.of(theirs))).toEqual(['3 more in one'])
+  expect(world.service.of(theirs)).toHaveLength(10 + 1 + 13)
+  expect(await world.outcomes(events[12]!)).toEqual({
+    [own.id]: COLLAPSED,
+    [theirs.id]: 'delivered',
+  })
+}, 90_000)
+
+test('delivery: what was collapsed before collapsing is turned off is still counted', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  await sendMany(tenant, 'payments', 12)
+  await tenant.person.put(`${tenant.path}/notifications`, { state: 'on', collapse: false })
+  await sendMany(tenant, 'payments', 3)
+  await untilPushed(tenant)
+  const pushes = world.service.of(browser)
+  expect(pushes.filter(isCount).map(({ notification }) => notification.title)).toEqual([
+    '2 more in payments',
+  ])
+  expect(pushes).toHaveLength(10 + 1 + 3)
 }, 90_000)

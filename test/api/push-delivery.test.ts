@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { WITHHELD } from '../../src/push/reasons.ts'
+import { WITHHELD } from '../../src/push/dispatch.ts'
 import { endWaits } from '../support/age.ts'
 import { newMember, newPerson } from '../support/person.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'

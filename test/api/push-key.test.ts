@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { rotateSecrets } from '../../src/secrets/rotation.ts'
-import { SEALED_SUBSCRIPTIONS } from '../../src/push/subscriptions.ts'
+import { SEALED_SUBSCRIPTIONS } from '../../src/push/address.ts'
 import { SEALED_VAPID_KEYS } from '../../src/push/vapid.ts'
 import { createApi, newPerson } from '../support/person.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'

@@ -216,7 +216,7 @@ test('delivery: an event that is hidden between claim and push is told of once i
   const kind = createPushKind({
     ...parts,
     pusher: createPusher(parts),
-    findSite: () => toSite(world.server.url),
+    site: toSite(world.server.url),
   })
   const send = () =>
     kind.send(

@@ -18,7 +18,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 /** The same person in another browser. */
 async function newBrowser(person: TestPerson, userAgent = 'test') {
   const { id, token } = await createSession(server.sql, {
-    personId: person.uuid,
+    accountId: person.uuid,
     isInstalled: false,
     address: '127.0.0.1',
     userAgent,

@@ -159,20 +159,16 @@ test('contract §6 many keys used at once by several processes do not deadlock',
   expect(new Set(last.map(toRemaining))).toEqual(new Set([69]))
 })
 
-test('contract §6 sixty failed authentications a minute are 401, the next are 429; a key passes', async () => {
+test('contract §6 failed authentications are 401, however many there were; a key passes', async () => {
   await using lone = await boot()
   const project = await newProject(lone)
-  const stranger = createRequests(lone.url, 'wrong')
-  const answers: Answered[] = []
-  for (let n = 0; n < 62; n++) answers.push(await stranger.get('/v1/me'))
-  expect(answers.map(({ status }) => status)).toEqual([
-    ...Array.from({ length: 60 }, () => 401),
-    ...[429, 429],
-  ])
-  const refused = answers.at(-1)
-  expect(refused?.body).toMatchObject({ success: false, error: 'Rate limit exceeded' })
-  expect(refused?.headers.get('x-ratelimit-limit')).toBeNull()
-  expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0)
+  const wrong = createRequests(lone.url, 'wrong')
+  for (let n = 0; n < 62; n++) {
+    const refused = await wrong.get('/v1/me')
+    expect(refused.status).toBe(401)
+    expect(refused.headers.get('x-ratelimit-limit')).toBeNull()
+    expect(refused.headers.get('retry-after')).toBeNull()
+  }
   expect((await project.get('/v1/me')).status).toBe(200)
 })
 

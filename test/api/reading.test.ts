@@ -135,7 +135,7 @@ test('contract §9 channels are listed newest first, with their first spelling a
   const project = await newProject(server)
   for (const [channelName, icon] of [
     ['Big Payments', '💰'],
-    ['big_payments', '🦊'],
+    ['BIG  payments', '🦊'],
     ['Ops', undefined],
   ]) {
     await project.post('/v1/events', { channelName, title: 't', icon })

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { hashPassword } from '../../src/accounts/passwords.ts'
+import { hashPassword } from '../../src/accounts/credentials.ts'
 import { ACTIONS, type Action } from '../../src/accounts/permissions.ts'
-import type { ApiContract } from '../../src/accounts/endpoint.ts'
 import { toId } from '../../src/ids.ts'
-import { API, createApi, newPerson } from '../support/person.ts'
+import { API, type ApiContract } from '../support/contracts.ts'
+import { createApi, newPerson } from '../support/person.ts'
 import { BODIES, PASSWORD } from '../support/samples.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { insertSubscription } from '../support/push.ts'
-import { QUIET_QUEUE } from '../support/webhooks.ts'
 import { newTenant, toPath, type Tenant } from '../support/household.ts'
 
 // Contract §12, written down a second time: whoever changes permissions.ts has to say so here, too.
@@ -50,7 +49,7 @@ let hash: string
 /** Where everybody is refused, so that it stays as it is. */
 let untouched: Tenant
 beforeAll(async () => {
-  server = await boot({}, { queue: QUIET_QUEUE, kinds: [] })
+  server = await boot({}, { kinds: [] })
   hash = await hashPassword(PASSWORD)
   untouched = await newTenant(server)
 })

@@ -116,6 +116,31 @@ test('a word or tag of any length is found, a word by its beginning', async () =
   expect(await found(`tag:${'🦊'.repeat(50)}`)).toEqual([3])
 })
 
+test('dashboard §6 meta: finds a number however it is written, and its digits are exact', async () => {
+  const other = await newProject(server)
+  const numbers = [
+    '1.10',
+    '1.1e0',
+    '12345678901234567890',
+    '12345678901234567891',
+    '9'.repeat(150_000),
+  ]
+  for (const number of [...numbers, '"1.1"', '{"b":1.1}', 'null']) {
+    const body = `{"channelName":"c","title":"t","metadata":{"a":${number}}}`
+    const headers = { 'content-type': 'application/json' }
+    expect((await other.request('/v1/events', { method: 'POST', body, headers })).status).toBe(201)
+  }
+  const find = async (q: string) => {
+    const page = await listEventsJson(server.sql, other.id, parseSearch(q).filters, {})
+    return (JSON.parse(page) as { items: { seq: number }[] }).items.map(({ seq }) => seq)
+  }
+  expect(await find('meta:a=1.1')).toEqual([6, 2, 1])
+  expect(await find('meta:a=1.10')).toEqual([2, 1])
+  expect(await find('meta:a=12345678901234567890')).toEqual([3])
+  expect(await find('-meta:a=1.1')).toEqual([8, 7, 5, 4, 3])
+  expect(await find('meta:a=1e9999')).toEqual([])
+})
+
 test('case 20: a search meets nothing of another tenant, whatever tags imitate', async () => {
   const [asking, hostile] = [await newProject(server), await newProject(server)]
   const [bucket] = await server.sql<[{ name: string }]>`

@@ -1,11 +1,14 @@
 import { afterAll, expect, test } from 'bun:test'
+import { createServer, type AddressInfo } from 'node:net'
 import { hashSecret, newSecret } from '../../src/accounts/secret.ts'
 import type { Config } from '../../src/config.ts'
+import { connect } from '../../src/db/sql.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { createBrowser, PASSWORD } from '../support/browser.ts'
 import { newOrganization, newPerson } from '../support/person.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const booted: Booted[] = []
 afterAll(async () => {
@@ -154,3 +157,50 @@ test('design §5 no setup link is made where there is somebody', async () => {
   const late = await createBrowser(server.url).post('/api/setup', toClaim(server.server.setupToken))
   expectFailure(late, 404, 'not_found')
 })
+
+test.each([
+  // The start waits for the table that another transaction holds, before the key and after it.
+  ['the first key', 'organizations'],
+  ['the owner of OWNER_EMAIL', 'people'],
+])('reliability §6 a server is not ready before %s exists', async (_, table) => {
+  const databaseUrl = await cloneDatabase()
+  await using sql = connectTo(databaseUrl)
+  const port = await findFreePort()
+  const owner = { email: 'ada@example.com', password: PASSWORD }
+  const readyz = `http://127.0.0.1:${port}/readyz`
+  let starting: Promise<Booted> | undefined
+  await sql.begin(async tx => {
+    await tx`lock table ${tx(table)} in share row exclusive mode`
+    starting = start({ databaseUrl, port, owner })
+    await until(async () => {
+      const [waiting] = await sql`
+        select from pg_locks
+        where relation = ${table}::regclass and not granted and mode = 'ShareRowExclusiveLock'
+      `
+      return waiting !== undefined
+    })
+    const answer = await fetch(readyz)
+    expect(answer.status).toBe(503)
+    expect(((await answer.json()) as { reasons: string[] }).reasons).toEqual([
+      'The first API key, or the first owner, is not created yet',
+    ])
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200)
+  })
+  await starting
+  expect((await fetch(readyz)).status).toBe(200)
+})
+
+function connectTo(url: string) {
+  const sql = connect(url, { name: 'test', max: 2 })
+  return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }) })
+}
+
+function findFreePort(): Promise<number> {
+  return new Promise(resolve => {
+    const server = createServer()
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo // A TCP server has no other kind.
+      server.close(() => resolve(port))
+    })
+  })
+}

@@ -32,6 +32,7 @@ describe('reliability §9 the page of the application', () => {
     const page = await get('/p/prj_x/nowhere', { headers: { accept } })
     expect([page.status, await page.text()]).toEqual([404, await (await get('/')).text()])
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(page.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
     const asked = [
       get('/p/prj_x/nowhere'),
       get('/p/prj_x/nowhere', { method: 'POST', headers: { accept } }),

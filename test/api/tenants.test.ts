@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { ACTIONS } from '../../src/accounts/permissions.ts'
-import type { ApiContract } from '../../src/accounts/endpoint.ts'
-import { API, type TestPerson } from '../support/person.ts'
+import { API, type ApiContract } from '../support/contracts.ts'
+import { type TestPerson } from '../support/person.ts'
 import type { Answered } from '../support/project.ts'
 import { BODIES } from '../support/samples.ts'
 import { boot, type Booted } from '../support/server.ts'
-import { QUIET_QUEUE } from '../support/webhooks.ts'
 import { newTenant, toPath, type Tenant } from '../support/household.ts'
 
 // Each goes through many requests.
@@ -19,7 +18,7 @@ let checksum: string
 let own: Tenant
 
 beforeAll(async () => {
-  server = await boot({}, { queue: QUIET_QUEUE, kinds: [] })
+  server = await boot({}, { kinds: [] })
   own = await newTenant(server)
   other = await newTenant(server)
   checksum = await toChecksum(other)

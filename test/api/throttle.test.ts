@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { hashPassword } from '../../src/accounts/passwords.ts'
+import { hashPassword } from '../../src/accounts/credentials.ts'
 import { ageFailures, dateFailures } from '../support/age.ts'
 import { expectFailure } from '../support/answers.ts'
 import { createBrowser, newAccount, newAddress, PASSWORD, WRONG } from '../support/browser.ts'

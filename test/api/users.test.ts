@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { newMember } from '../support/person.ts'
+import { newProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
 
@@ -110,6 +111,67 @@ test('dashboard §6 long words and many words are no trouble to identify', async
   await tenant.identify('cut', [], { word: 'y'.repeat(300) })
   expect(await list(tenant, 'search=6xz')).toEqual(['many'])
   expect(await list(tenant, `search=${'y'.repeat(250)}`)).toEqual(['cut'])
+})
+
+test('contract §2 properties of any size are kept, and searched for by the words of their first 64 Ki characters', async () => {
+  const tenant = await newTenant(server)
+  const early = {
+    keyword: 'early "quoted\nbird',
+    list: [555017, 555018, { deep: 'Ада nest.example.com' }],
+  }
+  // No `numeric` of Postgres holds so many digits.
+  const number = (JSON as unknown as { rawJSON(text: string): object }).rawJSON('9'.repeat(140_000))
+  await tenant.identify('long', [], { ...early, filler: 'x '.repeat(60_000), late: 'worm' })
+  await tenant.identify('number', [], { word: 'counted', number })
+  await tenant.identify('list', [], {
+    word: 'listed',
+    list: Array.from({ length: 40_000 }, (_, n) => n),
+  })
+  for (const word of ['early', 'quoted', 'bird', '555017', '555018', 'ада', 'nest.example.com']) {
+    expect([word, await list(tenant, `search=${encodeURIComponent(word)}`)]).toEqual([
+      word,
+      ['long'],
+    ])
+  }
+  for (const word of ['keyword', 'filler', 'worm', 'nbird']) {
+    expect([word, await list(tenant, `search=${word}`)]).toEqual([word, []])
+  }
+  expect(await list(tenant, 'search=counted')).toEqual(['number'])
+  expect(await list(tenant, 'search=listed 39')).toEqual(['list'])
+})
+
+test('contract §2 what an event has to be searched by never refuses it', async () => {
+  const { post } = await newProject(server)
+  for (const description of ['😀'.repeat(5_000), '/a.b@c'.repeat(800), '<a b="c">'.repeat(500)]) {
+    const { status } = await post('/v1/events', {
+      channelName: 'c',
+      title: 'Ж'.repeat(500),
+      description,
+      tags: Array.from({ length: 20 }, (_, n) => `${n}${'𝒳'.repeat(48)}`),
+      metadata: { text: 'x.y/'.repeat(50_000) },
+    })
+    expect(status).toBe(201)
+  }
+})
+
+test('dashboard §6 first and last seen are the earliest and the latest timestamp, wherever in the log', async () => {
+  const { person, path, identify, send } = await newTenant(server)
+  await identify('ada', ['@ada'])
+  const seen = async () => {
+    const { firstSeenAt, lastSeenAt } = (await person.get(`${path}/users/ada`)).body.data
+    return [firstSeenAt, lastSeenAt]
+  }
+  const at = (hour: number, minute = 0) =>
+    new Date(Date.UTC(2026, 2, 1, hour, minute)).toISOString()
+  await send({ userId: 'ada', timestamp: at(12) })
+  expect(await seen()).toEqual([at(12), at(12)])
+  await send({ userId: '@ada', timestamp: at(9, 30) })
+  await send({ userId: 'ada', timestamp: at(15, 20) })
+  await send({ userId: 'ada', timestamp: at(9, 50) })
+  await send({ userId: '@ada', timestamp: at(15, 10) })
+  await send({ userId: 'bob', timestamp: at(1) })
+  await send({ userId: 'bob', timestamp: at(23) })
+  expect(await seen()).toEqual([at(9, 30), at(15, 20)])
 })
 
 test('dashboard §6 the page of a user tells all about them, by user_id or alias', async () => {

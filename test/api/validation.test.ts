@@ -153,7 +153,7 @@ test('contract §2 a field of another type is refused, none is converted', async
     notify: ['true', 1, 0, {}],
     source: [1],
     userId: [1, {}, []],
-    timestamp: [1_700_000_000, {}, true],
+    timestamp: [['2026-01-31'], {}, true],
   }
   for (const [field, values] of Object.entries(wrong)) {
     for (const value of values)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook as Svix } from 'svix'
 import { Webhook } from 'standardwebhooks'
 import { createPool } from '../../src/db/pool.ts'
-import { createSender } from '../../src/webhooks/delivery.ts'
+import { createSender } from '../../src/webhooks/sender.ts'
 import { ageDeletion, ageWebhook } from '../support/age.ts'
 import { startReceiver, type Received } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -55,6 +55,18 @@ test('delivery: event.created carries the event as the API gives it, its project
       organization: { id: webhook.organization.id, name: 'Test organization' },
     },
   })
+})
+
+test('contract §2 numbers in metadata reach a webhook as they were written', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(`${receiver.url}/hook`)
+  const { rawJSON } = JSON as unknown as { rawJSON(text: string): object }
+  const metadata = { price: rawJSON('1.10'), id: rawJSON('12345678901234567890') }
+  const sent = await webhook.post({ channelName: 'payments', title: 'New payment', metadata })
+  await webhook.send(sent.body.data.id)
+  expect(receiver.received[0]?.body).toContain(
+    '"metadata":{"price":1.10,"id":12345678901234567890}',
+  )
 })
 
 test('delivery: both libraries verify it; nothing else passes', async () => {
@@ -117,8 +129,8 @@ test('delivery: who waits for a locked webhook holds up nobody else', async () =
   const send = createSender({ ...webhooks.parts, pool })
   const { held } = await server.sql.begin(async tx => {
     await tx`select from webhooks where id = ${locked.uuid} for update`
-    const waiting = send(locked.toAttempted(event))
-    expect(await send(free.toAttempted(elsewhere))).toEqual({ kind: 'done' })
+    const waiting = send(locked.toAttempt(event))
+    expect(await send(free.toAttempt(elsewhere))).toEqual({ kind: 'done' })
     expect(await free.attempts()).toHaveLength(1)
     return { held: waiting }
   })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { newMember } from '../support/person.ts'
 import { startReceiver, type Received, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
-import { createWebhooks, insertWebhook, type TestWebhook } from '../support/webhooks.ts'
+import { createWebhooks, type TestWebhook } from '../support/webhooks.ts'
 
 setDefaultTimeout(60_000)
 
@@ -102,15 +102,6 @@ test('dashboard: attempts are for admins, and of their own webhook', async () =>
   const { webhook: other } = await newWebhook()
   expect((await other.admin.get(`${other.path}/${path}`)).status).toBe(404)
   expect((await webhook.admin.get(`${webhook.path}/attempts/att_x`)).status).toBe(404)
-})
-
-test('dashboard: an attempt from before requests were remembered has none', async () => {
-  const { webhook } = await newWebhook()
-  const event = await webhook.newEvent()
-  const project = webhook.organization.project
-  const made = await insertWebhook(server, project.uuid, { eventId: event, mark: 'x' })
-  const path = `/api/projects/${project.id}/webhooks/${made.webhookId}/attempts/${made.attemptId}`
-  expect((await webhook.admin.get(path)).body.data).toMatchObject({ request: null })
 })
 
 test('delivery: nothing of an endpoint but its host is kept with an attempt', async () => {

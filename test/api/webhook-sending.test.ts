@@ -3,9 +3,8 @@ import { Webhook } from 'standardwebhooks'
 import { toArray } from '../../src/db/arrays.ts'
 import type { Tx } from '../../src/db/sql.ts'
 import { parseId, toId } from '../../src/ids.ts'
+import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
 import { createWebhookKind } from '../../src/webhooks/kind.ts'
-import type { Queue } from '../../src/webhooks/queue.ts'
-import { WEBHOOK_SWEEPS } from '../../src/webhooks/sweeper.ts'
 import { ageWebhook } from '../support/age.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -13,22 +12,10 @@ import { createWebhooks, newChannel } from '../support/webhooks.ts'
 
 setDefaultTimeout(60_000)
 
-/** What webhooks asked of the outbox. */
-const enqueued: { targetId: string; eventIds: string[] }[] = []
-const resumed: string[] = []
-const queue: Queue = {
-  async enqueue(_, { targetId, eventIds }) {
-    enqueued.push({ targetId, eventIds: eventIds.map(id => toId('evt', id)) })
-  },
-  async resume(_, { targetId }) {
-    resumed.push(targetId)
-  },
-}
-
 let server: Booted
 let webhooks: ReturnType<typeof createWebhooks>
 beforeAll(async () => {
-  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { queue, kinds: [] })
+  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
   webhooks = createWebhooks(server)
 })
 afterAll(async () => {
@@ -36,9 +23,14 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** The events that were enqueued for a webhook. */
-function listEnqueued(uuid: string): string[] {
-  return enqueued.filter(({ targetId }) => targetId === uuid).flatMap(({ eventIds }) => eventIds)
+/** The events of a webhook's pending deliveries, the oldest first. */
+async function listPending(uuid: string): Promise<string[]> {
+  const rows = await server.sql<{ event_id: string }[]>`
+    select event_id from outbox
+    where kind = 'webhook' and target_id = ${uuid} and available_at <= now()
+    order by event_id
+  `
+  return rows.map(row => toId('evt', row.event_id))
 }
 
 test('design §6 a test is sent at once, and answers with what came of it', async () => {
@@ -88,9 +80,18 @@ test('a test that succeeds ends a pause', async () => {
 test('delivery: enabling makes what waits due', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
+  const event = await webhook.newEvent()
   await webhook.admin.post(`${webhook.path}/disable`)
+  await server.sql`
+    insert into outbox (project_id, event_id, kind, target_id, available_at)
+    values (
+      ${webhook.organization.project.uuid}, ${parseId('evt', event)!}, 'webhook', ${webhook.uuid},
+      now() + interval '1 hour'
+    )
+  `
+  expect(await listPending(webhook.uuid)).toEqual([])
   await webhook.admin.post(`${webhook.path}/enable`)
-  expect(resumed).toContain(webhook.uuid)
+  expect(await listPending(webhook.uuid)).toEqual([event])
 })
 
 test('delivery: one attempt is sent again, on request', async () => {
@@ -102,7 +103,7 @@ test('delivery: one attempt is sent again, on request', async () => {
   const [tested, attempt] = await webhook.attempts()
   const resend = (id: unknown) => webhook.admin.post(`${webhook.path}/attempts/${id}/resend`)
   expect((await resend(attempt!['id'])).body.data).toEqual({ events: 1, nextCursor: null })
-  expect(listEnqueued(webhook.uuid)).toEqual([event])
+  expect(await listPending(webhook.uuid)).toEqual([event])
   expect((await resend(tested!['id'])).body.code).toBe('conflict')
   expect((await resend('att_01kadz5p6vf2w8y3m4n5q6r7s8')).status).toBe(404)
   const other = await webhooks.create(receiver.url)
@@ -131,7 +132,7 @@ test('delivery: a range is recovered: what the webhook is for and has not had', 
   const recover = (body: object) => webhook.admin.post(`${webhook.path}/recover`, body)
   const answer = await recover({ since: at(60), until: at(10) })
   expect(answer.body.data).toEqual({ events: 2, nextCursor: null })
-  expect(listEnqueued(webhook.uuid)).toEqual([failed, never])
+  expect(await listPending(webhook.uuid)).toEqual([failed, never])
   const refused = await recover({ since: at(60 * 24 * 31) })
   expect([refused.status, refused.body.details[0].path]).toEqual([400, ['since']])
   expect((await recover({ since: at(1), cursor: 'x' })).status).toBe(400)
@@ -198,7 +199,7 @@ test('contract §11 attempts are kept for 30 days; a deleted webhook goes after 
     update webhook_attempts set started_at = started_at - interval '30 days'
     where id = ${parseId('att', String(oldest!['id']))!}
   `
-  await sweep()
+  await sweepWebhooks()
   expect(await webhook.attempts()).toHaveLength(1)
   await webhook.admin.delete(webhook.path)
   const count = async () =>
@@ -208,12 +209,14 @@ test('contract §11 attempts are kept for 30 days; a deleted webhook goes after 
   await server.sql`
     update webhooks set deleted_at = now() - interval '2 hours' where id = ${webhook.uuid}
   `
-  await sweep()
+  await sweepWebhooks()
   expect(await count()).toBe(0)
 })
 
-async function sweep(): Promise<void> {
-  for (const one of WEBHOOK_SWEEPS) await one(webhooks.parts.pool)
+async function sweepWebhooks(): Promise<void> {
+  for (const one of SWEEPS) {
+    if (one.table.startsWith('webhook')) await sweep(webhooks.parts.pool, one)
+  }
 }
 
 /** The columns of the outbox that a kind of delivery writes. */

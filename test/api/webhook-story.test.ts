@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
-import { LEFT_OUT } from '../../src/webhooks/silence.ts'
+import { LEFT_OUT } from '../../src/webhooks/dispatch.ts'
 import { appendEvents } from '../support/deliveries.ts'
 import { createKey } from '../support/keys.ts'
 import { newMember, newOrganization } from '../support/person.ts'

@@ -2,14 +2,14 @@
 import { createApp } from '../../src/app.ts'
 import { connect } from '../../src/db/sql.ts'
 import type { Appender } from '../../src/events/append.ts'
-import { toEventAnswer, type Draft } from '../../src/events/draft.ts'
+import type { Draft } from '../../src/events/draft.ts'
+import { toEventAnswer } from '../../src/events/event-json.ts'
 import { eventRoutes } from '../../src/events/routes.ts'
-import { toSite } from '../../src/http/site.ts'
-import { createShares } from '../../src/limits/shares.ts'
-import { createStrangers } from '../../src/limits/strangers.ts'
+import { createSemaphore } from '../../src/semaphore.ts'
+import { createFailedAuthentications } from '../../src/limits/failed-authentications.ts'
 import { toGrant } from '../../src/limits/rate-limit.ts'
 import { serve } from '../../src/platform.ts'
-import { toRoute } from '../../src/keys/endpoint.ts'
+import { createKeyGuard } from '../../src/keys/guard.ts'
 import { SCOPES } from '../../src/keys/schema.ts'
 
 const [name, databaseUrl = ''] = process.argv.slice(2)
@@ -23,17 +23,16 @@ const appender: Appender = {
 }
 const key = { id: crypto.randomUUID(), projectId, scopes: SCOPES }
 const grant = toGrant({ limit: 1e9, used: 1, resetAt: 2e9, retryAfter: 60 }, 1, 1)
-const gate = {
+const guard = createKeyGuard({
   admission: { admit: async () => ({ key, grant }), waiting: 0, stop: async () => {} },
-  strangers: createStrangers(),
-  shares: createShares(),
+  failedAuthentications: createFailedAuthentications(),
+  concurrency: createSemaphore({}),
   bodyLimits: { timeoutMs: 20_000 },
   toAddress: () => '',
-}
+})
 // The routes that only write never read.
 const reads = undefined as never
-const routes = eventRoutes({ appender, reads }).map(one => toRoute(gate, one))
-const app = createApp({ getSite: () => toSite('http://localhost'), routes, openRoutes: [] })
+const app = createApp({ features: [eventRoutes({ guard, appender, reads })] })
 const { port } = serve<never>({
   host: '127.0.0.1',
   port: 0,

@@ -38,7 +38,7 @@ export interface Worker {
 export async function startWorker(
   program: string,
   args: string[],
-  runtime = 'bun',
+  runtime = process.execPath,
 ): Promise<Worker & { ready: string }> {
   const child = spawn(runtime, [join(import.meta.dir, program), ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createOrganization, createProject } from '../../src/accounts/projects.ts'
+import { createOrganization } from '../../src/accounts/organizations.ts'
+import { createProject } from '../../src/accounts/projects.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { toId } from '../../src/ids.ts'
 import { createKey } from '../support/keys.ts'

@@ -20,7 +20,10 @@ type Results = Record<string, Measured>
 /** A candidate that can be asked how many events it has stored, unless it stores none. */
 type Contender = Candidate & { countStored?: () => Promise<number> }
 
-/** Durable events over HTTP against the same route without a database, one INSERT + NOTIFY each, and parse-server. */
+/**
+ * Durable events over HTTP against a bare Elysia route, our own route without a database, one INSERT + NOTIFY each, and
+ * parse-server.
+ */
 export async function benchIngest(): Promise<void> {
   const { crowd, lone, log } = await runIngest()
   print(`${CROWD} connections, 30 % with an Idempotency-Key`, crowd)
@@ -46,6 +49,7 @@ async function runIngest(): Promise<{ crowd: Results; lone: Results; log: string
   try {
     const key = await makeKey(databaseUrl)
     contenders.push(
+      await startCandidate('bare Elysia', 'bare', databaseUrl, key),
       { ...(await startTidings(databaseUrl, key)), countStored: () => count(sql, 'events') },
       await startCandidate('no database', 'nothing', databaseUrl, key),
       {
@@ -85,6 +89,11 @@ function toLines(crowd: Results, lone: Results): Line[] {
   const rate = `events/s, ${CROWD} connections`
   const stores = ['INSERT + NOTIFY', 'parse-server']
   return [
+    line(rate, crowd, 'perSecond', 'bare Elysia', 0.4),
+    {
+      ...line(`${rate}, no database`, crowd, 'perSecond', 'bare Elysia', 0.65),
+      ours: crowd['no database']?.perSecond ?? NaN,
+    },
     line(rate, crowd, 'perSecond', 'no database', 0.45),
     line(rate, crowd, 'perSecond', 'INSERT + NOTIFY', 5),
     line(rate, crowd, 'perSecond', 'parse-server'),

@@ -11,7 +11,7 @@ export function installPeers(): void {
   }
   const isThere = (name: string) => existsSync(join(HERE, 'node_modules', name))
   if (Object.keys(dependencies).every(isThere)) return
-  const { status } = spawnSync('bun', ['install', '--frozen-lockfile', '--silent'], {
+  const { status } = spawnSync(process.execPath, ['install', '--frozen-lockfile', '--silent'], {
     cwd: HERE,
     stdio: 'inherit',
   })

@@ -1,5 +1,5 @@
 /** A line of a panel, its points from left to right. A logarithmic axis leaves out what has no logarithm. */
-export interface Series {
+interface Series {
   /** At the end of the line; an empty one takes no room. */
   name: string
   points: Point[]

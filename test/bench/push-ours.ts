@@ -5,7 +5,7 @@ import { toSite } from '../../src/http/site.ts'
 import { newId } from '../../src/ids.ts'
 import { createPushKind } from '../../src/push/kind.ts'
 import { createPusher } from '../../src/push/pusher.ts'
-import { sealAddress } from '../../src/push/subscriptions.ts'
+import { sealAddress } from '../../src/push/address.ts'
 import type { TestBrowser } from '../support/push-service.ts'
 import { newMember, newOrganization } from '../support/person.ts'
 import { openOutbox } from './outbox-world.ts'
@@ -21,14 +21,14 @@ const world = openOutbox(databaseUrl, ca)
 const { sql, secrets } = world
 const parts = { ...world, pushHosts: [host], vapidSubject: 'mailto:ops@example.com' }
 const site = toSite('https://tidings.example.com')
-const kind = createPushKind({ ...parts, pusher: createPusher(parts), findSite: () => site })
+const kind = createPushKind({ ...parts, pusher: createPusher(parts), site })
 const organization = await newOrganization({ sql })
 const person = await newMember({ sql, url: '' }, organization, 'admin')
 const deviceIds: string[] = []
 for (const { endpoint, keys } of browsers) {
   const { uuid } = newId('psh')
   const session = await createSession(sql, {
-    personId: person.uuid,
+    accountId: person.uuid,
     isInstalled: false,
     address: '127.0.0.1',
     userAgent: 'bench',

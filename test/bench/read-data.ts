@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { MIGRATIONS } from '../../src/db/migrations.ts'
+import { MIGRATIONS } from '../../src/db/migrate.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { ensureDatabase } from '../support/postgres.ts'
 

@@ -1,6 +1,6 @@
 import { createPool } from '../../src/db/pool.ts'
 import { connect, type Fragment, type Sql } from '../../src/db/sql.ts'
-import { toCursor } from '../../src/events/cursor.ts'
+import { toPositionCursor } from '../../src/events/ranges.ts'
 import { listEventsJson } from '../../src/events/read.ts'
 import { parseSearch } from '../../src/events/search.ts'
 import { closeCluster } from '../support/postgres.ts'
@@ -48,7 +48,7 @@ export async function compareRead(): Promise<Line[]> {
         const cursor =
           before === undefined
             ? {}
-            : { cursor: toCursor({ direction: 'older', seq: BigInt(before) }) }
+            : { cursor: toPositionCursor({ direction: 'older', seq: BigInt(before) }) }
         return pool.run(sql => listEventsJson(sql, BIG_PROJECT, filters, cursor))
       }
       const readPlain: Read = async before => {

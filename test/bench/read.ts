@@ -1,6 +1,6 @@
 import { createPool } from '../../src/db/pool.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
-import { toCursor } from '../../src/events/cursor.ts'
+import { toPositionCursor } from '../../src/events/ranges.ts'
 import { histogramOf } from '../../src/events/histogram.ts'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'
 import { parseSearch } from '../../src/events/search.ts'
@@ -44,7 +44,7 @@ const deep =
   (text: string): Query =>
   random => {
     const seq = BigInt(Math.ceil(random() * BIG_EVENTS))
-    const cursor = toCursor({ direction: 'older', seq })
+    const cursor = toPositionCursor({ direction: 'older', seq })
     return sql => listEventsJson(sql, BIG_PROJECT, parseSearch(text).filters, { cursor })
   }
 

@@ -1,3 +1,6 @@
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import '../support/scratch.ts'
 import { benchAll } from './all.ts'
 import { benchCost } from './cost.ts'
 import { benchDashboard } from './dashboard.ts'
@@ -11,6 +14,7 @@ import { printTable, type Line } from './table.ts'
 import { compareWebhooks } from './webhooks.ts'
 import { benchWorkers } from './workers.ts'
 import { benchStart } from './start.ts'
+import { keepCluster } from '../support/postgres.ts'
 
 // `bun run bench <name>`: prints ratios against named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
@@ -27,6 +31,9 @@ const benches: Record<string, () => Promise<void>> = {
   start: benchStart,
   webhooks: table(compareWebhooks),
 }
+/** Those that read data which takes minutes to make. It stays where a restart of the machine keeps it. */
+const KEEPING = new Set(['all', 'cost', 'dashboard', 'read'])
+const KEPT = join('/var/tmp', `tidings-bench-${userInfo().uid}`)
 
 function table(compare: () => Promise<Line[]>): () => Promise<void> {
   return async () => printTable(await compare())
@@ -38,5 +45,7 @@ if (!bench) {
   console.error(`There is no bench ${name}; there are: ${Object.keys(benches).join(', ')}`)
   process.exit(2)
 }
+if (KEEPING.has(name)) keepCluster(KEPT)
 await bench()
+if (KEEPING.has(name)) console.log(`\nKept for the next run: ${KEPT}. Delete it to free the space.`)
 process.exit(0)

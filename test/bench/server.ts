@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join, resolve } from 'node:path'
-import { createOrganization, createProject } from '../../src/accounts/projects.ts'
+import { createOrganization } from '../../src/accounts/organizations.ts'
+import { createProject } from '../../src/accounts/projects.ts'
 import { createSession } from '../../src/accounts/sessions.ts'
 import { connect, type Queryable } from '../../src/db/sql.ts'
 import { newId } from '../../src/ids.ts'
@@ -47,7 +48,7 @@ export async function makeViewer(sql: Queryable, organizationId: string): Promis
   await sql`
     insert into memberships (organization_id, person_id, role) values (${organizationId}, ${uuid}, 'viewer')
   `
-  const session = { personId: uuid, isInstalled: false, address: '127.0.0.1', userAgent: 'bench' }
+  const session = { accountId: uuid, isInstalled: false, address: '127.0.0.1', userAgent: 'bench' }
   return `tidings=${(await createSession(sql, session)).token}`
 }
 
@@ -58,25 +59,29 @@ export async function startTidings(
   workers = 1,
   env: Record<string, string> = {},
 ): Promise<Candidate> {
-  const child = spawn('bun', [MAIN, 'serve', '--workers', String(workers)], {
+  const child = spawn(process.execPath, [MAIN, 'serve', '--workers', String(workers)], {
     env: { ...process.env, PORT: '0', DATABASE_URL: databaseUrl, ...env },
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   const port = await readPort(child, /"url":"http:\/\/localhost:(\d+)"/)
   const name = workers === 1 ? 'tidings' : `${workers} workers`
   return { name, headers: toBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
 }
 
-/** One of candidate.ts. */
+/** One of candidate.ts, or bare.ts. */
 export async function startCandidate(
   name: string,
   kind: string,
   databaseUrl: string,
   key: string,
 ): Promise<Candidate> {
-  const child = spawn('bun', [join(import.meta.dir, 'candidate.ts'), kind, databaseUrl], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dir, kind === 'bare' ? 'bare.ts' : 'candidate.ts'), kind, databaseUrl],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
   const port = await readPort(child, /PORT (\d+)/)
   return { name, headers: toBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
 }
@@ -98,12 +103,24 @@ export async function stopCandidates(candidates: readonly Candidate[]): Promise<
   await Promise.all(candidates.map(({ child }) => child.exitCode === null && once(child, 'exit')))
 }
 
+/** Reads the port from what a program writes. Throws with its output when the program ends before it listens. */
 async function readPort(child: ChildProcess, pattern: RegExp): Promise<string> {
   let output = ''
-  for await (const chunk of child.stdout ?? []) {
-    output += chunk
-    const port = pattern.exec(output)?.[1]
-    if (port) return port
-  }
-  throw new Error(`It did not start:\n${output}`)
+  child.stderr?.on('data', chunk => (output += chunk))
+  const port = new Promise<string>(resolve => {
+    child.stdout?.on('data', chunk => {
+      output += chunk
+      const found = pattern.exec(output)?.[1]
+      if (!found) return
+      // From now on it is only drained, so that the program never waits for us.
+      child.stdout?.removeAllListeners('data').resume()
+      child.stderr?.removeAllListeners('data').resume()
+      resolve(found)
+    })
+  })
+  const ended = once(child, 'close').then(([code, signal]) => {
+    throw new Error(`${child.spawnargs.join(' ')} did not start (${signal ?? code}):\n${output}`)
+  })
+  ended.catch(() => {})
+  return Promise.race([port, ended])
 }

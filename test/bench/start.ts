@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { launch, type TestBrowser } from '../support/chromium.ts'
 import { measureFirstMinute } from '../support/first-minute.ts'
 import { median } from './wrk.ts'
+import { makeFolder } from '../support/scratch.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const ROUNDS = 3
@@ -57,9 +57,7 @@ function installed(browser: TestBrowser): Promise<number> {
 }
 
 async function inFolder<Result>(run: (folder: string) => Promise<Result>): Promise<Result> {
-  const folder = mkdtempSync(join(tmpdir(), 'tidings-start-'))
-  // Root's Postgres is somebody else, who has to come in.
-  chmodSync(folder, 0o755)
+  const folder = makeFolder()
   try {
     return await run(folder)
   } finally {

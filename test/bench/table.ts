@@ -24,7 +24,7 @@ export function toShare(count: number): number {
 }
 
 /** How many times as good as the reference: over 1 is better, whichever way the figure counts. */
-export function toTimes({ ours, theirs, better }: Line): number {
+function toTimes({ ours, theirs, better }: Line): number {
   return better === 'more' ? ours / theirs : theirs / ours
 }
 

@@ -2,7 +2,7 @@
 import { newId } from '../../src/ids.ts'
 import { createWebhookKind } from '../../src/webhooks/kind.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
-import { toPlace } from '../../src/webhooks/webhooks.ts'
+import { toPlace } from '../../src/webhooks/sealing.ts'
 import { newProject } from '../support/project.ts'
 import { openOutbox } from './outbox-world.ts'
 import { runSender } from './sending.ts'

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder } from '../support/scratch.ts'
 
 export interface Load {
   url: string
@@ -60,7 +60,7 @@ end
 /** Loads a server from a process of its own (wrk), and measures what comes back. */
 export async function load(job: Load): Promise<Measured> {
   const { url, headers, channels = 20, connections, seconds, keyed } = job
-  const folder = mkdtempSync(join(tmpdir(), 'bench-'))
+  const folder = makeFolder()
   const [script, senders] = [join(folder, 'load.lua'), join(folder, 'senders')]
   writeFileSync(script, SCRIPT)
   writeFileSync(senders, [headers].flat().map(toLine).join('\n'))

@@ -6,7 +6,7 @@ import { insertSubscription } from '../support/push.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-import { WITHHELD } from '../../src/push/reasons.ts'
+import { WITHHELD } from '../../src/push/dispatch.ts'
 
 setDefaultTimeout(90_000)
 
@@ -114,6 +114,32 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was 
     await it.button('Undo').click()
     await until(async () => (await chosen()) === 'As for the project')
     await it.page.getByRole('link', { name: 'payments', exact: true }).waitFor()
+  })
+
+  test('collapsing is turned off for a channel, taken back, and turned off for the project', async () => {
+    await using it = await visit('/channels/chn_payments')
+    const bursts = it.page.getByRole('combobox', { name: 'Bursts' })
+    const chosen = async () => (await bursts.locator('option:checked').textContent()) ?? ''
+    await it.page.getByText('More than 10 notifications from one channel in a minute').waitFor()
+    expect(await chosen()).toBe('As for the project')
+    await bursts.selectOption('Do not collapse')
+    await it.page.getByText('Your notifications are changed.').waitFor()
+    const put = (path: string) => it.api.bodies.get(`PUT /api/projects/:id${path}/notifications`)
+    expect(put('/channels/:channel')).toEqual({ state: 'default', collapse: false })
+    await it.button('Undo').click()
+    await until(async () => (await chosen()) === 'As for the project')
+    expect(put('/channels/:channel')).toEqual({ state: 'default', collapse: null })
+
+    await it.page.goto(`${server.url}/p/${PROJECT}/channels`)
+    await bursts.waitFor()
+    expect(await bursts.locator('option').allTextContents()).toEqual([
+      'Collapse',
+      'Do not collapse',
+    ])
+    await bursts.selectOption('Do not collapse')
+    await until(async () => (await chosen()) === 'Do not collapse')
+    expect(put('')).toEqual({ state: 'on', collapse: false })
+    expect(it.problems).toEqual([])
   })
 
   test('who may only look sets their own notifications, and is offered nothing else', async () => {

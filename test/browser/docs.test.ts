@@ -84,7 +84,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
       await it.picture('docs')
       expect(await it.findBarriers()).toEqual([])
     }
-    for (const part of ['who', 'webhooks', 'push', 'self-hosting']) {
+    for (const part of ['who', 'webhooks', 'push', 'self-hosting', 'management']) {
       await it.page.evaluate(id => document.getElementById(id)?.scrollIntoView(), part)
       await it.picture(`docs-${part}`)
     }

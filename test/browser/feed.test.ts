@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Locator } from 'playwright-core'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { fakeApi, PROJECT, type FakeApi, type FakeEvent } from '../support/fake-api.ts'
+import { fillOrganization, inRole } from '../support/fake-organization.ts'
+import { fillKeys, fillWebhooks } from '../support/fake-hooks.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -48,6 +51,29 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(await it.titles()).toEqual(['New payment', 'Event 2', 'Event 1'])
     await it.page.getByRole('status').getByText('New event: New payment').waitFor()
     expect(await it.page.getByRole('feed').getByRole('article').count()).toBe(3)
+  })
+
+  test('rows are opaque at 100 events a second, and a lone row has an entrance', async () => {
+    await using it = await watch(40)
+    await it.page.emulateMedia({ reducedMotion: 'no-preference' })
+    const sampling = it.page.evaluate(sampleRows, 1_500)
+    const endMs = performance.now() + 1_500
+    for (let seq = 41; performance.now() < endMs; seq++) {
+      it.api.emit({ title: `Event ${seq}` })
+      await new Promise(resolve => setTimeout(resolve, 10))
+    }
+    const samples = await sampling
+    expect(samples.length).toBeGreaterThan(5)
+    expect(Math.min(...samples.map(({ rows }) => rows))).toBeGreaterThan(3)
+    expect(Math.min(...samples.map(({ opacity }) => opacity))).toBe(1)
+
+    it.api.emit(...numbered(1_001, 1_004))
+    await it.sees('Event 1004')
+    it.api.emit({ title: 'Alone' })
+    await it.sees('Alone')
+    const newest = (await it.page.locator('article.row').all()).slice(0, 3)
+    const classes = newest.map(row => row.getAttribute('class'))
+    expect(await Promise.all(classes)).toEqual(['row fresh', 'row', 'row'])
   })
 
   test('Space pauses it, what comes meanwhile waits, and resuming shows all of it', async () => {
@@ -234,6 +260,45 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await row.locator('.icon').getByText('💰').waitFor()
   })
 
+  test.each([
+    { device: 'wide', isPhone: false, role: 'owner', isOperator: true },
+    { device: 'phone', isPhone: true, role: 'owner', isOperator: true },
+    { device: 'wide', isPhone: false, role: 'viewer', isOperator: false },
+  ])(
+    '§5.3 Settings → API Keys: one group of settings ($device, $role)',
+    async ({ isPhone, role, isOperator }) => {
+      await using it = await watch(1, { isPhone })
+      const { page } = it
+      for (const fill of [fillOrganization, fillKeys, fillWebhooks]) fill(it.api)
+      inRole(it.api, role, isOperator)
+      it.api.emit(...Array.from({ length: 40 }, (_, at) => ({ title: '', channelName: `c${at}` })))
+      await page.reload()
+      await page.getByRole('link', { name: 'c39' }).waitFor()
+      const names = ['API Keys', 'Webhooks', 'Organization', ...(isOperator ? ['Server'] : [])]
+      const group = page.getByRole('navigation').getByRole('list', { name: 'Settings' })
+      expect(await group.getByRole('link').allTextContents()).toEqual(names)
+      // Beside any number of channels on a wide screen; on a phone the strip scrolls.
+      if (!isPhone) expect(await isInView(group.getByRole('link').last())).toBe(true)
+
+      await page.getByRole('button', { name: 'Account' }).click()
+      const menu = page.locator('#account-menu section').filter({ hasText: 'Settings' })
+      expect(await menu.getByRole('link').allTextContents()).toEqual(names)
+      await menu.getByRole('link', { name: 'API Keys' }).click()
+      await page.getByRole('heading', { name: 'API Keys', level: 1 }).waitFor()
+      for (const name of names) {
+        await group.getByRole('link', { name }).click()
+        await group.locator('[aria-current]').getByText(name).waitFor()
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await until(() => isInView(group.locator('[aria-current]')))
+      }
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('settings')
+      const found = page.getByRole('option').filter({ hasText: 'Settings:' })
+      expect(await found.count()).toBe(names.length)
+      expect(it.problems).toEqual([])
+    },
+  )
+
   test('on a phone the strip of pages is where the one that is looked at can be seen', async () => {
     await using it = await watch(1, { isPhone: true })
     await it.page.goto(`${server.url}/p/${PROJECT}/keys`)
@@ -256,3 +321,31 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(small).toEqual([])
   })
 })
+
+function isInView(element: Locator): Promise<boolean> {
+  return element.evaluate(one => {
+    const { left, right, top, bottom } = one.getBoundingClientRect()
+    return left >= 0 && right <= innerWidth && top >= 0 && bottom <= innerHeight
+  })
+}
+
+/** Runs in the page: at every frame, how many rows are in view, and the least opacity with which one is painted. */
+function sampleRows(lengthMs: number): Promise<{ rows: number; opacity: number }[]> {
+  const samples: { rows: number; opacity: number }[] = []
+  const endMs = performance.now() + lengthMs
+  const toOpacity = (element: Element | null): number =>
+    element ? Number(getComputedStyle(element).opacity) * toOpacity(element.parentElement) : 1
+  return new Promise(resolve => {
+    const sample = () => {
+      const rows = [...document.querySelectorAll('article.row')].filter(row => {
+        const { top, bottom } = row.getBoundingClientRect()
+        return bottom > 0 && top < innerHeight
+      })
+      const opacities = rows.flatMap(row => [row, ...row.querySelectorAll('h2, p, time')])
+      samples.push({ rows: rows.length, opacity: Math.min(...opacities.map(toOpacity)) })
+      if (performance.now() < endMs) requestAnimationFrame(sample)
+      else resolve(samples)
+    }
+    sample()
+  })
+}

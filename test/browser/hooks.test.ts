@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
-import { hashPassword } from '../../src/accounts/passwords.ts'
+import { hashPassword } from '../../src/accounts/credentials.ts'
 import type { Role } from '../../src/accounts/permissions.ts'
 import { PASSWORD } from '../support/browser.ts'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'

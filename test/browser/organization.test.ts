@@ -118,9 +118,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
 
     await ada.page.reload()
     await ada.says('joined')
-    const lines = (await ada.page.locator('.log li p:first-child').allTextContents()).slice(0, 5)
+    const lines = (await ada.page.locator('.log li p:first-child').allTextContents()).slice(0, 6)
     expect(lines).toEqual([
       'Test account removed Grace Hopper',
+      'Somebody not signed in used the reset link for Grace Hopper',
       'Test account made a reset link for Grace Hopper',
       'Test account changed the role of Grace Hopper',
       'Grace Hopper joined',

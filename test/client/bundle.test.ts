@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { findDeno } from '../support/process.ts'
 import { startScriptedServer } from '../support/scripted-server.ts'
+import { makeFolder } from '../support/scratch.ts'
 
 const run = promisify(execFile)
 const KEY = 'tdg_0123456789abcdefghijklmnopqrstuv012345'
@@ -19,7 +19,7 @@ if (NODE) RUNTIMES.push(['node', NODE, ['--input-type=module', '-e']])
 let folder: string
 let bundle: string
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tidings-client-'))
+  folder = makeFolder()
   bundle = join(folder, 'client.mjs')
   // As `bun run build:client`.
   await run(

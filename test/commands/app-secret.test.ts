@@ -8,17 +8,17 @@ import {
   test,
 } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { openSecrets, type SecretSource } from '../../src/secrets/open-secrets.ts'
 import { rotateSecrets } from '../../src/secrets/rotation.ts'
-import { SEALED_WEBHOOKS } from '../../src/webhooks/webhooks.ts'
+import { SEALED_WEBHOOKS } from '../../src/webhooks/sealing.ts'
 import { newOrganization } from '../support/person.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { spawnProgram, startProgram } from '../support/process.ts'
 import { until } from '../support/until.ts'
+import { makeFolder } from '../support/scratch.ts'
 
 setDefaultTimeout(60_000)
 
@@ -41,7 +41,7 @@ afterEach(() => {
 afterAll(() => sql.end({ timeout: 1 }))
 
 function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'tidings-secret-'))
+  const folder = makeFolder(0o700)
   folders.push(folder)
   return folder
 }

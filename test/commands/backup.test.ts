@@ -3,9 +3,8 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
-import { listTables } from '../../src/backup/tables.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { MIGRATIONS } from '../../src/db/migrations.ts'
+import { listTables } from '../../src/backup/rows.ts'
+import { migrate, MIGRATIONS } from '../../src/db/migrate.ts'
 import { connect } from '../../src/db/sql.ts'
 import {
   backUp,

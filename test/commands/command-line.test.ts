@@ -79,7 +79,7 @@ test.each([
 test('a wrong command line is answered with what is wrong, examples, and the way to all of it', async () => {
   const { output } = await run(['keys', 'create', '--bad', '1'])
   expect(output).toStartWith('There is no option --bad\n\nEXAMPLES')
-  expect(output).toEndWith('All about it: tidings keys create --help\n')
+  expect(output).toEndWith('Help: tidings keys create --help\n')
   const unknown = await run(['nonsense'])
   expect(unknown.output).toStartWith('Unknown command nonsense\n')
 })

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request, type IncomingHttpHeaders } from 'node:http'
 import { connect as connectTcp, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkAddress } from '../../src/cli/doctor/address.ts'
-import { checkListener } from '../../src/cli/doctor/database.ts'
-import { checkPush, checkQueue } from '../../src/cli/doctor/deliveries.ts'
+import { checkListener, checkPush, checkQueue } from '../../src/cli/doctor/database.ts'
 import { checkFiles, checkRoom } from '../../src/cli/doctor/files.ts'
 import { newPerson } from '../support/person.ts'
 import { cloneDatabase } from '../support/postgres.ts'
@@ -15,6 +13,7 @@ import { newProject } from '../support/project.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { createAuthority } from '../support/certificates.ts'
+import { makeFolder } from '../support/scratch.ts'
 
 let server: Booted
 beforeAll(async () => {
@@ -174,7 +173,7 @@ test('doctor looks for whoever answers for the server at push services', async (
 })
 
 test('doctor finds secrets that others may read, and a disk that fills up', () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tidings-doctor-'))
+  const dataDir = makeFolder(0o700)
   const secret = join(dataDir, 'app-secret')
   writeFileSync(secret, '', { mode: 0o600 })
   mkdirSync(join(dataDir, 'postgres'))

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createBrowser, newAccount, newAddress, PASSWORD, WRONG } from '../support/browser.ts'
 import { newOrganization } from '../support/person.ts'
 import { createEmptyDatabase } from '../support/postgres.ts'
 import { spawnProgram, startProgram } from '../support/process.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { makeFolder } from '../support/scratch.ts'
 
 let server: Booted
-const folder = mkdtempSync(join(tmpdir(), 'tidings-test-'))
+const folder = makeFolder(0o700)
 beforeAll(async () => {
   server = await boot({ trustedProxies: ['127.0.0.1/32'] })
 })

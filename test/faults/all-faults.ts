@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signal } from '../../src/db/processes.ts'
+import { signal } from '../../src/embedded/processes.ts'
 import type { TcpProxy } from '../support/tcp-proxy.ts'
 import type { Table } from './check.ts'
 import { readStart, untilStartedAnew } from './deliveries.ts'

@@ -1,6 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../src/ids.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
@@ -14,6 +13,7 @@ import { testSecrets } from '../support/secret.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 import { insertHook } from './hooks.ts'
+import { makeFolder } from '../support/scratch.ts'
 
 // Real servers, whose database's clock is moved, or their own.
 setDefaultTimeout(90_000)
@@ -155,7 +155,7 @@ test("clock: the server's own means nothing: it may be off by minutes or years, 
   await using database = await createLeapingDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
-  const folder = mkdtempSync(join(tmpdir(), 'tidings-clock-'))
+  const folder = makeFolder()
   const file = join(folder, 'shift')
   const shift = (seconds: number) => writeFileSync(file, String(seconds * 1_000))
   shift(0)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signal } from '../../src/db/processes.ts'
+import { signal } from '../../src/embedded/processes.ts'
 import type { Verdict } from './check.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
 import { createRandom, type Random } from './random.ts'

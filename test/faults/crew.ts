@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { signal } from '../../src/db/processes.ts'
+import { signal } from '../../src/embedded/processes.ts'
 import { listConnected } from '../support/connected.ts'
 import { listWorkers, type Exit, type Program } from '../support/process.ts'
 

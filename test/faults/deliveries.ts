@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signal } from '../../src/db/processes.ts'
+import { signal } from '../../src/embedded/processes.ts'
 import type { Sql } from '../../src/db/sql.ts'
 import { openSecrets } from '../../src/secrets/open-secrets.ts'
 import { SHORT_LEASE_MS, SHORT_TIMEOUT_MS } from '../support/delivery-server.ts'

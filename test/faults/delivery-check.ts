@@ -19,7 +19,7 @@ export interface Delivered {
   leavers?: Leavers
 }
 
-export interface Explanation {
+interface Explanation {
   faults: readonly Fault[]
   leaseMs: number
   /** How long past the lease until somebody else has the job. */
@@ -115,7 +115,12 @@ function checkRepeats(receipts: Receipt[], { faults, leaseMs, slackMs }: Explana
     )
     const isExplained = isCutOff && isInTime
     const tookMs = Math.round(later.atMs - atMs)
-    if (isExplained && tookMs >= leaseMs - ATTEMPT_MS) return []
+    // A fault that held an attempt up after its claim used up as much of the lease before anything was accepted.
+    const heldUpMs = Math.max(
+      0,
+      ...faults.map(fault => Math.min(fault.endMs, atMs) - Math.max(fault.startMs, atMs - leaseMs)),
+    )
+    if (isExplained && tookMs >= leaseMs - ATTEMPT_MS - heldUpMs) return []
     return [`${toPair(later)} came again after ${tookMs} ms, for no reason`]
   })
 }

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../support/until.ts'
 import type { Verdict } from './check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
+import { makeFolder } from '../support/scratch.ts'
 
 const SIZE = '300m'
 const REFUSALS = 20
@@ -17,7 +17,7 @@ const CHUNK = Buffer.alloc(1024 * 1024)
  * times. Needs Linux and root, because the disk is a small one in memory.
  */
 export async function runDisk({ seed, times }: { seed: number; times: number }): Promise<Verdict> {
-  const disk = mkdtempSync(join(tmpdir(), 'tidings-disk-'))
+  const disk = makeFolder()
   run('mount', '-t', 'tmpfs', '-o', `size=${SIZE},mode=0755`, 'tmpfs', disk)
   const [dataDir, ballast] = [join(disk, 'data'), join(disk, 'ballast')]
   try {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signal } from '../../src/db/processes.ts'
+import { signal } from '../../src/embedded/processes.ts'
 import { toId } from '../../src/ids.ts'
 import { newMember } from '../support/person.ts'
 import type { Runtime } from '../support/process.ts'

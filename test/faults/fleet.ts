@@ -1,12 +1,12 @@
-import { chmodSync, existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { startEmbedded } from '../../src/db/embedded.ts'
-import { listWorkers, signal } from '../../src/db/processes.ts'
+import { startEmbedded } from '../../src/embedded/embedded.ts'
+import { listWorkers } from '../../src/embedded/processes.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { startProgram, toEmbeddedUrl, type Program, type Runtime } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
+import { makeFolder } from '../support/scratch.ts'
 import { checkLedger, type Leavers, type Verdict } from './check.ts'
 import { startLoad, type Load, type LoadOptions } from './ledger.ts'
 
@@ -134,16 +134,4 @@ export function listPostgres(dataDir: string): number[] {
   if (!existsSync(folder)) return []
   const data = realpathSync(folder)
   return listWorkers({ data, mark: data }).sort((a, b) => a - b)
-}
-
-/** Postgres, which may run as another user, must be able to enter it. */
-export function makeFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'tidings-faults-'))
-  chmodSync(folder, 0o755)
-  // A run by hand that is interrupted leaves no Postgres behind.
-  process.once('exit', () => {
-    for (const pid of listPostgres(folder)) signal(pid, 'SIGKILL')
-    rmSync(folder, { recursive: true, force: true })
-  })
-  return folder
 }

@@ -6,7 +6,7 @@ import type { Sql } from '../../src/db/sql.ts'
 import { newId, parseId } from '../../src/ids.ts'
 import type { Secrets } from '../../src/secrets/secrets.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
-import { toPlace } from '../../src/webhooks/webhooks.ts'
+import { toPlace } from '../../src/webhooks/sealing.ts'
 
 /** One webhook that arrived; ids are uuids. */
 export interface Receipt {

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import '../support/scratch.ts'
 import { configureLog } from '../../src/log.ts'
 import { closeCluster } from '../support/postgres.ts'
 import { runAll } from './all.ts'

@@ -6,7 +6,7 @@ import type { Follower } from './follower.ts'
 import type { SoakLoad } from './soak-load.ts'
 
 /** One server, as a program of its own and its workers, at a moment. */
-export interface ServerSample {
+interface ServerSample {
   /** Which life of which server: `1.3` is the third one of the second. */
   life: string
   /** Since it was started, in seconds. */

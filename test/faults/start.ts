@@ -1,11 +1,12 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signal } from '../../src/db/processes.ts'
+import { signal } from '../../src/embedded/processes.ts'
 import { connect } from '../../src/db/sql.ts'
 import { spawnProgram, startProgram, toEmbeddedUrl } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
 import type { Verdict } from './check.ts'
-import { listPostgres, makeFolder } from './fleet.ts'
+import { makeFolder } from '../support/scratch.ts'
+import { listPostgres } from './fleet.ts'
 import { createRandom } from './random.ts'
 
 /** Kills first starts on an empty folder at random moments, every other time Postgres too: the last one must serve. */

@@ -1,18 +1,22 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { textOf, textOfLength } from './texts.ts'
 import { typesOf, type Schema } from './operations.ts'
+import { raw, spell } from './spelling.ts'
 
-/** The documented bounds of an object that is kept as it was sent. */
-export const FREE = { bytes: 64 * 1024, depth: 32, keys: 1_000, keyLength: 256, magnitude: 1e100 }
+/** Sizes of an object that is kept as it was sent; the body is bounded, and has room for the other fields. */
+const FREE = { bytes: 128 * 1024, depth: 63, keys: 5_000, keyLength: 10_000 }
 
 /** What JSON Schema cannot say, by the name of a field: its values, in place of those that the schema alone allows. */
 export type Overlay = Readonly<Record<string, Arbitrary<unknown>>>
 
 /** A value that keeps every rule of `schema`. */
 export function valueOf(schema: Schema, overlay: Overlay = {}): Arbitrary<unknown> {
-  const [type, second] = typesOf(schema)
-  const value = plainValueOf(schema, type, overlay)
-  return second === 'null' ? fc.option(value, { nil: null, freq: 6 }) : value
+  const types = typesOf(schema)
+  const values = types
+    .filter(type => type !== 'null')
+    .map(type => plainValueOf(schema, type, overlay))
+  const value = fc.oneof(...values)
+  return types.includes('null') ? fc.option(value, { nil: null, freq: 6 }) : value
 }
 
 function plainValueOf(schema: Schema, type: string | undefined, overlay: Overlay) {
@@ -86,7 +90,7 @@ const specialKey = fc.constantFrom(
 
 const number = fc.oneof(
   fc.integer(),
-  fc.double({ min: -FREE.magnitude, max: FREE.magnitude, noNaN: true }),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
   fc.constantFrom(
     0,
     -0,
@@ -96,11 +100,15 @@ const number = fc.oneof(
     1e20,
     1e21,
     123456789.12345679,
-    FREE.magnitude,
-    -FREE.magnitude,
+    1.7e308,
     Number.MAX_SAFE_INTEGER,
     Number.MIN_SAFE_INTEGER,
   ),
+  fc
+    .constantFrom('1.10', '1.0', '0.00000010', '12345678901234567890', '1E5', '1e400', '1e10000')
+    .chain(text => fc.constantFrom(text, `-${text}`))
+    .map(raw),
+  fc.tuple(fc.bigInt(), fc.nat()).map(([whole, part]) => raw(`${whole}.${part}e-10000`)),
 )
 
 const leaf = fc.oneof(fc.constant(null), fc.boolean(), number, textOf({ maxLength: 60 }))
@@ -128,7 +136,7 @@ const freeObject: Arbitrary<object> = fc.oneof(
       .map(pairs => Object.fromEntries(pairs)),
   },
   { weight: 1, arbitrary: fc.boolean().map(inArrays => nestObject(FREE.depth, inArrays)) },
-  { weight: 1, arbitrary: leaf.map(value => manyKeys(FREE.keys, value)) },
+  { weight: 1, arbitrary: leaf.map(manyKeys) },
   {
     weight: 1,
     arbitrary: fc
@@ -142,20 +150,22 @@ const freeObject: Arbitrary<object> = fc.oneof(
 )
 
 /** Objects, or an object around arrays, `depth` levels deep. */
-export function nestObject(depth: number, inArrays: boolean): object {
+function nestObject(depth: number, inArrays: boolean): object {
   let value: unknown = inArrays ? [] : {}
   for (let level = 2; level < depth; level++) value = inArrays ? [value] : { a: value }
   return { a: value }
 }
 
-/** `count` keys at most with `value`, as far as that stays small. */
-export function manyKeys(count: number, value: unknown): object {
+/** As many keys as an object may have, each with the beginning of `value`. */
+function manyKeys(value: unknown): object {
   const small = typeof value === 'string' ? value.slice(0, 5).toWellFormed() : value
+  const bytes = Buffer.byteLength(spell({ [`k${FREE.keys}`]: small }))
+  const count = Math.min(FREE.keys, Math.floor(FREE.bytes / bytes))
   return Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, small]))
 }
 
 /** An object of exactly so many bytes as JSON text, most of them `unit`. */
-export function ofSize(bytes: number, unit: string): object {
+function ofSize(bytes: number, unit: string): object {
   const rest = bytes - '{"a":""}'.length
   const size = Buffer.byteLength(unit)
   return { a: unit.repeat(Math.floor(rest / size)) + 'x'.repeat(rest % size) }

@@ -13,7 +13,7 @@ import {
 } from './model.ts'
 import type { RawAnswer } from '../support/raw-http.ts'
 import type { ApiRequest } from './requests.ts'
-import { canonical, spell } from './spelling.ts'
+import { isRaw, meaning, spell } from './spelling.ts'
 import { fitsPath } from './words.ts'
 import type { Lane } from './world.ts'
 
@@ -44,7 +44,7 @@ export function createTester(lane: Lane): Tester {
       logEvent: (request, { body }) => expectEvent(fromLog(request.json ?? {}), body.data),
       sendText: (request, { body }) => expectEvent(fromText(request), body.data),
       async identify({ json = {} }, { body }) {
-        const { user_id, userId = user_id, properties, aliases } = json as any
+        const { user_id: userId, properties, aliases } = json as any
         addUser(model, { userId, properties, aliases }, body.data)
         if (!fitsPath(userId)) return
         const user = model.users.get(userId)
@@ -174,7 +174,7 @@ function toKey({ method, headers }: ApiRequest): string | undefined {
 }
 
 function toPrint({ method, target, json, body }: ApiRequest): string {
-  return `${method} ${target} ${json ? canonical(json) : body}`
+  return `${method} ${target} ${json ? meaning(json) : body}`
 }
 
 function fromCreate(json: Record<string, any>): EventFields {
@@ -194,8 +194,8 @@ function fromCreate(json: Record<string, any>): EventFields {
 
 function fromLog(json: Record<string, any>): EventFields {
   const tags = Object.entries<unknown>(json['tags'] ?? {})
-    .filter(([, value]) => typeof value !== 'object')
-    .map(([key, value]) => `${key}:${typeof value === 'number' ? spell(value) : value}`)
+    .filter(([, value]) => typeof value !== 'object' || isRaw(value))
+    .map(([key, value]) => `${key}:${typeof value === 'string' ? value : spell(value)}`)
     .filter(tag => [...tag].length <= 50)
   return {
     ...fromCreate({ ...json, title: json['event'], tags: [...new Set(tags.slice(0, 20))] }),
@@ -204,7 +204,6 @@ function fromLog(json: Record<string, any>): EventFields {
     ref: json['user_id'] ?? null,
     notify: json['notify'] ?? false,
     source: 'api',
-    timestampMs: json['timestamp'] === undefined ? null : Math.trunc(json['timestamp'] * 1000),
   }
 }
 

@@ -9,8 +9,6 @@ export interface HeadChange {
 }
 
 const CLAIMED_ID = '00000000-0000-4000-8000-000000000000'
-// Failed authentications are limited, too.
-const REFUSED = [401, 429]
 
 const type = (value: string) => (request: ApiRequest) =>
   isJson(request) ? { ...request, headers: replace(request, 'Content-Type', value) } : undefined
@@ -47,6 +45,7 @@ export const HEAD_CHANGES: HeadChange[] = [
     'JSON in other letters': type('Application/JSON; Charset=UTF-8'),
     'JSON with a quoted charset': type('application/json ; charset="utf-8"'),
     'JSON with another parameter': type('application/json;x=y'),
+    'no type': type(''),
     'a claimed X-Request-Id': add(['X-Request-Id', CLAIMED_ID]),
     'no encoding': onBody(['Content-Encoding', 'identity']),
     'another method claimed': add(['X-HTTP-Method-Override', 'DELETE']),
@@ -71,7 +70,6 @@ export const HEAD_CHANGES: HeadChange[] = [
     text: type('text/plain'),
     'a form': type('multipart/form-data; boundary=x'),
     'Latin-1': type('application/json; charset=latin1'),
-    'no type': type(''),
     gzip: onBody(['Content-Encoding', 'gzip']),
     'two encodings': onBody(['Content-Encoding', 'identity, gzip']),
   }),
@@ -90,7 +88,7 @@ export const HEAD_CHANGES: HeadChange[] = [
         ? { ...request, target: request.target.replace(/\?.*/, '') + '?limit=1&limit=1' }
         : undefined,
   }),
-  ...group(REFUSED, {
+  ...group([401], {
     'no key': authorize(),
     'a bare key': authorize(key => key),
     'another scheme': authorize(key => `Basic ${key}`),

@@ -1,4 +1,4 @@
-import { canonical } from './spelling.ts'
+import { canonical, toNumber, type Raw } from './spelling.ts'
 
 /** What a project must have stored: the contract's rules over all requests that were accepted. */
 export interface Model {
@@ -48,12 +48,8 @@ export function resolveUser({ users, owners }: Model, ref: string): string {
 }
 
 /** What makes two spellings one channel. */
-export function toSlug(name: string): string {
-  return name
-    .normalize('NFC')
-    .trim()
-    .toLowerCase()
-    .replace(/[\s_-]+/gu, '-')
+function toSlug(name: string): string {
+  return name.normalize('NFC').trim().toLowerCase().normalize('NFC').replace(/\s+/gu, ' ')
 }
 
 /** Takes in a new event; throws unless the answer's data is what was sent, at the next place of the log. */
@@ -152,8 +148,14 @@ export function listSeqs(model: Model, query: Record<string, string>): number[] 
   return after === undefined ? seqs.reverse() : seqs
 }
 
-/** Milliseconds since 1970 of a date and time as RFC 3339 writes it; NaN for other spellings that are accepted. */
-export function toMs(text: string): number {
+/** Milliseconds since 1970 of a number, or of a date and time as RFC 3339 writes it; NaN for other spellings that are accepted. */
+export function toMs(moment: string | number | Raw): number {
+  if (typeof moment === 'string') return fromText(moment)
+  const unix = toNumber(moment)
+  return Math.round(unix < 1e11 ? unix * 1000 : unix)
+}
+
+function fromText(text: string): number {
   const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:[0-5]\d)(?:\.(\d+))?(Z|([+-])(\d\d):(\d\d))$/i.exec(
     text,
   )

@@ -6,6 +6,7 @@ import { HEAD_CHANGES, takesClaimedId, type HeadChange } from './heads.ts'
 import { checkInLanes, report, TIMEOUT_MS } from './lanes.ts'
 import { headEdit, mutation } from './mutations.ts'
 import { describe, requestOf, type ApiRequest } from './requests.ts'
+import { parse } from './spelling.ts'
 import { openWorld, toBody, toBytes, type Lane, type World } from './world.ts'
 
 let world: World
@@ -51,7 +52,7 @@ test(
 /** The request that a body of these bytes makes; throws where the bytes are no text or no JSON. */
 function toMeant(request: ApiRequest, bytes: Buffer): ApiRequest {
   const body = utf8.decode(bytes)
-  return request.json ? { ...request, body, json: JSON.parse(body) } : { ...request, body }
+  return request.json ? { ...request, body, json: parse(body) } : { ...request, body }
 }
 
 test(

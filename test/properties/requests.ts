@@ -1,17 +1,9 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { valueOf } from './arbitraries.ts'
 import type { Operation, Parameter, Schema } from './operations.ts'
-import { spell } from './spelling.ts'
+import { parse, spell } from './spelling.ts'
 import { brokenNumber, brokenText, violationsOf, type Violation } from './violations.ts'
-import {
-  agree,
-  brokenInWords,
-  BROKEN_CURSORS,
-  BROKEN_TEXTS,
-  overlayOf,
-  parameterOf,
-  withoutSynonym,
-} from './words.ts'
+import { brokenInWords, BROKEN_CURSORS, BROKEN_TEXTS, overlayOf, parameterOf } from './words.ts'
 
 /** A request to an operation, before it is bytes. */
 export interface ApiRequest {
@@ -66,6 +58,8 @@ function toRequest(operation: Operation, { values, body, choice, style }: Parts)
   const headers = Object.entries(pick('header'))
   if (body) headers.push(['Content-Type', body.type])
   const isJson = body?.type === 'application/json'
+  const text =
+    body && (isJson ? spell(body.value, style % 3 === 0 ? 0 : style) : String(body.value))
   const request: ApiRequest = {
     id,
     method,
@@ -73,17 +67,15 @@ function toRequest(operation: Operation, { values, body, choice, style }: Parts)
     params,
     query,
     headers,
-    ...(body && {
-      body: isJson ? spell(body.value, style % 3 === 0 ? 0 : style) : String(body.value),
-    }),
-    ...(isJson && { json: body.value as Record<string, unknown> }),
+    ...(text !== undefined && { body: text }),
+    ...(isJson && { json: parse(text ?? '') }),
     choice,
   }
   return Object.defineProperty(request, fc.toStringMethod, { value: () => describe(request) })
 }
 
 /** A path and query; `style` varies how spaces are written. */
-export function toTarget(
+function toTarget(
   path: string,
   params: Record<string, string>,
   query: Record<string, string>,
@@ -120,7 +112,7 @@ function bodyOf({ id, bodies }: Operation): Arbitrary<Parts['body']> {
   if (bodies.length === 0) return fc.constant(undefined)
   return fc.oneof(
     ...bodies.map(([type, schema]) =>
-      valueOf(schema, overlayOf(id, schema)).map(value => ({ type, value: agree(value) })),
+      valueOf(schema, overlayOf(id, schema)).map(value => ({ type, value })),
     ),
   )
 }
@@ -136,7 +128,7 @@ export function brokenRequestsOf(operation: Operation): Arbitrary<BrokenRequest>
   const bodies = operation.bodies.flatMap(([type, schema]) =>
     brokenBodiesOf(operation.id, schema).map(broken =>
       fc.tuple(valid, broken).map(([parts, violation]) => ({
-        parts: { ...parts, body: { type, value: withoutSynonym(violation) } },
+        parts: { ...parts, body: { type, value: violation.value } },
         violation,
       })),
     ),

@@ -9,6 +9,23 @@ export function raw(text: string): Raw {
   return { [RAW]: text }
 }
 
+export function isRaw(value: unknown): value is Raw {
+  return typeof value === 'object' && value !== null && RAW in value
+}
+
+/** Reads JSON; a number that JavaScript would write in another way stays as it was written. */
+export function parse(text: string): any {
+  type Reviver = (this: unknown, key: string, value: unknown, context: { source?: string }) => any
+  const keep: Reviver = (_, value, { source = '' }) =>
+    typeof value === 'number' && String(value) !== source ? raw(source) : value
+  return JSON.parse(text, keep as Parameters<typeof JSON.parse>[1])
+}
+
+/** A number, however it is written. */
+export function toNumber(value: number | Raw): number {
+  return typeof value === 'number' ? value : Number(value[RAW])
+}
+
 /**
  * The JSON text of `value`, in one of many spellings: `style` 0 is what JSON.stringify writes, others differ in white
  * space, escapes and the forms of numbers. Unlike JSON.stringify it keeps -0, and no integer loses digits.
@@ -43,7 +60,7 @@ export function spell(value: unknown, style = 0): string {
     if (typeof value === 'string') return text(value)
     if (typeof value === 'number') return number(value)
     if (typeof value !== 'object' || value === null) return String(value)
-    if (RAW in value) return (value as Raw)[RAW]
+    if (isRaw(value)) return value[RAW]
     if (Array.isArray(value)) {
       return `[${value.map(item => space() + write(item) + space()).join()}]`
     }
@@ -54,12 +71,27 @@ export function spell(value: unknown, style = 0): string {
   return space() + write(value) + space()
 }
 
-/** JSON text by which two values are equal when they mean the same: sorted keys, and -0 is not 0. */
-export function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
-  if (typeof value !== 'object' || value === null) {
-    return Object.is(value, -0) ? '-0' : String(JSON.stringify(value))
-  }
+/** JSON text by which two values are equal when they are written alike, but for the order of keys. */
+export function canonical(value: unknown, toText = spell): string {
+  if (Array.isArray(value)) return `[${value.map(item => canonical(item, toText)).join()}]`
+  if (typeof value === 'number' || isRaw(value)) return toText(value)
+  if (typeof value !== 'object' || value === null) return String(JSON.stringify(value))
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join()}}`
+  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item, toText)}`).join()}}`
+}
+
+/** JSON text by which two values are equal when they mean the same: equal numbers may be written differently. */
+export function meaning(value: unknown): string {
+  return canonical(value, number => {
+    const [, sign, whole = '', fraction = '', exponent = '0'] =
+      /^(-?)(\d+)(?:\.(\d+))?(?:e(.+))?$/i.exec(spell(number)) ?? []
+    const digits = BigInt(whole + fraction)
+    let power = BigInt(exponent) - BigInt(fraction.length)
+    let rest = digits
+    while (rest > 0n && rest % 10n === 0n) {
+      rest /= 10n
+      power++
+    }
+    return rest === 0n ? `${sign}0` : `${sign}${rest}e${power}`
+  })
 }

@@ -123,10 +123,6 @@ export function momentUpTo(lastYear: number, schema: Schema = {}): Arbitrary<str
     .filter(text => pattern?.test(text) ?? true)
 }
 
-export function countPoints(text: string): number {
-  return [...text].length
-}
-
 const anyPoint = fc
   .oneof(fc.integer({ min: 1, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff }))
   .map(point => String.fromCodePoint(point))
@@ -146,7 +142,7 @@ function lengthOf(min: number, max: number): Arbitrary<number> {
 }
 
 /** The points again and again until they are so many. */
-export function cycle(points: readonly string[], length: number): string {
+function cycle(points: readonly string[], length: number): string {
   const repeated: string[] = []
   while (repeated.length < length) repeated.push(...points)
   return repeated.slice(0, length).join('')

@@ -1,8 +1,8 @@
 import fc, { type Arbitrary } from 'fast-check'
-import { FREE, manyKeys, nestObject, ofSize, valueOf, type Overlay } from './arbitraries.ts'
+import { valueOf, type Overlay } from './arbitraries.ts'
 import { typesOf, type Schema } from './operations.ts'
 import { raw } from './spelling.ts'
-import { NO_EMOJI, NO_MOMENT, cycle, textAgainst, textOfLength } from './texts.ts'
+import { NO_EMOJI, NO_MOMENT, textAgainst, textOfLength } from './texts.ts'
 
 /** A value that breaks exactly one rule, and what the answer must say about it. */
 export interface Violation {
@@ -30,26 +30,28 @@ const OTHERS: Record<string, unknown[]> = {
 }
 
 function wrongTypes(schema: Schema): Violations {
-  const [type = '', second] = typesOf(schema)
-  const others = OTHERS[type] ?? []
-  const values = second === 'null' ? others : [null, ...others]
+  const types = typesOf(schema)
+  const others = [null, ...(OTHERS[types[0] ?? ''] ?? [])]
+  const values = others.filter(value => !types.includes(value === null ? 'null' : typeof value))
   return [fc.constantFrom(...values).map(value => violation('type', 'invalid_type', value))]
 }
 
 function brokenRules(schema: Schema, overlay: Overlay): Violations {
-  switch (typesOf(schema)[0]) {
-    case 'string':
-      return [...brokenText(schema), ...unstorable()]
-    case 'integer':
-    case 'number':
-      return brokenNumber(schema)
-    case 'array':
-      return brokenArray(schema, overlay)
-    case 'object':
-      return schema.properties ? brokenObject(schema, overlay) : brokenFreeObject(schema)
-    default:
-      return []
-  }
+  return typesOf(schema).flatMap(type => {
+    switch (type) {
+      case 'string':
+        return [...brokenText(schema), ...unstorable()]
+      case 'integer':
+      case 'number':
+        return brokenNumber(schema)
+      case 'array':
+        return brokenArray(schema, overlay)
+      case 'object':
+        return schema.properties ? brokenObject(schema, overlay) : brokenFreeObject()
+      default:
+        return []
+    }
+  })
 }
 
 /** What breaks the rules of a text by its characters and its length alone; for queries and paths, too. */
@@ -153,19 +155,12 @@ function inherit(object: object, prototype: object): object {
   return Object.fromEntries([...Object.entries(object), ['__proto__', prototype]])
 }
 
-/** The documented bounds of objects that are kept as they were sent, each at some place inside. */
-function brokenFreeObject({ maxProperties }: Schema): Violations {
-  const { depth, keys, keyLength, bytes } = FREE
+/** Values that no stored JSON object may contain. */
+function brokenFreeObject(): Violations {
   const inside: Violations = [
-    fc.constant(violation('keys', 'too_many', manyKeys((maxProperties ?? keys) + 1, 0))),
-    fc.constantFrom('x', 'é', '😀').map(unit => {
-      const name = cycle([unit], keyLength + 1)
-      // The answer names the key without repeating all of it.
-      return { ...violation('key length', 'too_long', { [name]: 1 }), path: [name.slice(0, 40)] }
-    }),
     inKey(
       fc
-        .constantFrom('1e101', '1.7e308', '1e400', '1e131071', '9007199254740992', '9'.repeat(400))
+        .constantFrom('1e10001', '1E-10001', '0e99999', '1e131071', `1e${'9'.repeat(400)}`)
         .chain(text => fc.constantFrom(text, `-${text}`))
         .map(text => violation('number', 'out_of_range', raw(text))),
     ),
@@ -177,14 +172,7 @@ function brokenFreeObject({ maxProperties }: Schema): Violations {
       })),
     ]),
   ]
-  const deep = fc.tuple(fc.constantFrom(1, 2, 20), fc.boolean()).map(([more, inArrays]) => ({
-    ...violation('depth', 'too_deep', nestObject(depth + more, inArrays)),
-    path: ['a', ...Array<string>(depth - 1).fill(inArrays ? '0' : 'a')],
-  }))
-  const big = fc
-    .tuple(fc.constantFrom(1, 2, 1_000), fc.constantFrom('x', 'é', '中', '😀'))
-    .map(([more, unit]) => violation('size', 'too_long', ofSize(bytes + more, unit)))
-  return [...inside, ...inside.map(one => one.map(below)), deep, big]
+  return [...inside, ...inside.map(one => one.map(below))]
 }
 
 /** The same violation some levels further down, in objects and arrays. */

@@ -6,6 +6,7 @@ import { openRaw, type RawAnswer, type RawConnection } from '../support/raw-http
 import { createJudge, type Judge } from './judge.ts'
 import { readOperations, type Operation } from './operations.ts'
 import type { ApiRequest } from './requests.ts'
+import { parse } from './spelling.ts'
 
 /** How many requests all properties together make, and where their randomness begins: by environment variable. */
 export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10_000)
@@ -117,7 +118,7 @@ function createLane({ world, project, sql, secrets }: LaneOptions): Lane {
       kept[Symbol.dispose]()
       kept = undefined
     }
-    return answer
+    return answer && { ...answer, body: answer.body && parse(answer.text) }
   }
 
   async function sendParts(parts: readonly Uint8Array[]): Promise<RawAnswer | undefined> {

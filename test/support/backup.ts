@@ -1,13 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { writeBackup } from '../../src/backup/backup.ts'
 import { restoreBackup } from '../../src/backup/restore.ts'
-import { SEALED_TABLES } from '../../src/cli/sealed-tables.ts'
-import { MIGRATIONS } from '../../src/db/migrations.ts'
+import { SEALED_TABLES } from '../../src/cli/secrets.ts'
+import { MIGRATIONS } from '../../src/db/migrate.ts'
 import type { Sql } from '../../src/db/sql.ts'
 import { APP_SECRET } from './secret.ts'
+import { makeFolder } from './scratch.ts'
 
 export const PASSPHRASE = 'violet tractor seventeen'
 /** Of the installation that backups are restored into. */
@@ -15,7 +15,7 @@ export const OTHER_SECRET = Buffer.alloc(32, 'other')
 
 /** A folder for backups; it goes when it goes out of scope. */
 export function makeBackupFolder() {
-  const folder = mkdtempSync(join(tmpdir(), 'tidings-backup-'))
+  const folder = makeFolder()
   return {
     folder,
     file: join(folder, 'tidings.backup'),

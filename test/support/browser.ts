@@ -1,4 +1,4 @@
-import { hashPassword } from '../../src/accounts/passwords.ts'
+import { hashPassword } from '../../src/accounts/credentials.ts'
 import { newId } from '../../src/ids.ts'
 import { createApi, type ApiRequest } from './person.ts'
 import type { Answered } from './project.ts'

@@ -1,6 +1,6 @@
 // Starts an embedded Postgres that carries its data over, and is killed as it writes the line of the log that says KILL_AT
 // for the KILL_NTH time.
-import { startEmbedded } from '../../src/db/embedded.ts'
+import { startEmbedded } from '../../src/embedded/embedded.ts'
 import { configureLog } from '../../src/log.ts'
 
 const { DATA_DIR = '', KILL_AT = '', KILL_NTH = '1' } = process.env

@@ -14,7 +14,7 @@ const SCREENSHOTS = resolve(import.meta.dirname, '../../data/screenshots')
 const AXE = resolve(import.meta.dirname, '../../node_modules/axe-core/axe.min.js')
 
 /** The Chromium of this machine; undefined where there is none. */
-export function findChromium(): string | undefined {
+function findChromium(): string | undefined {
   const named = process.env['CHROMIUM']
   if (named) return named
   return PATHS.find(path => existsSync(path))
@@ -32,7 +32,7 @@ export interface TestBrowser extends AsyncDisposable {
   open(options?: OpenOptions): Promise<TestPage>
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   isPhone?: boolean
   /** Whether pages may have their service worker; without it they are there sooner, and all requests can be answered. */
   hasWorker?: boolean
@@ -47,7 +47,7 @@ export interface TestPage extends AsyncDisposable {
   readonly problems: string[]
   /** What axe finds, each as `rule: where`; the second time of a page in other colours, in these alone. */
   findBarriers(): Promise<string[]>
-  /** Writes a picture of the page to a folder that git ignores. */
+  /** With PICTURES set, writes a picture of the page to a folder that git ignores. */
   picture(name: string): Promise<void>
   /** Changes the colours that the system wants. */
   paint(scheme: 'light' | 'dark'): Promise<void>
@@ -108,6 +108,7 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
       )
     },
     async picture(name) {
+      if (process.env['PICTURES'] === undefined) return
       mkdirSync(SCREENSHOTS, { recursive: true })
       const kind = `${isPhone ? 'phone' : 'wide'}-${scheme}`
       await page.screenshot({ path: join(SCREENSHOTS, `${name}-${kind}.png`) })

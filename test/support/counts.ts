@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import type { Queryable } from '../../src/db/sql.ts'
-import { countHours } from '../../src/events/counts.ts'
+import { countHours } from '../../src/events/histogram.ts'
 import { HOUR_MS, toEndMs } from '../../src/events/scale.ts'
 import { toId } from '../../src/ids.ts'
 import { findWrongCounts } from './wrong-counts.ts'

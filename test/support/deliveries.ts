@@ -2,12 +2,13 @@ import { createPool } from '../../src/db/pool.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { newId, parseId } from '../../src/ids.ts'
 import type { DeliveryKind } from '../../src/outbox/kind.ts'
-import { startOutbox, WORKER_SETTINGS, type Outbox } from '../../src/outbox/outbox.ts'
+import { startOutbox, type Outbox } from '../../src/outbox/outbox.ts'
+import { WORKER_SETTINGS } from '../../src/outbox/settings.ts'
 import { addTarget, createTargets } from './delivery-kind.ts'
 import { cloneDatabase } from './postgres.ts'
 import { newProject } from './project.ts'
 
-export interface PendingRow {
+interface PendingRow {
   event_id: string
   target_id: string
   attempts: number
@@ -17,7 +18,7 @@ export interface PendingRow {
   due_in_s: number
 }
 
-export interface EndedRow {
+interface EndedRow {
   event_id: string
   target_id: string
   state: string

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http'
 import { toArray } from '../../src/db/arrays.ts'
 import type { Queryable, Sql } from '../../src/db/sql.ts'
 import { checksPlannedOnce } from '../../src/outbox/settings.ts'
-import type { DeliveryKind, Job, Outcome } from '../../src/outbox/kind.ts'
+import type { DeliveryAttempt, DeliveryKind, Outcome } from '../../src/outbox/kind.ts'
 
 export interface TestKindOptions extends Partial<DeliveryKind> {
   /** Of an inbox (inbox.ts), which is every target at once. */
@@ -71,7 +71,7 @@ export async function addTarget(
 interface Posting {
   url: string
   agent: Agent
-  job: Job
+  job: DeliveryAttempt
   signal: AbortSignal
 }
 

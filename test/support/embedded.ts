@@ -2,24 +2,23 @@ import { afterEach, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  chmodSync,
   copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
   symlinkSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { ChildProcess } from 'node:child_process'
 import postgres from 'postgres'
-import type { Embedded } from '../../src/db/embedded.ts'
-import { startEmbedded } from '../../src/db/embedded.ts'
+import type { Embedded } from '../../src/embedded/embedded.ts'
+import { startEmbedded } from '../../src/embedded/embedded.ts'
+import { isRunning } from './leftovers.ts'
+import { makeFolder as makeScratchFolder } from './scratch.ts'
 import { until } from './until.ts'
 
 export const isRoot = process.getuid?.() === 0
@@ -28,7 +27,7 @@ export const isLinux = process.platform === 'linux'
 export const isNamed = !isLinux || isListed(process.getuid?.() ?? 0)
 export const dbTest = test.if(isNamed)
 export const linuxTest = test.if(isNamed && isLinux)
-export const ROOT = resolve(import.meta.dirname, '../..')
+const ROOT = resolve(import.meta.dirname, '../..')
 
 const folders: string[] = []
 const started: Embedded[] = []
@@ -40,9 +39,9 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) {
     // As DATA_DIR, or as where a program with the default one ran.
     for (const pid of [folder, join(folder, 'data')].map(findPid)) {
-      if (pid === undefined || !isAlive(pid)) continue
+      if (pid === undefined || !isRunning(pid)) continue
       process.kill(pid, 'SIGQUIT')
-      await until(() => !isAlive(pid))
+      await until(() => !isRunning(pid))
     }
     rmSync(folder, { recursive: true, force: true })
   }
@@ -52,8 +51,7 @@ export type Checkout = { root: string; native: string }
 export type Server = { child: ChildProcess; how: string; port: number }
 
 export function makeFolder(mode = 0o755): string {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tidings-test-')))
-  chmodSync(folder, mode)
+  const folder = makeScratchFolder(mode)
   folders.push(folder)
   return folder
 }
@@ -71,8 +69,7 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
     mkdirSync(dirname(to), { recursive: true })
     copyFileSync(from, to)
   }
-  cpSync(join(ROOT, 'src/db'), join(root, 'src/db'), { recursive: true })
-  for (const name of ['log.ts', 'errors.ts', 'platform.ts', 'platform']) {
+  for (const name of ['db', 'embedded', 'log.ts', 'errors.ts', 'platform.ts', 'listener.ts']) {
     cpSync(join(ROOT, 'src', name), join(root, 'src', name), { recursive: true })
   }
   cpSync(join(ROOT, 'sql'), join(root, 'sql'), { recursive: true })
@@ -94,7 +91,7 @@ export async function startServer(
   { root = ROOT, detached = false }: { root?: string; detached?: boolean } = {},
 ): Promise<Server> {
   const code = `
-    const { startEmbedded } = await import(${JSON.stringify(join(root, 'src/db/embedded.ts'))})
+    const { startEmbedded } = await import(${JSON.stringify(join(root, 'src/embedded/embedded.ts'))})
     const embedded = await startEmbedded({ dataDir: ${JSON.stringify(dataDir)} })
     console.log(JSON.stringify({ how: embedded.how, port: embedded.port }))
     for await (const _ of process.stdin) {}
@@ -136,7 +133,7 @@ export async function untilReady(embedded: Embedded, gone: number, dataDir: stri
   await query(embedded, 'select 1')
 }
 
-export function readPidFile(dataDir: string): string[] {
+function readPidFile(dataDir: string): string[] {
   const file = join(dataDir, 'postgres', 'data', 'postmaster.pid')
   return existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
 }
@@ -151,17 +148,7 @@ export function getPid(dataDir: string): number {
   return pid
 }
 
-/** A zombie is dead. */
-export function isAlive(pid: number): boolean {
-  try {
-    if (isLinux) return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
-export function isListed(uid: number): boolean {
+function isListed(uid: number): boolean {
   const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
   return lines.some(line => line.split(':')[2] === String(uid))
 }

@@ -6,7 +6,7 @@ import { countEvents, findEvents, isSent } from './fake-search.ts'
 export const PROJECT = 'prj_01kadz5p6vf2w8y3m4n5q6r7s8'
 
 /** What a fake server answers to one request; `retryAfter` becomes the header. */
-export interface FakeAnswer {
+interface FakeAnswer {
   status?: number
   data?: unknown
   code?: string

@@ -4,7 +4,7 @@ const AT = '2026-11-01T10:00:00.000Z'
 const TODAY = [0, 0, 0, 2, 0, 1, 0, 0, 3, 5, 8, 4, 6, 9, 12, 7, 3, 2, 4, 6, 1, 0, 2, 1]
 
 /** What a fake server knows of a channel, and of what its person wants of it. */
-export interface FakeChannel {
+interface FakeChannel {
   id: string
   name: string
   icon: string | null
@@ -13,7 +13,11 @@ export interface FakeChannel {
   keepDays: number | null
   today: number[]
   unread: number
-  setting: { state: 'on' | 'mute' | 'default'; muteUntil?: string | null }
+  setting: {
+    state: 'on' | 'mute' | 'default'
+    muteUntil?: string | null
+    collapse?: boolean | null
+  }
 }
 
 /** Gives a fake server the channels of its log, and others; changes are kept. */
@@ -22,7 +26,7 @@ export function fakeChannels(
   log: readonly { channelId: string; channelName: string; icon: string | null }[],
 ): void {
   const changes = new Map<string, Partial<FakeChannel>>()
-  let all = { state: 'on' as 'on' | 'mute', muteUntil: null as string | null }
+  let all = { state: 'on' as 'on' | 'mute', muteUntil: null as string | null, collapse: true }
   const list = (): FakeChannel[] => {
     const found = log.map(
       ({ channelId, channelName, icon }) =>
@@ -40,7 +44,9 @@ export function fakeChannels(
   const toSetting = ({ id, setting }: FakeChannel) => ({
     channelId: id,
     isDefault: setting.state === 'default',
+    isCollapseDefault: (setting.collapse ?? null) === null,
     ...(setting.state === 'default' ? all : { muteUntil: null, ...setting }),
+    collapse: setting.collapse ?? all.collapse,
   })
   const change = (url: URL, edit: Partial<FakeChannel>) => {
     const id = decodeURIComponent(url.pathname.split('/')[5] ?? '')
@@ -72,12 +78,15 @@ export function fakeChannels(
   api.on(`GET /${one}`, (_, url) => answer(change(url, {}), toAnswer))
   api.on(`PATCH /${one}`, (edit, url) => answer(change(url, edit), toAnswer))
   api.on(`GET /${one}/notifications`, (_, url) => answer(change(url, {}), toSetting))
-  api.on(`PUT /${one}/notifications`, (setting, url) => answer(change(url, { setting }), toSetting))
+  api.on(`PUT /${one}/notifications`, (setting, url) => {
+    const { collapse } = change(url, {})?.setting ?? {}
+    return answer(change(url, { setting: { collapse, ...setting } }), toSetting)
+  })
   api.on('GET /api/projects/:id/notifications', () => ({
     data: { default: all, items: [], nextCursor: null },
   }))
   api.on('PUT /api/projects/:id/notifications', wish => ({
-    data: (all = { muteUntil: null, ...wish }),
+    data: (all = { muteUntil: null, collapse: all.collapse, ...wish }),
   }))
 }
 

@@ -1,5 +1,5 @@
 import type { Delivery } from '../../src/outbox/schema.ts'
-import { WITHHELD } from '../../src/push/reasons.ts'
+import { WITHHELD } from '../../src/push/dispatch.ts'
 
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
 

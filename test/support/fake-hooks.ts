@@ -18,7 +18,7 @@ const CALM = { state: 'closed', failures: 0, failingSince: null, pausedUntil: nu
 const HOSTILE = `${'W'.repeat(600)} \u202eevil\u202c Z\u0351\u036b\u0343\u0369 <b onclick="x()">bold</b>`
 
 /** A key as the server shows it. */
-export function toFakeKey(fields: Record<string, unknown> = {}) {
+function toFakeKey(fields: Record<string, unknown> = {}) {
   return {
     id: 'key_1',
     name: 'Web shop',
@@ -73,7 +73,7 @@ export function noKeys(api: FakeApi): void {
 }
 
 /** A webhook as the server shows it to an admin. */
-export function toFakeWebhook(fields: Record<string, unknown> = {}) {
+function toFakeWebhook(fields: Record<string, unknown> = {}) {
   return {
     id: 'whk_1',
     name: 'Fulfilment',
@@ -96,7 +96,7 @@ export function toFakeWebhook(fields: Record<string, unknown> = {}) {
 const FAILING = { failures: 12, failingSince: ago(130) }
 
 /** Webhooks in each of their states. */
-export const WEBHOOKS = [
+const WEBHOOKS = [
   toFakeWebhook(),
   toFakeWebhook({
     ...{ id: 'whk_2', name: 'Team chat', host: 'hooks.slack.com', preset: 'slack', channels: null },

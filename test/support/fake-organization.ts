@@ -2,13 +2,13 @@ import { ACCOUNT, type FakeApi } from './fake-api.ts'
 
 const AT = '2026-11-01T10:00:00.000Z'
 /** What somebody hostile may call themselves. */
-export const HOSTILE = `${'W'.repeat(80)}\u202e <b>gnp</b> Z\u0335\u0321a\u0336l`
+const HOSTILE = `${'W'.repeat(80)}\u202e <b>gnp</b> Z\u0335\u0321a\u0336l`
 
 const person = (id: string, name: string) => ({
   ...{ id, name, email: `${id}@example.com`, isOperator: false },
 })
 
-export const MEMBERS = [
+const MEMBERS = [
   { person: ACCOUNT.person, role: 'owner', joinedAt: AT, lastSeenAt: AT },
   { person: person('per_2', 'Grace Hopper'), role: 'admin', joinedAt: AT, lastSeenAt: AT },
   { person: person('per_3', HOSTILE), role: 'viewer', joinedAt: AT, lastSeenAt: null },
@@ -31,7 +31,7 @@ const entry = (id: number, more: object) => ({
   ...{ address: '198.51.100.7', browser: 'Chrome on Linux', ...more },
 })
 
-export const ENTRIES = [
+const ENTRIES = [
   entry(5, {
     action: 'member.roleChanged',
     did: 'changed the role of',
@@ -67,7 +67,7 @@ export const ENTRIES = [
   }),
 ]
 
-export const SERVER = {
+const SERVER = {
   version: '0.1.0',
   runtime: 'Bun 1.4.5',
   url: 'https://tidings.example.com',

@@ -1,6 +1,6 @@
 import type { BrowserContext } from 'playwright-core'
 import type { Subscription } from '../../src/push/schema.ts'
-import { toPageLink } from '../../src/push/link.ts'
+import { toPageLink } from '../../src/push/subscriptions.ts'
 import type { FakeApi } from './fake-api.ts'
 
 /** How a browser without a real push service says that it stands. */

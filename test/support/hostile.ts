@@ -5,7 +5,7 @@ const ZALGO = 'Z̸̢̛̜͓̘̱͗̈́̓͜͠ą̴̛̫̣̱̈́͋̕͝l̷̨̧̛̪̲̻�
 const LONG_WORD = 'W'.repeat(5_000)
 
 /** Texts of applications and people that want to be more than text. */
-export const HOSTILE = [MARKUP, BIDI + MARKUP, ZALGO.repeat(20), LONG_WORD, `${LONG_WORD} ${BIDI}`]
+const HOSTILE = [MARKUP, BIDI + MARKUP, ZALGO.repeat(20), LONG_WORD, `${LONG_WORD} ${BIDI}`]
 
 /** Fields that hold what somebody wrote, and not a word or an id of the server's own. */
 const WRITTEN = new Set([

@@ -1,7 +1,6 @@
 import { ROLES, type Role } from '../../src/accounts/permissions.ts'
 import { createSession } from '../../src/accounts/sessions.ts'
 import { hashSecret, newSecret } from '../../src/accounts/secret.ts'
-import type { ApiContract } from '../../src/accounts/endpoint.ts'
 import { newId, toId } from '../../src/ids.ts'
 import { insertDeadLetter } from './deliveries.ts'
 import { createKey } from './keys.ts'
@@ -9,6 +8,7 @@ import { newMember, newOrganization, type TestOrganization, type TestPerson } fr
 import { createRequests } from './project.ts'
 import { insertSubscription } from './push.ts'
 import { insertWebhook } from './webhooks.ts'
+import type { ApiContract } from './contracts.ts'
 import type { Booted } from './server.ts'
 
 /** Somebody's whole installation: an organization with people of every role, and a project with one of everything. */
@@ -61,7 +61,7 @@ export async function newTenant(server: Booted): Promise<Tenant> {
   `
   // A second session of the owner, to be ended.
   const session = await createSession(sql, {
-    personId: people.owner.uuid,
+    accountId: people.owner.uuid,
     isInstalled: false,
     address: '127.0.0.1',
     userAgent: `agent ${mark}`,

@@ -7,7 +7,7 @@ export interface HttpClient {
   close(): void
 }
 
-export interface HttpOptions {
+interface HttpOptions {
   headers?: Record<string, string>
   body?: string
 }

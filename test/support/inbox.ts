@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 
 /** One request that arrived. */
-export interface Receipt {
+interface Receipt {
   /** Of the delivery. */
   id: string
   eventId: string

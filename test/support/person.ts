@@ -1,16 +1,11 @@
-import type { TSchema } from '@sinclair/typebox'
-import addFormats from 'ajv-formats'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { createOrganization, createProject } from '../../src/accounts/projects.ts'
+import { createOrganization } from '../../src/accounts/organizations.ts'
+import { createProject } from '../../src/accounts/projects.ts'
 import type { Role } from '../../src/accounts/permissions.ts'
 import { createSession } from '../../src/accounts/sessions.ts'
-import { listApiEndpoints } from '../../src/server/api.ts'
 import { newId, toId } from '../../src/ids.ts'
+import { checkContract } from './contracts.ts'
 import type { Answered } from './project.ts'
 import type { Booted } from './server.ts'
-
-/** Every endpoint of /api, for its contract alone: without parts it can do nothing. */
-export const API = listApiEndpoints({} as never).map(({ contract }) => contract)
 
 /** Somebody who is signed in. */
 export interface TestPerson {
@@ -47,7 +42,7 @@ export async function newPerson(
     insert into people (id, name, email, is_operator) values (${uuid}, 'Test person', ${email}, ${isOperator})
   `
   const session = await createSession(sql, {
-    personId: uuid,
+    accountId: uuid,
     isInstalled: false,
     address: '127.0.0.1',
     userAgent: 'test',
@@ -127,35 +122,6 @@ async function send(
   const parsed = parse(answer)
   checkContract(method, path, response.status, parsed)
   return { status: response.status, headers: response.headers, text: answer, body: parsed }
-}
-
-/** Throws where an answer is not what its contract declares. */
-function checkContract(method: string, path: string, status: number, body: any): void {
-  const pathname = path.split('?')[0] ?? ''
-  const found = API.filter(
-    contract => contract.method === method && toPattern(contract.path).test(pathname),
-  ).sort((a, b) => a.path.split(':').length - b.path.split(':').length)[0]
-  if (!found || status >= 400) return
-  if (status !== found.success.status) throw new Error(`${method} ${path} answered ${status}`)
-  const validate = compile(found.success.data)
-  if (validate(body?.data)) return
-  throw new Error(`${method} ${path} breaks its contract: ${ajv.errorsText(validate.errors)}`)
-}
-
-const ajv = new Ajv2020({ strict: false })
-addFormats.default(ajv)
-const validators = new WeakMap<TSchema, ValidateFunction>()
-
-function compile(schema: TSchema): ValidateFunction {
-  // What TypeBox keeps under symbols is none of JSON Schema's; a name is met more than once here.
-  const text = JSON.stringify(schema, (key, value) => (key === '$id' ? undefined : value))
-  const known = validators.get(schema) ?? ajv.compile(JSON.parse(text))
-  validators.set(schema, known)
-  return known
-}
-
-function toPattern(path: string): RegExp {
-  return new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`)
 }
 
 function parse(text: string): unknown {

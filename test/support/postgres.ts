@@ -1,13 +1,24 @@
 import { createHash } from 'node:crypto'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startEmbedded, type Embedded } from '../../src/db/embedded.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { MIGRATIONS } from '../../src/db/migrations.ts'
+import { startEmbedded, type Embedded } from '../../src/embedded/embedded.ts'
+import { migrate, MIGRATIONS } from '../../src/db/migrate.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
+import { KEPT_FILE, SCRATCH } from './scratch.ts'
 
 let cluster: Promise<{ postgres: Embedded; admin: Sql; template: string }> | undefined
 const made: string[] = []
+let keptDataDir: string | undefined
+
+/** From now on databases are in a cluster that outlives the run: for data that takes minutes to make. */
+export function keepCluster(dataDir: string): void {
+  mkdirSync(dataDir, { recursive: true })
+  // Postgres, which may run as another user, enters it.
+  chmodSync(dataDir, 0o755)
+  // The watcher stops it when this run is killed.
+  writeFileSync(join(SCRATCH, KEPT_FILE), dataDir)
+  keptDataDir = dataDir
+}
 
 /** The Postgres that all tests of this run share, with a template database at the current schema. */
 async function getCluster() {
@@ -16,19 +27,27 @@ async function getCluster() {
 }
 
 async function open() {
-  // One for all runs of this user, started where none is running: a new cluster costs half a second.
-  const dataDir = join(tmpdir(), `tidings-test-${process.getuid?.() ?? 'user'}`)
+  const dataDir = keptDataDir ?? join(SCRATCH, 'cluster')
   const postgres = await startEmbedded({ dataDir })
   const admin = connect(postgres.url, {
     name: 'test admin',
     max: 1,
     settings: { statement_timeout: 60_000, lock_timeout: 60_000 },
   })
+  if (postgres.how === 'started') await dropLost(admin)
   const template = await ensureTemplate(postgres, admin)
   return { postgres, admin, template }
 }
 
-/** Made once for each state of /sql, and kept. */
+/** Drops what a killed run has left in a cluster that is kept. */
+async function dropLost(admin: Sql): Promise<void> {
+  const lost = await admin<{ name: string }[]>`
+    select datname as name from pg_database where starts_with(datname, 'test_')
+  `
+  for (const { name } of lost) await admin.unsafe(`drop database ${name} with (force)`)
+}
+
+/** Made once for each state of /sql. */
 async function ensureTemplate(postgres: Embedded, admin: Sql): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify(MIGRATIONS)).digest('hex').slice(0, 12)
   const template = `template_${hash}`

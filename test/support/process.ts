@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, readdirSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { SCRATCH } from './scratch.ts'
 import { APP_SECRET } from './secret.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const BUN = process.versions['bun'] ? process.execPath : 'bun'
-export const BINARY = join(tmpdir(), `tidings-test-binary-${process.pid}`)
+export const BINARY = join(SCRATCH, `tidings-${process.pid}`)
 const START_MS = 60_000
 
 /** How a process ended: its exit code, or the signal that ended it. */
@@ -54,10 +54,6 @@ export interface ProgramOptions {
 }
 
 const running = new Set<number>()
-// A run by hand that is interrupted leaves no server behind; `bun test` does not tell of its end.
-process.on('exit', () => {
-  for (const pid of running) process.kill(pid, 'SIGKILL')
-})
 
 /** Starts `serve` on a free port and resolves when it listens; throws with its output when it ends before. */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
@@ -93,6 +89,7 @@ export function spawnProgram(options: ProgramOptions) {
       ...(bare
         ? { PATH: '/nonexistent' }
         : { PATH: process.env['PATH'], HOME: process.env['HOME'] }),
+      TMPDIR: SCRATCH,
       PORT: '0',
       // Beside an embedded database it is kept in DATA_DIR.
       ...('DATABASE_URL' in env && { APP_SECRET: APP_SECRET.toString('base64') }),

@@ -1,4 +1,5 @@
-import { createOrganization, createProject } from '../../src/accounts/projects.ts'
+import { createOrganization } from '../../src/accounts/organizations.ts'
+import { createProject } from '../../src/accounts/projects.ts'
 import type { NewKey } from '../../src/keys/keys.ts'
 import { checkDeclared } from './conformance.ts'
 import { createKey } from './keys.ts'

@@ -1,5 +1,5 @@
 import { createECDH, createHash, randomBytes } from 'node:crypto'
-import { sealAddress } from '../../src/push/subscriptions.ts'
+import { sealAddress } from '../../src/push/address.ts'
 import { newId, parseId, toId } from '../../src/ids.ts'
 import type { TestPerson } from './person.ts'
 import { startPushService, type PushService, type TestBrowser } from './push-service.ts'

@@ -13,6 +13,8 @@ export interface RawAnswer {
 /** A TCP connection, for what `fetch` cannot or will not say. */
 export interface RawConnection extends Disposable {
   write(bytes: string | Uint8Array): void
+  /** Writes, and resolves when the kernel has taken the bytes. */
+  flush(bytes: Uint8Array): Promise<void>
   /** The next whole response; undefined when the connection ends without one. */
   answer(): Promise<RawAnswer | undefined>
   /** Resolves when the server has closed the connection. */
@@ -42,6 +44,10 @@ export function openRaw(url: string): RawConnection {
       isHead ||= typeof bytes === 'string' && bytes.startsWith('HEAD ')
       socket.write(bytes)
     },
+    flush: bytes =>
+      new Promise((resolve, reject) =>
+        socket.write(bytes, error => (error ? reject(error) : resolve())),
+      ),
     async answer() {
       while (true) {
         const found = takeAnswer(received, isHead)

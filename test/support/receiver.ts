@@ -41,16 +41,16 @@ export const FAULTS = [
   /** Not HTTP. */
   'garbage',
 ] as const
-export type Fault = (typeof FAULTS)[number]
+type Fault = (typeof FAULTS)[number]
 
-export interface Answer {
+interface Answer {
   status: number
   headers?: Record<string, string>
   body?: string
 }
 
 /** What to do with a request. */
-export type Reply = Answer | Fault | ((received: Received) => Answer | Fault)
+type Reply = Answer | Fault | ((received: Received) => Answer | Fault)
 
 export interface Receiver extends AsyncDisposable {
   /** Without a trailing slash; by address. */

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /** One request as it arrived; `body` is its text. */
-export type Received = { method: string; url: string; headers: IncomingHttpHeaders; body: string }
+type Received = { method: string; url: string; headers: IncomingHttpHeaders; body: string }
 
 /**
  * What to answer: a status with a body (text as it is, anything else as JSON), a connection cut before

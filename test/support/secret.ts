@@ -1,5 +1,4 @@
-import { toAppKey } from '../../src/secrets/app-key.ts'
-import { createSecrets, type Secrets } from '../../src/secrets/secrets.ts'
+import { toAppKey, createSecrets, type Secrets } from '../../src/secrets/secrets.ts'
 
 /** The APP_SECRET of all servers in tests, so that those on one database agree. */
 export const APP_SECRET = Buffer.alloc(32, 'test')

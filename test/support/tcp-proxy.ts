@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { createReader, type Message } from './postgres-wire.ts'
 
 /** A point at which a conversation with Postgres is stopped: the first message that fits. */
-export interface Trap {
+interface Trap {
   from: 'client' | 'server'
   /** The message's type byte: `S` is the client's Sync, `Z` the server's ReadyForQuery. */
   type: string

@@ -2,7 +2,7 @@ import crypto, { createECDH } from 'node:crypto'
 import { encrypt } from '../../src/push/pusher.ts'
 import { createTokens } from '../../src/push/vapid.ts'
 import { sign } from '../../src/webhooks/signing.ts'
-import { findForgery } from '../../src/webhooks/verify.ts'
+import { findForgery } from '../../src/webhooks/signing.ts'
 import { decryptPush, decryptRecords, toBytes, verifyVapid } from './push-crypto.ts'
 import { RFC8188, RFC8291, RFC8292, STANDARD_WEBHOOKS } from './vectors.ts'
 

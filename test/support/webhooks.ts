@@ -2,13 +2,11 @@ import { createPool } from '../../src/db/pool.ts'
 import { createEgress } from '../../src/egress/egress.ts'
 import { newId, parseId, type Id } from '../../src/ids.ts'
 import { createKey } from './keys.ts'
-import { createSender } from '../../src/webhooks/delivery.ts'
+import { createSender, type WebhookAttempt } from '../../src/webhooks/sender.ts'
 import type { Outcome } from '../../src/outbox/kind.ts'
-import { WORKER_SETTINGS } from '../../src/outbox/outbox.ts'
-import type { Attempted } from '../../src/webhooks/kind.ts'
-import type { Queue } from '../../src/webhooks/queue.ts'
+import { WORKER_SETTINGS } from '../../src/outbox/settings.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
-import { toPlace } from '../../src/webhooks/webhooks.ts'
+import { toPlace } from '../../src/webhooks/sealing.ts'
 import { newMember, newOrganization, type TestOrganization, type TestPerson } from './person.ts'
 import { createRequests, type Answered } from './project.ts'
 import { testSecrets } from './secret.ts'
@@ -27,9 +25,6 @@ export async function newChannel(
   `
   return id
 }
-
-/** Takes what it is given, and does nothing with it. */
-export const QUIET_QUEUE: Queue = { async enqueue() {}, async resume() {} }
 
 /** A webhook of a project and an attempt of it, made beside the server. Nothing can be sent to its address. */
 export async function insertWebhook(
@@ -51,11 +46,12 @@ export async function insertWebhook(
   await sql`
     insert into webhook_attempts (
       project_id, id, webhook_id, event_id, kind, number, outcome, status, reason, response, latency_ms,
-      started_at
+      started_at, host, preset, body_hash
     )
     values (
       ${projectId}, ${attempt.uuid}, ${webhook.uuid}, ${parseId('evt', eventId) ?? null}, 'event.created', 1,
-      'failed', 500, 'It answered 500', ${`response ${mark}`}, 1, now()
+      'failed', 500, 'It answered 500', ${`response ${mark}`}, 1, now(),
+      '127.0.0.1', 'standard', sha256('')
     )
   `
   return { webhookId: webhook.id, attemptId: attempt.id }
@@ -74,7 +70,7 @@ export interface TestWebhook {
   /** An event of the project, as its id. */
   newEvent(event?: object): Promise<string>
   /** What a worker is given for an attempt. */
-  toAttempted(eventId: string, attempt?: number, waitedMs?: number): Attempted
+  toAttempt(eventId: string, attempt?: number, waitedMs?: number): WebhookAttempt
   /** One attempt to deliver an event. */
   send(
     eventId: string,
@@ -116,7 +112,7 @@ export function createWebhooks(server: Booted) {
       const key = await createKey(server.sql, { projectId: project.uuid, name: 't', limit: 10_000 })
       const { post } = createRequests(server.url, key.token)
       const path = `${all}/${id}`
-      const toAttempted = (eventId: string, attempt = 1, waitedMs = 0) => ({
+      const toAttempt = (eventId: string, attempt = 1, waitedMs = 0) => ({
         projectId: project.uuid,
         targetId: uuid,
         eventId: parseId('evt', eventId) ?? '',
@@ -134,9 +130,9 @@ export function createWebhooks(server: Booted) {
         newEvent: async event =>
           (await post('/v1/events', event ?? { channelName: 'payments', title: 'New payment' }))
             .body.data.id,
-        toAttempted,
+        toAttempt,
         send: (eventId, attempt, { signal, waitedMs } = {}) =>
-          sender(toAttempted(eventId, attempt, waitedMs), signal),
+          sender(toAttempt(eventId, attempt, waitedMs), signal),
         get: async () => (await admin.get(path)).body.data,
         attempts: async () => (await admin.get(`${path}/attempts`)).body.data.items,
       }

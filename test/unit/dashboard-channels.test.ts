@@ -47,12 +47,21 @@ test('dashboard §7 a mute ends by the reader’s clock', () => {
 
 test('dashboard §7 a setting is asked for again as it was', () => {
   const muteUntil = '2026-11-20T10:00:00.000Z'
-  expect(toWish({ isDefault: true, state: 'mute', muteUntil })).toEqual({ state: 'default' })
-  expect(toWish({ isDefault: false, state: 'mute', muteUntil })).toEqual({
+  const inherited = { isDefault: true, isCollapseDefault: true, collapse: false } as const
+  expect(toWish({ ...inherited, state: 'mute', muteUntil })).toEqual({
+    state: 'default',
+    collapse: null,
+  })
+  const own = { isDefault: false, isCollapseDefault: false, collapse: false } as const
+  expect(toWish({ ...own, state: 'mute', muteUntil })).toEqual({
     state: 'mute',
     muteUntil,
+    collapse: false,
   })
-  expect(toWish({ state: 'on', muteUntil: null })).toEqual({ state: 'on' })
+  expect(toWish({ state: 'on', muteUntil: null, collapse: true })).toEqual({
+    state: 'on',
+    collapse: true,
+  })
 })
 
 test.each([

@@ -56,6 +56,7 @@ describe('dashboard.md §3 what the socket is asked for', () => {
     ['has:icon', 'unwanted'],
     ['-has:metadata', 'unwanted'],
     ['meta:a=1 meta:b.c.0=x -meta:b.d=null', 'wanted'],
+    ['meta:a=1.0', 'wanted'],
     ['meta:a=2', 'unwanted'],
     ['meta:b.c.length=1', 'unwanted'],
     ['-meta:a=1', 'unwanted'],

@@ -71,7 +71,7 @@ describe('contract §8 the page for people', () => {
     ['an element inside code', '`<img src=x onerror=alert(1)>`', /<img src=x/],
     ['an entity', '&lt;', /[^;]&lt;(?!\?php)/],
   ])('text of the document cannot become %s', (_, text, forbidden) => {
-    const page = renderDocs(toDocument(text), assets)
+    const page = renderDocs(toDocument(text), toDocument(text), assets)
     expect(page).not.toMatch(forbidden)
     expect(page.length).toBeGreaterThan(5_000)
   })
@@ -83,14 +83,17 @@ describe('contract §8 the page for people', () => {
   })
 
   test('a document without anything optional is rendered', () => {
-    const page = renderDocs({ info: { title: 'Bare', version: '1' }, paths: {} }, assets)
+    const bare = { info: { title: 'Bare', version: '1' }, paths: {} }
+    const page = renderDocs(bare, bare, assets)
     expect(page).toContain('<title>Bare documentation</title>')
   })
 
   test('a key’s scopes are listed with what they open', () => {
     const document = toDocument('thing')
-    expect(renderDocs(document, assets)).toContain('<a href="#thing">thing</a>')
-    expect(renderDocs(document, assets)).toContain('Needs a key with the scope <code>thing</code>')
+    expect(renderDocs(document, document, assets)).toContain('<a href="#thing">thing</a>')
+    expect(renderDocs(document, document, assets)).toContain(
+      'Needs a key with the scope <code>thing</code>',
+    )
   })
 })
 

@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { createAddressGuard } from '../../src/egress/addresses.ts'
+import { createAddressGuard, parseEgressUrl } from '../../src/egress/guard.ts'
 import { toEgressError, toMessage } from '../../src/egress/failure.ts'
-import { createSlots } from '../../src/slots.ts'
-import { parseTarget } from '../../src/egress/target.ts'
 
 const guard = createAddressGuard([])
 const problemOf = (url: string, isAllowed = guard) => {
-  const target = parseTarget(url, isAllowed)
+  const target = parseEgressUrl(url, isAllowed)
   return 'problem' in target ? target.problem : undefined
 }
 
@@ -122,33 +120,4 @@ test('no message quotes what a runtime said: addresses would draw a map of a net
     code: 'ECONNREFUSED',
   })
   expect(toMessage(toEgressError(error))).not.toMatch(/\d/)
-})
-
-describe('slots of a host', () => {
-  const never = new Promise<never>(() => {})
-
-  test('are as many as there are, one after the other, and others have their own', async () => {
-    const slots = createSlots(2)
-    const first = await slots.take('a', never)
-    await slots.take('a', never)
-    const order: string[] = []
-    const third = slots.take('a', never).then(slot => (order.push('third'), slot))
-    const fourth = slots.take('a', never).then(slot => (order.push('fourth'), slot))
-    expect(await slots.take('b', never)).toBeDefined()
-    expect(order).toEqual([])
-    first?.release()
-    first?.release()
-    const slot = await third
-    expect(order).toEqual(['third'])
-    slot?.release()
-    expect(await fourth).toBeDefined()
-  })
-
-  test('are not waited for beyond the end', async () => {
-    const slots = createSlots(1)
-    const held = await slots.take('a', never)
-    expect(await slots.take('a', Promise.resolve())).toBeUndefined()
-    held?.release()
-    expect(await slots.take('a', never)).toBeDefined()
-  })
 })

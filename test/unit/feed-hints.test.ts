@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Pool } from '../../src/db/pool.ts'
-import { createNotifier } from '../../src/feed/notifier.ts'
-import { parsePayload, takePayload, toWord } from '../../src/feed/payload.ts'
+import { createNotifier, parsePayload, takePayload, toWord } from '../../src/feed/notifier.ts'
 import { startWatch } from '../../src/feed/watch.ts'
 import type { Hint } from '../../src/hints.ts'
 import { until } from '../support/until.ts'

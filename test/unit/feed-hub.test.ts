@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { toFilter } from '../../src/feed/filter.ts'
 import { createHub, type Hub, type Subscription } from '../../src/feed/hub.ts'
-import { toEventMessage, toHeartbeat } from '../../src/feed/messages.ts'
+import { toEventMessage, toMessage } from '../../src/feed/messages.ts'
 import type { FeedEvent } from '../../src/feed/read.ts'
 import type { Filters } from '../../src/feed/schema.ts'
 
@@ -202,9 +202,9 @@ test('heartbeats: the position to who is live, the own cursor to who catches up'
   hub.join(live.subscription)
   hub.add(late.subscription, 7)
   hub.beat()
-  expect(live.sent).toEqual([toHeartbeat('prj_1', 7)])
-  expect(late.sent).toEqual([toHeartbeat('prj_1', 2)])
-  hub.tell(PROJECT, project => `to all of ${project}`)
+  expect(live.sent).toEqual([toMessage({ type: 'heartbeat', project: 'prj_1', head: 7 })])
+  expect(late.sent).toEqual([toMessage({ type: 'heartbeat', project: 'prj_1', head: 2 })])
+  hub.broadcast(PROJECT, project => `to all of ${project}`)
   expect(live.sent.at(-1)).toBe('to all of prj_1')
   expect(late.sent.at(-1)).toBe('to all of prj_1')
 })

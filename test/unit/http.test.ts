@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
 import { toClientAddress } from '../../src/http/client-address.ts'
-import { createParamsReader } from '../../src/http/params.ts'
-import { toPathname } from '../../src/http/pathname.ts'
-import { createQueryReader } from '../../src/http/query.ts'
 import { countPoints, Text } from '../../src/http/rules.ts'
-import { Invalid } from '../../src/http/validation.ts'
+import { readParams, readQuery, toPathname, type Texts } from '../../src/http/url.ts'
+import { createValidator, Invalid, type ObjectSchema } from '../../src/http/validation.ts'
 
 const networks = ['10.0.0.0/8', '2001:db8::/32', '127.0.0.1/32']
 
@@ -60,10 +58,10 @@ test.each([
   expect(countPoints(text)).toBe(count)
 })
 
-/** What `read` returns, or the issues that it throws, each as `path code`. */
-function attempt(read: () => unknown): unknown {
+/** The texts that `schema` accepts, or the issues that a request gets, each as `path code`. */
+function attempt({ values, issues }: Texts, schema: ObjectSchema): unknown {
   try {
-    return read()
+    return createValidator<unknown>(schema).parse(values, issues)
   } catch (error) {
     if (!(error instanceof Invalid)) throw error
     return error.details.map(({ path, code }) => `${path.join('.')} ${code}`)
@@ -71,12 +69,10 @@ function attempt(read: () => unknown): unknown {
 }
 
 describe('contract §9 the query of a URL:', () => {
-  const read = createQueryReader(
-    Type.Object({
-      name: Type.Optional(Text({ minLength: 1, maxLength: 5 })),
-      count: Type.Optional(Type.Integer({ minimum: 0, maximum: 9 })),
-    }),
-  )
+  const schema = Type.Object({
+    name: Type.Optional(Text({ minLength: 1, maxLength: 5 })),
+    count: Type.Optional(Type.Integer({ minimum: 0, maximum: 9 })),
+  })
 
   test.each([
     ['', {}],
@@ -103,23 +99,23 @@ describe('contract §9 the query of a URL:', () => {
     ['?count=%201', ['count invalid_type']],
     ['?name=%ff&count=x', ['name invalid_encoding', 'count invalid_type']],
   ])('%p', (query, expected) => {
-    expect(attempt(() => read(`http://a/b${query}`))).toEqual(expected)
+    expect(attempt(readQuery(schema, `http://a/b${query}`), schema)).toEqual(expected)
   })
 })
 
 describe('the parameters of a path:', () => {
-  const read = createParamsReader('/a/:one/b/:two', {
+  const schema = Type.Object({
     one: Text({ minLength: 1, maxLength: 5 }),
     two: Text({ minLength: 1, maxLength: 5 }),
   })
 
   test.each([
-    ['/a/x/b/y', ['x', 'y']],
-    ['/a/%2F/b/%C3%BC', ['/', 'ü']],
-    ['/a/a+b/b/%25', ['a+b', '%']],
+    ['/a/x/b/y', { one: 'x', two: 'y' }],
+    ['/a/%2F/b/%C3%BC', { one: '/', two: 'ü' }],
+    ['/a/a+b/b/%25', { one: 'a+b', two: '%' }],
     ['/a/%00/b/abcdef', ['one invalid_encoding', 'two too_long']],
     ['/a/%ff/b/%', ['one invalid_encoding', 'two invalid_encoding']],
   ])('%p', (path, expected) => {
-    expect(attempt(() => read(path))).toEqual(expected)
+    expect(attempt(readParams('/a/:one/b/:two', path), schema)).toEqual(expected)
   })
 })

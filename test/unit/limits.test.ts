@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { toGrant, toHeaders } from '../../src/limits/rate-limit.ts'
-import { createStrangers, toNetwork } from '../../src/limits/strangers.ts'
+import {
+  createFailedAuthentications,
+  createFailureCounter,
+  toNetwork,
+} from '../../src/limits/failed-authentications.ts'
 
 describe('contract §6 the window of a key:', () => {
   const window = { limit: 100, resetAt: 1_700_000_060, retryAfter: 59.2 }
@@ -52,31 +56,120 @@ describe('contract §6 the window of a key:', () => {
 
 describe('contract §6 failed authentication of an address:', () => {
   test('the 61st in a minute has to wait for the end of the minute', () => {
-    const strangers = createStrangers()
-    for (let n = 0; n < 60; n++) expect(strangers.take('192.0.2.1', 1_000 + n)).toBeUndefined()
-    expect(strangers.take('192.0.2.1', 2_000)).toBe(59)
-    expect(strangers.take('192.0.2.2', 2_000)).toBeUndefined()
-    expect(strangers.take('192.0.2.1', 60_999)).toBe(1)
-    expect(strangers.take('192.0.2.1', 61_000)).toBeUndefined()
+    const failures = createFailureCounter()
+    for (let n = 0; n < 60; n++) expect(failures.count('192.0.2.1', 1_000 + n)).toBeUndefined()
+    expect(failures.count('192.0.2.1', 2_000)).toBe(59)
+    expect(failures.count('192.0.2.2', 2_000)).toBeUndefined()
+    expect(failures.count('192.0.2.1', 60_999)).toBe(1)
+    expect(failures.count('192.0.2.1', 61_000)).toBeUndefined()
   })
 
   test('refused ones do not lengthen the wait', () => {
-    const strangers = createStrangers()
-    for (let n = 0; n < 1_000; n++) strangers.take('192.0.2.1', n)
-    expect(strangers.take('192.0.2.1', 59_000)).toBe(1)
-    for (let n = 0; n < 60; n++) expect(strangers.take('192.0.2.1', 60_000)).toBeUndefined()
-    expect(strangers.take('192.0.2.1', 60_000)).toBe(60)
+    const failures = createFailureCounter()
+    for (let n = 0; n < 1_000; n++) failures.count('192.0.2.1', n)
+    expect(failures.count('192.0.2.1', 59_000)).toBe(1)
+    for (let n = 0; n < 60; n++) expect(failures.count('192.0.2.1', 60_000)).toBeUndefined()
+    expect(failures.count('192.0.2.1', 60_000)).toBe(60)
   })
 
   test('memory is bounded: the oldest of 10,000 addresses makes room', () => {
-    const strangers = createStrangers()
-    for (let n = 0; n < 61; n++) strangers.take('192.0.2.1', 0)
-    for (let n = 0; n < 61; n++) strangers.take('192.0.2.2', 0)
-    for (let n = 0; n < 9_998; n++) strangers.take(`10.0.${n >> 8}.${n & 255}`, 0)
-    expect(strangers.take('192.0.2.1', 0)).toBe(60)
-    strangers.take('198.51.100.1', 0)
-    expect(strangers.take('192.0.2.2', 0)).toBe(60)
-    expect(strangers.take('192.0.2.1', 0)).toBeUndefined()
+    const failures = createFailureCounter()
+    for (let n = 0; n < 61; n++) failures.count('192.0.2.1', 0)
+    for (let n = 0; n < 61; n++) failures.count('192.0.2.2', 0)
+    for (let n = 0; n < 9_998; n++) failures.count(`10.0.${n >> 8}.${n & 255}`, 0)
+    expect(failures.count('192.0.2.1', 0)).toBe(60)
+    failures.count('198.51.100.1', 0)
+    expect(failures.count('192.0.2.2', 0)).toBe(60)
+    expect(failures.count('192.0.2.1', 0)).toBeUndefined()
+  })
+})
+
+describe('contract §6 beyond 60 failures of an address', () => {
+  const none = async () => undefined
+
+  /** The results of look-ups, and the largest number that ran at once. */
+  function createFinder() {
+    let running = 0
+    const seen = { most: 0, order: [] as string[] }
+    return {
+      seen,
+      async find(hash: string) {
+        seen.most = Math.max(seen.most, ++running)
+        seen.order.push(hash)
+        await new Promise(resolve => setImmediate(resolve))
+        running--
+        return hash.startsWith('alive') ? hash : undefined
+      },
+    }
+  }
+
+  async function failFrom(address: string) {
+    const failed = createFailedAuthentications()
+    for (let n = 0; n < 61; n++) await failed.lookUp(undefined, none, () => address)
+    return failed
+  }
+
+  test('its unknown keys are looked up one at a time, and every one is answered', async () => {
+    const failed = await failFrom('192.0.2.1')
+    const { find, seen } = createFinder()
+    const hashes = Array.from({ length: 100 }, (_, n) =>
+      n % 10 === 0 ? `alive ${n}` : `dead ${n}`,
+    )
+    const found = await Promise.all(
+      hashes.map(hash => failed.lookUp(hash, find, () => '192.0.2.1')),
+    )
+    expect(found).toEqual(hashes.map(hash => (hash.startsWith('alive') ? hash : undefined)))
+    expect(seen.most).toBe(1)
+  })
+
+  test('those of other addresses are not', async () => {
+    const failed = await failFrom('192.0.2.1')
+    const { find, seen } = createFinder()
+    const hashes = Array.from({ length: 10 }, (_, n) => `alive ${n}`)
+    await Promise.all(hashes.map(hash => failed.lookUp(hash, find, () => '192.0.2.2')))
+    expect(seen.most).toBe(10)
+  })
+
+  test('a key that was seen alive, from wherever, passes those that wait', async () => {
+    const failed = await failFrom('192.0.2.1')
+    const { find, seen } = createFinder()
+    await failed.lookUp('alive', find, () => '192.0.2.2')
+    const guesses = Array.from({ length: 50 }, (_, n) =>
+      failed.lookUp(`dead ${n}`, find, () => '192.0.2.1'),
+    )
+    await failed.lookUp('alive', find, () => '192.0.2.1')
+    expect(seen.order.length).toBeLessThan(5)
+    await Promise.all(guesses)
+  })
+
+  test('networks take turns, so that one which guesses does not keep another waiting', async () => {
+    const failed = await failFrom('192.0.2.1')
+    for (let n = 0; n < 61; n++) await failed.lookUp(undefined, none, () => '192.0.2.2')
+    const { find, seen } = createFinder()
+    const guesses = Array.from({ length: 50 }, (_, n) =>
+      failed.lookUp(`dead ${n}`, find, () => '192.0.2.1'),
+    )
+    await failed.lookUp('alive', find, () => '192.0.2.2')
+    expect(seen.order.indexOf('alive')).toBeLessThan(5)
+    await Promise.all(guesses)
+  })
+
+  test('memory is bounded: beyond 250 that wait it is unavailable, which is no failure', async () => {
+    const failed = await failFrom('192.0.2.1')
+    const { find } = createFinder()
+    const lookUps = Array.from({ length: 300 }, (_, n) =>
+      failed.lookUp(`alive ${n}`, find, () => '192.0.2.1'),
+    )
+    const results = await Promise.allSettled(lookUps)
+    const refused = results.filter(result => result.status === 'rejected')
+    expect(refused).toHaveLength(49)
+    expect(refused[0]?.reason).toMatchObject({ code: 'unavailable' })
+  })
+
+  test('a guess at a session or a link is refused with the seconds to wait', async () => {
+    const failed = await failFrom('192.0.2.1')
+    expect(() => failed.countGuess('192.0.2.1')).toThrow(/try again in (59|60) s/)
+    expect(() => failed.countGuess('192.0.2.2')).not.toThrow()
   })
 })
 

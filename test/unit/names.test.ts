@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { Email } from '../../src/accounts/schema.ts'
-import { parseEmail } from '../../src/email.ts'
-import { Name, toName } from '../../src/accounts/name.ts'
+import { Email, Name, toName } from '../../src/accounts/schema.ts'
+import { parseEmail } from '../../src/config/values.ts'
 import { explain } from '../../src/http/rules.ts'
 
 const toCode = (schema: typeof Name, value: unknown) => explain(schema, value)?.[0]?.code ?? 'fine'

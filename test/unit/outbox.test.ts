@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { createBell } from '../../src/outbox/bell.ts'
+import { parseCursor, toCursor, UUID } from '../../src/http/paging.ts'
 import { toRuns } from '../../src/outbox/cursors.ts'
+import { createFairQueue } from '../../src/outbox/fair-queue.ts'
 import { checkKinds, type Outcome } from '../../src/outbox/kind.ts'
-import { parsePlace, toPlaceCursor, UUID_PART } from '../../src/outbox/place.ts'
 import { toSettlement } from '../../src/outbox/settlement.ts'
-import { createTurns } from '../../src/outbox/turns.ts'
+import { createWakeUpSignal } from '../../src/outbox/wake-up.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 
 const SCHEDULE = [0, 5_000, 300_000]
@@ -92,29 +92,29 @@ test('delivery: of many logs each gets its share of a transaction, however long 
 })
 
 const due = (...targetIds: string[]) =>
-  targetIds.map(targetId => ({ targetId, dueInMs: -1, dueAt: 'then', low: 'before' }))
-const names = (wishes: { targetId: string }[]) => wishes.map(({ targetId }) => targetId)
+  targetIds.map(targetId => ({ targetId, dueInMs: -1, dueAt: 'then', floor: 'before' }))
+const names = (requests: { targetId: string }[]) => requests.map(({ targetId }) => targetId)
 
 test('delivery: targets take turns, new ones first, and nobody gets more than its share', () => {
-  const turns = createTurns(2)
-  turns.see(due('a', 'b', 'c'), 0)
-  const first = turns.next(2, 0)
+  const queue = createFairQueue(2)
+  queue.update(due('a', 'b', 'c'), 0)
+  const first = queue.next(2, 0)
   expect(first).toEqual([
     { targetId: 'a', room: 2, dueAt: 'then' },
     { targetId: 'b', room: 2, dueAt: 'then' },
   ])
-  turns.got(first, { counts: new Map([['a', 2]]), isAll: true })
+  queue.claimed(first, { counts: new Map([['a', 2]]), isAll: true })
   // b had nothing more, a had its turn, d is new.
-  turns.see(due('a', 'c', 'd'), 0)
-  expect(names(turns.next(9, 0))).toEqual(['d', 'c', 'a'])
-  turns.start('c')
-  turns.start('c')
-  turns.hang('d')
-  turns.pause('a', 100)
-  expect(turns.next(9, 99)).toEqual([])
-  turns.end('c')
-  turns.unhang('d')
-  expect(turns.next(9, 100)).toEqual([
+  queue.update(due('a', 'c', 'd'), 0)
+  expect(names(queue.next(9, 0))).toEqual(['d', 'c', 'a'])
+  queue.start('c')
+  queue.start('c')
+  queue.hang('d')
+  queue.pause('a', 100, 0)
+  expect(queue.next(9, 99)).toEqual([])
+  queue.end('c')
+  queue.unhang('d')
+  expect(queue.next(9, 100)).toEqual([
     { targetId: 'd', room: 2, dueAt: 'then' },
     { targetId: 'c', room: 1, dueAt: 'then' },
     { targetId: 'a', room: 2, dueAt: 'then' },
@@ -122,35 +122,29 @@ test('delivery: targets take turns, new ones first, and nobody gets more than it
 })
 
 test('delivery: what is due later is nobody’s turn', () => {
-  const turns = createTurns(2)
-  turns.see([{ targetId: 'a', dueInMs: 5, dueAt: 'then', low: 'before' }], 0)
-  expect(turns.hasDue).toBe(false)
-  expect(turns.next(9, 0)).toEqual([])
+  const queue = createFairQueue(2)
+  queue.update([{ targetId: 'a', dueInMs: 5, dueAt: 'then', floor: 'before' }], 0)
+  expect(queue.hasDue).toBe(false)
+  expect(queue.next(9, 0)).toEqual([])
 })
 
 test('delivery: a cursor of a list is one of ours, or refused', () => {
   const id = crypto.randomUUID()
-  expect(parsePlace(toPlaceCursor([id]), [UUID_PART])).toEqual([id])
-  expect(parsePlace(undefined, [UUID_PART])).toBeUndefined()
-  for (const cursor of [
-    '',
-    'x',
-    toPlaceCursor([]),
-    toPlaceCursor([id, id]),
-    `${toPlaceCursor([id])}=`,
-  ]) {
-    expect(() => parsePlace(cursor, [UUID_PART])).toThrow('Validation error')
+  expect(parseCursor(toCursor([id]), [UUID])).toEqual([id])
+  expect(parseCursor(undefined, [UUID])).toBeUndefined()
+  for (const cursor of ['', 'x', toCursor([]), toCursor([id, id]), `${toCursor([id])}=`]) {
+    expect(() => parseCursor(cursor, [UUID])).toThrow('Validation error')
   }
 })
 
-test('delivery: a loop sleeps until it is rung for, or until the first time that it asked for', async () => {
-  const bell = createBell()
-  bell.ring()
-  await bell.sleep()
-  bell.ringIn(10_000)
-  bell.ringIn(1)
-  await bell.sleep()
-  const asleep = bell.sleep()
-  bell.ring()
+test('delivery: a loop sleeps until it is woken, or until the first time that it asked for', async () => {
+  const wakeUp = createWakeUpSignal()
+  wakeUp.send()
+  await wakeUp.sleep()
+  wakeUp.sendIn(10_000)
+  wakeUp.sendIn(1)
+  await wakeUp.sleep()
+  const asleep = wakeUp.sleep()
+  wakeUp.send()
   await asleep
 })

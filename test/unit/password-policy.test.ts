@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { hashPassword, verifyPassword } from '../../src/accounts/passwords.ts'
-import { parseEmail } from '../../src/email.ts'
+import { hashPassword, verifyPassword } from '../../src/accounts/credentials.ts'
+import { parseEmail } from '../../src/config/values.ts'
 import { findPasswordProblem } from '../../src/passwords/policy.ts'
 
 const OWNER = { email: 'ada.lovelace@example.com', name: 'Ada Lovelace' }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createECDH, randomBytes } from 'node:crypto'
-import { isPoint } from '../../src/push/curve.ts'
+import { isPoint } from '../../src/push/address.ts'
 import { encrypt } from '../../src/push/pusher.ts'
 import { createTokens } from '../../src/push/vapid.ts'
 import {

@@ -8,7 +8,7 @@ import {
 } from '../../src/dashboard/app/push/state.ts'
 import { ensureSubscription } from '../../src/dashboard/app/push/subscription.ts'
 import { toPath, toTold } from '../../src/dashboard/app/worker/message.ts'
-import { toPageLink } from '../../src/push/link.ts'
+import { toPageLink } from '../../src/push/subscriptions.ts'
 import { OTHER_KEY, PUSH_KEY } from '../support/fake-push.ts'
 
 const ORIGIN = 'https://tidings.example'

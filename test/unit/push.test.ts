@@ -11,8 +11,8 @@ import {
   toTestMessage,
   type Message,
 } from '../../src/push/payload.ts'
-import { toVerdict } from '../../src/push/verdict.ts'
-import { parseVapidSubject } from '../../src/config/vapid-subject.ts'
+import { toAttemptOutcome } from '../../src/push/outcome.ts'
+import { parseVapidSubject } from '../../src/config/values.ts'
 
 const DAY_MS = 86_400_000
 
@@ -137,18 +137,18 @@ test.each([
   [503, 'busy'],
 ])('delivery: %d is %s, whatever the body says', (status, kind) => {
   for (const body of ['', '{"reason":"Unregistered"}', 'gone', 'ok']) {
-    expect(toVerdict(answer(status, {}, body), NOW_MS).kind).toBe(kind as never)
+    expect(toAttemptOutcome(answer(status, {}, body), NOW_MS).kind).toBe(kind as never)
   }
 })
 
 test('delivery: Retry-After is kept, and what was not sent says nothing', () => {
-  const after = toVerdict(answer(429, { 'retry-after': '120' }), NOW_MS)
+  const after = toAttemptOutcome(answer(429, { 'retry-after': '120' }), NOW_MS)
   expect(after).toMatchObject({ kind: 'busy', afterMs: 120_000 })
   for (const error of ['dns', 'connect', 'tls', 'timeout', 'reset', 'refused'] as const) {
-    expect(toVerdict({ error, message: 'x', latencyMs: 1 }, NOW_MS).kind).toBe('busy')
+    expect(toAttemptOutcome({ error, message: 'x', latencyMs: 1 }, NOW_MS).kind).toBe('busy')
   }
   for (const error of ['busy', 'cancelled'] as const) {
-    expect(toVerdict({ error, message: 'x', latencyMs: 1 }, NOW_MS).kind).toBe('unsent')
+    expect(toAttemptOutcome({ error, message: 'x', latencyMs: 1 }, NOW_MS).kind).toBe('unsent')
   }
 })
 

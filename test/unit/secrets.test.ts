@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
-import { toAppKey } from '../../src/secrets/app-key.ts'
-import { createSecrets, Unreadable } from '../../src/secrets/secrets.ts'
+import { toAppKey, createSecrets, Unreadable } from '../../src/secrets/secrets.ts'
 
 const KEY = toAppKey(Buffer.alloc(32, 1))
 const OTHER = toAppKey(Buffer.alloc(32, 2))

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { EgressAnswer, EgressResult } from '../../src/egress/egress.ts'
-import { parseRetryAfter } from '../../src/egress/retry-after.ts'
+import { parseRetryAfter } from '../../src/egress/failure.ts'
 import {
   CLOSED,
   isHopeless,
@@ -8,10 +8,10 @@ import {
   toFailed,
   type Breaker,
 } from '../../src/webhooks/breaker.ts'
-import { RETRY_SCHEDULE_MS } from '../../src/webhooks/retry.ts'
+import { RETRY_SCHEDULE_MS } from '../../src/webhooks/kind.ts'
 import { newSigningSecret, sign } from '../../src/webhooks/signing.ts'
-import { toVerdict } from '../../src/webhooks/verdict.ts'
-import { findForgery } from '../../src/webhooks/verify.ts'
+import { toAttemptOutcome } from '../../src/webhooks/outcome.ts'
+import { findForgery } from '../../src/webhooks/signing.ts'
 import { STANDARD_WEBHOOKS } from '../support/vectors.ts'
 
 const DAY_MS = 86_400_000
@@ -68,7 +68,7 @@ describe('delivery: a verdict', () => {
     [500, 'failed'],
     [0, 'failed'],
   ])('of status %d is %s', (status, kind) => {
-    expect(toVerdict(answer(status), 0).kind).toBe(kind as never)
+    expect(toAttemptOutcome(answer(status), 0).kind).toBe(kind as never)
   })
 
   test('of a failure to reach it is failed; what says nothing about the endpoint is unsent', () => {
@@ -85,7 +85,7 @@ describe('delivery: a verdict', () => {
     } as const
     for (const [error, kind] of Object.entries(kinds)) {
       const result = { error, message: 'm', latencyMs: 1 } as EgressResult
-      expect([error, toVerdict(result, 0).kind]).toEqual([error, kind])
+      expect([error, toAttemptOutcome(result, 0).kind]).toEqual([error, kind])
     }
   })
 })

@@ -1,14 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { request as requestHttp, type IncomingMessage } from 'node:http'
-import { request as requestHttps } from 'node:https'
 import type { Config } from '../../config.ts'
 import { toReason } from '../../errors.ts'
 import { FEED_PATH } from '../../feed/guard.ts'
+import { ask } from '../../ask.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 const LOCAL = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 const ASK_MS = 5_000
-const MAX_BYTES = 4_096
 
 type Site = Pick<Config, 'baseUrl' | 'trustedProxies'>
 
@@ -32,7 +30,7 @@ export async function checkAddress({ baseUrl, trustedProxies }: Site): Promise<F
 async function checkReachable(baseUrl: string): Promise<Finding> {
   const check = 'reachable'
   try {
-    const { status, location, body } = await ask(`${baseUrl}/healthz`)
+    const { status, location, body } = await ask(`${baseUrl}/healthz`, { timeoutMs: ASK_MS })
     if (status === 200 && body.includes('"status":"ok"')) return ok(check, 'Tidings answers there')
     return failed(
       check,
@@ -56,11 +54,14 @@ async function checkHandshake(baseUrl: string): Promise<Finding> {
   const check = 'proxy'
   try {
     const { status, body } = await ask(`${baseUrl}${FEED_PATH}`, {
-      Connection: 'Upgrade',
-      Upgrade: 'websocket',
-      Origin: new URL(baseUrl).origin,
-      'Sec-WebSocket-Version': '13',
-      'Sec-WebSocket-Key': randomBytes(16).toString('base64'),
+      timeoutMs: ASK_MS,
+      headers: {
+        Connection: 'Upgrade',
+        Upgrade: 'websocket',
+        Origin: new URL(baseUrl).origin,
+        'Sec-WebSocket-Version': '13',
+        'Sec-WebSocket-Key': randomBytes(16).toString('base64'),
+      },
     })
     if (body.includes('"signed_out"')) return ok(check, 'Host and WebSockets come through')
     if (body.includes('"wrong_host"'))
@@ -88,35 +89,4 @@ function checkTrust({ baseUrl, trustedProxies }: Site): Finding[] {
   const message =
     'not set, though a proxy must stand in front of https: all people look like that one address, and whoever guesses passwords locks out all of them. Name its network, like 10.0.0.0/8'
   return [warning(check, message)]
-}
-
-interface Answer {
-  status: number
-  location: string | undefined
-  body: string
-}
-
-function ask(address: string, headers: Record<string, string> = {}): Promise<Answer> {
-  const request = address.startsWith('https:') ? requestHttps : requestHttp
-  return new Promise((resolve, reject) => {
-    const sent = request(address, { headers, agent: false, signal: AbortSignal.timeout(ASK_MS) })
-    const take = (answer: IncomingMessage) => {
-      let body = ''
-      const finish = () => {
-        sent.destroy()
-        resolve({ status: answer.statusCode ?? 0, location: answer.headers.location, body })
-      }
-      answer.setEncoding('utf8')
-      answer.on('data', (text: string) => {
-        body += text
-        if (body.length > MAX_BYTES) finish()
-      })
-      answer.on('end', finish)
-      answer.on('error', reject)
-    }
-    sent.on('response', take)
-    sent.on('upgrade', take)
-    sent.on('error', reject)
-    sent.end()
-  })
 }

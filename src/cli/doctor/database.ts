@@ -4,11 +4,14 @@ import { listMigrations } from '../../db/migrate.ts'
 import { connect, type Sql } from '../../db/sql.ts'
 import { toReason } from '../../errors.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
+import { findProblem, type SecretSource } from '../../secrets/open-secrets.ts'
+import type { Config } from '../../config.ts'
+import { parseVapidSubject } from '../../config/values.ts'
 
 const MAX_SKEW_S = 5
 const HEAR_MS = 3_000
 
-/** What the database is, whether its schema is this program's, its clock, and whether somebody can sign in. */
+/** Checks the version, the schema and the clock of the database, and that there is an owner. */
 export async function checkDatabase(
   sql: Sql,
   kind: string,
@@ -32,7 +35,7 @@ export async function checkDatabase(
   }
 }
 
-/** On a connection that stands already: opening one takes its time. */
+/** Uses an open connection: the time for opening one would count as skew. */
 async function checkClock(sql: Sql): Promise<Finding> {
   const [{ skew }] = await sql<[{ skew: number }]>`
     select abs(extract(epoch from clock_timestamp() - ${new Date()}))::float8 as skew
@@ -42,7 +45,7 @@ async function checkClock(sql: Sql): Promise<Finding> {
     : failed('clock', `is ${skew.toFixed(0)} s off the database's: set both by NTP`)
 }
 
-/** Whether the clock has leapt ahead, so that nothing is deleted by it for a while. */
+/** Reports a leap of the clock, after which nothing is deleted for its age for a while. */
 async function checkLeap(sql: Sql): Promise<Finding[]> {
   const [row] = await sql<{ until: Date }[]>`
     select doubted_until as until from clock where doubted_until > now()
@@ -61,7 +64,7 @@ async function checkOwner(sql: Sql): Promise<Finding> {
       )
 }
 
-/** Whether a word that is sent with NOTIFY is heard on a connection that listens, as servers hear of each other's news. */
+/** Checks that LISTEN receives a NOTIFY of another connection, as servers need it. */
 export async function checkListener(sql: Sql, listenUrl: string): Promise<Finding> {
   const check = 'listener'
   const remedy = 'behind a pooler, set DATABASE_DIRECT_URL to the database itself'
@@ -85,4 +88,71 @@ export async function checkListener(sql: Sql, listenUrl: string): Promise<Findin
     clearTimeout(timer)
     await listening.end({ timeout: 1 })
   }
+}
+
+/** Checks that the APP_SECRET opens the database's secrets. Skipped before their migration. */
+export async function checkSecret(sql: Sql, source: SecretSource): Promise<Finding[]> {
+  const [{ is_there }] = await sql<[{ is_there: boolean }]>`
+    select to_regclass('sealed_canary') is not null as is_there
+  `
+  if (!is_there) return []
+  const problem = await findProblem(sql, source)
+  return [
+    problem === undefined
+      ? ok('APP_SECRET', "opens the database's secrets")
+      : failed('APP_SECRET', problem),
+  ]
+}
+
+const LATE_S = 60
+const VERY_LATE_S = 3_600
+
+/** Checks the waiting deliveries, their delay, and the dead letters. */
+export async function checkQueue(sql: Sql): Promise<Finding[]> {
+  const [row] = await sql<[{ pending: number; late_s: number; dead: number }]>`
+    select
+      count(*)::int as pending,
+      greatest(0, coalesce(extract(epoch from now() - min(available_at)), 0))::int as late_s,
+      (select count(*)::int from dead_letters where at > now() - interval '1 day') as dead
+    from outbox
+  `
+  const { pending, late_s: lateS, dead } = row
+  const waiting = `${pending} deliveries wait`
+  const remedy = 'see that a server runs, and what its log says'
+  const queue =
+    lateS <= LATE_S
+      ? ok('queue', `${waiting}, none of them late`)
+      : (lateS <= VERY_LATE_S ? warning : failed)(
+          'queue',
+          `${waiting}, the oldest has been due for ${lateS} s: ${remedy}`,
+        )
+  if (dead === 0) return [queue]
+  const message = `${dead} deliveries were given up in a day: look at the webhooks' attempts, and replay them`
+  return [queue, warning('dead letters', message)]
+}
+
+/** Checks the key and the contact that push services require. */
+export async function checkPush(
+  sql: Sql,
+  { vapidSubject }: Pick<Config, 'vapidSubject'>,
+): Promise<Finding[]> {
+  const [row] = await sql<[{ has_key: boolean; email: string | null }]>`
+    select
+      exists (select from vapid_keys) as has_key,
+      (select email from people where is_operator order by created_at, id limit 1) as email
+  `
+  const key = row.has_key
+    ? ok('push keys', 'there is one')
+    : ok('push keys', 'none yet: one is made when it is needed')
+  const subject =
+    vapidSubject ?? (row.email === null ? undefined : parseVapidSubject(`mailto:${row.email}`))
+  return [
+    key,
+    subject === undefined
+      ? warning(
+          'push subject',
+          'nobody answers for this server at push services, and some of them refuse that: set VAPID_SUBJECT to mailto: and your address',
+        )
+      : ok('push subject', subject),
+  ]
 }

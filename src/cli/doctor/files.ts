@@ -1,9 +1,8 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Database } from '../../db/database.ts'
-import { measure, readMode } from '../../db/folders.ts'
-import { listOld } from '../../db/swap.ts'
-import { toSecretFile } from '../../secrets/secret-file.ts'
+import type { Database } from '../../embedded/database.ts'
+import { measure, readMode, listOld } from '../../embedded/folders.ts'
+import { toSecretFile } from '../../secrets/open-secrets.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 const MB = 1024 * 1024
@@ -13,7 +12,7 @@ const FULL_BYTES = 256 * MB
 
 type Place = Pick<Database, 'dataDir' | 'kind'>
 
-/** Whether what is kept in DATA_DIR is for us alone, and whether there is room for more. */
+/** Checks that files in DATA_DIR are private, and that there is free space. */
 export function checkFiles({ dataDir, kind }: Place): Finding[] {
   if (!existsSync(dataDir)) return []
   const findings = [checkFolder(dataDir)]
@@ -39,7 +38,7 @@ function checkFolder(dataDir: string): Finding {
   }
 }
 
-/** What an upgrade to another major version of Postgres has left. */
+/** Data that an upgrade of Postgres has kept. */
 function checkOld(folder: string): Finding {
   const room = `${Math.ceil(measure(folder) / MB)} MB`
   return warning(
@@ -48,7 +47,7 @@ function checkOld(folder: string): Finding {
   )
 }
 
-/** How the room on the disk of the embedded database is, with so many bytes left. */
+/** Judges the free space on the disk of the embedded database. */
 export function checkRoom(dataDir: string, freeBytes: number): Finding {
   const room = `${toRoom(freeBytes)} are left in ${dataDir}`
   const remedy = 'make room, or keep events for fewer days'

@@ -6,6 +6,7 @@ import { SignOut } from './parts/sign-out.tsx'
 import { findKept } from './kept.ts'
 import { Keys as Shortcuts } from './palette/keys.tsx'
 import { isReadable, OURS, PATHS, toFeedPath, toOrganizationPath, toSignInPath } from './paths.ts'
+import type { AccountPage, ProjectPage } from './pages/props.ts'
 import { findProject, loadSession, session, type Session } from './session.ts'
 import { Newer } from './worker/newer.tsx'
 
@@ -69,28 +70,6 @@ export function App() {
       <Shortcuts />
     </LocationProvider>
   )
-}
-
-export interface AccountPage {
-  account: Extract<Session, { kind: 'signed_in' }>['account']
-  /** The public id of an organization, which the person may or may not be a member of. */
-  organization?: string | undefined
-  /** The id of the event that is looked for. */
-  event?: string | undefined
-}
-
-export interface ProjectPage {
-  account: AccountPage['account']
-  /** The public id of a project that the person is a member of. */
-  project: string
-  /** The id of the event that is open. */
-  event?: string | undefined
-  /** The user_id of the user whose page it is. */
-  user?: string | undefined
-  /** The id of the channel whose page it is. */
-  channel?: string | undefined
-  /** The id of the webhook whose page it is. */
-  webhook?: string | undefined
 }
 
 /** A page of a project, for those who may see it; everybody else is led to where they can go on. */

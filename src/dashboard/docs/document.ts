@@ -58,6 +58,8 @@ interface OperationObject {
   parameters?: Parameter[]
   requestBody?: { content: Record<string, { schema: Schema; example?: unknown }> }
   responses: Record<string, Reply>
+  /** The permission that an operation of /api takes. */
+  'x-action'?: string
 }
 
 export interface Operation extends OperationObject {

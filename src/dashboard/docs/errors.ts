@@ -24,7 +24,7 @@ const STATUSES: Record<V1FaultCode, [status: number, meaning: string]> = {
   rate_limited: [429, 'Too many requests. Wait for `Retry-After` seconds.'],
   unavailable: [
     503,
-    'The database cannot be reached in time. Try again with the same Idempotency-Key.',
+    'The server has no room, or cannot reach the database in time. Try again with the same Idempotency-Key.',
   ],
 }
 /** These two answer in a form of their own, without a `code`. */

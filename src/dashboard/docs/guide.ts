@@ -87,8 +87,7 @@ function authentication(document: Document): Markup {
 <p>Every request under <code>/v1</code> carries an API key. A key belongs to one project of one
 organization: it reads and writes there and nowhere else. Keep it on your servers. A key in a browser or in a URL is
 a key that others have.</p>
-<p>Without a valid key the answer is <code>401</code>, the same for every cause. After 60 failures in a minute
-from one address it is <code>429</code>; a valid key is never held up by that.</p>
+<p>Without a valid key the answer is <code>401</code>, the same for every cause, however often it happens.</p>
 ${rows.length > 0 && markup`<p>A key may be limited to some scopes.</p>${plainTable(['Scope', 'Opens'], rows)}`}
 </div>
 <div class="samples">

@@ -62,7 +62,7 @@ export function webhooksGuide(): Markup {
   return markup`<div class="pair">
 <div class="prose">
 <p>A webhook tells another system of each event, by a <code>POST</code> to an address of yours. Admins make one under
-<b>Webhooks</b> in the project. Its secret is shown once; a lost one is rotated.</p>
+<b>Settings → Webhooks</b>. Its secret is shown once; a lost one is rotated.</p>
 <ul>
 <li>Every event is attempted at least once and retried for three days: after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h,
 20 h and 24 h. Any <code>2xx</code> within 15 s is a success.</li>
@@ -83,7 +83,8 @@ ${tabs('verification', 'Verify a signature', listVerifications())}`
 export function pushGuide(): Markup {
   return markup`<div class="prose">
 <p>Open <a href="/notifications">Notifications</a> on the device that should tell you, and switch them on there. Each
-device has its own switch; each person chooses per channel, and has quiet hours.</p>
+device has its own switch; each person chooses per channel, and has quiet hours. More than 10 notifications from one
+channel in a minute become one that counts the rest; each person can turn that off, per project and channel.</p>
 <ul>
 <li><b>iPhone and iPad</b>, from iOS 16.4: notifications need the installed app. In Safari tap the share button, then
 <b>Add to Home Screen</b>, open Tidings from there, and switch them on.</li>

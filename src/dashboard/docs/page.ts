@@ -1,6 +1,7 @@
 import { listOperations, toBaseUrl, type Document, type Operation } from './document.ts'
 import { collectExamples } from './example.ts'
 import { chapterSection, listChapters, type Chapter } from './guide.ts'
+import { listManagementTags, MANAGEMENT, managementSection } from './management.ts'
 import { anchorLink, operationArticle, schemaArticle } from './operation.ts'
 import { markup, prose, toAnchor, type Markup, type Piece } from './html.ts'
 
@@ -21,8 +22,8 @@ interface Group {
 /** The tags that are known, in the order in which a newcomer needs them. */
 const EMOJI: Record<string, string> = { Events: '🔔', Identities: '👤', Channels: '📣', Keys: '🔑' }
 
-/** The API reference for people: the whole document as one HTML page that does without script. */
-export function renderDocs(document: Document, assets: PageAssets): string {
+/** The API reference for people as one HTML page that does without script: /v1 in full, and a list of `management`. */
+export function renderDocs(document: Document, management: Document, assets: PageAssets): string {
   const examples = collectExamples(document)
   const chapters = listChapters(document, examples)
   const groups = listGroups(document)
@@ -49,7 +50,7 @@ export function renderDocs(document: Document, assets: PageAssets): string {
 <a href="/openapi.json">OpenAPI</a>
 </header>
 <div class="layout">
-${navigation(contents(chapters, groups, schemas))}
+${navigation(contents(chapters, groups, schemas, management))}
 <main id="content" tabindex="-1">
 ${hero(document)}
 ${chapters.map(chapterSection)}
@@ -65,6 +66,7 @@ ${operations.map(operation => operationArticle(document, examples, operation))}
 <p>The schemas of requests are those that the server checks them with at run time.</p>
 ${schemas.map(name => schemaArticle(document, examples, name))}
 </section>
+${managementSection(management)}
 </main>
 </div>
 </body>
@@ -95,6 +97,7 @@ function contents(
   chapters: readonly Chapter[],
   groups: readonly Group[],
   schemas: readonly string[],
+  management: Document,
 ): Markup {
   return markup`<p class="contents-title">Guide</p>
 <ul>${chapters.map(({ anchor, title }) => item(anchor, title))}</ul>
@@ -107,7 +110,9 @@ ${groups.map(
 <ul>${operations.map(({ operationId, summary }) => item(toAnchor(operationId), summary))}</ul>`,
 )}
 <p class="contents-title"><a href="#schemas">Schemas</a></p>
-<ul>${schemas.map(name => item(toAnchor('schema', name), name))}</ul>`
+<ul>${schemas.map(name => item(toAnchor('schema', name), name))}</ul>
+<p class="contents-title"><a href="#${MANAGEMENT}">Management API</a></p>
+<ul>${listManagementTags(management).map(({ anchor, name }) => item(anchor, name))}</ul>`
 }
 
 function item(anchor: string, title: string): Markup {

@@ -1,24 +1,16 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import {
-  chmodSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { createLock } from '../../../src/backup/passphrase.ts'
-import { MIGRATIONS } from '../../../src/db/migrations.ts'
+import { MIGRATIONS } from '../../../src/db/migrate.ts'
 import { connect } from '../../../src/db/sql.ts'
 import { makeBackupFolder, PASSPHRASE, restore } from '../../support/backup.ts'
 import { createRequests } from '../../support/project.ts'
 import { createEmptyDatabase } from '../../support/postgres.ts'
 import { startProgram, toEmbeddedUrl, type Program } from '../../support/process.ts'
 import { sendRaw, toRequest } from '../../support/raw-http.ts'
+import { makeFolder } from '../../support/scratch.ts'
 
 // Another user of the machine, whoever reads the log, and whoever hands over a backup.
 // Elsewhere: what was changed in a backup by somebody without its passphrase (commands/backup), passwords and tokens in the
@@ -27,9 +19,8 @@ import { sendRaw, toRequest } from '../../support/raw-http.ts'
 setDefaultTimeout(60_000)
 
 const OWNER_PASSWORD = 'violet tractor seventeen'
-const folder = mkdtempSync(join(tmpdir(), 'tidings-hostile-'))
+const folder = makeFolder(0o711)
 // Where root runs the tests, Postgres is somebody else.
-chmodSync(folder, 0o711)
 const dataDir = join(folder, 'data')
 let program: Program
 beforeAll(async () => {

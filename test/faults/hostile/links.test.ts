@@ -31,7 +31,7 @@ async function makeTokens(): Promise<Record<string, string>> {
   })
   const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
   const session = await createSession(server.sql, {
-    personId: owner.uuid,
+    accountId: owner.uuid,
     isInstalled: false,
     address: '127.0.0.1',
     userAgent: 'test',

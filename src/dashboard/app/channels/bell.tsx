@@ -14,7 +14,7 @@ interface BellOptions {
   hint: string
 }
 
-/** What the reader wants to be notified of: theirs alone, in whatever role. */
+/** The reader's notification settings. Every role sets its own. */
 export function Bell({ project, channel, hint }: BellOptions) {
   const asked = useOwn(`${project} ${channel}`, () => readSetting(project, channel))
   const id = useId()
@@ -32,7 +32,7 @@ export function Bell({ project, channel, hint }: BellOptions) {
     return answer
   }
 
-  /** Does what was chosen in `select`, which goes back to what is where that fails. */
+  /** Sends the state chosen in `select`. After a failure `select` shows the setting again. */
   async function choose(setting: Setting, select: HTMLSelectElement) {
     const { value } = select
     if (value === 'pick') return setPicking(true)
@@ -50,6 +50,16 @@ export function Bell({ project, channel, hint }: BellOptions) {
     )
     if (answer.ok) return
     select.value = toValue(setting)
+    tell({ said: answer.failure.message })
+  }
+
+  /** The same for bursts. */
+  async function chooseBursts(setting: Setting, select: HTMLSelectElement) {
+    const { value } = select
+    const collapse = value === 'default' ? null : value === 'collapse'
+    const answer = await change(setting, { ...toWish(setting), collapse })
+    if (answer.ok) return
+    select.value = toBursts(setting)
     tell({ said: answer.failure.message })
   }
 
@@ -97,6 +107,25 @@ export function Bell({ project, channel, hint }: BellOptions) {
               <Field name="muteUntil" label="Until" type="datetime-local" autocomplete="off" />
             </Form>
           )}
+          <div class="field">
+            <label for={`${id}-bursts`}>Bursts</label>
+            <p class="hint" id={`${id}-bursts-hint`}>
+              More than 10 notifications from one channel in a minute become one that counts the
+              rest.
+            </p>
+            <div class="input">
+              <select
+                id={`${id}-bursts`}
+                aria-describedby={`${id}-bursts-hint`}
+                value={toBursts(setting)}
+                onChange={({ currentTarget }) => void chooseBursts(setting, currentTarget)}
+              >
+                {channel !== undefined && <option value="default">As for the project</option>}
+                <option value="collapse">Collapse</option>
+                <option value="each">Do not collapse</option>
+              </select>
+            </div>
+          </div>
         </div>
       )}
     </Loaded>
@@ -107,7 +136,11 @@ function toValue({ isDefault, state, muteUntil }: Setting): string {
   return isDefault ? 'default' : muteUntil === null ? state : 'until'
 }
 
-/** A moment as the input has it, by the reader's clock; what is none is for the server to refuse. */
+function toBursts({ isCollapseDefault, collapse }: Setting): string {
+  return isCollapseDefault ? 'default' : collapse ? 'collapse' : 'each'
+}
+
+/** The time in the input, by the reader's clock. An invalid one is left for the server to refuse. */
 function toIso(local: string): string {
   const ms = Date.parse(local)
   return Number.isNaN(ms) ? local : new Date(ms).toISOString()

@@ -9,8 +9,8 @@ import { toPath } from '../feed/calls.ts'
 import { channelDeeds } from '../feed/use-channels.ts'
 import { request, type Answer } from '../request.ts'
 
-/** What a person wants of a channel, or of the whole project; `isDefault` where a channel goes by the project. */
-export type Setting = Notification & { isDefault?: boolean }
+/** The reader's settings for a channel or the project; a channel says which of them are those of the project. */
+export type Setting = Notification & { isDefault?: boolean; isCollapseDefault?: boolean }
 export type Wish = Static<typeof ChannelNotificationInput>
 
 export function readChannel(project: string, channel: string): Promise<Answer<ProjectChannel>> {
@@ -25,7 +25,7 @@ export function editChannel(
   return done(request('PATCH', toChannelCall(project, channel), edit))
 }
 
-/** What the reader wants of a channel; without one, of the project. */
+/** The reader's settings for a channel; without one, for the project. */
 export async function readSetting(
   project: string,
   channel: string | undefined,

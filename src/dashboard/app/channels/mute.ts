@@ -23,8 +23,16 @@ export function toMuteEnd(span: Span, nowMs: number): number {
   return day.getTime()
 }
 
-/** What is asked for to have a setting as it is. */
-export function toWish({ isDefault, state, muteUntil }: Setting): Wish {
-  if (isDefault) return { state: 'default' }
-  return { state, ...(muteUntil !== null && { muteUntil }) }
+/** The request that restores a setting. */
+export function toWish({
+  isDefault,
+  state,
+  muteUntil,
+  isCollapseDefault,
+  collapse,
+}: Setting): Wish {
+  return {
+    ...(isDefault ? { state: 'default' } : { state, ...(muteUntil !== null && { muteUntil }) }),
+    collapse: isCollapseDefault ? null : collapse,
+  }
 }

@@ -1,7 +1,8 @@
 import { toSearchText } from '../../../events/search.ts'
+import type { Account } from '../../../accounts/schema.ts'
 import { Spark } from '../channels/spark.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { Beside, listProjectPlaces, Places } from '../parts/places.tsx'
+import { Beside, listProjectPlaces, listSettings, Places } from '../parts/places.tsx'
 import { toProjectPath } from '../paths.ts'
 import type { Channels as Known } from './use-channels.ts'
 import { EVERYTHING, parse, toSearchPath, type Search } from './search.ts'
@@ -10,6 +11,7 @@ import { EVERYTHING, parse, toSearchPath, type Search } from './search.ts'
 const MANY = 100
 
 interface ChannelsOptions {
+  account: Account
   project: string
   channels: Pick<Known, 'list' | 'more'>
   search: Search
@@ -17,8 +19,8 @@ interface ChannelsOptions {
   at?: string | undefined
 }
 
-/** The channels of a project, each a way to look at it alone. */
-export function Channels({ project, channels, search, at }: ChannelsOptions) {
+/** The navigation of a project: its pages, its channels, of which each shows the feed of it alone, and settings. */
+export function Channels({ account, project, channels, search, at }: ChannelsOptions) {
   const current = search.channelId
   const toPath = (channelId?: string) => toSearchPath(project, toChannel(search, channelId))
   const places = listProjectPlaces(project).map(place =>
@@ -29,7 +31,7 @@ export function Channels({ project, channels, search, at }: ChannelsOptions) {
     <Beside label="Project" current={here ?? (channels.list && current)}>
       <Places places={places} current={here} />
       <h2>Channels</h2>
-      <ul>
+      <ul class="channel-list">
         {channels.list === undefined && <ChannelSkeletons />}
         {channels.list?.map(({ id, name, icon, unread, isMuted, today }) => (
           <li key={id}>
@@ -57,6 +59,7 @@ export function Channels({ project, channels, search, at }: ChannelsOptions) {
           </li>
         )}
       </ul>
+      <Places title="Settings" places={listSettings(account, project)} />
     </Beside>
   )
 }

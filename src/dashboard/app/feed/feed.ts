@@ -51,7 +51,7 @@ export interface Feed {
   stop(): void
 }
 
-export type Reading =
+type Reading =
   | { kind: 'nothing' | 'first' | 'older' }
   | { kind: 'failed'; what: 'first' | 'older'; failure: Failure }
 

@@ -5,13 +5,15 @@ import { Trouble } from '../parts/page.tsx'
 import { HelloCurl } from '../parts/hello-curl.tsx'
 import { toFeedPath, toStartPath } from '../paths.ts'
 import type { Feed } from './feed.ts'
-import { MOST_ROWS } from './log.ts'
+import { MOST_ROWS, type Row } from './log.ts'
 import { Rows, RowSkeletons } from './rows.tsx'
 import { EVERYTHING, isNarrow, toSearchPath, type Search } from './search.ts'
 
 /** How far above the end the next page is asked for. */
 const AHEAD = '1200px'
 const FIRST_ROWS = 8
+/** Larger groups have no entrance: at 100 events a second each would be gone before it ends. */
+const MOST_ENTRANCES = 3
 
 interface ListOptions {
   feed: Feed
@@ -29,7 +31,7 @@ interface ListOptions {
 export function FeedList({ feed, list, project, search, open, onOpen, nothing }: ListOptions) {
   const rows = useMemo(() => computed(() => feed.log.value.rows), [feed]).value
   const reading = feed.reading.value
-  const freshAfter = useFirstSeq(feed)
+  const entrances = useEntrances(feed, rows)
   const { older } = feed.log.value
   // The box says what is wrong with a search.
   const isUnclear = reading.kind === 'failed' && reading.failure.code === 'invalid'
@@ -59,7 +61,7 @@ export function FeedList({ feed, list, project, search, open, onOpen, nothing }:
         onClick={event => openRow(event, onOpen)}
         onKeyDown={event => openRow(event, onOpen)}
       >
-        <Rows project={project} rows={rows} freshAfter={freshAfter} open={open} />
+        <Rows project={project} rows={rows} hasEntrance={row => entrances.has(row)} open={open} />
       </section>
       {isFailed('older') && trouble}
       {rows.length > 0 && <End feed={feed} />}
@@ -167,12 +169,16 @@ function End({ feed }: { feed: Feed }) {
   )
 }
 
-/** The newest seq that was there when the reader came: what is newer has come in front of their eyes. */
-function useFirstSeq(feed: Feed): number {
-  const first = useRef<{ feed: Feed; seq: number }>(undefined)
-  const { rows } = feed.log.value
-  if (first.current?.feed !== feed && feed.reading.value.kind === 'nothing') {
-    first.current = { feed, seq: rows[0]?.seq ?? 0 }
+/** The rows that have arrived in small groups since the list was first read. */
+function useEntrances(feed: Feed, rows: readonly Row[]): WeakSet<Row> {
+  const known = useRef<{ feed: Feed; newest: number; entrances: WeakSet<Row> }>(undefined)
+  if (known.current?.feed !== feed) {
+    known.current = { feed, newest: Infinity, entrances: new WeakSet() }
   }
-  return first.current?.feed === feed ? first.current.seq : Infinity
+  const { newest, entrances } = known.current
+  const count = rows.findIndex(({ seq }) => seq <= newest)
+  const arrived = rows.slice(0, count < 0 ? rows.length : count)
+  if (arrived.length <= MOST_ENTRANCES) for (const row of arrived) entrances.add(row)
+  if (feed.reading.value.kind === 'nothing') known.current.newest = rows[0]?.seq ?? 0
+  return entrances
 }

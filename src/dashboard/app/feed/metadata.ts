@@ -11,7 +11,10 @@ export function isInMetadata(event: Event, text: string): boolean {
         : undefined,
     event.metadata,
   )
-  return found !== undefined && found !== null && toMetadataText(found) === value
+  if (found === undefined || found === null) return false
+  // Numbers are equal in any spelling.
+  const isSameNumber = typeof found === 'number' && value.trim() !== '' && Number(value) === found
+  return isSameNumber || toMetadataText(found) === value
 }
 
 /** A value as `meta:` names it. */

@@ -8,14 +8,14 @@ import { channelIcons } from './use-channels.ts'
 interface RowsOptions {
   project: string
   rows: readonly Row[]
-  /** Rows that came after this seq are new to the reader. */
-  freshAfter: number
+  /** Whether a row is pointed out as new when it appears. */
+  hasEntrance(row: Row): boolean
   /** The id of the event that is open beside them. */
   open?: string | undefined
 }
 
-/** Rows with the days between them. The days are for the eye: each row's time says its own. */
-export function Rows({ project, rows, freshAfter, open }: RowsOptions) {
+/** Rows with day separators, which are hidden from screen readers: each row has its own time. */
+export function Rows({ project, rows, hasEntrance, open }: RowsOptions) {
   return rows.flatMap((row, at) => {
     const before = rows[at - 1]
     const isNewDay = !before || !isSameDay(before.atMs, row.atMs)
@@ -23,7 +23,7 @@ export function Rows({ project, rows, freshAfter, open }: RowsOptions) {
       isNewDay && <Day key={`before ${row.seq}`} atMs={row.atMs} />,
       <article
         key={row.seq}
-        class={row.seq > freshAfter ? 'row fresh' : 'row'}
+        class={hasEntrance(row) ? 'row fresh' : 'row'}
         tabIndex={0}
         data-event={row.id}
         aria-current={row.id === open ? 'true' : undefined}
@@ -55,7 +55,7 @@ function Day({ atMs }: { atMs: number }) {
 }
 
 /** An event in the feed. All of its text is somebody else's: it is isolated, so that none can turn the rest around. */
-export function EventRow({ project, row }: { project: string; row: Row }) {
+function EventRow({ project, row }: { project: string; row: Row }) {
   const { id, seq, icon, title, description, channelId, channelName, userId, tags, atMs } = row
   return (
     <>

@@ -1,5 +1,5 @@
-export const SHORTEST_MS = 250
-export const LONGEST_MS = 15_000
+const SHORTEST_MS = 250
+const LONGEST_MS = 15_000
 
 /**
  * How long to wait before the n-th attempt to connect: anything up to a ceiling that doubles each time, so that

@@ -25,7 +25,7 @@ export interface ConnectionOptions {
   onMessage(message: ServerMessage): void
 }
 
-export interface View {
+interface View {
   project: string
   filters: Filters
 }

@@ -6,7 +6,7 @@ import type {
   Organization,
   Project,
   ProjectChange,
-} from '../../../accounts/organization-schema.ts'
+} from '../../../accounts/schema.ts'
 import type { Role } from '../../../accounts/permissions.ts'
 import type { Page } from '../../../http/envelope.ts'
 import { toPath as toProjectPath } from '../feed/calls.ts'

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import { changePassword, editAccount } from '../account/calls.ts'
 import { Sessions } from '../account/sessions.tsx'
-import type { AccountPage } from '../app.tsx'
+import type { AccountPage } from './props.ts'
 import { NewOrganization } from '../organization/new.tsx'
 import { confirmed } from '../parts/confirm.tsx'
 import { Field, Form } from '../parts/form.tsx'
-import { AccountFrame } from '../parts/frame.tsx'
+import { SettingsFrame } from '../parts/frame.tsx'
 import { NewPassword } from '../parts/new-password.tsx'
 import { Reveal } from '../parts/reveal.tsx'
 import { SignOut } from '../parts/sign-out.tsx'
@@ -19,7 +19,7 @@ export default function AccountPage({ account }: AccountPage) {
   // A new password ends sessions.
   const [turn, setTurn] = useState(0)
   return (
-    <AccountFrame account={account} path={PATHS.account} title="Account">
+    <SettingsFrame account={account} path={PATHS.account} title="Account">
       <div class="settings">
         <h1 class="page-title">
           <bdi>{person.name}</bdi>
@@ -60,7 +60,7 @@ export default function AccountPage({ account }: AccountPage) {
           {person.isOperator && <NewOrganization />}
         </section>
       </div>
-    </AccountFrame>
+    </SettingsFrame>
   )
 }
 

@@ -1,5 +1,5 @@
 import type { ProjectChannel } from '../../../channels/schema.ts'
-import type { ProjectPage } from '../app.tsx'
+import type { ProjectPage } from './props.ts'
 import { Bell } from '../channels/bell.tsx'
 import { readChannel } from '../channels/calls.ts'
 import { Archive, Keeping, Names } from '../channels/settings.tsx'

@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
 import type { ProjectChannel } from '../../../channels/schema.ts'
-import type { ProjectPage } from '../app.tsx'
+import type { ProjectPage } from './props.ts'
 import { Bell } from '../channels/bell.tsx'
 import { Spark } from '../channels/spark.tsx'
 import { readChannelPage } from '../feed/calls.ts'

@@ -1,7 +1,7 @@
 import { computed, useSignal } from '@preact/signals'
 import { useLocation } from 'preact-iso'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import type { ProjectPage } from '../app.tsx'
+import type { ProjectPage } from './props.ts'
 import { Channels } from '../feed/channels.tsx'
 import { EventPanel } from '../event/panel.tsx'
 import { useBeside } from '../event/use-event.ts'
@@ -117,10 +117,10 @@ export default function FeedPage({ account, project, event }: ProjectPage) {
           <ProjectMenu account={account} project={project} />
           <div class="search-place" />
           <LivePill feed={feed} onResume={resume} />
-          <AccountMenu account={account} />
+          <AccountMenu account={account} project={project} />
         </header>
         <SearchBox project={project} search={search} failure={unclear} />
-        <Channels project={project} channels={channels} search={search} />
+        <Channels account={account} project={project} channels={channels} search={search} />
         <main class="stream">
           <h1 class="unseen">Events</h1>
           {!unclear && (isSearch || newestSeq !== undefined || reading.kind === 'first') && (

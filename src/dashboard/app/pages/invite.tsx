@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
-import type { Invitation } from '../../../accounts/organization-schema.ts'
+import type { Invitation } from '../../../accounts/schema.ts'
 import { Field, Form } from '../parts/form.tsx'
 import { NewPassword } from '../parts/new-password.tsx'
 import { Door, Trouble } from '../parts/page.tsx'

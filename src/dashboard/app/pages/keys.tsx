@@ -1,21 +1,27 @@
 import { useState } from 'preact/hooks'
-import type { ProjectPage } from '../app.tsx'
+import type { ProjectPage } from './props.ts'
 import { readKeys, type NewKey } from '../keys/calls.ts'
 import { KeyItem } from '../keys/item.tsx'
 import { MakeKey } from '../keys/make.tsx'
 import { Unfold } from '../parts/act.tsx'
-import { ProjectFrame } from '../parts/frame.tsx'
+import { SettingsFrame } from '../parts/frame.tsx'
 import { HelloCurl } from '../parts/hello-curl.tsx'
 import { Listed } from '../parts/listed.tsx'
 import { Once } from '../parts/once.tsx'
+import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { usePages } from '../users/use-pages.ts'
 
 /** The keys with which applications post and read events. */
 export default function KeysPage({ account, project }: ProjectPage) {
   return (
-    <ProjectFrame account={account} project={project} at="keys" title="API keys">
-      <h1 class="page-title">API keys</h1>
+    <SettingsFrame
+      account={account}
+      project={project}
+      path={toProjectPath('keys', project)}
+      title="API Keys"
+    >
+      <h1 class="page-title">API Keys</h1>
       <div class="settings">
         {isAllowed(account, project, 'admin') ? (
           <Keys project={project} />
@@ -26,7 +32,7 @@ export default function KeysPage({ account, project }: ProjectPage) {
           </p>
         )}
       </div>
-    </ProjectFrame>
+    </SettingsFrame>
   )
 }
 

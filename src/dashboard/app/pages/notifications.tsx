@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { AccountPage } from '../app.tsx'
-import { AccountFrame } from '../parts/frame.tsx'
+import type { AccountPage } from './props.ts'
+import { SettingsFrame } from '../parts/frame.tsx'
 import { Loaded } from '../parts/loaded.tsx'
 import { useAnswer } from '../parts/use-answer.ts'
 import { PATHS } from '../paths.ts'
@@ -30,7 +30,7 @@ export default function NotificationsPage({ account }: AccountPage) {
   }, [])
 
   return (
-    <AccountFrame account={account} path={PATHS.notifications} title="Notifications">
+    <SettingsFrame account={account} path={PATHS.notifications} title="Notifications">
       <h1 class="page-title">Notifications</h1>
       <div class="settings">
         <Loaded of={devices}>
@@ -56,6 +56,6 @@ export default function NotificationsPage({ account }: AccountPage) {
         </Loaded>
         {browser && <Elsewhere browser={browser} link={link.data} />}
       </div>
-    </AccountFrame>
+    </SettingsFrame>
   )
 }

@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso'
-import type { AccountPage } from '../app.tsx'
+import type { AccountPage } from './props.ts'
 import { AuditLog } from '../audit/log.tsx'
 import { deleteOrganization, leaveOrganization, readMembers } from '../organization/calls.ts'
 import { Invites } from '../organization/invites.tsx'
@@ -7,7 +7,7 @@ import { Members } from '../organization/members.tsx'
 import { NewOrganization } from '../organization/new.tsx'
 import { Projects } from '../organization/projects.tsx'
 import { Rename } from '../organization/rename.tsx'
-import { AccountFrame } from '../parts/frame.tsx'
+import { SettingsFrame } from '../parts/frame.tsx'
 import { Sure } from '../parts/sure.tsx'
 import { tell } from '../parts/undo.tsx'
 import { PATHS, toOrganizationPath } from '../paths.ts'
@@ -18,9 +18,10 @@ import { usePages } from '../users/use-pages.ts'
 export default function OrganizationPage({ account, organization = '' }: AccountPage) {
   const own = account.organizations.find(({ id }) => id === organization)
   return (
-    <AccountFrame
+    <SettingsFrame
       account={account}
       path={toOrganizationPath(organization)}
+      organization={own?.id}
       title={own?.name ?? 'Organization'}
     >
       {own ? (
@@ -31,7 +32,7 @@ export default function OrganizationPage({ account, organization = '' }: Account
           <p>There is no such organization, or you are not a member of it.</p>
         </div>
       )}
-    </AccountFrame>
+    </SettingsFrame>
   )
 }
 

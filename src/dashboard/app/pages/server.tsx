@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import type { ServerInfo } from '../../../accounts/server-schema.ts'
-import type { AccountPage } from '../app.tsx'
+import type { ServerInfo } from '../../../accounts/schema.ts'
+import type { AccountPage } from './props.ts'
 import { AuditLog } from '../audit/log.tsx'
-import { AccountFrame } from '../parts/frame.tsx'
+import { SettingsFrame } from '../parts/frame.tsx'
 import { Loaded } from '../parts/loaded.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { useAnswer } from '../parts/use-answer.ts'
@@ -18,7 +18,7 @@ const LATE_MS = 60_000
 export default function ServerPage({ account }: AccountPage) {
   const asked = useAnswer('', () => request<ServerInfo>('GET', '/api/server'))
   return (
-    <AccountFrame account={account} path={PATHS.server} title="Server">
+    <SettingsFrame account={account} path={PATHS.server} title="Server">
       <div class="settings">
         <h1 class="page-title">Server</h1>
         {account.person.isOperator ? (
@@ -33,7 +33,7 @@ export default function ServerPage({ account }: AccountPage) {
           <p class="lead-in">Only the operator sees this: whoever set the server up.</p>
         )}
       </div>
-    </AccountFrame>
+    </SettingsFrame>
   )
 }
 

@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import { useEffect, useState } from 'preact/hooks'
 import type { NewApiKey } from '../../../keys/schema.ts'
 import { useSignal } from '@preact/signals'
-import type { ProjectPage } from '../app.tsx'
+import type { ProjectPage } from './props.ts'
 import { Rows } from '../feed/rows.tsx'
 import { EVERYTHING } from '../feed/search.ts'
 import { useFeed } from '../feed/use-feed.ts'
@@ -57,7 +57,7 @@ export default function Start({ project }: ProjectPage) {
         </p>
         {arrived.length > 0 && (
           <div role="feed" aria-label="Events" class="stream">
-            <Rows project={project} rows={arrived.slice(0, 3)} freshAfter={0} />
+            <Rows project={project} rows={arrived.slice(0, 3)} hasEntrance={() => true} />
           </div>
         )}
       </section>

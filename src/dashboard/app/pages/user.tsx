@@ -1,4 +1,4 @@
-import type { ProjectPage } from '../app.tsx'
+import type { ProjectPage } from './props.ts'
 import { Tree } from '../event/tree.tsx'
 import { EVERYTHING, toSearchPath } from '../feed/search.ts'
 import { CopyButton } from '../parts/copy.tsx'

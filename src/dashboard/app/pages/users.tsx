@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso'
-import type { ProjectPage } from '../app.tsx'
+import type { ProjectPage } from './props.ts'
 import { Moment } from '../parts/moment.tsx'
 import { ProjectFrame } from '../parts/frame.tsx'
 import { Trouble } from '../parts/page.tsx'

@@ -1,5 +1,5 @@
-import type { ProjectPage } from '../app.tsx'
-import { ProjectFrame } from '../parts/frame.tsx'
+import type { ProjectPage } from './props.ts'
+import { SettingsFrame } from '../parts/frame.tsx'
 import { Loaded } from '../parts/loaded.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { useAnswer, type Asked } from '../parts/use-answer.ts'
@@ -18,10 +18,10 @@ export default function WebhookPage({ account, project, webhook: id = '' }: Proj
   const asked = useAnswer(`${project} ${id}`, () => readWebhook(place))
   const isAdmin = isAllowed(account, project, 'admin')
   return (
-    <ProjectFrame
+    <SettingsFrame
       account={account}
       project={project}
-      at="webhooks"
+      path={toProjectPath('webhooks', project)}
       title={asked.data?.name ?? 'Webhook'}
     >
       <p>
@@ -39,7 +39,7 @@ export default function WebhookPage({ account, project, webhook: id = '' }: Proj
           {webhook => <Details place={place} webhook={webhook} asked={asked} isAdmin={isAdmin} />}
         </Loaded>
       )}
-    </ProjectFrame>
+    </SettingsFrame>
   )
 }
 

@@ -1,10 +1,10 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
-import type { ProjectPage } from '../app.tsx'
+import type { ProjectPage } from './props.ts'
 import { Unfold } from '../parts/act.tsx'
-import { ProjectFrame } from '../parts/frame.tsx'
+import { SettingsFrame } from '../parts/frame.tsx'
 import { Listed } from '../parts/listed.tsx'
-import { toWebhookPath } from '../paths.ts'
+import { toProjectPath, toWebhookPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { usePages } from '../users/use-pages.ts'
 import { createWebhook, readWebhooks } from '../webhooks/calls.ts'
@@ -21,7 +21,12 @@ export default function WebhooksPage({ account, project }: ProjectPage) {
   const [open, setOpen] = useState<'make'>()
   const isAdmin = isAllowed(account, project, 'admin')
   return (
-    <ProjectFrame account={account} project={project} at="webhooks" title="Webhooks">
+    <SettingsFrame
+      account={account}
+      project={project}
+      path={toProjectPath('webhooks', project)}
+      title="Webhooks"
+    >
       <h1 class="page-title">Webhooks</h1>
       <div class="settings">
         <p class="lead-in">
@@ -66,7 +71,7 @@ export default function WebhooksPage({ account, project }: ProjectPage) {
         </Listed>
         {isAdmin && <Deliveries project={project} />}
       </div>
-    </ProjectFrame>
+    </SettingsFrame>
   )
 }
 

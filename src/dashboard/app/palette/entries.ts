@@ -3,9 +3,9 @@ import type { ProjectChannel } from '../../../channels/schema.ts'
 import { changeSetting, readSetting, type Wish } from '../channels/calls.ts'
 import { toMuteEnd, toWish } from '../channels/mute.ts'
 import { copyText } from '../copy-text.ts'
-import { listAccountPlaces, listProjectPlaces, PROJECT_PLACES } from '../parts/places.tsx'
+import { listProjectPlaces, listSettings, PERSONAL_PLACES } from '../parts/places.tsx'
 import { tell } from '../parts/undo.tsx'
-import { toChannelPath, toFeedPath } from '../paths.ts'
+import { toChannelPath, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { signOut } from '../session.ts'
 import { chooseTheme, THEMES } from '../theme.ts'
 import type { Findable } from './match.ts'
@@ -40,18 +40,20 @@ export function listEntries(here: Here): Entry[] {
   return [
     ...listOfChannel(here),
     { text: 'Copy link', hint: 'To this page', run: () => void copyLink(location.href) },
-    ...places.map(({ at, path, name }) =>
-      go(`g ${PROJECT_PLACES.find(one => one.at === at)?.key}`, path, name),
-    ),
+    ...places.map(({ key, path, name }) => go(`g ${key}`, path, name)),
     ...channels.map(({ id, name }) => go('Channel', toFeedPath(project ?? '', id), '', name)),
     ...account.organizations.flatMap(({ projects }) =>
       projects
         .filter(({ id }) => id !== project)
         .map(({ id, name }) => go('Project', toFeedPath(id), '', name)),
     ),
-    ...listAccountPlaces(account).map(({ at, path, name }) =>
-      at === 'organization' ? go('Organization', path, '', name) : go('Page', path, name),
+    ...listSettings(account, project)
+      .filter(({ at }) => at !== 'organization')
+      .map(({ key, path, name }) => go(key ? `g ${key}` : 'Page', path, `Settings: ${name}`)),
+    ...account.organizations.map(({ id, name }) =>
+      go('Organization', toOrganizationPath(id), 'Settings:', name),
     ),
+    ...PERSONAL_PLACES.map(({ path, name }) => go('Page', path, name)),
     ...THEMES.map(one => ({
       text: `Colours: ${one}`,
       hint: 'Theme',

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { PROJECT_PLACES } from '../parts/places.tsx'
+import type { Place } from '../parts/places.tsx'
 
 const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ['j k', 'The next event, the one before'],
@@ -8,28 +8,29 @@ const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ['Space', 'Pause the feed, go on'],
   ['/', 'Search'],
   ['Ctrl+K', 'Go anywhere, do anything'],
-  ...PROJECT_PLACES.map(({ key, name }) => [`g ${key}`, name] as const),
   ['?', 'These keys'],
 ]
 
-/** All keys and what they do. */
-export function Help({ onClose }: { onClose(): void }) {
+/** The keyboard shortcuts; `places` are the pages that g leads to. */
+export function Help({ places, onClose }: { places: readonly Place[]; onClose(): void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => dialog.current?.showModal(), [])
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby="keys" onClose={onClose}>
       <h2 id="keys">Keys</h2>
       <dl class="facts keys-list">
-        {KEYS.map(([keys, what]) => (
-          <>
-            <dt>
-              {keys.split(' ').map(key => (
-                <kbd key={key}>{key}</kbd>
-              ))}
-            </dt>
-            <dd>{what}</dd>
-          </>
-        ))}
+        {[...KEYS, ...places.map(({ key, name }) => [`g ${key}`, name] as const)].map(
+          ([keys, what]) => (
+            <>
+              <dt>
+                {keys.split(' ').map(key => (
+                  <kbd key={key}>{key}</kbd>
+                ))}
+              </dt>
+              <dd>{what}</dd>
+            </>
+          ),
+        )}
       </dl>
       <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
         Close

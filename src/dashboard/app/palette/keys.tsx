@@ -2,7 +2,7 @@ import { useLocation } from 'preact-iso'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
 import { findKept } from '../kept.ts'
-import { listProjectPlaces, PROJECT_PLACES } from '../parts/places.tsx'
+import { listPlacesWithKeys } from '../parts/places.tsx'
 import { toFeedPath } from '../paths.ts'
 import { findProject, session } from '../session.ts'
 import { Help } from './help.tsx'
@@ -37,9 +37,7 @@ function KeysOf({ account }: { account: Account }) {
         over.value = 'palette'
       } else if (timeStamp - goMs.current < SECOND_KEY_MS) {
         goMs.current = -Infinity
-        const place = PROJECT_PLACES.find(one => one.key === key)
-        const found = project === undefined ? [] : listProjectPlaces(project)
-        const to = found.find(({ at }) => at === place?.at)
+        const to = listPlacesWithKeys(account, project).find(place => place.key === key)
         if (to) route(to.path)
       } else if (key === 'g' && !event.repeat) goMs.current = timeStamp
       else if (key === '?') over.value = 'keys'
@@ -65,7 +63,9 @@ function KeysOf({ account }: { account: Account }) {
   const close = () => (over.value = undefined)
   if (over.value === 'palette')
     return <Palette account={account} project={project} onClose={close} />
-  return over.value === 'keys' ? <Help onClose={close} /> : null
+  return over.value === 'keys' ? (
+    <Help places={listPlacesWithKeys(account, project)} onClose={close} />
+  ) : null
 }
 
 /** The project of the page, or the one that was looked at last. */

@@ -9,7 +9,7 @@ import { findProject } from '../session.ts'
 import { Confirmation } from './confirm.tsx'
 import { AccountMenu, ProjectMenu } from './menu.tsx'
 import { useTitle } from './page.tsx'
-import { Beside, listAccountPlaces, Places, type ProjectPlace } from './places.tsx'
+import { Beside, listProjectPlaces, listSettings, PERSONAL_PLACES, Places } from './places.tsx'
 import { Undo } from './undo.tsx'
 import { Mark } from './wave.tsx'
 
@@ -21,10 +21,10 @@ interface FrameOptions {
 
 interface ProjectFrameOptions extends FrameOptions {
   project: string
-  at: Exclude<ProjectPlace, 'feed'>
+  at: 'users' | 'channels'
 }
 
-/** A page of a project beside its places and channels. */
+/** A page of a project beside the project's pages, channels and settings. */
 export function ProjectFrame({ project, at, ...options }: ProjectFrameOptions) {
   const channels = useChannels(project)
   return (
@@ -33,6 +33,7 @@ export function ProjectFrame({ project, at, ...options }: ProjectFrameOptions) {
       project={project}
       beside={
         <Channels
+          account={options.account}
           project={project}
           channels={channels}
           search={EVERYTHING}
@@ -43,17 +44,33 @@ export function ProjectFrame({ project, at, ...options }: ProjectFrameOptions) {
   )
 }
 
-/** A page of a person or of what they belong to; `path` is its own. */
-export function AccountFrame({ path, ...options }: FrameOptions & { path: string }) {
-  const kept = findKept('project') ?? ''
-  const project = findProject(options.account, kept) ? kept : undefined
+interface SettingsFrameOptions extends FrameOptions {
+  /** The path of the page. */
+  path: string
+  /** The project that is set up; the one that was looked at last by default. */
+  project?: string
+  /** The organization that is set up; that of the project by default. */
+  organization?: string | undefined
+}
+
+/** A page of the settings, or of the account itself. */
+export function SettingsFrame({ path, organization, ...options }: SettingsFrameOptions) {
+  const { account } = options
+  const kept = options.project ?? findKept('project') ?? ''
+  const project = findProject(account, kept) ? kept : undefined
   return (
     <Frame
       {...options}
       project={project}
       beside={
         <Beside label="Settings" current={path}>
-          <Places places={listAccountPlaces(options.account)} current={path} />
+          {project !== undefined && <Places places={listProjectPlaces(project)} />}
+          <Places
+            title="Settings"
+            places={listSettings(account, project, organization)}
+            current={path}
+          />
+          <Places title="Personal" places={PERSONAL_PLACES} current={path} />
         </Beside>
       }
     />
@@ -79,7 +96,7 @@ function Frame({
         </a>
         <ProjectMenu account={account} project={project} />
         <div class="search-place" />
-        <AccountMenu account={account} />
+        <AccountMenu account={account} project={project} />
       </header>
       {beside}
       <main id="content" class="stream" tabIndex={-1}>

@@ -2,13 +2,18 @@ import type { Account } from '../../../accounts/schema.ts'
 import { toFeedPath, toOrganizationPath } from '../paths.ts'
 import { chooseTheme, theme, THEMES } from '../theme.ts'
 import { Icon } from './icon.tsx'
-import { listAccountPlaces } from './places.tsx'
+import { listSettings, PERSONAL_PLACES, type Place } from './places.tsx'
 import { SignOut } from './sign-out.tsx'
 
 const THEME_NAMES = { system: 'System', light: 'Light', dark: 'Dark' }
 
-/** Who is signed in, how it looks, and the way out. */
-export function AccountMenu({ account }: { account: Account }) {
+interface MenuOptions {
+  account: Account
+  project: string | undefined
+}
+
+/** The account, its colours, settings and signing out. */
+export function AccountMenu({ account, project }: MenuOptions) {
   const { name, email } = account.person
   return (
     <>
@@ -40,13 +45,12 @@ export function AccountMenu({ account }: { account: Account }) {
             ))}
           </div>
         </fieldset>
-        {listAccountPlaces(account)
-          .filter(({ at }) => at !== 'organization')
-          .map(({ at, name, path }) => (
-            <a key={at} class="menu-item" href={path} onClick={hideMenu}>
-              {name}
-            </a>
-          ))}
+        <MenuPlaces places={PERSONAL_PLACES} />
+        <section>
+          <h2>Settings</h2>
+          <MenuPlaces places={listSettings(account, project)} />
+        </section>
+        <hr />
         <a class="menu-item" href="/docs">
           Documentation
         </a>
@@ -56,14 +60,16 @@ export function AccountMenu({ account }: { account: Account }) {
   )
 }
 
-/** The project that is looked at, and the others that there are. */
-export function ProjectMenu({
-  account,
-  project,
-}: {
-  account: Account
-  project?: string | undefined
-}) {
+function MenuPlaces({ places }: { places: readonly Place[] }) {
+  return places.map(({ at, name, path }) => (
+    <a key={at} class="menu-item" href={path} onClick={hideMenu}>
+      {name}
+    </a>
+  ))
+}
+
+/** The current project, and links to the others. */
+export function ProjectMenu({ account, project }: MenuOptions) {
   const current = account.organizations
     .flatMap(({ projects }) => projects)
     .find(({ id }) => id === project)

@@ -4,44 +4,61 @@ import { PATHS, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.t
 import type { Account } from '../../../accounts/schema.ts'
 import { Icon } from './icon.tsx'
 
-/** The pages of a project, each with the key that leads to it after g. */
-export const PROJECT_PLACES = [
-  { at: 'feed', name: 'All events', key: 'f' },
-  { at: 'users', name: 'People', key: 'p' },
-  { at: 'channels', name: 'Channels', key: 'c' },
-  { at: 'webhooks', name: 'Webhooks', key: 'w' },
-  { at: 'keys', name: 'API keys', key: 'k' },
-] as const
-
-export type ProjectPlace = (typeof PROJECT_PLACES)[number]['at']
-
+/** A page that the navigation leads to. */
 export interface Place {
+  /** The name of its icon. */
   at: string
   name: string
   path: string
+  /** The key that leads to it after g. */
+  key?: string
 }
 
+/** The pages of a project. */
 export function listProjectPlaces(project: string): Place[] {
-  return PROJECT_PLACES.map(({ at, name }) => ({
-    at,
-    name,
-    path: at === 'feed' ? toFeedPath(project) : toProjectPath(at, project),
-  }))
-}
-
-/** The pages of a person, and of what they belong to. */
-export function listAccountPlaces({ person, organizations }: Account): Place[] {
   return [
-    { at: 'notifications', name: 'Notifications', path: PATHS.notifications },
-    { at: 'account', name: 'Account', path: PATHS.account },
-    ...organizations.map(({ id, name }) => ({
-      at: 'organization',
-      name,
-      path: toOrganizationPath(id),
-    })),
-    ...(person.isOperator ? [{ at: 'server', name: 'Server', path: PATHS.server }] : []),
+    { at: 'feed', name: 'All events', path: toFeedPath(project), key: 'f' },
+    { at: 'users', name: 'People', path: toProjectPath('users', project), key: 'p' },
+    { at: 'channels', name: 'Channels', path: toProjectPath('channels', project), key: 'c' },
   ]
 }
+
+/** Settings of a project, of an organization (that of the project by default) and of the server. */
+export function listSettings(
+  { person, organizations }: Account,
+  project: string | undefined,
+  organization = organizations.find(({ projects }) => projects.some(({ id }) => id === project))
+    ?.id ?? organizations[0]?.id,
+): Place[] {
+  const places: Place[] = []
+  if (project !== undefined) {
+    places.push(
+      { at: 'keys', name: 'API Keys', path: toProjectPath('keys', project), key: 'k' },
+      { at: 'webhooks', name: 'Webhooks', path: toProjectPath('webhooks', project), key: 'w' },
+    )
+  }
+  if (organization !== undefined) {
+    places.push({
+      at: 'organization',
+      name: 'Organization',
+      path: toOrganizationPath(organization),
+    })
+  }
+  if (person.isOperator) places.push({ at: 'server', name: 'Server', path: PATHS.server })
+  return places
+}
+
+/** The pages that the key g leads to. */
+export function listPlacesWithKeys(account: Account, project: string | undefined): Place[] {
+  if (project === undefined) return []
+  return [...listProjectPlaces(project), ...listSettings(account, project)].filter(({ key }) => key)
+}
+
+/** The pages of an account itself. */
+export const PERSONAL_PLACES: readonly Place[] = [
+  { at: 'notifications', name: 'Notifications', path: PATHS.notifications },
+  { at: 'account', name: 'Account', path: PATHS.account },
+]
 
 interface BesideOptions {
   label: string
@@ -65,24 +82,29 @@ export function Beside({ label, current, children }: BesideOptions) {
   )
 }
 
-/** Links to pages, of which one is looked at. */
-export function Places({
-  places,
-  current,
-}: {
+interface PlacesOptions {
+  /** The heading of the group. */
+  title?: string
   places: readonly Place[]
+  /** The path of the current page. */
   current?: string | undefined
-}) {
+}
+
+/** A group of links to pages. */
+export function Places({ title, places, current }: PlacesOptions) {
   return (
-    <ul class="places">
-      {places.map(({ at, name, path }) => (
-        <li key={path}>
-          <a href={path} aria-current={path === current ? 'page' : undefined}>
-            <Icon name={at} />
-            <bdi class="channel-name">{name}</bdi>
-          </a>
-        </li>
-      ))}
-    </ul>
+    <>
+      {title !== undefined && <h2 class="group">{title}</h2>}
+      <ul class="places" aria-label={title}>
+        {places.map(({ at, name, path }) => (
+          <li key={path}>
+            <a href={path} aria-current={path === current ? 'page' : undefined}>
+              <Icon name={at} />
+              <span class="channel-name">{name}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
   )
 }

@@ -1,0 +1,34 @@
+-- One row is a secret with which an application acts on one project. Only its SHA-256 is stored.
+create table api_keys (
+  id uuid primary key,
+  organization_id uuid not null,
+  project_id uuid not null,
+  name text not null,
+  hash bytea not null check (octet_length(hash) = 32),
+  last_four text not null,
+  scopes text[] not null,
+  -- Requests per 60 seconds.
+  rate_limit int not null check (rate_limit > 0),
+  created_at timestamptz not null default now(),
+  created_by uuid references people on delete set null,
+  last_used_at timestamptz,
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  -- Serves admission, which knows only the hash of a key.
+  unique (hash),
+  foreign key (organization_id, project_id) references projects (organization_id, id)
+);
+
+-- Serves the list of a project's keys.
+create index api_keys_of_project on api_keys (project_id, id);
+
+-- One row is the number of requests of a key within an hour, refused ones included. Written in batches, seconds later.
+create table key_usage (
+  key_id uuid not null references api_keys on delete cascade,
+  hour timestamptz not null,
+  requests bigint not null,
+  primary key (key_id, hour)
+);
+
+-- Serves the sweep of rows older than 90 days.
+create index key_usage_of_hour on key_usage (hour);

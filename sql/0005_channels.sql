@@ -1,0 +1,17 @@
+-- One row is a named stream of a project's events. slug identifies it and never changes; name is its display name.
+create table channels (
+  project_id uuid not null references projects,
+  id uuid not null,
+  public_id text not null,
+  slug text not null,
+  name text not null,
+  icon text,
+  description text,
+  -- An archived channel accepts events and notifies nobody.
+  is_archived boolean not null default false,
+  -- How many days its events are kept; null follows the project.
+  keep_days int check (keep_days > 0),
+  created_at timestamptz not null,
+  primary key (project_id, id),
+  unique (project_id, slug)
+);

@@ -1,0 +1,230 @@
+-- One row is a user as an application knows them. updated_at advances with every identify.
+create table identities (
+  project_id uuid not null references projects,
+  user_id text not null,
+  id uuid not null,
+  public_id text not null,
+  -- json, not jsonb: stored and returned as it was sent.
+  properties json not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  primary key (project_id, user_id),
+  unique (project_id, id)
+);
+
+-- One row is another name of a user. An alias has exactly one owner within its project.
+create table aliases (
+  project_id uuid not null,
+  alias text not null,
+  user_id text not null,
+  created_at timestamptz not null,
+  primary key (project_id, alias),
+  foreign key (project_id, user_id) references identities (project_id, user_id) on delete cascade
+);
+
+-- Serves the list of a user's aliases, and erasure.
+create index aliases_of_identity on aliases (project_id, user_id);
+
+-- One row is a change of an alias of a user. 'moved from' and 'moved to' name the other user.
+create table alias_changes (
+  project_id uuid not null references projects,
+  user_id text not null,
+  at timestamptz not null,
+  id bigint generated always as identity,
+  alias text not null,
+  change text not null check (change in ('added', 'removed', 'moved from', 'moved to')),
+  other text,
+  -- The account that changed it in the dashboard; null for an application.
+  person_id uuid references people on delete set null,
+  -- Serves a user's history, newest first.
+  primary key (project_id, user_id, at, id)
+);
+
+-- Serves erasure: the earlier owners of an alias.
+create index alias_changes_of_alias on alias_changes (project_id, alias);
+
+-- Serves erasure: the few changes that name another user.
+create index alias_changes_of_other on alias_changes (project_id, other) where other is not null;
+
+-- Serves the deletion of an account.
+create index alias_changes_of_person on alias_changes (person_id) where person_id is not null;
+
+-- Records a change of an alias. The transaction's setting tidings.person holds the account that made it, if any.
+create function record_alias_change() returns trigger
+language plpgsql as $$
+declare
+  moment timestamptz := date_trunc('milliseconds', clock_timestamp());
+  person uuid := nullif(current_setting('tidings.person', true), '')::uuid;
+begin
+  if tg_op = 'INSERT' then
+    insert into alias_changes (project_id, user_id, at, alias, change, person_id)
+      values (new.project_id, new.user_id, moment, new.alias, 'added', person);
+  elsif tg_op = 'DELETE' then
+    insert into alias_changes (project_id, user_id, at, alias, change, person_id)
+      values (old.project_id, old.user_id, moment, old.alias, 'removed', person);
+  elsif new.user_id <> old.user_id then
+    insert into alias_changes (project_id, user_id, at, alias, change, other, person_id)
+      values
+        (old.project_id, old.user_id, moment, old.alias, 'moved to', new.user_id, person),
+        (new.project_id, new.user_id, moment, new.alias, 'moved from', old.user_id, person);
+  end if;
+  return null;
+end
+$$;
+
+create trigger aliases_have_history after insert or update or delete on aliases
+  for each row execute function record_alias_change();
+
+-- Returns a moment as it stands in responses: ISO 8601 in UTC, with milliseconds.
+create function to_iso(moment timestamptz) returns text
+language sql stable parallel safe
+return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+
+-- Creates the aliases in `wanted`, a JSON array, that nobody owns. Returns the JSON of `aliases` in the response to
+-- identify, and the aliases in it that name another user. The caller holds the project's log.
+create function claim_aliases(
+  project uuid, owner text, wanted json, at timestamptz, out answer text, out others text[]
+)
+language plpgsql as $$
+begin
+  with asked as (
+    select a.alias, a.ord, row_number() over (partition by a.alias order by a.ord) as nth
+    from json_array_elements_text(wanted) with ordinality as a (alias, ord)
+  ), judged as (
+    select asked.alias, asked.ord, case
+        when asked.nth > 1 then 'Repeated in this request'
+        when asked.alias = owner then 'Equals this user''s own user_id'
+        when i.user_id is not null then 'Equals another user''s user_id'
+        when a.user_id = owner then 'Already an alias of this user'
+        when a.user_id is not null then 'Already an alias of another user'
+      end as reason
+    from asked
+      left join lateral (
+        select i.user_id
+        from identities i where i.project_id = project and i.user_id = asked.alias limit 1
+      ) i on true
+      left join lateral (
+        select a.user_id
+        from aliases a where a.project_id = project and a.alias = asked.alias limit 1
+      ) a on true
+  ), made as (
+    insert into aliases (project_id, alias, user_id, created_at)
+    select project, judged.alias, owner, at from judged where judged.reason is null
+  )
+  select
+      '{"created":['
+        || coalesce(string_agg(to_json(judged.alias)::text, ',' order by ord) filter (where reason is null), '')
+        || ']'
+        || coalesce(
+          ',"failed":[' || string_agg(
+            '{"alias":' || to_json(judged.alias)::text || ',"reason":' || to_json(reason)::text || '}', ','
+            order by ord
+          ) filter (where reason is not null) || ']',
+          ''
+        )
+        || '}',
+      array_agg(judged.alias) filter (where reason like '%another user%')
+    into answer, others
+    from judged;
+end
+$$;
+
+-- Identifies many users in one call, in order. Returns one row each, with the JSON response.
+-- Like every writer of a project, it locks the project's log first, so one transaction at a time claims keys and aliases.
+-- A null in properties_list keeps the stored properties. A deleted project returns no row.
+-- The plan is pinned: a plan made on empty tables would scan them after they have grown.
+create function identify_users(
+  project_ids uuid[], user_ids text[], ids uuid[], public_ids text[], properties_list text[], alias_lists text[],
+  keys text[], fingerprints bytea[], tails text[]
+) returns table (ord int, outcome text, body text)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+  at timestamptz;
+  seen record;
+  person record;
+  claimed record;
+  running bigint[] := lock_keys(project_ids, keys);
+begin
+  perform from event_logs l
+    where l.project_id = any(without_positions(project_ids, running))
+    order by l.project_id
+    for update;
+
+  for n in 1 .. cardinality(project_ids) loop
+    ord := n;
+    if n = any(running) then
+      outcome := 'running';
+      body := null;
+      return next;
+      continue;
+    end if;
+    continue when not exists (select from event_logs l where l.project_id = project_ids[n]);
+    at := date_trunc('milliseconds', clock_timestamp());
+
+    if keys[n] is not null then
+      select k.fingerprint, k.body into seen
+        from idempotency_keys k
+        where k.project_id = project_ids[n] and k.key = keys[n] and k.expires_at > at;
+      if found then
+        outcome := case when seen.fingerprint = fingerprints[n] then 'replayed' else 'reused' end;
+        body := seen.body;
+        return next;
+        continue;
+      end if;
+    end if;
+
+    insert into identities as i (project_id, user_id, id, public_id, properties, created_at, updated_at)
+      values (
+        project_ids[n], user_ids[n], ids[n], public_ids[n],
+        coalesce(properties_list[n], '{}')::json, at, at
+      )
+      on conflict (project_id, user_id) do update set
+        properties = coalesce(properties_list[n]::json, i.properties),
+        updated_at = greatest(at, i.updated_at + interval '1 ms')
+      returning i.public_id, i.properties, i.updated_at into person;
+
+    claimed := claim_aliases(project_ids[n], user_ids[n], alias_lists[n]::json, at);
+
+    outcome := 'done';
+    body := '{"success":true,"data":{"id":"' || person.public_id
+      || '","userId":' || to_json(user_ids[n])::text
+      || ',"properties":' || person.properties::text
+      || ',"aliases":' || claimed.answer
+      || ',"updatedAt":"' || to_iso(person.updated_at)
+      || '"}' || tails[n];
+
+    if keys[n] is not null then
+      insert into idempotency_keys as k (
+          project_id, key, fingerprint, status, user_id, others, body, expires_at
+        )
+        values (
+          project_ids[n], keys[n], fingerprints[n], 200, user_ids[n], claimed.others, body, at + interval '24 hours'
+        )
+        on conflict (project_id, key) do update set
+          fingerprint = excluded.fingerprint, status = excluded.status, user_id = excluded.user_id,
+          others = excluded.others, body = excluded.body, expires_at = excluded.expires_at;
+    end if;
+    return next;
+  end loop;
+end
+$$;
+
+-- Returns the names under which events can know a user: the user_id and its aliases. An alias that equals another user's
+-- user_id names that user instead. A name that is only an alias has no names of its own.
+create function names_of_user(project uuid, name text) returns text[]
+language sql stable as $$
+  select case
+    when exists (select from identities i where i.project_id = project and i.user_id = name)
+      or not exists (select from aliases a where a.project_id = project and a.alias = name)
+    then array[name] || array(
+      select a.alias
+      from aliases a
+      where a.project_id = project and a.user_id = name
+        and not exists (select from identities i where i.project_id = project and i.user_id = a.alias)
+    )
+    else '{}'
+  end
+$$;

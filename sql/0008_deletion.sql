@@ -1,0 +1,216 @@
+-- Subtracts events of `project` at these moments in these channels from the counts. The caller holds the project's log.
+create function uncount_events(project uuid, moments timestamptz[], channel_ids uuid[]) returns void
+language sql as $$
+  with gone as (
+    select hour_of(g.moment) as hour, g.channel_id, count(*) as n
+    from unnest(moments, channel_ids) as g (moment, channel_id)
+    group by 1, 2
+  ), emptied as (
+    delete from event_counts c
+      using gone g
+      where c.project_id = project and c.hour = g.hour and c.channel_id = g.channel_id and c.n <= g.n
+  )
+  update event_counts c set n = c.n - g.n
+    from gone g
+    where c.project_id = project and c.hour = g.hour and c.channel_id = g.channel_id and c.n > g.n
+$$;
+
+-- Adds events to the counts again. The caller holds the project's log.
+create function recount_events(project uuid, moments timestamptz[], channel_ids uuid[]) returns void
+language sql as $$
+  insert into event_counts as c (project_id, hour, channel_id, n)
+  select project, hour_of(g.moment), g.channel_id, count(*)
+  from unnest(moments, channel_ids) as g (moment, channel_id)
+  group by 2, 3
+  on conflict (project_id, hour, channel_id) do update set n = c.n + excluded.n
+$$;
+
+-- Hides events from every reader and subtracts them from the counts. Returns the seqs of those that were visible. Like
+-- every writer of a project, it locks the log first.
+create function hide_events(project uuid, seqs bigint[]) returns setof bigint
+language plpgsql as $$
+declare
+  hidden bigint[];
+  moments timestamptz[];
+  channel_ids uuid[];
+begin
+  perform from event_logs l where l.project_id = project for update;
+  with changed as (
+    update events e set deleted_at = clock_timestamp()
+      where e.project_id = project and e.seq = any(seqs) and e.deleted_at is null
+      returning e.seq, e.occurred_at, e.channel_id
+  )
+  select array_agg(c.seq order by c.seq), array_agg(c.occurred_at order by c.seq), array_agg(c.channel_id order by c.seq)
+    into hidden, moments, channel_ids
+    from changed c;
+  perform uncount_events(project, moments, channel_ids);
+  return query select h.seq from unnest(hidden) as h (seq);
+end
+$$;
+
+-- Reverts hide_events for events that are not purged yet. Returns their seqs.
+create function restore_events(project uuid, seqs bigint[]) returns setof bigint
+language plpgsql as $$
+declare
+  restored bigint[];
+  moments timestamptz[];
+  channel_ids uuid[];
+begin
+  perform from event_logs l where l.project_id = project for update;
+  with changed as (
+    update events e set deleted_at = null
+      where e.project_id = project and e.seq = any(seqs) and e.deleted_at is not null
+      returning e.seq, e.occurred_at, e.channel_id
+  )
+  select array_agg(c.seq order by c.seq), array_agg(c.occurred_at order by c.seq), array_agg(c.channel_id order by c.seq)
+    into restored, moments, channel_ids
+    from changed c;
+  perform recount_events(project, moments, channel_ids);
+  return query select r.seq from unnest(restored) as r (seq);
+end
+$$;
+
+-- Deletes events, hidden or not, and subtracts the visible ones from the counts. Returns their seqs.
+create function delete_events(project uuid, seqs bigint[]) returns setof bigint
+language plpgsql as $$
+declare
+  deleted bigint[];
+  moments timestamptz[];
+  channel_ids uuid[];
+begin
+  perform from event_logs l where l.project_id = project for update;
+  with gone as (
+    delete from events e
+      where e.project_id = project and e.seq = any(seqs)
+      returning e.seq, e.occurred_at, e.channel_id, e.deleted_at
+  )
+  select
+      array_agg(g.seq order by g.seq),
+      array_agg(g.occurred_at order by g.seq) filter (where g.deleted_at is null),
+      array_agg(g.channel_id order by g.seq) filter (where g.deleted_at is null)
+    into deleted, moments, channel_ids
+    from gone g;
+  perform uncount_events(project, moments, channel_ids);
+  return query select d.seq from unnest(deleted) as d (seq);
+end
+$$;
+
+-- Deletes those of `seqs` that no other transaction has locked; with `before`, only events hidden before it. Returns how
+-- many. It waits for the project's log, like every writer, and for nothing else, so it cannot take part in a deadlock.
+create function delete_unlocked(project uuid, seqs bigint[], before timestamptz) returns int
+language plpgsql as $$
+declare
+  free bigint[];
+begin
+  -- A crash that undoes this loses nothing: it is done again. So the log is not locked during an fsync.
+  perform set_config('synchronous_commit', 'off', true);
+  perform from event_logs l where l.project_id = project for update;
+  free := array(
+    select e.seq
+    from events e
+    where e.project_id = project and e.seq = any(seqs)
+      and (before is null or e.deleted_at < before)
+    order by e.seq
+    for update skip locked
+  );
+  return (select count(*) from delete_events(project, free));
+end
+$$;
+
+-- Returns whether this transaction is the only one that clears old events of a project, until it ends.
+create function may_clear(project uuid) returns boolean
+language sql as $$
+  select pg_try_advisory_xact_lock(hashtextextended('clear events', hashtextextended(project::text, 0)))
+$$;
+
+-- Deletes up to `most` events of a project that were hidden before `before`. Returns how many.
+create function purge_events(project uuid, before timestamptz, most int) returns int
+language plpgsql as $$
+declare
+  seqs bigint[];
+begin
+  if not may_clear(project) then
+    return 0;
+  end if;
+  select array_agg(h.seq) into seqs
+    from (
+      select e.seq
+      from events e
+      where e.deleted_at < before and e.project_id = project
+      order by e.deleted_at
+      limit most
+    ) h;
+  return case when seqs is null then 0 else delete_unlocked(project, seqs, before) end;
+end
+$$;
+
+-- Returns the moment before which a channel's events have expired; null when they are kept forever or the project is
+-- deleted.
+create function kept_since(project uuid, channel uuid) returns timestamptz
+language sql stable as $$
+  select now() - make_interval(days => coalesce(c.keep_days, p.keep_days))
+  from channels c
+    join projects p on p.id = c.project_id and p.deleted_at is null
+  where c.project_id = project and c.id = channel
+$$;
+
+-- Returns when the oldest event of a channel was created; null when there is none.
+-- The plan is pinned, as in count_unread.
+create function oldest_event(project uuid, channel uuid) returns timestamptz
+language plpgsql stable
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+begin
+  return (
+    select e.created_at
+    from events e
+    where e.project_id = project
+      and (e.channel_id, e.seq) > (channel, 0)
+      and (e.channel_id, e.seq) <= (channel, 9223372036854775807)
+    order by e.channel_id, e.seq
+    limit 1
+  );
+end
+$$;
+
+-- Deletes up to `most` expired events of a channel, starting with the oldest after after_seq. Returns how many, and the last
+-- seq examined. Returns no row when nothing has expired, or when another transaction clears this project.
+create function expire_events(project uuid, channel uuid, after_seq bigint, most int)
+returns table (deleted int, last_seq bigint)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+declare
+  seqs bigint[];
+begin
+  if not may_clear(project) then
+    return;
+  end if;
+  -- Before the lock, so that no writer waits while old pages are read from the disk.
+  select array_agg(o.seq order by o.seq) into seqs
+    from (
+      select e.seq, e.created_at
+      from events e
+      where e.project_id = project
+        and (e.channel_id, e.seq) > (channel, after_seq)
+        and (e.channel_id, e.seq) <= (channel, 9223372036854775807)
+      order by e.channel_id, e.seq
+      limit most
+    ) o
+    where o.created_at < kept_since(project, channel);
+  if seqs is null then
+    return;
+  end if;
+  deleted := delete_unlocked(project, seqs, null);
+  last_seq := seqs[cardinality(seqs)];
+  -- The feed reports a gap to clients with an older cursor.
+  update event_logs l set cut_seq = greatest(l.cut_seq, expire_events.last_seq) where l.project_id = project;
+  return next;
+end
+$$;

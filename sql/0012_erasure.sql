@@ -1,0 +1,138 @@
+-- Removes `names` from up to `most` events. Returns how many.
+create function forget_events(project uuid, names text[], most int) returns int
+language plpgsql as $$
+declare
+  n int;
+begin
+  with found as (
+    select e.seq
+    from events e
+    where e.project_id = project and e.user_ref = any(names)
+    order by e.seq
+    limit most
+    for update
+  )
+  update events e set user_ref = null
+    from found
+    where e.project_id = project and e.seq = found.seq;
+  get diagnostics n = row_count;
+  return n;
+end
+$$;
+
+-- Removes `names` from up to `most` stored responses about them. Returns how many.
+create function forget_answers(project uuid, names text[], most int) returns int
+language plpgsql as $$
+declare
+  n int;
+begin
+  with found as (
+    select k.key
+    from idempotency_keys k
+    where k.project_id = project and k.user_id = any(names)
+    order by k.key
+    limit most
+    for update
+  )
+  update idempotency_keys k set
+    user_id = null,
+    others = null,
+    -- In an event's response, the first match is ours: quotes in the caller's text before it are escaped.
+    body = case k.status
+      when 201 then overlay(
+        k.body placing '"userId":null'
+        from position('"userId":' || to_json(k.user_id)::text in k.body)
+        for length('"userId":' || to_json(k.user_id)::text))
+      else '{"success":true,"data":{"id":' || (k.body::json #> '{data,id}')::text
+        || ',"userId":null,"properties":{},"aliases":{"created":[]},"updatedAt":'
+        || (k.body::json #> '{data,updatedAt}')::text
+        || '},"requestId":' || (k.body::json #> '{requestId}')::text || '}'
+    end
+    from found
+    where k.project_id = project and k.key = found.key;
+  get diagnostics n = row_count;
+  return n;
+end
+$$;
+
+-- Performs the long part of an erasure in steps: removes a user from up to `most` events and responses. It is planned each
+-- time, like erase_user: a plan made on a small table would scan it after it has grown.
+create function forget_user(project uuid, name text, most int) returns table (events int, answers int)
+language plpgsql
+set plan_cache_mode = force_custom_plan
+as $$
+declare
+  names text[] := names_of_user(project, name);
+begin
+  events := forget_events(project, names, most);
+  answers := forget_answers(project, names, most);
+  return next;
+end
+$$;
+
+-- Returns a response to identify without the aliases in `names`.
+create function forget_aliases(answer json, names text[]) returns text
+language sql immutable as $$
+  select '{"success":true,"data":{"id":' || (answer #> '{data,id}')::text
+    || ',"userId":' || (answer #> '{data,userId}')::text
+    || ',"properties":' || (answer #> '{data,properties}')::text
+    || ',"aliases":{"created":[' || coalesce((
+      select string_agg(to_json(c.alias)::text, ',' order by c.ord)
+      from json_array_elements_text(answer #> '{data,aliases,created}') with ordinality as c (alias, ord)
+      where c.alias <> all(names)
+    ), '') || ']'
+    || coalesce(',"failed":[' || (
+      select string_agg(f.item::text, ',' order by f.ord)
+      from json_array_elements(answer #> '{data,aliases,failed}') with ordinality as f (item, ord)
+      where f.item ->> 'alias' <> all(names)
+    ) || ']', '')
+    || '},"updatedAt":' || (answer #> '{data,updatedAt}')::text
+    || '},"requestId":' || (answer -> 'requestId')::text || '}'
+$$;
+
+-- Removes `names` from stored responses to identify about other users.
+create function forget_mentions(project uuid, names text[]) returns void
+language plpgsql as $$
+begin
+  -- Some say that a name was taken.
+  update idempotency_keys k set
+      others = array(select o.name from unnest(k.others) as o (name) where o.name <> all(names)),
+      body = forget_aliases(k.body::json, names)
+    where k.project_id = project and k.status = 200 and k.others is not null and k.others && names;
+  -- Others say that an earlier owner was given a name.
+  update idempotency_keys k set body = forget_aliases(k.body::json, names)
+    where k.project_id = project and k.status = 200
+      and k.user_id in (
+        select h.user_id from alias_changes h where h.project_id = project and h.alias = any(names)
+      );
+end
+$$;
+
+-- Erases a user: deletes the identity, its properties, aliases and alias history, and replaces the user by null in events
+-- and stored responses. Returns the number of events that named the user, and whether an identity existed. It blocks the
+-- project's writers, so forget_user runs first and leaves little to do.
+create function erase_user(project uuid, name text) returns table (events int, was_known boolean)
+language plpgsql
+set plan_cache_mode = force_custom_plan
+as $$
+declare
+  names text[];
+begin
+  perform from event_logs l where l.project_id = project for update;
+  -- After the lock, because identify can add a name until then.
+  names := names_of_user(project, name);
+  events := forget_events(project, names, null);
+  perform forget_answers(project, names, null);
+  perform forget_mentions(project, names);
+
+  delete from identities i where i.project_id = project and i.user_id = erase_user.name;
+  was_known := found;
+
+  -- After the identity, because deleting its aliases records their last changes.
+  delete from alias_changes h
+    where h.project_id = project and (h.user_id = erase_user.name or h.alias = any(names));
+  update alias_changes h set other = null
+    where h.project_id = project and h.other = erase_user.name;
+  return next;
+end
+$$;

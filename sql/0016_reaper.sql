@@ -1,0 +1,68 @@
+-- Returns the tables that belong to projects, in the order of removal: a table comes before those that it references.
+-- audit_log is not among them: it outlives projects.
+create function tables_of_projects() returns text[]
+language sql immutable as $$
+  select array[
+    'push_bursts', 'channel_notifications', 'outbox', 'dead_letters', 'deliveries', 'withheld', 'delivery_cursors',
+    'webhook_attempts', 'webhook_channels', 'webhooks',
+    'events', 'event_counts', 'event_stretches', 'read_marks', 'channels', 'alias_changes', 'aliases', 'identities',
+    'idempotency_keys', 'event_logs', 'key_usage', 'rate_windows', 'api_keys'
+  ]
+$$;
+
+-- Removes up to `most` rows of a project from the first table that still has some. Returns whether it found any.
+create function reap_rows(project uuid, most int) returns boolean
+language plpgsql as $$
+declare
+  name text;
+  n int;
+begin
+  foreach name in array tables_of_projects() loop
+    execute format(
+      'delete from %1$I where ctid = any (array(select t.ctid from %1$I t where t.%2$s limit $2))', name,
+      case when name in ('key_usage', 'rate_windows')
+        then 'key_id in (select k.id from api_keys k where k.project_id = $1)' else 'project_id = $1' end
+    ) using project, most;
+    get diagnostics n = row_count;
+    if n > 0 then
+      return true;
+    end if;
+  end loop;
+  return false;
+end
+$$;
+
+-- Removes up to `most` rows of one table of a deleted project, then the project once it is empty, then deleted
+-- organizations. Returns whether it found work. One process at a time does it; the number of the lock means nothing.
+-- It is planned each time: a plan made on a small table would scan it after it has grown.
+create function reap(most int) returns boolean
+language plpgsql
+set plan_cache_mode = force_custom_plan
+as $$
+declare
+  project uuid;
+  organization uuid;
+begin
+  if not pg_try_advisory_xact_lock(7134203962) then
+    return false;
+  end if;
+
+  select p.id into project from projects p where p.deleted_at is not null order by p.deleted_at, p.id limit 1;
+  if not found then
+    select o.id into organization
+      from organizations o
+      where o.deleted_at is not null and not exists (select from projects p where p.organization_id = o.id)
+      limit 1;
+    if found then
+      delete from organizations o where o.id = organization;
+    end if;
+    return found;
+  end if;
+
+  if reap_rows(project, most) then
+    return true;
+  end if;
+  delete from projects p where p.id = project;
+  return true;
+end
+$$;

@@ -1,0 +1,20 @@
+-- The only row is this installation. Cursors are valid within one epoch. A database that continues from an earlier state,
+-- as after a restore, needs a new epoch.
+create table installation (
+  is_only boolean primary key default true check (is_only),
+  epoch uuid not null default gen_random_uuid()
+);
+
+insert into installation default values;
+
+-- Starts a new epoch, after a restore. Returns it.
+create function renew_epoch() returns uuid
+language sql as $$
+  update installation set epoch = gen_random_uuid() returning epoch
+$$;
+
+-- The only row is a sealed text that tells, at every start, whether APP_SECRET is the one that sealed the other rows.
+create table sealed_canary (
+  is_only boolean primary key default true check (is_only),
+  sealed text not null
+);

@@ -1,0 +1,214 @@
+import { Elysia } from 'elysia'
+import type { Actor } from '../audit/audit.ts'
+import type { Pool } from '../db/pool.ts'
+import type { Hints } from '../hints.ts'
+import type { BodyLimits } from '../http/body.ts'
+import { hold, withCall, type Call, type GuardedCall } from '../http/call.ts'
+import { toSessionOperation } from '../http/operation.ts'
+import {
+  checkIssues,
+  deferBody,
+  prepareRoute,
+  readInput,
+  readPath,
+  toContext,
+  type RouteOptions,
+} from '../http/route.ts'
+import { checkHost, checkSameSite, type Site } from '../http/site.ts'
+import { parseId } from '../ids.ts'
+import type { FailedAuthentications } from '../limits/failed-authentications.ts'
+import type { Semaphore } from '../semaphore.ts'
+import { type Cookies, hashSecret } from './secret.ts'
+import {
+  authorize,
+  endsAccess,
+  type Action,
+  type ActionOn,
+  type Place,
+  type Role,
+} from './permissions.ts'
+import { admitSession, type Admitted } from './sessions.ts'
+
+/** The dependencies of the guard of /api. */
+export interface SessionGate {
+  pool: Pool
+  site: Site
+  cookies: Cookies
+  failedAuthentications: FailedAuthentications
+  /** Limits how many requests of one account run at a time. */
+  concurrency: Semaphore
+  hints: Hints
+  bodyLimits: BodyLimits
+  toAddress(request: Request): string
+}
+
+/** A request that the permissions of its route allow. */
+export interface SessionCall extends GuardedCall {
+  readonly guard: 'session'
+  /** For the audit log. */
+  readonly actor: Actor
+  /** The secret in the session's cookie, if there is one. */
+  readonly token: string | undefined
+  readonly address: string
+  readonly userAgent: string
+  readonly requestHeaders: Headers
+}
+
+/** The fields that each place adds to a call. The ids are uuids of an organization of the account. */
+interface Places {
+  anyone: { readonly admitted: Admitted | undefined }
+  account: { readonly admitted: Admitted }
+  installation: { readonly admitted: Admitted }
+  organization: {
+    readonly admitted: Admitted
+    readonly organizationId: string
+    readonly role: Role
+  }
+  project: {
+    readonly admitted: Admitted
+    readonly organizationId: string
+    readonly projectId: string
+    readonly role: Role
+  }
+}
+export type CallOn<P extends Place> = SessionCall & Places[P]
+
+const HEADERS = {
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  Vary: 'Cookie',
+}
+
+/** The part of Elysia's context from which a request is read. */
+interface Arrived {
+  exchange: Call
+  request: Request
+  route: string
+}
+
+export type SessionGuard = ReturnType<typeof createSessionGuard>
+
+/**
+ * The guard of /api, as one route option for each place where something can be done; its value is the action, which
+ * permissions.ts rules. The order of checks: the page that asks, session, permission, content type, body, execution.
+ */
+export function createSessionGuard(gate: SessionGate) {
+  const on =
+    <P extends Place>(place: P) =>
+    (action: ActionOn<P>) => {
+      let route: RouteOptions = {}
+      return {
+        introspect(options: RouteOptions) {
+          route = prepareRoute(options, given =>
+            toSessionOperation(given, action, place === 'anyone'),
+          )
+        },
+        parse: deferBody,
+        async transform({ exchange: call, request, route: path }: Arrived) {
+          call.headers = HEADERS
+          const incoming = { request, call, route }
+          const params = readPath(incoming, path)
+          checkHost(request.headers, gate.site)
+          if (request.method !== 'GET') checkSameSite(request.headers, gate.site)
+          const entry = { place, action, ids: toIds(params) }
+          const admitted = await enter(gate, request, entry)
+          const input = await readInput(incoming, { ...gate.bodyLimits, isTypeRequired: true })
+          // A body may take its time to arrive, and nobody acts on what they were when it began.
+          Object.assign(call, {
+            admitted: route.body ? await enter(gate, request, entry) : admitted,
+          })
+          return toContext({ params, ...input })
+        },
+        async resolve({ exchange, request }: { exchange: Call; request: Request }) {
+          checkIssues(exchange)
+          const { admitted } = exchange as unknown as Places['anyone']
+          if (admitted) await hold(exchange, gate.concurrency, admitted.account.id)
+          // enter saw that everything is there which the place promises.
+          return { call: toSessionCall(gate, request, exchange, admitted) as unknown as CallOn<P> }
+        },
+        ...(endsAccess(action) && { afterHandle: () => gate.hints.tell([{ kind: 'access' }]) }),
+      }
+    }
+  return new Elysia({ name: 'accounts.guard' }).use(withCall).macro({
+    anyone: on('anyone'),
+    account: on('account'),
+    installation: on('installation'),
+    organization: on('organization'),
+    project: on('project'),
+  })
+}
+
+function toSessionCall(
+  gate: SessionGate,
+  request: Request,
+  call: Call,
+  admitted: Admitted | undefined,
+): SessionCall {
+  const { headers } = request
+  const address = gate.toAddress(request)
+  const userAgent = headers.get('user-agent') ?? ''
+  const who = admitted
+    ? ({ kind: 'person', accountId: admitted.account.id, sessionId: admitted.session.id } as const)
+    : ({ kind: 'stranger' } as const)
+  return Object.assign(call, {
+    guard: 'session' as const,
+    organizationId: admitted?.organizationId,
+    projectId: admitted?.projectId,
+    role: admitted?.role,
+    actor: { ...who, address, userAgent },
+    token: gate.cookies.read(headers, 'session'),
+    address,
+    userAgent,
+    requestHeaders: headers,
+  })
+}
+
+interface Ids {
+  organizationId: string | undefined
+  projectId: string | undefined
+}
+
+interface Entry {
+  place: Place
+  action: Action
+  ids: Ids
+}
+
+/** Returns the admitted account once its permissions allow the action. Throws what `authorize` throws. */
+async function enter(
+  gate: SessionGate,
+  request: Request,
+  { place, action, ids }: Entry,
+): Promise<Admitted | undefined> {
+  const token = gate.cookies.read(request.headers, 'session')
+  const admitted =
+    token === undefined
+      ? undefined
+      : await gate.pool.run(sql => admitSession(sql, { hash: hashSecret(token), ...ids }))
+  // An expired cookie closes nothing that is open to anyone, however many failures its network had.
+  if (token !== undefined && !admitted && place !== 'anyone') {
+    gate.failedAuthentications.countGuess(gate.toAddress(request))
+  }
+  authorize(
+    admitted && { isOperator: admitted.account.isOperator, isVerified: admitted.isVerified },
+    action,
+    admitted && (place === 'organization' || place === 'project')
+      ? { kind: place, role: isThere(admitted, place) ? admitted.role : undefined }
+      : undefined,
+  )
+  return admitted
+}
+
+/** The uuids in the path of what the action is about. */
+function toIds(params: unknown): Ids {
+  const { organizationId, projectId } = (params ?? {}) as Partial<Record<keyof Ids, string>>
+  return {
+    organizationId: organizationId === undefined ? undefined : parseId('org', organizationId),
+    projectId: projectId === undefined ? undefined : parseId('prj', projectId),
+  }
+}
+
+function isThere(admitted: Admitted, place: 'organization' | 'project'): boolean {
+  return (place === 'project' ? admitted.projectId : admitted.organizationId) !== undefined
+}

@@ -1,0 +1,52 @@
+import { MANAGEMENT_PATH, SWAGGER_PATH } from '../../http/openapi.ts'
+import { listOperations, type Document, type Operation } from './document.ts'
+import { inline, markup, prose, toAnchor, type Markup } from './html.ts'
+import { anchorLink } from './operation.ts'
+
+/** The anchor of the whole section. */
+export const MANAGEMENT = 'management'
+
+/** The tags of the management document, with the anchors of their tables. */
+export function listManagementTags({ tags = [] }: Document) {
+  return tags.map(({ name, description = '' }) => ({
+    name,
+    description,
+    anchor: toAnchor(MANAGEMENT, name.toLowerCase()),
+  }))
+}
+
+/** Every operation of /api in one line. Scalar shows the rest. */
+export function managementSection(document: Document): Markup {
+  const [, signIn = ''] = (document.info.description ?? '').split(/\n{2,}/)
+  const operations = listOperations(document)
+  return markup`<section id="${MANAGEMENT}" class="group">
+<h2><span class="emoji" aria-hidden="true">🛠️</span> Management API ${anchorLink(MANAGEMENT, 'Management API')}</h2>
+<p>The dashboard uses this API. Your own scripts can use it, too.</p>
+${prose(signIn)}
+<p>The <a href="${SWAGGER_PATH}#${MANAGEMENT}">interactive reference</a> shows the fields of every request, and sends
+requests from your browser. The OpenAPI document is at <a href="${MANAGEMENT_PATH}"><code>${MANAGEMENT_PATH}</code></a>.</p>
+${listManagementTags(document).map(
+  ({
+    name,
+    description,
+    anchor,
+  }) => markup`<h3 id="${anchor}">${name} ${anchorLink(anchor, name)}</h3>
+<p>${description}</p>
+${routeTable(operations.filter(({ tags }) => tags?.includes(name)))}`,
+)}
+</section>`
+}
+
+function routeTable(operations: readonly Operation[]): Markup {
+  return markup`<table class="routes">
+<thead><tr><th scope="col">Route</th><th scope="col">What it does</th></tr></thead>
+<tbody>${operations.map(routeRow)}</tbody>
+</table>`
+}
+
+function routeRow({ method, path, summary, 'x-action': action = '' }: Operation): Markup {
+  return markup`<tr>
+<th scope="row"><span class="method method-${method.toLowerCase()}">${method}</span> <code>${path}</code></th>
+<td>${inline(summary)} <span class="type">Permission: <code>${action}</code></span></td>
+</tr>`
+}

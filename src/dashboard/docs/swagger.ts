@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import { Elysia, type AnyElysia } from 'elysia'
+import { withCall } from '../../http/call.ts'
+import { addRequestId } from '../../http/open-route.ts'
+import { SWAGGER_PATH } from '../../http/openapi.ts'
+import { checkHost, type Site } from '../../http/site.ts'
+import { toContent, toContentResponse, type Content } from '../content.ts'
+import { toPageHeaders } from '../page.ts'
+import { DOCUMENT_HEADERS, HTML, JSON_TYPE } from './routes.ts'
+
+/** The plugin puts its settings into the attributes of a script with this content. */
+const EMPTY_SCRIPT = createHash('sha256').update('\n    ').digest('base64')
+
+/** Scalar writes its styles from script. It fetches the documents, and sends requests, from and to this server alone. */
+const POLICY = [
+  "default-src 'none'",
+  `script-src 'self' 'sha256-${EMPTY_SCRIPT}'`,
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Serves `@elysiajs/swagger`, its page with the headers of our pages, and its document with those of our documents. */
+export function swaggerRoutes(site: Site, plugin: AnyElysia) {
+  const contents = new Map<string, Content>()
+  return new Elysia({ name: 'dashboard.swagger' })
+    .use(withCall)
+    .onBeforeHandle(({ request, route }) => {
+      if (route === SWAGGER_PATH) checkHost(request.headers, site)
+    })
+    .onAfterHandle(async ({ request, route, response }) => {
+      const isPage = route === SWAGGER_PATH
+      const content =
+        contents.get(route) ??
+        (isPage ? await toPage(response) : toContent(JSON_TYPE, JSON.stringify(response)))
+      contents.set(route, content)
+      const headers = isPage ? toPageHeaders({ site, toPolicy: () => POLICY }) : DOCUMENT_HEADERS
+      return toContentResponse(request, content, headers)
+    })
+    .onAfterHandle(addRequestId)
+    .use(plugin)
+}
+
+/** Elysia 1.4.30 shows its hooks the fixed response of a route as the function that copies it. */
+async function toPage(response: unknown): Promise<Content> {
+  const page = (typeof response === 'function' ? response() : response) as Response
+  return toContent(HTML, await page.text())
+}

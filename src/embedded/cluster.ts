@@ -1,0 +1,163 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { accessSync, chownSync, constants, existsSync, mkdtempSync, readdirSync } from 'node:fs'
+import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type Account,
+  findClosedFolder,
+  findAccount,
+  makeFolder,
+  readMode,
+  CARRIED,
+  finishSwap,
+  listOld,
+} from './folders.ts'
+import type { Place } from './launch.ts'
+import { launch } from './launch.ts'
+import { readMajor } from './binaries.ts'
+import { listWorkers, signal } from './processes.ts'
+
+/** The files of the database, their user, and the name that its processes carry. */
+export type Cluster = Place & { data: string; mark: string; password: string }
+
+export const SUPERUSER = 'tidings'
+/** The prefix of folders that are not clusters yet. */
+const HALF = 'data.new-'
+const GONE_MS = 5_000
+
+/** Makes DATA_DIR/postgres when absent, and checks that the user of Postgres can enter it. */
+export function ensureHome(dataDir: string): string {
+  const account = findAccount(dataDir)
+  const home = join(resolve(dataDir), 'postgres')
+  const closed = account && findClosedFolder(home, account)
+  if (closed) throw new Error(toClosedMessage(dataDir, closed, account))
+  makeFolder(home)
+  if (!account && !canWrite(home)) throw new Error(toForeignMessage(dataDir, home))
+  return realpathSync(home)
+}
+
+/** The cluster in `home`, made by initdb when absent. Call it under the lock. */
+export async function ensureCluster(home: string): Promise<Cluster> {
+  const data = join(home, 'data')
+  finishSwap(home)
+  await removeHalf(home)
+  if (!existsSync(data)) {
+    const [old] = listOld(home)
+    if (old)
+      throw new Error(`There is no ${data}. Was it to be ${old}? Then rename that, and start again`)
+    makePassword(home)
+    renameSync(await initialize(home), data)
+  }
+  return toCluster(home, realpathSync(data))
+}
+
+/**
+ * Makes a new cluster with the password of `home` in a folder of its own. The next start removes it unless it was
+ * renamed, which needs `syncCluster` before.
+ */
+export async function createCluster(home: string): Promise<Cluster> {
+  const data = await initialize(home, ['--no-sync'])
+  return toCluster(home, data, data)
+}
+
+function toCluster(home: string, data: string, markedBy = home): Cluster {
+  return {
+    ...toPlace(home),
+    // Its working directory identifies a postmaster from its start.
+    cwd: data,
+    data,
+    mark: toMark(markedBy),
+    major: readMajor(data),
+    password: readFileSync(join(home, 'password'), 'utf8').trim(),
+  }
+}
+
+function toPlace(home: string): Place {
+  const account = findAccount(dirname(home))
+  return { home, log: join(home, 'log'), cwd: home, account, major: undefined }
+}
+
+function toMark(folder: string): string {
+  return `tidings-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`
+}
+
+function makePassword(home: string): void {
+  const { account } = toPlace(home)
+  const password = join(home, 'password')
+  writeFileSync(password, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 })
+  if (account) chownSync(password, account.uid, account.gid)
+}
+
+/** Runs initdb in a new folder and returns it. A killed initdb leaves no half-made cluster under the final name. */
+async function initialize(home: string, more: string[] = []): Promise<string> {
+  const place = toPlace(home)
+  const fresh = mkdtempSync(join(home, HALF))
+  if (place.account) chownSync(fresh, place.account.uid, place.account.gid)
+  await runInitdb(place, [
+    ...['-D', fresh, '-U', SUPERUSER, '-A', 'scram-sha-256', '--pwfile', join(home, 'password')],
+    // The builtin locale sorts the same on every machine.
+    ...['-E', 'UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
+    ...['--data-checksums', '--no-instructions', ...more],
+  ])
+  return fresh
+}
+
+/** Writes every file of a stopped cluster to disk. */
+export async function syncCluster({ home, data }: Cluster): Promise<void> {
+  await runInitdb(toPlace(home), ['--sync-only', '-D', data])
+}
+
+async function runInitdb(place: Place, args: string[]): Promise<void> {
+  const initdb = await launch(place, 'initdb', args)
+  while (!initdb.ended()) await sleep(10)
+  if (initdb.ended() !== 'exit 0') throw new Error(toInitdbMessage(initdb.explain()))
+}
+
+/** Removes half-made clusters that a kill has left, and kills the processes that still work on them. */
+export async function removeHalf(home: string): Promise<void> {
+  for (const name of readdirSync(home)) {
+    if (!name.startsWith(HALF) && name !== CARRIED) continue
+    const data = join(home, name)
+    const left = { data, mark: toMark(data) }
+    for (const pid of listWorkers(left)) signal(pid, 'SIGKILL')
+    const deadline = performance.now() + GONE_MS
+    while (listWorkers(left).length > 0 && performance.now() < deadline) await sleep(10)
+    try {
+      rmSync(data, { recursive: true })
+    } catch {
+      // An initdb that outlived its server still writes there. The next start removes the folder.
+    }
+  }
+}
+
+function canWrite(folder: string): boolean {
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function toForeignMessage(dataDir: string, home: string): string {
+  const { uid } = statSync(home)
+  return `DATA_DIR=${dataDir} belongs to uid ${uid}: run as that user, or choose another folder`
+}
+
+function toInitdbMessage(cause: string): string {
+  const message = `The database could not be created: ${cause}`
+  if (!cause.includes('user does not exist')) return message
+  return `${message}\nPostgres wants its user listed in /etc/passwd: add it, or set DATABASE_URL.`
+}
+
+function toClosedMessage(dataDir: string, closed: string, account: Account): string {
+  return [
+    `Postgres cannot work in DATA_DIR=${dataDir}. Tidings runs as root, Postgres refuses to, so it`,
+    `runs as uid ${account.uid}, which may not enter ${closed} (mode ${readMode(closed)}).`,
+    'Nothing was changed. Do one of these:',
+    '  DATA_DIR=/var/lib/tidings           keep the data in a folder that is open to it',
+    '  run Tidings as an ordinary user     then Postgres is that user, too',
+    '  DATABASE_URL=postgres://user:password@host:5432/database     use a Postgres of your own',
+  ].join('\n')
+}

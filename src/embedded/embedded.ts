@@ -1,0 +1,172 @@
+import { join } from 'node:path'
+import { toReason } from '../errors.ts'
+import { logger } from '../log.ts'
+import type { Cluster } from './cluster.ts'
+import { findCarriedMajor } from './binaries.ts'
+import { carryOver } from './carry.ts'
+import { ensureCluster, ensureHome } from './cluster.ts'
+import type { FileLock } from './file-lock.ts'
+import { tryLock, withLock } from './file-lock.ts'
+import {
+  chooseFreePort,
+  readPort,
+  type Postmaster,
+  ensurePostmaster,
+  findPostmaster,
+  HOST,
+  stopPostmaster,
+  toUrl,
+} from './postmaster.ts'
+
+export { findClosedFolder } from './folders.ts'
+
+export type Embedded = {
+  url: string
+  host: string
+  port: number
+  password: string
+  /** `attached`: it ran already, for another process or left by a killed one. */
+  how: 'started' | 'attached'
+  /** Stops Postgres unless another process uses it. */
+  stop(): Promise<void>
+}
+
+export interface EmbeddedOptions {
+  dataDir: string
+  carriesOver?: boolean
+}
+
+const log = logger('db')
+/** A start may wait for that of another process, which may wait for a recovery. */
+const START_LOCK_MS = 150_000
+const STOP_LOCK_MS = 10_000
+const WATCH_MS = 500
+const BACKOFF_MAX_MS = 15_000
+
+/**
+ * Starts the embedded Postgres in DATA_DIR/postgres and keeps it running until `stop`. Processes with the same DATA_DIR
+ * share one, which outlives killed ones. `carriesOver` upgrades data of an older major version; otherwise the older
+ * Postgres serves it.
+ */
+export async function startEmbedded({
+  dataDir,
+  carriesOver = false,
+}: EmbeddedOptions): Promise<Embedded> {
+  const home = ensureHome(dataDir)
+  const lock = join(home, 'lock')
+  const { cluster, postmaster, use } = await withLock(lock, START_LOCK_MS, () =>
+    open(home, carriesOver),
+  )
+  const { port } = postmaster
+  const watch = watchPostmaster(cluster, postmaster, lock)
+
+  let stopped: Promise<void> | undefined
+  return {
+    url: toUrl(cluster, postmaster),
+    host: HOST,
+    port,
+    password: cluster.password,
+    how: postmaster.child ? 'started' : 'attached',
+    stop: () => (stopped ??= stop()),
+  }
+
+  async function stop(): Promise<void> {
+    watch.end()
+    await withLock(lock, STOP_LOCK_MS, async () => {
+      use.release()
+      if (!hasUsers(home)) await stopPostmaster(cluster)
+    })
+  }
+}
+
+async function open(
+  home: string,
+  carriesOver: boolean,
+): Promise<{ cluster: Cluster; postmaster: Postmaster; use: FileLock }> {
+  const portFile = join(home, 'port')
+  // Other processes are connected to this port.
+  const shared = hasUsers(home)
+  const use = tryLock(join(home, 'users'), 'shared')
+  if (!use) throw new Error(`${home} is locked by another program`)
+  try {
+    const cluster = carriesOver ? await ensureCurrent(home, shared) : await ensureCluster(home)
+    const postmaster = await ensurePostmaster(cluster, async () => {
+      return (shared && readPort(portFile)) || chooseFreePort(portFile, HOST)
+    })
+    return { cluster, postmaster, use }
+  } catch (error) {
+    use.release()
+    throw error
+  }
+}
+
+/** Returns the cluster in `home`, upgraded to this program's major version unless other processes use it. */
+async function ensureCurrent(home: string, shared: boolean): Promise<Cluster> {
+  const cluster = await ensureCluster(home)
+  const [from, to] = [Number(cluster.major), Number(findCarriedMajor())]
+  // False also for an unknown version. Newer data is refused at the start of Postgres.
+  if (!(from < to)) return cluster
+  if (shared) {
+    log.warning(
+      'Your data stays with Postgres {from} while others use it: a start without them carries it over to {to}',
+      { from, to },
+    )
+    return cluster
+  }
+  await carryOver(cluster, { from, to })
+  return ensureCluster(home)
+}
+
+/** Whether a process uses this Postgres: each holds a shared lock until it stops or is killed. */
+function hasUsers(home: string): boolean {
+  const last = tryLock(join(home, 'users'), 'exclusive')
+  last?.release()
+  return !last
+}
+
+/** Starts Postgres again on its port whenever it is gone. */
+function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { end(): void } {
+  let ended = false
+  let busy = false
+  let failures = 0
+  let resumeAt = 0
+  const timer = setInterval(check, WATCH_MS)
+  timer.unref()
+  first.child?.once('exit', check)
+
+  function check(): void {
+    if (ended || busy || performance.now() < resumeAt) return
+    if (findPostmaster(cluster)) return
+    busy = true
+    void restart().finally(() => (busy = false))
+  }
+
+  async function restart(): Promise<void> {
+    const begun = performance.now()
+    try {
+      await withLock(lock, START_LOCK_MS, async () => {
+        if (ended) return
+        const { pid, child } = await ensurePostmaster(cluster, async () => first.port)
+        if (!child) return
+        child.once('exit', check)
+        log.warning('Postgres was gone and has been started again', {
+          pid,
+          port: first.port,
+          tookMs: Math.round(performance.now() - begun),
+        })
+      })
+      failures = 0
+    } catch (error) {
+      const waitMs = Math.min(WATCH_MS * 2 ** failures++, BACKOFF_MAX_MS)
+      resumeAt = performance.now() + waitMs
+      log.error('Postgres is gone and could not be started', { reason: toReason(error), waitMs })
+    }
+  }
+
+  return {
+    end() {
+      ended = true
+      clearInterval(timer)
+    },
+  }
+}

@@ -1,0 +1,124 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  statSync,
+  closeSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+} from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { logger } from '../log.ts'
+
+export type Account = { uid: number; gid: number }
+
+const NOBODY: Account = { uid: 65534, gid: 65534 }
+
+/**
+ * The user of Postgres in DATA_DIR, because it refuses root: the owner of the cluster, or nobody.
+ * Undefined when this process is not root: then Postgres runs as the same user.
+ */
+export function findAccount(dataDir: string): Account | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const owner = ['data', CARRIED]
+    .map(name => statSync(join(dataDir, 'postgres', name), { throwIfNoEntry: false }))
+    .find(found => found !== undefined)
+  return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : NOBODY
+}
+
+/**
+ * The first folder on the way to `path`, itself included, that the user of Postgres may not enter.
+ * Missing folders count as open, because `makeFolder` makes them so. Undefined when this process is
+ * not root.
+ */
+export function findClosedFolder(path: string, account = findAccount(path)): string | undefined {
+  if (!account) return undefined
+  const existing = toWay(resolve(path)).findLast(folder => existsSync(folder)) ?? '/'
+  return toWay(realpathSync(existing)).find(folder => !isOpen(folder, account))
+}
+
+/** The size of the files in a folder and below, in bytes. */
+export function measure(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(({ parentPath, name }) => statSync(join(parentPath, name), { throwIfNoEntry: false }))
+    .reduce((bytes, file) => bytes + (file?.size ?? 0), 0)
+}
+
+/** The folders from the root down to `path`. */
+export function toWay(path: string): string[] {
+  const parent = dirname(path)
+  return parent === path ? [path] : [...toWay(parent), path]
+}
+
+/** `0700` of a folder with that mode. */
+export function readMode(folder: string): string {
+  return (statSync(folder).mode & 0o7777).toString(8).padStart(4, '0')
+}
+
+/** Makes a folder and its missing parents so that Postgres can enter them. */
+export function makeFolder(path: string, mode = 0o711): void {
+  const first = mkdirSync(path, { recursive: true })
+  if (first === undefined) return
+  // The umask restricts the mode of mkdir.
+  for (let made = path; made.length >= first.length; made = dirname(made)) chmodSync(made, mode)
+}
+
+function isOpen(folder: string, account: Account): boolean {
+  const { mode, uid, gid } = statSync(folder)
+  const bit = uid === account.uid ? 0o100 : gid === account.gid ? 0o010 : 0o001
+  return (mode & bit) !== 0
+}
+
+const log = logger('db')
+/** The name of the new, complete cluster during the swap. */
+export const CARRIED = 'data.carried'
+const OLD = 'data.old-'
+
+/**
+ * Puts the complete cluster `fresh` in the place of `data`, which was made by Postgres `major`. Returns the new path of
+ * the old cluster. A kill leaves `data` whole, old or new, or leaves work for `finishSwap`.
+ */
+export function swap(home: string, fresh: string, major: string): string {
+  const data = join(home, 'data')
+  const carried = join(home, CARRIED)
+  const old = findFree(join(home, `${OLD}${major}`))
+  move(home, fresh, carried)
+  move(home, data, old)
+  move(home, carried, data)
+  return old
+}
+
+/** Finishes a swap that was interrupted while there was no `data`. */
+export function finishSwap(home: string): void {
+  const data = join(home, 'data')
+  const carried = join(home, CARRIED)
+  if (!existsSync(data) && existsSync(carried)) move(home, carried, data)
+}
+
+/** The paths of the clusters that swaps have kept. */
+export function listOld(home: string): string[] {
+  if (!existsSync(home)) return []
+  return readdirSync(home)
+    .filter(name => name.startsWith(OLD))
+    .map(name => join(home, name))
+}
+
+/** Renames a folder and flushes its parent to disk before the next step. */
+function move(home: string, from: string, to: string): void {
+  renameSync(from, to)
+  const folder = openSync(home, 'r')
+  fsyncSync(folder)
+  closeSync(folder)
+  log.debug('Moved {from} to {to}', { from, to })
+}
+
+function findFree(path: string): string {
+  for (let times = 1; ; times++) {
+    const free = times === 1 ? path : `${path}-${times}`
+    if (!existsSync(free)) return free
+  }
+}

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { closeSync, fchownSync, fstatSync, openSync, readFileSync, renameSync } from 'node:fs'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { ensureBinaries } from './binaries.ts'
+import type { Account } from './folders.ts'
+
+/** The folders and the user of a program of Postgres. Its binaries are in `home`. */
+export type Place = {
+  home: string
+  log: string
+  cwd: string
+  account: Account | undefined
+  /** The major version of Postgres that the files are of; ours where there are none. */
+  major: string | undefined
+}
+
+export type Launched = {
+  child: ChildProcess
+  /** `exit 0`, `signal SIGKILL` or an error of spawn; undefined while it runs. */
+  ended(): string | undefined
+  /** The reason of its end, from its log. */
+  explain(): string
+}
+
+const LOG_MAX_BYTES = 10 * 1024 * 1024
+
+/**
+ * Starts a program of Postgres in its own session, out of reach of a Ctrl-C at the terminal, and
+ * without this process's environment. It logs to a file: a pipe would break when this process is killed.
+ */
+export async function launch(
+  { home, log, account, cwd, major }: Place,
+  program: 'initdb' | 'postgres',
+  args: string[],
+): Promise<Launched> {
+  const bin = join(await ensureBinaries(home, major), 'bin', program)
+  rotateLog(log)
+  const fd = openSync(log, 'a', 0o600)
+  if (account) fchownSync(fd, account.uid, account.gid)
+  const start = fstatSync(fd).size
+  let ended: string | undefined
+  try {
+    const child = spawn(bin, args, {
+      ...account,
+      cwd,
+      env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/nonexistent' },
+      detached: true,
+      stdio: ['ignore', fd, fd],
+    })
+    child.once('error', error => (ended = error.message))
+    child.once('exit', (code, name) => (ended ??= name ? `signal ${name}` : `exit ${code}`))
+    child.unref()
+    return {
+      child,
+      ended: () => ended,
+      explain: () => `${program}: ${ended}; ${toCause(readFrom(log, start))} (log: ${log})`,
+    }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Keeps one older log. Postgres does not run, so nothing writes to it now. */
+function rotateLog(log: string): void {
+  const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0
+  if (size > LOG_MAX_BYTES) renameSync(log, `${log}.old`)
+}
+
+function readFrom(log: string, start: number): string {
+  return readFileSync(log).subarray(start).toString('utf8')
+}
+
+function toCause(output: string): string {
+  const lines = output.trim().split('\n')
+  const telling = lines.filter(line => /FATAL|PANIC|DETAIL|HINT|error/.test(line))
+  return (telling.length > 0 ? telling : lines).slice(-3).join(' ')
+}

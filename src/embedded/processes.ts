@@ -1,0 +1,62 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+
+/** Identifies the processes of one cluster: by working directory, else by name. */
+export type Marked = { data: string; mark: string }
+
+const HAS_PROC = existsSync('/proc/self/cwd')
+
+/**
+ * Whether `pid` is a running Postgres process of the cluster. A zombie, another program with a
+ * reused pid, and a shell in the folder are not.
+ */
+export function worksOn(pid: number, cluster: Marked): boolean {
+  if (!HAS_PROC) return ps('-p', String(pid)).some(line => line.includes(cluster.mark))
+  if (read(`/proc/${pid}/comm`) !== 'postgres\n') return false
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`) === cluster.data
+  } catch (error) {
+    // Root in a container without CAP_SYS_PTRACE may not look, but names are public.
+    return isDenied(error) && read(`/proc/${pid}/cmdline`).includes(cluster.mark)
+  }
+}
+
+/** All living processes of the cluster. */
+export function listWorkers(cluster: Marked): number[] {
+  if (HAS_PROC) {
+    const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name))
+    return pids.map(Number).filter(pid => worksOn(pid, cluster))
+  }
+  return ps('-ax')
+    .filter(line => line.includes(cluster.mark))
+    .map(line => Number.parseInt(line, 10))
+}
+
+/** Sends a signal to a process that may be gone already. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
+}
+
+function isDenied(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && ['EACCES', 'EPERM'].includes(`${error.code}`)
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** macOS has no /proc: lines of "pid command". */
+function ps(...which: string[]): string[] {
+  const { stdout } = spawnSync('/bin/ps', ['-ww', ...which, '-o', 'pid=,command='], {
+    encoding: 'utf8',
+  })
+  return (stdout ?? '').split('\n').filter(line => line.trim() !== '')
+}

@@ -1,0 +1,79 @@
+import type { Issue } from './rules.ts'
+import type { ObjectSchema } from './validation.ts'
+
+/** The path in a request's URL, as it was sent. The URL itself need not be valid: its host is what the caller claims. */
+export function toPathname(url: string): string {
+  const start = url.indexOf('/', 8)
+  const end = url.indexOf('?', start)
+  return end < 0 ? url.slice(start) : url.slice(start, end)
+}
+
+/** Texts by name, and what is wrong with the ones that are left out. */
+export interface Texts {
+  values: Record<string, unknown>
+  issues: readonly Issue[]
+}
+
+/** The parameters of `route` (`:name`) in a request's path, decoded. */
+export function readParams(route: string, pathname: string): Texts {
+  const parts = pathname.split('/')
+  const values: Record<string, string> = {}
+  const issues: Issue[] = []
+  for (const [place, part] of route.split('/').entries()) {
+    if (!part.startsWith(':')) continue
+    const name = part.slice(1)
+    const value = decode(parts[place] ?? '')
+    values[name] = value ?? ''
+    if (value === undefined) issues.push(notEncoded(name))
+  }
+  return { values, issues }
+}
+
+/** The values in a URL's query that `schema` knows: other names are ignored, as in bodies. */
+export function readQuery({ properties }: ObjectSchema, url: string): Texts {
+  const query = splitQuery(url)
+  const values: Record<string, unknown> = {}
+  const issues: Issue[] = []
+  for (const [name, { type }] of Object.entries(properties)) {
+    const [given, ...others] = query.get(name) ?? []
+    if (given === undefined) continue
+    const text = decode(given)
+    if (others.length > 0) {
+      issues.push({ path: [name], code: 'invalid_value', message: 'Must be given once' })
+    } else if (text === undefined) issues.push(notEncoded(name))
+    else values[name] = type === 'integer' ? toInteger(text) : text
+  }
+  return { values, issues }
+}
+
+/** The values of each name, still encoded: URLSearchParams hides what it cannot decode. */
+function splitQuery(url: string): Map<string, string[]> {
+  const query = new Map<string, string[]>()
+  const start = url.indexOf('?')
+  for (const pair of start < 0 ? [] : url.slice(start + 1).split('&')) {
+    const [name = '', ...value] = pair.replaceAll('+', ' ').split('=')
+    const key = decode(name)
+    if (key === undefined) continue
+    const values = query.get(key) ?? []
+    query.set(key, values)
+    values.push(value.join('='))
+  }
+  return query
+}
+
+/** Percent-encoded UTF-8 as text, or undefined when it is none. */
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+function notEncoded(name: string): Issue {
+  return { path: [name], code: 'invalid_encoding', message: 'Must be percent-encoded UTF-8' }
+}
+
+function toInteger(text: string): unknown {
+  return /^-?\d{1,30}$/.test(text) ? Number(text) : text
+}

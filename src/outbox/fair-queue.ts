@@ -1,0 +1,105 @@
+/** A target with pending deliveries. */
+export interface WaitingTarget {
+  targetId: string
+  /** Until its first delivery is due; negative when it is overdue. */
+  dueInMs: number
+  /** The same moment as Postgres writes it. */
+  dueAt: string
+  /** No transaction commits a delivery that is due before this moment any more. */
+  floor: string
+}
+
+/** A claim request: up to `room` deliveries of a target that are due at `dueAt` or later. */
+export interface ClaimRequest {
+  targetId: string
+  room: number
+  dueAt: string
+}
+
+/** After this time a postponed target is looked at again: it may have recovered early. */
+const MAX_PAUSE_MS = 30_000
+const MAX_PAUSED = 10_000
+
+export type FairQueue = ReturnType<typeof createFairQueue>
+
+/**
+ * Chooses fairly between targets: each one with due deliveries comes in turn, new ones first, with at most `perTarget`
+ * attempts at a time. Times are of `performance.now`, and given as arguments.
+ */
+export function createFairQueue(perTarget: number) {
+  // In the order of turns: a target that was served moves to the end.
+  let due = new Map<string, string>()
+  const running = new Map<string, number>()
+  const hanging = new Map<string, number>()
+  const paused = new Map<string, number>()
+
+  function change(counts: Map<string, number>, targetId: string, by: 1 | -1): void {
+    const count = (counts.get(targetId) ?? 0) + by
+    if (count > 0) counts.set(targetId, count)
+    else counts.delete(targetId)
+  }
+
+  function isPaused(targetId: string, nowMs: number): boolean {
+    return (paused.get(targetId) ?? 0) > nowMs
+  }
+
+  function findRoom(targetId: string, nowMs: number): number {
+    if (hanging.has(targetId) || isPaused(targetId, nowMs)) return 0
+    return perTarget - (running.get(targetId) ?? 0)
+  }
+
+  return {
+    /** Takes over the targets that a walk has found. */
+    update(found: readonly WaitingTarget[], nowMs: number): void {
+      for (const [targetId, untilMs] of paused) if (untilMs <= nowMs) paused.delete(targetId)
+      const nowDue = new Map(
+        found.filter(({ dueInMs }) => dueInMs <= 0).map(one => [one.targetId, one.dueAt]),
+      )
+      const known = [...due.keys()].filter(targetId => nowDue.has(targetId))
+      const before = new Set(known)
+      const fresh = [...nowDue.keys()].filter(targetId => !before.has(targetId))
+      due = new Map([...fresh, ...known].map(targetId => [targetId, nowDue.get(targetId) ?? '']))
+    },
+    /** The next claim requests, for about `free` deliveries in all. */
+    next(free: number, nowMs: number): ClaimRequest[] {
+      const chosen: ClaimRequest[] = []
+      for (const [targetId, dueAt] of due) {
+        if (chosen.length >= free) break
+        const room = findRoom(targetId, nowMs)
+        if (room > 0) chosen.push({ targetId, room, dueAt })
+      }
+      const share = Math.ceil(free / Math.max(1, chosen.length)) + 1
+      return chosen.map(request => ({ ...request, room: Math.min(request.room, share) }))
+    },
+    /**
+     * Notes how many deliveries of each target a claim brought. When the claim was not cut short (`isAll`), a target that
+     * got fewer than requested has no more due deliveries.
+     */
+    claimed(
+      requests: readonly ClaimRequest[],
+      { counts, isAll }: { counts: ReadonlyMap<string, number>; isAll: boolean },
+    ): void {
+      for (const { targetId, room } of requests) {
+        const dueAt = due.get(targetId)
+        if (dueAt === undefined) continue
+        due.delete(targetId)
+        if (!isAll || (counts.get(targetId) ?? 0) >= room) due.set(targetId, dueAt)
+      }
+    },
+    start: (targetId: string) => change(running, targetId, 1),
+    end: (targetId: string) => change(running, targetId, -1),
+    /** An attempt hangs: the target gets no other one until `unhang`. */
+    hang: (targetId: string) => change(hanging, targetId, 1),
+    unhang: (targetId: string) => change(hanging, targetId, -1),
+    /** Skips a target whose delivery was postponed by `afterMs`. */
+    pause(targetId: string, afterMs: number, nowMs: number): void {
+      if (paused.size >= MAX_PAUSED) paused.delete(paused.keys().next().value ?? '')
+      paused.set(targetId, nowMs + Math.max(0, Math.min(MAX_PAUSE_MS, afterMs)))
+    },
+    isPaused,
+    /** Whether a target is known to have due deliveries. */
+    get hasDue() {
+      return due.size > 0
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import { toArray } from '../db/arrays.ts'
+import type { Loss } from '../secrets/reset.ts'
+import type { SealedTable } from '../secrets/rotation.ts'
+import type { Place, Secrets } from '../secrets/secrets.ts'
+
+/** Where a push goes, and the keys that it is encrypted with. All of it is secret. */
+export interface Address {
+  endpoint: string
+  p256dh: string
+  auth: string
+}
+
+/** The sealed columns, for the rotation of the APP_SECRET. */
+export const SEALED_SUBSCRIPTIONS = {
+  table: 'push_subscriptions',
+  columns: ['address'],
+} as const satisfies SealedTable
+
+/** Deletes subscriptions that nobody can open. Browsers subscribe again by themselves. */
+export const SUBSCRIPTION_LOSS: Loss = {
+  ...SEALED_SUBSCRIPTIONS,
+  what: count =>
+    `${count} browsers get no push notifications until their page is next open: then they subscribe again by themselves`,
+  async drop(tx, ids) {
+    await tx`delete from push_subscriptions where id = any(${toArray(ids)}::uuid[])`
+  },
+}
+
+/** Seals the address of the subscription with this uuid. */
+export function sealAddress(secrets: Secrets, id: string, address: Address): string {
+  return secrets.seal(JSON.stringify(address), toPlace(id))
+}
+
+/** Opens the address of the subscription with this uuid. Throws `Unreadable` when another APP_SECRET has sealed it. */
+export function openAddress(secrets: Secrets, id: string, sealed: string): Address {
+  return JSON.parse(secrets.open(sealed, toPlace(id))) as Address // By sealAddress.
+}
+
+function toPlace(rowId: string): Place {
+  return { table: SEALED_SUBSCRIPTIONS.table, column: SEALED_SUBSCRIPTIONS.columns[0], rowId }
+}
+
+/** The push services of browsers: FCM, Mozilla, Apple, Windows. */
+const SERVICES = [
+  /^fcm\.googleapis\.com$/,
+  /^([a-z0-9-]+\.)*push\.services\.mozilla\.com$/,
+  /^([a-z0-9-]+\.)+push\.apple\.com$/,
+  /^([a-z0-9-]+\.)+notify\.windows\.com$/,
+]
+
+/**
+ * Parses an endpoint of a known push service; undefined for any other. The parsed URL is checked: https on port 443, or
+ * one of `hosts`, which may name another port.
+ */
+export function parseEndpoint(text: string, hosts: readonly string[]): URL | undefined {
+  if (text.length > 2048 || !URL.canParse(text)) return undefined
+  const url = new URL(text)
+  if (url.protocol !== 'https:' || url.username !== '' || url.password !== '') return undefined
+  url.hash = ''
+  const isKnown = url.port === '' && SERVICES.some(service => service.test(url.hostname))
+  return isKnown || hosts.includes(url.host) ? url : undefined
+}
+
+// P-256: y² = x³ - 3x + b modulo p (SEC 2, section 2.4.2).
+const P = 0xffffffff00000001000000000000000000000000ffffffffffffffffffffffffn
+const B = 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604bn
+const BYTES = 32
+
+/** Whether the bytes are an uncompressed point of P-256. A key that is no point agrees on no secret. */
+export function isPoint(bytes: Uint8Array): boolean {
+  if (bytes.length !== 1 + 2 * BYTES || bytes[0] !== 4) return false
+  const x = toNumber(bytes.subarray(1, 1 + BYTES))
+  const y = toNumber(bytes.subarray(1 + BYTES))
+  return x < P && y < P && (y * y - (x * x * x - 3n * x + B)) % P === 0n
+}
+
+function toNumber(bytes: Uint8Array): bigint {
+  return BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
+}

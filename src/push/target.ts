@@ -1,0 +1,142 @@
+import { isExpired } from '../accounts/sessions.ts'
+import { toArray, toPlaces } from '../db/arrays.ts'
+import type { Queryable } from '../db/sql.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import { openAddress, type Address } from './address.ts'
+import { WITHHELD } from './dispatch.ts'
+import type { PushedEvent } from './payload.ts'
+import { isQuiet } from './quiet.ts'
+
+/** A device as the target of a delivery, at the moment of sending; ids are uuids. */
+export interface PushTarget {
+  id: string
+  accountId: string
+  address: Address
+  /** SHA-256 of the endpoint in hex: it tells whether the browser has subscribed again meanwhile. */
+  endpointHash: string
+  /** Undefined where the event was deleted for good, or the account is no longer a member. */
+  event: PushedEvent | undefined
+  /** Whether the event was deleted, and may still be restored. */
+  isHidden: boolean
+  /** Why the push is withheld, if it is. */
+  withheld: string | undefined
+  /** Whether the push counts the events of a burst. */
+  isCount: boolean
+  /** By the clock of the database. */
+  nowMs: number
+}
+
+/** The uuids of a delivery. */
+export interface TargetId {
+  projectId: string
+  eventId: string
+  targetId: string
+}
+
+/** A device with its address sealed. Columns of the event are null where the event is undefined. */
+export interface SealedTarget extends Pick<PushTarget, 'accountId' | 'endpointHash' | 'isCount'> {
+  address: string
+  now: Date
+  isOn: boolean
+  isMuted: boolean
+  isArchived: boolean | null
+  isHidden: boolean | null
+  quiet: [from: number | null, to: number | null, timeZone: string | null]
+  event: Omit<PushedEvent, 'projectId' | 'eventId'> | null
+}
+
+/** Returns the devices of deliveries, in their order; undefined for one that was removed, or whose session has expired. */
+export async function findTargets(
+  sql: Queryable,
+  ids: readonly TargetId[],
+): Promise<(SealedTarget | undefined)[]> {
+  const rows = await sql<(SealedTarget & { ord: number })[]>`
+    select
+      t.ord::int as ord, r.account_id as "accountId", r.address, r.endpoint_hash as "endpointHash",
+      clock_timestamp() as now, r.is_on as "isOn", r.is_muted as "isMuted", r.is_archived as "isArchived",
+      r.is_hidden as "isHidden", r.is_count as "isCount", r.quiet, r.event
+    from unnest(
+        ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
+        ${toArray(ids.map(({ eventId }) => eventId))}::uuid[],
+        ${toArray(ids.map(({ targetId }) => targetId))}::uuid[]
+      ) with ordinality as t (project_id, event_id, id, ord)
+      cross join lateral (
+        select
+          d.person_id as account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on,
+          json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet,
+          e.event, e.is_archived, e.is_hidden, n.is_muted,
+          exists (
+            select
+            from delivery_records r
+            where r.project_id = t.project_id and r.event_id = t.event_id and r.kind = 'push'
+              and r.target_id = d.id and r.state = 'withheld' and r.reason = ${WITHHELD.collapsed}
+          ) as is_count
+        from push_subscriptions d
+          join sessions s on s.id = d.session_id and not ${isExpired(sql)}
+          left join lateral (
+            select
+              c.id as channel_id, c.is_archived, v.deleted_at is not null as is_hidden,
+              json_build_object(
+                'project', p.name, 'channelId', c.id, 'channel', c.name, 'title', v.title,
+                'description', v.description, 'icon', v.icon
+              ) as event
+            from projects p
+              join organizations o on o.id = p.organization_id and o.deleted_at is null
+              join memberships m on m.organization_id = o.id and m.person_id = d.person_id
+              join events v on v.project_id = p.id and v.id = t.event_id
+              join channels c on c.project_id = v.project_id and c.id = v.channel_id
+            where p.id = t.project_id and p.deleted_at is null
+          ) e on true
+          cross join lateral notification_settings(t.project_id, e.channel_id, d.person_id) n
+        where d.id = t.id
+        -- Keeps this a look-up for each.
+        offset 0
+      ) r
+  `
+  return toPlaces(rows, ids.length)
+}
+
+/** Opens the address of a device. Throws `Unreadable` when another APP_SECRET has sealed it. */
+export function openTarget(
+  row: SealedTarget,
+  { projectId, eventId, targetId }: TargetId,
+  secrets: Secrets,
+): PushTarget {
+  return {
+    id: targetId,
+    accountId: row.accountId,
+    address: openAddress(secrets, targetId, row.address),
+    endpointHash: row.endpointHash,
+    event: row.event ? { ...row.event, projectId, eventId } : undefined,
+    isHidden: row.isHidden ?? false,
+    withheld: findReason(row),
+    isCount: row.isCount,
+    nowMs: row.now.getTime(),
+  }
+}
+
+/**
+ * Returns what a burst counts by now. Events collapsed later are counted by another push. Undefined when the burst
+ * ended long ago.
+ */
+export async function takeCount(
+  sql: Queryable,
+  { projectId, channelId, accountId }: { projectId: string; channelId: string; accountId: string },
+): Promise<{ count: number; burstAtMs: number } | undefined> {
+  const [row] = await sql<{ collapsed: number; burst_at: Date }[]>`
+    update push_bursts set summary_at = null
+    where project_id = ${projectId} and channel_id = ${channelId} and person_id = ${accountId}
+      and collapsed > 0
+    returning collapsed, burst_at
+  `
+  return row && { count: row.collapsed, burstAtMs: row.burst_at.getTime() }
+}
+
+function findReason({ isOn, isArchived, isMuted, quiet, now }: SealedTarget): string | undefined {
+  if (!isOn) return WITHHELD.off
+  if (isArchived) return WITHHELD.archived
+  if (isMuted) return WITHHELD.muted
+  const [from, to, timeZone] = quiet
+  if (from === null || to === null || timeZone === null) return undefined
+  return isQuiet({ from, to, timeZone }, now) ? WITHHELD.quiet : undefined
+}

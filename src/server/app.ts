@@ -1,0 +1,44 @@
+import type { AnyElysia } from 'elysia'
+import { createApp, type App } from '../app.ts'
+import { assetUrl } from '../dashboard/assets.ts'
+import { swaggerRoutes } from '../dashboard/docs/swagger.ts'
+import { dashboardRoutes } from '../dashboard/routes.ts'
+import { createMissingPage } from '../dashboard/shell.ts'
+import { openapi, OPENAPI_PATHS, toManagementDocument } from '../http/openapi.ts'
+import type { Site } from '../http/site.ts'
+import { once } from '../calls.ts'
+
+interface Parts {
+  site: Site
+  health: AnyElysia
+  api: readonly AnyElysia[]
+  v1: readonly AnyElysia[]
+}
+
+/** The whole server as one function from request to response. */
+export function createServerApp({ site, health, api, v1 }: Parts): App {
+  const documented = { listRoutes: () => app.routes, baseUrl: site.url }
+  const app: App = createApp({
+    missingPage: createMissingPage(site),
+    features: [
+      health,
+      dashboardRoutes({
+        site,
+        getOpenapi: once(() => readOpenapi(app, site)),
+        getManagement: once(() => toManagementDocument(documented)),
+      }),
+      ...api,
+      swaggerRoutes(site, openapi({ ...documented, scalarUrl: assetUrl('scalar.js') })),
+      ...v1,
+    ],
+  })
+  return app
+}
+
+/** The document that `@elysiajs/swagger` makes. */
+async function readOpenapi(app: App, site: Site): Promise<object> {
+  const { origin, host } = new URL(site.url)
+  const [path] = OPENAPI_PATHS
+  const response = await app.fetch(new Request(origin + path, { headers: { host } }))
+  return response.json() as Promise<object>
+}

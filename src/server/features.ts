@@ -1,0 +1,75 @@
+import { accountRoutes } from '../accounts/account-routes.ts'
+import { auditRoutes } from '../accounts/audit-routes.ts'
+import { createSessionGuard, type SessionGate } from '../accounts/guard.ts'
+import { inviteRoutes } from '../accounts/invite-routes.ts'
+import { memberRoutes } from '../accounts/member-routes.ts'
+import { organizationRoutes } from '../accounts/organization-routes.ts'
+import { passwordRoutes } from '../accounts/password-routes.ts'
+import { projectRoutes } from '../accounts/project-routes.ts'
+import { resetRoutes } from '../accounts/reset-routes.ts'
+import { sessionRoutes } from '../accounts/session-routes.ts'
+import { setupRoutes } from '../accounts/setup-routes.ts'
+import { projectChannelRoutes } from '../channels/channel-routes.ts'
+import { channelRoutes } from '../channels/routes.ts'
+import type { Pool } from '../db/pool.ts'
+import type { Appender } from '../events/append.ts'
+import { eventDeletionRoutes } from '../events/deletion-routes.ts'
+import { eventRoutes } from '../events/routes.ts'
+import { searchRoutes } from '../events/search-routes.ts'
+import type { Identifier } from '../identities/identify.ts'
+import { identityRoutes } from '../identities/routes.ts'
+import { userRoutes } from '../identities/user-routes.ts'
+import { createKeyGuard, type KeyGate } from '../keys/guard.ts'
+import { projectKeyRoutes } from '../keys/key-routes.ts'
+import { keyRoutes } from '../keys/routes.ts'
+import { deliveryRoutes, type DeliveryParts } from '../outbox/delivery-routes.ts'
+import { notificationRoutes } from '../push/notification-routes.ts'
+import { pushRoutes, type PushRouteParts } from '../push/push-routes.ts'
+import { attemptRoutes } from '../webhooks/attempt-routes.ts'
+import { webhookRoutes, type WebhookParts } from '../webhooks/webhook-routes.ts'
+import { serverRoutes, type ServerParts } from './server-routes.ts'
+
+/** The dependencies of the features of /api. */
+type ApiParts = SessionGate &
+  Omit<DeliveryParts & PushRouteParts & ServerParts & WebhookParts, 'guard'>
+
+/** The features of /api: the dashboard's, behind a session. */
+export function listApiFeatures(gate: ApiParts) {
+  const parts = { ...gate, guard: createSessionGuard(gate) }
+  return [
+    accountRoutes(parts),
+    attemptRoutes(parts),
+    auditRoutes(parts),
+    deliveryRoutes(parts),
+    eventDeletionRoutes(parts),
+    inviteRoutes(parts),
+    memberRoutes(parts),
+    notificationRoutes(parts),
+    organizationRoutes(parts),
+    passwordRoutes(parts),
+    projectChannelRoutes(parts),
+    projectKeyRoutes(parts),
+    projectRoutes(parts),
+    pushRoutes(parts),
+    resetRoutes(parts),
+    searchRoutes(parts),
+    serverRoutes(parts),
+    sessionRoutes(parts),
+    setupRoutes(parts),
+    userRoutes(parts),
+    webhookRoutes(parts),
+  ]
+}
+
+/** The dependencies of the features of /v1. */
+interface V1Parts extends KeyGate {
+  appender: Appender
+  identifier: Identifier
+  reads: Pool
+}
+
+/** The features of /v1: the applications', behind an API key. */
+export function listV1Features(gate: V1Parts) {
+  const parts = { ...gate, guard: createKeyGuard(gate) }
+  return [keyRoutes(parts), channelRoutes(parts), identityRoutes(parts), eventRoutes(parts)]
+}

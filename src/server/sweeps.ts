@@ -1,0 +1,128 @@
+import { startReaper } from '../accounts/deletion.ts'
+import { isExpired } from '../accounts/sessions.ts'
+import { isClockDoubted } from '../db/clock.ts'
+import type { Pool } from '../db/pool.ts'
+import type { Fragment, Sql } from '../db/sql.ts'
+import { toReason } from '../errors.ts'
+import { startRetention } from '../events/retention.ts'
+import { logger } from '../log.ts'
+
+const log = logger('sweeps')
+const EVERY_MS = 60_000
+/** Rows that one statement deletes. */
+const BATCH = 500
+
+/** Rows `s` of a table that are deleted once a condition holds. */
+export interface Sweep {
+  table: string
+  where(sql: Sql): Fragment
+  /** The column whose index leads to the oldest rows. */
+  orderBy?: string
+  join?(sql: Sql): Fragment
+}
+
+/** The rows that are deleted for their age, in this order. */
+export const SWEEPS: readonly Sweep[] = [
+  { table: 'idempotency_keys', where: sql => sql`s.expires_at < now()`, orderBy: 'expires_at' },
+  { table: 'rate_windows', where: sql => sql`s.started_at < now() - interval '1 hour'` },
+  { table: 'sessions', where: isExpired },
+  { table: 'setup_links', where: sql => sql`s.expires_at < now()` },
+  { table: 'reset_links', where: sql => sql`s.expires_at < now()` },
+  { table: 'invites', where: sql => sql`s.expires_at < now()` },
+  // Browsers keep no cookie for longer.
+  { table: 'known_devices', where: sql => sql`s.last_used_at < now() - interval '400 days'` },
+  // Older failures delay no sign-in.
+  { table: 'sign_in_failures', where: sql => sql`s.last_at < now() - interval '1 day'` },
+  { table: 'key_usage', where: sql => sql`s.hour < now() - interval '90 days'` },
+  { table: 'audit_log', where: sql => sql`s.at < now() - interval '1 year'` },
+  { table: 'deliveries', where: sql => sql`s.at < now() - interval '30 days'`, orderBy: 'at' },
+  { table: 'withheld', where: sql => sql`s.at < now() - interval '30 days'`, orderBy: 'at' },
+  { table: 'dead_letters', where: sql => sql`s.at < now() - interval '90 days'`, orderBy: 'at' },
+  { table: 'push_bursts', where: sql => sql`s.touched_at < now() - interval '1 day'` },
+  {
+    table: 'channel_notifications',
+    where: sql => sql`s.mute_until < now() - interval '1 hour' and s.collapse is null`,
+  },
+  {
+    table: 'webhook_attempts',
+    where: sql => sql`s.started_at < now() - interval '30 days'`,
+    orderBy: 'started_at',
+  },
+  {
+    table: 'webhook_attempts',
+    join: sql => sql`join webhooks w on w.project_id = s.project_id and w.id = s.webhook_id`,
+    where: sql => sql`w.deleted_at is not null`,
+  },
+  {
+    table: 'webhooks',
+    // An attempt may have been in flight when its webhook was deleted.
+    where: sql => sql`
+      s.deleted_at < now() - interval '1 hour' and not exists (
+        select from webhook_attempts a where a.project_id = s.project_id and a.webhook_id = s.id
+      )
+    `,
+  },
+]
+
+/** Deletes one batch; returns how many rows it deleted. */
+export async function sweep(pool: Pool, { table, where, orderBy, join }: Sweep): Promise<number> {
+  const deleted = await pool.run(
+    sql => sql`
+      delete from ${sql(table)}
+      where ctid = any(array(
+        select s.ctid
+        from ${sql(table)} s ${join?.(sql) ?? sql``}
+        where ${where(sql)}
+        ${orderBy === undefined ? sql`` : sql`order by s.${sql(orderBy)}`}
+        limit ${BATCH}
+        for update of s skip locked
+      ))
+    `,
+  )
+  return deleted.count
+}
+
+/** Deletes what has expired, what is past its retention, and what was deleted with its project, until it is stopped. */
+export function startClearing(pool: Pool): { stop(): Promise<void> } {
+  const parts = [startSweeper(pool), startReaper(pool), startRetention(pool)]
+  return {
+    async stop() {
+      await Promise.all(parts.map(part => part.stop()))
+    },
+  }
+}
+
+/** Runs all sweeps every minute, in small batches that lock little; none while the clock is doubted. */
+function startSweeper(pool: Pool): { stop(): Promise<void> } {
+  let running: Promise<void> = Promise.resolve()
+  let isStopped = false
+
+  async function round(): Promise<void> {
+    try {
+      if (await isClockDoubted(pool)) return
+    } catch (error) {
+      return warn(error)
+    }
+    for (const one of SWEEPS) {
+      try {
+        while (!isStopped && (await sweep(pool, one)) === BATCH);
+      } catch (error) {
+        warn(error)
+      }
+    }
+  }
+
+  const timer = setInterval(() => void (running = running.then(round)), EVERY_MS)
+  timer.unref()
+  return {
+    async stop() {
+      isStopped = true
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+function warn(error: unknown): void {
+  log.warning('A sweep failed and runs again in a minute: {reason}', { reason: toReason(error) })
+}

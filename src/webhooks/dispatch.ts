@@ -1,0 +1,124 @@
+import type { Fragment, Queryable, Sql, Tx } from '../db/sql.ts'
+import type { Runs } from '../outbox/kind.ts'
+import { checksPlannedOnce } from '../outbox/settings.ts'
+
+/** Deliveries that may wait for one webhook. The backlog is checked every ten seconds, so some more may come. */
+export const MAX_BACKLOG = 100_000
+/** A full backlog has room again when a tenth of it is gone. */
+const ROOM_AT = 0.9 * MAX_BACKLOG
+
+/** Why an event was not queued for a webhook: a word for programs, then a sentence. */
+export const BACKLOG_FULL =
+  'backlog_full: 100,000 deliveries wait for this webhook already. Recover the time once it works again'
+
+/** Why an event of a project with webhooks was delivered to none. */
+export const LEFT_OUT =
+  'No webhook was for it: each is for other channels, was switched off, or was made later'
+
+/**
+ * Writes a delivery for each webhook that is for an event and is older than it; returns how many. Hidden events get
+ * deliveries, because they may be restored. A webhook with a full backlog gets a record instead.
+ */
+export async function dispatchWebhooks(
+  tx: Tx,
+  { projectIds, fromSeqs, toSeqs }: Runs,
+): Promise<number> {
+  const [{ count }] = await tx<[{ count: number }]>`
+    with wanted as materialized (
+      select e.project_id, e.id as event_id, w.id as target_id, w.backlog_full_at is not null as is_full
+      from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
+          as r (project_id, from_seq, to_seq)
+        join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
+        join webhooks w on w.project_id = e.project_id
+          and w.deleted_at is null and w.disabled_at is null
+          -- Events store milliseconds.
+          -- A created_at in the future means that the clock was set back.
+          and (
+            date_trunc('milliseconds', w.created_at) <= e.created_at
+            or w.created_at > now() + interval '5 s'
+          )
+        cross join ${checksPlannedOnce(tx)}
+      where ${isWanted(tx)}
+    ), queued as (
+      insert into outbox (project_id, event_id, kind, target_id)
+      select project_id, event_id, 'webhook', target_id
+      from wanted
+      where not is_full
+      on conflict (project_id, event_id, kind, target_id) do nothing
+      returning 1
+    ), refused as (
+      insert into deliveries (project_id, event_id, kind, target_id, state, reason)
+      select project_id, event_id, 'webhook', target_id, 'failed', ${BACKLOG_FULL}
+      from wanted
+      where is_full
+      on conflict (project_id, event_id, kind, target_id) do nothing
+    )
+    select count(*)::int as count from queued
+  `
+  return count
+}
+
+/** Whether the webhook `w` is for the channel of the event `e`. */
+export function isWanted(sql: Queryable): Fragment {
+  return sql`(
+    w.has_all_channels
+    or exists (
+      select from webhook_channels wc
+      where wc.project_id = w.project_id and wc.webhook_id = w.id and wc.channel_id = e.channel_id
+    )
+  )`
+}
+
+/** Why an event has no delivery; undefined without webhooks, and where records may be gone or never were. */
+export async function explainSilence(
+  sql: Queryable,
+  { projectId, eventId }: { projectId: string; eventId: string },
+): Promise<{ reason: string; at: Date } | undefined> {
+  const [row] = await sql<{ created_at: Date }[]>`
+    select e.created_at
+    from events e
+      join delivery_kinds k on k.kind = 'webhook' and k.since <= e.created_at
+    where e.project_id = ${projectId} and e.id = ${eventId} and e.deleted_at is null
+      -- Records are kept for 30 days.
+      and e.created_at > now() - interval '29 days'
+      and exists (select from webhooks w where w.project_id = e.project_id and w.deleted_at is null)
+  `
+  return row && { reason: LEFT_OUT, at: row.created_at }
+}
+
+/** Marks webhooks with a full backlog and unmarks those with room again. Nothing is marked unless it `mayBeFull`. */
+export async function markBacklogs(sql: Sql, mayBeFull: boolean): Promise<void> {
+  await sql`
+    update webhooks w set backlog_full_at = null
+    where w.backlog_full_at is not null and not exists (
+      select from outbox o
+      where o.kind = 'webhook' and o.target_id = w.id
+      order by o.available_at
+      limit 1 offset ${ROOM_AT - 1}
+    )
+  `
+  if (!mayBeFull) return
+  await sql`
+    with recursive walk as (
+      (select o.target_id from outbox o where o.kind = 'webhook' order by o.target_id limit 1)
+      union all
+      select n.target_id
+      from walk t
+        cross join lateral (
+          select o.target_id
+          from outbox o
+          where o.kind = 'webhook' and o.target_id > t.target_id
+          order by o.target_id
+          limit 1
+        ) n
+    )
+    update webhooks w set backlog_full_at = now()
+    from walk t
+    where w.id = t.target_id and w.backlog_full_at is null and exists (
+      select from outbox o
+      where o.kind = 'webhook' and o.target_id = t.target_id
+      order by o.available_at
+      limit 1 offset ${MAX_BACKLOG - 1}
+    )
+  `
+}

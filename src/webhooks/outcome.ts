@@ -1,0 +1,72 @@
+import type { EgressResult } from '../egress/egress.ts'
+import { parseRetryAfter } from '../egress/failure.ts'
+import type { DeliveryAttempt, Outcome, Postponed } from '../outbox/kind.ts'
+import type { WebhookTarget } from './target.ts'
+
+/** The outcome of an attempt. `unsent` says nothing about the endpoint. */
+export type AttemptOutcome =
+  | { kind: 'delivered' | 'gone' | 'unsent'; reason: string }
+  | { kind: 'failed'; reason: string; afterMs: number | undefined }
+
+const GONE = 410
+const BUSY_MS = 5_000
+/** A delivery that has waited for three days is given up. */
+const PATIENCE_MS = 3 * 86_400_000
+const DISABLED_MS = 3_600_000
+const MAX_DISABLED_MS = 30 * 86_400_000
+
+/** The outcome of a delivery that is not attempted now, if it is one. */
+export function findObstacle(
+  { nowMs, disabledAtMs, isProbe, pausedUntilMs }: WebhookTarget,
+  { attempt, waitedMs }: Pick<DeliveryAttempt, 'attempt' | 'waitedMs'>,
+): Outcome | undefined {
+  if (disabledAtMs !== null) {
+    return nowMs - disabledAtMs > MAX_DISABLED_MS
+      ? { kind: 'cancelled', reason: 'The webhook was disabled for 30 days' }
+      : postponed(DISABLED_MS, 'The webhook is disabled', MAX_DISABLED_MS + PATIENCE_MS)
+  }
+  if (pausedUntilMs === null || isProbe) return undefined
+  // A delivery that has only waited is attempted once before it is given up.
+  if (attempt === 1 && waitedMs > PATIENCE_MS) return undefined
+  // After a pause one delivery is the probe, and the others wait for its outcome.
+  return postponed(Math.max(pausedUntilMs - nowMs, BUSY_MS), 'The webhook is paused')
+}
+
+/** Reads an answer by its status alone; its body changes nothing. */
+export function toAttemptOutcome(result: EgressResult, nowMs: number): AttemptOutcome {
+  if ('error' in result) {
+    const { error, message } = result
+    return error === 'busy' || error === 'cancelled'
+      ? { kind: 'unsent', reason: message }
+      : { kind: 'failed', reason: message, afterMs: undefined }
+  }
+  const { status, headers } = result
+  if (status >= 200 && status < 300) return { kind: 'delivered', reason: `It answered ${status}` }
+  if (status === GONE) return { kind: 'gone', reason: `It answered ${GONE}: it is gone for good` }
+  const redirect = status >= 300 && status < 400 ? ', and redirects are not followed' : ''
+  return {
+    kind: 'failed',
+    reason: `It answered ${status}${redirect}`,
+    afterMs: parseRetryAfter(headers['retry-after'], nowMs),
+  }
+}
+
+/** Translates the outcome of an attempt for the outbox. */
+export function toOutcome(outcome: AttemptOutcome): Outcome {
+  switch (outcome.kind) {
+    case 'delivered':
+      return { kind: 'done' }
+    case 'gone':
+      return { kind: 'gone', reason: outcome.reason }
+    case 'unsent':
+      return postponed(BUSY_MS, outcome.reason)
+    case 'failed': {
+      const { reason, afterMs } = outcome
+      return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
+    }
+  }
+}
+
+export function postponed(afterMs: number, reason: string, withinMs = PATIENCE_MS): Postponed {
+  return { kind: 'postponed', afterMs, withinMs, reason }
+}

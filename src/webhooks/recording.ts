@@ -1,0 +1,185 @@
+import { SERVER, writeAudit } from '../audit/audit.ts'
+import { toArray } from '../db/arrays.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import type { EgressResult } from '../egress/egress.ts'
+import { toId } from '../ids.ts'
+import { checksPlannedOnce, committedSoon } from '../outbox/settings.ts'
+import { toAttempt, type AttemptRow } from './attempts.ts'
+import { CLOSED, FAILED_FOR_DAYS, isHopeless, toFailed, type Breaker } from './breaker.ts'
+import { toBodyHash } from './message.ts'
+import type { AttemptOutcome } from './outcome.ts'
+import type { Preset, Shaped } from './presets.ts'
+import type { Attempt } from './schema.ts'
+import type { WebhookTarget } from './target.ts'
+
+const RESPONSE_BYTES = 1024
+
+/** An attempt that was made; ids are uuids. */
+export interface MadeAttempt {
+  id: string
+  projectId: string
+  webhookId: string
+  /** Null for a test. */
+  eventId: string | null
+  number: number
+  startedAt: Date
+  preset: Preset
+  request: Shaped
+  result: EgressResult
+  outcome: AttemptOutcome
+}
+
+/** Stores an attempt; a success resets the failure counters. Returns the attempt as it is shown. */
+export async function storeAttempt(tx: Tx, made: MadeAttempt): Promise<Attempt> {
+  const { projectId, webhookId, outcome } = made
+  if (outcome.kind === 'delivered') {
+    await tx`
+      update webhooks set
+        failures = ${CLOSED.failures}, failing_since = null, pauses = ${CLOSED.pauses}, paused_until = null
+      where project_id = ${projectId} and id = ${webhookId} and (failures > 0 or paused_until is not null)
+    `
+  }
+  await insertAttempts(tx, [made], tx`true`)
+  return toAttempt(toRow(made))
+}
+
+/**
+ * Stores successes of webhooks that have no failures to reset and that no other transaction holds: a locked webhook must
+ * not hold up the others. Returns the ids of those that were stored; the rest is for `storeAttempt`.
+ */
+export function storeSuccesses(sql: Queryable, made: readonly MadeAttempt[]): Promise<Set<string>> {
+  const isFree = sql`exists (
+    select
+    from webhooks w
+    where w.project_id = a.project_id and w.id = a.webhook_id and w.failures = 0 and w.paused_until is null
+    for key share skip locked
+  )`
+  return insertAttempts(sql, made, isFree)
+}
+
+/** Counts a failure of a webhook. Many in a row pause it; one that is gone, or fails for days, is disabled. */
+export async function countFailure(
+  tx: Tx,
+  { projectId, id, isProbe, origin }: WebhookTarget,
+  outcome: AttemptOutcome,
+): Promise<void> {
+  const [row] = await tx<
+    {
+      failures: number
+      failing_since: Date | null
+      pauses: number
+      paused_until: Date | null
+      is_enabled: boolean
+      now: Date
+    }[]
+  >`
+    select failures, failing_since, pauses, paused_until, disabled_at is null as is_enabled,
+      clock_timestamp() as now
+    from webhooks
+    where project_id = ${projectId} and id = ${id} and deleted_at is null
+    for no key update
+  `
+  if (!row) return
+  const nowMs = row.now.getTime()
+  const before: Breaker = {
+    failures: row.failures,
+    failingSinceMs: row.failing_since?.getTime() ?? null,
+    pauses: row.pauses,
+    pausedUntilMs: row.paused_until?.getTime() ?? null,
+  }
+  const breaker = toFailed(before, isProbe, nowMs)
+  const hopeless = isHopeless(breaker, nowMs) ? FAILED_FOR_DAYS : null
+  const reason = row.is_enabled ? (outcome.kind === 'gone' ? outcome.reason : hopeless) : null
+  await tx`
+    update webhooks set
+      failures = ${breaker.failures},
+      failing_since = ${toDate(breaker.failingSinceMs)},
+      pauses = ${breaker.pauses},
+      paused_until = ${toDate(breaker.pausedUntilMs)},
+      disabled_at = case when ${reason}::text is null then disabled_at else now() end,
+      disabled_reason = coalesce(${reason}, disabled_reason)
+    where project_id = ${projectId} and id = ${id}
+  `
+  if (reason === null) return
+  await writeAudit(tx, SERVER, {
+    action: 'webhook.disabled',
+    organizationId: origin.organization.id,
+    projectId,
+    target: toId('whk', id),
+    details: { reason },
+  })
+}
+
+/** Inserts those for which a condition of `a` holds, and returns their ids. */
+async function insertAttempts(
+  sql: Queryable,
+  made: readonly MadeAttempt[],
+  condition: Fragment,
+): Promise<Set<string>> {
+  const rows = made.map(one => ({ ...one, ...toRow(one) }))
+  const column = (value: (row: (typeof rows)[number]) => string | number | null) =>
+    toArray(rows.map(value))
+  const inserted = await sql<{ id: string }[]>`
+    insert into webhook_attempts (
+      project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
+      latency_ms, started_at, host, preset, body_hash
+    )
+    select
+      a.project_id, a.id, a.webhook_id, a.event_id, a.kind, a.number, a.outcome, a.status, a.error, a.reason,
+      a.response, a.latency_ms, a.started_at, a.host, a.preset, a.body_hash
+    from unnest(
+        ${column(({ projectId }) => projectId)}::uuid[],
+        ${column(({ id }) => id)}::uuid[],
+        ${column(({ webhookId }) => webhookId)}::uuid[],
+        ${column(({ eventId }) => eventId)}::uuid[],
+        ${column(({ kind }) => kind)}::text[],
+        ${column(({ number }) => number)}::int[],
+        ${column(({ outcome }) => outcome)}::text[],
+        ${column(({ status }) => status)}::int[],
+        ${column(({ error }) => error)}::text[],
+        ${column(({ reason }) => reason)}::text[],
+        ${column(({ response }) => response)}::text[],
+        ${column(({ latencyMs }) => latencyMs)}::int[],
+        ${column(({ startedAt }) => startedAt.toISOString())}::timestamptz[],
+        ${column(({ request }) => new URL(request.url).host)}::text[],
+        ${column(({ preset }) => preset)}::text[],
+        ${column(({ request }) => `\\x${toBodyHash(request.body).toString('hex')}`)}::bytea[]
+      ) as a (
+        project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
+        latency_ms, started_at, host, preset, body_hash
+      )
+      cross join ${committedSoon(sql)}
+      cross join ${checksPlannedOnce(sql)}
+    where ${condition}
+    returning id
+  `
+  return new Set(inserted.map(({ id }) => id))
+}
+
+function toRow({ id, eventId, number, startedAt, result, outcome }: MadeAttempt): AttemptRow {
+  const isAnswer = !('error' in result)
+  return {
+    id,
+    kind: eventId === null ? 'webhook.test' : 'event.created',
+    eventId,
+    number,
+    outcome: outcome.kind === 'delivered' ? 'delivered' : 'failed',
+    status: isAnswer ? result.status : null,
+    error: isAnswer ? null : result.error,
+    reason: outcome.reason,
+    response: isAnswer ? toText(result.body) : null,
+    latencyMs: result.latencyMs,
+    startedAt,
+  }
+}
+
+/** The beginning of an answer, as text that Postgres can store. */
+function toText(body: Uint8Array): string {
+  // With `stream`, the decoder leaves out a character that is cut in two.
+  const text = new TextDecoder().decode(body.subarray(0, RESPONSE_BYTES), { stream: true })
+  return text.replaceAll('\u0000', '\ufffd')
+}
+
+function toDate(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms)
+}

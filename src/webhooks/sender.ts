@@ -1,0 +1,200 @@
+import { createBatcher, type Batcher } from '../db/batch.ts'
+import { type Pool, transact } from '../db/pool.ts'
+import type { Queryable, Tx } from '../db/sql.ts'
+import type { Egress } from '../egress/egress.ts'
+import { Fault } from '../errors.ts'
+import { GRACE_S } from '../events/deletion.ts'
+import { findEventsJson } from '../events/read.ts'
+import { newId } from '../ids.ts'
+import { recordAttempt, type DeliveryAttempt, type Outcome } from '../outbox/kind.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import { audit, type Editor } from './editing.ts'
+import { toEventRequest, toMessageId, toTestMessageId, toTestRequest } from './message.ts'
+import { findObstacle, postponed, toAttemptOutcome, toOutcome } from './outcome.ts'
+import { countFailure, storeAttempt, storeSuccesses, type MadeAttempt } from './recording.ts'
+import type { Attempt } from './schema.ts'
+import { CONTENT_TYPE, sign } from './signing.ts'
+import { findTargets, openTarget, type WebhookTarget } from './target.ts'
+import { lockWebhook, noWebhook } from './webhooks.ts'
+
+/** For headers and body of one attempt. */
+export const WEBHOOK_TIMEOUT_MS = 15_000
+
+/** Attempts of one read: events may be large. */
+const MAX_READ = 32
+const MAX_STORED = 200
+const MAX_WAITING = 5_000
+/** The least time between two tests of a webhook. Keeps tests from being used to flood a third party. */
+const TEST_INTERVAL_S = 3
+
+export interface SenderParts {
+  pool: Pool
+  secrets: Secrets
+  egress: Egress
+}
+
+/** The fields of a delivery that an attempt needs. */
+export type WebhookAttempt = Omit<DeliveryAttempt, 'id' | 'isLast'>
+
+/** Makes one attempt to deliver an event to a webhook, and stores its outcome. No connection is held meanwhile. */
+export type Sender = (attempt: WebhookAttempt, signal?: AbortSignal) => Promise<Outcome>
+
+/** The message of one attempt and its target. Deleted parts are undefined. */
+interface Content {
+  target: WebhookTarget | undefined
+  eventJson: string | undefined
+}
+
+interface Batches {
+  reads: Batcher<WebhookAttempt, Content>
+  /** Whether the success was stored. */
+  successes: Batcher<MadeAttempt, boolean>
+}
+
+/** Attempts of one sender share their statements: those of the same moment read, and store their successes, together. */
+export function createSender(parts: SenderParts): Sender {
+  const { pool, secrets } = parts
+  const reads = createBatcher({
+    async run(attempts: WebhookAttempt[]) {
+      const [targets, events] = await pool.run(sql =>
+        Promise.all([
+          findTargets(sql, attempts, { mayProbe: true }),
+          findEventsJson(sql, attempts),
+        ]),
+      )
+      return attempts.map((_, nth) => ({ row: targets[nth], eventJson: events[nth] }))
+    },
+    toResult: ({ row, eventJson }, attempt) => ({
+      target: row && openTarget(row, attempt, secrets),
+      eventJson,
+    }),
+    maxJobs: MAX_READ,
+    maxWaiting: MAX_WAITING,
+  })
+  const successes = createBatcher({
+    async run(made: MadeAttempt[]) {
+      const stored = await pool.run(sql => storeSuccesses(sql, made))
+      return made.map(({ id }) => stored.has(id))
+    },
+    toResult: isStored => isStored,
+    maxJobs: MAX_STORED,
+    maxWaiting: MAX_WAITING,
+  })
+  return (attempt, signal) => sendEvent({ ...parts, reads, successes }, attempt, signal)
+}
+
+async function sendEvent(
+  { pool, egress, reads, successes }: SenderParts & Batches,
+  attempt: WebhookAttempt,
+  signal?: AbortSignal,
+): Promise<Outcome> {
+  const { target, eventJson } = await reads.add(attempt)
+  if (!target) return { kind: 'cancelled', reason: 'The webhook was deleted' }
+  const obstacle = findObstacle(target, attempt)
+  if (obstacle) return obstacle
+  if (eventJson === undefined) {
+    const mayReturn = await pool.run(sql => isHidden(sql, attempt))
+    return mayReturn
+      ? postponed(GRACE_S * 1000, 'The event is hidden')
+      : { kind: 'cancelled', reason: 'The event was deleted' }
+  }
+  const made = await makeAttempt(
+    egress,
+    target,
+    {
+      id: newId('att').uuid,
+      messageId: toMessageId(attempt.eventId, attempt.targetId),
+      eventId: attempt.eventId,
+      number: attempt.attempt,
+      request: toEventRequest(target, eventJson, target.origin),
+    },
+    signal,
+  )
+  const { outcome } = made
+  if (outcome.kind === 'unsent') return toOutcome(outcome)
+  const isDelivered = outcome.kind === 'delivered'
+  await recordAttempt(async () => {
+    if (isDelivered && (await successes.add(made))) return
+    await transact(pool, async tx => {
+      await storeAttempt(tx, made)
+      if (!isDelivered) await countFailure(tx, target, outcome)
+    })
+  })
+  return toOutcome(outcome)
+}
+
+/** Sends a `webhook.test` at once, also to a paused or disabled webhook. Its success counts, its failure does not. */
+export async function testWebhook(
+  { pool, secrets, egress }: SenderParts,
+  editor: Editor,
+  id: string,
+): Promise<Attempt> {
+  const targetId = await transact(pool, tx => takeTest(tx, editor, id))
+  const ids = { projectId: editor.projectId, targetId }
+  const [row] = await pool.run(sql => findTargets(sql, [ids], { mayProbe: false }))
+  if (!row) throw noWebhook()
+  const target = openTarget(row, ids, secrets)
+  const attemptId = newId('att').uuid
+  const made = await makeAttempt(egress, target, {
+    id: attemptId,
+    messageId: toTestMessageId(attemptId),
+    eventId: null,
+    number: 1,
+    request: toTestRequest(target, target.origin, target.nowMs),
+  })
+  return transact(pool, tx => storeAttempt(tx, made))
+}
+
+/** Notes that a test is sent now, and returns the webhook's uuid. Throws `rate_limited` soon after the last test. */
+async function takeTest(tx: Tx, editor: Editor, id: string): Promise<string> {
+  const { id: uuid, testedAt, now } = await lockWebhook(tx, editor.projectId, id)
+  if (testedAt && now.getTime() - testedAt.getTime() <= TEST_INTERVAL_S * 1_000) {
+    throw new Fault('rate_limited', `One test every ${TEST_INTERVAL_S} s: wait a moment`, {
+      'Retry-After': String(TEST_INTERVAL_S),
+    })
+  }
+  await tx`
+    update webhooks set tested_at = now() where project_id = ${editor.projectId} and id = ${uuid}
+  `
+  await audit(tx, editor, 'webhook.tested', uuid)
+  return uuid
+}
+
+/** Posts a request, signed for this moment, and reads the answer. */
+async function makeAttempt(
+  egress: Egress,
+  target: WebhookTarget,
+  {
+    messageId,
+    ...attempt
+  }: Pick<MadeAttempt, 'id' | 'eventId' | 'number' | 'request'> & {
+    messageId: string
+  },
+  signal?: AbortSignal,
+): Promise<MadeAttempt> {
+  const { projectId, id: webhookId, nowMs, preset, signingSecrets } = target
+  const { url, body } = attempt.request
+  const headers = sign({ id: messageId, timestampMs: nowMs, body }, signingSecrets)
+  const result = await egress.send({
+    url,
+    body,
+    headers: { 'Content-Type': CONTENT_TYPE, ...headers },
+    timeoutMs: WEBHOOK_TIMEOUT_MS,
+    signal,
+  })
+  const outcome = toAttemptOutcome(result, nowMs)
+  const startedAt = new Date(nowMs)
+  return { ...attempt, projectId, webhookId, startedAt, preset, result, outcome }
+}
+
+/** Whether a deleted event may still be restored. */
+async function isHidden(sql: Queryable, { projectId, eventId }: WebhookAttempt): Promise<boolean> {
+  const rows = await sql`
+    select id
+    from events
+    where project_id = ${projectId} and id = ${eventId}
+      -- Null where it was restored just now.
+      and deleted_at > now() - make_interval(secs => ${GRACE_S}) is not false
+  `
+  return rows.count > 0
+}

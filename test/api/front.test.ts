@@ -1,0 +1,23 @@
+import { expect, test } from 'bun:test'
+import { parseConfig } from '../../src/config.ts'
+import { bindFront } from '../../src/server/front.ts'
+
+test('requests that come between the bound port and the start are answered after it', async () => {
+  const front = bindFront(parseConfig({ PORT: '0' }, String), false)
+  try {
+    const url = `http://127.0.0.1:${front.listener.port}`
+    const early = fetch(`${url}/v1/me`)
+    const handshake = await fetch(`${url}/api/feed`, {
+      headers: { upgrade: 'websocket', connection: 'Upgrade' },
+    })
+    expect([handshake.status, handshake.headers.get('retry-after')]).toEqual([503, '1'])
+    const never = (): never => {
+      throw new Error('Nobody shakes hands here')
+    }
+    const feed = { upgrade: never, open: never, message: never, close: never }
+    front.open({ fetch: () => new Response('here'), feed })
+    expect(await (await early).text()).toBe('here')
+  } finally {
+    await front.listener.stop()
+  }
+})

@@ -1,0 +1,26 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { boot } from '../support/server.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+
+const stranger = createServer()
+let port: number
+let databaseUrl: string
+beforeAll(async () => {
+  databaseUrl = await cloneDatabase()
+  stranger.listen(0, '127.0.0.1')
+  await once(stranger, 'listening')
+  port = (stranger.address() as AddressInfo).port
+})
+afterAll(() => void stranger.close())
+
+test.each([
+  ['PORT', 'port'],
+  ['METRICS_PORT', 'metricsPort'],
+] as const)('a taken %s is reported with the name of its setting', async (name, setting) => {
+  const starting = boot({ databaseUrl, [setting]: port })
+  await expect(starting).rejects.toThrow(
+    `Port ${port} on 127.0.0.1 is taken: stop what listens there, or set ${name} to another one.`,
+  )
+})

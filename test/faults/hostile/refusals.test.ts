@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
+import { newOrganization, newPerson, type TestPerson } from '../../support/person.ts'
+import { newProject, type TestProject } from '../../support/project.ts'
+import { boot, type Booted } from '../../support/server.ts'
+
+// The cost of a refused request.
+
+setDefaultTimeout(60_000)
+
+let server: Booted
+let owner: TestPerson
+let project: TestProject
+let ids: Record<string, string>
+beforeAll(async () => {
+  server = await boot()
+  const organization = await newOrganization(server)
+  owner = await newPerson(server, { isOperator: true })
+  await server.sql`
+    insert into memberships (organization_id, person_id, role)
+    values (${organization.uuid}, ${owner.uuid}, 'owner')
+  `
+  project = await newProject(server)
+  ids = { organizationId: organization.id, projectId: organization.project.id }
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+interface Operation {
+  requestBody?: {
+    content: Record<string, { schema: { $ref?: string; properties?: Record<string, unknown> } }>
+  }
+}
+
+/** Every operation that takes JSON, with the names of its fields. */
+async function listWrites(document: string) {
+  const { paths, components } = (await (await fetch(server.url + document)).json()) as {
+    paths: Record<string, Record<string, Operation>>
+    components: { schemas: Record<string, { properties?: Record<string, unknown> }> }
+  }
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { requestBody }]) => {
+      const schema = requestBody?.content['application/json']?.schema
+      if (!schema) return []
+      const named = components.schemas[schema.$ref?.split('/').at(-1) ?? '']
+      const fields = Object.keys((named ?? schema).properties ?? {})
+      return [{ method: method.toUpperCase(), path, fields }]
+    }),
+  )
+}
+
+/** A body of about 250 KiB that is 60 levels deep in each of `fields`, and in one that no schema knows. */
+function toDeepBody(fields: readonly string[]): string {
+  const names = [...fields, 'unknown']
+  const width = Math.floor(115_000 / names.length)
+  const deep = `${'['.repeat(60)}${'1,'.repeat(width)}1${']'.repeat(60)}`
+  return `{${names.map(name => `${JSON.stringify(name)}:${deep}`).join(',')}}`
+}
+
+test.each(['/openapi.json', '/api/management.json'])(
+  'a deep body that is refused is written out nowhere: %s',
+  async document => {
+    const writes = await listWrites(document)
+    expect(writes.length).toBeGreaterThan(2)
+    const stringify = spyOn(JSON, 'stringify')
+    try {
+      for (const { method, path, fields } of writes) {
+        const body = toDeepBody(fields)
+        stringify.mockClear()
+        const target = path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? 'none')
+        const headers = { 'content-type': 'application/json' }
+        const client = path.startsWith('/v1/') ? project : owner
+        const answer = await client.request(target, { method, body, headers })
+        const longest = stringify.mock.results.map(({ value }) => String(value).length)
+        expect([method, path, answer.status]).toEqual([method, path, 400])
+        expect([method, path, Math.max(0, ...longest) < body.length]).toEqual([method, path, true])
+      }
+    } finally {
+      stringify.mockRestore()
+    }
+  },
+)
+
+test.each(['/v1/events', '/api/me'])('%s: a stranger has no query or cookie read', async path => {
+  const pairs = (separator: string) =>
+    Array.from({ length: 500 }, (_, index) => `%61${index}=%62`).join(separator)
+  const cookie = `${owner.cookie.replace(/=.*/, '=x')}; ${pairs('; ')}`
+  const decode = spyOn(globalThis, 'decodeURIComponent')
+  try {
+    const { status } = await fetch(`${server.url}${path}?${pairs('&')}`, { headers: { cookie } })
+    expect([status, decode.mock.calls.length < 5]).toEqual([401, true])
+  } finally {
+    decode.mockRestore()
+  }
+})

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { newMember, newOrganization } from '../../support/person.ts'
+import { newProject } from '../../support/project.ts'
+import { boot, type Booted } from '../../support/server.ts'
+
+// Slots of an account and of a project: four, which no request may keep.
+
+setDefaultTimeout(90_000)
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+async function listOperations(document: string) {
+  const answer = await fetch(server.url + document)
+  const { paths } = (await answer.json()) as { paths: Record<string, Record<string, object>> }
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(
+      ([method, { requestBody }]: [string, { requestBody?: object }]) => ({
+        method: method.toUpperCase(),
+        path,
+        takesBody: requestBody !== undefined,
+      }),
+    ),
+  )
+}
+
+test('no operation of /api keeps a slot, whatever it answers', async () => {
+  for (const { method, path, takesBody } of await listOperations('/api/management.json')) {
+    const organization = await newOrganization(server)
+    const ids: Record<string, string> = {
+      organizationId: organization.id,
+      projectId: organization.project.id,
+    }
+    const owner = await newMember(server, organization, 'owner')
+    const target = path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? 'none')
+    for (let turn = 0; turn < 5; turn++) {
+      const signal = AbortSignal.timeout(10_000)
+      const response = await fetch(server.url + target, {
+        method,
+        signal,
+        headers: {
+          cookie: owner.cookie,
+          origin: server.url,
+          'content-type': 'application/json',
+        },
+        ...(takesBody && { body: '{"name":"x","unknown":1}' }),
+      }).catch(() => undefined)
+      expect([method, path, (response?.status ?? 599) < 500]).toEqual([method, path, true])
+      await response?.arrayBuffer()
+    }
+  }
+})
+
+test('readers who go away, or whose statements fail, leave their slots', async () => {
+  const { get, key } = await newProject(server)
+  await server.sql.begin(async tx => {
+    await tx`lock table events, channels in access exclusive mode`
+    const gone = Array.from({ length: 12 }, () =>
+      fetch(`${server.url}/v1/events`, {
+        headers: { authorization: `Bearer ${key}` },
+        signal: AbortSignal.timeout(300),
+      }).catch(() => undefined),
+    )
+    await Promise.all(gone)
+  })
+  const answers = await Promise.all(Array.from({ length: 8 }, () => get('/v1/events')))
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+  await server.sql`alter table channels rename to gone_channels`
+  try {
+    for (let turn = 0; turn < 6; turn++) expect((await get('/v1/channels')).status).toBe(500)
+  } finally {
+    await server.sql`alter table gone_channels rename to channels`
+  }
+  expect((await get('/v1/channels')).status).toBe(200)
+})

@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, readdirSync, realpathSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { clearFolder, listRunning } from './support/leftovers.ts'
+
+// `bun test/leftovers.ts <command …>`: runs a command with a TMPDIR of its own, and fails with a list when a process or a
+// file is left there after it has ended.
+
+/** The watcher removes the files of a run shortly after its end. */
+const GRACE_MS = 20_000
+/** Bun's own: the shim that `bun run` puts into PATH. It belongs to no run. */
+const IS_BUN = /^bun-node-/
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tidings-leftovers-')))
+chmodSync(folder, 0o755)
+const [command = '', ...words] = process.argv.slice(2)
+const child = spawn(command, words, { env: { ...process.env, TMPDIR: folder }, stdio: 'inherit' })
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  // Ctrl-C reaches the child by itself.
+  process.on(signal, () => signal !== 'SIGINT' && child.kill(signal))
+}
+const [code] = (await once(child, 'exit')) as [number | null]
+
+const deadline = performance.now() + GRACE_MS
+let left = listLeft()
+while (left.length > 0 && performance.now() < deadline) {
+  await sleep(100)
+  left = listLeft()
+}
+await clearFolder(folder)
+if (left.length > 0) console.error(`Left behind by ${command}:\n${left.join('\n')}`)
+process.exit(code !== 0 ? (code ?? 1) : left.length > 0 ? 1 : 0)
+
+function listLeft(): string[] {
+  return [
+    ...listRunning(folder).map(({ pid, command }) => `  process ${pid}: ${command}`),
+    ...readdirSync(folder)
+      .filter(name => !IS_BUN.test(name))
+      .map(name => `  ${join(folder, name)}`),
+  ]
+}

@@ -1,0 +1,62 @@
+import type { TSchema } from '@sinclair/typebox'
+import addFormats from 'ajv-formats'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { Action } from '../../src/accounts/permissions.ts'
+import { toManagementDocument } from '../../src/http/openapi.ts'
+import { listApiFeatures } from '../../src/server/features.ts'
+
+/** The declaration of a route of /api. */
+export interface ApiContract {
+  method: string
+  /** With parameters as `:name`. */
+  path: string
+  /** Undefined for a route without a guard, which no test lets pass. */
+  action: Action
+  body: (TSchema & { properties?: object }) | undefined
+  query: (TSchema & { properties: Record<string, TSchema> }) | undefined
+}
+
+// Without parts the features can do nothing, but they declare all the same.
+const routes = listApiFeatures({} as never).flatMap(feature => feature.routes)
+
+/** Every route of /api. */
+export const API: readonly ApiContract[] = routes.map(({ method, path, hooks }) => ({
+  method,
+  path,
+  action: hooks.detail['x-action'],
+  body: hooks.standaloneValidator?.[0].body,
+  query: hooks.query,
+}))
+
+const document = toManagementDocument({ listRoutes: () => routes, baseUrl: 'http://localhost' })
+const ajv = new Ajv2020({ strict: false, validateSchema: false, logger: false })
+addFormats.default(ajv)
+ajv.addFormat('emoji', true)
+ajv.addSchema(document, 'management')
+const compiled = new Map<string, ValidateFunction>()
+
+/** Throws where an answer is not what the document of /api declares. */
+export function checkContract(method: string, path: string, status: number, body: unknown): void {
+  const pathname = path.split('?')[0] ?? ''
+  const found = API.filter(
+    contract => contract.method === method && toPattern(contract.path).test(pathname),
+  ).sort((a, b) => a.path.split(':').length - b.path.split(':').length)[0]
+  if (!found) return
+  const template = found.path.replace(/:(\w+)/g, '{$1}')
+  const pointer = ['paths', template, method.toLowerCase(), 'responses', String(status)]
+  const operation = (document as any).paths[template][method.toLowerCase()]
+  if (!operation.responses[status]) throw new Error(`${method} ${path} answered ${status}`)
+  const ref = `management#${[...pointer, 'content', 'application/json', 'schema'].map(toSegment).join('')}`
+  const validate = compiled.get(ref) ?? ajv.compile({ $ref: ref })
+  compiled.set(ref, validate)
+  if (validate(body)) return
+  throw new Error(`${method} ${path} breaks its contract: ${ajv.errorsText(validate.errors)}`)
+}
+
+function toSegment(name: string): string {
+  return `/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`
+}
+
+function toPattern(path: string): RegExp {
+  return new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`)
+}

@@ -1,0 +1,101 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+interface Running {
+  pid: number
+  command: string
+}
+
+const HAS_PROC = existsSync('/proc/self/cwd')
+const CLEAR_MS = 20_000
+
+/** Whether the process runs. A zombie does not. */
+export function isRunning(pid: number): boolean {
+  try {
+    if (HAS_PROC) return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** The other processes that work in `folder`: they stand in it, or it is their TMPDIR. */
+export function listRunning(folder: string): Running[] {
+  const found = HAS_PROC ? listByProc(folder) : listByPs(folder)
+  return found.filter(({ pid }) => pid !== process.pid)
+}
+
+/** Ends what runs in `folder`, and removes the folder. */
+export async function clearFolder(folder: string): Promise<void> {
+  const deadline = performance.now() + CLEAR_MS
+  for (;;) {
+    const running = listRunning(folder)
+    for (const { pid } of running) tryKill(pid)
+    if (running.length === 0 && tryRemove(folder)) return
+    if (performance.now() > deadline) {
+      throw new Error(`${folder} cannot be removed: ${JSON.stringify(running)}`)
+    }
+    await sleep(50)
+  }
+}
+
+function listByProc(folder: string): Running[] {
+  const isInside = (path: string) => path === folder || path.startsWith(`${folder}/`)
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name) && isRunning(Number(name)))
+    .filter(name => {
+      const tmpdir = /(?:^|\0)TMPDIR=([^\0]*)/.exec(read(`/proc/${name}/environ`))?.[1]
+      return isInside(tmpdir ?? '') || isInside(readCwd(name))
+    })
+    .map(name => ({
+      pid: Number(name),
+      command: read(`/proc/${name}/cmdline`).replaceAll('\0', ' ').trim(),
+    }))
+}
+
+/** Without /proc, by the command and its environment. */
+function listByPs(folder: string): Running[] {
+  const { stdout } = spawnSync('/bin/ps', ['-axEww', '-o', 'pid=,command='], { encoding: 'utf8' })
+  return stdout
+    .split('\n')
+    .filter(line => line.includes(folder))
+    .map(line => ({ pid: Number.parseInt(line, 10), command: line.trim() }))
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function readCwd(pid: string): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`)
+  } catch {
+    return ''
+  }
+}
+
+function tryKill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+function tryRemove(folder: string): boolean {
+  for (const line of read('/proc/mounts').split('\n')) {
+    const mounted = line.split(' ')[1] ?? ''
+    if (mounted.startsWith(`${folder}/`)) spawnSync('umount', ['-l', mounted])
+  }
+  try {
+    rmSync(folder, { recursive: true, force: true })
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,19 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startEmbedded } from '../../src/embedded/embedded.ts'
+import { clearFolder, isRunning } from './leftovers.ts'
+
+// Started by scratch.ts: `scratch-watcher.ts <pid of the run> <its folder> <the name of a file>`. The file names the DATA_DIR
+// of a Postgres that is stopped, and not removed.
+
+const [owner, folder = '', keptFile = ''] = process.argv.slice(2)
+while (isRunning(Number(owner))) await sleep(100)
+
+const file = join(folder, keptFile)
+const dataDir = existsSync(file) ? readFileSync(file, 'utf8') : undefined
+await clearFolder(folder)
+if (dataDir && existsSync(join(dataDir, 'postgres/data/postmaster.pid'))) {
+  const postgres = await startEmbedded({ dataDir })
+  await postgres.stop()
+}

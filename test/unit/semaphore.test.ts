@@ -1,0 +1,87 @@
+import { expect, test } from 'bun:test'
+import { createSemaphore } from '../../src/semaphore.ts'
+
+test('a key has its own slots, and its callers are served in order', async () => {
+  const slots = createSemaphore({ perKey: 2 })
+  const first = await slots.acquire('a')
+  await slots.acquire('a')
+  const order: string[] = []
+  const third = slots.acquire('a').then(release => (order.push('third'), release))
+  const fourth = slots.acquire('a').then(release => (order.push('fourth'), release))
+  expect(await slots.acquire('b')).toBeDefined()
+  expect(order).toEqual([])
+  expect([slots.running, slots.waiting]).toEqual([3, 2])
+  first?.()
+  first?.()
+  const release = await third
+  expect(order).toEqual(['third'])
+  release?.()
+  expect(await fourth).toBeDefined()
+  expect([slots.running, slots.waiting]).toEqual([3, 0])
+})
+
+test('a wait is bounded by time, by a signal, and by how many wait', async () => {
+  const slots = createSemaphore({ perKey: 1, maxWaiting: 1 })
+  const release = await slots.acquire('a')
+  expect(await slots.acquire('a', { maxWaitMs: 1 })).toBeUndefined()
+  const controller = new AbortController()
+  const { signal } = controller
+  const waiting = slots.acquire('a', { signal })
+  expect(await slots.acquire('a')).toBeUndefined()
+  await expect(slots.run('a', async () => {})).rejects.toMatchObject({ code: 'unavailable' })
+  controller.abort()
+  expect(await waiting).toBeUndefined()
+  expect(await slots.acquire('a', { signal })).toBeUndefined()
+  release?.()
+  expect([slots.running, slots.waiting]).toEqual([0, 0])
+  expect(await slots.acquire('a')).toBeDefined()
+})
+
+test('reliability §7 where keys share slots, a caller with many does not hold up one with few', async () => {
+  const slots = createSemaphore({ total: 2 })
+  const order: string[] = []
+  let atOnce = 0
+  let mostAtOnce = 0
+  const run = (key: string) =>
+    slots.run(key, async () => {
+      order.push(key)
+      mostAtOnce = Math.max(mostAtOnce, ++atOnce)
+      await Promise.resolve()
+      atOnce--
+    })
+  await Promise.all([...Array.from({ length: 20 }, () => run('greedy')), run('ada'), run('bob')])
+  expect(mostAtOnce).toBe(2)
+  expect(order).toHaveLength(22)
+  expect(order.indexOf('ada')).toBeLessThan(6)
+  expect(order.indexOf('bob')).toBeLessThan(6)
+})
+
+test('keys that hold equally many slots take turns', async () => {
+  const slots = createSemaphore({ total: 1 })
+  const order: string[] = []
+  const keys = ['a', 'a', 'a', 'b', 'b', 'c']
+  await Promise.all(keys.map(key => slots.run(key, async () => void order.push(key))))
+  expect(order.join('')).toBe('aabcab')
+})
+
+test('a key at its own limit leaves a shared slot to others, and takes its own back', async () => {
+  const slots = createSemaphore({ total: 3, perKey: 2 })
+  const [first] = [await slots.acquire('a'), await slots.acquire('a')]
+  const other = await slots.acquire('b')
+  const mine = slots.acquire('a')
+  const third = slots.acquire('c')
+  other?.()
+  expect(await third).toBeDefined()
+  expect([slots.running, slots.waiting]).toEqual([3, 1])
+  first?.()
+  expect(await mine).toBeDefined()
+})
+
+test('work that fails releases its slot', async () => {
+  const slots = createSemaphore({ total: 1 })
+  const failed = slots.run('ada', () => Promise.reject(new Error('no')))
+  const next = slots.run('ada', async () => 'done')
+  await expect(failed).rejects.toThrow('no')
+  expect(await next).toBe('done')
+  expect(await slots.run('bob', async () => 'again')).toBe('again')
+})
