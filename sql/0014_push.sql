@@ -1,7 +1,7 @@
 -- The only row is the key pair by which push services know this installation. private_key is sealed.
 create table vapid_keys (
   id uuid primary key,
-  is_only boolean not null default true unique check (is_only),
+  singleton boolean not null default true unique check (singleton),
   public_key text not null,
   private_key text not null,
   created_at timestamptz not null default now()

@@ -1,6 +1,6 @@
 -- Returns the tables that belong to projects, in the order of removal: a table comes before those that it references.
 -- audit_log is not among them: it outlives projects.
-create function tables_of_projects() returns text[]
+create function list_project_tables() returns text[]
 language sql immutable as $$
   select array[
     'push_bursts', 'channel_notifications', 'outbox', 'dead_letters', 'deliveries', 'withheld', 'delivery_cursors',
@@ -10,19 +10,19 @@ language sql immutable as $$
   ]
 $$;
 
--- Removes up to `most` rows of a project from the first table that still has some. Returns whether it found any.
-create function reap_rows(project uuid, most int) returns boolean
+-- Removes up to `batch_size` rows of a project from the first table that still has some. Returns whether it found any.
+create function reap_rows(project uuid, batch_size int) returns boolean
 language plpgsql as $$
 declare
   name text;
   n int;
 begin
-  foreach name in array tables_of_projects() loop
+  foreach name in array list_project_tables() loop
     execute format(
       'delete from %1$I where ctid = any (array(select t.ctid from %1$I t where t.%2$s limit $2))', name,
       case when name in ('key_usage', 'rate_windows')
         then 'key_id in (select k.id from api_keys k where k.project_id = $1)' else 'project_id = $1' end
-    ) using project, most;
+    ) using project, batch_size;
     get diagnostics n = row_count;
     if n > 0 then
       return true;
@@ -32,10 +32,10 @@ begin
 end
 $$;
 
--- Removes up to `most` rows of one table of a deleted project, then the project once it is empty, then deleted
+-- Removes up to `batch_size` rows of one table of a deleted project, then the project once it is empty, then deleted
 -- organizations. Returns whether it found work. One process at a time does it; the number of the lock means nothing.
 -- It is planned each time: a plan made on a small table would scan it after it has grown.
-create function reap(most int) returns boolean
+create function reap(batch_size int) returns boolean
 language plpgsql
 set plan_cache_mode = force_custom_plan
 as $$
@@ -59,7 +59,7 @@ begin
     return found;
   end if;
 
-  if reap_rows(project, most) then
+  if reap_rows(project, batch_size) then
     return true;
   end if;
   delete from projects p where p.id = project;

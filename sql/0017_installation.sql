@@ -1,7 +1,7 @@
 -- The only row is this installation. Cursors are valid within one epoch. A database that continues from an earlier state,
 -- as after a restore, needs a new epoch.
 create table installation (
-  is_only boolean primary key default true check (is_only),
+  singleton boolean primary key default true check (singleton),
   epoch uuid not null default gen_random_uuid()
 );
 
@@ -15,6 +15,6 @@ $$;
 
 -- The only row is a sealed text that tells, at every start, whether APP_SECRET is the one that sealed the other rows.
 create table sealed_canary (
-  is_only boolean primary key default true check (is_only),
+  singleton boolean primary key default true check (singleton),
   sealed text not null
 );

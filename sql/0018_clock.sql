@@ -1,30 +1,30 @@
--- The only row is the time at the last look at the clock of the database, which every rule uses. It reveals a leap of the
+-- The only row is the time at the last look at the clock of the database, which every rule uses. It reveals a jump of the
 -- clock, also after a restart.
 create table clock (
-  is_only boolean primary key default true check (is_only),
-  at timestamptz not null,
-  -- After a leap forward, nothing is deleted for its age until then.
-  doubted_until timestamptz
+  singleton boolean primary key default true check (singleton),
+  checked_at timestamptz not null,
+  -- After a jump forward, nothing is deleted for its age until then.
+  untrusted_until timestamptz
 );
 
 -- Gives pending deliveries, and webhooks that fail, as much more time as the clock has leapt forward.
-create function extend_deliveries(leap interval) returns void
+create function extend_deadlines(jump interval) returns void
 language plpgsql as $$
 begin
-  update outbox o set since = o.since + leap
+  update outbox o set since = o.since + jump
     from (select w.id from outbox w order by w.id for update) w
     where o.id = w.id;
-  update webhooks w set failing_since = w.failing_since + leap where w.failing_since is not null;
+  update webhooks w set failing_since = w.failing_since + jump where w.failing_since is not null;
 end
 $$;
 
 -- Moves times in the future to now, after the clock was set back. Retries and pauses come sooner by as much.
-create function pull_back_times(back interval) returns void
+create function clamp_future_times(jump_back interval) returns void
 language plpgsql as $$
 begin
   update outbox o set
       available_at = case
-        when o.available_at > now() + interval '1 minute' then greatest(o.available_at - back, now())
+        when o.available_at > now() + interval '1 minute' then greatest(o.available_at - jump_back, now())
         else o.available_at
       end,
       since = least(o.since, now())
@@ -37,7 +37,7 @@ begin
     where o.id = w.id;
   update webhooks w set
       paused_until = case
-        when w.paused_until > now() then greatest(w.paused_until - back, now()) else w.paused_until
+        when w.paused_until > now() then greatest(w.paused_until - jump_back, now()) else w.paused_until
       end,
       failing_since = least(w.failing_since, now()), tested_at = least(w.tested_at, now()),
       -- It receives events that are newer than itself, so this includes all that are not dispatched yet.
@@ -63,30 +63,30 @@ begin
 end
 $$;
 
--- Records the time. After a leap forward of more than an hour, the clock is doubted for the length of the leap, up to three
--- days, and pending deliveries get that much longer, because nobody may have tried meanwhile. After a leap back, times
--- in the future are moved to now, so that nothing waits until the clock has caught up. Returns the length of the leap
+-- Records the time. After a jump forward of more than an hour, the clock is doubted for the length of the jump, up to three
+-- days, and pending deliveries get that much longer, because nobody may have tried meanwhile. After a jump back, times
+-- in the future are moved to now, so that nothing waits until the clock has caught up. Returns the length of the jump
 -- in seconds (0 for none), and until when the clock is doubted.
-create function note_clock() returns table (leapt_s float8, doubted_until timestamptz)
+create function check_clock() returns table (jump_s float8, untrusted_until timestamptz)
 language plpgsql as $$
 declare
   noted clock;
-  leap interval;
+  jump interval;
 begin
-  insert into clock (at) values (now()) on conflict (is_only) do nothing;
-  select c.is_only, c.at, c.doubted_until into noted from clock c for update;
-  leap := now() - noted.at;
-  if leap > interval '1 hour' then
-    noted.doubted_until := greatest(noted.doubted_until, now() + least(leap, interval '3 days'));
-    perform extend_deliveries(leap);
+  insert into clock (checked_at) values (now()) on conflict (singleton) do nothing;
+  select c.singleton, c.checked_at, c.untrusted_until into noted from clock c for update;
+  jump := now() - noted.checked_at;
+  if jump > interval '1 hour' then
+    noted.untrusted_until := greatest(noted.untrusted_until, now() + least(jump, interval '3 days'));
+    perform extend_deadlines(jump);
   -- Another process can have recorded a time a little later than the start of this transaction.
-  elsif leap < interval '-20 seconds' then
-    noted.doubted_until := least(noted.doubted_until, now() + interval '3 days');
-    perform pull_back_times(-leap);
+  elsif jump < interval '-20 seconds' then
+    noted.untrusted_until := least(noted.untrusted_until, now() + interval '3 days');
+    perform clamp_future_times(-jump);
   else
-    leap := interval '0';
+    jump := interval '0';
   end if;
-  update clock c set at = now(), doubted_until = noted.doubted_until;
-  return query select extract(epoch from leap)::float8, noted.doubted_until;
+  update clock c set checked_at = now(), untrusted_until = noted.untrusted_until;
+  return query select extract(epoch from jump)::float8, noted.untrusted_until;
 end
 $$;

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
-import { toArchive } from './embedded/package.ts'
+import { packPostgres } from './embedded/postgres-package.ts'
 
 // Compiles the program to one executable that carries the pages, the migrations and Postgres:
 //   bun run compile [--target linux-arm64] [--outfile dist/tidings] [--without-postgres]
@@ -41,7 +41,7 @@ try {
 
 /** Postgres for the target as a file; returns its path. */
 function writeArchive(): string {
-  const { name, bytes } = toArchive(findNative())
+  const { name, bytes } = packPostgres(findNative())
   const file = join(work, name)
   writeFileSync(file, bytes)
   return file

@@ -45,7 +45,7 @@ export function toLocalUrl({ host, port }: { host: string; port: number }): stri
 }
 
 /** Whether a request wants to become a socket. */
-export function wantsSocket(request: Request): boolean {
+export function isWebSocketHandshake(request: Request): boolean {
   return request.method === 'GET' && request.headers.get('upgrade')?.toLowerCase() === 'websocket'
 }
 
@@ -53,7 +53,7 @@ export function wantsSocket(request: Request): boolean {
  * Elysia searches the path from the eleventh character on, and misses it after a host of three characters or fewer
  * (elysiajs/elysia#748).
  */
-export function withFindablePath(request: Request): Request {
+export function withRoutableUrl(request: Request): Request {
   const slash = request.url.indexOf('/', 8)
   if (slash < 0 || slash > 10) return request
   return new Request(`http://localhost${request.url.slice(slash)}`, request)

@@ -56,7 +56,7 @@ export const lostLeases = new Counter({
 })
 
 /** Registers a gauge that is read on each scrape, with a value for each label `of`. It replaces an earlier one. */
-export function gauge(
+export function registerGauge(
   name: string,
   help: string,
   read: Readonly<Record<string, () => number>>,

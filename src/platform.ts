@@ -2,8 +2,8 @@
 
 import {
   toListenError,
-  wantsSocket,
-  withFindablePath,
+  isWebSocketHandshake,
+  withRoutableUrl,
   type Listener,
   type ServeOptions,
   type Socket,
@@ -38,10 +38,10 @@ const { Bun, Deno } = globalThis as unknown as Runtimes
 /** The runtime and its version, as in `Bun 1.4.5`. */
 export const RUNTIME = Bun ? `Bun ${Bun.version}` : Deno ? `Deno ${Deno.version.deno}` : 'unknown'
 /** Whether node:http may keep connections: Deno never tells of a request given up on a kept one. */
-export const KEEPS_CONNECTIONS = Bun !== undefined
+export const CAN_REUSE_CONNECTIONS = Bun !== undefined
 
 /** The command that runs this program again, and the arguments before its own. */
-export function toSelf(): [command: string, ...words: string[]] {
+export function toSelfCommand(): [command: string, ...words: string[]] {
   const [, main = ''] = process.argv
   // Deno asks for the flag before it shares a port.
   if (Deno) return [process.execPath, 'run', '-A', '--unstable-net', main]
@@ -50,7 +50,7 @@ export function toSelf(): [command: string, ...words: string[]] {
 }
 
 /** The file in the executable whose name ends with `ending`; undefined when there is none. */
-export function findCarried(ending: string): (Blob & { name: string }) | undefined {
+export function findEmbeddedFile(ending: string): (Blob & { name: string }) | undefined {
   return Bun?.embeddedFiles.find(({ name }) => name.endsWith(ending))
 }
 
@@ -113,7 +113,7 @@ function serveOnBun<Data>(
     idleTimeout: 60,
     fetch(request: Request, self: BunServer) {
       const peer = () => self.requestIP(request)?.address ?? ''
-      if (!wantsSocket(request)) return options.fetch(withFindablePath(request), peer)
+      if (!isWebSocketHandshake(request)) return options.fetch(withRoutableUrl(request), peer)
       return upgradeOnBun(self, options, request, peer)
     },
     error: () => new Response('Internal server error', { status: 500 }),
@@ -155,7 +155,7 @@ async function upgradeOnBun<Data>(
   request: Request,
   peer: () => string,
 ): Promise<Response | undefined> {
-  const data = await options.upgrade(withFindablePath(request), peer)
+  const data = await options.upgrade(withRoutableUrl(request), peer)
   if (data instanceof Response) return data
   if (server.upgrade(request, { data: { data } })) return undefined
   return new Response('Upgrade Required', { status: 426 })
@@ -229,15 +229,15 @@ function serveOnDeno<Data>(
     },
     async (request, info) => {
       const peer = () => info.remoteAddr.hostname
-      if (!wantsSocket(request)) return options.fetch(withFindablePath(request), peer)
-      const data = await options.upgrade(withFindablePath(request), peer)
+      if (!isWebSocketHandshake(request)) return options.fetch(withRoutableUrl(request), peer)
+      const data = await options.upgrade(withRoutableUrl(request), peer)
       return data instanceof Response ? data : accept(request, data)
     },
   )
   return {
     port: server.addr.port,
     publish(topic, text) {
-      for (const one of topics.membersOf(topic)) one.send(text)
+      for (const one of topics.listSubscribers(topic)) one.send(text)
     },
     async stop() {
       for (const { ws } of [...sockets]) ws.close(1001, 'The server is stopping')
@@ -285,7 +285,7 @@ interface DenoServer {
 interface Topics<Member> {
   join(member: Member, topic: string): void
   leave(member: Member, topic: string): void
-  membersOf(topic: string): Iterable<Member>
+  listSubscribers(topic: string): Iterable<Member>
 }
 
 function createTopics<Member>(): Topics<Member> {
@@ -301,6 +301,6 @@ function createTopics<Member>(): Topics<Member> {
       members?.delete(member)
       if (members?.size === 0) topics.delete(topic)
     },
-    membersOf: topic => topics.get(topic) ?? [],
+    listSubscribers: topic => topics.get(topic) ?? [],
   }
 }

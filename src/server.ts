@@ -1,21 +1,26 @@
 import { createCookies } from './accounts/secret.ts'
-import { startClearing } from './server/sweeps.ts'
-import { createClosers } from './server/closers.ts'
+import { startMaintenance } from './server/sweeps.ts'
+import { createCleanupStack } from './server/cleanup-stack.ts'
 import type { Config } from './config.ts'
 import { openDatabase } from './embedded/database.ts'
 import { migrate } from './db/migrate.ts'
 import { createPools } from './db/pool.ts'
-import { untilReachable } from './db/sql.ts'
+import { waitUntilReachable } from './db/sql.ts'
 import { startDeliveries, type DeliveryOptions } from './server/deliveries.ts'
 import { createAppender } from './events/append.ts'
 import { createServerApp } from './server/app.ts'
 import { listApiFeatures, listV1Features } from './server/features.ts'
-import { bindFront } from './server/front.ts'
+import { bindPort } from './server/bound-port.ts'
 import { healthRoutes } from './server/health.ts'
 import { createIdentifier } from './identities/identify.ts'
 import { createAdmission } from './keys/admission.ts'
-import { ensureFirst, isSetUp, NOTHING_FIRST, type First } from './server/first.ts'
-import { gaugeWork } from './server/gauges.ts'
+import {
+  bootstrap,
+  isBootstrapped,
+  NO_BOOTSTRAP_SECRETS,
+  type BootstrapSecrets,
+} from './server/bootstrap.ts'
+import { registerWorkGauges } from './server/gauges.ts'
 import { createInflight } from './limits/idempotency.ts'
 import { createFailedAuthentications } from './limits/failed-authentications.ts'
 import { logger } from './log.ts'
@@ -36,7 +41,7 @@ const APPEND_LOCK_MS = 1_000
 /** Less than the 25 s that we promise: the process must end, too. */
 const STOP_MS = 24_000
 
-export interface Server extends First {
+export interface Server extends BootstrapSecrets {
   url: string
   port: number
   metricsPort: number | undefined
@@ -60,32 +65,32 @@ export interface ServerOptions extends DeliveryOptions {
 /** Opens everything and serves. Throws with a sentence for people when it cannot. */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<Server> {
   const startedAt = new Date()
-  const database = await openDatabase(config, { carriesOver: true })
-  const closers = createClosers()
-  closers.push(() => database.close())
+  const database = await openDatabase(config, { allowsUpgrade: true })
+  const cleanup = createCleanupStack()
+  cleanup.push(() => database.close())
   try {
-    await untilReachable(database.url, options.signal)
+    await waitUntilReachable(database.url, options.signal)
     await migrate(database.url)
-    const front = bindFront(config, options.isWorker)
-    const { site, drain, listener } = front
-    closers.push(() => listener.stop())
+    const port = bindPort(config, options.isWorker)
+    const { site, drain, listener } = port
+    cleanup.push(() => listener.stop())
 
     let feed: Feed | undefined
     // Pools are apart because postgres.js sends statements to busy connections: a slow read would hold up the rest.
     const pools = createPools(database.url, {
       deadlineMs: options.databaseDeadlineMs,
-      onSilence: () => feed?.renew(),
+      onUnresponsive: () => feed?.renew(),
     })
     const admissions = pools.open('admission', 1)
     const appends = pools.open('append', 1, { settings: { lock_timeout: APPEND_LOCK_MS } })
     const reads = pools.open('api', 8)
-    closers.push(() => pools.end())
+    cleanup.push(() => pools.end())
     const notices = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
     const notifier = createNotifier({ pool: notices })
-    closers.push(() => notifier.stop())
+    cleanup.push(() => notifier.stop())
     const deliveries = await startDeliveries({ config, database, pools, site }, options)
     const { outbox } = deliveries
-    closers.push(() => deliveries.stop())
+    cleanup.push(() => deliveries.stop())
     const inflight = createInflight()
     const admission = createAdmission({ pool: admissions, background: reads })
     const appender = createAppender({
@@ -98,8 +103,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       },
     })
     const identifier = createIdentifier({ pool: appends, inflight })
-    const clearing = startClearing(reads)
-    closers.push(async () => {
+    const clearing = startMaintenance(reads)
+    cleanup.push(async () => {
       await Promise.all([appender.drain(), identifier.drain(), admission.stop(), clearing.stop()])
     })
 
@@ -109,7 +114,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       failedAuthentications: createFailedAuthentications(),
       concurrency: createSemaphore(READS_PER_CALLER),
       bodyLimits: { timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS },
-      toAddress: front.toAddress,
+      toAddress: port.toAddress,
     }
     const live = await startFeed({
       ...gate,
@@ -122,7 +127,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       ...options.feed,
     })
     feed = live
-    closers.push(() => live.stop())
+    cleanup.push(() => live.stop())
 
     const app = createServerApp({
       site,
@@ -131,8 +136,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         appender,
         outbox,
         state: drain,
-        isSetUp: sql => isSetUp(sql, config),
-        getDeafMs: () => live.deafMs,
+        isBootstrapped: sql => isBootstrapped(sql, config),
+        getListenerDownMs: () => live.deafMs,
       }),
       api: listApiFeatures({
         ...gate,
@@ -149,15 +154,15 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       }),
       v1: listV1Features({ ...gate, admission, appender, identifier, reads }),
     })
-    front.open({ fetch: app.fetch, feed: live })
+    port.attach({ fetch: app.fetch, feed: live })
 
     const metrics =
       config.metricsPort === undefined ? undefined : serveMetrics(config.host, config.metricsPort)
-    if (metrics) closers.push(() => metrics.stop())
-    gaugeWork({ admission, appender, identifier }, { admissions, appends, reads })
+    if (metrics) cleanup.push(() => metrics.stop())
+    registerWorkGauges({ admission, appender, identifier }, { admissions, appends, reads })
 
     // Last, so that a start that fails does not use up the one time that the key is shown.
-    const first = options.isWorker ? NOTHING_FIRST : await ensureFirst(reads.sql, config)
+    const first = options.isWorker ? NO_BOOTSTRAP_SECRETS : await bootstrap(reads.sql, config)
 
     log.info('Listening on {url}', {
       url: site.url,
@@ -175,11 +180,11 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         live.drain()
         // At once: what is under way has until the last request is answered, too.
         outbox.stop().catch(() => {})
-        await within(STOP_MS, drain.start().then(closers.closeAll), () => {})
+        await within(STOP_MS, drain.start().then(cleanup.runAll), () => {})
       }),
     }
   } catch (error) {
-    await closers.closeAll()
+    await cleanup.runAll()
     throw error
   }
 }

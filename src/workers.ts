@@ -5,19 +5,19 @@ import { ask } from './ask.ts'
 import type { Config } from './config.ts'
 import { openDatabase } from './embedded/database.ts'
 import { migrate } from './db/migrate.ts'
-import { signal as send } from './embedded/processes.ts'
-import { untilReachable, connect } from './db/sql.ts'
-import { ensureFirst, type First } from './server/first.ts'
+import { sendSignal } from './embedded/processes.ts'
+import { waitUntilReachable, connect } from './db/sql.ts'
+import { bootstrap, type BootstrapSecrets } from './server/bootstrap.ts'
 import { toListenError, toLocalUrl } from './listener.ts'
 import { logger } from './log.ts'
 import { once } from './calls.ts'
-import { toSelf } from './platform.ts'
+import { toSelfCommand } from './platform.ts'
 
 /** Tells a process that it is one of several, by its number. Its end is the end of its standard input. */
-export const WORKER = 'TIDINGS_WORKER'
+export const WORKER_VARIABLE = 'TIDINGS_WORKER'
 
 /** Several servers as processes of their own, on one port and one database. */
-export interface Workers extends First {
+export interface Workers extends BootstrapSecrets {
   url: string
   /** Stops them all as each of them stops; bounded at 25 s. Returns whether each has ended in good order. */
   stop(): Promise<boolean>
@@ -40,74 +40,74 @@ export async function startWorkers(config: Config, signal?: AbortSignal): Promis
   if (process.platform !== 'linux') {
     throw new Error('Several workers on one port need Linux: leave WORKERS out.')
   }
-  const database = await openDatabase(config, { carriesOver: true })
-  const crew = createCrew(config)
+  const database = await openDatabase(config, { allowsUpgrade: true })
+  const supervisor = createSupervisor(config)
   try {
-    await untilReachable(database.url, signal)
+    await waitUntilReachable(database.url, signal)
     await migrate(database.url)
     const port = await findFreePort(config)
     const url = config.baseUrl ?? `http://localhost:${port}`
-    await crew.start(port)
+    await supervisor.start(port)
     const sql = connect(database.url, { name: 'workers', max: 1 })
     // Last, so that a start that fails does not use up the one time that the key is shown.
-    const first = await ensureFirst(sql, config).finally(() => sql.end({ timeout: 1 }))
+    const first = await bootstrap(sql, config).finally(() => sql.end({ timeout: 1 }))
     log.info('{workers} workers are listening on {url}', { workers: config.workers, url })
     const stop = once(async () => {
       log.info('Stopping')
-      const isGood = await crew.stop()
+      const isGood = await supervisor.stop()
       await database.close()
       return isGood
     })
     return { url, ...first, stop }
   } catch (error) {
-    await crew.stop()
+    await supervisor.stop()
     await database.close()
     throw error
   }
 }
 
-function createCrew(config: Config) {
-  const members: Member[] = []
+function createSupervisor(config: Config) {
+  const workers: SupervisedWorker[] = []
   let isStopping = false
 
   return {
     /** Resolves when the port answers; rejects when a worker ends before. */
     async start(port: number): Promise<void> {
       for (let number = 1; number <= config.workers; number++) {
-        members.push(startMember(() => spawnWorker(config, { number, port }), number))
+        workers.push(startSupervisedWorker(() => spawnWorker(config, { number, port }), number))
       }
       const failed = Promise.race(
-        members.map(async member => {
-          const how = await member.firstExit
-          throw new Error(`Worker ${member.number} has ended at its start (${how}): see above.`)
+        workers.map(async worker => {
+          const how = await worker.firstExit
+          throw new Error(`Worker ${worker.number} has ended at its start (${how}): see above.`)
         }),
       )
       await Promise.race([
-        untilAnswered(toLocalUrl({ host: config.host, port }), () => isStopping),
+        waitUntilHealthy(toLocalUrl({ host: config.host, port }), () => isStopping),
         failed,
       ])
       failed.catch(() => {})
-      for (const member of members) member.keep()
+      for (const worker of workers) worker.supervise()
     },
     async stop(): Promise<boolean> {
       isStopping = true
-      return (await Promise.all(members.map(member => member.stop()))).every(isGood => isGood)
+      return (await Promise.all(workers.map(worker => worker.stop()))).every(isGood => isGood)
     },
   }
 }
 
-interface Member {
+interface SupervisedWorker {
   number: number
   firstExit: Promise<string>
   /** From now on it is started anew when it ends. */
-  keep(): void
+  supervise(): void
   stop(): Promise<boolean>
 }
 
-function startMember(launch: () => ChildProcess, number: number): Member {
+function startSupervisedWorker(launch: () => ChildProcess, number: number): SupervisedWorker {
   const firstExit = Promise.withResolvers<string>()
   const stopping = new AbortController()
-  let isKept = false
+  let isSupervised = false
   let backoffMs = BACKOFF_MIN_MS
   let child = start()
 
@@ -120,7 +120,7 @@ function startMember(launch: () => ChildProcess, number: number): Member {
 
     async function end(how: string): Promise<void> {
       firstExit.resolve(how)
-      if (!isKept || stopping.signal.aborted) return
+      if (!isSupervised || stopping.signal.aborted) return
       if (performance.now() - startedMs > STEADY_MS) backoffMs = BACKOFF_MIN_MS
       log.error('Worker {number} has ended ({how}), and is started again in {backoffMs} ms', {
         number,
@@ -137,7 +137,7 @@ function startMember(launch: () => ChildProcess, number: number): Member {
   return {
     number,
     firstExit: firstExit.promise,
-    keep: () => void (isKept = true),
+    supervise: () => void (isSupervised = true),
     async stop() {
       stopping.abort()
       if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null)
@@ -147,21 +147,21 @@ function startMember(launch: () => ChildProcess, number: number): Member {
       })
       // By its id: Deno takes every signal that it sends to a child of its own for the child's end.
       const { pid } = child
-      send(pid, 'SIGTERM')
-      const timer = setTimeout(() => send(pid, 'SIGKILL'), STOP_MS)
+      sendSignal(pid, 'SIGTERM')
+      const timer = setTimeout(() => sendSignal(pid, 'SIGKILL'), STOP_MS)
       return exited.finally(() => clearTimeout(timer))
     },
   }
 }
 
 function spawnWorker(config: Config, { number, port }: { number: number; port: number }) {
-  const [command, ...words] = toSelf()
+  const [command, ...words] = toSelfCommand()
   const { PORT_FILE: _, METRICS_PORT_FILE: __, ...env } = process.env
   const metricsPort = config.metricsPort && config.metricsPort + number - 1
   return spawn(command, [...words, 'serve'], {
     env: {
       ...env,
-      [WORKER]: String(number),
+      [WORKER_VARIABLE]: String(number),
       PORT: String(port),
       METRICS_PORT: String(metricsPort ?? ''),
     },
@@ -183,7 +183,7 @@ function findFreePort({ host, port }: Config): Promise<number> {
   })
 }
 
-async function untilAnswered(url: string, isOver: () => boolean): Promise<void> {
+async function waitUntilHealthy(url: string, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     const answer = await ask(`${url}/healthz`, { timeoutMs: ANSWER_MS }).catch(() => undefined)
     if (answer?.status === 200) return

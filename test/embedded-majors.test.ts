@@ -194,7 +194,7 @@ majorTest(
   'a kill at any point of the way loses nothing, and the next start goes all of it',
   async () => {
     const { dataDir, home } = copyMade()
-    const program = join(import.meta.dir, 'support/carry-program.ts')
+    const program = join(import.meta.dir, 'support/upgrade-program.ts')
     const killAt = async (KILL_AT: string, KILL_NTH = 1) => {
       const env = { DATA_DIR: dataDir, KILL_AT, KILL_NTH: String(KILL_NTH) }
       const child = spawnProgram({ env, program, args: [] })
@@ -212,10 +212,10 @@ majorTest(
     expect(readMade(home)).toBe('17')
     // A complete one: but the older program may have gone on with the data meanwhile.
     await killAt('Moved', 1)
-    expect(listClusters(home)).toEqual(['data', 'data.carried'])
+    expect(listClusters(home)).toEqual(['data', 'data.upgraded'])
     expect(readMade(home)).toBe('17')
     await killAt('Moved', 2)
-    expect(listClusters(home)).toEqual(['data.carried', 'data.old-17'])
+    expect(listClusters(home)).toEqual(['data.upgraded', 'data.old-17'])
 
     expect(await look(dataDir)).toMatchObject({ major: 18, sums })
     expect(listClusters(home)).toEqual(['data', 'data.old-17'])

@@ -2,7 +2,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { once } from 'node:events'
 import { lstatSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findClosedFolder, startEmbedded } from '../src/embedded/embedded.ts'
+import { findInaccessibleFolder, startEmbedded } from '../src/embedded/embedded.ts'
 import {
   isRoot,
   dbTest,
@@ -196,9 +196,9 @@ dbTest('data of a newer major version of Postgres is left alone, with the ways b
 test('a folder that is closed to Postgres is refused by name, with the remedies', async () => {
   const closed = makeFolder(0o700)
   const dataDir = join(closed, 'data')
-  if (!isRoot) return expect(findClosedFolder(dataDir)).toBeUndefined()
+  if (!isRoot) return expect(findInaccessibleFolder(dataDir)).toBeUndefined()
 
-  expect(findClosedFolder(dataDir)).toBe(closed)
+  expect(findInaccessibleFolder(dataDir)).toBe(closed)
   const message = await startEmbedded({ dataDir }).catch((error: Error) => error.message)
   expect(message).toContain(`${closed} (mode 0700)`)
   expect(message).toContain('DATA_DIR=/var/lib/tidings')

@@ -11,7 +11,7 @@ import { openSecrets, type SecretSource } from '../secrets/open-secrets.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import { VERSION } from '../version.ts'
 import { END_OF_ROWS, FORMAT, toLine } from './format.ts'
-import { createLock } from './passphrase.ts'
+import { createBackupKeys } from './passphrase.ts'
 import { createResealer, resealRows, listTables } from './rows.ts'
 
 export interface BackupOptions {
@@ -24,7 +24,7 @@ export interface BackupOptions {
   signal?: AbortSignal
 }
 
-export interface Backup {
+export interface BackupResult {
   bytes: number
   /** Rows by table. */
   rows: Record<string, number>
@@ -41,15 +41,15 @@ export async function writeBackup(
   url: string,
   file: string,
   options: BackupOptions,
-): Promise<Backup> {
+): Promise<BackupResult> {
   const sql = connect(url, { name: 'backup', max: 1, settings: COPY_SETTINGS })
-  const rows: Backup['rows'] = {}
+  const rows: BackupResult['rows'] = {}
   let writing: Promise<number> | undefined
   try {
     // Before the snapshot: the first to open seals the canary.
     const secrets = await openSecrets(sql, options.source)
-    const { check, scrypt, ...lock } = await createLock(options.passphrase)
-    const turn = { from: secrets, to: lock.secrets }
+    const { check, scrypt, ...lock } = await createBackupKeys(options.passphrase)
+    const keyChange = { from: secrets, to: lock.secrets }
 
     async function* toText(tx: Tx): AsyncGenerator<Buffer> {
       const migrations = await tx<{ name: string }[]>`select name from migrations order by name`
@@ -62,13 +62,13 @@ export async function writeBackup(
         scrypt,
         check,
       })
-      for (const { name, columns, isKept } of await listTables(tx)) {
-        if (!isKept) continue
+      for (const { name, columns, isIncluded } of await listTables(tx)) {
+        if (!isIncluded) continue
         yield toLine({ table: name, columns })
         const sealed = options.sealedTables.find(({ table }) => table === name)
         const source = copyOut(tx, `copy ${toCopyTarget(name, columns)} to stdout`)
         const blocks = toBlocks(source, n => (rows[name] = n))
-        yield* sealed ? resealRows(blocks, createResealer(sealed, columns, turn)) : blocks
+        yield* sealed ? resealRows(blocks, createResealer(sealed, columns, keyChange)) : blocks
         yield Buffer.from(END_OF_ROWS)
       }
       yield toLine({ rows })
@@ -77,7 +77,7 @@ export async function writeBackup(
     const failed = Promise.withResolvers<never>()
     const bytes = await Promise.race([
       sql.begin('isolation level repeatable read read only', tx => {
-        writing = writeFile(file, withSeal(toText(tx), lock.sealKey), options.signal)
+        writing = writeFile(file, appendMac(toText(tx), lock.macKey), options.signal)
         return writing.catch(failed.reject)
       }) as Promise<number>,
       // After an aborted COPY the connection is unusable, even for a rollback.
@@ -92,7 +92,7 @@ export async function writeBackup(
   }
 }
 
-async function* withSeal(text: AsyncIterable<Buffer>, key: Buffer): AsyncGenerator<Buffer> {
+async function* appendMac(text: AsyncIterable<Buffer>, key: Buffer): AsyncGenerator<Buffer> {
   const seal = createHmac('sha256', key)
   for await (const part of text) {
     seal.update(part)

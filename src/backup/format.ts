@@ -15,14 +15,14 @@ export const END_OF_ROWS = '\\.\n'
 const MAX_LINE_BYTES = 64 * 1024 * 1024
 
 /** The part of the head that every format keeps. */
-const AnyHead = Type.Object({
+const AnyHeader = Type.Object({
   tidings: Type.Literal('backup'),
   format: Type.Integer(),
   version: Type.String(),
 })
 
-export const Head = Type.Object({
-  ...AnyHead.properties,
+export const BackupHeader = Type.Object({
+  ...AnyHeader.properties,
   createdAt: Type.String(),
   /** The names of the migrations of its schema. */
   migrations: Type.Array(Type.String()),
@@ -36,15 +36,15 @@ export const Head = Type.Object({
   /** Sealed with that key. */
   check: Type.String(),
 })
-export type Head = Static<typeof Head>
+export type BackupHeader = Static<typeof BackupHeader>
 
-export const TableHead = Type.Object({ table: Type.String(), columns: Type.Array(Type.String()) })
+export const TableHeader = Type.Object({ table: Type.String(), columns: Type.Array(Type.String()) })
 export const RowCounts = Type.Object({ rows: Type.Record(Type.String(), Type.Integer()) })
 export const Seal = Type.Object({ seal: Type.String() })
 
 /** The file begins as a backup, and is damaged later on. */
-export class Damaged extends Error {
-  override readonly name = 'Damaged'
+export class DamagedBackupError extends Error {
+  override readonly name = 'DamagedBackupError'
 
   constructor() {
     super(
@@ -54,8 +54,8 @@ export class Damaged extends Error {
 }
 
 /** The file does not begin as a backup. */
-class NoBackup extends Error {
-  override readonly name = 'NoBackup'
+class NotABackupError extends Error {
+  override readonly name = 'NotABackupError'
 
   constructor() {
     super('This file is no backup of Tidings. Nothing was restored.')
@@ -63,25 +63,25 @@ class NoBackup extends Error {
 }
 
 /** Parses the first line. Throws with a sentence for people when this program cannot restore the backup. */
-export function parseHead(line: string): Head {
+export function parseHeader(line: string): BackupHeader {
   const head = parseJson(line)
-  if (!Value.Check(AnyHead, head)) throw new NoBackup()
+  if (!Value.Check(AnyHeader, head)) throw new NotABackupError()
   if (head.format > FORMAT) {
     throw new Error(
       `The backup was made by a newer Tidings, ${head.version}: restore it with that version.`,
     )
   }
-  if (!Value.Check(Head, head)) throw new Damaged()
+  if (!Value.Check(BackupHeader, head)) throw new DamagedBackupError()
   return head
 }
 
 /** Parses a line by `schema`; throws `Damaged` for any other. */
-export function parseLine<Schema extends typeof TableHead | typeof RowCounts | typeof Seal>(
+export function parseLine<Schema extends typeof TableHeader | typeof RowCounts | typeof Seal>(
   schema: Schema,
   line: string,
 ): Static<Schema> {
   const value = parseJson(line)
-  if (!Value.Check(schema, value)) throw new Damaged()
+  if (!Value.Check(schema, value)) throw new DamagedBackupError()
   return value
 }
 
@@ -98,11 +98,11 @@ function parseJson(line: string): unknown {
 }
 
 /** Reads a backup once, from its beginning to its end. Every method throws `Damaged` for an incomplete backup. */
-export interface Reader {
+export interface BackupReader {
   /** The next line, without its end. */
   line(): Promise<string>
   /** Sets the key of the seal. Call it once, after the head. */
-  sealedWith(key: Buffer): void
+  setMacKey(key: Buffer): void
   /** Whole lines in blocks, up to the end of a table's rows. */
   rows(): AsyncGenerator<Buffer>
   /** Reads the last line: it must seal all that was read before it, and nothing may follow. */
@@ -112,10 +112,10 @@ export interface Reader {
 
 const CHUNK_BYTES = 256 * 1024
 const LINE_FEED = 0x0a
-const END = Buffer.from(END_OF_ROWS)
+const ROWS_TERMINATOR = Buffer.from(END_OF_ROWS)
 
 /** Opens the file; throws when it cannot be read. */
-export function openReader(file: string): Reader {
+export function openBackupReader(file: string): BackupReader {
   const source = createReadStream(file)
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
   pipeline(source, gunzip, () => {})
@@ -129,15 +129,15 @@ export function openReader(file: string): Reader {
   async function read(): Promise<Buffer | undefined> {
     const next = await chunks.next().catch((error: unknown) => {
       if (isAboutFile(error)) throw error
-      throw isGzip(error) ? new Damaged() : new NoBackup()
+      throw isGzip(error) ? new DamagedBackupError() : new NotABackupError()
     })
-    if (next.done && !isBegun) throw new NoBackup()
+    if (next.done && !isBegun) throw new NotABackupError()
     isBegun = true
     return next.done ? undefined : next.value
   }
 
   /** Reads until `find` finds a line feed in `waiting`; returns its offset. */
-  async function untilLine(find: () => number): Promise<number> {
+  async function readUntilLine(find: () => number): Promise<number> {
     const at = find()
     if (at >= 0) return at
     // Concatenated once: a line may come in hundreds of chunks.
@@ -145,11 +145,11 @@ export function openReader(file: string): Reader {
     let bytes = waiting.length
     for (;;) {
       const next = await read()
-      if (!next) throw new Damaged()
+      if (!next) throw new DamagedBackupError()
       parts.push(next)
       bytes += next.length
       if (next.includes(LINE_FEED)) break
-      if (bytes > MAX_LINE_BYTES) throw new Damaged()
+      if (bytes > MAX_LINE_BYTES) throw new DamagedBackupError()
     }
     waiting = Buffer.concat(parts)
     return find()
@@ -164,7 +164,7 @@ export function openReader(file: string): Reader {
   }
 
   async function line(): Promise<string> {
-    const at = await untilLine(() => waiting.indexOf(LINE_FEED))
+    const at = await readUntilLine(() => waiting.indexOf(LINE_FEED))
     return take(at + 1)
       .subarray(0, -1)
       .toString('utf8')
@@ -174,16 +174,16 @@ export function openReader(file: string): Reader {
     line,
     async *rows() {
       for (;;) {
-        const last = await untilLine(() => waiting.lastIndexOf(LINE_FEED))
+        const last = await readUntilLine(() => waiting.lastIndexOf(LINE_FEED))
         const end = findEnd(waiting.subarray(0, last + 1))
         const block = take(end ?? last + 1)
         if (block.length > 0) yield block
         if (end === undefined) continue
-        take(END.length)
+        take(ROWS_TERMINATOR.length)
         return
       }
     },
-    sealedWith(key) {
+    setMacKey(key) {
       seal = createHmac('sha256', key)
       for (const taken of head) seal.update(taken)
       head = []
@@ -193,7 +193,7 @@ export function openReader(file: string): Reader {
       seal = undefined
       const given = Buffer.from(parseLine(Seal, await line()).seal, 'base64url')
       const isSame = given.length === expected.length && timingSafeEqual(given, expected)
-      if (!isSame || waiting.length > 0 || (await read())) throw new Damaged()
+      if (!isSame || waiting.length > 0 || (await read())) throw new DamagedBackupError()
     },
     close: () => void source.destroy(),
   }
@@ -201,7 +201,7 @@ export function openReader(file: string): Reader {
 
 /** The offset of the line that ends a table's rows. */
 function findEnd(lines: Buffer): number | undefined {
-  if (lines.subarray(0, END.length).equals(END)) return 0
+  if (lines.subarray(0, ROWS_TERMINATOR.length).equals(ROWS_TERMINATOR)) return 0
   const before = lines.indexOf(`\n${END_OF_ROWS}`)
   return before < 0 ? undefined : before + 1
 }

@@ -7,37 +7,37 @@ import {
   type Place,
   type Secrets,
 } from '../secrets/secrets.ts'
-import type { Head } from './format.ts'
+import type { BackupHeader } from './format.ts'
 
 export const MIN_PASSPHRASE = 12
 
-type Scrypt = Head['scrypt']
+type Scrypt = BackupHeader['scrypt']
 
 /** The keys that a passphrase gives: for the secrets of one backup, and for its seal. */
-export interface Lock {
+export interface BackupKeys {
   secrets: Secrets
-  sealKey: Buffer
+  macKey: Buffer
 }
 
 const CHECK: Place = { table: 'backup', column: 'check', rowId: 'check' }
 const SEAL = 'seal of a backup'
 
 /** Makes the lock of a new backup, and the fields of its head. */
-export async function createLock(
+export async function createBackupKeys(
   passphrase: string,
-): Promise<Lock & Pick<Head, 'scrypt' | 'check'>> {
+): Promise<BackupKeys & Pick<BackupHeader, 'scrypt' | 'check'>> {
   // The parameters that OWASP recommends: 128 MB and about half a second.
   const parameters = { n: 2 ** 17, r: 8, p: 1, salt: randomBytes(16).toString('base64url') }
-  const lock = await toLock(passphrase, parameters)
+  const lock = await deriveKeys(passphrase, parameters)
   return { ...lock, scrypt: parameters, check: lock.secrets.seal('', CHECK) }
 }
 
 /** Opens the lock of a backup. Throws with a sentence for people when the passphrase is wrong. */
-export async function openLock(
+export async function openBackupKeys(
   passphrase: string,
-  { scrypt: parameters, check }: Pick<Head, 'scrypt' | 'check'>,
-): Promise<Lock> {
-  const lock = await toLock(passphrase, parameters)
+  { scrypt: parameters, check }: Pick<BackupHeader, 'scrypt' | 'check'>,
+): Promise<BackupKeys> {
+  const lock = await deriveKeys(passphrase, parameters)
   try {
     lock.secrets.open(check, CHECK)
   } catch (error) {
@@ -49,12 +49,12 @@ export async function openLock(
   return lock
 }
 
-async function toLock(passphrase: string, parameters: Scrypt): Promise<Lock> {
-  const key = await toKey(passphrase, parameters)
-  return { secrets: createSecrets(() => [key]), sealKey: key.derive(SEAL) }
+async function deriveKeys(passphrase: string, parameters: Scrypt): Promise<BackupKeys> {
+  const key = await deriveKey(passphrase, parameters)
+  return { secrets: createSecrets(() => [key]), macKey: key.derive(SEAL) }
 }
 
-function toKey(passphrase: string, { n, r, p, salt }: Scrypt): Promise<AppKey> {
+function deriveKey(passphrase: string, { n, r, p, salt }: Scrypt): Promise<AppKey> {
   return new Promise((resolve, reject) => {
     // Keyboards compose letters differently; the normal form is the same.
     scrypt(

@@ -1,24 +1,24 @@
 import { COMMAND_LINE, writeAudit } from '../audit/audit.ts'
-import { COPY_SETTINGS, copyIn, quote, toCopyTarget } from '../db/copy.ts'
+import { COPY_SETTINGS, copyIn, quoteIdentifier, toCopyTarget } from '../db/copy.ts'
 import { listMigrations, migrate, MIGRATIONS, type Migration } from '../db/migrate.ts'
 import { connect, LOCK_TIMEOUT, sqlState, type Sql, type Tx } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { openSecrets } from '../secrets/open-secrets.ts'
 import type { BackupOptions } from './backup.ts'
 import {
-  Damaged,
-  parseHead,
+  DamagedBackupError,
+  parseHeader,
   parseLine,
   RowCounts,
-  TableHead,
-  type Head,
-  openReader,
-  type Reader,
+  TableHeader,
+  type BackupHeader,
+  openBackupReader,
+  type BackupReader,
 } from './format.ts'
-import { openLock } from './passphrase.ts'
-import { createResealer, resealRows, type Turn, listTables, type Table } from './rows.ts'
+import { openBackupKeys } from './passphrase.ts'
+import { createResealer, resealRows, type KeyChange, listTables, type Table } from './rows.ts'
 
-export interface Restored {
+export interface RestoreResult {
   /** The version of Tidings that made the backup, and when (ISO 8601). */
   version: string
   createdAt: string
@@ -39,26 +39,26 @@ export async function restoreBackup(
   file: string,
   { source, sealedTables, passphrase }: Omit<BackupOptions, 'signal'>,
   migrations: readonly Migration[] = MIGRATIONS,
-): Promise<Restored> {
-  const reader = openReader(file)
+): Promise<RestoreResult> {
+  const reader = openBackupReader(file)
   const sql = connect(url, {
     name: 'restore',
     max: 1,
     settings: { ...COPY_SETTINGS, lock_timeout: LOCK_MS },
   })
   try {
-    const head = parseHead(await reader.line())
-    const lock = await openLock(passphrase, head)
-    reader.sealedWith(lock.sealKey)
+    const head = parseHeader(await reader.line())
+    const lock = await openBackupKeys(passphrase, head)
+    reader.setMacKey(lock.macKey)
     await ensureSchema(sql, url, { head, migrations })
     const secrets = await openSecrets(sql, source)
     const rows = await sql.begin(async tx => {
       const tables = await listTables(tx)
-      await clear(tx, tables)
+      await clearTables(tx, tables)
       const counts = await readTables(tx, reader, {
         tables,
         sealedTables,
-        turn: { from: lock.secrets, to: secrets },
+        keyChange: { from: lock.secrets, to: secrets },
       })
       await finish(tx, tables)
       return counts
@@ -79,7 +79,7 @@ export async function restoreBackup(
 async function ensureSchema(
   sql: Sql,
   url: string,
-  { head, migrations }: { head: Head; migrations: readonly Migration[] },
+  { head, migrations }: { head: BackupHeader; migrations: readonly Migration[] },
 ): Promise<void> {
   const known = new Set(migrations.map(({ name }) => name))
   const unknown = head.migrations.filter(name => !known.has(name))
@@ -106,8 +106,10 @@ async function ensureSchema(
 }
 
 /** Removes the rows of a first start. Throws when there are accounts, events or users. */
-async function clear(tx: Tx, tables: readonly Table[]): Promise<void> {
-  const names = tables.filter(({ name }) => name !== 'sealed_canary').map(({ name }) => quote(name))
+async function clearTables(tx: Tx, tables: readonly Table[]): Promise<void> {
+  const names = tables
+    .filter(({ name }) => name !== 'sealed_canary')
+    .map(({ name }) => quoteIdentifier(name))
   // Servers on this database answer 503 from here to the end.
   await tx.unsafe(`lock table ${names.join(', ')} in access exclusive mode`)
   const [found] = await tx<[{ people: boolean; events: boolean; identities: boolean }]>`
@@ -130,35 +132,36 @@ async function clear(tx: Tx, tables: readonly Table[]): Promise<void> {
   await tx.unsafe(`truncate ${names.join(', ')}`)
 }
 
-interface Plan {
+interface RestorePlan {
   tables: readonly Table[]
   sealedTables: BackupOptions['sealedTables']
-  turn: Turn
+  keyChange: KeyChange
 }
 
 /** Returns the number of rows of each table; throws a `Damaged` unless they are those that the backup counted. */
 async function readTables(
   tx: Tx,
-  reader: Reader,
-  { tables, sealedTables, turn }: Plan,
-): Promise<Restored['rows']> {
-  const rows: Restored['rows'] = {}
+  reader: BackupReader,
+  { tables, sealedTables, keyChange }: RestorePlan,
+): Promise<RestoreResult['rows']> {
+  const rows: RestoreResult['rows'] = {}
   for (;;) {
     const line = await reader.line()
     if (line.startsWith('{"rows":')) {
       const counted = parseLine(RowCounts, line).rows
       await reader.end()
       const isSame = Object.entries(counted).every(([name, count]) => rows[name] === count)
-      if (!isSame || Object.keys(counted).length !== Object.keys(rows).length) throw new Damaged()
+      if (!isSame || Object.keys(counted).length !== Object.keys(rows).length)
+        throw new DamagedBackupError()
       return rows
     }
-    const { table: name, columns } = parseLine(TableHead, line)
-    const table = tables.find(one => one.name === name && one.isKept)
+    const { table: name, columns } = parseLine(TableHeader, line)
+    const table = tables.find(one => one.name === name && one.isIncluded)
     if (!table || name in rows || columns.some(column => !table.columns.includes(column)))
-      throw new Damaged()
+      throw new DamagedBackupError()
     const sealed = sealedTables.find(one => one.table === name)
     const blocks = toCounted(reader.rows(), n => (rows[name] = n))
-    const given = sealed ? resealRows(blocks, createResealer(sealed, columns, turn)) : blocks
+    const given = sealed ? resealRows(blocks, createResealer(sealed, columns, keyChange)) : blocks
     await copyIn(tx, `copy ${toCopyTarget(name, columns)} from stdin`, given).catch(
       (error: unknown) => {
         if (sqlState(error) === undefined) throw error
@@ -199,6 +202,7 @@ async function finish(tx: Tx, tables: readonly Table[]): Promise<void> {
   `
   await writeAudit(tx, COMMAND_LINE, { action: 'server.restored' })
   for (const { name } of tables) {
-    if (name !== 'sealed_canary') await tx.unsafe(`alter table ${quote(name)} enable trigger user`)
+    if (name !== 'sealed_canary')
+      await tx.unsafe(`alter table ${quoteIdentifier(name)} enable trigger user`)
   }
 }

@@ -9,14 +9,14 @@ export interface Table {
   /** All columns but the generated ones. */
   columns: string[]
   /** Whether its rows are part of a backup. */
-  isKept: boolean
+  isIncluded: boolean
 }
 
 /**
  * Tables that a backup leaves out: sign-in links, because a used or withdrawn one would work again; the canary of the
  * installation's own APP_SECRET; and the state of another clock.
  */
-const LEFT_OUT = ['setup_links', 'reset_links', 'invites', 'sealed_canary', 'clock']
+const EXCLUDED_TABLES = ['setup_links', 'reset_links', 'invites', 'sealed_canary', 'clock']
 
 const CREATE = /^create (?:unlogged )?table (\w+)/gm
 
@@ -26,9 +26,9 @@ const CREATE = /^create (?:unlogged )?table (\w+)/gm
  */
 export async function listTables(sql: Queryable): Promise<Table[]> {
   const names = MIGRATIONS.flatMap(({ text }) => [...text.matchAll(CREATE)].map(([, name]) => name))
-  const rows = await sql<{ name: string; columns: string; is_kept: boolean }[]>`
+  const rows = await sql<{ name: string; columns: string; is_included: boolean }[]>`
     with recursive ours as (
-      select c.oid, c.relname::text as name, c.relpersistence = 'p' and c.relname <> all(${toArray(LEFT_OUT)}::text[]) as is_kept
+      select c.oid, c.relname::text as name, c.relpersistence = 'p' and c.relname <> all(${toArray(EXCLUDED_TABLES)}::text[]) as is_included
       from unnest(${toArray(names)}::text[]) as n (name)
         join pg_class c on c.oid = to_regclass(n.name)
     ), pointing as (
@@ -42,7 +42,7 @@ export async function listTables(sql: Queryable): Promise<Table[]> {
       select p.conrelid, d.depth + 1 from depths d join pointing p on p.confrelid = d.oid where d.depth < 50
     )
     select
-      o.name, o.is_kept,
+      o.name, o.is_included,
       (
         select json_agg(a.attname order by a.attnum)::text
         from pg_attribute a
@@ -51,15 +51,15 @@ export async function listTables(sql: Queryable): Promise<Table[]> {
     from ours o
     order by (select max(d.depth) from depths d where d.oid = o.oid), o.name
   `
-  return rows.map(({ name, columns, is_kept }) => ({
+  return rows.map(({ name, columns, is_included }) => ({
     name,
     columns: JSON.parse(columns) as string[],
-    isKept: is_kept,
+    isIncluded: is_included,
   }))
 }
 
 /** The keys that open and seal. */
-export interface Turn {
+export interface KeyChange {
   from: Secrets
   to: Secrets
 }
@@ -71,7 +71,7 @@ export interface Turn {
 export function createResealer(
   { table, columns: sealed }: SealedTable,
   columns: readonly string[],
-  { from, to }: Turn,
+  { from, to }: KeyChange,
 ): (row: string) => string {
   const idAt = columns.indexOf('id')
   const places = sealed.map(column => ({ column, at: columns.indexOf(column) }))

@@ -69,38 +69,47 @@ export const restore = command({
   },
 })
 
-const NAME = 'BACKUP_PASSPHRASE'
+const PASSPHRASE_VARIABLE = 'BACKUP_PASSPHRASE'
 const LINE_END = /\r?\n$/
 const [INTERRUPT, END, ERASE] = ['\u0003', '\u0004', '\u007f']
 
 /** The passphrase of a backup: from BACKUP_PASSPHRASE or the file in BACKUP_PASSPHRASE_FILE, else a person is asked. */
 async function readPassphrase({ isNew }: { isNew: boolean }): Promise<string> {
-  const passphrase = findConfigured() ?? (await ask('Passphrase of the backup: '))
+  const passphrase =
+    readConfiguredPassphrase() ?? (await askPassphrase('Passphrase of the backup: '))
   if ([...passphrase].length < MIN_PASSPHRASE) {
     throw new UsageError(`The passphrase must have ${MIN_PASSPHRASE} characters or more.`)
   }
-  const isTyped = findConfigured() === undefined
-  if (isNew && isTyped && (await ask('Once more: ')) !== passphrase) {
+  const isTyped = readConfiguredPassphrase() === undefined
+  if (isNew && isTyped && (await askPassphrase('Once more: ')) !== passphrase) {
     throw new UsageError('Those were two different passphrases.')
   }
   return passphrase
 }
 
-function findConfigured(): string | undefined {
-  const { [NAME]: passphrase, [`${NAME}_FILE`]: file } = process.env
-  if (passphrase && file) throw new UsageError(`${NAME} and ${NAME}_FILE are both set: keep one`)
+function readConfiguredPassphrase(): string | undefined {
+  const { [PASSPHRASE_VARIABLE]: passphrase, [`${PASSPHRASE_VARIABLE}_FILE`]: file } = process.env
+  if (passphrase && file)
+    throw new UsageError(
+      `${PASSPHRASE_VARIABLE} and ${PASSPHRASE_VARIABLE}_FILE are both set: keep one`,
+    )
   if (!file) return passphrase || undefined
   try {
     return readFileSync(file, 'utf8').replace(LINE_END, '')
   } catch {
-    throw new UsageError(`${NAME}_FILE must name a file that can be read: it is ${file}`)
+    throw new UsageError(
+      `${PASSPHRASE_VARIABLE}_FILE must name a file that can be read: it is ${file}`,
+    )
   }
 }
 
 /** Asks at the terminal, without showing what is typed. */
-async function ask(question: string): Promise<string> {
+async function askPassphrase(question: string): Promise<string> {
   const { stdin, stderr } = process
-  if (!stdin.isTTY) throw new UsageError(`Set ${NAME} or ${NAME}_FILE, or run it at a terminal.`)
+  if (!stdin.isTTY)
+    throw new UsageError(
+      `Set ${PASSPHRASE_VARIABLE} or ${PASSPHRASE_VARIABLE}_FILE, or run it at a terminal.`,
+    )
   stderr.write(question)
   stdin.setRawMode(true)
   stdin.setEncoding('utf8')

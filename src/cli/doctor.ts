@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import { findPlace, openDatabase, type Database } from '../embedded/database.ts'
+import { locateDatabase, openDatabase, type Database } from '../embedded/database.ts'
 import { connect } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { configureLog } from '../log.ts'
@@ -23,7 +23,7 @@ export const doctor = command({
   examples: ['tidings doctor', 'tidings doctor --json'],
   args: {},
   async run() {
-    const findings = await examine()
+    const findings = await findAll()
     return {
       json: findings,
       text: findings
@@ -34,14 +34,14 @@ export const doctor = command({
   },
 })
 
-async function examine(): Promise<Finding[]> {
+async function findAll(): Promise<Finding[]> {
   configureLog('error', line => process.stderr.write(line))
   const config = readConfig()
   const findings = [
     ok('configuration', `serves on ${config.host}:${config.port}`),
     ...(await checkAddress(config)),
     // First: where the disk is full, the database may not even start.
-    ...checkFiles(findPlace(config)),
+    ...checkFiles(locateDatabase(config)),
   ]
   try {
     const database = await openDatabase(config)

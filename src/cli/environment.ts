@@ -22,7 +22,7 @@ export interface Installation {
 /** Runs `work` on the configured installation, whatever its schema and its version of Postgres. */
 export async function withInstallation<Result>(
   work: (installation: Installation) => Promise<Result>,
-  options?: { carriesOver: boolean },
+  options?: { allowsUpgrade: boolean },
 ): Promise<Result> {
   const config = readConfig()
   // Standard output is for the result.
@@ -53,7 +53,7 @@ export function withDatabase<Result>(
 
 /** Upgrades the configured database to this program's schema and Postgres; returns the migrations applied now. */
 export function migrateDatabase(): Promise<string[]> {
-  return withInstallation(({ url }) => migrate(url), { carriesOver: true })
+  return withInstallation(({ url }) => migrate(url), { allowsUpgrade: true })
 }
 
 /** Makes the schema of an empty database; an older one is left to `migrate` and `serve`. */

@@ -1,7 +1,7 @@
 import { configureLog } from '../log.ts'
-import type { First } from '../server/first.ts'
+import type { BootstrapSecrets } from '../server/bootstrap.ts'
 import { startServer } from '../server.ts'
-import { startWorkers, WORKER } from '../workers.ts'
+import { startWorkers, WORKER_VARIABLE } from '../workers.ts'
 import { VERSION } from '../version.ts'
 import { command } from './command.ts'
 import { readConfig, migrateDatabase } from './environment.ts'
@@ -29,10 +29,10 @@ export const serve = command({
     const config = readConfig(workers === undefined ? {} : { WORKERS: workers })
     configureLog(config.logLevel, line => process.stdout.write(line))
     // A signal during the start stops the server as soon as it runs.
-    const stopping = untilStopped()
+    const stopping = waitForStopSignal()
     const early = new AbortController()
     void stopping.then(() => early.abort())
-    const isWorker = process.env[WORKER] !== undefined
+    const isWorker = process.env[WORKER_VARIABLE] !== undefined
     const start = () =>
       config.workers > 1 && !isWorker
         ? startWorkers(config, early.signal)
@@ -41,7 +41,7 @@ export const serve = command({
       if (!early.signal.aborted) throw error
       return process.exit(0)
     })
-    if (!isWorker) process.stderr.write(toGreeting(server))
+    if (!isWorker) process.stderr.write(toBanner(server))
     await stopping
     const isGood = await server.stop()
     process.exit(isGood === false ? 1 : 0)
@@ -64,7 +64,7 @@ export const migrate = command({
 })
 
 /** The text on standard error at the start; the log goes to standard output. */
-function toGreeting({ url, firstKey, setupToken }: First & { url: string }): string {
+function toBanner({ url, firstKey, setupToken }: BootstrapSecrets & { url: string }): string {
   const parts = [
     `\nTidings ${VERSION} is running: ${url}   (API reference: ${url}/docs)\n`,
     firstKey !== undefined &&
@@ -85,7 +85,7 @@ function toGreeting({ url, firstKey, setupToken }: First & { url: string }): str
 }
 
 /** Resolves at the first signal to stop; a second one ends the process at once. */
-function untilStopped(): Promise<void> {
+function waitForStopSignal(): Promise<void> {
   let firstMs: number | undefined
   return new Promise(resolve => {
     const stop = () => {
@@ -97,6 +97,6 @@ function untilStopped(): Promise<void> {
     process.on('SIGINT', stop)
     process.on('SIGTERM', stop)
     // The parent of a worker holds the other end until it ends.
-    if (process.env[WORKER] !== undefined) process.stdin.once('end', stop).resume()
+    if (process.env[WORKER_VARIABLE] !== undefined) process.stdin.once('end', stop).resume()
   })
 }

@@ -15,7 +15,7 @@ export function toArray(values: readonly (string | number | boolean | null | und
 }
 
 /** Rows of a statement over `unnest … with ordinality`, each at its `ord`; undefined where an element has none. */
-export function toPlaces<Row extends { ord: number }>(
+export function alignRows<Row extends { ord: number }>(
   rows: readonly Row[],
   length: number,
 ): (Row | undefined)[] {

@@ -123,7 +123,7 @@ export function createBatcher<Job, Row, Result>(
     error: unknown,
     retries = 1,
   ): Promise<void> {
-    const parts = toParts(batch, error, retries)
+    const parts = splitForRetry(batch, error, retries)
     if (parts.length === 0) refuse(batch, error)
     for (const part of parts) {
       const again = await start(part).outcome
@@ -133,7 +133,7 @@ export function createBatcher<Job, Row, Result>(
   }
 
   /** Splits a failed batch for the retry: the whole batch after a collision, else by group or by job. */
-  function toParts(
+  function splitForRetry(
     batch: Waiting<Job, Result>[],
     error: unknown,
     retries: number,
@@ -145,7 +145,7 @@ export function createBatcher<Job, Row, Result>(
     }
     // Without an answer of Postgres the outcome is unknown: only the caller may try again, with its key.
     if (state === undefined || isUnavailable(error)) return []
-    if (retries > 0 && isCollision(state)) return [batch]
+    if (retries > 0 && isConflict(state)) return [batch]
     return batch.length > 1 ? batch.map(one => [one]) : []
   }
 
@@ -189,7 +189,7 @@ export function createBatcher<Job, Row, Result>(
 }
 
 /** Another transaction was faster: the same batch sees its rows when tried again. */
-function isCollision(state: string): boolean {
+function isConflict(state: string): boolean {
   return state === UNIQUE_VIOLATION || state === DEADLOCK || state === FOREIGN_KEY_VIOLATION
 }
 

@@ -4,37 +4,37 @@ import type { Pool } from './pool.ts'
 const log = logger('clock')
 
 /**
- * Looks at the database's clock, by which everything goes, and mends what a leap of it would spoil (`note_clock`). Returns
+ * Looks at the database's clock, by which everything goes, and mends what a leap of it would spoil (`check_clock`). Returns
  * whether the clock is doubted: then nothing may be deleted because of its age.
  */
-export async function isClockDoubted(pool: Pool): Promise<boolean> {
+export async function isClockUntrusted(pool: Pool): Promise<boolean> {
   const [known] = await pool.run(
-    sql => sql<{ is_steady: boolean; is_doubted: boolean }[]>`
+    sql => sql<{ is_steady: boolean; is_untrusted: boolean }[]>`
       select
-        at between now() - interval '1 minute' and now() + interval '20 seconds' as is_steady,
-        coalesce(doubted_until > now(), false) as is_doubted
+        checked_at between now() - interval '1 minute' and now() + interval '20 seconds' as is_steady,
+        coalesce(untrusted_until > now(), false) as is_untrusted
       from clock
     `,
   )
-  if (known?.is_steady) return known.is_doubted
+  if (known?.is_steady) return known.is_untrusted
   // Past the pool's deadline: after a leap there may be much to mend, once.
   const [noted] = await pool.sql.begin(async tx => {
     await tx`set local statement_timeout = '1min'`
-    return tx<{ leapt_s: number; doubted_until: Date | null; is_doubted: boolean }[]>`
-      select leapt_s, doubted_until, coalesce(doubted_until > now(), false) as is_doubted from note_clock()
+    return tx<{ jump_s: number; untrusted_until: Date | null; is_untrusted: boolean }[]>`
+      select jump_s, untrusted_until, coalesce(untrusted_until > now(), false) as is_untrusted from check_clock()
     `
   })
   if (!noted) return true
-  const seconds = Math.round(Math.abs(noted.leapt_s))
-  if (noted.leapt_s > 0) {
+  const seconds = Math.round(Math.abs(noted.jump_s))
+  if (noted.jump_s > 0) {
     log.warning(
       "The database's clock has leapt ahead by {seconds} s, or no server ran for so long: nothing is deleted for its age until {until}. If the clock is wrong, set it",
-      { seconds, until: noted.doubted_until?.toISOString() },
+      { seconds, until: noted.untrusted_until?.toISOString() },
     )
-  } else if (noted.leapt_s < 0) {
+  } else if (noted.jump_s < 0) {
     log.warning("The database's clock has gone back by {seconds} s: what was due waits no longer", {
       seconds,
     })
   }
-  return noted.is_doubted
+  return noted.is_untrusted
 }

@@ -18,10 +18,10 @@ const BLOCK_BYTES = 64 * 1024
 
 /** `name (column, …)` as COPY wants it. */
 export function toCopyTarget(name: string, columns: readonly string[]): string {
-  return `${quote(name)} (${columns.map(quote).join(', ')})`
+  return `${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')})`
 }
 
-export function quote(identifier: string): string {
+export function quoteIdentifier(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`
 }
 
@@ -60,7 +60,7 @@ export async function* toBlocks(
 /** Feeds a `copy … from stdin`; resolves when the database has taken all of `rows`, and rejects with what it says. */
 export async function copyIn(tx: Tx, text: string, rows: AsyncIterable<Buffer>): Promise<void> {
   const query = tx.unsafe(text)
-  const refused = untilRejected(query)
+  const refused = rejectWithQuery(query)
   const writable = await query.writable()
   await Promise.race([pipeline(Readable.from(rows), writable), refused])
 }
@@ -69,7 +69,7 @@ export async function copyIn(tx: Tx, text: string, rows: AsyncIterable<Buffer>):
  * Rejects with the error of a query that has been resolved before: postgres.js resolves a COPY with its stream, and has
  * nobody to tell when the database refuses the rows after the last one was sent.
  */
-function untilRejected(query: object): Promise<never> {
+function rejectWithQuery(query: object): Promise<never> {
   // A property of every query of the driver.
   const settles = query as { reject(error: unknown): void }
   const { promise, reject } = Promise.withResolvers<never>()

@@ -69,7 +69,7 @@ export async function migrate(url: string, migrations = MIGRATIONS): Promise<str
     settings: { statement_timeout: 0, lock_timeout: 0 },
   })
   try {
-    await checkServer(sql)
+    await checkPostgres(sql)
     const applied: string[] = []
     for (;;) {
       const name = await sql.begin(tx => applyNext(tx, migrations))
@@ -140,7 +140,7 @@ async function readState(
   })
 }
 
-async function checkServer(sql: Sql): Promise<void> {
+async function checkPostgres(sql: Sql): Promise<void> {
   const [row] = await sql<[{ version: number; fsync: string }]>`
     select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync
   `

@@ -17,7 +17,7 @@ export interface Pool {
    */
   run<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
   /** Opens new connections; work in progress ends on the old ones. */
-  renew(): void
+  reconnect(): void
   /** The number of calls of `run` that hold a connection. */
   readonly running: number
   /** The number of calls of `run` that wait for a connection. */
@@ -28,12 +28,12 @@ export interface Pool {
 export interface PoolOptions extends ConnectOptions {
   deadlineMs?: number | undefined
   /** Called when the deadline has passed: idle connections of other pools may be dead, too. */
-  onSilence?(): void
+  onUnresponsive?(): void
 }
 
 export function createPool(
   url: string,
-  { deadlineMs = DEADLINE_MS, onSilence, ...options }: PoolOptions,
+  { deadlineMs = DEADLINE_MS, onUnresponsive, ...options }: PoolOptions,
 ): Pool {
   const slots = createSemaphore({ total: options.max, maxWaiting: MAX_WAITING })
   let sql = connect(url, options)
@@ -45,7 +45,7 @@ export function createPool(
       deadlineMs,
     })
     leave(0)
-    onSilence?.()
+    onUnresponsive?.()
   }
 
   function leave(graceMs: number): void {
@@ -74,7 +74,7 @@ export function createPool(
     get sql() {
       return sql
     },
-    renew: () => leave(deadlineMs),
+    reconnect: () => leave(deadlineMs),
     get running() {
       return slots.running
     },
@@ -86,7 +86,7 @@ export function createPool(
   }
 }
 
-interface PoolSettings {
+interface PoolOverrides {
   /** Server settings of each connection. */
   settings?: Record<string, string | number>
   /** A shorter deadline for this pool than the common one. */
@@ -95,17 +95,17 @@ interface PoolSettings {
 
 /** The pools of one program to one database. When one finds its connections dead, the others are renewed, too. */
 export interface Pools {
-  open(name: string, max: number, more?: PoolSettings): Pool
+  open(name: string, max: number, more?: PoolOverrides): Pool
   end(): Promise<void>
 }
 
 export interface PoolsOptions {
   deadlineMs?: number | undefined
   /** Called when one of the pools has found its connections dead. */
-  onSilence(): void
+  onUnresponsive(): void
 }
 
-export function createPools(url: string, { deadlineMs, onSilence }: PoolsOptions): Pools {
+export function createPools(url: string, { deadlineMs, onUnresponsive }: PoolsOptions): Pools {
   const pools: Pool[] = []
   return {
     open(name, max, { settings = {}, deadlineMs: own = Infinity } = {}) {
@@ -115,9 +115,9 @@ export function createPools(url: string, { deadlineMs, onSilence }: PoolsOptions
         max,
         settings,
         deadlineMs: least === Infinity ? undefined : least,
-        onSilence() {
-          for (const other of pools) if (other !== pool) other.renew()
-          onSilence()
+        onUnresponsive() {
+          for (const other of pools) if (other !== pool) other.reconnect()
+          onUnresponsive()
         },
       })
       pools.push(pool)

@@ -75,13 +75,13 @@ export function sqlState(error: unknown): string | undefined {
 }
 
 // Temporary SQLSTATE classes: connection, resources, locks and time-outs, operator intervention, system errors.
-const NOT_NOW = /^(08|53|55|57|58)/
+const TEMPORARY_STATES = /^(08|53|55|57|58)/
 
 /** Whether the database could not be reached or could not serve in time: the caller may try again. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof Fault) return error.code === 'unavailable'
   const state = sqlState(error)
-  if (state !== undefined) return NOT_NOW.test(state) || state === '25006'
+  if (state !== undefined) return TEMPORARY_STATES.test(state) || state === '25006'
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)
 }
@@ -97,7 +97,7 @@ const PAUSE_MAX_MS = 2_000
 /** The time between two log lines about waiting. */
 const REMIND_MS = 30_000
 /** Reasons why the database refuses the address, by SQLSTATE. */
-const REFUSALS: Record<string, string> = {
+const CONNECTION_REFUSALS: Record<string, string> = {
   '28P01': 'does not take this user with this password',
   '28000': 'does not let this user in from here',
   '3D000': 'has no database of this name',
@@ -107,7 +107,7 @@ const REFUSALS: Record<string, string> = {
  * Waits for a database that is not up yet, as after a restart of the whole machine: up to five minutes, or until `signal`.
  * Throws at once what waiting does not change, like a wrong password.
  */
-export async function untilReachable(url: string, signal?: AbortSignal): Promise<void> {
+export async function waitUntilReachable(url: string, signal?: AbortSignal): Promise<void> {
   const startedMs = performance.now()
   let pauseMs = 100
   let remindedMs = -Infinity
@@ -118,7 +118,7 @@ export async function untilReachable(url: string, signal?: AbortSignal): Promise
       try {
         return void (await sql`select 1`)
       } catch (error) {
-        const refusal = REFUSALS[sqlState(error) ?? '']
+        const refusal = CONNECTION_REFUSALS[sqlState(error) ?? '']
         if (refusal !== undefined)
           throw new Error(`Postgres at ${host} ${refusal}: correct DATABASE_URL.`)
         if (!isUnavailable(error) || performance.now() - startedMs > WAIT_MS) throw error

@@ -1,7 +1,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
-import { KEEPS_CONNECTIONS } from '../platform.ts'
+import { CAN_REUSE_CONNECTIONS } from '../platform.ts'
 import { createSemaphore } from '../semaphore.ts'
 import { VERSION } from '../version.ts'
 import { toEgressError, toMessage, type EgressError } from './failure.ts'
@@ -81,7 +81,7 @@ export function createEgress({
   const isAllowed = createAddressGuard(allowCidrs)
   const lookup = createLookup(resolve, isAllowed)
   const slots = createSemaphore({ perKey: perHost })
-  const settings = { keepAlive: KEEPS_CONNECTIONS, maxFreeSockets: perHost, timeout: IDLE_MS }
+  const settings = { keepAlive: CAN_REUSE_CONNECTIONS, maxFreeSockets: perHost, timeout: IDLE_MS }
   const agents = { http: new http.Agent(settings), https: new https.Agent(settings) }
 
   async function send(request: EgressRequest): Promise<EgressResult> {

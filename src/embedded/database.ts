@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { startEmbedded } from './embedded.ts'
 import { logger } from '../log.ts'
-import { findClosedFolder } from './folders.ts'
+import { findInaccessibleFolder } from './folders.ts'
 
 /** An open database and the folder beside it. */
 export interface Database {
@@ -14,7 +14,7 @@ export interface Database {
 }
 
 /** Returns the kind of database that the configuration names, and its folder. */
-export function findPlace({
+export function locateDatabase({
   databaseUrl,
   dataDir,
 }: Pick<Config, 'databaseUrl' | 'dataDir'>): Pick<Database, 'kind' | 'dataDir'> {
@@ -24,21 +24,21 @@ export function findPlace({
 }
 
 /**
- * Opens the database that the configuration names, or else starts the embedded one. `carriesOver` upgrades data of an
+ * Opens the database that the configuration names, or else starts the embedded one. `allowsUpgrade` upgrades data of an
  * older major version of Postgres.
  */
 export async function openDatabase(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
-  { carriesOver = false } = {},
+  { allowsUpgrade = false } = {},
 ): Promise<Database> {
-  const place = findPlace(config)
+  const place = locateDatabase(config)
   if (config.databaseUrl) return { ...place, url: config.databaseUrl, close: async () => {} }
-  const embedded = await startEmbedded({ ...place, carriesOver })
+  const embedded = await startEmbedded({ ...place, allowsUpgrade })
   return { ...place, url: embedded.url, close: () => embedded.stop() }
 }
 
 const DEFAULT_DATA_DIR = './data'
-const FOR_ROOT = '/var/lib/tidings'
+const ROOT_DATA_DIR = '/var/lib/tidings'
 
 /**
  * Returns the configured folder, or `./data`. For root, Postgres runs as nobody: when nobody may not enter the current
@@ -46,11 +46,11 @@ const FOR_ROOT = '/var/lib/tidings'
  */
 function chooseDataDir(configured: string | undefined): string {
   if (configured !== undefined) return resolve(configured)
-  const closed = findClosedFolder(resolve(DEFAULT_DATA_DIR))
+  const closed = findInaccessibleFolder(resolve(DEFAULT_DATA_DIR))
   if (closed === undefined) return resolve(DEFAULT_DATA_DIR)
   logger('db').warning('Keeping the data in {folder}, because Postgres may not enter {closed}', {
-    folder: FOR_ROOT,
+    folder: ROOT_DATA_DIR,
     closed,
   })
-  return FOR_ROOT
+  return ROOT_DATA_DIR
 }

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import type { Cluster } from './cluster.ts'
-import { findCarriedMajor } from './binaries.ts'
-import { carryOver } from './carry.ts'
+import { findBundledMajor } from './binaries.ts'
+import { upgradeCluster } from './upgrade.ts'
 import { ensureCluster, ensureHome } from './cluster.ts'
 import type { FileLock } from './file-lock.ts'
 import { tryLock, withLock } from './file-lock.ts'
@@ -18,9 +18,9 @@ import {
   toUrl,
 } from './postmaster.ts'
 
-export { findClosedFolder } from './folders.ts'
+export { findInaccessibleFolder } from './folders.ts'
 
-export type Embedded = {
+export type EmbeddedPostgres = {
   url: string
   host: string
   port: number
@@ -33,7 +33,7 @@ export type Embedded = {
 
 export interface EmbeddedOptions {
   dataDir: string
-  carriesOver?: boolean
+  allowsUpgrade?: boolean
 }
 
 const log = logger('db')
@@ -45,17 +45,17 @@ const BACKOFF_MAX_MS = 15_000
 
 /**
  * Starts the embedded Postgres in DATA_DIR/postgres and keeps it running until `stop`. Processes with the same DATA_DIR
- * share one, which outlives killed ones. `carriesOver` upgrades data of an older major version; otherwise the older
+ * share one, which outlives killed ones. `allowsUpgrade` upgrades data of an older major version; otherwise the older
  * Postgres serves it.
  */
 export async function startEmbedded({
   dataDir,
-  carriesOver = false,
-}: EmbeddedOptions): Promise<Embedded> {
+  allowsUpgrade = false,
+}: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const home = ensureHome(dataDir)
   const lock = join(home, 'lock')
   const { cluster, postmaster, use } = await withLock(lock, START_LOCK_MS, () =>
-    open(home, carriesOver),
+    open(home, allowsUpgrade),
   )
   const { port } = postmaster
   const watch = watchPostmaster(cluster, postmaster, lock)
@@ -81,7 +81,7 @@ export async function startEmbedded({
 
 async function open(
   home: string,
-  carriesOver: boolean,
+  allowsUpgrade: boolean,
 ): Promise<{ cluster: Cluster; postmaster: Postmaster; use: FileLock }> {
   const portFile = join(home, 'port')
   // Other processes are connected to this port.
@@ -89,7 +89,9 @@ async function open(
   const use = tryLock(join(home, 'users'), 'shared')
   if (!use) throw new Error(`${home} is locked by another program`)
   try {
-    const cluster = carriesOver ? await ensureCurrent(home, shared) : await ensureCluster(home)
+    const cluster = allowsUpgrade
+      ? await ensureCurrentCluster(home, shared)
+      : await ensureCluster(home)
     const postmaster = await ensurePostmaster(cluster, async () => {
       return (shared && readPort(portFile)) || chooseFreePort(portFile, HOST)
     })
@@ -101,9 +103,9 @@ async function open(
 }
 
 /** Returns the cluster in `home`, upgraded to this program's major version unless other processes use it. */
-async function ensureCurrent(home: string, shared: boolean): Promise<Cluster> {
+async function ensureCurrentCluster(home: string, shared: boolean): Promise<Cluster> {
   const cluster = await ensureCluster(home)
-  const [from, to] = [Number(cluster.major), Number(findCarriedMajor())]
+  const [from, to] = [Number(cluster.major), Number(findBundledMajor())]
   // False also for an unknown version. Newer data is refused at the start of Postgres.
   if (!(from < to)) return cluster
   if (shared) {
@@ -113,7 +115,7 @@ async function ensureCurrent(home: string, shared: boolean): Promise<Cluster> {
     )
     return cluster
   }
-  await carryOver(cluster, { from, to })
+  await upgradeCluster(cluster, { from, to })
   return ensureCluster(home)
 }
 

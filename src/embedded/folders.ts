@@ -13,17 +13,17 @@ import {
 import { dirname, join, resolve } from 'node:path'
 import { logger } from '../log.ts'
 
-export type Account = { uid: number; gid: number }
+export type OsUser = { uid: number; gid: number }
 
-const NOBODY: Account = { uid: 65534, gid: 65534 }
+const NOBODY: OsUser = { uid: 65534, gid: 65534 }
 
 /**
  * The user of Postgres in DATA_DIR, because it refuses root: the owner of the cluster, or nobody.
  * Undefined when this process is not root: then Postgres runs as the same user.
  */
-export function findAccount(dataDir: string): Account | undefined {
+export function findPostgresUser(dataDir: string): OsUser | undefined {
   if (process.getuid?.() !== 0) return undefined
-  const owner = ['data', CARRIED]
+  const owner = ['data', UPGRADED]
     .map(name => statSync(join(dataDir, 'postgres', name), { throwIfNoEntry: false }))
     .find(found => found !== undefined)
   return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : NOBODY
@@ -34,14 +34,17 @@ export function findAccount(dataDir: string): Account | undefined {
  * Missing folders count as open, because `makeFolder` makes them so. Undefined when this process is
  * not root.
  */
-export function findClosedFolder(path: string, account = findAccount(path)): string | undefined {
-  if (!account) return undefined
-  const existing = toWay(resolve(path)).findLast(folder => existsSync(folder)) ?? '/'
-  return toWay(realpathSync(existing)).find(folder => !isOpen(folder, account))
+export function findInaccessibleFolder(
+  path: string,
+  osUser = findPostgresUser(path),
+): string | undefined {
+  if (!osUser) return undefined
+  const existing = listAncestors(resolve(path)).findLast(folder => existsSync(folder)) ?? '/'
+  return listAncestors(realpathSync(existing)).find(folder => !isOpen(folder, osUser))
 }
 
 /** The size of the files in a folder and below, in bytes. */
-export function measure(folder: string): number {
+export function measureFolder(folder: string): number {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(({ parentPath, name }) => statSync(join(parentPath, name), { throwIfNoEntry: false }))
@@ -49,9 +52,9 @@ export function measure(folder: string): number {
 }
 
 /** The folders from the root down to `path`. */
-export function toWay(path: string): string[] {
+export function listAncestors(path: string): string[] {
   const parent = dirname(path)
-  return parent === path ? [path] : [...toWay(parent), path]
+  return parent === path ? [path] : [...listAncestors(parent), path]
 }
 
 /** `0700` of a folder with that mode. */
@@ -67,24 +70,24 @@ export function makeFolder(path: string, mode = 0o711): void {
   for (let made = path; made.length >= first.length; made = dirname(made)) chmodSync(made, mode)
 }
 
-function isOpen(folder: string, account: Account): boolean {
+function isOpen(folder: string, osUser: OsUser): boolean {
   const { mode, uid, gid } = statSync(folder)
-  const bit = uid === account.uid ? 0o100 : gid === account.gid ? 0o010 : 0o001
+  const bit = uid === osUser.uid ? 0o100 : gid === osUser.gid ? 0o010 : 0o001
   return (mode & bit) !== 0
 }
 
 const log = logger('db')
 /** The name of the new, complete cluster during the swap. */
-export const CARRIED = 'data.carried'
+export const UPGRADED = 'data.upgraded'
 const OLD = 'data.old-'
 
 /**
  * Puts the complete cluster `fresh` in the place of `data`, which was made by Postgres `major`. Returns the new path of
  * the old cluster. A kill leaves `data` whole, old or new, or leaves work for `finishSwap`.
  */
-export function swap(home: string, fresh: string, major: string): string {
+export function swapClusters(home: string, fresh: string, major: string): string {
   const data = join(home, 'data')
-  const carried = join(home, CARRIED)
+  const carried = join(home, UPGRADED)
   const old = findFree(join(home, `${OLD}${major}`))
   move(home, fresh, carried)
   move(home, data, old)
@@ -95,12 +98,12 @@ export function swap(home: string, fresh: string, major: string): string {
 /** Finishes a swap that was interrupted while there was no `data`. */
 export function finishSwap(home: string): void {
   const data = join(home, 'data')
-  const carried = join(home, CARRIED)
+  const carried = join(home, UPGRADED)
   if (!existsSync(data) && existsSync(carried)) move(home, carried, data)
 }
 
 /** The paths of the clusters that swaps have kept. */
-export function listOld(home: string): string[] {
+export function listOldClusters(home: string): string[] {
   if (!existsSync(home)) return []
   return readdirSync(home)
     .filter(name => name.startsWith(OLD))

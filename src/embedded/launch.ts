@@ -4,19 +4,19 @@ import { closeSync, fchownSync, fstatSync, openSync, readFileSync, renameSync } 
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ensureBinaries } from './binaries.ts'
-import type { Account } from './folders.ts'
+import type { OsUser } from './folders.ts'
 
 /** The folders and the user of a program of Postgres. Its binaries are in `home`. */
-export type Place = {
+export type LaunchContext = {
   home: string
   log: string
   cwd: string
-  account: Account | undefined
+  osUser: OsUser | undefined
   /** The major version of Postgres that the files are of; ours where there are none. */
   major: string | undefined
 }
 
-export type Launched = {
+export type LaunchedProgram = {
   child: ChildProcess
   /** `exit 0`, `signal SIGKILL` or an error of spawn; undefined while it runs. */
   ended(): string | undefined
@@ -31,19 +31,19 @@ const LOG_MAX_BYTES = 10 * 1024 * 1024
  * without this process's environment. It logs to a file: a pipe would break when this process is killed.
  */
 export async function launch(
-  { home, log, account, cwd, major }: Place,
+  { home, log, osUser, cwd, major }: LaunchContext,
   program: 'initdb' | 'postgres',
   args: string[],
-): Promise<Launched> {
+): Promise<LaunchedProgram> {
   const bin = join(await ensureBinaries(home, major), 'bin', program)
   rotateLog(log)
   const fd = openSync(log, 'a', 0o600)
-  if (account) fchownSync(fd, account.uid, account.gid)
+  if (osUser) fchownSync(fd, osUser.uid, osUser.gid)
   const start = fstatSync(fd).size
   let ended: string | undefined
   try {
     const child = spawn(bin, args, {
-      ...account,
+      ...osUser,
       cwd,
       env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/nonexistent' },
       detached: true,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SUPERUSER, type Cluster } from './cluster.ts'
 import { launch } from './launch.ts'
-import { listWorkers, signal, worksOn } from './processes.ts'
+import { listClusterProcesses, sendSignal, isClusterProcess } from './processes.ts'
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
@@ -39,7 +39,7 @@ export function findPostmaster(cluster: Cluster): Postmaster | undefined {
   // Lines 1, 4 and 8: pid, port and status. Written by Postgres, line by line.
   const lines = readPidFile(cluster)
   const pid = Number(lines[0])
-  if (!(pid > 0) || !worksOn(pid, cluster)) return undefined
+  if (!(pid > 0) || !isClusterProcess(pid, cluster)) return undefined
   return { pid, port: Number(lines[3]), ready: lines[7]?.trim() === 'ready' }
 }
 
@@ -52,18 +52,18 @@ export async function ensurePostmaster(
   choosePort: () => Promise<number>,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<Postmaster> {
-  return (await settle(cluster)) ?? startPostmaster(cluster, await choosePort(), settings)
+  return (await awaitPostmaster(cluster)) ?? startPostmaster(cluster, await choosePort(), settings)
 }
 
 /** Stops the postmaster; resolves when it is gone. A slow one is stopped without a checkpoint. */
 export async function stopPostmaster(cluster: Cluster): Promise<void> {
   const postmaster = findPostmaster(cluster)
   if (!postmaster) return
-  const isGone = (): boolean => !worksOn(postmaster.pid, cluster)
-  signal(postmaster.pid, 'SIGINT')
-  if (await until(isGone, FAST_STOP_MS)) return
-  signal(postmaster.pid, 'SIGQUIT')
-  if (await until(isGone, HARD_STOP_MS)) return
+  const isGone = (): boolean => !isClusterProcess(postmaster.pid, cluster)
+  sendSignal(postmaster.pid, 'SIGINT')
+  if (await waitUntil(isGone, FAST_STOP_MS)) return
+  sendSignal(postmaster.pid, 'SIGQUIT')
+  if (await waitUntil(isGone, HARD_STOP_MS)) return
   throw new Error(`Postgres (pid ${postmaster.pid}) does not stop`)
 }
 
@@ -72,17 +72,17 @@ export async function stopPostmaster(cluster: Cluster): Promise<void> {
  * theirs and removes a stale postmaster.pid: another postmaster may open the files only when no
  * process works on them.
  */
-async function settle(cluster: Cluster): Promise<Postmaster | undefined> {
+async function awaitPostmaster(cluster: Cluster): Promise<Postmaster | undefined> {
   const begun = performance.now()
   let lastSeen = begun
   for (;;) {
     const postmaster = findPostmaster(cluster)
     if (postmaster?.ready) return postmaster
     if (postmaster) lastSeen = performance.now()
-    const workers = listWorkers(cluster)
+    const workers = listClusterProcesses(cluster)
     if (workers.length === 0) break
     if (performance.now() - lastSeen > ORPHAN_GRACE_MS)
-      for (const pid of workers) signal(pid, 'SIGKILL')
+      for (const pid of workers) sendSignal(pid, 'SIGKILL')
     if (performance.now() - begun > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
     await sleep(20)
   }
@@ -100,7 +100,7 @@ async function startPostmaster(
     ...(Number(cluster.major) >= 18 && SETTINGS_SINCE_18),
     ...more,
     port: String(port),
-    cluster_name: cluster.mark,
+    cluster_name: cluster.clusterName,
   }
   const launched = await launch(cluster, 'postgres', [
     ...['-D', cluster.data],
@@ -136,7 +136,7 @@ export function toUrl({ password }: Cluster, { port }: Postmaster): string {
   return `postgres://${SUPERUSER}:${password}@${HOST}:${port}/postgres`
 }
 
-async function until(condition: () => boolean, timeoutMs: number): Promise<boolean> {
+async function waitUntil(condition: () => boolean, timeoutMs: number): Promise<boolean> {
   const deadline = performance.now() + timeoutMs
   while (!condition()) {
     if (performance.now() > deadline) return false

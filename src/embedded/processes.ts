@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /** Identifies the processes of one cluster: by working directory, else by name. */
-export type Marked = { data: string; mark: string }
+export type ClusterIdentity = { data: string; clusterName: string }
 
 const HAS_PROC = existsSync('/proc/self/cwd')
 
@@ -10,30 +10,30 @@ const HAS_PROC = existsSync('/proc/self/cwd')
  * Whether `pid` is a running Postgres process of the cluster. A zombie, another program with a
  * reused pid, and a shell in the folder are not.
  */
-export function worksOn(pid: number, cluster: Marked): boolean {
-  if (!HAS_PROC) return ps('-p', String(pid)).some(line => line.includes(cluster.mark))
+export function isClusterProcess(pid: number, cluster: ClusterIdentity): boolean {
+  if (!HAS_PROC) return ps('-p', String(pid)).some(line => line.includes(cluster.clusterName))
   if (read(`/proc/${pid}/comm`) !== 'postgres\n') return false
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === cluster.data
   } catch (error) {
     // Root in a container without CAP_SYS_PTRACE may not look, but names are public.
-    return isDenied(error) && read(`/proc/${pid}/cmdline`).includes(cluster.mark)
+    return isDenied(error) && read(`/proc/${pid}/cmdline`).includes(cluster.clusterName)
   }
 }
 
 /** All living processes of the cluster. */
-export function listWorkers(cluster: Marked): number[] {
+export function listClusterProcesses(cluster: ClusterIdentity): number[] {
   if (HAS_PROC) {
     const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name))
-    return pids.map(Number).filter(pid => worksOn(pid, cluster))
+    return pids.map(Number).filter(pid => isClusterProcess(pid, cluster))
   }
   return ps('-ax')
-    .filter(line => line.includes(cluster.mark))
+    .filter(line => line.includes(cluster.clusterName))
     .map(line => Number.parseInt(line, 10))
 }
 
 /** Sends a signal to a process that may be gone already. */
-export function signal(pid: number, name: NodeJS.Signals): void {
+export function sendSignal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch (error) {

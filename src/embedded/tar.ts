@@ -20,7 +20,7 @@ export function toTar(files: Iterable<TarFile>): Buffer {
 
 /** The files of an archive that `toTar` made, one after the other. Throws where it is cut short or is none. */
 export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<TarFile> {
-  const take = createTaker(chunks)
+  const take = createByteReader(chunks)
   for (;;) {
     const header = await take(BLOCK_BYTES)
     if (header.every(byte => byte === 0)) return
@@ -66,7 +66,7 @@ function toChecksum(header: Buffer): number {
 }
 
 /** Takes exactly so many bytes at a time from chunks of any size. */
-function createTaker(chunks: AsyncIterable<Buffer>): (count: number) => Promise<Buffer> {
+function createByteReader(chunks: AsyncIterable<Buffer>): (count: number) => Promise<Buffer> {
   const iterator = chunks[Symbol.asyncIterator]()
   let left: Buffer[] = []
   let available = 0

@@ -1,4 +1,4 @@
-import { toArray, toPlaces } from '../db/arrays.ts'
+import { toArray, alignRows } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { parseId, toId } from '../ids.ts'
@@ -64,7 +64,7 @@ export async function findEventsJson(
         offset 0
       ) e
   `
-  return toPlaces(rows, wanted.length).map(row => row && toEventJson(row))
+  return alignRows(rows, wanted.length).map(row => row && toEventJson(row))
 }
 
 /** The events before and after a seq, without filters. */

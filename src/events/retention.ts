@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isClockDoubted } from '../db/clock.ts'
+import { isClockUntrusted } from '../db/clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
 import { toId } from '../ids.ts'
@@ -47,7 +47,7 @@ export function startRetention(pool: Pool): { stop(): Promise<void> } {
     let restUntilMs = 0
     do {
       try {
-        if (await isClockDoubted(pool)) continue
+        if (await isClockUntrusted(pool)) continue
         await purgeDeleted(pool)
         if (performance.now() < restUntilMs) continue
         await expireSome(pool, pass, signal)

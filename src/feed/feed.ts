@@ -4,7 +4,7 @@ import { Fault } from '../errors.ts'
 import type { Hint } from '../hints.ts'
 import type { Site } from '../http/site.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
-import { gauge } from '../metrics.ts'
+import { registerGauge } from '../metrics.ts'
 import type { Socket } from '../listener.ts'
 import { checkAccess, readEpoch } from './access.ts'
 import { createGuard, type SocketSession } from './guard.ts'
@@ -131,7 +131,7 @@ export async function startFeed(options: FeedOptions) {
     sockets.beat()
   }, options.heartbeatMs ?? HEARTBEAT_MS)
 
-  gauge('tidings_feed', 'Live sockets and what they follow.', {
+  registerGauge('tidings_feed', 'Live sockets and what they follow.', {
     sockets: () => sockets.size,
     subscriptions: () => hub.subscriptions,
     'listener up': () => Number(listener.isUp),

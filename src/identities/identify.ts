@@ -1,4 +1,4 @@
-import { toArray, toPlaces } from '../db/arrays.ts'
+import { toArray, alignRows } from '../db/arrays.ts'
 import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import { invalidKey } from '../errors.ts'
@@ -43,7 +43,7 @@ export function createIdentifier({
   const batcher = createBatcher({
     async run(jobs: Prepared[]) {
       const rows = await pool.run(sql => identifyRows(sql, jobs))
-      return toPlaces(rows, jobs.length)
+      return alignRows(rows, jobs.length)
     },
     toResult(row) {
       // No row: the project is gone.

@@ -1,7 +1,7 @@
 import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
-import { gauge } from '../metrics.ts'
+import { registerGauge } from '../metrics.ts'
 import { once } from '../calls.ts'
 import { ensureKind } from './cursors.ts'
 import { startDispatcher } from './dispatcher.ts'
@@ -60,20 +60,28 @@ export async function startOutbox({
 
   const ofEach = (read: (worker: (typeof all)[number]) => number) =>
     Object.fromEntries([...workers].map(([kind, worker]) => [kind, () => read(worker)]))
-  gauge('tidings_outbox_deliveries', 'Deliveries that are pending, up to 100,000.', depth.read)
-  gauge(
+  registerGauge(
+    'tidings_outbox_deliveries',
+    'Deliveries that are pending, up to 100,000.',
+    depth.read,
+  )
+  registerGauge(
     'tidings_outbox_oldest_seconds',
     'How long the oldest due delivery has been waiting.',
     ofEach(worker => worker.oldestMs / 1000),
   )
-  gauge(
+  registerGauge(
     'tidings_outbox_running',
     'Attempts that run.',
     ofEach(worker => worker.running),
   )
-  gauge('tidings_dispatch_lag_seconds', 'How long the last events waited to be dispatched.', {
-    events: () => dispatcher.lagMs / 1000,
-  })
+  registerGauge(
+    'tidings_dispatch_lag_seconds',
+    'How long the last events waited to be dispatched.',
+    {
+      events: () => dispatcher.lagMs / 1000,
+    },
+  )
 
   return {
     kinds,

@@ -1,5 +1,5 @@
 import { isExpired } from '../accounts/sessions.ts'
-import { toArray, toPlaces } from '../db/arrays.ts'
+import { toArray, alignRows } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { openAddress, type Address } from './address.ts'
@@ -93,7 +93,7 @@ export async function findTargets(
         offset 0
       ) r
   `
-  return toPlaces(rows, ids.length)
+  return alignRows(rows, ids.length)
 }
 
 /** Opens the address of a device. Throws `Unreadable` when another APP_SECRET has sealed it. */

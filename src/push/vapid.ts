@@ -53,7 +53,7 @@ export async function ensureVapidKey(sql: Sql, secrets: Secrets): Promise<Public
     const made = await tx`
       insert into vapid_keys (id, public_key, private_key)
       values (${uuid}, ${pair.publicKey}, ${secrets.seal(pair.privateKey, toPlace(uuid))})
-      on conflict (is_only) do nothing
+      on conflict (singleton) do nothing
     `
     if (made.count > 0) await writeAudit(tx, SERVER, { action: 'push.keyCreated', target: id })
   })

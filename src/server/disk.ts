@@ -4,14 +4,14 @@ import { within } from '../calls.ts'
 /** A disk of the network may be away, and then never answers. */
 const DEADLINE_MS = 1_000
 
-export interface Disk {
+export interface DiskUsage {
   folder: string
   freeBytes: number
   totalBytes: number
 }
 
 /** The room on the disk of a folder; null where there is no such folder, or nobody can tell within a second. */
-export async function findDisk(folder: string): Promise<Disk | null> {
+export async function readDiskUsage(folder: string): Promise<DiskUsage | null> {
   const found = statfs(folder).then(
     ({ bsize, bavail, blocks }) => ({
       folder,

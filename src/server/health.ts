@@ -9,7 +9,7 @@ import { within } from '../calls.ts'
 const READY_MS = 1_000
 const MAX_WAITING = 10_000
 /** The feed gets along without hints, and a connection that was lost is soon replaced: not every loss is a failure. */
-const MAX_DEAF_MS = 15_000
+const MAX_LISTENER_DOWN_MS = 15_000
 const MAX_OLDEST_MS = 60_000
 
 export interface HealthOptions {
@@ -18,23 +18,23 @@ export interface HealthOptions {
   outbox: Pick<Outbox, 'stats'>
   state: { isDraining: boolean }
   /** Whether the first key and the first owner exist. */
-  isSetUp(sql: Queryable): Promise<boolean>
+  isBootstrapped(sql: Queryable): Promise<boolean>
   /** How long hints of other servers have not been heard, in milliseconds; 0 while they are. */
-  getDeafMs(): number
+  getListenerDownMs(): number
 }
 
 /**
  * `/healthz`: the process answers. `/readyz`: it can do its work; 503 with the reasons when it cannot. What it does late
  * is `degraded`, and still a 200: who stops sending requests to it does not make it faster.
  */
-export function healthRoutes({ reads, isSetUp, ...options }: HealthOptions) {
+export function healthRoutes({ reads, isBootstrapped, ...options }: HealthOptions) {
   // Whoever asks while a probe is under way shares it: anyone may ask, and as often as they like.
   let running: Promise<string | undefined> | undefined
-  let wasSetUp = false
+  let wasBootstrapped = false
   const findProblem = async (sql: Sql) => {
     if (!(await isSchemaCurrent(sql))) return 'The database has another schema than this program'
-    wasSetUp ||= await isSetUp(sql)
-    return wasSetUp ? undefined : 'The first API key, or the first owner, is not created yet'
+    wasBootstrapped ||= await isBootstrapped(sql)
+    return wasBootstrapped ? undefined : 'The first API key, or the first owner, is not created yet'
   }
   const probe = () =>
     (running ??= reads.run(findProblem).finally(() => {
@@ -47,7 +47,7 @@ export function healthRoutes({ reads, isSetUp, ...options }: HealthOptions) {
       async respond() {
         const reasons = await findReasons({ ...options, probe })
         const degraded = findDelays(options)
-        const listener = options.getDeafMs() === 0 ? 'up' : 'down'
+        const listener = options.getListenerDownMs() === 0 ? 'up' : 'down'
         return reasons.length === 0
           ? toJson(200, { status: 'ready', listener, ...(degraded.length > 0 && { degraded }) })
           : toJson(503, { status: 'not ready', listener, reasons })
@@ -66,15 +66,20 @@ function findDelays({ outbox }: Pick<HealthOptions, 'outbox'>): string[] {
   ]
 }
 
-type Probed = Omit<HealthOptions, 'reads' | 'outbox' | 'isSetUp'> & {
+type Probed = Omit<HealthOptions, 'reads' | 'outbox' | 'isBootstrapped'> & {
   probe: () => Promise<string | undefined>
 }
 
-async function findReasons({ probe, appender, state, getDeafMs }: Probed): Promise<string[]> {
+async function findReasons({
+  probe,
+  appender,
+  state,
+  getListenerDownMs,
+}: Probed): Promise<string[]> {
   const reasons: string[] = []
   if (state.isDraining) reasons.push('The server is stopping')
   if (appender.waiting > MAX_WAITING) reasons.push('Too many events wait to be stored')
-  if (getDeafMs() > MAX_DEAF_MS) {
+  if (getListenerDownMs() > MAX_LISTENER_DOWN_MS) {
     reasons.push(
       'LISTEN does not work: behind a pooler, set DATABASE_DIRECT_URL to the database itself',
     )

@@ -4,7 +4,7 @@ import { ServerInfo } from '../accounts/schema.ts'
 import type { Pool } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
-import { findDisk } from './disk.ts'
+import { readDiskUsage } from './disk.ts'
 import type { Site } from '../http/site.ts'
 import type { OutboxStats } from '../outbox/outbox.ts'
 import { RUNTIME } from '../platform.ts'
@@ -45,7 +45,7 @@ export function serverRoutes({ guard, ...parts }: ServerParts) {
   return new Elysia({ name: 'server' }).use(guard).get(
     '/api/server',
     async ({ call }) => {
-      const [row, disk] = await Promise.all([readRow(parts.pool), findDisk(parts.dataDir)])
+      const [row, disk] = await Promise.all([readRow(parts.pool), readDiskUsage(parts.dataDir)])
       return succeed(call, 200, toInfo(parts, row, disk))
     },
     {

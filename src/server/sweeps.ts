@@ -1,6 +1,6 @@
 import { startReaper } from '../accounts/deletion.ts'
 import { isExpired } from '../accounts/sessions.ts'
-import { isClockDoubted } from '../db/clock.ts'
+import { isClockUntrusted } from '../db/clock.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Fragment, Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
@@ -83,7 +83,7 @@ export async function sweep(pool: Pool, { table, where, orderBy, join }: Sweep):
 }
 
 /** Deletes what has expired, what is past its retention, and what was deleted with its project, until it is stopped. */
-export function startClearing(pool: Pool): { stop(): Promise<void> } {
+export function startMaintenance(pool: Pool): { stop(): Promise<void> } {
   const parts = [startSweeper(pool), startReaper(pool), startRetention(pool)]
   return {
     async stop() {
@@ -99,7 +99,7 @@ function startSweeper(pool: Pool): { stop(): Promise<void> } {
 
   async function round(): Promise<void> {
     try {
-      if (await isClockDoubted(pool)) return
+      if (await isClockUntrusted(pool)) return
     } catch (error) {
       return warn(error)
     }

@@ -1,4 +1,4 @@
-import { toArray, toPlaces } from '../db/arrays.ts'
+import { toArray, alignRows } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { FAILURES_TO_PAUSE } from './breaker.ts'
@@ -100,7 +100,7 @@ export async function findTargets(
         offset 0
       ) r
   `
-  return toPlaces(rows, ids.length)
+  return alignRows(rows, ids.length)
 }
 
 /** Opens the secrets of a webhook. Throws `Unreadable` when another APP_SECRET has sealed them. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { reap } from '../../src/accounts/deletion.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
-import { ensureFirstKey } from '../../src/server/first.ts'
+import { ensureFirstKey } from '../../src/server/bootstrap.ts'
 import { parseId } from '../../src/ids.ts'
 import { createKey } from '../support/keys.ts'
 import { newMember, newOrganization, newPerson, type TestOrganization } from '../support/person.ts'
@@ -113,7 +113,7 @@ test('contract §11 a deleted organization goes when all its projects have, and 
 })
 
 test('contract §11 every table that belongs to projects is cleared away', async () => {
-  const [row] = await server.sql`select to_json(tables_of_projects()) as tables`
+  const [row] = await server.sql`select to_json(list_project_tables()) as tables`
   expect(row?.['tables']).toEqual(expect.arrayContaining(await listTables()))
 })
 

@@ -144,7 +144,7 @@ test('every table is in a backup, with all of its rows, but for those that are l
   expect(tables.map(({ name }) => name).sort()).toEqual(all)
   expect(
     tables
-      .filter(({ isKept }) => !isKept)
+      .filter(({ isIncluded }) => !isIncluded)
       .map(({ name }) => name)
       .sort(),
   ).toEqual([
@@ -162,7 +162,7 @@ test('every table is in a backup, with all of its rows, but for those that are l
   expect((await restore(databaseUrl, place.file)).rows).toEqual(rows)
   const sql = connect(databaseUrl, { name: 'test', max: 1 })
   const counts = await countRows(sql)
-  for (const { name } of tables.filter(({ isKept }) => isKept)) {
+  for (const { name } of tables.filter(({ isIncluded }) => isIncluded)) {
     // The sessions of those who take no notifications are over, and the restore itself is written down.
     if (name === 'sessions') expect(counts[name]).toBe(counts['push_subscriptions']!)
     else expect(counts[name]).toBe(rows[name]! + Number(name === 'audit_log'))

@@ -5,7 +5,7 @@ import { connect as connectTcp, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { checkAddress } from '../../src/cli/doctor/address.ts'
 import { checkListener, checkPush, checkQueue } from '../../src/cli/doctor/database.ts'
-import { checkFiles, checkRoom } from '../../src/cli/doctor/files.ts'
+import { checkFiles, checkFreeSpace } from '../../src/cli/doctor/files.ts'
 import { newPerson } from '../support/person.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { runProgram } from '../support/process.ts'
@@ -190,7 +190,7 @@ test('doctor finds secrets that others may read, and a disk that fills up', () =
   rmSync(dataDir, { recursive: true })
   expect(checkFiles({ dataDir, kind: 'external' })).toEqual([])
   const gigabyte = 1024 ** 3
-  expect([0.1, 1, 3].map(left => checkRoom('/data', left * gigabyte).state)).toEqual([
+  expect([0.1, 1, 3].map(left => checkFreeSpace('/data', left * gigabyte).state)).toEqual([
     'failed',
     'warning',
     'ok',

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/embedded/processes.ts'
 import type { TcpProxy } from '../support/tcp-proxy.ts'
 import type { Table } from './check.ts'
 import { readStart, untilStartedAnew } from './deliveries.ts'
@@ -122,17 +122,17 @@ async function inject(
       const pids = listPostgres(fleet.dataDir ?? '')
       const startedAt = await readStart(fleet.sql)
       for (const pid of fault.kind === 'kill the postmaster' ? pids.slice(0, 1) : pids)
-        signal(pid, 'SIGKILL')
+        sendSignal(pid, 'SIGKILL')
       await untilStartedAnew(fleet.sql, startedAt)
       return { fromMs }
     }
     case 'freeze a backend': {
       const pid = await pickBackend(fleet, fault.server)
-      signal(pid, 'SIGSTOP')
+      sendSignal(pid, 'SIGSTOP')
       try {
         await sleep(fault.lastsMs)
       } finally {
-        signal(pid, 'SIGCONT')
+        sendSignal(pid, 'SIGCONT')
       }
       return { fromMs: performance.now() }
     }

@@ -48,9 +48,9 @@ async function readSeqs({ sql }: LeapingDatabase, { projectId }: TestTenant): Pr
 /** Resolves when the server has looked at the clock again, and done all that it did after an earlier look. */
 async function untilCleared({ sql }: LeapingDatabase): Promise<void> {
   for (let rounds = 0; rounds < 2; rounds++) {
-    await sql`update clock set at = now() - interval '2 minutes'`
+    await sql`update clock set checked_at = now() - interval '2 minutes'`
     await until(async () => {
-      const rows = await sql`select from clock where at > now() - interval '1 minute'`
+      const rows = await sql`select from clock where checked_at > now() - interval '1 minute'`
       return rows.length > 0
     })
   }
@@ -78,7 +78,7 @@ test('clock: a leap of a year over a restart cuts nothing off, whatever is kept 
   expect(doctor.output).toContain('has leapt ahead')
 
   // After three days without another leap it is believed.
-  await sql`update clock set doubted_until = now()`
+  await sql`update clock set untrusted_until = now()`
   await until(async () => (await readSeqs(database, before)).length === 0)
 })
 

@@ -140,7 +140,7 @@ async function countByIntent({ id }: TestProject): Promise<Map<string, number>> 
 /** How many events wait in this process for the next batch. */
 async function countWaiting(): Promise<number | undefined> {
   const all = await registry.getMetricsAsJSON()
-  const waiting = all.find(({ name }) => name === 'tidings_waiting')?.values
+  const waiting = all.find(({ name }) => name === 'tidings_batch_queue_length')?.values
   return waiting?.find(({ labels }) => Object.values(labels).includes('append'))?.value
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/embedded/processes.ts'
 import type { Verdict } from './check.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
 import { createRandom, type Random } from './random.ts'
@@ -75,15 +75,15 @@ async function killOne(
     'all of Postgres': [postmaster, ...others],
     'one backend': [await pickBackend(fleet)],
   }
-  for (const pid of victims[kind]) signal(pid, 'SIGKILL')
+  for (const pid of victims[kind]) sendSignal(pid, 'SIGKILL')
   return fleet.urls()
 }
 
 async function freeze({ dataDir = '' }: Fleet, ms: number): Promise<void> {
   const pids = listPostgres(dataDir)
-  for (const pid of pids) signal(pid, 'SIGSTOP')
+  for (const pid of pids) sendSignal(pid, 'SIGSTOP')
   await sleep(ms)
-  for (const pid of pids) signal(pid, 'SIGCONT')
+  for (const pid of pids) sendSignal(pid, 'SIGCONT')
 }
 
 /** One that works for a server. */

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { signal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/embedded/processes.ts'
 import { listConnected } from '../support/connected.ts'
 import { listWorkers, type Exit, type Program } from '../support/process.ts'
 
@@ -49,6 +49,6 @@ export function listLiving(program: Program): number[] {
 export async function killAll(program: Program): Promise<Exit> {
   const workers = listLiving(program)
   const exited = program.kill('SIGKILL')
-  for (const pid of workers) signal(pid, 'SIGKILL')
+  for (const pid of workers) sendSignal(pid, 'SIGKILL')
   return exited
 }

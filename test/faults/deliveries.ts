@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/embedded/processes.ts'
 import type { Sql } from '../../src/db/sql.ts'
 import { openSecrets } from '../../src/secrets/open-secrets.ts'
 import { SHORT_LEASE_MS, SHORT_TIMEOUT_MS } from '../support/delivery-server.ts'
@@ -169,18 +169,18 @@ async function breakOne(
     }
     case 'freeze': {
       const pid = pickProcess(programs[index]!, random)
-      signal(pid, 'SIGSTOP')
+      sendSignal(pid, 'SIGSTOP')
       await sleep(leaseMs + 500 + random.below(2_000))
-      signal(pid, 'SIGCONT')
+      sendSignal(pid, 'SIGCONT')
       return { fault: toFault(), problems: [] }
     }
     case 'kill worker':
-      signal(pickProcess(programs[index]!, random), 'SIGKILL')
+      sendSignal(pickProcess(programs[index]!, random), 'SIGKILL')
       return { fault: toFault(), problems: [] }
     default: {
       const pids = listPostgres(fleet.dataDir ?? '')
       const startedAt = await readStart(sql)
-      for (const pid of kind === 'postmaster' ? pids.slice(0, 1) : pids) signal(pid, 'SIGKILL')
+      for (const pid of kind === 'postmaster' ? pids.slice(0, 1) : pids) sendSignal(pid, 'SIGKILL')
       await untilStartedAnew(sql, startedAt)
       return { fault: toFault(), problems: [] }
     }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/embedded/processes.ts'
 import { toId } from '../../src/ids.ts'
 import { newMember } from '../support/person.ts'
 import type { Runtime } from '../support/process.ts'
@@ -150,7 +150,7 @@ async function inject(fault: (typeof FAULTS)[number], world: World): Promise<voi
       return
     }
     case 'kill Postgres':
-      for (const pid of listPostgres(fleet.dataDir ?? '')) signal(pid, 'SIGKILL')
+      for (const pid of listPostgres(fleet.dataDir ?? '')) sendSignal(pid, 'SIGKILL')
   }
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { startEmbedded } from '../../src/embedded/embedded.ts'
-import { listWorkers } from '../../src/embedded/processes.ts'
+import { listClusterProcesses } from '../../src/embedded/processes.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { startProgram, toEmbeddedUrl, type Program, type Runtime } from '../support/process.ts'
@@ -133,5 +133,5 @@ export function listPostgres(dataDir: string): number[] {
   const folder = join(dataDir, 'postgres', 'data')
   if (!existsSync(folder)) return []
   const data = realpathSync(folder)
-  return listWorkers({ data, mark: data }).sort((a, b) => a - b)
+  return listClusterProcesses({ data, clusterName: data }).sort((a, b) => a - b)
 }

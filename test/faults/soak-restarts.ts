@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/embedded/processes.ts'
 import type { Table } from './check.ts'
 import { readStart, untilStartedAnew } from './deliveries.ts'
 import { listPostgres, type Fleet } from './fleet.ts'
@@ -54,7 +54,7 @@ export async function disturb(
     marks.push((fromMs - startMs) / 1_000)
     if (kind === 'Postgres') {
       const startedAt = await readStart(fleet.sql)
-      for (const pid of listPostgres(fleet.dataDir ?? '')) signal(pid, 'SIGKILL')
+      for (const pid of listPostgres(fleet.dataDir ?? '')) sendSignal(pid, 'SIGKILL')
       await untilStartedAnew(fleet.sql, startedAt)
     } else {
       const how = { index: isLong ? 1 : 0, by: kind === 'kill' ? 'SIGKILL' : 'SIGTERM' } as const

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/embedded/processes.ts'
 import { connect } from '../../src/db/sql.ts'
 import { spawnProgram, startProgram, toEmbeddedUrl } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
@@ -21,7 +21,7 @@ export async function runStart({ seed, times }: { seed: number; times: number })
       victim.listening.catch(() => {})
       await sleep(random.below(1_300))
       await victim.kill('SIGKILL')
-      if (nth % 2 === 0) for (const pid of listPostgres(dataDir)) signal(pid, 'SIGKILL')
+      if (nth % 2 === 0) for (const pid of listPostgres(dataDir)) sendSignal(pid, 'SIGKILL')
     }
     const startedMs = performance.now()
     const program = await startProgram({ env: { DATA_DIR: dataDir } })

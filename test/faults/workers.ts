@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/embedded/processes.ts'
 import { listWorkers } from '../support/process.ts'
 import type { Verdict } from './check.ts'
 import { startFleet } from './fleet.ts'
@@ -36,7 +36,7 @@ export async function runWorkers({
       const startedMs = performance.now()
       const victim = random.pick(listWorkers(program).filter(pid => !killed.has(pid)))
       killed.add(victim)
-      signal(victim, 'SIGKILL')
+      sendSignal(victim, 'SIGKILL')
       const tookMs = (await load.nextSuccess(program.url)) - startedMs
       slowestMs = Math.max(slowestMs, Math.round(tookMs))
       if (tookMs > RECOVERY_MS) problems.push(`first success after ${tookMs | 0} ms`)

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { parseConfig } from '../../src/config.ts'
 import { configureLog } from '../../src/log.ts'
 import { startServer } from '../../src/server.ts'
-import { startWorkers, WORKER } from '../../src/workers.ts'
+import { startWorkers, WORKER_VARIABLE } from '../../src/workers.ts'
 
 /** How long an attempt may take, and the shortest lease that this allows. */
 export const SHORT_TIMEOUT_MS = 5_000
@@ -12,7 +12,7 @@ export const SHORT_LEASE_MS = 10_100
 if (import.meta.main) {
   configureLog('info', line => process.stdout.write(line))
   const config = parseConfig(process.env, path => readFileSync(path, 'utf8'))
-  const isWorker = process.env[WORKER] !== undefined
+  const isWorker = process.env[WORKER_VARIABLE] !== undefined
   const server =
     config.workers > 1 && !isWorker
       ? await startWorkers(config)

@@ -15,7 +15,7 @@ import {
 import { dirname, join, relative, resolve } from 'node:path'
 import type { ChildProcess } from 'node:child_process'
 import postgres from 'postgres'
-import type { Embedded } from '../../src/embedded/embedded.ts'
+import type { EmbeddedPostgres } from '../../src/embedded/embedded.ts'
 import { startEmbedded } from '../../src/embedded/embedded.ts'
 import { isRunning } from './leftovers.ts'
 import { makeFolder as makeScratchFolder } from './scratch.ts'
@@ -30,7 +30,7 @@ export const linuxTest = test.if(isNamed && isLinux)
 const ROOT = resolve(import.meta.dirname, '../..')
 
 const folders: string[] = []
-const started: Embedded[] = []
+const started: EmbeddedPostgres[] = []
 const children: ChildProcess[] = []
 
 afterEach(async () => {
@@ -79,7 +79,7 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
   return { root, native: join(root, name, 'native') }
 }
 
-export async function start(dataDir: string): Promise<Embedded> {
+export async function start(dataDir: string): Promise<EmbeddedPostgres> {
   const embedded = await startEmbedded({ dataDir })
   started.push(embedded)
   return embedded
@@ -127,7 +127,11 @@ export async function query(embedded: { url: string }, text: string): Promise<un
 }
 
 /** Until a postmaster other than `gone` answers on the port of before. */
-export async function untilReady(embedded: Embedded, gone: number, dataDir: string): Promise<void> {
+export async function untilReady(
+  embedded: EmbeddedPostgres,
+  gone: number,
+  dataDir: string,
+): Promise<void> {
   await until(() => ![undefined, gone].includes(findPid(dataDir)))
   await until(() => readPidFile(dataDir)[7]?.trim() === 'ready')
   await query(embedded, 'select 1')

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startEmbedded, type Embedded } from '../../src/embedded/embedded.ts'
+import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/embedded.ts'
 import { migrate, MIGRATIONS } from '../../src/db/migrate.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { KEPT_FILE, SCRATCH } from './scratch.ts'
 
-let cluster: Promise<{ postgres: Embedded; admin: Sql; template: string }> | undefined
+let cluster: Promise<{ postgres: EmbeddedPostgres; admin: Sql; template: string }> | undefined
 const made: string[] = []
 let keptDataDir: string | undefined
 
@@ -48,7 +48,7 @@ async function dropLost(admin: Sql): Promise<void> {
 }
 
 /** Made once for each state of /sql. */
-async function ensureTemplate(postgres: Embedded, admin: Sql): Promise<string> {
+async function ensureTemplate(postgres: EmbeddedPostgres, admin: Sql): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify(MIGRATIONS)).digest('hex').slice(0, 12)
   const template = `template_${hash}`
   await admin`select pg_advisory_lock(1)`
@@ -124,6 +124,6 @@ export async function closeCluster(): Promise<void> {
   await postgres.stop()
 }
 
-function toUrl(postgres: Embedded, database: string): string {
+function toUrl(postgres: EmbeddedPostgres, database: string): string {
   return postgres.url.replace(/\/postgres$/, `/${database}`)
 }

@@ -12,7 +12,7 @@ type Site = Pick<Config, 'baseUrl' | 'trustedProxies'>
 
 /** The address that others use: whether it is safe, whether we answer there, and what a proxy in front of us hands on. */
 export async function checkAddress({ baseUrl, trustedProxies }: Site): Promise<Finding[]> {
-  const proxies = checkTrust({ baseUrl, trustedProxies })
+  const proxies = checkTrustedProxies({ baseUrl, trustedProxies })
   if (baseUrl === undefined) {
     const message = 'not set: fine on this machine, set it before others use the server'
     return [ok('BASE_URL', message), ...proxies]
@@ -78,7 +78,7 @@ async function checkHandshake(baseUrl: string): Promise<Finding> {
 }
 
 /** We speak no https ourselves: where the address does, everybody comes through a proxy. */
-function checkTrust({ baseUrl, trustedProxies }: Site): Finding[] {
+function checkTrustedProxies({ baseUrl, trustedProxies }: Site): Finding[] {
   const check = 'TRUSTED_PROXIES'
   if (trustedProxies.some(network => network.endsWith('/0'))) {
     const message = `${trustedProxies.join(', ')} believes everybody, so that anybody can pretend to come from anywhere: name the proxy's own network`

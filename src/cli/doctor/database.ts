@@ -30,7 +30,7 @@ export async function checkDatabase(
         ? ok('migrations', 'up to date')
         : warning('migrations', `${names} will be applied at the next start`),
       await checkClock(sql),
-      ...(isCurrent ? [...(await checkLeap(sql)), await checkOwner(sql)] : []),
+      ...(isCurrent ? [...(await checkClockJump(sql)), await checkOwner(sql)] : []),
     ],
   }
 }
@@ -46,9 +46,9 @@ async function checkClock(sql: Sql): Promise<Finding> {
 }
 
 /** Reports a leap of the clock, after which nothing is deleted for its age for a while. */
-async function checkLeap(sql: Sql): Promise<Finding[]> {
+async function checkClockJump(sql: Sql): Promise<Finding[]> {
   const [row] = await sql<{ until: Date }[]>`
-    select doubted_until as until from clock where doubted_until > now()
+    select untrusted_until as until from clock where untrusted_until > now()
   `
   if (!row) return []
   const message = `the database's has leapt ahead, or no server ran for long: nothing is deleted for its age until ${row.until.toISOString()}. If it is wrong, set it before then`

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from '../../embedded/database.ts'
-import { measure, readMode, listOld } from '../../embedded/folders.ts'
+import { measureFolder, readMode, listOldClusters } from '../../embedded/folders.ts'
 import { toSecretFile } from '../../secrets/open-secrets.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
@@ -17,8 +17,8 @@ export function checkFiles({ dataDir, kind }: Place): Finding[] {
   if (!existsSync(dataDir)) return []
   const findings = [checkFolder(dataDir)]
   if (kind === 'external') return findings
-  const old = listOld(join(dataDir, 'postgres')).map(checkOld)
-  return [...findings, checkRoom(dataDir, readFree(dataDir)), ...old]
+  const old = listOldClusters(join(dataDir, 'postgres')).map(checkOldCluster)
+  return [...findings, checkFreeSpace(dataDir, readFree(dataDir)), ...old]
 }
 
 function checkFolder(dataDir: string): Finding {
@@ -39,8 +39,8 @@ function checkFolder(dataDir: string): Finding {
 }
 
 /** Data that an upgrade of Postgres has kept. */
-function checkOld(folder: string): Finding {
-  const room = `${Math.ceil(measure(folder) / MB)} MB`
+function checkOldCluster(folder: string): Finding {
+  const room = `${Math.ceil(measureFolder(folder) / MB)} MB`
   return warning(
     'old data',
     `${folder} (${room}) is your data before an upgrade: delete it when all is well`,
@@ -48,7 +48,7 @@ function checkOld(folder: string): Finding {
 }
 
 /** Judges the free space on the disk of the embedded database. */
-export function checkRoom(dataDir: string, freeBytes: number): Finding {
+export function checkFreeSpace(dataDir: string, freeBytes: number): Finding {
   const room = `${toRoom(freeBytes)} are left in ${dataDir}`
   const remedy = 'make room, or keep events for fewer days'
   if (freeBytes < FULL_BYTES) {

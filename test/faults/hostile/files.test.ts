@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { createLock } from '../../../src/backup/passphrase.ts'
+import { createBackupKeys } from '../../../src/backup/passphrase.ts'
 import { MIGRATIONS } from '../../../src/db/migrate.ts'
 import { connect } from '../../../src/db/sql.ts'
 import { makeBackupFolder, PASSPHRASE, restore } from '../../support/backup.ts'
@@ -127,7 +127,7 @@ const DAMAGED = 'The backup is damaged, or was cut short'
 
 test('a backup of somebody who has the passphrase writes nothing but its tables', async () => {
   using place = makeBackupFolder()
-  const { check, scrypt } = await createLock(PASSPHRASE)
+  const { check, scrypt } = await createBackupKeys(PASSPHRASE)
   const head = {
     tidings: 'backup',
     format: 1,

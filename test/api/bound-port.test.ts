@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { parseConfig } from '../../src/config.ts'
-import { bindFront } from '../../src/server/front.ts'
+import { bindPort } from '../../src/server/bound-port.ts'
 
 test('requests that come between the bound port and the start are answered after it', async () => {
-  const front = bindFront(parseConfig({ PORT: '0' }, String), false)
+  const front = bindPort(parseConfig({ PORT: '0' }, String), false)
   try {
     const url = `http://127.0.0.1:${front.listener.port}`
     const early = fetch(`${url}/v1/me`)
@@ -15,7 +15,7 @@ test('requests that come between the bound port and the start are answered after
       throw new Error('Nobody shakes hands here')
     }
     const feed = { upgrade: never, open: never, message: never, close: never }
-    front.open({ fetch: () => new Response('here'), feed })
+    front.attach({ fetch: () => new Response('here'), feed })
     expect(await (await early).text()).toBe('here')
   } finally {
     await front.listener.stop()

@@ -18,7 +18,7 @@ const MAX_BUFFERED_BYTES = 1024 * 1024
 const START_MS = 5_000
 
 /** The application behind the port: it answers requests and handshakes. */
-interface Back {
+interface Application {
   fetch(request: Request): Response | Promise<Response>
   feed: Pick<ServeOptions<SocketSession>, 'open' | 'message' | 'close'> & {
     upgrade(request: Request): ReturnType<ServeOptions<SocketSession>['upgrade']>
@@ -26,7 +26,7 @@ interface Back {
 }
 
 /** The bound port, before and after there is something to answer with. */
-export interface Front {
+export interface BoundPort {
   listener: Listener
   drain: Drain
   /** The address of the server: `BASE_URL`, or localhost with the port that was bound. */
@@ -34,12 +34,12 @@ export interface Front {
   /** The address of the client. */
   toAddress(request: Request): string
   /** Hands requests on, also those that came before. */
-  open(back: Back): void
+  attach(back: Application): void
 }
 
 /** Binds the port. Throws with a sentence for people when it cannot be had. */
-export function bindFront(config: Config, isShared: boolean | undefined): Front {
-  let back: Back | undefined
+export function bindPort(config: Config, isShared: boolean | undefined): BoundPort {
+  let back: Application | undefined
   const opened = Promise.withResolvers<void>()
   const drain = createDrain()
   const peers = new WeakMap<Request, () => string>()
@@ -84,7 +84,7 @@ export function bindFront(config: Config, isShared: boolean | undefined): Front 
         request.headers.get('x-forwarded-for'),
         config.trustedProxies,
       ),
-    open(next) {
+    attach(next) {
       back = next
       opened.resolve()
     },

@@ -4,17 +4,17 @@ import { logger } from '../log.ts'
 const log = logger('server')
 
 /** What was opened, to be closed again: the last first. */
-export interface Closers {
+export interface CleanupStack {
   push(close: () => Promise<void>): void
-  closeAll(): Promise<void>
+  runAll(): Promise<void>
 }
 
-export function createClosers(): Closers {
-  const closers: (() => Promise<void>)[] = []
+export function createCleanupStack(): CleanupStack {
+  const cleanups: (() => Promise<void>)[] = []
   return {
-    push: close => void closers.push(close),
-    async closeAll() {
-      for (const close of closers.reverse()) {
+    push: close => void cleanups.push(close),
+    async runAll() {
+      for (const close of cleanups.reverse()) {
         // What cannot be closed keeps nothing else open.
         await close().catch((error: unknown) => {
           log.error('Stopping goes on without one part: {reason}', { reason: toReason(error) })

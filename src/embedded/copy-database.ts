@@ -1,5 +1,12 @@
 import { logger } from '../log.ts'
-import { COPY_SETTINGS, copyIn, copyOut, quote, toBlocks, toCopyTarget } from '../db/copy.ts'
+import {
+  COPY_SETTINGS,
+  copyIn,
+  copyOut,
+  quoteIdentifier,
+  toBlocks,
+  toCopyTarget,
+} from '../db/copy.ts'
 import { listMigrations, migrate } from '../db/migrate.ts'
 import { connect, type Queryable, type Tx } from '../db/sql.ts'
 
@@ -74,7 +81,7 @@ async function copyRows(
   // Building an index after the rows takes a fraction of the time.
   const indexes = await listIndexes(fresh)
   for (const { name } of indexes) await fresh.unsafe(`drop index ${name}`)
-  await fresh.unsafe(`truncate ${tables.map(({ name }) => quote(name)).join(', ')}`)
+  await fresh.unsafe(`truncate ${tables.map(({ name }) => quoteIdentifier(name)).join(', ')}`)
   for (const { name, columns } of tables) {
     const target = toCopyTarget(name, columns)
     const rows = copyOut(old, `copy ${target} to stdout`)
@@ -122,7 +129,7 @@ function listIndexes(sql: Queryable): PromiseLike<{ name: string; text: string }
 
 async function countRows(sql: Queryable, name: string): Promise<number> {
   const [row] = await sql.unsafe<[{ rows: number }]>(
-    `select count(*)::float8 as rows from ${quote(name)}`,
+    `select count(*)::float8 as rows from ${quoteIdentifier(name)}`,
   )
   return row.rows
 }
@@ -135,7 +142,7 @@ async function copySequences(old: Tx, fresh: Tx): Promise<void> {
     where schemaname = 'public' and last_value is not null
   `
   for (const { name, last } of sequences) {
-    await fresh`select setval(to_regclass(${quote(name)}), ${last}::bigint) where to_regclass(${quote(name)}) is not null`
+    await fresh`select setval(to_regclass(${quoteIdentifier(name)}), ${last}::bigint) where to_regclass(${quoteIdentifier(name)}) is not null`
   }
 }
 

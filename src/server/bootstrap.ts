@@ -7,22 +7,28 @@ import type { Queryable, Sql, Tx } from '../db/sql.ts'
 import { createKey } from '../keys/keys.ts'
 
 /** Secrets that a start prints once on its terminal. */
-export interface First {
+export interface BootstrapSecrets {
   /** The token of the first key, when this start made it. */
   firstKey: string | undefined
   /** The token of a fresh setup link, while the installation has no owner. */
   setupToken: string | undefined
 }
 
-export const NOTHING_FIRST: First = { firstKey: undefined, setupToken: undefined }
+export const NO_BOOTSTRAP_SECRETS: BootstrapSecrets = { firstKey: undefined, setupToken: undefined }
 
 /** Creates the first key, and the first owner or the setup link for one. */
-export async function ensureFirst(sql: Sql, { owner }: Pick<Config, 'owner'>): Promise<First> {
+export async function bootstrap(
+  sql: Sql,
+  { owner }: Pick<Config, 'owner'>,
+): Promise<BootstrapSecrets> {
   return { firstKey: await ensureFirstKey(sql), setupToken: await ensureSetup(sql, owner) }
 }
 
 /** Whether the first key exists, and the owner where the configuration names one. */
-export async function isSetUp(sql: Queryable, { owner }: Pick<Config, 'owner'>): Promise<boolean> {
+export async function isBootstrapped(
+  sql: Queryable,
+  { owner }: Pick<Config, 'owner'>,
+): Promise<boolean> {
   // The first key is made together with the first organization.
   return (await hasOrganization(sql)) && (owner === undefined || (await hasOwner(sql)))
 }

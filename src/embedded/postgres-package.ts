@@ -54,22 +54,22 @@ export function makeLinks(native: string): boolean {
 }
 
 /** The extension of the archive in an executable. The rest of its name is the version and a hash of the content. */
-export const ARCHIVE_ENDING = '.tar.zst'
+export const ARCHIVE_EXTENSION = '.tar.zst'
 
 /** Higher levels take ten times as long for an archive that is an eighth smaller. */
-const LEVEL = 9
+const COMPRESSION_LEVEL = 9
 
 /** Packs the folder `native` of the package into one file for an executable. */
-export function toArchive(native: string): { name: string; bytes: Uint8Array } {
+export function packPostgres(native: string): { name: string; bytes: Uint8Array } {
   const tar = toTar(listFiles(native))
   const hash = createHash('sha256').update(tar).digest('hex').slice(0, 12)
   const bytes = zstdCompressSync(tar, {
     params: {
-      [constants.ZSTD_c_compressionLevel]: LEVEL,
+      [constants.ZSTD_c_compressionLevel]: COMPRESSION_LEVEL,
       [constants.ZSTD_c_checksumFlag]: 1,
     },
   })
-  return { name: `${readVersion(native)}-${hash}${ARCHIVE_ENDING}`, bytes }
+  return { name: `${readVersion(native)}-${hash}${ARCHIVE_EXTENSION}`, bytes }
 }
 
 /** Yields the files in an archive of `toArchive`. Throws when it is damaged. */

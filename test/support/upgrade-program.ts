@@ -9,6 +9,6 @@ configureLog('debug', line => {
   process.stdout.write(line)
   if (line.includes(KILL_AT) && --left === 0) process.kill(process.pid, 'SIGKILL')
 })
-await startEmbedded({ dataDir: DATA_DIR, carriesOver: true })
+await startEmbedded({ dataDir: DATA_DIR, allowsUpgrade: true })
 console.log('Nothing killed it')
 process.exit(1)
