@@ -6,14 +6,14 @@ const BATCH_SIZES = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 
 export const requests = new Counter({
   name: 'tidings_http_requests_total',
-  help: 'Answered requests.',
+  help: 'Answered HTTP requests.',
   labelNames: ['route', 'status'],
   registers: [registry],
 })
 
-const requestSeconds = new Histogram({
-  name: 'tidings_http_request_seconds',
-  help: 'Time from a request to its answer.',
+const requestDuration = new Histogram({
+  name: 'tidings_http_request_duration_seconds',
+  help: 'Time from a request to its response.',
   labelNames: ['route'],
   buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
   registers: [registry],
@@ -21,21 +21,21 @@ const requestSeconds = new Histogram({
 
 export const admissionBatch = new Histogram({
   name: 'tidings_admission_batch_requests',
-  help: 'Requests that were admitted in one statement.',
+  help: 'Requests admitted in one statement.',
   buckets: BATCH_SIZES,
   registers: [registry],
 })
 
 export const appendBatch = new Histogram({
   name: 'tidings_append_batch_events',
-  help: 'Events that were appended in one transaction.',
+  help: 'Events appended in one transaction.',
   buckets: BATCH_SIZES,
   registers: [registry],
 })
 
 export const deliveryAttempts = new Counter({
   name: 'tidings_delivery_attempts_total',
-  help: 'Attempts of deliveries, by what came of them.',
+  help: 'Delivery attempts, by kind and outcome.',
   labelNames: ['kind', 'outcome'],
   registers: [registry],
 })
@@ -50,39 +50,45 @@ export const deliverySeconds = new Histogram({
 
 export const lostLeases = new Counter({
   name: 'tidings_delivery_leases_lost_total',
-  help: 'Deliveries whose lease was lost before their outcome was known.',
+  help: 'Deliveries that lost their lease before their outcome was known.',
   labelNames: ['kind'],
   registers: [registry],
 })
 
-/** Registers a gauge that is read on each scrape, with a value for each label `of`. It replaces an earlier one. */
-export function registerGauge(
-  name: string,
-  help: string,
-  read: Readonly<Record<string, () => number>>,
-): void {
+/** One value, or one for each value of a label. */
+type GaugeReader =
+  { read(): number } | { label: string; readEach: Readonly<Record<string, () => number>> }
+
+/** Registers a gauge that is read at each scrape. It replaces an earlier gauge of the same name. */
+export function registerGauge(name: string, help: string, reader: GaugeReader): void {
   registry.removeSingleMetric(name)
   new Gauge({
     name,
     help,
-    labelNames: ['of'],
+    labelNames: 'label' in reader ? [reader.label] : [],
     registers: [registry],
     collect() {
-      for (const [of, readOne] of Object.entries(read)) this.set({ of }, readOne())
+      if ('read' in reader) return this.set(reader.read())
+      for (const [value, read] of Object.entries(reader.readEach)) {
+        this.set({ [reader.label]: value }, read())
+      }
     },
   })
 }
 
 let isServed = false
 
-/** Counts an answered request; `startedMs` is of `performance.now`. It costs a microsecond, where nobody reads it none. */
+/**
+ * Counts an answered request that started at `startedMs` (of `performance.now`). It does nothing
+ * unless metrics are served.
+ */
 export function countRequest(route: string, status: number, startedMs: number): void {
   if (!isServed) return
   requests.inc({ route, status })
-  requestSeconds.observe({ route }, (performance.now() - startedMs) / 1000)
+  requestDuration.observe({ route }, (performance.now() - startedMs) / 1000)
 }
 
-/** Starts to count requests, and adds the metrics of the process: memory, CPU, event loop. */
+/** Starts counting requests, and adds the metrics of the process: memory, CPU, event loop. */
 export function collectProcessMetrics(): void {
   isServed = true
   if (!registry.getSingleMetric('process_resident_memory_bytes'))
@@ -91,27 +97,27 @@ export function collectProcessMetrics(): void {
 
 export const feedHints = new Counter({
   name: 'tidings_feed_hints_total',
-  help: 'NOTIFY statements sent, and hints that shared one or were dropped.',
-  labelNames: ['of'],
+  help: 'Hints by result: NOTIFY statements sent, hints that shared one, and hints that were dropped.',
+  labelNames: ['result'],
   registers: [registry],
 })
 
 export const feedLagSeconds = new Histogram({
   name: 'tidings_feed_lag_seconds',
-  help: "Time from an event's createdAt, by the database's clock, to its publication to live sockets.",
+  help: "Time from an event's createdAt to its publication to live sockets. createdAt is the database's time.",
   buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
   registers: [registry],
 })
 
 export const feedCloses = new Counter({
   name: 'tidings_feed_closes_total',
-  help: 'Closed live sockets by what ended them.',
-  labelNames: ['of'],
+  help: 'Closed live sockets, by the reason for closing.',
+  labelNames: ['reason'],
   registers: [registry],
 })
 
 export const feedReplayRows = new Counter({
   name: 'tidings_feed_replay_rows_total',
-  help: 'Events that were read for clients that had missed them.',
+  help: 'Events read again for clients that had missed them.',
   registers: [registry],
 })

@@ -131,11 +131,15 @@ export async function startFeed(options: FeedOptions) {
     sockets.beat()
   }, options.heartbeatMs ?? HEARTBEAT_MS)
 
-  registerGauge('tidings_feed', 'Live sockets and what they follow.', {
-    sockets: () => sockets.size,
-    subscriptions: () => hub.subscriptions,
-    'listener up': () => Number(listener.isUp),
-    'events behind': () => behind,
+  registerGauge('tidings_feed_sockets', 'Open live sockets.', { read: () => sockets.size })
+  registerGauge('tidings_feed_subscriptions', 'Subscriptions of live sockets to projects.', {
+    read: () => hub.subscriptions,
+  })
+  registerGauge('tidings_feed_listener_up', 'Whether LISTEN works: 1 or 0.', {
+    read: () => Number(listener.isUp),
+  })
+  registerGauge('tidings_feed_events_behind', 'Events that are not published yet.', {
+    read: () => behind,
   })
 
   return {

@@ -52,7 +52,7 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
     const payload = takePayload(origin, waiting)
     try {
       await pool.run(async sql => sql`select pg_notify(${CHANNEL}, ${payload})`)
-      feedHints.inc({ of: 'sent' })
+      feedHints.inc({ result: 'sent' })
     } catch (error) {
       // The other processes poll every second.
       log.debug('No hint was sent: {reason}', { reason: toReason(error) })
@@ -71,9 +71,9 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
       }
       for (const hint of hints) {
         const word = toWord(hint)
-        if (waiting.has(word)) feedHints.inc({ of: 'coalesced' })
+        if (waiting.has(word)) feedHints.inc({ result: 'coalesced' })
         else if (waiting.size < MAX_WAITING) waiting.add(word)
-        else feedHints.inc({ of: 'dropped' })
+        else feedHints.inc({ result: 'dropped' })
       }
       schedule()
     },

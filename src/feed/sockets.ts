@@ -53,7 +53,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onStream }: Sockets
   function end(connection: Connection, why: CloseReason): void {
     if (connection.isOver) return
     const [code, reason] = CLOSE[why]
-    feedCloses.inc({ of: why })
+    feedCloses.inc({ reason: why })
     forget(connection)
     connection.socket.close(code, reason)
   }
@@ -199,7 +199,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onStream }: Sockets
       if (!connection) return
       // The platform ends a full socket without a close frame, so the last check is the only sign of the reason.
       const isTooSlow = code === 1013 || (code === 1006 && connection.isFull)
-      feedCloses.inc({ of: isTooSlow ? 'tooSlow' : 'client' })
+      feedCloses.inc({ reason: isTooSlow ? 'tooSlow' : 'client' })
       forget(connection)
     },
 

@@ -60,27 +60,22 @@ export async function startOutbox({
 
   const ofEach = (read: (worker: (typeof all)[number]) => number) =>
     Object.fromEntries([...workers].map(([kind, worker]) => [kind, () => read(worker)]))
-  registerGauge(
-    'tidings_outbox_deliveries',
-    'Deliveries that are pending, up to 100,000.',
-    depth.read,
-  )
-  registerGauge(
-    'tidings_outbox_oldest_seconds',
-    'How long the oldest due delivery has been waiting.',
-    ofEach(worker => worker.oldestMs / 1000),
-  )
-  registerGauge(
-    'tidings_outbox_running',
-    'Attempts that run.',
-    ofEach(worker => worker.running),
-  )
+  registerGauge('tidings_outbox_pending_deliveries', 'Pending deliveries, counted up to 100,000.', {
+    label: 'kind',
+    readEach: depth.read,
+  })
+  registerGauge('tidings_outbox_oldest_seconds', 'How long the oldest due delivery is overdue.', {
+    label: 'kind',
+    readEach: ofEach(worker => worker.oldestMs / 1000),
+  })
+  registerGauge('tidings_delivery_attempts_in_progress', 'Attempts in progress.', {
+    label: 'kind',
+    readEach: ofEach(worker => worker.running),
+  })
   registerGauge(
     'tidings_dispatch_lag_seconds',
-    'How long the last events waited to be dispatched.',
-    {
-      events: () => dispatcher.lagMs / 1000,
-    },
+    'How long the latest events waited to be dispatched.',
+    { read: () => dispatcher.lagMs / 1000 },
   )
 
   return {

@@ -54,10 +54,10 @@ test('design §5 the metrics tell of what is pending, due and attempted', async 
   for (const line of [
     /^tidings_delivery_attempts_total\{kind="webhook",outcome="done"\} \d+$/m,
     /^tidings_delivery_seconds_count\{kind="webhook"\} \d+$/m,
-    /^tidings_outbox_deliveries\{of="webhook"\} \d+$/m,
-    /^tidings_outbox_oldest_seconds\{of="webhook"\} /m,
-    /^tidings_outbox_running\{of="webhook"\} 0$/m,
-    /^tidings_dispatch_lag_seconds\{of="events"\} /m,
+    /^tidings_outbox_pending_deliveries\{kind="webhook"\} \d+$/m,
+    /^tidings_outbox_oldest_seconds\{kind="webhook"\} /m,
+    /^tidings_delivery_attempts_in_progress\{kind="webhook"\} 0$/m,
+    /^tidings_dispatch_lag_seconds /m,
   ]) {
     expect(text).toMatch(line)
   }

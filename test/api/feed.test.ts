@@ -167,13 +167,13 @@ test('§5 metrics tell sockets, streams, the listener, how far behind, and what 
         .find(line => line.startsWith(`${name} `))
         ?.slice(name.length),
     )
-  expect(read('tidings_feed{of="sockets"}')).toBeGreaterThan(0)
-  expect(read('tidings_feed{of="subscriptions"}')).toBeGreaterThan(0)
-  expect(read('tidings_feed{of="listener up"}')).toBe(1)
-  expect(read('tidings_feed{of="events behind"}')).toBeGreaterThanOrEqual(0)
+  expect(read('tidings_feed_sockets')).toBeGreaterThan(0)
+  expect(read('tidings_feed_subscriptions')).toBeGreaterThan(0)
+  expect(read('tidings_feed_listener_up')).toBe(1)
+  expect(read('tidings_feed_events_behind')).toBeGreaterThanOrEqual(0)
   expect(read('tidings_feed_replay_rows_total')).toBeGreaterThan(1)
   expect(read('tidings_feed_lag_seconds_count')).toBeGreaterThan(0)
-  expect(read('tidings_feed_hints_total{of="sent"}')).toBeGreaterThan(0)
+  expect(read('tidings_feed_hints_total{result="sent"}')).toBeGreaterThan(0)
   client.close()
 })
 
