@@ -7,8 +7,8 @@ import type { PackedFile } from './pack.ts'
 
 /** A file opened by itself runs nothing, and no site frames it. */
 export const FILE_POLICY = "default-src 'none'; frame-ancestors 'none'"
-const FOR_EVER = 'public, max-age=31536000, immutable'
-const A_DAY = 'public, max-age=86400'
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+const ONE_DAY = 'public, max-age=86400'
 /** A service worker may ask this server, and show its images. */
 const WORKER_POLICY = `${FILE_POLICY}; connect-src 'self'; img-src 'self'`
 
@@ -19,10 +19,10 @@ export function assetRoutes(): OpenRoute[] {
   return [
     ...Object.values(FILES)
       .filter(file => !file.type.startsWith('text/html') && file !== worker)
-      .map(file => route(file.url, file, file.url.startsWith('/assets/') ? FOR_EVER : A_DAY)),
+      .map(file => route(file.url, file, file.url.startsWith('/assets/') ? IMMUTABLE : ONE_DAY)),
     route(worker.url, worker, 'no-cache', WORKER_POLICY),
     // Browsers ask for this one wherever no page names an icon.
-    route('/favicon.ico', logo, A_DAY),
+    route('/favicon.ico', logo, ONE_DAY),
   ]
 }
 

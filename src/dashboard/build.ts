@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipAsync as gzip } from '@gfx/zopfli'
 import { toReason } from '../errors.ts'
 import { PATHS } from './app/paths.ts'
-import type { Shell } from './app/worker/scope.ts'
+import type { AppShell } from './app/worker/scope.ts'
 import { bundle, bundlePages, toPreload } from './bundle.ts'
 import { drawIcons } from './icons.ts'
 import { pack, type PackedFile } from './pack.ts'
@@ -45,12 +45,12 @@ if (process.argv.includes('--watch')) {
   let timer: ReturnType<typeof setTimeout> | undefined
   watch(app, { recursive: true }, () => {
     clearTimeout(timer)
-    timer = setTimeout(() => void build(false).catch(sayWhy), SETTLE_MS)
+    timer = setTimeout(() => void build(false).catch(logError), SETTLE_MS)
   })
 } else await build(true)
 
 /** What is half written does not end the watch. */
-function sayWhy(error: unknown): void {
+function logError(error: unknown): void {
   console.error(toReason(error))
 }
 
@@ -68,7 +68,7 @@ async function build(isSmall: boolean): Promise<void> {
     ...pack(new Map([[REFERENCE, readReference()]]), 'large'),
   }
   if (isSmall) {
-    for (const file of Object.values(files)) await squeeze(file)
+    for (const file of Object.values(files)) await recompress(file)
     report(files)
   }
   writeFileSync(
@@ -92,7 +92,7 @@ function hashSources(): string {
 }
 
 /** The same gzip to unpack, 3 % smaller. */
-async function squeeze(file: PackedFile): Promise<void> {
+async function recompress(file: PackedFile): Promise<void> {
   if (file.gzip === undefined || file.body === undefined) return
   const packed = await gzip(Buffer.from(file.body, 'base64'), { numiterations: 5 })
   file.gzip = Buffer.from(packed).toString('base64')
@@ -103,10 +103,10 @@ async function bundleWorker(
   files: Readonly<Record<string, PackedFile>>,
   isSmall: boolean,
 ): Promise<Map<string, Uint8Array>> {
-  const shell: Shell = {
+  const shell: AppShell = {
     build: files['main.js']?.url.split('/').at(-2) ?? '',
     files: Object.keys(files).filter(name => IS_KEPT.test(name) && !APART.test(name)),
-    places: [...new Set(Object.values(PATHS).map(path => path.split('/')[1] ?? ''))],
+    pathPrefixes: [...new Set(Object.values(PATHS).map(path => path.split('/')[1] ?? ''))],
   }
   const [[name, code] = ['', '']] = await bundle([WORKER], ['--format=iife'], isSmall)
   return new Map([[name, Buffer.from(`self.SHELL=${JSON.stringify(shell)};${code}`)]])

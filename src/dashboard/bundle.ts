@@ -20,12 +20,12 @@ const FOR_PAGES = [
 /** The scripts and styles of all `bundles`, each bundled apart from the others. */
 export async function bundlePages(
   bundles: readonly (readonly string[])[],
-  isSmall: boolean,
+  isRelease: boolean,
 ): Promise<Map<string, Uint8Array>> {
   const bundled = new Map<string, string>()
   for (const entries of bundles)
-    for (const [name, code] of await bundle(entries, FOR_PAGES, isSmall)) bundled.set(name, code)
-  return shorten(bundled)
+    for (const [name, code] of await bundle(entries, FOR_PAGES, isRelease)) bundled.set(name, code)
+  return shortenNames(bundled)
 }
 
 /** Scripts and styles by their names without the folder; scripts find each other under /assets/. */
@@ -54,7 +54,7 @@ export async function bundle(
     const files = new Map<string, string>()
     for (const name of readdirSync(folder)) {
       const code = readFileSync(join(folder, name), 'utf8')
-      files.set(name, isSmall && name.endsWith('.js') ? await shrink(code) : code)
+      files.set(name, isSmall && name.endsWith('.js') ? await minifyScript(code) : code)
     }
     return files
   } finally {
@@ -63,13 +63,13 @@ export async function bundle(
 }
 
 /** A script without what the bundler leaves in it: 3 % less to load. */
-async function shrink(code: string): Promise<string> {
+async function minifyScript(code: string): Promise<string> {
   const { code: less } = await minify(code, { module: true, ecma: 2020, compress: { passes: 3 } })
   return less ?? code
 }
 
 /** Numbers in place of the bundler's hashes: chunks name each other so often that these were a twentieth of them all. */
-function shorten(bundled: ReadonlyMap<string, string>): Map<string, Uint8Array> {
+function shortenNames(bundled: ReadonlyMap<string, string>): Map<string, Uint8Array> {
   const counts = new Map<string, number>()
   const numbered = new Map<string, string>()
   for (const name of bundled.keys()) {

@@ -11,7 +11,7 @@ export function shellRoutes(site: Site): OpenRoute[] {
 }
 
 /** Answers a browser that asks for a page which does not exist. */
-export function createMissingPage(site: Site): OpenRoute['respond'] {
+export function createNotFoundPage(site: Site): OpenRoute['respond'] {
   const { respond } = toRoute('/*', site)
   return async request => {
     const { status, body, headers } = await respond(request)

@@ -3,7 +3,7 @@ import { createApp, type App } from '../app.ts'
 import { assetUrl } from '../dashboard/assets.ts'
 import { swaggerRoutes } from '../dashboard/docs/swagger.ts'
 import { dashboardRoutes } from '../dashboard/routes.ts'
-import { createMissingPage } from '../dashboard/shell.ts'
+import { createNotFoundPage } from '../dashboard/shell.ts'
 import { openapi, OPENAPI_PATHS, toManagementDocument } from '../http/openapi.ts'
 import type { Site } from '../http/site.ts'
 import { once } from '../calls.ts'
@@ -19,7 +19,7 @@ interface Parts {
 export function createServerApp({ site, health, api, v1 }: Parts): App {
   const documented = { listRoutes: () => app.routes, baseUrl: site.url }
   const app: App = createApp({
-    missingPage: createMissingPage(site),
+    missingPage: createNotFoundPage(site),
     features: [
       health,
       dashboardRoutes({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Shell } from '../../src/dashboard/app/worker/scope.ts'
+import type { AppShell } from '../../src/dashboard/app/worker/scope.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -122,14 +122,14 @@ describe('reliability §9 the page of the application', () => {
 
   test('its service worker keeps files that are there, and no other page than this', async () => {
     const code = await (await get('/sw.js')).text()
-    const shell = JSON.parse(/^self\.SHELL=(\{.*?\});/.exec(code)?.[1] ?? '') as Shell
+    const shell = JSON.parse(/^self\.SHELL=(\{.*?\});/.exec(code)?.[1] ?? '') as AppShell
     expect(shell.files).toEqual(expect.arrayContaining(['main.js', 'app.css', 'tidings.svg']))
     for (const name of [...shell.files, 'icon-192.png', 'badge.png']) {
       expect([name, (await get(`/assets/${shell.build}/${name}`)).status]).toEqual([name, 200])
     }
-    expect(shell.places).toEqual(expect.arrayContaining(['', 'p', 'e', 'notifications']))
+    expect(shell.pathPrefixes).toEqual(expect.arrayContaining(['', 'p', 'e', 'notifications']))
     for (const place of ['docs', 'api', 'v1', 'openapi.json', 'healthz', 'assets']) {
-      expect(shell.places).not.toContain(place)
+      expect(shell.pathPrefixes).not.toContain(place)
     }
   })
 

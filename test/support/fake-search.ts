@@ -1,4 +1,4 @@
-import { isInMetadata } from '../../src/dashboard/app/feed/metadata.ts'
+import { matchesMetadata } from '../../src/dashboard/app/feed/metadata.ts'
 import { noFilters, parseSearch, type Filters } from '../../src/events/search.ts'
 import type { Filters as LiveFilters } from '../../src/dashboard/app/live/messages.ts'
 
@@ -75,7 +75,7 @@ function fits(
     isOne('users', users) &&
     isOne('sources', sources) &&
     tags.is.every(has.tags) &&
-    metadata.is.every(one => isInMetadata(event, one)) &&
+    metadata.is.every(one => matchesMetadata(event, one)) &&
     words.is.every(has.words) &&
     phrases.is.every(has.phrases) &&
     !channels.not.some(has.channels) &&

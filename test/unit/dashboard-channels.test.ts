@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { toMuteEnd, toWish } from '../../src/dashboard/app/channels/mute.ts'
-import { find } from '../../src/dashboard/app/palette/match.ts'
+import { toMuteEnd, toSettingChange } from '../../src/dashboard/app/channels/mute.ts'
+import { filterEntries } from '../../src/dashboard/app/palette/match.ts'
 import { toDuration } from '../../src/dashboard/app/time.ts'
 
 const ALL = [
@@ -11,7 +11,7 @@ const ALL = [
   { text: 'Colours: dark' },
 ]
 const found = (typed: string) =>
-  find(ALL, typed)
+  filterEntries(ALL, typed)
     .map(({ text, name }) => text || name)
     .join()
 
@@ -33,7 +33,7 @@ test.each([
 
 test('dashboard: what begins so comes before what has it inside, and that before its letters', () => {
   const names = ['a-p-a-y', 'repay', 'pay'].map(text => ({ text }))
-  expect(find(names, 'pay').map(({ text }) => text)).toEqual(['pay', 'repay', 'a-p-a-y'])
+  expect(filterEntries(names, 'pay').map(({ text }) => text)).toEqual(['pay', 'repay', 'a-p-a-y'])
 })
 
 test('dashboard §7 a mute ends by the reader’s clock', () => {
@@ -48,17 +48,17 @@ test('dashboard §7 a mute ends by the reader’s clock', () => {
 test('dashboard §7 a setting is asked for again as it was', () => {
   const muteUntil = '2026-11-20T10:00:00.000Z'
   const inherited = { isDefault: true, isCollapseDefault: true, collapse: false } as const
-  expect(toWish({ ...inherited, state: 'mute', muteUntil })).toEqual({
+  expect(toSettingChange({ ...inherited, state: 'mute', muteUntil })).toEqual({
     state: 'default',
     collapse: null,
   })
   const own = { isDefault: false, isCollapseDefault: false, collapse: false } as const
-  expect(toWish({ ...own, state: 'mute', muteUntil })).toEqual({
+  expect(toSettingChange({ ...own, state: 'mute', muteUntil })).toEqual({
     state: 'mute',
     muteUntil,
     collapse: false,
   })
-  expect(toWish({ state: 'on', muteUntil: null, collapse: true })).toEqual({
+  expect(toSettingChange({ state: 'on', muteUntil: null, collapse: true })).toEqual({
     state: 'on',
     collapse: true,
   })

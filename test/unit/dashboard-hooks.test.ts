@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { summarize, toHours } from '../../src/dashboard/app/keys/hours.ts'
-import { SCOPE_NAMES, toPowers } from '../../src/dashboard/app/keys/scopes.ts'
-import type { Webhook } from '../../src/dashboard/app/webhooks/calls.ts'
+import { SCOPE_NAMES, toScopeSummary } from '../../src/dashboard/app/keys/scopes.ts'
+import type { Webhook } from '../../src/dashboard/app/webhooks/api.ts'
 import { fromInputTime, toInputTime } from '../../src/dashboard/app/webhooks/input-time.ts'
-import { toState } from '../../src/dashboard/app/webhooks/state.ts'
+import { toStatus } from '../../src/dashboard/app/webhooks/status.ts'
 import { SCOPES } from '../../src/keys/schema.ts'
 
 const HOUR_MS = 3_600_000
@@ -12,9 +12,11 @@ const UNTIL = '2026-11-20T09:30:00.000Z'
 
 test('every scope of the server has words, and all of them together have their own', () => {
   expect([...SCOPE_NAMES]).toEqual([...SCOPES])
-  expect(toPowers(SCOPES)).toBe('may do everything')
-  expect(toPowers(['events:write'])).toBe('may post events')
-  expect(toPowers(['events:write', 'identities:read'])).toBe('may post events and read people')
+  expect(toScopeSummary(SCOPES)).toBe('may do everything')
+  expect(toScopeSummary(['events:write'])).toBe('may post events')
+  expect(toScopeSummary(['events:write', 'identities:read'])).toBe(
+    'may post events and read people',
+  )
 })
 
 test('the last count is of the hour that is running', () => {
@@ -40,18 +42,18 @@ const FAILING = { failures: 12, failingSince: SINCE } as const
 
 function stateOf(fields: Partial<Webhook>) {
   const known = { isEnabled: true, disabledAt: null, disabledReason: null, breaker: CALM }
-  const { word, tone, said } = toState({ ...known, ...fields } as Webhook)
-  return [word, tone, said && `${said.before} ${said.at}${said.after}`]
+  const { word, tone, sentence } = toStatus({ ...known, ...fields } as Webhook)
+  return [word, tone, sentence && `${sentence.before} ${sentence.at}${sentence.after}`]
 }
 
-test('more that waits than is kept is said, however it is doing', () => {
+test('more that waits than is kept is sentence, however it is doing', () => {
   const webhook = { isEnabled: true, disabledAt: null, disabledReason: null, breaker: CALM }
-  expect(toState(webhook as unknown as Webhook).full).toBeUndefined()
+  expect(toStatus(webhook as unknown as Webhook).backlogFull).toBeUndefined()
   const full = { ...webhook, backlogFullAt: SINCE } as unknown as Webhook
-  expect(toState(full).full).toMatchObject({ before: 'Too much waits since', at: SINCE })
+  expect(toStatus(full).backlogFull).toMatchObject({ before: 'Too much waits since', at: SINCE })
 })
 
-test('how a webhook is doing is said in words', () => {
+test('how a webhook is doing is sentence in words', () => {
   expect(stateOf({})).toEqual(['On', 'good', undefined])
   expect(stateOf({ breaker: { ...CALM, failures: 1, failingSince: SINCE } })).toEqual([
     'Failing',

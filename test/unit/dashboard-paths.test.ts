@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import {
-  OURS,
+  APP_PATH,
   PATHS,
   toFeedPath,
-  toNext,
+  toSafeNext,
   toEventPath,
   toSignInPath,
   toUserPath,
@@ -27,7 +27,7 @@ describe('the paths of the application', () => {
     toUserPath('prj_1', 'a/b c%?#') ?? '',
     toUserPath('prj_1', '...') ?? '',
   ])('%s is one', path => {
-    expect(OURS.test(path)).toBe(true)
+    expect(APP_PATH.test(path)).toBe(true)
   })
 
   test.each([
@@ -51,14 +51,14 @@ describe('the paths of the application', () => {
     '',
     '/\n/evil.example',
   ])('%j is none', path => {
-    expect(OURS.test(path)).toBe(false)
+    expect(APP_PATH.test(path)).toBe(false)
   })
 
   test('who has signed in goes where they wanted to, if it is here', () => {
-    expect(toNext(toFeedPath('prj_1', 'chn_1'))).toBe('/p/prj_1?channel=chn_1')
-    expect(['//evil.example', 'https://evil.example', '/sign-in', undefined].map(toNext)).toEqual(
-      Array(4).fill(PATHS.home),
-    )
+    expect(toSafeNext(toFeedPath('prj_1', 'chn_1'))).toBe('/p/prj_1?channel=chn_1')
+    expect(
+      ['//evil.example', 'https://evil.example', '/sign-in', undefined].map(toSafeNext),
+    ).toEqual(Array(4).fill(PATHS.home))
   })
 
   test('reliability §9 no path is made of what browsers take for a direction', () => {
@@ -68,14 +68,14 @@ describe('the paths of the application', () => {
   })
 
   test('an escape that is none leads home', () => {
-    expect(toNext('/p/prj_1/users/%ff')).toBe(PATHS.home)
-    expect(toNext('/p/prj_1/users/a%2Fb')).toBe('/p/prj_1/users/a%2Fb')
+    expect(toSafeNext('/p/prj_1/users/%ff')).toBe(PATHS.home)
+    expect(toSafeNext('/p/prj_1/users/a%2Fb')).toBe('/p/prj_1/users/a%2Fb')
   })
 
   test('the way to sign in leads back', () => {
     const path = toSignInPath('/p/prj_1?channel=a%26b')
     const next = new URL(path, 'http://localhost').searchParams.get('next')
-    expect([toNext(next ?? undefined), toSignInPath('/')]).toEqual([
+    expect([toSafeNext(next ?? undefined), toSignInPath('/')]).toEqual([
       '/p/prj_1?channel=a%26b',
       '/sign-in',
     ])

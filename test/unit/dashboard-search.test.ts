@@ -3,9 +3,9 @@ import type { Event } from '../../src/events/schema.ts'
 import { parseSearch } from '../../src/events/search.ts'
 import { toShellJson } from '../../src/dashboard/app/event/curl.ts'
 import {
-  createJudge,
-  EVERYTHING,
-  isLookedUp,
+  createMatcher,
+  EMPTY_SEARCH,
+  needsServer,
   parse,
   readSearch,
   toLiveFilters,
@@ -27,7 +27,7 @@ const EVENT: Event = {
   ...{ source: 'shop', notify: true },
 }
 const filtersOf = (text: string) => parseSearch(text).filters
-const judge = (text: string) => createJudge(filtersOf(text))(EVENT)
+const judge = (text: string) => createMatcher(filtersOf(text))(EVENT)
 
 describe('dashboard.md §3 what the socket is asked for', () => {
   test.each([
@@ -70,7 +70,7 @@ describe('dashboard.md §3 what the socket is asked for', () => {
     ['-user:bob has:icon', 'unwanted'],
   ] as const)('%p makes of an event: %s', (text, expected) => {
     expect(judge(text)).toBe(expected)
-    if (expected === 'maybe') expect(isLookedUp(filtersOf(text))).toBe(true)
+    if (expected === 'maybe') expect(needsServer(filtersOf(text))).toBe(true)
   })
 })
 
@@ -85,20 +85,20 @@ describe('dashboard.md §3 a search and its address', () => {
       ...{ channelId: 'chn_1', text: 'a "b & c" -tag:d#e' },
       ...{ from: '24h', to: '2026-11-20T10:00:00Z' },
     })
-    expect(toSearchPath('prj_1', EVERYTHING, 'evt_1')).toBe('/p/prj_1/e/evt_1')
+    expect(toSearchPath('prj_1', EMPTY_SEARCH, 'evt_1')).toBe('/p/prj_1/e/evt_1')
   })
 
   test('what is no moment is left out, and a text that names channels goes before the choice', () => {
     expect(readSearch({ from: 'x', to: 'toString', q: ' channel:a ', channel: 'chn_1' })).toEqual({
-      ...EVERYTHING,
+      ...EMPTY_SEARCH,
       text: 'channel:a',
     })
-    expect(readSearch({ from: 'constructor', channel: '' })).toEqual(EVERYTHING)
+    expect(readSearch({ from: 'constructor', channel: '' })).toEqual(EMPTY_SEARCH)
   })
 
   test('a span ends now, and the narrower of two bounds holds', () => {
     const nowMs = Date.parse('2026-11-20T10:00:00Z')
-    const search = { ...EVERYTHING, channelId: 'chn_1', text: 'after:2026-11-20', from: '24h' }
+    const search = { ...EMPTY_SEARCH, channelId: 'chn_1', text: 'after:2026-11-20', from: '24h' }
     expect(toQuery(search, nowMs)).toEqual({
       q: 'channel:chn_1 after:2026-11-20',
       from: '2026-11-19T10:00:00.000Z',

@@ -6,8 +6,8 @@ import {
   extend,
   fromPage,
   LIVE_ROWS,
-  MOST_ROWS,
-  MOST_WAITING,
+  MAX_ROWS,
+  MAX_WAITING,
   remove,
   restore,
   show,
@@ -61,13 +61,13 @@ describe('a log as a reader sees it', () => {
 
   test('keeps what waits within a bound; beyond it, nothing is shown that has a hole in it', () => {
     let log = fromPage(page(10, 1))
-    for (let seq = 11; seq <= 11 + MOST_WAITING; seq++) log = arrive(log, [row(seq)])
-    expect(log.waiting).toHaveLength(MOST_WAITING)
+    for (let seq = 11; seq <= 11 + MAX_WAITING; seq++) log = arrive(log, [row(seq)])
+    expect(log.waiting).toHaveLength(MAX_WAITING)
     const shown = show(log)
     expect(shown.rows).toHaveLength(LIVE_ROWS)
-    expect(shown.rows.at(-1)?.seq).toBe(12 + MOST_WAITING - LIVE_ROWS)
+    expect(shown.rows.at(-1)?.seq).toBe(12 + MAX_WAITING - LIVE_ROWS)
     expect(shown.older.kind).toBe('cut')
-    expect(shown.hasHole).toBe(false)
+    expect(shown.hasGap).toBe(false)
   })
 
   test('adds older rows behind, without those that it has', () => {
@@ -77,7 +77,7 @@ describe('a log as a reader sees it', () => {
   })
 
   test('stops at as many rows as a browser should hold', () => {
-    const log = extend(fromPage(page(MOST_ROWS + 10, 50)), page(49, 1))
+    const log = extend(fromPage(page(MAX_ROWS + 10, 50)), page(49, 1))
     expect(log.older).toEqual({ kind: 'full' })
   })
 

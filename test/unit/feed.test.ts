@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createFeed } from '../../src/dashboard/app/feed/feed.ts'
 import type { NewestPage, Row } from '../../src/dashboard/app/feed/log.ts'
-import { toFailure, type Answer } from '../../src/dashboard/app/request.ts'
+import { toFailure, type Result } from '../../src/dashboard/app/request.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { createFakeSocket, type FakeSocket } from '../support/fake-socket.ts'
 
@@ -19,12 +19,12 @@ const row = (seq: number) => ({ ...event(seq), atMs: Date.parse(AT) }) satisfies
 function start(head: number, { size = 50 } = {}) {
   const clock = createFakeClock()
   const sockets: FakeSocket[] = []
-  const reads: { cursor: string | undefined; answer(page: Answer<NewestPage>): void }[] = []
+  const reads: { cursor: string | undefined; answer(page: Result<NewestPage>): void }[] = []
   const world = { isHidden: false, head, unseen: [] as number[], shown: [] as number[] }
   const feed = createFeed({
     project: PROJECT,
     filters: {},
-    judge: () => 'wanted',
+    match: () => 'wanted',
     readPage: cursor => new Promise(answer => reads.push({ cursor, answer })),
     open() {
       const socket = createFakeSocket()
@@ -141,7 +141,7 @@ describe('dashboard.md §4 a feed', () => {
     expect(it.feed.log.value).toBe(before)
     expect(it.world.unseen.at(-1)).toBe(4)
     it.world.isHidden = false
-    it.feed.look()
+    it.feed.updateVisibility()
     expect([it.seqs, it.world.unseen.at(-1)]).toEqual([[5, 4, 3, 2, 1], 0])
   })
 

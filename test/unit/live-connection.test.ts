@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'bun:test'
-import { createConnection, type Standing } from '../../src/dashboard/app/live/connection.ts'
+import { createConnection, type SessionStatus } from '../../src/dashboard/app/live/connection.ts'
 import type { ServerMessage } from '../../src/dashboard/app/live/messages.ts'
-import type { Link } from '../../src/dashboard/app/live/pill.ts'
+import type { ConnectionState } from '../../src/dashboard/app/live/pill.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { createFakeSocket, EPOCH, type FakeSocket } from '../support/fake-socket.ts'
 
 const PROJECT = 'prj_1'
 
-function follow({ standing = 'signed_in' as Standing } = {}) {
+function follow({ standing = 'signed_in' as SessionStatus } = {}) {
   const clock = createFakeClock()
   const sockets: FakeSocket[] = []
-  const links: Link[] = []
+  const links: ConnectionState[] = []
   const messages: ServerMessage[] = []
   const starts: [number, boolean][] = []
   const world = { isOnline: true, standing }
@@ -24,7 +24,7 @@ function follow({ standing = 'signed_in' as Standing } = {}) {
     isOnline: () => world.isOnline,
     clock,
     random: () => 1,
-    onLink: link => links.push(link),
+    onConnectionState: link => links.push(link),
     onStart: (head, isBroken) => starts.push([head, isBroken]),
     onMessage: message => messages.push(message),
   })
@@ -193,7 +193,7 @@ describe('a connection that fails', () => {
     expect([feed.socket.sent[0].after, feed.kinds.at(-1)]).toEqual([3, 'live'])
   })
 
-  test.each<[string, number, boolean, Standing, string]>([
+  test.each<[string, number, boolean, SessionStatus, string]>([
     ['a handshake that the session’s end refuses', 1006, false, 'signed_out', 'signed_out'],
     ['a handshake that the network refuses', 1006, false, 'unreachable', 'reconnecting'],
     ['a handshake that a full server refuses', 1006, false, 'signed_in', 'reconnecting'],
@@ -207,7 +207,7 @@ describe('a connection that fails', () => {
     if (hasBegun) feed.socket.welcome(0)
     feed.socket.end(code)
     await settle()
-    expect(feed.kinds.at(-1)).toBe(kind as Link['kind'])
+    expect(feed.kinds.at(-1)).toBe(kind as ConnectionState['kind'])
     feed.clock.pass(60_000)
     expect(feed.sockets.length > 1).toBe(kind === 'reconnecting')
   })

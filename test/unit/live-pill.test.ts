@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import {
   INITIAL,
-  isFlowing,
-  step,
+  isUnpaused,
+  reduce,
   toLabel,
   toPill,
   type LiveEvent,
@@ -12,7 +12,7 @@ import {
 const LIVE: LiveEvent = { type: 'link', link: { kind: 'live' } }
 
 function after(...events: LiveEvent[]): LiveState {
-  return events.reduce(step, INITIAL)
+  return events.reduce(reduce, INITIAL)
 }
 
 const toClock = (ms: number) => `clock ${ms}`
@@ -42,9 +42,9 @@ describe('dashboard.md §4 the live pill', () => {
 
   test('a connection that fails is shown over a pause, which is still there afterwards', () => {
     const paused = after(LIVE, { type: 'pause', reason: 'asked' }, { type: 'waiting', count: 2 })
-    const lost = step(paused, { type: 'link', link: { kind: 'reconnecting', atMs: 9_000 } })
+    const lost = reduce(paused, { type: 'link', link: { kind: 'reconnecting', atMs: 9_000 } })
     expect(toText(lost)).toBe('Reconnecting in 9 s')
-    expect(toText(step(lost, LIVE))).toBe('Paused · 2 new')
+    expect(toText(reduce(lost, LIVE))).toBe('Paused · 2 new')
   })
 
   test('offline is since the first moment of it', () => {
@@ -62,9 +62,9 @@ describe('dashboard.md §4 the live pill', () => {
       { type: 'pause', reason: 'scrolled' },
       { type: 'pause', reason: 'selection' },
     )
-    const one = step(both, { type: 'release', reason: 'scrolled' })
-    const none = step(one, { type: 'release', reason: 'selection' })
-    expect([both, one, none].map(isFlowing)).toEqual([false, false, true])
+    const one = reduce(both, { type: 'release', reason: 'scrolled' })
+    const none = reduce(one, { type: 'release', reason: 'selection' })
+    expect([both, one, none].map(isUnpaused)).toEqual([false, false, true])
     expect(toPill(none).kind).toBe('live')
   })
 
@@ -74,14 +74,14 @@ describe('dashboard.md §4 the live pill', () => {
       { type: 'pause', reason: 'asked' },
       { type: 'pause', reason: 'focus' },
     )
-    expect(isFlowing(step(paused, { type: 'resume' }))).toBe(true)
+    expect(isUnpaused(reduce(paused, { type: 'resume' }))).toBe(true)
   })
 
   test('what changes nothing is the same object, so that nothing is rendered for it', () => {
     const paused = after(LIVE, { type: 'pause', reason: 'asked' })
-    expect(step(paused, { type: 'pause', reason: 'asked' })).toBe(paused)
-    expect(step(paused, { type: 'release', reason: 'focus' })).toBe(paused)
-    expect(step(paused, { type: 'waiting', count: 0 })).toBe(paused)
-    expect(step(INITIAL, { type: 'resume' })).toBe(INITIAL)
+    expect(reduce(paused, { type: 'pause', reason: 'asked' })).toBe(paused)
+    expect(reduce(paused, { type: 'release', reason: 'focus' })).toBe(paused)
+    expect(reduce(paused, { type: 'waiting', count: 0 })).toBe(paused)
+    expect(reduce(INITIAL, { type: 'resume' })).toBe(INITIAL)
   })
 })

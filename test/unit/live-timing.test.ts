@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { toDelayMs } from '../../src/dashboard/app/live/backoff.ts'
+import { toBackoffMs } from '../../src/dashboard/app/live/backoff.ts'
 import { createAnnouncer } from '../../src/dashboard/app/live/announcer.ts'
-import { createBatch } from '../../src/dashboard/app/live/batch.ts'
+import { createThrottle } from '../../src/dashboard/app/live/throttle.ts'
 import { toTitle } from '../../src/dashboard/app/live/unseen.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
@@ -13,9 +13,9 @@ describe('how long to wait before connecting again', () => {
     [6, 15_000],
     [60, 15_000],
   ])('attempt %d waits for 0.25 s to %d ms, anywhere between', (attempt, ceiling) => {
-    expect(toDelayMs(attempt, () => 0)).toBe(250)
-    expect(toDelayMs(attempt, () => 0.5)).toBe(Math.round(250 + (ceiling - 250) / 2))
-    expect(toDelayMs(attempt, () => 1)).toBe(ceiling)
+    expect(toBackoffMs(attempt, () => 0)).toBe(250)
+    expect(toBackoffMs(attempt, () => 0.5)).toBe(Math.round(250 + (ceiling - 250) / 2))
+    expect(toBackoffMs(attempt, () => 1)).toBe(ceiling)
   })
 })
 
@@ -23,27 +23,27 @@ describe('a batch', () => {
   function count() {
     const clock = createFakeClock()
     const runs: number[] = []
-    const batch = createBatch(clock, 300, () => runs.push(clock.now() - 1_000_000))
+    const batch = createThrottle(clock, 300, () => runs.push(clock.now() - 1_000_000))
     return { clock, runs, batch }
   }
 
   test('runs at once after a quiet time, and then at most once per interval', () => {
     const { clock, runs, batch } = count()
     for (let ms = 0; ms < 1_000; ms += 10) {
-      batch.poke()
+      batch.trigger()
       clock.pass(10)
     }
     clock.pass(1_000)
     expect(runs).toEqual([0, 300, 600, 900, 1_200])
-    batch.poke()
+    batch.trigger()
     expect(runs.at(-1)).toBe(2_000)
   })
 
   test('has no timer while there is nothing to do, and none after its stop', () => {
     const { clock, runs, batch } = count()
     expect(clock.waiting).toBe(0)
-    batch.poke()
-    batch.poke()
+    batch.trigger()
+    batch.trigger()
     expect(clock.waiting).toBe(1)
     batch.stop()
     clock.pass(1_000)
@@ -52,9 +52,9 @@ describe('a batch', () => {
 
   test('is not held up by a clock that was set back', () => {
     const { clock, runs, batch } = count()
-    batch.poke()
+    batch.trigger()
     clock.pass(-3_600_000)
-    batch.poke()
+    batch.trigger()
     clock.pass(300)
     expect(runs).toHaveLength(2)
   })

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import {
   isIos,
-  parseTold,
-  toCare,
-  toState,
+  parseRegistration,
+  toSyncAction,
+  toPushState,
   type Browser,
 } from '../../src/dashboard/app/push/state.ts'
 import { ensureSubscription } from '../../src/dashboard/app/push/subscription.ts'
-import { toPath, toTold } from '../../src/dashboard/app/worker/message.ts'
+import { toPath, parsePush } from '../../src/dashboard/app/worker/push-message.ts'
 import { toPageLink } from '../../src/push/subscriptions.ts'
 import { OTHER_KEY, PUSH_KEY } from '../support/fake-push.ts'
 
@@ -37,7 +37,7 @@ describe('dashboard §8 how push stands in a browser', () => {
     ['unsupported', { canPush: false, isIos: true, isInstalled: true }, undefined],
     ['unsupported', { canPush: false }, undefined],
   ])('%s: %j, of which the server has %j', (state, browser, isOn) => {
-    expect(toState({ ...ON, ...browser }, isOn) as string).toBe(state)
+    expect(toPushState({ ...ON, ...browser }, isOn) as string).toBe(state)
   })
 
   test.each([
@@ -52,7 +52,7 @@ describe('dashboard §8 how push stands in a browser', () => {
 })
 
 describe('delivery: a page that loads heals its subscription', () => {
-  const told = { person: 'per_1', device: 'psh_1' }
+  const told = { account: 'per_1', device: 'psh_1' }
   test.each([
     ['tell', 'granted', true, told],
     // Cleared storage; a subscription that the browser has lost.
@@ -62,15 +62,15 @@ describe('delivery: a page that loads heals its subscription', () => {
     ['nothing', 'default', false, told],
     ['nothing', 'denied', true, told],
     // Somebody else has turned it on in this browser, and never signed out.
-    ['give up', 'granted', true, { ...told, person: 'per_2' }],
-    ['nothing', 'granted', false, { ...told, person: 'per_2' }],
+    ['give up', 'granted', true, { ...told, account: 'per_2' }],
+    ['nothing', 'granted', false, { ...told, account: 'per_2' }],
   ] as const)('%s: %s, subscribed: %j, told: %j', (care, permission, isSubscribed, told) => {
-    expect(toCare({ permission, isSubscribed }, told, 'per_1')).toBe(care)
+    expect(toSyncAction({ permission, isSubscribed }, told, 'per_1')).toBe(care)
   })
 
   test('who was told is kept as two words', () => {
-    expect(parseTold('per_1 psh_1')).toEqual(told)
-    for (const text of [undefined, '', 'per_1']) expect(parseTold(text)).toBeUndefined()
+    expect(parseRegistration('per_1 psh_1')).toEqual(told)
+    for (const text of [undefined, '', 'per_1']) expect(parseRegistration(text)).toBeUndefined()
   })
 
   /** A push service of a browser, which takes one subscription at a time. */
@@ -106,7 +106,7 @@ describe('delivery: a page that loads heals its subscription', () => {
 })
 
 describe('delivery: of every push something is shown', () => {
-  const read = (text: string) => toTold(() => JSON.parse(text), ORIGIN)
+  const read = (text: string) => parsePush(() => JSON.parse(text), ORIGIN)
   const FALLBACK = {
     title: 'Tidings',
     body: 'Something has happened. Open Tidings to see it.',
@@ -142,7 +142,7 @@ describe('delivery: of every push something is shown', () => {
   })
 
   test('without a payload at all', () => {
-    expect(toTold(() => undefined, ORIGIN)).toEqual(FALLBACK)
+    expect(parsePush(() => undefined, ORIGIN)).toEqual(FALLBACK)
   })
 
   test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { listActionsOn, toDeed, toFacts } from '../../src/audit/words.ts'
-import { parseDays } from '../../src/dashboard/app/organization/days.ts'
+import { parseRetentionDays } from '../../src/dashboard/app/organization/retention-days.ts'
 import { toSize } from '../../src/dashboard/app/server/sizes.ts'
 
 test.each([
@@ -26,7 +26,7 @@ test.each([
   ['Infinity', 'Infinity'],
   ['NaN', 'NaN'],
 ])('contract §11 %p typed for the days of keeping is %p for the server', (typed, days) => {
-  expect(parseDays(typed)).toBe(days)
+  expect(parseRetentionDays(typed)).toBe(days)
 })
 
 test('dashboard 11 details of the audit log are said in words, without names and what is not so', () => {

@@ -1,88 +1,95 @@
 import type { FunctionComponent } from 'preact'
 import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from 'preact-iso'
 import { useEffect, useErrorBoundary } from 'preact/hooks'
-import { Door, Trouble } from './parts/page.tsx'
-import { SignOut } from './parts/sign-out.tsx'
-import { findKept } from './kept.ts'
-import { Keys as Shortcuts } from './palette/keys.tsx'
-import { isReadable, OURS, PATHS, toFeedPath, toOrganizationPath, toSignInPath } from './paths.ts'
-import type { AccountPage, ProjectPage } from './pages/props.ts'
+import { StandalonePage, ErrorNotice } from './components/standalone-page.tsx'
+import { SignOutButton } from './components/sign-out-button.tsx'
+import { readStored } from './storage.ts'
+import { Shortcuts as Shortcuts } from './palette/shortcuts.tsx'
+import {
+  isDecodable,
+  APP_PATH,
+  PATHS,
+  toFeedPath,
+  toOrganizationPath,
+  toSignInPath,
+} from './paths.ts'
+import type { AccountPageProps, ProjectPageProps } from './pages/props.ts'
 import { findProject, loadSession, session, type Session } from './session.ts'
-import { Newer } from './worker/newer.tsx'
+import { UpdateNotice } from './worker/update-notice.tsx'
 
-const place = piece(() => import('./pages/places.ts'))
-const door = piece(() => import('./pages/doors.ts'))
-const Feed = page(() => import('./pages/feed.tsx'))
-const EventAlone = place(all => all.EventAlone)
-const Users = place(all => all.Users)
-const User = place(all => all.User)
-const Channels = place(all => all.Channels)
-const Channel = place(all => all.Channel)
-const Keys = place(all => all.Keys)
-const Webhooks = place(all => all.Webhooks)
-const Webhook = place(all => all.Webhook)
-const Notifications = place(all => all.Notifications)
-const AccountSettings = place(all => all.Account)
-const Organization = place(all => all.Organization)
-const Server = place(all => all.Server)
-const Start = place(all => all.Start)
-const SignIn = door(all => all.SignIn)
-const Setup = door(all => all.Setup)
-const Invitation = door(all => all.Invitation)
-const Reset = door(all => all.Reset)
+const signedInPage = lazyPages(() => import('./pages/signed-in-pages.ts'))
+const authPage = lazyPages(() => import('./pages/auth-pages.ts'))
+const Feed = lazyPage(() => import('./pages/feed.tsx'))
+const EventAlone = signedInPage(all => all.EventAlone)
+const Users = signedInPage(all => all.Users)
+const User = signedInPage(all => all.User)
+const Channels = signedInPage(all => all.Channels)
+const Channel = signedInPage(all => all.Channel)
+const Keys = signedInPage(all => all.Keys)
+const Webhooks = signedInPage(all => all.Webhooks)
+const Webhook = signedInPage(all => all.Webhook)
+const Notifications = signedInPage(all => all.Notifications)
+const AccountSettings = signedInPage(all => all.Account)
+const Organization = signedInPage(all => all.Organization)
+const Server = signedInPage(all => all.Server)
+const Start = signedInPage(all => all.Start)
+const SignIn = authPage(all => all.SignIn)
+const Setup = authPage(all => all.Setup)
+const Invitation = authPage(all => all.Invitation)
+const Reset = authPage(all => all.Reset)
 
 if (/^\/p\/[^/]+(\/e\/|$)/.test(location.pathname)) void Feed.preload()
 
 export function App() {
   const [error] = useErrorBoundary()
   useEffect(() => void loadSession(), [])
-  if (error) return <Broken />
-  if (!isReadable(location.pathname)) return <Missing />
+  if (error) return <CrashPage />
+  if (!isDecodable(location.pathname)) return <NotFoundPage />
   return (
     // Links that leave the application, like the one to the API reference, are the browser's.
-    <LocationProvider scope={OURS}>
+    <LocationProvider scope={APP_PATH}>
       <ErrorBoundary>
         <Router>
-          <Route path={PATHS.home} component={Home} />
+          <Route path={PATHS.home} component={HomeRedirect} />
           <Route path={PATHS.setup} component={Setup} />
           <Route path={PATHS.signIn} component={SignIn} />
           <Route path={PATHS.invite} component={Invitation} />
           <Route path={PATHS.reset} component={Reset} />
-          <Route path={PATHS.feed} component={SignedIn} inside={Feed} />
-          <Route path={PATHS.event} component={SignedIn} inside={Feed} />
-          <Route path={PATHS.users} component={SignedIn} inside={Users} />
-          <Route path={PATHS.user} component={SignedIn} inside={User} />
-          <Route path={PATHS.eventAlone} component={SignedInAnywhere} inside={EventAlone} />
-          <Route path={PATHS.start} component={SignedIn} inside={Start} />
-          <Route path={PATHS.channels} component={SignedIn} inside={Channels} />
-          <Route path={PATHS.channel} component={SignedIn} inside={Channel} />
-          <Route path={PATHS.keys} component={SignedIn} inside={Keys} />
-          <Route path={PATHS.webhooks} component={SignedIn} inside={Webhooks} />
-          <Route path={PATHS.webhook} component={SignedIn} inside={Webhook} />
-          <Route path={PATHS.notifications} component={SignedInAnywhere} inside={Notifications} />
-          <Route path={PATHS.account} component={SignedInAnywhere} inside={AccountSettings} />
-          <Route path={PATHS.organization} component={SignedInAnywhere} inside={Organization} />
-          <Route path={PATHS.server} component={SignedInAnywhere} inside={Server} />
-          <Route default component={Missing} />
+          <Route path={PATHS.feed} component={ProjectRoute} inside={Feed} />
+          <Route path={PATHS.event} component={ProjectRoute} inside={Feed} />
+          <Route path={PATHS.users} component={ProjectRoute} inside={Users} />
+          <Route path={PATHS.user} component={ProjectRoute} inside={User} />
+          <Route path={PATHS.eventLink} component={AccountRoute} inside={EventAlone} />
+          <Route path={PATHS.start} component={ProjectRoute} inside={Start} />
+          <Route path={PATHS.channels} component={ProjectRoute} inside={Channels} />
+          <Route path={PATHS.channel} component={ProjectRoute} inside={Channel} />
+          <Route path={PATHS.keys} component={ProjectRoute} inside={Keys} />
+          <Route path={PATHS.webhooks} component={ProjectRoute} inside={Webhooks} />
+          <Route path={PATHS.webhook} component={ProjectRoute} inside={Webhook} />
+          <Route path={PATHS.notifications} component={AccountRoute} inside={Notifications} />
+          <Route path={PATHS.account} component={AccountRoute} inside={AccountSettings} />
+          <Route path={PATHS.organization} component={AccountRoute} inside={Organization} />
+          <Route path={PATHS.server} component={AccountRoute} inside={Server} />
+          <Route default component={NotFoundPage} />
         </Router>
       </ErrorBoundary>
-      <Newer />
+      <UpdateNotice />
       <Shortcuts />
     </LocationProvider>
   )
 }
 
 /** A page of a project, for those who may see it; everybody else is led to where they can go on. */
-function SignedIn({
+function ProjectRoute({
   inside: Inside,
   project,
   ...rest
 }: {
-  inside: FunctionComponent<ProjectPage>
-} & Omit<ProjectPage, 'account'>) {
+  inside: FunctionComponent<ProjectPageProps>
+} & Omit<ProjectPageProps, 'account'>) {
   const { value } = session
-  if (value.kind !== 'signed_in') return <Gate session={value} />
-  if (!findProject(value.account, project)) return <Missing />
+  if (value.kind !== 'signed_in') return <SignInGate session={value} />
+  if (!findProject(value.account, project)) return <NotFoundPage />
   return (
     <ErrorBoundary>
       <Inside {...rest} account={value.account} project={project} />
@@ -91,14 +98,14 @@ function SignedIn({
 }
 
 /** A page of no project, for who has signed in. */
-function SignedInAnywhere({
+function AccountRoute({
   inside: Inside,
   ...rest
 }: {
-  inside: FunctionComponent<AccountPage>
-} & Omit<AccountPage, 'account'>) {
+  inside: FunctionComponent<AccountPageProps>
+} & Omit<AccountPageProps, 'account'>) {
   const { value } = session
-  if (value.kind !== 'signed_in') return <Gate session={value} />
+  if (value.kind !== 'signed_in') return <SignInGate session={value} />
   return (
     <ErrorBoundary>
       <Inside {...rest} account={value.account} />
@@ -107,11 +114,11 @@ function SignedInAnywhere({
 }
 
 /** The start: the feed of the project that was looked at last. */
-function Home() {
+function HomeRedirect() {
   const { route } = useLocation()
   const { value } = session
   const account = value.kind === 'signed_in' ? value.account : undefined
-  const kept = findKept('project')
+  const kept = readStored('project')
   const project =
     kept !== undefined && account && findProject(account, kept)
       ? kept
@@ -119,10 +126,10 @@ function Home() {
   useEffect(() => {
     if (project !== undefined) route(toFeedPath(project), true)
   }, [project])
-  if (value.kind !== 'signed_in') return <Gate session={value} />
-  if (project !== undefined) return <Waiting />
+  if (value.kind !== 'signed_in') return <SignInGate session={value} />
+  if (project !== undefined) return <LoadingPage />
   return (
-    <Door title="Nothing here yet" lead="You are in no project.">
+    <StandalonePage title="Nothing here yet" lead="You are in no project.">
       <p>Ask an admin of your organization for one, or for an invitation to theirs.</p>
       {value.account.organizations.map(({ id, name }) => (
         <p key={id}>
@@ -133,13 +140,13 @@ function Home() {
       ))}
       <p>
         <a href={PATHS.account}>Your account</a>
-        <SignOut />
+        <SignOutButton />
       </p>
-    </Door>
+    </StandalonePage>
   )
 }
 
-function Gate({ session }: { session: Exclude<Session, { kind: 'signed_in' }> }) {
+function SignInGate({ session }: { session: Exclude<Session, { kind: 'signed_in' }> }) {
   const { url, route } = useLocation()
   useEffect(() => {
     if (session.kind === 'signed_out') route(toSignInPath(url), true)
@@ -148,56 +155,61 @@ function Gate({ session }: { session: Exclude<Session, { kind: 'signed_in' }> })
     addEventListener('online', retry)
     return () => removeEventListener('online', retry)
   }, [session])
-  if (session.kind !== 'failed') return <Waiting />
+  if (session.kind !== 'failed') return <LoadingPage />
   return (
-    <Door title="Not reached">
-      <Trouble failure={session.failure} onRetry={() => void loadSession()} />
-    </Door>
+    <StandalonePage title="Not reached">
+      <ErrorNotice failure={session.failure} onRetry={() => void loadSession()} />
+    </StandalonePage>
   )
 }
 
-function Waiting() {
+function LoadingPage() {
   return <div class="waiting" role="status" aria-label="Loading" />
 }
 
-function Missing() {
+function NotFoundPage() {
   return (
-    <Door title="Nothing here" lead="There is no such page, or it is not yours to see.">
+    <StandalonePage title="Nothing here" lead="There is no such page, or it is not yours to see.">
       <p>
         <a href={PATHS.home}>Go to the feed</a>
       </p>
-    </Door>
+    </StandalonePage>
   )
 }
 
-function Broken() {
+function CrashPage() {
   return (
-    <Door title="That should not happen" lead="This page has broken. Your events are safe.">
+    <StandalonePage
+      title="That should not happen"
+      lead="This page has broken. Your events are safe."
+    >
       <button class="button" type="button" onClick={() => location.reload()}>
         Load it again
       </button>
-    </Door>
+    </StandalonePage>
   )
 }
 
 /** A page that is loaded when it is needed. After an update of the server its old name may be gone. */
-function page<Props extends object>(load: () => Promise<{ default: FunctionComponent<Props> }>) {
-  return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: Outdated })))
+function lazyPage<Props extends object>(
+  load: () => Promise<{ default: FunctionComponent<Props> }>,
+) {
+  return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: OutdatedPage })))
 }
 
 /** Pages that are loaded together, of which `find` takes one. */
-function piece<All>(load: () => Promise<All>) {
+function lazyPages<All>(load: () => Promise<All>) {
   return <Props extends object>(find: (all: All) => FunctionComponent<Props>) =>
-    page<Props>(async () => ({ default: find(await load()) }))
+    lazyPage<Props>(async () => ({ default: find(await load()) }))
 }
 
-function Outdated() {
+function OutdatedPage() {
   return (
-    <Door title="There is something newer" lead="This page could not be loaded.">
+    <StandalonePage title="There is something newer" lead="This page could not be loaded.">
       <p>The server may have been updated, or the connection was lost.</p>
       <button class="button" type="button" onClick={() => location.reload()}>
         Load it again
       </button>
-    </Door>
+    </StandalonePage>
   )
 }

@@ -2,15 +2,15 @@ import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { App } from './app.tsx'
 // What the feed and the pages beside it share, so that it is one script with what all of them need.
-import './feed/list.tsx'
+import './feed/feed-list.tsx'
 import './feed/use-feed.ts'
-import './event/tree.tsx'
-import './parts/menu.tsx'
-import './parts/new-password.tsx'
-import { heal } from './push/browser.ts'
+import './event/json-tree.tsx'
+import './components/menus.tsx'
+import './components/new-password-field.tsx'
+import { syncSubscription } from './push/browser.ts'
 import { session } from './session.ts'
 import './worker/install.ts'
-import { register } from './worker/register.ts'
+import { registerWorker } from './worker/register.ts'
 
 const root = document.getElementById('app')
 if (root) {
@@ -22,8 +22,8 @@ if (root) {
 addEventListener('load', () =>
   effect(() => {
     const { value } = session
-    void register()
-    if (value.kind === 'signed_in') void heal(value.account.person.id)
+    void registerWorker()
+    if (value.kind === 'signed_in') void syncSubscription(value.account.person.id)
   }),
 )
 

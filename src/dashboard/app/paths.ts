@@ -9,7 +9,7 @@ export const PATHS = {
   start: '/p/:project/start',
   event: '/p/:project/e/:event',
   /** An event whose project the link does not say. */
-  eventAlone: '/e/:event',
+  eventLink: '/e/:event',
   users: '/p/:project/users',
   user: '/p/:project/users/:user',
   channels: '/p/:project/channels',
@@ -26,7 +26,7 @@ export const PATHS = {
 const PLAIN = '[^/?#%\\\\]'
 
 /** What leads to a page of the application, and nowhere else. */
-export const OURS = new RegExp(
+export const APP_PATH = new RegExp(
   `^(?:${Object.values(PATHS)
     .map(path =>
       path.replace(/:user/g, `(?:${PLAIN}|%[\\da-fA-F]{2})+`).replace(/:\w+/g, `${PLAIN}+`),
@@ -51,14 +51,14 @@ export function toUsersPath(project: string): string {
 
 /** The path of a user's page; undefined for a user_id that no path can have. */
 export function toUserPath(project: string, userId: string): string | undefined {
-  return isSegment(userId) ? `${toUsersPath(project)}/${encodeURIComponent(userId)}` : undefined
+  return isSafeSegment(userId) ? `${toUsersPath(project)}/${encodeURIComponent(userId)}` : undefined
 }
 
 /**
  * Whether a text of somebody else can be a part of a path. Browsers take `.` and `..` for directions however they are
  * escaped: with them a request would reach what is above, like the project.
  */
-export function isSegment(text: string): boolean {
+export function isSafeSegment(text: string): boolean {
   return text !== '' && text !== '.' && text !== '..'
 }
 
@@ -89,17 +89,17 @@ export function toSignInPath(next: string): string {
 }
 
 /** Where somebody who has signed in goes; what a link says is believed only when it is one of our own pages. */
-export function toNext(wanted: string | undefined): string {
+export function toSafeNext(wanted: string | undefined): string {
   return wanted !== undefined &&
-    OURS.test(wanted) &&
-    isReadable(wanted) &&
+    APP_PATH.test(wanted) &&
+    isDecodable(wanted) &&
     !wanted.startsWith(PATHS.signIn)
     ? wanted
     : PATHS.home
 }
 
 /** Whether the router can take a path apart: it trips over an escape that is none. */
-export function isReadable(path: string): boolean {
+export function isDecodable(path: string): boolean {
   try {
     decodeURIComponent(path.replace(/[?#].*$/s, ''))
     return true

@@ -14,7 +14,7 @@ export interface Failure {
   requestId: string | undefined
 }
 
-export type Answer<Data> = { ok: true; data: Data } | { ok: false; failure: Failure }
+export type Result<Data> = { ok: true; data: Data } | { ok: false; failure: Failure }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -28,7 +28,7 @@ const DEFAULT_WAIT_S = 30
 let onSignedOut = () => {}
 
 /** Says whom to tell when the server no longer knows the session. */
-export function watchSession(listener: () => void): void {
+export function onSessionEnd(listener: () => void): void {
   onSignedOut = listener
 }
 
@@ -37,7 +37,7 @@ export async function request<Data>(
   method: Method,
   path: `/api/${string}`,
   json?: object,
-): Promise<Answer<Data>> {
+): Promise<Result<Data>> {
   let response: Response
   let text: string
   try {

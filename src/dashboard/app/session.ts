@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals'
 import type { Role } from '../../accounts/permissions.ts'
 import type { Account } from '../../accounts/schema.ts'
-import type { Standing } from './live/connection.ts'
-import { giveUp } from './push/giving-up.ts'
-import { request, watchSession, type Failure } from './request.ts'
+import type { SessionStatus } from './live/connection.ts'
+import { unsubscribe } from './push/unsubscribe.ts'
+import { request, onSessionEnd, type Failure } from './request.ts'
 import { chooseTheme, theme } from './theme.ts'
 
 export type Session =
@@ -17,26 +17,26 @@ export const session = signal<Session>({ kind: 'unknown' })
 /** Whether the server was set up in this page: then the next thing is a first event. */
 export const hasJustSetUp = signal(false)
 
-watchSession(() => {
+onSessionEnd(() => {
   session.value = { kind: 'signed_out' }
 })
 
 /** Asks the server who is signed in. */
 export async function loadSession(): Promise<void> {
   const answer = await request<Account>('GET', '/api/me')
-  if (answer.ok) takeSession(answer.data)
+  if (answer.ok) setAccount(answer.data)
   else if (answer.failure.code !== 'signed_out') {
     session.value = { kind: 'failed', failure: answer.failure }
   }
 }
 
 /** Takes the account that the server answers to whoever has just signed in. */
-export function takeSession(account: Account): void {
+export function setAccount(account: Account): void {
   session.value = { kind: 'signed_in', account }
 }
 
 /** Whether the session still stands; what is on the screen stays. */
-export async function checkSession(): Promise<Standing> {
+export async function checkSession(): Promise<SessionStatus> {
   const answer = await request<Account>('GET', '/api/me')
   if (answer.ok) return 'signed_in'
   return answer.failure.code === 'signed_out' ? 'signed_out' : 'unreachable'
@@ -45,15 +45,15 @@ export async function checkSession(): Promise<Standing> {
 export async function signOut(): Promise<Failure | undefined> {
   const answer = await request('DELETE', '/api/session')
   if (!answer.ok && answer.failure.code !== 'signed_out') return answer.failure
-  forgetSession()
+  clearSession()
   return undefined
 }
 
 /** Goes on without the session, which the server has ended. */
-export function forgetSession(): void {
+export function clearSession(): void {
   session.value = { kind: 'signed_out' }
   // Not every browser forgets what the server tells it to.
-  void giveUp()
+  void unsubscribe()
   // The server has the browser forget all that it keeps of us; how it looks is nobody's secret.
   chooseTheme(theme.value)
 }

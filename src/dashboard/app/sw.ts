@@ -1,11 +1,11 @@
 import { ensureSubscription } from './push/subscription.ts'
-import { toTold } from './worker/message.ts'
-import type { Scope, Tab } from './worker/scope.ts'
+import { parsePush } from './worker/push-message.ts'
+import type { ServiceWorkerScope, Tab } from './worker/scope.ts'
 
 // The service worker: keeps the application for when there is no network, and shows what is pushed. It never touches
 // what the server answers under /api and /v1.
-const scope = self as unknown as Scope // That is what a service worker runs in.
-const { build, files, places } = scope.SHELL
+const scope = self as unknown as ServiceWorkerScope // That is what a service worker runs in.
+const { build, files, pathPrefixes } = scope.SHELL
 const assets = `/assets/${build}/`
 
 const PAGE = '/'
@@ -62,7 +62,7 @@ async function openAsset(request: Request): Promise<Response> {
 }
 
 async function show(read: () => unknown): Promise<void> {
-  const { title, body, tag, path } = toTold(read, location.origin)
+  const { title, body, tag, path } = parsePush(read, location.origin)
   await scope.registration.showNotification(title, {
     body,
     ...(tag !== undefined && { tag }),
@@ -82,7 +82,7 @@ function listTabs(): Promise<readonly Tab[]> {
 
 /** Whether a URL of this server is a page of the application. */
 function isOurs(url: string): boolean {
-  return places.includes(new URL(url).pathname.split('/')[1] ?? '')
+  return pathPrefixes.includes(new URL(url).pathname.split('/')[1] ?? '')
 }
 
 function readPath({ data }: Notification): string {

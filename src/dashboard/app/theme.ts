@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { keep } from './kept.ts'
+import { store } from './storage.ts'
 
 export const THEMES = ['system', 'light', 'dark'] as const
 export type Theme = (typeof THEMES)[number]
@@ -11,7 +11,7 @@ export function chooseTheme(chosen: Theme): void {
   if (chosen === 'system') delete document.documentElement.dataset['theme']
   else document.documentElement.dataset['theme'] = chosen
   // theme-early.ts reads it.
-  keep('theme', chosen)
+  store('theme', chosen)
 }
 
 function read(): Theme {

@@ -1,10 +1,10 @@
-import { Listed } from '../parts/listed.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { Sure } from '../parts/sure.tsx'
-import { tell } from '../parts/undo.tsx'
-import { forgetSession } from '../session.ts'
-import { usePages } from '../users/use-pages.ts'
-import { endSession, endSessions, readSessions, type Session } from './calls.ts'
+import { PagedList } from '../components/paged-list.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { showToast } from '../components/toast.tsx'
+import { clearSession } from '../session.ts'
+import { usePages } from '../components/use-pages.ts'
+import { endSession, endSessions, readSessions, type Session } from './api.ts'
 
 /** Where somebody is signed in, and the way to end it. */
 export function Sessions() {
@@ -12,15 +12,15 @@ export function Sessions() {
 
   async function end({ id, browser }: Session) {
     const answer = await endSession(id)
-    if (!answer.ok) return tell({ said: answer.failure.message })
+    if (!answer.ok) return showToast({ message: answer.failure.message })
     sessions.change(items => items.filter(one => one.id !== id))
-    tell({ said: `${browser} is signed out.` })
+    showToast({ message: `${browser} is signed out.` })
   }
 
   return (
     <section class="part" aria-labelledby="sessions">
       <h2 id="sessions">Where you are signed in</h2>
-      <Listed pages={sessions} nothing={null}>
+      <PagedList pages={sessions} empty={null}>
         {session => (
           <li key={session.id}>
             <SessionAbout session={session} />
@@ -38,15 +38,15 @@ export function Sessions() {
             )}
           </li>
         )}
-      </Listed>
-      <Sure
+      </PagedList>
+      <ConfirmButton
         action="Sign out everywhere"
         title="Sign out everywhere?"
         lead="Every browser and every installed app is signed out, this one, too."
         yes="Sign out everywhere"
         isQuiet
         send={endSessions}
-        onDone={forgetSession}
+        onDone={clearSession}
       />
     </section>
   )
@@ -60,8 +60,8 @@ function SessionAbout({ session }: { session: Session }) {
       {isCurrent && <span class="badge badge-good">This one</span>}{' '}
       {isInstalled && <span class="badge">Installed</span>}
       <p class="item-about">
-        <bdi>{address}</bdi> · seen <Moment atMs={Date.parse(lastSeenAt)} isFar /> · signed in{' '}
-        <Moment atMs={Date.parse(createdAt)} isFar />
+        <bdi>{address}</bdi> · seen <Timestamp atMs={Date.parse(lastSeenAt)} hasDate /> · signed in{' '}
+        <Timestamp atMs={Date.parse(createdAt)} hasDate />
       </p>
     </div>
   )

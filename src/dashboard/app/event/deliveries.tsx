@@ -1,8 +1,8 @@
 import type { Delivery } from '../../../outbox/schema.ts'
-import { Icon } from '../parts/icon.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { Trouble } from '../parts/page.tsx'
-import { tell } from '../parts/undo.tsx'
+import { Icon } from '../components/icon.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { ErrorNotice } from '../components/standalone-page.tsx'
+import { showToast } from '../components/toast.tsx'
 import { toWebhookPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 import { replay, useDeliveries } from './use-deliveries.ts'
@@ -36,7 +36,7 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
 
   async function send(delivery: Delivery) {
     const answer = await replay(project, delivery)
-    tell({ said: answer.ok ? 'It is sent again.' : answer.failure.message })
+    showToast({ message: answer.ok ? 'It is sent again.' : answer.failure.message })
     read()
   }
 
@@ -50,7 +50,7 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
           </button>
         )}
       </div>
-      {failure && <Trouble failure={failure} onRetry={read} />}
+      {failure && <ErrorNotice failure={failure} onRetry={read} />}
       {data && data.items.length === 0 && (
         <p class="aside">
           {data.isDispatched ? 'No record of any is kept.' : 'Nobody has been told yet.'}
@@ -109,7 +109,7 @@ function Outcome({
   return (
     <>
       <p class="item-about">
-        {at !== null && <Moment atMs={Date.parse(at)} isFar />}
+        {at !== null && <Timestamp atMs={Date.parse(at)} hasDate />}
         {latencyMs !== null && <> · after {toDuration(latencyMs)}</>}
         {attempts > 1 && (
           <>
@@ -119,7 +119,7 @@ function Outcome({
         )}
         {state === 'pending' && nextAttemptAt !== null && attempts > 0 && (
           <>
-            {attempts > 1 && ' · '}next one <Moment atMs={Date.parse(nextAttemptAt)} isFar />
+            {attempts > 1 && ' · '}next one <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate />
           </>
         )}
       </p>

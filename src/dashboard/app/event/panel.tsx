@@ -1,43 +1,51 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { Event } from '../../../events/schema.ts'
-import { BUSY } from '../feed/pause.ts'
-import { EVERYTHING, toSearchPath, toTermText, type Search } from '../feed/search.ts'
-import { openChannel } from '../palette/state.ts'
-import { CopyButton } from '../parts/copy.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { Trouble } from '../parts/page.tsx'
-import { tell } from '../parts/undo.tsx'
+import { INTERACTIVE } from '../feed/use-pause.ts'
+import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/search.ts'
+import { eventChannel } from '../palette/state.ts'
+import { CopyButton } from '../components/copy-button.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { ErrorNotice } from '../components/standalone-page.tsx'
+import { showToast } from '../components/toast.tsx'
 import { toChannelPath, toUserPath } from '../paths.ts'
 import { toFullTime } from '../time.ts'
 import { toMetadataText } from '../feed/metadata.ts'
 import { toCurl } from './curl.ts'
 import { Deliveries } from './deliveries.tsx'
-import { Arrow, Step } from './step.tsx'
-import { Tree } from './tree.tsx'
-import { deleteEvent, restoreEvent, useEvent, type Beside } from './use-event.ts'
+import { StrokeIcon, StepButton } from './step-button.tsx'
+import { JsonTree } from './json-tree.tsx'
+import { deleteEvent, restoreEvent, useEvent, type NeighbourIds } from './use-event.ts'
 
 interface PanelOptions {
   project: string
   id: string
   search: Search
-  beside: Beside
+  neighbours: NeighbourIds
   isAdmin: boolean
   onGo(id: string): void
   onClose(): void
 }
 
 /** All about one event: beside the list where there is room, else in front of it. */
-export function EventPanel({ project, id, search, beside, isAdmin, onGo, onClose }: PanelOptions) {
+export function EventPanel({
+  project,
+  id,
+  search,
+  neighbours,
+  isAdmin,
+  onGo,
+  onClose,
+}: PanelOptions) {
   const panel = useRef<HTMLElement>(null)
   const opened = useEvent(project, id)
-  const { newer, older } = beside
+  const { newer, older } = neighbours
 
   const channelId = opened.kind === 'loaded' ? opened.event.channelId : undefined
 
   useEffect(() => {
-    openChannel.value = channelId
+    eventChannel.value = channelId
     return () => {
-      openChannel.value = undefined
+      eventChannel.value = undefined
     }
   }, [channelId])
   useEffect(() => {
@@ -51,7 +59,8 @@ export function EventPanel({ project, id, search, beside, isAdmin, onGo, onClose
       if (event.target instanceof HTMLInputElement) return
       const isInside = event.target instanceof Node && panel.current?.contains(event.target)
       if (event.key === 'Escape') onClose()
-      else if (!isInside || (event.target instanceof Element && event.target.closest(BUSY))) return
+      else if (!isInside || (event.target instanceof Element && event.target.closest(INTERACTIVE)))
+        return
       else if (event.key === 'j' && older !== undefined) onGo(older)
       else if (event.key === 'k' && newer !== undefined) onGo(newer)
       else return
@@ -64,9 +73,9 @@ export function EventPanel({ project, id, search, beside, isAdmin, onGo, onClose
 
   async function remove() {
     const answer = await deleteEvent(project, id)
-    if (!answer.ok) return tell({ said: answer.failure.message })
-    tell({
-      said: 'The event is deleted.',
+    if (!answer.ok) return showToast({ message: answer.failure.message })
+    showToast({
+      message: 'The event is deleted.',
       undo: () => restoreEvent(project, id),
       onUndone: () => onGo(id),
     })
@@ -83,11 +92,11 @@ export function EventPanel({ project, id, search, beside, isAdmin, onGo, onClose
           title="Escape"
           onClick={onClose}
         >
-          <Arrow path="m4 4 12 12m0-12L4 16" />
+          <StrokeIcon path="m4 4 12 12m0-12L4 16" />
         </button>
         <span class="panel-room" />
-        <Step label="Newer event" hint="k" to={newer} onGo={onGo} path="m4 12.5 6-6 6 6" />
-        <Step label="Older event" hint="j" to={older} onGo={onGo} path="m4 7.5 6 6 6-6" />
+        <StepButton label="Newer event" hint="k" to={newer} onGo={onGo} path="m4 12.5 6-6 6 6" />
+        <StepButton label="Older event" hint="j" to={older} onGo={onGo} path="m4 7.5 6 6 6-6" />
       </div>
       {opened.kind === 'loading' && (
         <div class="panel-body" role="status" aria-label="Loading the event">
@@ -103,7 +112,7 @@ export function EventPanel({ project, id, search, beside, isAdmin, onGo, onClose
           {opened.failure.code === 'not_found' ? (
             <p class="panel-gone">It was deleted, or was kept no longer.</p>
           ) : (
-            <Trouble failure={opened.failure} onRetry={opened.retry} />
+            <ErrorNotice failure={opened.failure} onRetry={opened.retry} />
           )}
         </div>
       )}
@@ -135,7 +144,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
     const text = toTermText(list, value)
     return text === undefined
       ? undefined
-      : toSearchPath(project, { ...EVERYTHING, text, from: search.from, to: search.to })
+      : toSearchPath(project, { ...EMPTY_SEARCH, text, from: search.from, to: search.to })
   }
   return (
     <div class="panel-body">
@@ -143,7 +152,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
         {icon !== null && <span aria-hidden="true">{icon}</span>} <bdi>{title}</bdi>
       </h2>
       <p class="panel-time">
-        {toFullTime(atMs)} · <Moment atMs={atMs} />
+        {toFullTime(atMs)} · <Timestamp atMs={atMs} />
       </p>
       {description !== null && description !== '' && (
         <p class="panel-description">
@@ -153,7 +162,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
       <dl class="facts">
         <dt>Channel</dt>
         <dd>
-          <a href={toSearchPath(project, { ...EVERYTHING, channelId })}>
+          <a href={toSearchPath(project, { ...EMPTY_SEARCH, channelId })}>
             <bdi>{channelName}</bdi>
           </a>
           <a class="only" href={toChannelPath(project, channelId)}>
@@ -182,7 +191,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
               {tags.map(tag => (
                 <a
                   key={tag}
-                  href={only('tags', tag) ?? toSearchPath(project, EVERYTHING)}
+                  href={only('tags', tag) ?? toSearchPath(project, EMPTY_SEARCH)}
                   class="tag"
                   title="Only events with this tag"
                 >
@@ -206,7 +215,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
             <h3 id="panel-metadata">Metadata</h3>
             <CopyButton label="Copy" toText={() => JSON.stringify(metadata, null, 2)} />
           </div>
-          <Tree
+          <JsonTree
             key={event.id}
             value={metadata}
             toOnly={(path, value) => only('metadata', `${path.join('.')}=${toMetadataText(value)}`)}

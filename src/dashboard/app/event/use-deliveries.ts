@@ -1,8 +1,8 @@
 import type { Static } from '@sinclair/typebox'
 import { useEffect, useState } from 'preact/hooks'
 import type { Delivery, EventDeliveries } from '../../../outbox/schema.ts'
-import { request, type Answer, type Failure } from '../request.ts'
-import { toEventCall } from './use-event.ts'
+import { request, type Result, type Failure } from '../request.ts'
+import { toEventApiPath } from './use-event.ts'
 
 type Deliveries = Static<typeof EventDeliveries>
 
@@ -12,7 +12,7 @@ const LONGEST_MS = 30_000
 /** How often it is looked whether something has come of what waits. */
 const MOST_READS = 40
 
-export interface Told {
+export interface DeliveriesQuery {
   /** Undefined until they have been read. */
   data: Deliveries | undefined
   failure: Failure | undefined
@@ -22,7 +22,7 @@ export interface Told {
 }
 
 /** Who was told of an event; read again, less and less often, for as long as something waits. */
-export function useDeliveries(project: string, event: string): Told {
+export function useDeliveries(project: string, event: string): DeliveriesQuery {
   const [data, setData] = useState<Deliveries>()
   const [failure, setFailure] = useState<Failure>()
   const [pages, setPages] = useState(1)
@@ -58,7 +58,7 @@ export function useDeliveries(project: string, event: string): Told {
 }
 
 /** Lets a delivery that was given up begin again. */
-export function replay(project: string, { id }: Delivery): Promise<Answer<Delivery>> {
+export function replay(project: string, { id }: Delivery): Promise<Result<Delivery>> {
   return request(
     'POST',
     `/api/projects/${encodeURIComponent(project)}/deliveries/${encodeURIComponent(id)}/replay`,
@@ -69,13 +69,13 @@ async function readPages(
   project: string,
   event: string,
   pages: number,
-): Promise<Answer<Deliveries>> {
+): Promise<Result<Deliveries>> {
   const items: Delivery[] = []
   for (let cursor = '', page = 1; ; page += 1) {
     const query = new URLSearchParams({ limit: String(PAGE), ...(cursor && { cursor }) })
     const answer = await request<Deliveries>(
       'GET',
-      `${toEventCall(project, event)}/deliveries?${query}`,
+      `${toEventApiPath(project, event)}/deliveries?${query}`,
     )
     if (!answer.ok) return answer
     items.push(...answer.data.items)

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Event } from '../../../events/schema.ts'
 import type { Neighbours } from '../../../events/search-schema.ts'
-import { toPath } from '../feed/calls.ts'
+import { toApiPath } from '../feed/api.ts'
 import type { Row } from '../feed/log.ts'
-import { request, type Answer, type Failure } from '../request.ts'
+import { request, type Result, type Failure } from '../request.ts'
 
 export type Opened =
   | { kind: 'loading' }
@@ -17,7 +17,7 @@ export function useEvent(project: string, id: string): Opened {
     let isOver = false
     const read = async () => {
       setOpened({ kind: 'loading' })
-      const answer = await request<Event>('GET', toEventCall(project, id))
+      const answer = await request<Event>('GET', toEventApiPath(project, id))
       if (isOver) return
       setOpened(
         answer.ok
@@ -33,20 +33,20 @@ export function useEvent(project: string, id: string): Opened {
   return opened
 }
 
-export interface Beside {
+export interface NeighbourIds {
   newer: string | undefined
   older: string | undefined
 }
 
 /** The events before and after one: in the list where it stands there, else in the whole log. */
-export function useBeside(
+export function useNeighbours(
   project: string,
   id: string | undefined,
   rows: readonly Row[],
   isSearch: boolean,
-): Beside {
+): NeighbourIds {
   const at = rows.findIndex(row => row.id === id)
-  const [found, setFound] = useState<Beside & { id: string }>()
+  const [found, setFound] = useState<NeighbourIds & { id: string }>()
   const newer = at < 0 ? undefined : rows[at - 1]?.id
   const older = at < 0 ? undefined : rows[at + 1]?.id
   const isWanted =
@@ -54,7 +54,7 @@ export function useBeside(
   useEffect(() => {
     if (!isWanted || id === undefined) return
     let isOver = false
-    void request<Neighbours>('GET', `${toEventCall(project, id)}/neighbours`).then(answer => {
+    void request<Neighbours>('GET', `${toEventApiPath(project, id)}/neighbours`).then(answer => {
       if (isOver || !answer.ok) return
       const { newer, older } = answer.data
       setFound({ id, newer: newer?.id, older: older?.id })
@@ -67,14 +67,14 @@ export function useBeside(
   return { newer: newer ?? known?.newer, older: older ?? known?.older }
 }
 
-export function deleteEvent(project: string, id: string): Promise<Answer<unknown>> {
-  return request('DELETE', toEventCall(project, id))
+export function deleteEvent(project: string, id: string): Promise<Result<unknown>> {
+  return request('DELETE', toEventApiPath(project, id))
 }
 
-export function restoreEvent(project: string, id: string): Promise<Answer<unknown>> {
-  return request('POST', `${toEventCall(project, id)}/restore`)
+export function restoreEvent(project: string, id: string): Promise<Result<unknown>> {
+  return request('POST', `${toEventApiPath(project, id)}/restore`)
 }
 
-export function toEventCall(project: string, id: string): `/api/${string}` {
-  return `${toPath(project)}/events/${encodeURIComponent(id)}`
+export function toEventApiPath(project: string, id: string): `/api/${string}` {
+  return `${toApiPath(project)}/events/${encodeURIComponent(id)}`
 }

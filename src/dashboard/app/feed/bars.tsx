@@ -1,30 +1,30 @@
 import { useRef, useState } from 'preact/hooks'
 
 /** From one edge between bars to another. */
-export type Span = readonly [first: number, end: number]
+export type BarRange = readonly [first: number, end: number]
 
 interface BarsOptions {
   counts: readonly number[]
   /** The time at an edge. */
   toLabel(edge: number): string
   /** Told which bars are pointed at or being chosen. */
-  onLook(span: Span | undefined): void
-  onChoose(span: Span): void
+  onHover(span: BarRange | undefined): void
+  onChoose(span: BarRange): void
 }
 
 const LEAST_HEIGHT = 4
 
 /** Bars of which some can be chosen: by dragging over them, or with two sliders by keyboard, and then Enter. */
-export function Bars({ counts, toLabel, onLook, onChoose }: BarsOptions) {
+export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
   const box = useRef<HTMLDivElement>(null)
   const begun = useRef<number>(undefined)
-  const [span, setSpan] = useState<Span>()
+  const [span, setSpan] = useState<BarRange>()
   const [first, end] = span ?? [0, counts.length]
   const tallest = Math.max(1, ...counts)
 
-  function choose(next: Span | undefined) {
+  function choose(next: BarRange | undefined) {
     setSpan(next)
-    onLook(next)
+    onHover(next)
   }
 
   function toBar({ clientX }: PointerEvent): number {
@@ -43,7 +43,7 @@ export function Bars({ counts, toLabel, onLook, onChoose }: BarsOptions) {
   function move(event: PointerEvent) {
     const bar = toBar(event)
     const from = begun.current
-    if (from === undefined) onLook([bar, bar + 1])
+    if (from === undefined) onHover([bar, bar + 1])
     else choose([Math.min(from, bar), Math.max(from, bar) + 1])
   }
 
@@ -73,7 +73,7 @@ export function Bars({ counts, toLabel, onLook, onChoose }: BarsOptions) {
       onPointerMove={move}
       onPointerUp={release}
       onPointerCancel={cancel}
-      onPointerLeave={() => begun.current === undefined && onLook(span)}
+      onPointerLeave={() => begun.current === undefined && onHover(span)}
       onKeyDown={onKey}
     >
       <svg viewBox={`0 0 ${counts.length} 100`} preserveAspectRatio="none" aria-hidden="true">

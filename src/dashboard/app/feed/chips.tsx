@@ -3,13 +3,13 @@ import type { ProjectChannel } from '../../../channels/schema.ts'
 import { toSearchText, type Filters } from '../../../events/search.ts'
 import { toDateTime, toRangeName } from '../time.ts'
 import {
-  EVERYTHING,
-  isNarrow,
+  EMPTY_SEARCH,
+  isFiltered,
   listTerms,
   parse,
-  SPANS,
+  TIME_RANGES,
   toSearchPath,
-  without,
+  withoutTerm,
   type Search,
   type Term,
 } from './search.ts'
@@ -24,7 +24,7 @@ const NAMES: Record<Term['list'], string> = {
   phrases: 'exactly',
   words: 'word',
 }
-const SPAN_NAMES: Record<keyof typeof SPANS, string> = {
+const SPAN_NAMES: Record<keyof typeof TIME_RANGES, string> = {
   '1h': 'Last hour',
   '24h': 'Last 24 hours',
   '7d': 'Last 7 days',
@@ -48,7 +48,7 @@ interface Chip {
 export function Chips({ project, search, channels }: ChipsOptions) {
   const { route } = useLocation()
   const chips = listChips(search, channels)
-  if (!isNarrow(search) || chips.length === 0) return null
+  if (!isFiltered(search) || chips.length === 0) return null
 
   function go(rest: Search) {
     // What has been pressed is gone then, and with it the focus.
@@ -69,7 +69,7 @@ export function Chips({ project, search, channels }: ChipsOptions) {
         </li>
       ))}
       <li>
-        <button type="button" class="quiet-button" onClick={() => go(EVERYTHING)}>
+        <button type="button" class="quiet-button" onClick={() => go(EMPTY_SEARCH)}>
           Clear all
         </button>
       </li>
@@ -79,7 +79,7 @@ export function Chips({ project, search, channels }: ChipsOptions) {
 
 function listChips(search: Search, channels: readonly ProjectChannel[] | undefined): Chip[] {
   const { channelId, from, to } = search
-  const { filters } = parse({ ...EVERYTHING, text: search.text }, 0)
+  const { filters } = parse({ ...EMPTY_SEARCH, text: search.text }, 0)
   const channel = channels?.find(({ id }) => id === channelId)?.name ?? channelId
   const named = (id: string) => channels?.find(channel => channel.id === id)?.name ?? id
   return [
@@ -98,7 +98,7 @@ function listChips(search: Search, channels: readonly ProjectChannel[] | undefin
     ...listTerms(filters).map(term => ({
       name: `${term.sign === 'not' ? 'not ' : ''}${NAMES[term.list]}`,
       value: term.list === 'channels' ? named(term.value) : term.value,
-      rest: { ...search, text: without(filters, term) },
+      rest: { ...search, text: withoutTerm(filters, term) },
     })),
     ...(['after', 'before'] as const).flatMap(bound => toBound(search, filters, bound)),
   ]
@@ -112,8 +112,8 @@ function toBound(search: Search, filters: Filters, bound: 'after' | 'before'): C
 }
 
 function toRange(from: string | undefined, to: string | undefined): string {
-  if (from !== undefined && Object.hasOwn(SPANS, from)) {
-    return SPAN_NAMES[from as keyof typeof SPANS]
+  if (from !== undefined && Object.hasOwn(TIME_RANGES, from)) {
+    return SPAN_NAMES[from as keyof typeof TIME_RANGES]
   }
   if (from === undefined) return `before ${toDateTime(Date.parse(to ?? ''))}`
   if (to === undefined) return `since ${toDateTime(Date.parse(from))}`

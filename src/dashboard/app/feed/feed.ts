@@ -1,27 +1,27 @@
 import type { Event } from '../../../events/schema.ts'
 import { batch, signal, type ReadonlySignal } from '@preact/signals'
-import { createBatch } from '../live/batch.ts'
+import { createThrottle } from '../live/throttle.ts'
 import type { Clock } from '../live/clock.ts'
-import { createConnection, type SocketLike, type Standing } from '../live/connection.ts'
+import { createConnection, type SocketLike, type SessionStatus } from '../live/connection.ts'
 import type { Filters, ServerMessage } from '../live/messages.ts'
-import { INITIAL, isFlowing, step, type LiveEvent, type LiveState } from '../live/pill.ts'
-import type { Answer, Failure } from '../request.ts'
+import { INITIAL, isUnpaused, reduce, type LiveEvent, type LiveState } from '../live/pill.ts'
+import type { Result, Failure } from '../request.ts'
 import * as logs from './log.ts'
 import type { Log, NewestPage, Row } from './log.ts'
 
-export type Verdict = 'wanted' | 'unwanted' | 'maybe'
+export type Match = 'wanted' | 'unwanted' | 'maybe'
 
 /** The world around a feed. */
-export interface FeedParts {
+export interface FeedDependencies {
   project: string
   /** What the server lets through of all that comes: everything that is wanted, and perhaps more. */
   filters: Filters
   /** Whether what comes is wanted; 'maybe' where only the server knows, which is then asked again. */
-  judge(event: Event): Verdict
+  match(event: Event): Match
   /** A page of rows, newest first; a short or empty one may still have a cursor. */
-  readPage(cursor: string | undefined): Promise<Answer<NewestPage>>
+  readPage(cursor: string | undefined): Promise<Result<NewestPage>>
   open(): SocketLike
-  check(): Promise<Standing>
+  check(): Promise<SessionStatus>
   isOnline(): boolean
   isHidden(): boolean
   clock: Clock
@@ -47,7 +47,7 @@ export interface Feed {
   wake(): void
   sleep(): void
   /** The page has been hidden, or is looked at again. */
-  look(): void
+  updateVisibility(): void
   stop(): void
 }
 
@@ -62,7 +62,7 @@ const LOOK_UP_MS = 2_000
 const MOST_PAGES = 20
 
 /** The events of a project as they are and as they come: without a loss, without a repetition. */
-export function createFeed(parts: FeedParts): Feed {
+export function createFeed(parts: FeedDependencies): Feed {
   let log = logs.EMPTY
   const shown = signal(log)
   const live = signal(INITIAL)
@@ -77,15 +77,15 @@ export function createFeed(parts: FeedParts): Feed {
   let reads = 0
   let isStopped = false
 
-  const rendering = createBatch(parts.clock, RENDER_MS, render)
-  const lookingUp = createBatch(parts.clock, LOOK_UP_MS, () => {
+  const rendering = createThrottle(parts.clock, RENDER_MS, render)
+  const lookingUp = createThrottle(parts.clock, LOOK_UP_MS, () => {
     if (isStopped) return
-    if (reading.value.kind === 'first') lookingUp.poke()
+    if (reading.value.kind === 'first') lookingUp.trigger()
     else void readNewest()
   })
   const connection = createConnection({
     ...parts,
-    onLink: link => dispatch({ type: 'link', link }),
+    onConnectionState: link => dispatch({ type: 'link', link }),
     onStart(head, isBroken) {
       mustReach = head
       if (isBroken) {
@@ -100,17 +100,17 @@ export function createFeed(parts: FeedParts): Feed {
 
   function receive(message: ServerMessage) {
     if (message.type === 'event') {
-      const verdict = parts.judge(message.event)
-      if (verdict === 'maybe') lookingUp.poke()
+      const verdict = parts.match(message.event)
+      if (verdict === 'maybe') lookingUp.trigger()
       if (verdict !== 'wanted') return
       arrived.push(logs.toRow(message.event))
       // Until the next rendering, no more is kept than would be kept after it.
-      if (arrived.length > logs.MOST_WAITING) takeIn()
-      rendering.poke()
+      if (arrived.length > logs.MAX_WAITING) takeIn()
+      rendering.trigger()
     } else if (message.type === 'deleted' || message.type === 'restored') {
       takeIn()
       log = logs[message.type === 'deleted' ? 'remove' : 'restore'](log, message.seq)
-      rendering.poke()
+      rendering.trigger()
     } else if (message.type === 'unread') parts.onChannels()
     else if (message.type === 'heartbeat' && (message.head ?? 0) > head) {
       // Something has happened, perhaps in a channel that is not looked at.
@@ -134,19 +134,19 @@ export function createFeed(parts: FeedParts): Feed {
     if (isHidden) return
     if (!isWhole) return
     const fresh = log.waiting
-    const isShowing = isFlowing(live.value)
+    const isShowing = isUnpaused(live.value)
     if (isShowing) log = logs.show(log)
     batch(() => {
       shown.value = log
-      live.value = step(live.value, { type: 'waiting', count: log.waiting.length })
+      live.value = reduce(live.value, { type: 'waiting', count: log.waiting.length })
     })
     if (isShowing && fresh.length > 0) parts.onShown(fresh)
   }
 
   function dispatch(event: LiveEvent) {
-    const before = isFlowing(live.value)
-    live.value = step(live.value, event)
-    if (isFlowing(live.value) && !before) render()
+    const before = isUnpaused(live.value)
+    live.value = reduce(live.value, event)
+    if (isUnpaused(live.value) && !before) render()
   }
 
   /** Reads the newest page and joins it to what is known. */
@@ -196,7 +196,7 @@ export function createFeed(parts: FeedParts): Feed {
   async function readPages(
     cursor: string | undefined,
     isEnough: (page: NewestPage) => boolean,
-  ): Promise<Answer<NewestPage>> {
+  ): Promise<Result<NewestPage>> {
     let answer = await parts.readPage(cursor)
     for (let count = 1; count < MOST_PAGES; count += 1) {
       if (!answer.ok || isEnough(answer.data) || answer.data.nextCursor === null) break
@@ -226,7 +226,7 @@ export function createFeed(parts: FeedParts): Feed {
     reconnect: connection.retry,
     wake: connection.wake,
     sleep: connection.sleep,
-    look: render,
+    updateVisibility: render,
     stop() {
       isStopped = true
       rendering.stop()

@@ -2,11 +2,11 @@ import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { Histogram } from '../../../events/search-schema.ts'
 import { toDateTime, toRangeName } from '../time.ts'
-import { Bars, type Span } from './bars.tsx'
-import { SPANS, toSearchPath, type Search } from './search.ts'
+import { Bars, type BarRange } from './bars.tsx'
+import { TIME_RANGES, toSearchPath, type Search } from './search.ts'
 import { useHistogram } from './use-histogram.ts'
 
-const SHORT_NAMES: Record<keyof typeof SPANS, string> = {
+const SHORT_NAMES: Record<keyof typeof TIME_RANGES, string> = {
   '1h': '1 h',
   '24h': '24 h',
   '7d': '7 d',
@@ -23,13 +23,13 @@ interface HistogramOptions {
 export function HistogramView({ project, search, newestSeq }: HistogramOptions) {
   const { route } = useLocation()
   const counted = useHistogram(project, search, newestSeq)
-  const [looked, setLooked] = useState<Span>()
+  const [looked, setLooked] = useState<BarRange>()
   const histogram = counted.kind === 'counted' ? counted.histogram : undefined
   const counts = histogram ? toTotals(histogram) : []
   const toMs = (edge: number) => Date.parse(histogram?.from ?? '') + edge * (histogram?.stepMs ?? 0)
   const go = (from: string | undefined, to: string | undefined) =>
     route(toSearchPath(project, { ...search, from, to }))
-  const span: Span = looked ?? [0, counts.length]
+  const span: BarRange = looked ?? [0, counts.length]
 
   return (
     <section
@@ -56,7 +56,7 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
           )}
         </p>
         <div class="spans" role="group" aria-label="Time until now">
-          {(Object.keys(SPANS) as (keyof typeof SPANS)[]).map(name => (
+          {(Object.keys(TIME_RANGES) as (keyof typeof TIME_RANGES)[]).map(name => (
             <button
               key={name}
               type="button"
@@ -73,7 +73,7 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
           key={`${histogram.from} ${histogram.stepMs}`}
           counts={counts}
           toLabel={edge => toDateTime(toMs(edge))}
-          onLook={setLooked}
+          onHover={setLooked}
           onChoose={([first, end]) => go(toMoment(toMs(first)), toMoment(toMs(end)))}
         />
       ) : (

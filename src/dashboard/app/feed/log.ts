@@ -32,7 +32,7 @@ export interface Log {
   /** Newer than all rows, and not shown yet. */
   waiting: readonly Row[]
   /** Whether something is missing between `waiting` and `rows`. */
-  hasHole: boolean
+  hasGap: boolean
   older: Older
   /** Rows that were deleted a moment ago, the last one first: people may take it back. */
   removed: readonly Row[]
@@ -44,15 +44,15 @@ export interface NewestPage {
 }
 
 export const LIVE_ROWS = 200
-export const MOST_WAITING = 1_000
-export const MOST_ROWS = 5_000
+export const MAX_WAITING = 1_000
+export const MAX_ROWS = 5_000
 const MOST_REMOVED = 100
 const SHOWN_DESCRIPTION = 280
 
 export const EMPTY: Log = {
   rows: [],
   waiting: [],
-  hasHole: false,
+  hasGap: false,
   older: { kind: 'end' },
   removed: [],
 }
@@ -78,8 +78,8 @@ export function arrive(log: Log, arrived: readonly Row[]): Log {
     arrived.filter(({ seq }) => seq > newest),
     log.waiting,
   )
-  if (waiting.length <= MOST_WAITING) return { ...log, waiting }
-  return { ...log, waiting: waiting.slice(0, MOST_WAITING), hasHole: true }
+  if (waiting.length <= MAX_WAITING) return { ...log, waiting }
+  return { ...log, waiting: waiting.slice(0, MAX_WAITING), hasGap: true }
 }
 
 /** Takes in the newest page, which may begin later than the log ends. */
@@ -87,20 +87,20 @@ export function catchUp(log: Log, page: NewestPage): Log {
   const newest = log.rows[0]?.seq
   if (newest === undefined) return arrive(fromPage(page), log.waiting)
   const touches = page.nextCursor === null || page.items.some(({ seq }) => seq <= newest)
-  return { ...arrive(log, page.items), hasHole: log.hasHole || !touches }
+  return { ...arrive(log, page.items), hasGap: log.hasGap || !touches }
 }
 
 /** Shows what waits, and lets go of rows that nobody can see while the feed is live. */
 export function show(log: Log): Log {
-  const { rows, waiting, hasHole } = log
+  const { rows, waiting, hasGap } = log
   if (waiting.length === 0 && rows.length <= LIVE_ROWS) return log
-  const all = hasHole ? waiting : [...waiting, ...rows]
-  const isCut = hasHole || all.length > LIVE_ROWS
+  const all = hasGap ? waiting : [...waiting, ...rows]
+  const isCut = hasGap || all.length > LIVE_ROWS
   return {
     ...log,
     rows: isCut ? all.slice(0, LIVE_ROWS) : all,
     waiting: [],
-    hasHole: false,
+    hasGap: false,
     older: isCut ? { kind: 'cut' } : log.older,
   }
 }
@@ -109,7 +109,7 @@ export function show(log: Log): Log {
 export function extend(log: Log, { items, nextCursor }: NewestPage): Log {
   const oldest = log.rows.at(-1)?.seq ?? Infinity
   const rows = [...log.rows, ...items.filter(({ seq }) => seq < oldest)]
-  return { ...log, rows, older: rows.length < MOST_ROWS ? toOlder(nextCursor) : { kind: 'full' } }
+  return { ...log, rows, older: rows.length < MAX_ROWS ? toOlder(nextCursor) : { kind: 'full' } }
 }
 
 export function remove(log: Log, seq: number): Log {

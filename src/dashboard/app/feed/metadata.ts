@@ -2,7 +2,7 @@ import type { Event } from '../../../events/schema.ts'
 import { splitMetadata } from '../../../events/search.ts'
 
 /** Whether an event's metadata has what `meta:` asks for, as Postgres tells: whatever is there as text, but for null. */
-export function isInMetadata(event: Event, text: string): boolean {
+export function matchesMetadata(event: Event, text: string): boolean {
   const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
   const found = path.reduce<unknown>(
     (one, name) =>

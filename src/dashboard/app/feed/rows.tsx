@@ -1,5 +1,5 @@
 import type { VNode } from 'preact'
-import { Moment, now } from '../parts/moment.tsx'
+import { Timestamp, now } from '../components/timestamp.tsx'
 import { toEventPath } from '../paths.ts'
 import { isSameDay, toDayName } from '../time.ts'
 import type { Row } from './log.ts'
@@ -84,7 +84,7 @@ function EventRow({ project, row }: { project: string; row: Row }) {
           ))}
         </p>
       </div>
-      <Moment atMs={atMs} />
+      <Timestamp atMs={atMs} />
     </>
   )
 }

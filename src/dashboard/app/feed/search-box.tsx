@@ -1,7 +1,7 @@
-import { Icon } from '../parts/icon.tsx'
+import { Icon } from '../components/icon.tsx'
 import { useLocation } from 'preact-iso'
 import { useEffect, useRef } from 'preact/hooks'
-import { wantsSearch } from '../palette/state.ts'
+import { focusSearch } from '../palette/state.ts'
 import type { Failure } from '../request.ts'
 import { toSearchPath, type Search } from './search.ts'
 
@@ -22,8 +22,8 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
     if (input.current) input.current.value = text
   }, [text, project])
   useEffect(() => {
-    if (wantsSearch.value) input.current?.select()
-    wantsSearch.value = false
+    if (focusSearch.value) input.current?.select()
+    focusSearch.value = false
   }, [])
 
   function submit(event: SubmitEvent) {

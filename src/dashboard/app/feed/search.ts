@@ -12,8 +12,8 @@ import {
 import type { Filters as LiveFilters } from '../live/messages.ts'
 import { toEventPath, toFeedPath } from '../paths.ts'
 import { toFailure, type Failure } from '../request.ts'
-import type { Verdict } from './feed.ts'
-import { isInMetadata } from './metadata.ts'
+import type { Match } from './feed.ts'
+import { matchesMetadata } from './metadata.ts'
 
 /** What a reader looks at, as the address of the page says it. */
 export interface Search {
@@ -28,7 +28,7 @@ export interface Search {
 
 const HOUR_MS = 3_600_000
 /** The ranges of time that end now. */
-export const SPANS = {
+export const TIME_RANGES = {
   '1h': HOUR_MS,
   '24h': 24 * HOUR_MS,
   '7d': 168 * HOUR_MS,
@@ -36,7 +36,12 @@ export const SPANS = {
 }
 const MOST_TEXT = 200
 
-export const EVERYTHING: Search = { channelId: undefined, text: '', from: undefined, to: undefined }
+export const EMPTY_SEARCH: Search = {
+  channelId: undefined,
+  text: '',
+  from: undefined,
+  to: undefined,
+}
 
 /** Reads the address of a page; what is no moment is left out. */
 export function readSearch(query: Readonly<Record<string, string>>): Search {
@@ -62,7 +67,7 @@ export function toSearchPath(project: string, search: Search, event?: string): s
 }
 
 /** Whether anything is asked for beyond a channel. */
-export function isNarrow({ text, from, to }: Search): boolean {
+export function isFiltered({ text, from, to }: Search): boolean {
   return text !== '' || from !== undefined || to !== undefined
 }
 
@@ -122,7 +127,7 @@ export function toLiveFilters({
  * and channels and words in every spelling. The socket tells one user, channels and words; what is shut out by them,
  * exact words and several users are looked up.
  */
-export function isLookedUp({ channels, users, words, phrases }: Filters): boolean {
+export function needsServer({ channels, users, words, phrases }: Filters): boolean {
   return (
     users.is.length > 1 ||
     users.not.length + channels.not.length + words.not.length > 0 ||
@@ -132,9 +137,9 @@ export function isLookedUp({ channels, users, words, phrases }: Filters): boolea
 }
 
 /** Tells whether what comes through `toLiveFilters` is wanted. */
-export function createJudge(filters: Filters): (event: Event) => Verdict {
+export function createMatcher(filters: Filters): (event: Event) => Match {
   const { sources, tags, metadata, has, after, before } = filters
-  const unsure: Verdict = isLookedUp(filters) ? 'maybe' : 'wanted'
+  const unsure: Match = needsServer(filters) ? 'maybe' : 'wanted'
   return event => {
     const ms = Date.parse(event.timestamp)
     const canBe =
@@ -144,8 +149,8 @@ export function createJudge(filters: Filters): (event: Event) => Verdict {
       !sources.not.includes(event.source) &&
       tags.is.every(tag => event.tags.includes(tag)) &&
       !tags.not.some(tag => event.tags.includes(tag)) &&
-      metadata.is.every(one => isInMetadata(event, one)) &&
-      !metadata.not.some(one => isInMetadata(event, one)) &&
+      metadata.is.every(one => matchesMetadata(event, one)) &&
+      !metadata.not.some(one => matchesMetadata(event, one)) &&
       has.is.every(one => HAVING[one](event)) &&
       !has.not.some(one => HAVING[one](event))
     return canBe ? unsure : 'unwanted'
@@ -159,7 +164,7 @@ export function toSearchFailure(issues: readonly SearchIssue[]): Failure {
 }
 
 /** The text of a search without one of its terms. */
-export function without(filters: Filters, { list, sign, value }: Term): string {
+export function withoutTerm(filters: Filters, { list, sign, value }: Term): string {
   const choice = filters[list]
   const left = { ...choice, [sign]: choice[sign].filter(other => other !== value) }
   return toSearchText({ ...filters, [list]: left })
@@ -223,8 +228,8 @@ function namesChannels(text: string): boolean {
   return text !== '' && parseSearch(text).filters.channels.is.length > 0
 }
 
-function isSpan(name: string): name is keyof typeof SPANS {
-  return Object.hasOwn(SPANS, name)
+function isSpan(name: string): name is keyof typeof TIME_RANGES {
+  return Object.hasOwn(TIME_RANGES, name)
 }
 
 function isMoment(text: string): boolean {
@@ -232,5 +237,5 @@ function isMoment(text: string): boolean {
 }
 
 function toMoment(moment: string, nowMs: number): string {
-  return isSpan(moment) ? new Date(nowMs - SPANS[moment]).toISOString() : moment
+  return isSpan(moment) ? new Date(nowMs - TIME_RANGES[moment]).toISOString() : moment
 }

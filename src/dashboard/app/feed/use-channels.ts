@@ -1,16 +1,16 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { createBatch } from '../live/batch.ts'
+import { createThrottle } from '../live/throttle.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import type { ProjectChannel } from '../../../channels/schema.ts'
-import { readChannels } from './calls.ts'
+import { readChannels } from './api.ts'
 import type { Row } from './log.ts'
 
 /** What their unread numbers may lag behind. */
 const REFRESH_MS = 2_000
 
 /** Counts what people do to channels and to what they hear of them: whoever shows any reads again. */
-export const channelDeeds = signal(0)
+export const channelChanges = signal(0)
 
 /** The icons of channels by their ids, for events that have none of their own. */
 export const channelIcons = signal<Readonly<Record<string, string | null>>>({})
@@ -22,7 +22,7 @@ export interface Channels {
   more: number
   refresh(): void
   /** Refreshes when a row is of a channel that is not known yet. */
-  meet(rows: readonly Row[]): void
+  onRows(rows: readonly Row[]): void
 }
 
 /** The channels of a project, read again when something about them has changed. */
@@ -30,7 +30,7 @@ export function useChannels(project: string): Channels {
   const [list, setList] = useState<readonly ProjectChannel[]>()
   const [more, setMore] = useState(0)
   const known = useRef(new Set<string>())
-  const refreshing = useRef(createBatch(SYSTEM_CLOCK, REFRESH_MS, () => {}))
+  const refreshing = useRef(createThrottle(SYSTEM_CLOCK, REFRESH_MS, () => {}))
 
   useEffect(() => {
     let isOver = false
@@ -45,11 +45,11 @@ export function useChannels(project: string): Channels {
       setList(items)
       setMore(Math.max(0, total - items.length))
     }
-    const batch = createBatch(SYSTEM_CLOCK, REFRESH_MS, () => void read())
+    const batch = createThrottle(SYSTEM_CLOCK, REFRESH_MS, () => void read())
     refreshing.current = batch
     known.current = new Set()
     setList(undefined)
-    batch.poke()
+    batch.trigger()
     return () => {
       isOver = true
       batch.stop()
@@ -57,15 +57,15 @@ export function useChannels(project: string): Channels {
   }, [project])
 
   useEffect(() => {
-    if (channelDeeds.value > 0) refreshing.current.poke()
-  }, [channelDeeds.value])
+    if (channelChanges.value > 0) refreshing.current.trigger()
+  }, [channelChanges.value])
 
-  const refresh = () => refreshing.current.poke()
+  const refresh = () => refreshing.current.trigger()
   return {
     list,
     more,
     refresh,
-    meet(rows) {
+    onRows(rows) {
       const isNew = rows.some(({ channelId }) => !known.current.has(channelId))
       // Remembered at once: a channel beyond the end of the list is asked for only once.
       for (const { channelId } of rows) known.current.add(channelId)

@@ -1,11 +1,11 @@
 import { useEffect, useMemo } from 'preact/hooks'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import { checkSession } from '../session.ts'
-import { readEvents } from './calls.ts'
+import { readEvents } from './api.ts'
 import { createFeed, type Feed } from './feed.ts'
 import type { Row } from './log.ts'
 import {
-  createJudge,
+  createMatcher,
   parse,
   toLiveFilters,
   toQuery,
@@ -32,7 +32,7 @@ export function useFeed({ project, search, ...on }: FeedOptions): Feed {
       ...on,
       project,
       filters: toLiveFilters(filters),
-      judge: createJudge(filters),
+      match: createMatcher(filters),
       readPage: async cursor =>
         issues.length > 0
           ? { ok: false, failure: toSearchFailure(issues) }
@@ -48,7 +48,7 @@ export function useFeed({ project, search, ...on }: FeedOptions): Feed {
   useEffect(() => {
     const look = () => {
       if (!document.hidden) feed.wake()
-      feed.look()
+      feed.updateVisibility()
     }
     document.addEventListener('visibilitychange', look)
     addEventListener('online', feed.wake)

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Histogram } from '../../../events/search-schema.ts'
-import { createBatch } from '../live/batch.ts'
+import { createThrottle } from '../live/throttle.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import type { Failure } from '../request.ts'
-import { readHistogram } from './calls.ts'
+import { readHistogram } from './api.ts'
 import { parse, toQuery, type Search } from './search.ts'
 
 /** What the bars may lag behind the rows. */
@@ -21,7 +21,7 @@ export function useHistogram(
   newestSeq: number | undefined,
 ): Counted {
   const [counted, setCounted] = useState<Counted>({ kind: 'counting' })
-  const counting = useRef(createBatch(SYSTEM_CLOCK, REFRESH_MS, () => {}))
+  const counting = useRef(createThrottle(SYSTEM_CLOCK, REFRESH_MS, () => {}))
   const { channelId, text, from, to } = search
 
   useEffect(() => {
@@ -40,16 +40,16 @@ export function useHistogram(
             : { kind: 'failed', failure: answer.failure, retry: () => void count() },
       )
     }
-    counting.current = createBatch(SYSTEM_CLOCK, REFRESH_MS, () => void count())
+    counting.current = createThrottle(SYSTEM_CLOCK, REFRESH_MS, () => void count())
     setCounted({ kind: 'counting' })
-    counting.current.poke()
+    counting.current.trigger()
     return () => {
       isOver = true
       counting.current.stop()
     }
   }, [project, channelId, text, from, to])
   useEffect(() => {
-    if (newestSeq !== undefined) counting.current.poke()
+    if (newestSeq !== undefined) counting.current.trigger()
   }, [newestSeq])
   return counted
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { createBatch } from '../live/batch.ts'
+import { createThrottle } from '../live/throttle.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
-import { markRead } from './calls.ts'
+import { markRead } from './api.ts'
 
 const SAY_MS = 5_000
 
@@ -15,10 +15,10 @@ interface MarkOptions {
 /** Tells the server how far the reader has come: what is in front of their eyes is read. */
 export function useReadMark({ project, channelId, newestSeq, onMarked }: MarkOptions): void {
   const reach = useRef(0)
-  const saying = useRef(createBatch(SYSTEM_CLOCK, SAY_MS, () => {}))
+  const saying = useRef(createThrottle(SYSTEM_CLOCK, SAY_MS, () => {}))
   useEffect(() => {
     reach.current = 0
-    const batch = createBatch(SYSTEM_CLOCK, SAY_MS, () => {
+    const batch = createThrottle(SYSTEM_CLOCK, SAY_MS, () => {
       void markRead(project, channelId, reach.current).then(onMarked)
     })
     saying.current = batch
@@ -27,6 +27,6 @@ export function useReadMark({ project, channelId, newestSeq, onMarked }: MarkOpt
   useEffect(() => {
     if (newestSeq === undefined || newestSeq <= reach.current) return
     reach.current = newestSeq
-    saying.current.poke()
+    saying.current.trigger()
   }, [project, channelId, newestSeq])
 }

@@ -10,7 +10,7 @@ export function plot(
   place: HTMLElement,
   hours: readonly Hour[],
   toLabel: (atMs: number) => string,
-  onLook: (hour: number | undefined) => void,
+  onHover: (hour: number | undefined) => void,
 ): () => void {
   const numbers = new Intl.NumberFormat(undefined, { notation: 'compact' })
   const font = `${FONT_PX}px ${getComputedStyle(place).fontFamily}`
@@ -58,7 +58,7 @@ export function plot(
           values: (_, places) => places.map(count => numbers.format(count)),
         },
       ],
-      hooks: { setCursor: [({ cursor }) => onLook(cursor.idx ?? undefined)] },
+      hooks: { setCursor: [({ cursor }) => onHover(cursor.idx ?? undefined)] },
     },
     [hours.map((_, at) => at), hours.map(({ requests }) => requests)],
     place,

@@ -1,9 +1,9 @@
-import { createBatch, type Batch } from './batch.ts'
+import { createThrottle, type Throttle } from './throttle.ts'
 import type { Clock } from './clock.ts'
 
 const ANNOUNCE_MS = 10_000
 
-export interface Announcer extends Pick<Batch, 'stop'> {
+export interface Announcer extends Pick<Throttle, 'stop'> {
   /** So many events have come into view; `newest` is the title of the newest. */
   add(count: number, newest: string): void
 }
@@ -12,7 +12,7 @@ export interface Announcer extends Pick<Batch, 'stop'> {
 export function createAnnouncer(clock: Clock, say: (sentence: string) => void): Announcer {
   let sum = 0
   let latest = ''
-  const speaking = createBatch(clock, ANNOUNCE_MS, () => {
+  const speaking = createThrottle(clock, ANNOUNCE_MS, () => {
     say(sum === 1 ? `New event: ${latest}` : `${sum} new events, the newest: ${latest}`)
     sum = 0
   })
@@ -20,7 +20,7 @@ export function createAnnouncer(clock: Clock, say: (sentence: string) => void): 
     add(count, newest) {
       sum += count
       latest = newest
-      speaking.poke()
+      speaking.trigger()
     },
     stop: speaking.stop,
   }

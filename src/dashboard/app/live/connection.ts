@@ -1,21 +1,21 @@
-import { toDelayMs } from './backoff.ts'
+import { toBackoffMs } from './backoff.ts'
 import type { Clock } from './clock.ts'
 import { parseMessage, type ClientMessage, type Filters, type ServerMessage } from './messages.ts'
-import type { Link } from './pill.ts'
+import type { ConnectionState } from './pill.ts'
 
 /** The part of a WebSocket that we use. */
 export type SocketLike = Pick<WebSocket, 'send' | 'close' | 'onmessage' | 'onclose'>
 
 /** Whether the session still stands, asked where a socket does not say why it ended. */
-export type Standing = 'signed_in' | 'signed_out' | 'unreachable'
+export type SessionStatus = 'signed_in' | 'signed_out' | 'unreachable'
 
 export interface ConnectionOptions {
   open(): SocketLike
-  check(): Promise<Standing>
+  check(): Promise<SessionStatus>
   isOnline(): boolean
   clock: Clock
   random(): number
-  onLink(link: Link): void
+  onConnectionState(link: ConnectionState): void
   /**
    * The view begins after `head`: what came before is to be read elsewhere. `isBroken` when it had begun before, and what
    * is known of it may have holes or be of another log.
@@ -46,7 +46,7 @@ const HEARTBEAT_MS = 15_000
 const SLACK_MS = 5_000
 const SILENCE_MS = 2 * HEARTBEAT_MS + SLACK_MS
 /** The session, the membership or the project has gone. */
-const GONE = 1008
+const POLICY_VIOLATION = 1008
 
 /** One socket that is kept alive, and one view that is followed over it without a loss. */
 export function createConnection(options: ConnectionOptions): Connection {
@@ -67,7 +67,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     drop()
     if (isStopped || !view) return
     if (!options.isOnline()) return goOffline()
-    options.onLink({ kind: 'connecting' })
+    options.onConnectionState({ kind: 'connecting' })
     const opened = options.open()
     let saidHello = false
     socket = opened
@@ -83,7 +83,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       if (socket !== opened) return
       drop()
       // A handshake that is refused looks like a network that fails; only the server can tell which.
-      if (code === GONE || !saidHello) void askWhy(code === GONE)
+      if (code === POLICY_VIOLATION || !saidHello) void askWhy(code === POLICY_VIOLATION)
       else reconnect()
     }
   }
@@ -113,7 +113,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (message.type === 'subscribed') {
       attempt = 0
       if (cursor === undefined) start(message.head)
-      options.onLink({ kind: 'live' })
+      options.onConnectionState({ kind: 'live' })
     }
     options.onMessage(message)
   }
@@ -147,8 +147,8 @@ export function createConnection(options: ConnectionOptions): Connection {
   function reconnect() {
     if (!options.isOnline()) return goOffline()
     attempt += 1
-    const delayMs = toDelayMs(attempt, options.random)
-    options.onLink({ kind: 'reconnecting', atMs: clock.now() + delayMs })
+    const delayMs = toBackoffMs(attempt, options.random)
+    options.onConnectionState({ kind: 'reconnecting', atMs: clock.now() + delayMs })
     cancelTimer()
     cancelTimer = clock.after(delayMs, connect)
   }
@@ -157,13 +157,13 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (isStopped) return
     cancelTimer()
     drop()
-    options.onLink({ kind: 'offline', sinceMs: clock.now() })
+    options.onConnectionState({ kind: 'offline', sinceMs: clock.now() })
   }
 
   /** The end: what comes next is for the page to say. */
-  function finish(link: Link) {
+  function finish(link: ConnectionState) {
     stop()
-    options.onLink(link)
+    options.onConnectionState(link)
   }
 
   function heard(patienceMs: number) {

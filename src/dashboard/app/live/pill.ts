@@ -1,5 +1,5 @@
 /** How the connection to the server stands. */
-export type Link =
+export type ConnectionState =
   | { kind: 'connecting' }
   | { kind: 'live' }
   | { kind: 'reconnecting'; atMs: number }
@@ -12,14 +12,14 @@ export type Link =
 export type PauseReason = 'asked' | 'scrolled' | 'focus' | 'selection'
 
 export interface LiveState {
-  link: Link
+  link: ConnectionState
   reasons: ReadonlySet<PauseReason>
   /** Events that have arrived and are not shown. */
   waiting: number
 }
 
 export type LiveEvent =
-  | { type: 'link'; link: Link }
+  | { type: 'link'; link: ConnectionState }
   | { type: 'pause'; reason: PauseReason }
   | { type: 'release'; reason: PauseReason }
   /** The reader wants to see what is new, whatever held it up. */
@@ -27,12 +27,12 @@ export type LiveEvent =
   | { type: 'waiting'; count: number }
 
 /** What the pill shows. */
-export type Pill = Link | { kind: 'paused'; waiting: number }
+export type Pill = ConnectionState | { kind: 'paused'; waiting: number }
 
 export const INITIAL: LiveState = { link: { kind: 'connecting' }, reasons: new Set(), waiting: 0 }
 
 /** The state after `event`; the same object when nothing has changed. */
-export function step(state: LiveState, event: LiveEvent): LiveState {
+export function reduce(state: LiveState, event: LiveEvent): LiveState {
   switch (event.type) {
     case 'link':
       return { ...state, link: keepSince(state.link, event.link) }
@@ -50,7 +50,7 @@ export function step(state: LiveState, event: LiveEvent): LiveState {
 }
 
 /** Whether what arrives is shown as it comes. It is also while the connection is away: then nothing arrives. */
-export function isFlowing({ reasons }: LiveState): boolean {
+export function isUnpaused({ reasons }: LiveState): boolean {
   return reasons.size === 0
 }
 
@@ -86,7 +86,7 @@ export function toCount(count: number): string {
   return count > 999 ? '999+' : String(count)
 }
 
-function keepSince(before: Link, after: Link): Link {
+function keepSince(before: ConnectionState, after: ConnectionState): ConnectionState {
   return before.kind === 'offline' && after.kind === 'offline' ? before : after
 }
 

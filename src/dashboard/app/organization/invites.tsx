@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
-import { Choice } from '../parts/fields.tsx'
-import { Field, Form } from '../parts/form.tsx'
-import { Listed } from '../parts/listed.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { OnceLink } from '../parts/once-link.tsx'
-import { Reveal } from '../parts/reveal.tsx'
-import { tell } from '../parts/undo.tsx'
+import { Select } from '../components/fields.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { PagedList } from '../components/paged-list.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { SecretLink } from '../components/secret-link.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
+import { showToast } from '../components/toast.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
-import { usePages } from '../users/use-pages.ts'
-import { createInvite, readInvites, withdrawInvite, type NewInvite } from './calls.ts'
+import { usePages } from '../components/use-pages.ts'
+import { createInvite, readInvites, withdrawInvite, type NewInvite } from './api.ts'
 
 interface InvitesOptions {
   account: Account
@@ -30,22 +30,23 @@ export function Invites({ account, own }: InvitesOptions) {
 
   async function withdraw(id: string) {
     const answer = await withdrawInvite(own.id, id)
-    if (!answer.ok) return tell({ said: answer.failure.message })
+    if (!answer.ok) return showToast({ message: answer.failure.message })
     invites.change(items => items.filter(one => one.id !== id))
     if (made?.id === id) setMade(undefined)
-    tell({ said: 'The invitation is withdrawn: its link leads nowhere.' })
+    showToast({ message: 'The invitation is withdrawn: its link leads nowhere.' })
   }
 
   return (
     <section class="part" aria-labelledby="invites">
       <h2 id="invites">Invitations</h2>
-      <Listed pages={invites} nothing={<p class="aside">None is open.</p>}>
+      <PagedList pages={invites} empty={<p class="aside">None is open.</p>}>
         {({ id, role, email, invitedBy, expiresAt }) => (
           <li key={id}>
             <div class="item-what">
               <bdi>{email ?? 'Whoever has the link'}</bdi>
               <p class="item-about">
-                from <bdi>{invitedBy}</bdi> · until <Moment atMs={Date.parse(expiresAt)} isFar />
+                from <bdi>{invitedBy}</bdi> · until{' '}
+                <Timestamp atMs={Date.parse(expiresAt)} hasDate />
               </p>
             </div>
             <span class="badge">{role}</span>
@@ -60,12 +61,12 @@ export function Invites({ account, own }: InvitesOptions) {
               </button>
             </span>
             {made?.id === id && (
-              <OnceLink {...made} label="Invitation link" onClose={() => setMade(undefined)} />
+              <SecretLink {...made} label="Invitation link" onClose={() => setMade(undefined)} />
             )}
           </li>
         )}
-      </Listed>
-      <Reveal action="Invite somebody">
+      </PagedList>
+      <InlineForm action="Invite somebody">
         {close => (
           <Form
             action="Make a link"
@@ -80,7 +81,7 @@ export function Invites({ account, own }: InvitesOptions) {
               invites.change(items => [{ ...invite, invitedBy, createdAt }, ...items])
             }}
           >
-            <Choice
+            <Select
               name="role"
               label="Role"
               value="member"
@@ -99,7 +100,7 @@ export function Invites({ account, own }: InvitesOptions) {
             />
           </Form>
         )}
-      </Reveal>
+      </InlineForm>
     </section>
   )
 }

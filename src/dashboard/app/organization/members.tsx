@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks'
 import type { Role } from '../../../accounts/permissions.ts'
 import type { Account } from '../../../accounts/schema.ts'
-import { confirmed } from '../parts/confirm.tsx'
-import { Listed } from '../parts/listed.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { OnceLink } from '../parts/once-link.tsx'
-import { Sure } from '../parts/sure.tsx'
-import { tell } from '../parts/undo.tsx'
+import { withPasswordPrompt } from '../components/password-prompt.tsx'
+import { PagedList } from '../components/paged-list.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { SecretLink } from '../components/secret-link.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { showToast } from '../components/toast.tsx'
 import { ROLES } from '../session.ts'
-import type { Pages } from '../users/use-pages.ts'
-import { changeRole, createResetLink, removeMember, type Link, type Member } from './calls.ts'
+import type { Pages } from '../components/use-pages.ts'
+import { changeRole, createResetLink, removeMember, type Link, type Member } from './api.ts'
 
 interface MembersOptions {
   account: Account
@@ -29,12 +29,12 @@ export function Members({ account, own, members }: MembersOptions) {
   async function choose({ person, role: before }: Member, role: Role): Promise<boolean> {
     const answer = await changeRole(own.id, person.id, role)
     if (!answer.ok) {
-      tell({ said: answer.failure.message })
+      showToast({ message: answer.failure.message })
       return false
     }
     show(answer.data)
-    tell({
-      said: `${person.name} has the role ${role} now.`,
+    showToast({
+      message: `${person.name} has the role ${role} now.`,
       async undo() {
         const undone = await changeRole(own.id, person.id, before)
         if (undone.ok) show(undone.data)
@@ -45,15 +45,15 @@ export function Members({ account, own, members }: MembersOptions) {
   }
 
   async function makeLink({ person }: Member) {
-    const answer = await confirmed(() => createResetLink(own.id, person.id))
+    const answer = await withPasswordPrompt(() => createResetLink(own.id, person.id))
     if (answer.ok) setLink({ ...answer.data, person: person.id })
-    else tell({ said: answer.failure.message })
+    else showToast({ message: answer.failure.message })
   }
 
   return (
     <section class="part" aria-labelledby="members">
       <h2 id="members">Members</h2>
-      <Listed pages={members} nothing={null}>
+      <PagedList pages={members} empty={null}>
         {member => {
           const { person, role, lastSeenAt } = member
           const isSelf = person.id === account.person.id
@@ -68,7 +68,7 @@ export function Members({ account, own, members }: MembersOptions) {
                   {lastSeenAt !== null && (
                     <>
                       {' '}
-                      · seen <Moment atMs={Date.parse(lastSeenAt)} isFar />
+                      · seen <Timestamp atMs={Date.parse(lastSeenAt)} hasDate />
                     </>
                   )}
                 </p>
@@ -103,7 +103,7 @@ export function Members({ account, own, members }: MembersOptions) {
                   </button>
                 )}
                 {mayRemove && (
-                  <Sure
+                  <ConfirmButton
                     action="Remove"
                     title={
                       <>
@@ -121,7 +121,7 @@ export function Members({ account, own, members }: MembersOptions) {
                 )}
               </span>
               {link?.person === person.id && (
-                <OnceLink
+                <SecretLink
                   {...link}
                   label="Link to a new password"
                   onClose={() => setLink(undefined)}
@@ -130,7 +130,7 @@ export function Members({ account, own, members }: MembersOptions) {
             </li>
           )
         }}
-      </Listed>
+      </PagedList>
     </section>
   )
 }

@@ -1,20 +1,20 @@
 import type { Account } from '../../../accounts/schema.ts'
-import { confirmed } from '../parts/confirm.tsx'
-import { Field, Form } from '../parts/form.tsx'
-import { Loaded } from '../parts/loaded.tsx'
-import { Reveal } from '../parts/reveal.tsx'
-import { Sure } from '../parts/sure.tsx'
-import { tell } from '../parts/undo.tsx'
-import { useAnswer } from '../parts/use-answer.ts'
+import { withPasswordPrompt } from '../components/password-prompt.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { showToast } from '../components/toast.tsx'
+import { useQuery } from '../components/use-query.ts'
 import { toFeedPath } from '../paths.ts'
 import { isAtLeast, loadSession } from '../session.ts'
-import { createProject, deleteProject, editProject, readProject } from './calls.ts'
-import { parseDays } from './days.ts'
+import { createProject, deleteProject, editProject, readProject } from './api.ts'
+import { parseRetentionDays } from './retention-days.ts'
 
-type Own = Account['organizations'][number]
+type Membership = Account['organizations'][number]
 
 /** The projects of an organization, and what its admins do with them. */
-export function Projects({ own }: { own: Own }) {
+export function Projects({ own }: { own: Membership }) {
   const mayEdit = isAtLeast(own.role, 'admin')
   return (
     <section class="part" aria-labelledby="projects">
@@ -29,15 +29,15 @@ export function Projects({ own }: { own: Own }) {
               </a>
             </div>
             {mayEdit && (
-              <Reveal action="Settings" label={`Settings of ${name}`}>
+              <InlineForm action="Settings" label={`Settings of ${name}`}>
                 {close => <Settings own={own} project={id} onDone={close} />}
-              </Reveal>
+              </InlineForm>
             )}
           </li>
         ))}
       </ul>
       {mayEdit && (
-        <Reveal action="Create a project">
+        <InlineForm action="Create a project">
           {close => (
             <Form
               action="Create"
@@ -50,25 +50,25 @@ export function Projects({ own }: { own: Own }) {
               <Field name="name" label="Name" autocomplete="off" />
             </Form>
           )}
-        </Reveal>
+        </InlineForm>
       )}
     </section>
   )
 }
 
-function Settings({ own, project, onDone }: { own: Own; project: string; onDone(): void }) {
-  const asked = useAnswer(project, () => readProject(project))
+function Settings({ own, project, onDone }: { own: Membership; project: string; onDone(): void }) {
+  const query = useQuery(project, () => readProject(project))
   return (
-    <Loaded of={asked}>
+    <Loaded query={query}>
       {({ name, keepDays, head }) => (
         <>
           <Form
             action="Save"
             send={value =>
-              confirmed(() =>
+              withPasswordPrompt(() =>
                 editProject(project, {
                   name: value('name'),
-                  keepDays: parseDays(value('keepDays')),
+                  keepDays: parseRetentionDays(value('keepDays')),
                 }),
               )
             }
@@ -88,7 +88,7 @@ function Settings({ own, project, onDone }: { own: Own; project: string; onDone(
             />
           </Form>
           {own.role === 'owner' && (
-            <Sure
+            <ConfirmButton
               action="Delete this project"
               title={
                 <>
@@ -99,7 +99,7 @@ function Settings({ own, project, onDone }: { own: Own; project: string; onDone(
               yes="Delete for good"
               send={() => deleteProject(project)}
               onDone={() => {
-                tell({ said: `${name} is deleted.` })
+                showToast({ message: `${name} is deleted.` })
                 void loadSession()
               }}
             />

@@ -1,25 +1,25 @@
 import { useState } from 'preact/hooks'
-import { changePassword, editAccount } from '../account/calls.ts'
+import { changePassword, editAccount } from '../account/api.ts'
 import { Sessions } from '../account/sessions.tsx'
-import type { AccountPage } from './props.ts'
-import { NewOrganization } from '../organization/new.tsx'
-import { confirmed } from '../parts/confirm.tsx'
-import { Field, Form } from '../parts/form.tsx'
-import { SettingsFrame } from '../parts/frame.tsx'
-import { NewPassword } from '../parts/new-password.tsx'
-import { Reveal } from '../parts/reveal.tsx'
-import { SignOut } from '../parts/sign-out.tsx'
-import { tell } from '../parts/undo.tsx'
+import type { AccountPageProps } from './props.ts'
+import { CreateOrganization } from '../organization/create-organization.tsx'
+import { withPasswordPrompt } from '../components/password-prompt.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { SettingsLayout } from '../components/layout.tsx'
+import { NewPasswordField } from '../components/new-password-field.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
+import { SignOutButton } from '../components/sign-out-button.tsx'
+import { showToast } from '../components/toast.tsx'
 import { PATHS, toOrganizationPath } from '../paths.ts'
-import { takeSession } from '../session.ts'
+import { setAccount } from '../session.ts'
 
 /** Who somebody is here, how they sign in, and where they are signed in. */
-export default function AccountPage({ account }: AccountPage) {
+export default function AccountPage({ account }: AccountPageProps) {
   const { person, organizations } = account
   // A new password ends sessions.
   const [turn, setTurn] = useState(0)
   return (
-    <SettingsFrame account={account} path={PATHS.account} title="Account">
+    <SettingsLayout account={account} path={PATHS.account} title="Account">
       <div class="settings">
         <h1 class="page-title">
           <bdi>{person.name}</bdi>
@@ -28,8 +28,10 @@ export default function AccountPage({ account }: AccountPage) {
           <bdi>{person.email}</bdi>
         </p>
         <div class="acts">
-          <Reveal action="Edit">{close => <Profile account={account} onDone={close} />}</Reveal>
-          <Reveal action="Change password">
+          <InlineForm action="Edit">
+            {close => <Profile account={account} onDone={close} />}
+          </InlineForm>
+          <InlineForm action="Change password">
             {close => (
               <Password
                 onDone={() => {
@@ -38,8 +40,8 @@ export default function AccountPage({ account }: AccountPage) {
                 }}
               />
             )}
-          </Reveal>
-          <SignOut />
+          </InlineForm>
+          <SignOutButton />
         </div>
         <Sessions key={turn} />
         <section class="part" aria-labelledby="organizations">
@@ -57,21 +59,23 @@ export default function AccountPage({ account }: AccountPage) {
               </li>
             ))}
           </ul>
-          {person.isOperator && <NewOrganization />}
+          {person.isOperator && <CreateOrganization />}
         </section>
       </div>
-    </SettingsFrame>
+    </SettingsLayout>
   )
 }
 
-function Profile({ account, onDone }: Pick<AccountPage, 'account'> & { onDone(): void }) {
+function Profile({ account, onDone }: Pick<AccountPageProps, 'account'> & { onDone(): void }) {
   const { name, email } = account.person
   return (
     <Form
       action="Save"
-      send={value => confirmed(() => editAccount({ name: value('name'), email: value('email') }))}
+      send={value =>
+        withPasswordPrompt(() => editAccount({ name: value('name'), email: value('email') }))
+      }
       onDone={edited => {
-        takeSession(edited)
+        setAccount(edited)
         onDone()
       }}
     >
@@ -99,7 +103,7 @@ function Password({ onDone }: { onDone(): void }) {
         })
       }
       onDone={({ sessionsEnded }) => {
-        tell({ said: `The password is changed. Signed out elsewhere: ${sessionsEnded}.` })
+        showToast({ message: `The password is changed. Signed out elsewhere: ${sessionsEnded}.` })
         onDone()
       }}
     >
@@ -110,7 +114,7 @@ function Password({ onDone }: { onDone(): void }) {
         type="password"
         autocomplete="current-password"
       />
-      <NewPassword name="newPassword" label="New password" />
+      <NewPasswordField name="newPassword" label="New password" />
     </Form>
   )
 }

@@ -1,66 +1,66 @@
 import type { ProjectChannel } from '../../../channels/schema.ts'
-import type { ProjectPage } from './props.ts'
-import { Bell } from '../channels/bell.tsx'
-import { readChannel } from '../channels/calls.ts'
-import { Archive, Keeping, Names } from '../channels/settings.tsx'
-import { Spark } from '../channels/spark.tsx'
-import { useOwn } from '../channels/use-own.ts'
-import { ProjectFrame } from '../parts/frame.tsx'
-import { Loaded } from '../parts/loaded.tsx'
-import { Moment } from '../parts/moment.tsx'
+import type { ProjectPageProps } from './props.ts'
+import { NotificationSettings } from '../channels/notification-settings.tsx'
+import { readChannel } from '../channels/api.ts'
+import { ArchiveChannel, Retention, EditChannel } from '../channels/channel-settings.tsx'
+import { Sparkline } from '../channels/sparkline.tsx'
+import { useChannelQuery } from '../channels/use-channel-query.ts'
+import { ProjectLayout } from '../components/layout.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
 import { toFeedPath, toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 
 /** A channel: what it is, what the reader hears of it, and how it is kept. */
-export default function ChannelPage({ account, project, channel: id = '' }: ProjectPage) {
-  const asked = useOwn(`${project} ${id}`, () => readChannel(project, id))
+export default function ChannelPage({ account, project, channel: id = '' }: ProjectPageProps) {
+  const query = useChannelQuery(`${project} ${id}`, () => readChannel(project, id))
   return (
-    <ProjectFrame
+    <ProjectLayout
       account={account}
       project={project}
       at="channels"
-      title={asked.data?.name ?? 'Channel'}
+      title={query.data?.name ?? 'Channel'}
     >
       <p>
         <a class="back" href={toProjectPath('channels', project)}>
           Channels
         </a>
       </p>
-      {asked.failure?.code === 'not_found' ? (
+      {query.failure?.code === 'not_found' ? (
         <div class="nothing">
           <h1>No such channel</h1>
           <p>It has gone, or the link is not whole.</p>
         </div>
       ) : (
-        <Loaded of={asked}>
+        <Loaded query={query}>
           {channel => (
             <div class="settings">
               <About project={project} channel={channel} />
               {isAllowed(account, project, 'member') && (
-                <Names key={id} project={project} channel={channel} />
+                <EditChannel key={id} project={project} channel={channel} />
               )}
               <section class="part" aria-label="My notifications">
-                <Bell
+                <NotificationSettings
                   key={id}
                   project={project}
                   channel={id}
                   hint="Yours alone, on all your devices"
                 />
               </section>
-              <Keeping
+              <Retention
                 key={id}
                 project={project}
                 channel={channel}
                 mayChange={isAllowed(account, project, 'admin')}
               />
               {isAllowed(account, project, 'member') && (
-                <Archive project={project} channel={channel} />
+                <ArchiveChannel project={project} channel={channel} />
               )}
             </div>
           )}
         </Loaded>
       )}
-    </ProjectFrame>
+    </ProjectLayout>
   )
 }
 
@@ -81,21 +81,22 @@ function About({ project, channel }: { project: string; channel: ProjectChannel 
         <div>
           <dt>Last 24 hours</dt>
           <dd>
-            {today.reduce((sum, count) => sum + count).toLocaleString()} <Spark counts={today} />
+            {today.reduce((sum, count) => sum + count).toLocaleString()}{' '}
+            <Sparkline counts={today} />
           </dd>
         </div>
         {lastEventAt !== null && (
           <div>
             <dt>Last event</dt>
             <dd>
-              <Moment atMs={Date.parse(lastEventAt)} isFar />
+              <Timestamp atMs={Date.parse(lastEventAt)} hasDate />
             </dd>
           </div>
         )}
         <div>
           <dt>Since</dt>
           <dd>
-            <Moment atMs={Date.parse(createdAt)} isFar />
+            <Timestamp atMs={Date.parse(createdAt)} hasDate />
           </dd>
         </div>
       </dl>

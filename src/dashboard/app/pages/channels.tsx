@@ -1,19 +1,19 @@
 import { useLocation } from 'preact-iso'
 import type { ProjectChannel } from '../../../channels/schema.ts'
-import type { ProjectPage } from './props.ts'
-import { Bell } from '../channels/bell.tsx'
-import { Spark } from '../channels/spark.tsx'
-import { readChannelPage } from '../feed/calls.ts'
-import { channelDeeds } from '../feed/use-channels.ts'
-import { ProjectFrame } from '../parts/frame.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { Trouble } from '../parts/page.tsx'
-import { SearchForm } from '../parts/search-form.tsx'
+import type { ProjectPageProps } from './props.ts'
+import { NotificationSettings } from '../channels/notification-settings.tsx'
+import { Sparkline } from '../channels/sparkline.tsx'
+import { readChannelPage } from '../feed/api.ts'
+import { channelChanges } from '../feed/use-channels.ts'
+import { ProjectLayout } from '../components/layout.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { ErrorNotice } from '../components/standalone-page.tsx'
+import { SearchForm } from '../components/search-form.tsx'
 import { toChannelPath, toProjectPath } from '../paths.ts'
-import { usePages } from '../users/use-pages.ts'
+import { usePages } from '../components/use-pages.ts'
 
 /** All channels of a project, and what the reader hears of them. */
-export default function ChannelsPage({ account, project }: ProjectPage) {
+export default function ChannelsPage({ account, project }: ProjectPageProps) {
   const { query } = useLocation()
   const search = query['search']?.trim() ?? ''
   const hasArchived = query['archived'] === 'true'
@@ -23,13 +23,13 @@ export default function ChannelsPage({ account, project }: ProjectPage) {
     return `${toProjectPath('channels', project)}${told.size > 0 ? `?${told}` : ''}`
   }
   const { items, isReading, failure, hasMore, readMore } = usePages(
-    `${toPath(wanted)} ${channelDeeds.value}`,
+    `${toPath(wanted)} ${channelChanges.value}`,
     cursor => readChannelPage(project, wanted, cursor),
   )
   return (
-    <ProjectFrame account={account} project={project} at="channels" title="Channels">
+    <ProjectLayout account={account} project={project} at="channels" title="Channels">
       <h1 class="page-title">Channels</h1>
-      <Bell project={project} hint="Where a channel has no setting of its own" />
+      <NotificationSettings project={project} hint="Where a channel has no setting of its own" />
       <SearchForm
         label="Search channels"
         placeholder="A part of the name"
@@ -42,7 +42,7 @@ export default function ChannelsPage({ account, project }: ProjectPage) {
             <Item key={channel.id} project={project} channel={channel} />
           ))}
         </ul>
-        {failure && <Trouble failure={failure} onRetry={readMore} />}
+        {failure && <ErrorNotice failure={failure} onRetry={readMore} />}
         {isReading && (
           <p class="aside" role="status">
             Reading …
@@ -71,7 +71,7 @@ export default function ChannelsPage({ account, project }: ProjectPage) {
           </a>
         </p>
       </div>
-    </ProjectFrame>
+    </ProjectLayout>
   )
 }
 
@@ -97,14 +97,14 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
           {lastEventAt !== null && (
             <>
               {' '}
-              · <Moment atMs={Date.parse(lastEventAt)} isFar />
+              · <Timestamp atMs={Date.parse(lastEventAt)} hasDate />
             </>
           )}
         </p>
       </div>
       {isArchived && <span class="badge">Archived</span>}
       {isMuted && <span class="badge">Muted</span>}
-      <Spark counts={today} />
+      <Sparkline counts={today} />
     </li>
   )
 }

@@ -1,38 +1,38 @@
 import { computed, useSignal } from '@preact/signals'
 import { useLocation } from 'preact-iso'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import type { ProjectPage } from './props.ts'
-import { Channels } from '../feed/channels.tsx'
+import type { ProjectPageProps } from './props.ts'
+import { ProjectSidebar } from '../components/project-sidebar.tsx'
 import { EventPanel } from '../event/panel.tsx'
-import { useBeside } from '../event/use-event.ts'
-import { useNarrow } from '../event/use-narrow.ts'
+import { useNeighbours } from '../event/use-event.ts'
+import { useNarrowScreen } from '../event/use-narrow-screen.ts'
 import { Chips } from '../feed/chips.tsx'
 import { HistogramView } from '../feed/histogram.tsx'
 import { LivePill } from '../feed/live-pill.tsx'
-import { usePauses } from '../feed/pause.ts'
-import { FeedList } from '../feed/list.tsx'
-import { isLookedUp, isNarrow, parse, readSearch, toSearchPath } from '../feed/search.ts'
+import { usePause } from '../feed/use-pause.ts'
+import { FeedList } from '../feed/feed-list.tsx'
+import { needsServer, isFiltered, parse, readSearch, toSearchPath } from '../feed/search.ts'
 import { SearchBox } from '../feed/search-box.tsx'
 import { useChannels } from '../feed/use-channels.ts'
 import { useFeed } from '../feed/use-feed.ts'
 import { useReadMark } from '../feed/use-read-mark.ts'
-import { keep } from '../kept.ts'
+import { store } from '../storage.ts'
 import { createAnnouncer } from '../live/announcer.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import { toCount, toPill } from '../live/pill.ts'
 import { setBadge, toTitle } from '../live/unseen.ts'
-import { AccountMenu, ProjectMenu } from '../parts/menu.tsx'
-import { Undo } from '../parts/undo.tsx'
-import { Mark, Tideline } from '../parts/wave.tsx'
+import { AccountMenu, ProjectMenu } from '../components/menus.tsx'
+import { Toast } from '../components/toast.tsx'
+import { Logo, WaveLine } from '../components/artwork.tsx'
 import { PATHS, toSignInPath } from '../paths.ts'
 import { findProject, isAllowed, loadSession } from '../session.ts'
 
 /** The home: what happens in a project, as it happens. */
-export default function FeedPage({ account, project, event }: ProjectPage) {
+export default function FeedPage({ account, project, event }: ProjectPageProps) {
   const { query, url, route } = useLocation()
   const search = readSearch(query)
   const { channelId } = search
-  const isSearch = isNarrow(search)
+  const isSearch = isFiltered(search)
   const channels = useChannels(project)
   const list = useRef<HTMLElement>(null)
   const said = useSignal('')
@@ -49,12 +49,12 @@ export default function FeedPage({ account, project, event }: ProjectPage) {
       setBadge(count)
     },
     onShown(rows) {
-      channels.meet(rows)
+      channels.onRows(rows)
       announcer.add(rows.length, rows[0]?.title ?? '')
     },
     onChannels: channels.refresh,
   })
-  const { resume } = usePauses(feed, list)
+  const { resume } = usePause(feed, list)
   // The page itself changes with these alone, not with every row.
   const seen = useMemo(
     () => ({
@@ -72,8 +72,13 @@ export default function FeedPage({ account, project, event }: ProjectPage) {
     newestSeq: isSearch ? undefined : newestSeq,
     onMarked: channels.refresh,
   })
-  const beside = useBeside(project, event, feed.log.value.rows, isSearch || channelId !== undefined)
-  const isBehind = useNarrow() && event !== undefined
+  const beside = useNeighbours(
+    project,
+    event,
+    feed.log.value.rows,
+    isSearch || channelId !== undefined,
+  )
+  const isBehind = useNarrowScreen() && event !== undefined
   const reading = feed.reading.value
   const unclear =
     reading.kind === 'failed' && reading.failure.code === 'invalid' ? reading.failure : undefined
@@ -81,7 +86,7 @@ export default function FeedPage({ account, project, event }: ProjectPage) {
 
   useEffect(() => {
     document.title = title
-    keep('project', project)
+    store('project', project)
   }, [title, project])
   useEffect(() => () => announcer.stop(), [])
   useEffect(() => {
@@ -112,7 +117,7 @@ export default function FeedPage({ account, project, event }: ProjectPage) {
         </a>
         <header class="bar">
           <a class="brand" href={PATHS.home} aria-label="Tidings">
-            <Mark />
+            <Logo />
           </a>
           <ProjectMenu account={account} project={project} />
           <div class="search-place" />
@@ -120,17 +125,17 @@ export default function FeedPage({ account, project, event }: ProjectPage) {
           <AccountMenu account={account} project={project} />
         </header>
         <SearchBox project={project} search={search} failure={unclear} />
-        <Channels account={account} project={project} channels={channels} search={search} />
+        <ProjectSidebar account={account} project={project} channels={channels} search={search} />
         <main class="stream">
           <h1 class="unseen">Events</h1>
           {!unclear && (isSearch || newestSeq !== undefined || reading.kind === 'first') && (
             <HistogramView project={project} search={search} newestSeq={newestSeq} />
           )}
           <Chips project={project} search={search} channels={channels.list} />
-          {!unclear && isLookedUp(parse(search, 0).filters) && (
+          {!unclear && needsServer(parse(search, 0).filters) && (
             <p class="aside">New events that fit are looked up every two seconds.</p>
           )}
-          <Tideline kind={kind} />
+          <WaveLine kind={kind} />
           {waiting > 0 && kind !== 'live' && (
             <button type="button" class="new-rows" onClick={resume}>
               {toCount(waiting)} new
@@ -154,13 +159,13 @@ export default function FeedPage({ account, project, event }: ProjectPage) {
           project={project}
           id={event}
           search={search}
-          beside={beside}
+          neighbours={beside}
           isAdmin={isAllowed(account, project, 'admin')}
           onGo={go}
           onClose={close}
         />
       )}
-      <Undo />
+      <Toast />
     </div>
   )
 }

@@ -1,12 +1,12 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import type { Invitation } from '../../../accounts/schema.ts'
-import { Field, Form } from '../parts/form.tsx'
-import { NewPassword } from '../parts/new-password.tsx'
-import { Door, Trouble } from '../parts/page.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { NewPasswordField } from '../components/new-password-field.tsx'
+import { StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
 import { PATHS, toSignInPath } from '../paths.ts'
-import { request, type Answer } from '../request.ts'
-import { linkSecret, toSecret } from '../secret.ts'
+import { request, type Result } from '../request.ts'
+import { linkSecret, parseLinkSecret } from '../link-secret.ts'
 import { loadSession, session } from '../session.ts'
 
 /** Takes somebody into an organization: as who they are, or with a new account. */
@@ -24,12 +24,14 @@ export default function InvitePage() {
 
   if (!linkSecret.value) return <Paste />
   if (!invite)
-    return <Door title="Invitation" lead={<span class="skeleton">Looking it up …</span>} />
+    return (
+      <StandalonePage title="Invitation" lead={<span class="skeleton">Looking it up …</span>} />
+    )
   if (!invite.ok) {
     return (
-      <Door title="Invitation">
-        <Trouble failure={invite.failure} onRetry={look} />
-      </Door>
+      <StandalonePage title="Invitation">
+        <ErrorNotice failure={invite.failure} onRetry={look} />
+      </StandalonePage>
     )
   }
   const { organization, role, invitedBy, email } = invite.data
@@ -41,18 +43,18 @@ export default function InvitePage() {
   if (session.value.kind === 'signed_in') {
     const { person } = session.value.account
     return (
-      <Door title={`Join ${organization.name}`} lead={lead}>
+      <StandalonePage title={`Join ${organization.name}`} lead={lead}>
         <p>
           You are signed in as <bdi>{person.name}</bdi> (<bdi>{person.email}</bdi>).
         </p>
         <Form action="Join" send={() => accept()} onDone={goOn}>
           {null}
         </Form>
-      </Door>
+      </StandalonePage>
     )
   }
   return (
-    <Door title={`Join ${organization.name}`} lead={lead}>
+    <StandalonePage title={`Join ${organization.name}`} lead={lead}>
       <Form
         action="Create account and join"
         send={value =>
@@ -72,35 +74,35 @@ export default function InvitePage() {
           autocomplete="username"
           value={email ?? ''}
         />
-        <NewPassword />
+        <NewPasswordField />
       </Form>
       <p class="aside">
         You have an account here? <a href={toSignInPath(PATHS.invite)}>Sign in first</a>, and then
         join.
       </p>
-    </Door>
+    </StandalonePage>
   )
 }
 
 function Paste() {
   return (
-    <Door title="Invitation" lead="Open the link that you were sent, or paste it here.">
+    <StandalonePage title="Invitation" lead="Open the link that you were sent, or paste it here.">
       <Form
         action="Look at it"
-        send={async value => ({ ok: true, data: toSecret(value('token')) })}
+        send={async value => ({ ok: true, data: parseLinkSecret(value('token')) })}
         onDone={secret => {
           linkSecret.value = secret
         }}
       >
         <Field name="token" label="Invitation link" autocomplete="off" />
       </Form>
-    </Door>
+    </StandalonePage>
   )
 }
 
 /** The invitation behind a secret; undefined until the server has answered. */
-function useInvite(token: string): [Answer<Invitation> | undefined, () => void] {
-  const [invite, setInvite] = useState<Answer<Invitation>>()
+function useInvite(token: string): [Result<Invitation> | undefined, () => void] {
+  const [invite, setInvite] = useState<Result<Invitation>>()
   const look = () => {
     setInvite(undefined)
     if (token) void request<Invitation>('POST', '/api/invites/look', { token }).then(setInvite)

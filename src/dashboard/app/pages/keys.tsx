@@ -1,21 +1,21 @@
 import { useState } from 'preact/hooks'
-import type { ProjectPage } from './props.ts'
-import { readKeys, type NewKey } from '../keys/calls.ts'
-import { KeyItem } from '../keys/item.tsx'
-import { MakeKey } from '../keys/make.tsx'
-import { Unfold } from '../parts/act.tsx'
-import { SettingsFrame } from '../parts/frame.tsx'
-import { HelloCurl } from '../parts/hello-curl.tsx'
-import { Listed } from '../parts/listed.tsx'
-import { Once } from '../parts/once.tsx'
+import type { ProjectPageProps } from './props.ts'
+import { readKeys, type NewKey } from '../keys/api.ts'
+import { KeyItem } from '../keys/key-item.tsx'
+import { CreateKeyForm } from '../keys/create-key-form.tsx'
+import { DisclosureButton } from '../components/action-button.tsx'
+import { SettingsLayout } from '../components/layout.tsx'
+import { FirstEventCommand } from '../components/first-event-command.tsx'
+import { PagedList } from '../components/paged-list.tsx'
+import { SecretOnce } from '../components/secret-once.tsx'
 import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
-import { usePages } from '../users/use-pages.ts'
+import { usePages } from '../components/use-pages.ts'
 
 /** The keys with which applications post and read events. */
-export default function KeysPage({ account, project }: ProjectPage) {
+export default function KeysPage({ account, project }: ProjectPageProps) {
   return (
-    <SettingsFrame
+    <SettingsLayout
       account={account}
       project={project}
       path={toProjectPath('keys', project)}
@@ -32,7 +32,7 @@ export default function KeysPage({ account, project }: ProjectPage) {
           </p>
         )}
       </div>
-    </SettingsFrame>
+    </SettingsLayout>
   )
 }
 
@@ -54,13 +54,13 @@ function Keys({ project }: { project: string }) {
         and can end one without the others. <a href="/docs">API reference</a>
       </p>
       <p class="main-act">
-        <Unfold isMain name="make" open={open} onOpen={setOpen}>
+        <DisclosureButton isPrimary name="make" open={open} onOpen={setOpen}>
           Make a key
-        </Unfold>
+        </DisclosureButton>
       </p>
-      {open && <MakeKey project={project} onMade={show} />}
+      {open && <CreateKeyForm project={project} onCreated={show} />}
       {made && (
-        <Once
+        <SecretOnce
           title={
             <>
               The key of <bdi>{made.name}</bdi>
@@ -70,20 +70,20 @@ function Keys({ project }: { project: string }) {
           secret={made.key}
           onDone={() => setMade(undefined)}
         >
-          {made.scopes.includes('events:write') && <HelloCurl apiKey={made.key} />}
-        </Once>
+          {made.scopes.includes('events:write') && <FirstEventCommand apiKey={made.key} />}
+        </SecretOnce>
       )}
-      <Listed pages={pages} nothing={<p class="aside">There is no key yet.</p>}>
+      <PagedList pages={pages} empty={<p class="aside">There is no key yet.</p>}>
         {key => (
           <KeyItem
             key={key.id}
             project={project}
             apiKey={key}
-            onMade={show}
+            onCreated={show}
             onChanged={pages.readAgain}
           />
         )}
-      </Listed>
+      </PagedList>
     </>
   )
 }

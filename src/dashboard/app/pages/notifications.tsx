@@ -1,27 +1,27 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { AccountPage } from './props.ts'
-import { SettingsFrame } from '../parts/frame.tsx'
-import { Loaded } from '../parts/loaded.tsx'
-import { useAnswer } from '../parts/use-answer.ts'
+import type { AccountPageProps } from './props.ts'
+import { SettingsLayout } from '../components/layout.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { useQuery } from '../components/use-query.ts'
 import { PATHS } from '../paths.ts'
-import { heal, readBrowser } from '../push/browser.ts'
-import { readDevices, readPageLink } from '../push/calls.ts'
+import { syncSubscription, readBrowser } from '../push/browser.ts'
+import { readDevices, readPageLink } from '../push/api.ts'
 import { Devices } from '../push/devices.tsx'
-import { Elsewhere } from '../push/elsewhere.tsx'
+import { InstallGuide } from '../push/install-guide.tsx'
 import { QuietHours } from '../push/quiet-hours.tsx'
-import { toState, type Browser } from '../push/state.ts'
+import { toPushState, type Browser } from '../push/state.ts'
 import { ThisBrowser } from '../push/this-browser.tsx'
 
 /** Whether this browser notifies, what helps where it does not, and the person's other devices. */
-export default function NotificationsPage({ account }: AccountPage) {
+export default function NotificationsPage({ account }: AccountPageProps) {
   const person = account.person.id
   const [browser, setBrowser] = useState<Browser>()
-  const devices = useAnswer(person, async () => {
-    await heal(person)
+  const devices = useQuery(person, async () => {
+    await syncSubscription(person)
     setBrowser(await readBrowser())
     return readDevices()
   })
-  const link = useAnswer('link', readPageLink)
+  const link = useQuery('link', readPageLink)
   // Whoever has changed a setting comes back to the page.
   useEffect(() => {
     const look = async () => setBrowser(await readBrowser())
@@ -30,13 +30,13 @@ export default function NotificationsPage({ account }: AccountPage) {
   }, [])
 
   return (
-    <SettingsFrame account={account} path={PATHS.notifications} title="Notifications">
+    <SettingsLayout account={account} path={PATHS.notifications} title="Notifications">
       <h1 class="page-title">Notifications</h1>
       <div class="settings">
-        <Loaded of={devices}>
+        <Loaded query={devices}>
           {({ items }) => {
             const device = items.find(({ isCurrent }) => isCurrent)
-            const state = browser && toState(browser, device?.isOn)
+            const state = browser && toPushState(browser, device?.isOn)
             return (
               <>
                 {state && (
@@ -45,17 +45,17 @@ export default function NotificationsPage({ account }: AccountPage) {
                     state={state}
                     device={device}
                     url={link.data?.url}
-                    onChanged={devices.read}
+                    onChanged={devices.refetch}
                   />
                 )}
-                {device && <QuietHours device={device} onChanged={devices.read} />}
-                <Devices devices={items} onChanged={devices.read} />
+                {device && <QuietHours device={device} onChanged={devices.refetch} />}
+                <Devices devices={items} onChanged={devices.refetch} />
               </>
             )
           }}
         </Loaded>
-        {browser && <Elsewhere browser={browser} link={link.data} />}
+        {browser && <InstallGuide browser={browser} link={link.data} />}
       </div>
-    </SettingsFrame>
+    </SettingsLayout>
   )
 }

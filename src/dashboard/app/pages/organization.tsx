@@ -1,24 +1,24 @@
 import { useLocation } from 'preact-iso'
-import type { AccountPage } from './props.ts'
-import { AuditLog } from '../audit/log.tsx'
-import { deleteOrganization, leaveOrganization, readMembers } from '../organization/calls.ts'
+import type { AccountPageProps } from './props.ts'
+import { AuditLog } from '../audit/audit-log.tsx'
+import { deleteOrganization, leaveOrganization, readMembers } from '../organization/api.ts'
 import { Invites } from '../organization/invites.tsx'
 import { Members } from '../organization/members.tsx'
-import { NewOrganization } from '../organization/new.tsx'
+import { CreateOrganization } from '../organization/create-organization.tsx'
 import { Projects } from '../organization/projects.tsx'
-import { Rename } from '../organization/rename.tsx'
-import { SettingsFrame } from '../parts/frame.tsx'
-import { Sure } from '../parts/sure.tsx'
-import { tell } from '../parts/undo.tsx'
+import { RenameOrganization } from '../organization/rename-organization.tsx'
+import { SettingsLayout } from '../components/layout.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { showToast } from '../components/toast.tsx'
 import { PATHS, toOrganizationPath } from '../paths.ts'
 import { isAtLeast, loadSession } from '../session.ts'
-import { usePages } from '../users/use-pages.ts'
+import { usePages } from '../components/use-pages.ts'
 
 /** An organization: what it has, who belongs to it, and what was done in it. */
-export default function OrganizationPage({ account, organization = '' }: AccountPage) {
+export default function OrganizationPage({ account, organization = '' }: AccountPageProps) {
   const own = account.organizations.find(({ id }) => id === organization)
   return (
-    <SettingsFrame
+    <SettingsLayout
       account={account}
       path={toOrganizationPath(organization)}
       organization={own?.id}
@@ -32,12 +32,12 @@ export default function OrganizationPage({ account, organization = '' }: Account
           <p>There is no such organization, or you are not a member of it.</p>
         </div>
       )}
-    </SettingsFrame>
+    </SettingsLayout>
   )
 }
 
-interface InsideOptions extends Pick<AccountPage, 'account'> {
-  own: AccountPage['account']['organizations'][number]
+interface InsideOptions extends Pick<AccountPageProps, 'account'> {
+  own: AccountPageProps['account']['organizations'][number]
 }
 
 function Inside({ account, own }: InsideOptions) {
@@ -46,10 +46,10 @@ function Inside({ account, own }: InsideOptions) {
   const isAdmin = isAtLeast(own.role, 'admin')
   const members = usePages(own.id, cursor => readMembers(own.id, cursor))
 
-  async function goHome(said: string) {
+  async function goHome(message: string) {
     route(PATHS.account, true)
     await loadSession()
-    tell({ said })
+    showToast({ message })
   }
 
   return (
@@ -57,7 +57,7 @@ function Inside({ account, own }: InsideOptions) {
       <h1 class="page-title">
         <bdi>{own.name}</bdi>
       </h1>
-      {isOwner && <Rename organization={own.id} name={own.name} />}
+      {isOwner && <RenameOrganization organization={own.id} name={own.name} />}
       <Projects own={own} />
       <Members account={account} own={own} members={members} />
       {isAdmin && <Invites account={account} own={own} />}
@@ -70,7 +70,7 @@ function Inside({ account, own }: InsideOptions) {
       <section class="part" aria-labelledby="end">
         <h2 id="end">Leave or delete</h2>
         <div class="acts">
-          <Sure
+          <ConfirmButton
             action="Leave"
             title={
               <>
@@ -84,7 +84,7 @@ function Inside({ account, own }: InsideOptions) {
             onDone={() => void goHome(`You have left ${own.name}.`)}
           />
           {isOwner && (
-            <Sure
+            <ConfirmButton
               action="Delete the organization"
               title={
                 <>
@@ -102,7 +102,7 @@ function Inside({ account, own }: InsideOptions) {
       {account.person.isOperator && (
         <section class="part" aria-labelledby="another">
           <h2 id="another">Another organization</h2>
-          <NewOrganization />
+          <CreateOrganization />
         </section>
       )}
     </div>

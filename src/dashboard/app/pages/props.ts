@@ -1,7 +1,7 @@
 import type { Account } from '../../../accounts/schema.ts'
 
 /** The props of a page outside of a project. */
-export interface AccountPage {
+export interface AccountPageProps {
   account: Account
   /** The public id of an organization, which the account may or may not be a member of. */
   organization?: string | undefined
@@ -10,7 +10,7 @@ export interface AccountPage {
 }
 
 /** The props of a page of a project. */
-export interface ProjectPage {
+export interface ProjectPageProps {
   account: Account
   /** The public id of a project that the account is a member of. */
   project: string

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import { Field, Form } from '../parts/form.tsx'
-import { NewPassword } from '../parts/new-password.tsx'
-import { Door } from '../parts/page.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { NewPasswordField } from '../components/new-password-field.tsx'
+import { StandalonePage } from '../components/standalone-page.tsx'
 import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
-import { linkSecret, toSecret } from '../secret.ts'
+import { linkSecret, parseLinkSecret } from '../link-secret.ts'
 import { loadSession } from '../session.ts'
 
 /** Sets a new password, with the secret of a link that an owner gave. */
@@ -12,17 +12,20 @@ export default function Reset() {
   const [isDone, setDone] = useState(false)
   if (isDone) {
     return (
-      <Door title="Password changed" lead="Every device that was signed in has been signed out.">
+      <StandalonePage
+        title="Password changed"
+        lead="Every device that was signed in has been signed out."
+      >
         <p>
           <a class="button" href={PATHS.signIn}>
             Sign in
           </a>
         </p>
-      </Door>
+      </StandalonePage>
     )
   }
   return (
-    <Door
+    <StandalonePage
       title="New password"
       lead="The link works once. Choose a password that you use nowhere else."
     >
@@ -30,7 +33,7 @@ export default function Reset() {
         action="Set password"
         send={value =>
           request('POST', '/api/reset', {
-            token: linkSecret.value || toSecret(value('token')),
+            token: linkSecret.value || parseLinkSecret(value('token')),
             password: value('password'),
           })
         }
@@ -49,8 +52,8 @@ export default function Reset() {
             hint="An owner of your organization gave it to you. Paste it here."
           />
         )}
-        <NewPassword label="New password" />
+        <NewPasswordField label="New password" />
       </Form>
-    </Door>
+    </StandalonePage>
   )
 }

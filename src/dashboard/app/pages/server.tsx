@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import type { ServerInfo } from '../../../accounts/schema.ts'
-import type { AccountPage } from './props.ts'
-import { AuditLog } from '../audit/log.tsx'
-import { SettingsFrame } from '../parts/frame.tsx'
-import { Loaded } from '../parts/loaded.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { useAnswer } from '../parts/use-answer.ts'
+import type { AccountPageProps } from './props.ts'
+import { AuditLog } from '../audit/audit-log.tsx'
+import { SettingsLayout } from '../components/layout.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { useQuery } from '../components/use-query.ts'
 import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
 import { toSize } from '../server/sizes.ts'
@@ -15,16 +15,16 @@ const LITTLE = 0.1
 const LATE_MS = 60_000
 
 /** How the server is, for its operator. */
-export default function ServerPage({ account }: AccountPage) {
-  const asked = useAnswer('', () => request<ServerInfo>('GET', '/api/server'))
+export default function ServerPage({ account }: AccountPageProps) {
+  const query = useQuery('', () => request<ServerInfo>('GET', '/api/server'))
   return (
-    <SettingsFrame account={account} path={PATHS.server} title="Server">
+    <SettingsLayout account={account} path={PATHS.server} title="Server">
       <div class="settings">
         <h1 class="page-title">Server</h1>
         {account.person.isOperator ? (
           <>
-            <Loaded of={asked}>{info => <Facts info={info} />}</Loaded>
-            <button type="button" class="quiet-button" onClick={() => void asked.read()}>
+            <Loaded query={query}>{info => <Facts info={info} />}</Loaded>
+            <button type="button" class="quiet-button" onClick={() => void query.refetch()}>
               Look again
             </button>
             <AuditLog />
@@ -33,7 +33,7 @@ export default function ServerPage({ account }: AccountPage) {
           <p class="lead-in">Only the operator sees this: whoever set the server up.</p>
         )}
       </div>
-    </SettingsFrame>
+    </SettingsLayout>
   )
 }
 
@@ -48,7 +48,7 @@ function Facts({ info }: { info: ServerInfo }) {
         value={`Tidings ${version} on ${runtime}`}
         about={
           <>
-            started <Moment atMs={Date.parse(startedAt)} isFar /> · free software,{' '}
+            started <Timestamp atMs={Date.parse(startedAt)} hasDate /> · free software,{' '}
             {source === undefined ? 'AGPL-3.0' : <a href={source}>AGPL-3.0, the source</a>}
           </>
         }

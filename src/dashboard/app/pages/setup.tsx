@@ -1,13 +1,13 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
-import { Field, Form } from '../parts/form.tsx'
-import { NewPassword } from '../parts/new-password.tsx'
-import { Door } from '../parts/page.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { NewPasswordField } from '../components/new-password-field.tsx'
+import { StandalonePage } from '../components/standalone-page.tsx'
 import { PATHS, toStartPath } from '../paths.ts'
 import { request } from '../request.ts'
-import { linkSecret, toSecret } from '../secret.ts'
-import { hasJustSetUp, takeSession } from '../session.ts'
+import { linkSecret, parseLinkSecret } from '../link-secret.ts'
+import { hasJustSetUp, setAccount } from '../session.ts'
 
 /** Makes the owner's account, with the secret of the link that the server printed. */
 export default function Setup() {
@@ -17,14 +17,14 @@ export default function Setup() {
   function goOn(account: Account) {
     linkSecret.value = ''
     hasJustSetUp.value = true
-    takeSession(account)
+    setAccount(account)
     const project = account.organizations[0]?.projects[0]
     route(project ? toStartPath(project.id) : PATHS.home, true)
   }
 
   if (isDone) {
     return (
-      <Door
+      <StandalonePage
         title="Already set up"
         lead="This server has its owner, and the link has done its work."
       >
@@ -33,11 +33,11 @@ export default function Setup() {
             Sign in
           </a>
         </p>
-      </Door>
+      </StandalonePage>
     )
   }
   return (
-    <Door
+    <StandalonePage
       title="Welcome"
       lead="You are the first one here. Make the account that owns this server."
     >
@@ -45,7 +45,7 @@ export default function Setup() {
         action="Create account"
         send={value =>
           request<Account>('POST', '/api/setup', {
-            token: linkSecret.value || toSecret(value('token')),
+            token: linkSecret.value || parseLinkSecret(value('token')),
             name: value('name'),
             email: value('email'),
             password: value('password'),
@@ -63,9 +63,9 @@ export default function Setup() {
         )}
         <Field name="name" label="Your name" autocomplete="name" />
         <Field name="email" label="E-mail" type="email" autocomplete="username" />
-        <NewPassword />
+        <NewPasswordField />
       </Form>
-    </Door>
+    </StandalonePage>
   )
 }
 

@@ -1,17 +1,17 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
-import { Field, Form } from '../parts/form.tsx'
-import { Door } from '../parts/page.tsx'
-import { PATHS, toNext } from '../paths.ts'
+import { Field, Form } from '../components/form.tsx'
+import { StandalonePage } from '../components/standalone-page.tsx'
+import { PATHS, toSafeNext } from '../paths.ts'
 import { request } from '../request.ts'
-import { isInstalled, session, takeSession } from '../session.ts'
+import { isInstalled, session, setAccount } from '../session.ts'
 
 /** Signs somebody in and leads on to where they wanted to go. */
 export default function SignIn() {
   const { query, route } = useLocation()
   const hasNoOwner = useHasNoOwner()
-  const next = toNext(query['next'])
+  const next = toSafeNext(query['next'])
   const isSignedIn = session.value.kind === 'signed_in'
 
   useEffect(() => {
@@ -20,7 +20,10 @@ export default function SignIn() {
 
   if (hasNoOwner) {
     return (
-      <Door title="Almost there" lead="This server has no owner yet, so nobody can sign in.">
+      <StandalonePage
+        title="Almost there"
+        lead="This server has no owner yet, so nobody can sign in."
+      >
         <p>
           It printed a set-up link when it started. Open that link to make the first account; a
           fresh one is printed at every start.
@@ -28,11 +31,11 @@ export default function SignIn() {
         <p>
           <a href={PATHS.setup}>I have the link</a>
         </p>
-      </Door>
+      </StandalonePage>
     )
   }
   return (
-    <Door title="Sign in">
+    <StandalonePage title="Sign in">
       <Form
         action="Sign in"
         send={value =>
@@ -42,7 +45,7 @@ export default function SignIn() {
             isInstalled: isInstalled(),
           })
         }
-        onDone={takeSession}
+        onDone={setAccount}
       >
         <Field name="email" label="E-mail" type="email" autocomplete="username" />
         <Field name="password" label="Password" type="password" autocomplete="current-password" />
@@ -50,7 +53,7 @@ export default function SignIn() {
       <p class="aside">
         Forgotten? An owner of your organization can give you a link that sets a new password.
       </p>
-    </Door>
+    </StandalonePage>
   )
 }
 

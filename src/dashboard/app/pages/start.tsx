@@ -2,25 +2,25 @@ import type { Static } from '@sinclair/typebox'
 import { useEffect, useState } from 'preact/hooks'
 import type { NewApiKey } from '../../../keys/schema.ts'
 import { useSignal } from '@preact/signals'
-import type { ProjectPage } from './props.ts'
+import type { ProjectPageProps } from './props.ts'
 import { Rows } from '../feed/rows.tsx'
-import { EVERYTHING } from '../feed/search.ts'
+import { EMPTY_SEARCH } from '../feed/search.ts'
 import { useFeed } from '../feed/use-feed.ts'
 import { toPill } from '../live/pill.ts'
-import { HelloCurl } from '../parts/hello-curl.tsx'
-import { Door, Trouble } from '../parts/page.tsx'
-import { confirmed, Confirmation } from '../parts/confirm.tsx'
-import { Tideline } from '../parts/wave.tsx'
+import { FirstEventCommand } from '../components/first-event-command.tsx'
+import { StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
+import { withPasswordPrompt, PasswordPrompt } from '../components/password-prompt.tsx'
+import { WaveLine } from '../components/artwork.tsx'
 import { toFeedPath } from '../paths.ts'
 import { request, type Failure } from '../request.ts'
 import { hasJustSetUp } from '../session.ts'
 
 /** From nothing to the first event: a command with a key that works, and the event as it arrives. */
-export default function Start({ project }: ProjectPage) {
+export default function Start({ project }: ProjectPageProps) {
   const { key, isMaking, failure, makeKey } = useKey(project)
   const feed = useFeed({
     project,
-    search: EVERYTHING,
+    search: EMPTY_SEARCH,
     onUnseen() {},
     onShown() {},
     onChannels() {},
@@ -33,11 +33,11 @@ export default function Start({ project }: ProjectPage) {
   const { kind } = toPill(feed.live.value)
 
   return (
-    <Door
+    <StandalonePage
       title="Your first event"
       lead="Run this where you like. The key in it is shown here once: keep it, or make another later."
     >
-      {failure && <Trouble failure={failure} onRetry={makeKey} />}
+      {failure && <ErrorNotice failure={failure} onRetry={makeKey} />}
       {!failure && key === undefined && (
         <p>
           <button class="button" type="button" aria-disabled={isMaking} onClick={makeKey}>
@@ -45,9 +45,9 @@ export default function Start({ project }: ProjectPage) {
           </button>
         </p>
       )}
-      {key !== undefined && <HelloCurl apiKey={key} />}
+      {key !== undefined && <FirstEventCommand apiKey={key} />}
       <section class="listening" aria-label="What arrives">
-        <Tideline kind={kind} />
+        <WaveLine kind={kind} />
         <p role="status">
           {arrived.length > 0
             ? 'There it is. Tidings is listening.'
@@ -66,8 +66,8 @@ export default function Start({ project }: ProjectPage) {
           {arrived.length > 0 ? 'Open the feed' : 'Go to the feed'}
         </a>
       </p>
-      <Confirmation />
-    </Door>
+      <PasswordPrompt />
+    </StandalonePage>
   )
 }
 
@@ -79,7 +79,7 @@ function useKey(project: string) {
   async function makeKey() {
     setFailure(undefined)
     setMaking(true)
-    const answer = await confirmed(() =>
+    const answer = await withPasswordPrompt(() =>
       request<Static<typeof NewApiKey>>(
         'POST',
         `/api/projects/${encodeURIComponent(project)}/keys`,

@@ -1,30 +1,30 @@
-import type { ProjectPage } from './props.ts'
-import { Tree } from '../event/tree.tsx'
-import { EVERYTHING, toSearchPath } from '../feed/search.ts'
-import { CopyButton } from '../parts/copy.tsx'
-import { ProjectFrame } from '../parts/frame.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { Trouble } from '../parts/page.tsx'
-import { useAnswer } from '../parts/use-answer.ts'
+import type { ProjectPageProps } from './props.ts'
+import { JsonTree } from '../event/json-tree.tsx'
+import { EMPTY_SEARCH, toSearchPath } from '../feed/search.ts'
+import { CopyButton } from '../components/copy-button.tsx'
+import { ProjectLayout } from '../components/layout.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { ErrorNotice } from '../components/standalone-page.tsx'
+import { useQuery } from '../components/use-query.ts'
 import { toUsersPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { Aliases } from '../users/aliases.tsx'
-import { readUser, type User } from '../users/calls.ts'
-import { Erase } from '../users/erase.tsx'
-import { Timeline } from '../users/timeline.tsx'
+import { readUser, type User } from '../users/api.ts'
+import { EraseUser } from '../users/erase.tsx'
+import { UserTimeline } from '../users/timeline.tsx'
 
 const MANY = 10_000
 
 /** All about one of the people whom a project's applications know. */
-export default function UserPage({ account, project, user: reference = '' }: ProjectPage) {
+export default function UserPage({ account, project, user: reference = '' }: ProjectPageProps) {
   const {
     data: user,
     failure,
-    read,
-  } = useAnswer(`${project} ${reference}`, () => readUser(project, reference))
+    refetch,
+  } = useQuery(`${project} ${reference}`, () => readUser(project, reference))
   const mayErase = isAllowed(account, project, 'admin')
   return (
-    <ProjectFrame account={account} project={project} at="users" title={user?.userId ?? 'People'}>
+    <ProjectLayout account={account} project={project} at="users" title={user?.userId ?? 'People'}>
       <p>
         <a class="back" href={toUsersPath(project)}>
           People
@@ -37,7 +37,7 @@ export default function UserPage({ account, project, user: reference = '' }: Pro
         </div>
       )}
       {failure && failure.code !== 'not_found' && (
-        <Trouble failure={failure} onRetry={() => void read()} />
+        <ErrorNotice failure={failure} onRetry={() => void refetch()} />
       )}
       {!user && !failure && (
         <div role="status" aria-label="Loading">
@@ -56,14 +56,14 @@ export default function UserPage({ account, project, user: reference = '' }: Pro
               project={project}
               user={user}
               mayEdit={isAllowed(account, project, 'member')}
-              onChanged={() => void read()}
+              onChanged={() => void refetch()}
             />
           )}
-          <Timeline project={project} userId={user.userId} />
-          {mayErase && <Erase project={project} user={user} />}
+          <UserTimeline project={project} userId={user.userId} />
+          {mayErase && <EraseUser project={project} user={user} />}
         </>
       )}
-    </ProjectFrame>
+    </ProjectLayout>
   )
 }
 
@@ -80,7 +80,7 @@ function Counts({ project, user }: { project: string; user: User }) {
           <div>
             <dt>First seen</dt>
             <dd>
-              <Moment atMs={Date.parse(firstSeenAt)} isFar />
+              <Timestamp atMs={Date.parse(firstSeenAt)} hasDate />
             </dd>
           </div>
         )}
@@ -88,7 +88,7 @@ function Counts({ project, user }: { project: string; user: User }) {
           <div>
             <dt>Last seen</dt>
             <dd>
-              <Moment atMs={Date.parse(lastSeenAt)} isFar />
+              <Timestamp atMs={Date.parse(lastSeenAt)} hasDate />
             </dd>
           </div>
         )}
@@ -99,7 +99,7 @@ function Counts({ project, user }: { project: string; user: User }) {
             <li key={id}>
               <a
                 class="chip chip-link"
-                href={toSearchPath(project, { ...EVERYTHING, channelId: id })}
+                href={toSearchPath(project, { ...EMPTY_SEARCH, channelId: id })}
               >
                 {icon !== null && <span aria-hidden="true">{icon} </span>}
                 <bdi>{name}</bdi> <span class="chip-count">{events.toLocaleString()}</span>
@@ -119,7 +119,11 @@ function Properties({ properties }: { properties: Record<string, unknown> }) {
         <h2 id="properties">Properties</h2>
         <CopyButton label="Copy" toText={() => JSON.stringify(properties, null, 2)} />
       </div>
-      {Object.keys(properties).length > 0 ? <Tree value={properties} /> : <p class="aside">None</p>}
+      {Object.keys(properties).length > 0 ? (
+        <JsonTree value={properties} />
+      ) : (
+        <p class="aside">None</p>
+      )}
     </section>
   )
 }

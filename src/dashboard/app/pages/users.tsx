@@ -1,17 +1,17 @@
 import { useLocation } from 'preact-iso'
-import type { ProjectPage } from './props.ts'
-import { Moment } from '../parts/moment.tsx'
-import { ProjectFrame } from '../parts/frame.tsx'
-import { Trouble } from '../parts/page.tsx'
-import { SearchForm } from '../parts/search-form.tsx'
+import type { ProjectPageProps } from './props.ts'
+import { Timestamp } from '../components/timestamp.tsx'
+import { ProjectLayout } from '../components/layout.tsx'
+import { ErrorNotice } from '../components/standalone-page.tsx'
+import { SearchForm } from '../components/search-form.tsx'
 import { toUserPath, toUsersPath } from '../paths.ts'
-import { readUsers, type ListedUser } from '../users/calls.ts'
-import { usePages } from '../users/use-pages.ts'
+import { readUsers, type ListedUser } from '../users/api.ts'
+import { usePages } from '../components/use-pages.ts'
 
 const MOST_SHOWN = 4
 
 /** The people whom the applications of a project know, and the search among them. */
-export default function UsersPage({ account, project }: ProjectPage) {
+export default function UsersPage({ account, project }: ProjectPageProps) {
   const { query } = useLocation()
   const search = query['search']?.trim() ?? ''
   const { items, isReading, failure, hasMore, readMore } = usePages(
@@ -24,7 +24,7 @@ export default function UsersPage({ account, project }: ProjectPage) {
       : `${toUsersPath(project)}?${new URLSearchParams({ search: text })}`
 
   return (
-    <ProjectFrame account={account} project={project} at="users" title="People">
+    <ProjectLayout account={account} project={project} at="users" title="People">
       <h1 class="page-title">People</h1>
       <SearchForm
         label="Search people"
@@ -37,7 +37,7 @@ export default function UsersPage({ account, project }: ProjectPage) {
           <Person key={user.id} project={project} user={user} />
         ))}
       </ul>
-      {failure && <Trouble failure={failure} onRetry={readMore} />}
+      {failure && <ErrorNotice failure={failure} onRetry={readMore} />}
       {isReading && (
         <p class="aside" role="status">
           Reading …
@@ -64,7 +64,7 @@ export default function UsersPage({ account, project }: ProjectPage) {
           Show more
         </button>
       )}
-    </ProjectFrame>
+    </ProjectLayout>
   )
 }
 
@@ -95,7 +95,7 @@ function Person({ project, user }: { project: string; user: ListedUser }) {
           ))}
         </p>
       </div>
-      <Moment atMs={Date.parse(updatedAt)} isFar />
+      <Timestamp atMs={Date.parse(updatedAt)} hasDate />
     </li>
   )
 }

@@ -1,63 +1,63 @@
-import type { ProjectPage } from './props.ts'
-import { SettingsFrame } from '../parts/frame.tsx'
-import { Loaded } from '../parts/loaded.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { useAnswer, type Asked } from '../parts/use-answer.ts'
+import type { ProjectPageProps } from './props.ts'
+import { SettingsLayout } from '../components/layout.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { useQuery, type Query } from '../components/use-query.ts'
 import { toProjectPath } from '../paths.ts'
-import { readChannels } from '../feed/calls.ts'
+import { readChannels } from '../feed/api.ts'
 import { isAllowed } from '../session.ts'
-import { readWebhook, type Place, type Webhook } from '../webhooks/calls.ts'
-import { Manage } from '../webhooks/manage.tsx'
+import { readWebhook, type WebhookRef, type Webhook } from '../webhooks/api.ts'
+import { ManageWebhook } from '../webhooks/manage-webhook.tsx'
 import { PRESETS } from '../webhooks/presets.ts'
-import { NewSecret } from '../webhooks/secret.tsx'
-import { StateBadge, StateLine } from '../webhooks/state-line.tsx'
+import { NewSecret } from '../webhooks/new-secret.tsx'
+import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
 
 /** All about one webhook. */
-export default function WebhookPage({ account, project, webhook: id = '' }: ProjectPage) {
+export default function WebhookPage({ account, project, webhook: id = '' }: ProjectPageProps) {
   const place = { project, webhook: id }
-  const asked = useAnswer(`${project} ${id}`, () => readWebhook(place))
+  const query = useQuery(`${project} ${id}`, () => readWebhook(place))
   const isAdmin = isAllowed(account, project, 'admin')
   return (
-    <SettingsFrame
+    <SettingsLayout
       account={account}
       project={project}
       path={toProjectPath('webhooks', project)}
-      title={asked.data?.name ?? 'Webhook'}
+      title={query.data?.name ?? 'Webhook'}
     >
       <p>
         <a class="back" href={toProjectPath('webhooks', project)}>
           Webhooks
         </a>
       </p>
-      {asked.failure?.code === 'not_found' ? (
+      {query.failure?.code === 'not_found' ? (
         <div class="nothing">
           <h1>No such webhook</h1>
           <p>It may have been deleted.</p>
         </div>
       ) : (
-        <Loaded of={asked}>
-          {webhook => <Details place={place} webhook={webhook} asked={asked} isAdmin={isAdmin} />}
+        <Loaded query={query}>
+          {webhook => <Details place={place} webhook={webhook} query={query} isAdmin={isAdmin} />}
         </Loaded>
       )}
-    </SettingsFrame>
+    </SettingsLayout>
   )
 }
 
 interface DetailsOptions {
-  place: Place
+  place: WebhookRef
   webhook: Webhook
-  asked: Asked<Webhook>
+  query: Query<Webhook>
   isAdmin: boolean
 }
 
-function Details({ place, webhook, asked: { read, take }, isAdmin }: DetailsOptions) {
+function Details({ place, webhook, query: { refetch, setData }, isAdmin }: DetailsOptions) {
   const { name, host, url, preset, channels, previousSecretUntil, createdAt } = webhook
   return (
     <div class="settings">
       <h1 class="page-title">
-        <bdi>{name}</bdi> <StateBadge webhook={webhook} />
+        <bdi>{name}</bdi> <StatusBadge webhook={webhook} />
       </h1>
-      <StateLine webhook={webhook} />
+      <StatusLine webhook={webhook} />
       <NewSecret webhook={webhook.id} />
       <dl class="facts">
         <dt>{url === null ? 'Host' : 'URL'}</dt>
@@ -75,25 +75,30 @@ function Details({ place, webhook, asked: { read, take }, isAdmin }: DetailsOpti
             <dt>Old secret</dt>
             <dd>
               <span>
-                signs, too, until <Moment atMs={Date.parse(previousSecretUntil)} isFar />
+                signs, too, until <Timestamp atMs={Date.parse(previousSecretUntil)} hasDate />
               </span>
             </dd>
           </>
         )}
         <dt>Made</dt>
         <dd>
-          <Moment atMs={Date.parse(createdAt)} isFar />
+          <Timestamp atMs={Date.parse(createdAt)} hasDate />
         </dd>
       </dl>
       {isAdmin && (
-        <Manage place={place} webhook={webhook} onChanged={take} onDeed={() => void read()} />
+        <ManageWebhook
+          place={place}
+          webhook={webhook}
+          onChanged={setData}
+          onActivity={() => void refetch()}
+        />
       )}
     </div>
   )
 }
 
 function ChannelNames({ project, ids }: { project: string; ids: readonly string[] }) {
-  const { data } = useAnswer(project, () => readChannels(project))
+  const { data } = useQuery(project, () => readChannels(project))
   return (
     <>
       {ids.map(id => (

@@ -1,27 +1,27 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
-import type { ProjectPage } from './props.ts'
-import { Unfold } from '../parts/act.tsx'
-import { SettingsFrame } from '../parts/frame.tsx'
-import { Listed } from '../parts/listed.tsx'
+import type { ProjectPageProps } from './props.ts'
+import { DisclosureButton } from '../components/action-button.tsx'
+import { SettingsLayout } from '../components/layout.tsx'
+import { PagedList } from '../components/paged-list.tsx'
 import { toProjectPath, toWebhookPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
-import { usePages } from '../users/use-pages.ts'
-import { createWebhook, readWebhooks } from '../webhooks/calls.ts'
+import { usePages } from '../components/use-pages.ts'
+import { createWebhook, readWebhooks } from '../webhooks/api.ts'
 import { Deliveries } from '../webhooks/deliveries.tsx'
 import { PRESETS } from '../webhooks/presets.ts'
-import { newSecret } from '../webhooks/secret.tsx'
-import { StateBadge, StateLine } from '../webhooks/state-line.tsx'
+import { newSecret } from '../webhooks/new-secret.tsx'
+import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
 import { WebhookForm } from '../webhooks/webhook-form.tsx'
 
 /** Where a project's events are posted to, and what could not be delivered. */
-export default function WebhooksPage({ account, project }: ProjectPage) {
+export default function WebhooksPage({ account, project }: ProjectPageProps) {
   const { route } = useLocation()
   const pages = usePages(project, cursor => readWebhooks(project, cursor))
   const [open, setOpen] = useState<'make'>()
   const isAdmin = isAllowed(account, project, 'admin')
   return (
-    <SettingsFrame
+    <SettingsLayout
       account={account}
       project={project}
       path={toProjectPath('webhooks', project)}
@@ -34,9 +34,9 @@ export default function WebhooksPage({ account, project }: ProjectPage) {
         </p>
         {isAdmin && (
           <p class="main-act">
-            <Unfold isMain name="make" open={open} onOpen={setOpen}>
+            <DisclosureButton isPrimary name="make" open={open} onOpen={setOpen}>
               Add a webhook
-            </Unfold>
+            </DisclosureButton>
           </p>
         )}
         {open && (
@@ -50,7 +50,7 @@ export default function WebhooksPage({ account, project }: ProjectPage) {
             }}
           />
         )}
-        <Listed pages={pages} nothing={<p class="aside">There is no webhook yet.</p>}>
+        <PagedList pages={pages} empty={<p class="aside">There is no webhook yet.</p>}>
           {webhook => (
             <li key={webhook.id}>
               <div class="item-what">
@@ -63,15 +63,15 @@ export default function WebhooksPage({ account, project }: ProjectPage) {
                   <bdi>{webhook.host}</bdi> · {PRESETS[webhook.preset].text} ·{' '}
                   {toReach(webhook.channels)}
                 </p>
-                <StateLine webhook={webhook} />
+                <StatusLine webhook={webhook} />
               </div>
-              <StateBadge webhook={webhook} />
+              <StatusBadge webhook={webhook} />
             </li>
           )}
-        </Listed>
+        </PagedList>
         {isAdmin && <Deliveries project={project} />}
       </div>
-    </SettingsFrame>
+    </SettingsLayout>
   )
 }
 

@@ -1,34 +1,34 @@
 import type { Account } from '../../../accounts/schema.ts'
 import type { ProjectChannel } from '../../../channels/schema.ts'
-import { changeSetting, readSetting, type Wish } from '../channels/calls.ts'
-import { toMuteEnd, toWish } from '../channels/mute.ts'
+import { changeSetting, readSetting, type SettingChange } from '../channels/api.ts'
+import { toMuteEnd, toSettingChange } from '../channels/mute.ts'
 import { copyText } from '../copy-text.ts'
-import { listProjectPlaces, listSettings, PERSONAL_PLACES } from '../parts/places.tsx'
-import { tell } from '../parts/undo.tsx'
+import { listProjectLinks, listSettingsLinks, ACCOUNT_LINKS } from '../components/navigation.tsx'
+import { showToast } from '../components/toast.tsx'
 import { toChannelPath, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { signOut } from '../session.ts'
 import { chooseTheme, THEMES } from '../theme.ts'
-import type { Findable } from './match.ts'
+import type { Searchable } from './match.ts'
 
 /** Somewhere to go, or something to do. */
-export interface Entry extends Findable {
+export interface Entry extends Searchable {
   /** What it is, or the keys that do the same. */
   hint: string
   run(): void
 }
 
-export interface Here {
+export interface PaletteContext {
   account: Account
   project: string | undefined
   channels: readonly ProjectChannel[]
   /** The id of the channel that is looked at. */
   channel: string | undefined
   route(path: string): void
-  onKeys(): void
+  onShortcuts(): void
 }
 
 /** All that can be done from where the reader is, what concerns the place first. */
-export function listEntries(here: Here): Entry[] {
+export function listEntries(here: PaletteContext): Entry[] {
   const { account, project, channels, route } = here
   const go = (hint: string, path: string, text: string, name?: string): Entry => ({
     text,
@@ -36,7 +36,7 @@ export function listEntries(here: Here): Entry[] {
     hint,
     run: () => route(path),
   })
-  const places = project === undefined ? [] : listProjectPlaces(project)
+  const places = project === undefined ? [] : listProjectLinks(project)
   return [
     ...listOfChannel(here),
     { text: 'Copy link', hint: 'To this page', run: () => void copyLink(location.href) },
@@ -47,33 +47,37 @@ export function listEntries(here: Here): Entry[] {
         .filter(({ id }) => id !== project)
         .map(({ id, name }) => go('Project', toFeedPath(id), '', name)),
     ),
-    ...listSettings(account, project)
-      .filter(({ at }) => at !== 'organization')
+    ...listSettingsLinks(account, project)
+      .filter(({ icon }) => icon !== 'organization')
       .map(({ key, path, name }) => go(key ? `g ${key}` : 'Page', path, `Settings: ${name}`)),
     ...account.organizations.map(({ id, name }) =>
       go('Organization', toOrganizationPath(id), 'Settings:', name),
     ),
-    ...PERSONAL_PLACES.map(({ path, name }) => go('Page', path, name)),
+    ...ACCOUNT_LINKS.map(({ path, name }) => go('Page', path, name)),
     ...THEMES.map(one => ({
       text: `Colours: ${one}`,
       hint: 'Theme',
       run: () => chooseTheme(one),
     })),
-    { text: 'Keys', hint: '?', run: here.onKeys },
+    { text: 'Keys', hint: '?', run: here.onShortcuts },
     { text: 'Documentation', hint: 'Page', run: () => location.assign('/docs') },
     { text: 'Sign out', hint: 'Account', run: () => void signOut() },
   ]
 }
 
-function listOfChannel({ project, channel, channels, route }: Here): Entry[] {
+function listOfChannel({ project, channel, channels, route }: PaletteContext): Entry[] {
   if (project === undefined || channel === undefined) return []
   const known = channels.find(({ id }) => id === channel)
   const hint = known?.name ?? 'Channel'
-  const change = async (wish: Wish, said: string) => {
+  const change = async (wish: SettingChange, message: string) => {
     const before = await readSetting(project, channel)
     const answer = before.ok ? await changeSetting(project, channel, wish) : before
-    if (!before.ok || !answer.ok) return tell({ said: answer.ok ? '' : answer.failure.message })
-    tell({ said, undo: () => changeSetting(project, channel, toWish(before.data)) })
+    if (!before.ok || !answer.ok)
+      return showToast({ message: answer.ok ? '' : answer.failure.message })
+    showToast({
+      message,
+      undo: () => changeSetting(project, channel, toSettingChange(before.data)),
+    })
   }
   const muteUntil = () => new Date(toMuteEnd('hour', Date.now())).toISOString()
   return [
@@ -110,5 +114,7 @@ function listOfChannel({ project, channel, channels, route }: Here): Entry[] {
 }
 
 async function copyLink(link: string): Promise<void> {
-  tell({ said: (await copyText(link)) ? 'The link is copied.' : 'The browser refused to copy.' })
+  showToast({
+    message: (await copyText(link)) ? 'The link is copied.' : 'The browser refused to copy.',
+  })
 }

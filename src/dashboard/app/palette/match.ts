@@ -1,5 +1,5 @@
 /** What can be found: `name` is somebody else's text, and comes after `text`. */
-export interface Findable {
+export interface Searchable {
   text: string
   name?: string
 }
@@ -9,7 +9,7 @@ const INSIDE = 2
 const SCATTERED = 1
 
 /** Those that have every word of what is typed, the ones whose words begin so first; all of them where it is nothing. */
-export function find<One extends Findable>(all: readonly One[], typed: string): One[] {
+export function filterEntries<One extends Searchable>(all: readonly One[], typed: string): One[] {
   const words = fold(typed).split(/\s+/).filter(Boolean)
   return all
     .map(one => ({ one, rank: rank(fold(`${one.text} ${one.name ?? ''}`), words) }))

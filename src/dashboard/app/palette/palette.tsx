@@ -2,11 +2,11 @@ import { useLocation } from 'preact-iso'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
 import type { ProjectChannel } from '../../../channels/schema.ts'
-import { readChannelPage, readChannels } from '../feed/calls.ts'
-import { Icon } from '../parts/icon.tsx'
+import { readChannelPage, readChannels } from '../feed/api.ts'
+import { Icon } from '../components/icon.tsx'
 import { listEntries, type Entry } from './entries.ts'
-import { find } from './match.ts'
-import { openChannel, over } from './state.ts'
+import { filterEntries } from './match.ts'
+import { eventChannel, openDialog } from './state.ts'
 
 const MOST_SHOWN = 50
 const SETTLE_MS = 200
@@ -25,10 +25,10 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
   const [at, setAt] = useState(0)
   const channels = useFoundChannels(project, text.trim())
   const channel =
-    openChannel.value ?? query['channel'] ?? /^\/p\/[^/]+\/channels\/([^/]+)/.exec(path)?.[1]
-  const onKeys = () => (over.value = 'keys')
-  const found = find(
-    listEntries({ account, project, channels, channel, route, onKeys }),
+    eventChannel.value ?? query['channel'] ?? /^\/p\/[^/]+\/channels\/([^/]+)/.exec(path)?.[1]
+  const onShortcuts = () => (openDialog.value = 'keys')
+  const found = filterEntries(
+    listEntries({ account, project, channels, channel, route, onShortcuts }),
     text,
   ).slice(0, MOST_SHOWN)
   const current = Math.min(at, found.length - 1)

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals'
 
 /** What is open over the page. */
-export const over = signal<'palette' | 'keys' | undefined>(undefined)
+export const openDialog = signal<'palette' | 'keys' | undefined>(undefined)
 
 /** Whether somebody who is on the way to the search wants to type at once. */
-export const wantsSearch = signal(false)
+export const focusSearch = signal(false)
 
 /** The id of the channel of the event that is looked at, which is what «this channel» means then. */
-export const openChannel = signal<string | undefined>(undefined)
+export const eventChannel = signal<string | undefined>(undefined)

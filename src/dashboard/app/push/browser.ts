@@ -1,11 +1,11 @@
 import type { Subscription } from '../../../push/schema.ts'
-import { findKept, keep } from '../kept.ts'
-import { toFailure, type Answer } from '../request.ts'
+import { readStored, store } from '../storage.ts'
+import { toFailure, type Result } from '../request.ts'
 import { isInstalled } from '../session.ts'
-import { register } from '../worker/register.ts'
-import { editDevice, readKey, sendSubscription } from './calls.ts'
-import { giveUp, TOLD } from './giving-up.ts'
-import { isIos, parseTold, toCare, type Browser } from './state.ts'
+import { registerWorker } from '../worker/register.ts'
+import { editDevice, readKey, sendSubscription } from './api.ts'
+import { unsubscribe, REGISTRATION_KEY } from './unsubscribe.ts'
+import { isIos, parseRegistration, toSyncAction, type Browser } from './state.ts'
 import { ensureSubscription } from './subscription.ts'
 
 /** For the browser to install its worker, and to reach its push service. */
@@ -29,17 +29,17 @@ export async function readBrowser(): Promise<Browser> {
 let healed: { person: string; done: Promise<void> } | undefined
 
 /** Sees to it once a load that the server knows what this browser of `person` has subscribed to. Never rejects. */
-export function heal(person: string): Promise<void> {
-  if (healed?.person !== person) healed = { person, done: care(person).catch(() => {}) }
+export function syncSubscription(person: string): Promise<void> {
+  if (healed?.person !== person) healed = { person, done: sync(person).catch(() => {}) }
   return healed.done
 }
 
 /** Asks the browser for its permission, and subscribes: only where somebody has just pressed a button. */
-export async function turnOn(person: string): Promise<Answer<Subscription>> {
+export async function enablePush(person: string): Promise<Result<Subscription>> {
   const permission = await Notification.requestPermission()
   if (permission !== 'granted') return refuse('The browser was not allowed to notify you.')
   try {
-    const answer = await tell(person)
+    const answer = await subscribe(person)
     return answer.ok && !answer.data.isOn
       ? await editDevice(answer.data.id, { isOn: true })
       : answer
@@ -51,47 +51,51 @@ export async function turnOn(person: string): Promise<Answer<Subscription>> {
 }
 
 /** Subscribes anew, where the push service no longer knows the subscription. */
-export async function renew(person: string): Promise<Answer<Subscription>> {
-  keep(TOLD, `${person} gone`)
-  return turnOn(person)
+export async function renewSubscription(person: string): Promise<Result<Subscription>> {
+  store(REGISTRATION_KEY, `${person} gone`)
+  return enablePush(person)
 }
 
-async function care(person: string): Promise<void> {
-  const next = toCare(await readBrowser(), parseTold(findKept(TOLD)), person)
-  if (next === 'give up') await giveUp()
-  if (next === 'tell') await tell(person)
+async function sync(person: string): Promise<void> {
+  const next = toSyncAction(
+    await readBrowser(),
+    parseRegistration(readStored(REGISTRATION_KEY)),
+    person,
+  )
+  if (next === 'give up') await unsubscribe()
+  if (next === 'tell') await subscribe(person)
 }
 
-async function tell(person: string): Promise<Answer<Subscription>> {
+async function subscribe(person: string): Promise<Result<Subscription>> {
   const key = await readKey()
   if (!key.ok) return key
-  const told = parseTold(findKept(TOLD))
-  const manager = await within(findManager())
+  const told = parseRegistration(readStored(REGISTRATION_KEY))
+  const manager = await withDeadline(findManager())
   const send = async (isDead: boolean) =>
-    sendSubscription(await within(ensureSubscription(manager, key.data.publicKey, isDead)))
+    sendSubscription(await withDeadline(ensureSubscription(manager, key.data.publicKey, isDead)))
   let answer = await send(false)
   // What the server has removed since, its push service no longer knows, mostly.
   const isDead = answer.ok
     ? told !== undefined && told.device !== answer.data.id
     : answer.failure.code === 'conflict'
   if (isDead) answer = await send(true)
-  if (answer.ok) keep(TOLD, `${person} ${answer.data.id}`)
+  if (answer.ok) store(REGISTRATION_KEY, `${person} ${answer.data.id}`)
   return answer
 }
 
 async function findManager(): Promise<PushManager> {
-  if (!(await register())) throw new Error('No service worker')
+  if (!(await registerWorker())) throw new Error('No service worker')
   const { pushManager } = await navigator.serviceWorker.ready
   return pushManager
 }
 
 /** What browsers promise, they may keep for ever. */
-function within<Result>(work: Promise<Result>): Promise<Result> {
+function withDeadline<Result>(work: Promise<Result>): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error('No answer')), DEADLINE_MS)
   return Promise.race([work, promise]).finally(() => clearTimeout(timer))
 }
 
-function refuse(message: string): Answer<never> {
+function refuse(message: string): Result<never> {
   return { ok: false, failure: toFailure({ code: 'refused', message }) }
 }

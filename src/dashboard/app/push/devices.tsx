@@ -1,10 +1,10 @@
 import type { Subscription } from '../../../push/schema.ts'
-import { Moment } from '../parts/moment.tsx'
-import { Sure } from '../parts/sure.tsx'
-import { removeDevice } from './calls.ts'
-import { turn } from './change.ts'
-import { giveUp } from './giving-up.ts'
-import { Test } from './test.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { removeDevice } from './api.ts'
+import { switchDevice } from './change-device.ts'
+import { unsubscribe } from './unsubscribe.ts'
+import { SendTest } from './send-test.tsx'
 
 interface DevicesOptions {
   devices: readonly Subscription[]
@@ -40,7 +40,8 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
             'No push yet'
           ) : (
             <>
-              Last push <Moment atMs={Date.parse(lastPushAt)} isFar />: <bdi>{lastOutcome}</bdi>
+              Last push <Timestamp atMs={Date.parse(lastPushAt)} hasDate />:{' '}
+              <bdi>{lastOutcome}</bdi>
             </>
           )}
           {quietHours && ` · quiet ${quietHours.from} to ${quietHours.to}`}
@@ -49,13 +50,17 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
       <div class="item-acts">
         {!isCurrent && (
           <>
-            <button type="button" class="quiet-button" onClick={() => turn(id, !isOn, onChanged)}>
+            <button
+              type="button"
+              class="quiet-button"
+              onClick={() => switchDevice(id, !isOn, onChanged)}
+            >
               Turn {isOn ? 'off' : 'on'}
             </button>
-            <Test device={device} onChanged={onChanged} />
+            <SendTest device={device} onChanged={onChanged} />
           </>
         )}
-        <Sure
+        <ConfirmButton
           isQuiet
           action="Remove"
           title={
@@ -71,7 +76,7 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
           yes="Remove"
           send={() => removeDevice(id)}
           onDone={async () => {
-            if (isCurrent) await giveUp()
+            if (isCurrent) await unsubscribe()
             await onChanged()
           }}
         />

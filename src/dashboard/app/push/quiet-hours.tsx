@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { Subscription } from '../../../push/schema.ts'
-import { Field, Form } from '../parts/form.tsx'
-import type { Answer } from '../request.ts'
-import { editDevice } from './calls.ts'
-import { change } from './change.ts'
+import { Field, Form } from '../components/form.tsx'
+import type { Result } from '../request.ts'
+import { editDevice } from './api.ts'
+import { changeDevice } from './change-device.ts'
 
 interface QuietHoursOptions {
   device: Subscription
@@ -16,11 +16,11 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
   const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
   const remove = () =>
-    change({
+    changeDevice({
       id,
       edit: { quietHours: null },
-      back: { quietHours },
-      said: 'The quiet hours are removed.',
+      undo: { quietHours },
+      message: 'The quiet hours are removed.',
       onChanged,
     })
 
@@ -91,7 +91,7 @@ function toName(timeZone: string): string {
 }
 
 /** The server names the fields inside of what they are part of. */
-function toFields<Data>(answer: Answer<Data>): Answer<Data> {
+function toFields<Data>(answer: Result<Data>): Result<Data> {
   if (answer.ok) return answer
   const details = answer.failure.details.map(one => ({ ...one, path: one.path.slice(1) }))
   return { ok: false, failure: { ...answer.failure, details } }

@@ -13,7 +13,7 @@ export interface Browser {
 }
 
 /** The state of a browser; `isOn` is what the server has it as, undefined where it knows nothing of it. */
-export function toState(browser: Browser, isOn: boolean | undefined): PushState {
+export function toPushState(browser: Browser, isOn: boolean | undefined): PushState {
   if (!browser.isSecure) return 'insecure'
   // iOS has push for installed apps alone.
   if (!browser.canPush)
@@ -28,8 +28,8 @@ export function isIos(userAgent: string, touchPoints: number): boolean {
 }
 
 /** Who has turned it on in this browser, and under which id the server knew it then. */
-export interface Told {
-  person: string
+export interface Registration {
+  account: string
   device: string
 }
 
@@ -37,17 +37,17 @@ export interface Told {
  * What a page that loads has to do for `person`: nothing; give up what somebody else has turned on here; or tell the
  * server again, also where the browser has lost its subscription.
  */
-export function toCare(
+export function toSyncAction(
   { permission, isSubscribed }: Pick<Browser, 'permission' | 'isSubscribed'>,
-  told: Told | undefined,
+  told: Registration | undefined,
   person: string,
 ): 'nothing' | 'give up' | 'tell' {
-  if (told && told.person !== person) return isSubscribed ? 'give up' : 'nothing'
+  if (told && told.account !== person) return isSubscribed ? 'give up' : 'nothing'
   return permission === 'granted' && (isSubscribed || told) ? 'tell' : 'nothing'
 }
 
 /** What a browser has kept as `person device`. */
-export function parseTold(text: string | undefined): Told | undefined {
-  const [person = '', device = ''] = text?.split(' ') ?? []
-  return device === '' ? undefined : { person, device }
+export function parseRegistration(text: string | undefined): Registration | undefined {
+  const [account = '', device = ''] = text?.split(' ') ?? []
+  return device === '' ? undefined : { account, device }
 }

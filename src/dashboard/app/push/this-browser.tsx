@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import type { Subscription } from '../../../push/schema.ts'
-import { Icon } from '../parts/icon.tsx'
-import type { Answer, Failure } from '../request.ts'
-import { renew, turnOn } from './browser.ts'
-import { turn } from './change.ts'
+import { Icon } from '../components/icon.tsx'
+import type { Result, Failure } from '../request.ts'
+import { renewSubscription, enablePush } from './browser.ts'
+import { switchDevice } from './change-device.ts'
 import type { PushState } from './state.ts'
-import { Test } from './test.tsx'
+import { SendTest } from './send-test.tsx'
 
 const WORDS: Record<PushState, { title: string; lead: string }> = {
   on: { title: 'On in this browser', lead: 'Events arrive here, also while Tidings is closed.' },
@@ -46,7 +46,7 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
   const [failure, setFailure] = useState<Failure>()
   const { title, lead } = WORDS[state]
 
-  async function act(send: () => Promise<Answer<unknown>>) {
+  async function act(send: () => Promise<Result<unknown>>) {
     if (isBusy) return
     setBusy(true)
     const answer = await send()
@@ -71,7 +71,7 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
             type="button"
             class="button"
             aria-disabled={isBusy}
-            onClick={() => act(() => turnOn(person))}
+            onClick={() => act(() => enablePush(person))}
           >
             Turn on
           </button>
@@ -97,11 +97,15 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
         )}
         {state === 'on' && device && (
           <div class="here-acts">
-            <Test device={device} onRenew={() => act(() => renew(person))} onChanged={onChanged} />
+            <SendTest
+              device={device}
+              onRenew={() => act(() => renewSubscription(person))}
+              onChanged={onChanged}
+            />
             <button
               type="button"
               class="quiet-button"
-              onClick={() => turn(device.id, false, onChanged)}
+              onClick={() => switchDevice(device.id, false, onChanged)}
             >
               Turn off
             </button>

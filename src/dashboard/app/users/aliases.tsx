@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
-import { Field, Form } from '../parts/form.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { Reveal } from '../parts/reveal.tsx'
-import { tell } from '../parts/undo.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
+import { showToast } from '../components/toast.tsx'
 import { toUserPath } from '../paths.ts'
-import { addAlias, readAliasChanges, readUser, removeAlias, type User } from './calls.ts'
-import { usePages } from './use-pages.ts'
+import { addAlias, readAliasChanges, readUser, removeAlias, type User } from './api.ts'
+import { usePages } from '../components/use-pages.ts'
 
 const CHANGES = {
   added: 'was added',
@@ -42,10 +42,10 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
   async function move({ alias, owner }: { alias: string; owner: string }, close: () => void) {
     const answer = await addAlias(project, userId, alias, owner)
     setTaken(undefined)
-    if (!answer.ok) return tell({ said: answer.failure.message })
+    if (!answer.ok) return showToast({ message: answer.failure.message })
     close()
-    tell({
-      said: 'The alias is moved.',
+    showToast({
+      message: 'The alias is moved.',
       undo: () => addAlias(project, owner, alias, userId),
       onUndone: onChanged,
     })
@@ -54,9 +54,9 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
 
   async function remove(alias: string) {
     const answer = await removeAlias(project, userId, alias)
-    if (!answer.ok) return tell({ said: answer.failure.message })
-    tell({
-      said: 'The alias is removed.',
+    if (!answer.ok) return showToast({ message: answer.failure.message })
+    showToast({
+      message: 'The alias is removed.',
       undo: () => addAlias(project, userId, alias),
       onUndone: onChanged,
     })
@@ -72,7 +72,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
           <li key={alias}>
             <bdi>{alias}</bdi>
             <span class="since">
-              since <Moment atMs={Date.parse(since)} isFar />
+              since <Timestamp atMs={Date.parse(since)} hasDate />
             </span>
             {mayEdit && (
               <button
@@ -88,7 +88,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
         ))}
       </ul>
       {mayEdit && (
-        <Reveal action="Add an alias">
+        <InlineForm action="Add an alias">
           {close => (
             <>
               <Form
@@ -116,7 +116,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
               )}
             </>
           )}
-        </Reveal>
+        </InlineForm>
       )}
       <details class="history">
         <summary>History</summary>
@@ -145,7 +145,7 @@ function History({ project, userId }: { project: string; userId: string }) {
                 by <bdi>{person.name}</bdi>
               </>
             )}{' '}
-            · <Moment atMs={Date.parse(at)} isFar />
+            · <Timestamp atMs={Date.parse(at)} hasDate />
           </li>
         ))}
       </ol>

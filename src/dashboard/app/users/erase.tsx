@@ -1,11 +1,11 @@
 import { useLocation } from 'preact-iso'
-import { Sure } from '../parts/sure.tsx'
-import { tell } from '../parts/undo.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { showToast } from '../components/toast.tsx'
 import { toUsersPath } from '../paths.ts'
-import { eraseUser, type User } from './calls.ts'
+import { eraseUser, type User } from './api.ts'
 
 /** The way to erase a user for good. */
-export function Erase({ project, user }: { project: string; user: User }) {
+export function EraseUser({ project, user }: { project: string; user: User }) {
   const { route } = useLocation()
   return (
     <section class="part" aria-labelledby="erase">
@@ -13,7 +13,7 @@ export function Erase({ project, user }: { project: string; user: User }) {
       <p class="aside">
         Properties and aliases go, and the events stay without a name. It cannot be undone.
       </p>
-      <Sure
+      <ConfirmButton
         action="Erase this person"
         title={
           <>
@@ -24,7 +24,7 @@ export function Erase({ project, user }: { project: string; user: User }) {
         yes="Erase for good"
         send={() => eraseUser(project, user.userId)}
         onDone={({ events }) => {
-          tell({ said: `Erased, and taken out of ${events.toLocaleString()} events.` })
+          showToast({ message: `Erased, and taken out of ${events.toLocaleString()} events.` })
           route(toUsersPath(project), true)
         }}
       />

@@ -1,11 +1,11 @@
 import { useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
-import { FeedList } from '../feed/list.tsx'
-import { EVERYTHING, toSearchPath, toTermText, type Search } from '../feed/search.ts'
+import { FeedList } from '../feed/feed-list.tsx'
+import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/search.ts'
 import { useFeed } from '../feed/use-feed.ts'
 
 /** What happened around a user, as it happens. */
-export function Timeline({ project, userId }: { project: string; userId: string }) {
+export function UserTimeline({ project, userId }: { project: string; userId: string }) {
   const text = toTermText('users', userId)
   return (
     <section class="part" aria-labelledby="timeline">
@@ -13,7 +13,7 @@ export function Timeline({ project, userId }: { project: string; userId: string 
       {text === undefined ? (
         <p class="aside">No search can name this user, so their events are not listed here.</p>
       ) : (
-        <Events project={project} search={{ ...EVERYTHING, text }} />
+        <Events project={project} search={{ ...EMPTY_SEARCH, text }} />
       )}
     </section>
   )
@@ -30,7 +30,7 @@ function Events({ project, search }: { project: string; search: Search }) {
       project={project}
       search={search}
       onOpen={id => route(toSearchPath(project, search, id))}
-      nothing={<p class="aside">No event that is kept names them.</p>}
+      empty={<p class="aside">No event that is kept names them.</p>}
     />
   )
 }

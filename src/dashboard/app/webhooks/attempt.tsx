@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { Code } from '../parts/code.tsx'
-import { Loaded } from '../parts/loaded.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { useAnswer } from '../parts/use-answer.ts'
+import { CodeBlock } from '../components/code-block.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { useQuery } from '../components/use-query.ts'
 import { toEventPath } from '../paths.ts'
-import { readAttempt, type Attempt, type AttemptDetail, type Place } from './calls.ts'
+import { readAttempt, type Attempt, type AttemptDetail, type WebhookRef } from './api.ts'
 
 interface AttemptOptions {
-  place: Place
+  place: WebhookRef
   attempt: Attempt
   /** Whether all of it is shown at once. */
   isOpen?: boolean
@@ -35,7 +35,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
           <span class="item-about">
             {eventId === null ? 'Test' : `Event …${eventId.slice(-6)}`}
             {number > 1 && `, attempt ${number}`} · {toLatency(latencyMs)} ·{' '}
-            <Moment atMs={Date.parse(startedAt)} isFar />
+            <Timestamp atMs={Date.parse(startedAt)} hasDate />
           </span>
         </span>
       </summary>
@@ -55,24 +55,24 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
 }
 
 function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) {
-  const detail = useAnswer(id, () => readAttempt(place, id))
+  const detail = useQuery(id, () => readAttempt(place, id))
   const isForgotten = detail.failure?.code === 'not_found' || detail.data?.request === null
   return (
     <>
       {status !== null &&
         (response ? (
-          <Code label="Answer" text={response} />
+          <CodeBlock label="Answer" text={response} />
         ) : (
           <p class="hint">The answer had no body.</p>
         ))}
       {isForgotten ? (
         <p class="hint">What was sent is no longer known.</p>
       ) : (
-        <Loaded of={detail}>
+        <Loaded query={detail}>
           {({ request }) =>
             request && (
               <>
-                <Code label="Request" text={toText(request)} />
+                <CodeBlock label="Request" text={toText(request)} />
                 {request.note !== null && <p class="hint">{request.note}.</p>}
               </>
             )

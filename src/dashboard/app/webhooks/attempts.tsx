@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import { Act, Unfold } from '../parts/act.tsx'
-import { Field, Form } from '../parts/form.tsx'
-import { Listed } from '../parts/listed.tsx'
-import { tell } from '../parts/undo.tsx'
-import { usePages } from '../users/use-pages.ts'
-import { readAttempts, recover, resendAttempt, type Place } from './calls.ts'
+import { ActionButton, DisclosureButton } from '../components/action-button.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { PagedList } from '../components/paged-list.tsx'
+import { showToast } from '../components/toast.tsx'
+import { usePages } from '../components/use-pages.ts'
+import { readAttempts, recover, resendAttempt, type WebhookRef } from './api.ts'
 import { AttemptDetails } from './attempt.tsx'
 import { fromInputTime, toInputTime } from './input-time.ts'
 
@@ -13,22 +13,22 @@ const DAY_MS = 86_400_000
 const SOON_MS = 2_000
 
 interface AttemptsOptions {
-  place: Place
+  place: WebhookRef
   /** Whether events are sent: only then they can be sent again. */
   isEnabled: boolean
   /** Told when deliveries may have changed how the webhook is doing. */
-  onDeed(): void
+  onActivity(): void
 }
 
 /** What was sent to a webhook and what it answered, and the ways to send again. */
-export function Attempts({ place, isEnabled, onDeed }: AttemptsOptions) {
+export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
   const pages = usePages(`${place.project} ${place.webhook}`, cursor => readAttempts(place, cursor))
   const [open, setOpen] = useState<'recover'>()
 
   function say(events: number) {
     setOpen(undefined)
-    tell({
-      said:
+    showToast({
+      message:
         events === 0
           ? 'It has had all of them.'
           : `${events.toLocaleString()} ${events === 1 ? 'event is' : 'events are'} on the way.`,
@@ -38,7 +38,7 @@ export function Attempts({ place, isEnabled, onDeed }: AttemptsOptions) {
 
   function look() {
     pages.readAgain()
-    onDeed()
+    onActivity()
   }
 
   return (
@@ -49,21 +49,21 @@ export function Attempts({ place, isEnabled, onDeed }: AttemptsOptions) {
           Look again
         </button>
         {isEnabled && (
-          <Unfold name="recover" open={open} onOpen={setOpen}>
+          <DisclosureButton name="recover" open={open} onOpen={setOpen}>
             Recover what was missed
-          </Unfold>
+          </DisclosureButton>
         )}
       </div>
       {open && <Recover place={place} onDone={say} />}
-      <Listed
+      <PagedList
         pages={pages}
-        nothing={<p class="aside">Nothing was sent yet. A test shows whether it arrives.</p>}
+        empty={<p class="aside">Nothing was sent yet. A test shows whether it arrives.</p>}
       >
         {attempt => (
           <li key={attempt.id}>
             <AttemptDetails place={place} attempt={attempt}>
               {isEnabled && attempt.eventId !== null && (
-                <Act
+                <ActionButton
                   action="Send again"
                   send={() => resendAttempt(place, attempt.id)}
                   onDone={({ events }) => say(events)}
@@ -72,12 +72,12 @@ export function Attempts({ place, isEnabled, onDeed }: AttemptsOptions) {
             </AttemptDetails>
           </li>
         )}
-      </Listed>
+      </PagedList>
     </section>
   )
 }
 
-function Recover({ place, onDone }: { place: Place; onDone(events: number): void }) {
+function Recover({ place, onDone }: { place: WebhookRef; onDone(events: number): void }) {
   const [nowMs] = useState(Date.now)
   return (
     <Form

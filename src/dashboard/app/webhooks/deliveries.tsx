@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
-import { Act } from '../parts/act.tsx'
-import { Listed } from '../parts/listed.tsx'
-import { Moment } from '../parts/moment.tsx'
-import { tell } from '../parts/undo.tsx'
+import { ActionButton } from '../components/action-button.tsx'
+import { PagedList } from '../components/paged-list.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { showToast } from '../components/toast.tsx'
 import { toEventPath, toWebhookPath } from '../paths.ts'
-import { usePages } from '../users/use-pages.ts'
-import { readDeliveries, replayDelivery, type Delivery } from './calls.ts'
+import { usePages } from '../components/use-pages.ts'
+import { readDeliveries, replayDelivery, type Delivery } from './api.ts'
 
 const STATES = { dead: 'Given up', pending: 'Waiting' } as const
 
@@ -31,9 +31,9 @@ export function Deliveries({ project }: { project: string }) {
           </button>
         ))}
       </div>
-      <Listed
+      <PagedList
         pages={pages}
-        nothing={
+        empty={
           <p class="aside">
             {state === 'dead' ? 'Nothing was given up.' : 'Nothing waits: all that was due is out.'}
           </p>
@@ -47,11 +47,11 @@ export function Deliveries({ project }: { project: string }) {
                 Event
               </a>
               {state === 'dead' && (
-                <Act
+                <ActionButton
                   action="Try again"
                   send={() => replayDelivery(project, delivery.id)}
                   onDone={() => {
-                    tell({ said: 'It is tried again, from the beginning.' })
+                    showToast({ message: 'It is tried again, from the beginning.' })
                     pages.readAgain()
                   }}
                 />
@@ -59,7 +59,7 @@ export function Deliveries({ project }: { project: string }) {
             </div>
           </li>
         )}
-      </Listed>
+      </PagedList>
     </section>
   )
 }
@@ -87,12 +87,12 @@ function About({ project, delivery }: { project: string; delivery: Delivery }) {
         {attempts.toLocaleString()} {attempts === 1 ? 'attempt' : 'attempts'}
         {at !== null && (
           <>
-            , the last <Moment atMs={Date.parse(at)} isFar />
+            , the last <Timestamp atMs={Date.parse(at)} hasDate />
           </>
         )}
         {nextAttemptAt !== null && (
           <>
-            , the next <Moment atMs={Date.parse(nextAttemptAt)} isFar />
+            , the next <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate />
           </>
         )}
       </p>

@@ -1,4 +1,4 @@
-import type { Webhook } from './calls.ts'
+import type { Webhook } from './api.ts'
 
 /** Who can receive, and what their address is like. */
 export const PRESETS: Readonly<Record<Webhook['preset'], { text: string; hint: string }>> = {

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
-import { readChannels } from '../feed/calls.ts'
-import { confirmed } from '../parts/confirm.tsx'
-import { Check, Choice, Choices } from '../parts/fields.tsx'
-import { Field, Form } from '../parts/form.tsx'
-import { Loaded } from '../parts/loaded.tsx'
-import { useAnswer } from '../parts/use-answer.ts'
-import type { Answer } from '../request.ts'
-import type { NewWebhook, Webhook } from './calls.ts'
+import { readChannels } from '../feed/api.ts'
+import { withPasswordPrompt } from '../components/password-prompt.tsx'
+import { Checkbox, Select, Fieldset } from '../components/fields.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { useQuery } from '../components/use-query.ts'
+import type { Result } from '../request.ts'
+import type { NewWebhook, Webhook } from './api.ts'
 import { PRESETS } from './presets.ts'
 
 interface WebhookFormOptions<Data> {
@@ -14,19 +14,19 @@ interface WebhookFormOptions<Data> {
   /** The webhook that is edited; undefined for a new one. */
   webhook?: Webhook
   action: string
-  send(webhook: NewWebhook): Promise<Answer<Data>>
+  send(webhook: NewWebhook): Promise<Result<Data>>
   onDone(data: Data): void
 }
 
 /** Where events go, in which form, and which of them. */
 export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
   const { project, webhook, action, send, onDone } = options
-  const channels = useAnswer(project, () => readChannels(project))
+  const channels = useQuery(project, () => readChannels(project))
   const [preset, setPreset] = useState(webhook?.preset ?? 'standard')
   const chosen = webhook?.channels ?? null
   const [isSome, setSome] = useState(chosen !== null)
   return (
-    <Loaded of={channels}>
+    <Loaded query={channels}>
       {({ items: known }) => {
         // What is chosen stays so, though it may be archived or beyond the end of the list.
         const beyond = (chosen ?? []).filter(id => known.every(one => one.id !== id))
@@ -35,7 +35,7 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
           <Form
             action={action}
             send={value =>
-              confirmed(() =>
+              withPasswordPrompt(() =>
                 send({
                   url: value('url'),
                   ...(value('name') && { name: value('name') }),
@@ -46,7 +46,7 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
             }
             onDone={onDone}
           >
-            <Choice
+            <Select
               name="preset"
               label="Receiver"
               value={preset}
@@ -69,7 +69,7 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
               hint="What it is for. Without one it is called by its host."
               value={webhook?.name}
             />
-            <Choice
+            <Select
               name="which"
               label="Events"
               value={isSome ? 'some' : 'all'}
@@ -80,13 +80,13 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
               onChange={value => setSome(value === 'some')}
             />
             {isSome && (
-              <Choices legend="Channels" name="channels">
+              <Fieldset legend="Channels" name="channels">
                 {listed.map(({ id, name }) => (
-                  <Check key={id} name={id} isOn={chosen?.includes(id) ?? false}>
+                  <Checkbox key={id} name={id} isOn={chosen?.includes(id) ?? false}>
                     <bdi>{name}</bdi>
-                  </Check>
+                  </Checkbox>
                 ))}
-              </Choices>
+              </Fieldset>
             )}
           </Form>
         )

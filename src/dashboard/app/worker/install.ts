@@ -6,14 +6,14 @@ interface InstallEvent extends Event {
 }
 
 /** Asks the reader to install the application; undefined where the browser has not offered it. */
-export const install = signal<(() => void) | undefined>(undefined)
+export const promptInstall = signal<(() => void) | undefined>(undefined)
 
 addEventListener('beforeinstallprompt', event => {
   // The offer waits on its page instead of covering another.
   event.preventDefault()
-  install.value = () => {
-    install.value = undefined // It is good for once.
+  promptInstall.value = () => {
+    promptInstall.value = undefined // It is good for once.
     void (event as InstallEvent).prompt()
   }
 })
-addEventListener('appinstalled', () => (install.value = undefined))
+addEventListener('appinstalled', () => (promptInstall.value = undefined))

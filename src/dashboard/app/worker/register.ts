@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 
 /** Whether there is a newer version of the application than the one that is running. */
-export const isOutdated = signal(false)
+export const hasUpdate = signal(false)
 
 const PATH = '/sw.js'
 const LOOK_MS = 3_600_000
@@ -19,7 +19,7 @@ const policy = trustedTypes?.createPolicy('worker', { createScriptURL: () => PAT
 let current: ServiceWorkerRegistration | undefined
 
 /** Has the browser keep the service worker; undefined where it cannot, as over plain http. As often as wanted. */
-export async function register(): Promise<ServiceWorkerRegistration | undefined> {
+export async function registerWorker(): Promise<ServiceWorkerRegistration | undefined> {
   if (!('serviceWorker' in navigator)) return undefined
   const { serviceWorker } = navigator
   const registration = await serviceWorker
@@ -29,15 +29,14 @@ export async function register(): Promise<ServiceWorkerRegistration | undefined>
   if (!current) setInterval(() => void current?.update().catch(() => {}), LOOK_MS)
   current = registration
   // The first worker of all replaces nothing.
-  const look = () =>
-    (isOutdated.value ||= Boolean(registration.waiting && serviceWorker.controller))
+  const look = () => (hasUpdate.value ||= Boolean(registration.waiting && serviceWorker.controller))
   look()
   registration.onupdatefound = () => registration.installing?.addEventListener('statechange', look)
   return registration
 }
 
 /** Goes on with the newer version. */
-export function loadNewer(): void {
+export function applyUpdate(): void {
   const waiting = current?.waiting
   if (!waiting) return location.reload()
   navigator.serviceWorker.addEventListener('controllerchange', () => location.reload(), {

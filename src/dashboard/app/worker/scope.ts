@@ -1,26 +1,26 @@
 /** The build that a worker belongs to; build.ts writes it before the worker's code. */
-export interface Shell {
+export interface AppShell {
   /** The folder of its files under /assets, which no other build has. */
   build: string
   /** What the pages need without a network, by the names in it. */
   files: readonly string[]
   /** How the paths of its pages begin: their first segments. */
-  places: readonly string[]
+  pathPrefixes: readonly string[]
 }
 
 /** What happens in a service worker and takes a while. */
-interface Lasting extends Event {
+interface ExtendableEvent extends Event {
   waitUntil(work: Promise<unknown>): void
 }
 
 interface Events {
-  install: Lasting
-  activate: Lasting
+  install: ExtendableEvent
+  activate: ExtendableEvent
   message: Event & { data: unknown }
   fetch: Event & { request: Request; respondWith(answer: Promise<Response>): void }
-  push: Lasting & { data: { json(): unknown } | null }
-  notificationclick: Lasting & { notification: Notification }
-  pushsubscriptionchange: Lasting
+  push: ExtendableEvent & { data: { json(): unknown } | null }
+  notificationclick: ExtendableEvent & { notification: Notification }
+  pushsubscriptionchange: ExtendableEvent
 }
 
 export interface Tab {
@@ -30,8 +30,8 @@ export interface Tab {
 }
 
 /** The part of a service worker's global scope that ours uses: the types of pages know nothing of it. */
-export interface Scope {
-  SHELL: Shell
+export interface ServiceWorkerScope {
+  SHELL: AppShell
   registration: ServiceWorkerRegistration
   clients: {
     claim(): Promise<void>

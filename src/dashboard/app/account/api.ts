@@ -1,0 +1,30 @@
+import type { Static } from '@sinclair/typebox'
+import type { Account, Ended, SessionInfo } from '../../../accounts/schema.ts'
+import type { Page } from '../../../http/envelope.ts'
+import { request, type Result } from '../request.ts'
+
+export type Session = Static<typeof SessionInfo>
+
+export function editAccount(change: { name: string; email: string }): Promise<Result<Account>> {
+  return request('PATCH', '/api/me', change)
+}
+
+export function changePassword(change: {
+  currentPassword: string
+  newPassword: string
+}): Promise<Result<Static<typeof Ended>>> {
+  return request('PUT', '/api/me/password', change)
+}
+
+export function readSessions(cursor: string | undefined): Promise<Result<Page<Session>>> {
+  const query = new URLSearchParams({ limit: '20', ...(cursor && { cursor }) })
+  return request('GET', `/api/sessions?${query}`)
+}
+
+export function endSession(id: string): Promise<Result<unknown>> {
+  return request('DELETE', `/api/sessions/${encodeURIComponent(id)}`)
+}
+
+export function endSessions(): Promise<Result<unknown>> {
+  return request('DELETE', '/api/sessions')
+}

@@ -1,0 +1,19 @@
+import type { AuditEntry } from '../../../accounts/audit-entries.ts'
+import type { Page } from '../../../http/envelope.ts'
+import { request, type Result } from '../request.ts'
+
+/** A page of the log of an organization; without one, of what concerns none. */
+export function readAudit(
+  organization: string | undefined,
+  { person, about, cursor }: { person: string; about: string; cursor: string | undefined },
+): Promise<Result<Page<AuditEntry>>> {
+  const place =
+    organization === undefined ? 'server' : `organizations/${encodeURIComponent(organization)}`
+  const query = new URLSearchParams({
+    limit: '20',
+    ...(person && { person }),
+    ...(about && { about }),
+    ...(cursor && { cursor }),
+  })
+  return request('GET', `/api/${place}/audit?${query}`)
+}

@@ -1,0 +1,127 @@
+import { useState } from 'preact/hooks'
+import type { AuditEntry } from '../../../accounts/audit-entries.ts'
+import { Select } from '../components/fields.tsx'
+import { PagedList } from '../components/paged-list.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { usePages } from '../components/use-pages.ts'
+import { readAudit } from './api.ts'
+
+const KINDS = [
+  'organization',
+  'project',
+  'member',
+  'invite',
+  'key',
+  'webhook',
+  'delivery',
+  'channel',
+  'event',
+  'user',
+  'alias',
+]
+const SERVER_KINDS = ['session', 'password', 'account', 'reset', 'push', 'organization']
+
+interface AuditLogOptions {
+  /** Undefined for what concerns none. */
+  organization?: string
+  /** By whom the log can be narrowed down. */
+  people?: readonly { id: string; name: string }[]
+}
+
+/** Who did what to what, newest first. */
+export function AuditLog({ organization, people = [] }: AuditLogOptions) {
+  const [about, setAbout] = useState('')
+  const [person, setPerson] = useState('')
+  const entries = usePages(`${about} ${person}`, cursor =>
+    readAudit(organization, { person, about, cursor }),
+  )
+  const kinds = organization === undefined ? SERVER_KINDS : KINDS
+  return (
+    <section class="part" aria-labelledby="audit">
+      <h2 id="audit">Audit log</h2>
+      <div class="narrow">
+        <Select
+          name="about"
+          label="About"
+          options={[
+            { value: '', text: 'Everything' },
+            ...kinds.map(kind => ({ value: kind, text: toName(kind) })),
+          ]}
+          onChange={setAbout}
+        />
+        {people.length > 0 && (
+          <Select
+            name="person"
+            label="Who"
+            options={[
+              { value: '', text: 'Everybody' },
+              ...people.map(({ id, name }) => ({ value: id, text: name })),
+            ]}
+            onChange={setPerson}
+          />
+        )}
+      </div>
+      <div class="log">
+        <PagedList
+          pages={entries}
+          empty={<p class="aside">Nothing of the kind within the last year</p>}
+        >
+          {entry => <Entry key={entry.id} entry={entry} />}
+        </PagedList>
+      </div>
+    </section>
+  )
+}
+
+const ACTORS: Readonly<Record<string, string>> = {
+  person: 'Somebody who is gone',
+  stranger: 'Somebody not signed in',
+  'command line': 'The command line',
+  server: 'The server',
+}
+
+function toName(kind: string): string {
+  return kind[0]!.toUpperCase() + kind.slice(1)
+}
+
+function Entry({ entry }: { entry: AuditEntry }) {
+  const { at, actor, person, did, target, targetName, project, facts, address, browser } = entry
+  const isOwn = target === (person?.id ?? '')
+  return (
+    <li>
+      <div class="item-what" title={target ?? undefined}>
+        <p>
+          <bdi>{person?.name ?? ACTORS[actor] ?? actor}</bdi> {did}
+          {!isOwn && targetName !== null && (
+            <>
+              {' '}
+              <bdi>{targetName}</bdi>
+            </>
+          )}
+          {project !== null && project.id !== target && (
+            <>
+              {' '}
+              in <bdi>{project.name ?? 'a project that is gone'}</bdi>
+            </>
+          )}
+        </p>
+        <p class="item-about">
+          {facts && (
+            <>
+              <bdi>{facts}</bdi>
+              {' · '}
+            </>
+          )}
+          <Timestamp atMs={Date.parse(at)} hasDate />
+          {address !== null && (
+            <>
+              {' · '}
+              <bdi>{address}</bdi>
+            </>
+          )}
+          {browser !== null && ` · ${browser}`}
+        </p>
+      </div>
+    </li>
+  )
+}

@@ -1,0 +1,147 @@
+import { useId, useState } from 'preact/hooks'
+import { Field, Form } from '../components/form.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { showToast } from '../components/toast.tsx'
+import { toDateTime } from '../time.ts'
+import { changeSetting, readSetting, type Setting, type SettingChange } from './api.ts'
+import { MUTE_DURATIONS, toMuteEnd, toSettingChange } from './mute.ts'
+import { useChannelQuery } from './use-channel-query.ts'
+
+interface NotificationSettingsOptions {
+  project: string
+  /** Undefined for the whole project. */
+  channel?: string | undefined
+  hint: string
+}
+
+/** The reader's notification settings. Every role sets its own. */
+export function NotificationSettings({ project, channel, hint }: NotificationSettingsOptions) {
+  const query = useChannelQuery(`${project} ${channel}`, () => readSetting(project, channel))
+  const id = useId()
+  const [isPicking, setPicking] = useState(false)
+
+  async function change(before: Setting, wish: SettingChange) {
+    const answer = await changeSetting(project, channel, wish)
+    if (answer.ok) {
+      setPicking(false)
+      showToast({
+        message: 'Your notifications are changed.',
+        undo: () => changeSetting(project, channel, toSettingChange(before)),
+      })
+    }
+    return answer
+  }
+
+  /** Sends the state chosen in `select`. After a failure `select` shows the setting again. */
+  async function choose(setting: Setting, select: HTMLSelectElement) {
+    const { value } = select
+    if (value === 'pick') return setPicking(true)
+    setPicking(false)
+    if (value === 'until') return
+    const span = MUTE_DURATIONS.find(one => one.value === value)
+    const answer = await change(
+      setting,
+      span
+        ? {
+            state: 'mute',
+            muteUntil: new Date(toMuteEnd(span.value, Date.now())).toISOString(),
+          }
+        : { state: value as SettingChange['state'] },
+    )
+    if (answer.ok) return
+    select.value = toValue(setting)
+    showToast({ message: answer.failure.message })
+  }
+
+  /** The same for bursts. */
+  async function chooseBursts(setting: Setting, select: HTMLSelectElement) {
+    const { value } = select
+    const collapse = value === 'default' ? null : value === 'collapse'
+    const answer = await change(setting, { ...toSettingChange(setting), collapse })
+    if (answer.ok) return
+    select.value = toBursts(setting)
+    showToast({ message: answer.failure.message })
+  }
+
+  return (
+    <Loaded query={query}>
+      {setting => (
+        <div class="bell">
+          <div class="field">
+            <label for={id}>My notifications</label>
+            <p class="hint" id={`${id}-hint`}>
+              {setting.isDefault && setting.state === 'mute' ? 'You have muted the project.' : hint}
+            </p>
+            <div class="input">
+              <select
+                id={id}
+                aria-describedby={`${id}-hint`}
+                value={isPicking ? 'pick' : toValue(setting)}
+                onChange={({ currentTarget }) => void choose(setting, currentTarget)}
+              >
+                {channel !== undefined && <option value="default">As for the project</option>}
+                <option value="on">On</option>
+                {setting.muteUntil !== null && (
+                  <option value="until">
+                    Muted until {toDateTime(Date.parse(setting.muteUntil))}
+                  </option>
+                )}
+                <option value="mute">Muted</option>
+                {MUTE_DURATIONS.map(({ value, text }) => (
+                  <option key={value} value={value}>
+                    {text}
+                  </option>
+                ))}
+                <option value="pick">Mute until …</option>
+              </select>
+            </div>
+          </div>
+          {isPicking && (
+            <Form
+              action="Mute"
+              send={value =>
+                change(setting, { state: 'mute', muteUntil: toIso(value('muteUntil')) })
+              }
+              onDone={() => setPicking(false)}
+            >
+              <Field name="muteUntil" label="Until" type="datetime-local" autocomplete="off" />
+            </Form>
+          )}
+          <div class="field">
+            <label for={`${id}-bursts`}>Bursts</label>
+            <p class="hint" id={`${id}-bursts-hint`}>
+              More than 10 notifications from one channel in a minute become one that counts the
+              rest.
+            </p>
+            <div class="input">
+              <select
+                id={`${id}-bursts`}
+                aria-describedby={`${id}-bursts-hint`}
+                value={toBursts(setting)}
+                onChange={({ currentTarget }) => void chooseBursts(setting, currentTarget)}
+              >
+                {channel !== undefined && <option value="default">As for the project</option>}
+                <option value="collapse">Collapse</option>
+                <option value="each">Do not collapse</option>
+              </select>
+            </div>
+          </div>
+        </div>
+      )}
+    </Loaded>
+  )
+}
+
+function toValue({ isDefault, state, muteUntil }: Setting): string {
+  return isDefault ? 'default' : muteUntil === null ? state : 'until'
+}
+
+function toBursts({ isCollapseDefault, collapse }: Setting): string {
+  return isCollapseDefault ? 'default' : collapse ? 'collapse' : 'each'
+}
+
+/** The time in the input, by the reader's clock. An invalid one is left for the server to refuse. */
+function toIso(local: string): string {
+  const ms = Date.parse(local)
+  return Number.isNaN(ms) ? local : new Date(ms).toISOString()
+}

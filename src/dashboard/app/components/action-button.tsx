@@ -1,0 +1,57 @@
+import type { ComponentChildren } from 'preact'
+import { useState, type Dispatch, type StateUpdater } from 'preact/hooks'
+import type { Result } from '../request.ts'
+import { withPasswordPrompt } from './password-prompt.tsx'
+import { showToast } from './toast.tsx'
+
+interface ActionButtonOptions<Data> {
+  /** What the button says. */
+  action: string
+  send(): Promise<Result<Data>>
+  onDone(data: Data): void
+}
+
+/** A button that does something at once, and says so where it fails. */
+export function ActionButton<Data>({ action, send, onDone }: ActionButtonOptions<Data>) {
+  const [isBusy, setBusy] = useState(false)
+
+  async function act() {
+    if (isBusy) return
+    setBusy(true)
+    const answer = await withPasswordPrompt(send)
+    setBusy(false)
+    if (answer.ok) onDone(answer.data)
+    else showToast({ message: answer.failure.message })
+  }
+
+  return (
+    <button type="button" class="quiet-button" aria-disabled={isBusy} onClick={act}>
+      {isBusy ? `${action} …` : action}
+    </button>
+  )
+}
+
+interface DisclosureButtonOptions<Name extends string> {
+  name: NoInfer<Name>
+  /** Which of several is open. */
+  open: Name | undefined
+  onOpen: Dispatch<StateUpdater<Name | undefined>>
+  /** Whether it is what one comes to the page for. */
+  isPrimary?: boolean
+  children: ComponentChildren
+}
+
+/** A button that opens something below and closes it again. */
+export function DisclosureButton<Name extends string>(options: DisclosureButtonOptions<Name>) {
+  const { name, open, onOpen, isPrimary = false, children } = options
+  return (
+    <button
+      type="button"
+      class={isPrimary ? 'button' : 'quiet-button'}
+      aria-expanded={open === name}
+      onClick={() => onOpen(open === name ? undefined : name)}
+    >
+      {children}
+    </button>
+  )
+}

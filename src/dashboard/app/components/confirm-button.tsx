@@ -1,0 +1,64 @@
+import type { ComponentChildren } from 'preact'
+import { useRef, useState } from 'preact/hooks'
+import type { Result, Failure } from '../request.ts'
+import { withPasswordPrompt } from './password-prompt.tsx'
+
+interface ConfirmButtonOptions<Data> {
+  /** What the button says that leads here. */
+  action: ComponentChildren
+  /** The question, and what saying yes brings about. */
+  title: ComponentChildren
+  lead: ComponentChildren
+  /** What the button says that does it. */
+  yes: string
+  /** Whether the way here is a button beside others, and not the one of a section. */
+  isQuiet?: boolean
+  send(): Promise<Result<Data>>
+  onDone(data: Data): void
+}
+
+/** A button for what cannot be undone: asked once more, and for the password where the server wants it. */
+export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
+  const { action, title, lead, yes, isQuiet = false, send, onDone } = options
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [isBusy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<Failure>()
+
+  async function act() {
+    if (isBusy) return
+    setBusy(true)
+    dialog.current?.close()
+    const answer = await withPasswordPrompt(send)
+    setBusy(false)
+    setFailure(answer.ok ? undefined : answer.failure)
+    if (answer.ok) onDone(answer.data)
+  }
+
+  return (
+    <>
+      <button
+        type="button"
+        class={isQuiet ? 'quiet-button' : 'button button-bad'}
+        aria-disabled={isBusy}
+        onClick={() => dialog.current?.showModal()}
+      >
+        {action}
+      </button>
+      {failure && (
+        <p role="alert" class="notice">
+          {failure.message}
+        </p>
+      )}
+      <dialog ref={dialog} class="dialog" aria-label={yes}>
+        <h2>{title}</h2>
+        <p>{lead}</p>
+        <button type="button" class="button button-bad" onClick={act}>
+          {yes}
+        </button>
+        <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
+          Cancel
+        </button>
+      </dialog>
+    </>
+  )
+}

@@ -1,0 +1,127 @@
+import type { ComponentChildren } from 'preact'
+import { useId } from 'preact/hooks'
+import { useIssues } from './form.tsx'
+
+interface SelectOptions {
+  name: string
+  label: string
+  /** What can be chosen: the value that is sent, and what people read. */
+  options: readonly { value: string; text: string }[]
+  value?: string | undefined
+  hint?: string
+  onChange?(value: string): void
+}
+
+/** A labelled choice among a few. */
+export function Select({ name, label, options, value, hint, onChange }: SelectOptions) {
+  const id = useId()
+  const issues = useIssues(name)
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      <div class="input">
+        <select
+          id={id}
+          name={name}
+          aria-invalid={issues.length > 0}
+          aria-describedby={hint && `${id}-hint`}
+          onChange={({ currentTarget }) => onChange?.(currentTarget.value)}
+        >
+          {options.map(option => (
+            <option key={option.value} value={option.value} selected={option.value === value}>
+              {option.text}
+            </option>
+          ))}
+        </select>
+      </div>
+      {issues.length > 0 && <p class="issue">{issues.map(({ message }) => message).join(' · ')}</p>}
+    </div>
+  )
+}
+
+interface CheckboxOptions {
+  name: string
+  /** Undefined where the box stands for itself and not for one of several. */
+  value?: string
+  isOn?: boolean
+  onChange?(isOn: boolean): void
+  children: ComponentChildren
+}
+
+/** A box to tick. */
+export function Checkbox({
+  name,
+  value = 'on',
+  isOn = false,
+  onChange,
+  children,
+}: CheckboxOptions) {
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        name={name}
+        value={value}
+        defaultChecked={isOn}
+        onChange={({ currentTarget }) => onChange?.(currentTarget.checked)}
+      />
+      <span>{children}</span>
+    </label>
+  )
+}
+
+interface FieldsetOptions {
+  legend: string
+  /** What the server calls all of them together, where it may find fault with that. */
+  name?: string
+  children: ComponentChildren
+}
+
+/** Choices that belong together, under one name. */
+export function Fieldset({ legend, name = '', children }: FieldsetOptions) {
+  const issues = useIssues(name)
+  return (
+    <fieldset class="choices" name={name || undefined}>
+      <legend>{legend}</legend>
+      {children}
+      {issues.length > 0 && <p class="issue">{issues.map(({ message }) => message).join(' · ')}</p>}
+    </fieldset>
+  )
+}
+
+interface TextAreaOptions {
+  name: string
+  label: string
+  value?: string | undefined
+}
+
+/** A labelled input of several lines. */
+export function TextArea({ name, label, value }: TextAreaOptions) {
+  const id = useId()
+  const issues = useIssues(name)
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <div class="input">
+        <textarea
+          id={id}
+          name={name}
+          rows={3}
+          aria-invalid={issues.length > 0}
+          aria-describedby={issues.length > 0 ? `${id}-issue` : undefined}
+          defaultValue={value}
+        />
+      </div>
+      {issues.length > 0 && (
+        <p class="issue" id={`${id}-issue`}>
+          {issues.map(({ message }) => message).join(' · ')}
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,155 @@
+import { createContext, type ComponentChildren } from 'preact'
+import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
+import type { Result, Failure } from '../request.ts'
+
+interface FormOptions<Data> {
+  /** What the button says. */
+  action: string
+  /** Sends the form; `value` is what a field holds. */
+  send(value: (name: string) => string): Promise<Result<Data>>
+  onDone(data: Data): void
+  children: ComponentChildren
+}
+
+const Issues = createContext<Failure | undefined>(undefined)
+
+/** A form whose fields say what is wrong with them: the first of these gets the focus. */
+export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>) {
+  const form = useRef<HTMLFormElement>(null)
+  const [isBusy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<Failure>()
+  const waitS = useCountdown(failure)
+
+  useEffect(
+    () =>
+      form.current
+        ?.querySelector<HTMLElement>('input:not([hidden]), select, textarea')
+        ?.focus({ preventScroll: true }),
+    [],
+  )
+  useEffect(() => {
+    if (failure) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [failure])
+
+  async function submit(event: SubmitEvent) {
+    event.preventDefault()
+    if (!form.current || isBusy || waitS > 0) return
+    const values = new FormData(form.current)
+    setBusy(true)
+    const answer = await send(name => String(values.get(name) ?? ''))
+    setBusy(false)
+    setFailure(answer.ok ? undefined : answer.failure)
+    if (answer.ok) onDone(answer.data)
+  }
+
+  return (
+    <Issues.Provider value={failure}>
+      {/* The server's rules are the only ones, so that nothing is refused here and allowed there. */}
+      <form ref={form} class="form" noValidate onSubmit={submit}>
+        {children}
+        <div class="form-end">
+          <div role="alert">{failure && <Notice failure={failure} form={form.current} />}</div>
+          <button class="button" type="submit" aria-disabled={isBusy || waitS > 0}>
+            {waitS > 0 ? `Try again in ${waitS} s` : isBusy ? `${action} …` : action}
+          </button>
+        </div>
+      </form>
+    </Issues.Provider>
+  )
+}
+
+/** What the server has said of the field `name`. */
+export function useIssues(name: string): Failure['details'] {
+  return useContext(Issues)?.details.filter(({ path }) => path[0] === name) ?? []
+}
+
+interface FieldOptions {
+  name: string
+  label: string
+  autocomplete: string
+  type?: 'text' | 'email' | 'password' | 'url' | 'time' | 'number' | 'date' | 'datetime-local'
+  isOptional?: boolean
+  hint?: string
+  value?: string | undefined
+}
+
+/** A labelled input with its hint and its errors; a password can be looked at. */
+export function Field(options: FieldOptions) {
+  const { name, label, autocomplete, type = 'text', isOptional = false, hint, value } = options
+  const id = useId()
+  const [isShown, setShown] = useState(false)
+  const issues = useIssues(name)
+  const described = [hint && `${id}-hint`, issues.length > 0 && `${id}-issue`].filter(Boolean)
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      <div class="input">
+        <input
+          id={id}
+          name={name}
+          // Preact's types know inputs of one type each; all of these take the same attributes.
+          type={(isShown ? 'text' : type) as 'text'}
+          defaultValue={value}
+          autocomplete={autocomplete}
+          autocapitalize={type === 'text' ? undefined : 'none'}
+          spellcheck={false}
+          aria-required={!isOptional}
+          aria-invalid={issues.length > 0}
+          aria-describedby={described.join(' ') || undefined}
+        />
+        {type === 'password' && (
+          <button
+            type="button"
+            class="quiet-button"
+            aria-pressed={isShown}
+            aria-label={`Show ${label.toLowerCase()}`}
+            onClick={() => setShown(!isShown)}
+          >
+            {isShown ? 'Hide' : 'Show'}
+          </button>
+        )}
+      </div>
+      {issues.length > 0 && (
+        <p class="issue" id={`${id}-issue`}>
+          {issues.map(({ message }) => message).join(' · ')}
+        </p>
+      )}
+    </div>
+  )
+}
+
+function Notice({ failure, form }: { failure: Failure; form: HTMLFormElement | null }) {
+  // What concerns no field of the form, like the secret of its link, is said here.
+  const elsewhere = failure.details.filter(
+    ({ path: [name = ''] }) => !form?.elements.namedItem(name),
+  )
+  return (
+    <p class="notice">
+      {elsewhere.length > 0
+        ? elsewhere.map(({ path, message }) => [...path, message].join(': ')).join('. ')
+        : failure.message}
+    </p>
+  )
+}
+
+/** The seconds that the server asks to wait, counted down. */
+function useCountdown(failure: Failure | undefined): number {
+  const [leftS, setLeftS] = useState(0)
+  useEffect(() => {
+    const untilMs = Date.now() + (failure?.retryAfterS ?? 0) * 1000
+    const tick = () => {
+      const left = Math.max(0, Math.ceil((untilMs - Date.now()) / 1000))
+      setLeftS(left)
+      if (left === 0) clearInterval(timer)
+    }
+    const timer = setInterval(tick, 250)
+    tick()
+    return () => clearInterval(timer)
+  }, [failure])
+  return leftS
+}

@@ -1,0 +1,115 @@
+import type { ComponentChildren } from 'preact'
+import type { Account } from '../../../accounts/schema.ts'
+import { ProjectSidebar } from './project-sidebar.tsx'
+import { EMPTY_SEARCH } from '../feed/search.ts'
+import { useChannels } from '../feed/use-channels.ts'
+import { readStored } from '../storage.ts'
+import { PATHS, toProjectPath } from '../paths.ts'
+import { findProject } from '../session.ts'
+import { PasswordPrompt } from './password-prompt.tsx'
+import { AccountMenu, ProjectMenu } from './menus.tsx'
+import { useDocumentTitle } from './standalone-page.tsx'
+import {
+  Sidebar,
+  listProjectLinks,
+  listSettingsLinks,
+  ACCOUNT_LINKS,
+  NavLinks,
+} from './navigation.tsx'
+import { Toast } from './toast.tsx'
+import { Logo } from './artwork.tsx'
+
+interface LayoutOptions {
+  account: Account
+  title: string
+  children: ComponentChildren
+}
+
+interface ProjectLayoutOptions extends LayoutOptions {
+  project: string
+  at: 'users' | 'channels'
+}
+
+/** A page of a project beside the project's pages, channels and settings. */
+export function ProjectLayout({ project, at, ...options }: ProjectLayoutOptions) {
+  const channels = useChannels(project)
+  return (
+    <Layout
+      {...options}
+      project={project}
+      beside={
+        <ProjectSidebar
+          account={options.account}
+          project={project}
+          channels={channels}
+          search={EMPTY_SEARCH}
+          at={toProjectPath(at, project)}
+        />
+      }
+    />
+  )
+}
+
+interface SettingsLayoutOptions extends LayoutOptions {
+  /** The path of the page. */
+  path: string
+  /** The project that is set up; the one that was looked at last by default. */
+  project?: string
+  /** The organization that is set up; that of the project by default. */
+  organization?: string | undefined
+}
+
+/** A page of the settings, or of the account itself. */
+export function SettingsLayout({ path, organization, ...options }: SettingsLayoutOptions) {
+  const { account } = options
+  const kept = options.project ?? readStored('project') ?? ''
+  const project = findProject(account, kept) ? kept : undefined
+  return (
+    <Layout
+      {...options}
+      project={project}
+      beside={
+        <Sidebar label="Settings" current={path}>
+          {project !== undefined && <NavLinks places={listProjectLinks(project)} />}
+          <NavLinks
+            title="Settings"
+            places={listSettingsLinks(account, project, organization)}
+            current={path}
+          />
+          <NavLinks title="Personal" places={ACCOUNT_LINKS} current={path} />
+        </Sidebar>
+      }
+    />
+  )
+}
+
+function Layout({
+  account,
+  project,
+  title,
+  beside,
+  children,
+}: LayoutOptions & { project: string | undefined; beside: ComponentChildren }) {
+  useDocumentTitle(title)
+  return (
+    <div class="frame">
+      <a class="skip" href="#content">
+        Skip to the content
+      </a>
+      <header class="bar">
+        <a class="brand" href={PATHS.home} aria-label="Tidings">
+          <Logo />
+        </a>
+        <ProjectMenu account={account} project={project} />
+        <div class="search-place" />
+        <AccountMenu account={account} project={project} />
+      </header>
+      {beside}
+      <main id="content" class="stream" tabIndex={-1}>
+        {children}
+      </main>
+      <Toast />
+      <PasswordPrompt />
+    </div>
+  )
+}

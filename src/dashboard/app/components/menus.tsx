@@ -1,0 +1,117 @@
+import type { Account } from '../../../accounts/schema.ts'
+import { toFeedPath, toOrganizationPath } from '../paths.ts'
+import { chooseTheme, theme, THEMES } from '../theme.ts'
+import { Icon } from './icon.tsx'
+import { listSettingsLinks, ACCOUNT_LINKS, type NavLink } from './navigation.tsx'
+import { SignOutButton } from './sign-out-button.tsx'
+
+const THEME_NAMES = { system: 'System', light: 'Light', dark: 'Dark' }
+
+interface MenuOptions {
+  account: Account
+  project: string | undefined
+}
+
+/** The account, its colours, settings and signing out. */
+export function AccountMenu({ account, project }: MenuOptions) {
+  const { name, email } = account.person
+  return (
+    <>
+      <button type="button" class="icon-button" popovertarget="account-menu" aria-label="Account">
+        <span class="avatar" aria-hidden="true">
+          {toInitial(name)}
+        </span>
+      </button>
+      <div id="account-menu" class="menu menu-end" popover="auto">
+        <p class="menu-who">
+          <bdi>{name}</bdi>
+          <span>
+            <bdi>{email}</bdi>
+          </span>
+        </p>
+        <fieldset class="themes">
+          <legend>Colours</legend>
+          <div>
+            {THEMES.map(one => (
+              <label key={one}>
+                <input
+                  type="radio"
+                  name="theme"
+                  checked={theme.value === one}
+                  onChange={() => chooseTheme(one)}
+                />
+                <span>{THEME_NAMES[one]}</span>
+              </label>
+            ))}
+          </div>
+        </fieldset>
+        <MenuPlaces places={ACCOUNT_LINKS} />
+        <section>
+          <h2>Settings</h2>
+          <MenuPlaces places={listSettingsLinks(account, project)} />
+        </section>
+        <hr />
+        <a class="menu-item" href="/docs">
+          Documentation
+        </a>
+        <SignOutButton look="menu-item" />
+      </div>
+    </>
+  )
+}
+
+function MenuPlaces({ places }: { places: readonly NavLink[] }) {
+  return places.map(({ icon, name, path }) => (
+    <a key={icon} class="menu-item" href={path} onClick={hideMenu}>
+      {name}
+    </a>
+  ))
+}
+
+/** The current project, and links to the others. */
+export function ProjectMenu({ account, project }: MenuOptions) {
+  const current = account.organizations
+    .flatMap(({ projects }) => projects)
+    .find(({ id }) => id === project)
+  return (
+    <>
+      <button type="button" class="project-button" popovertarget="project-menu">
+        <bdi>{current?.name ?? 'Projects'}</bdi>
+        <Icon name="down" size={12} />
+      </button>
+      <nav id="project-menu" class="menu" popover="auto" aria-label="Projects">
+        {account.organizations.map(({ id, name, projects }) => (
+          <section key={id}>
+            <h2>
+              <bdi>{name}</bdi>
+            </h2>
+            {projects.map(one => (
+              <a
+                key={one.id}
+                class="menu-item"
+                href={toFeedPath(one.id)}
+                aria-current={one.id === project ? 'page' : undefined}
+                onClick={hideMenu}
+              >
+                <bdi>{one.name}</bdi>
+              </a>
+            ))}
+            <a class="menu-item menu-more" href={toOrganizationPath(id)} onClick={hideMenu}>
+              Members and settings
+            </a>
+          </section>
+        ))}
+      </nav>
+    </>
+  )
+}
+
+function hideMenu({ currentTarget }: { currentTarget: EventTarget }): void {
+  if (currentTarget instanceof Element)
+    currentTarget.closest<HTMLElement>('[popover]')?.hidePopover()
+}
+
+function toInitial(name: string): string {
+  const [first] = new Intl.Segmenter().segment(name.trim())
+  return first?.segment.toUpperCase() ?? '·'
+}

@@ -1,0 +1,69 @@
+import type { ProjectChannel, ProjectChannels } from '../../../channels/schema.ts'
+import type { EventPage, Histogram } from '../../../events/search-schema.ts'
+import { request, type Result } from '../request.ts'
+import { toRow, type NewestPage } from './log.ts'
+
+const PAGE_ROWS = 50
+const PAGE_CHANNELS = 100
+/** As many as a column for people holds. */
+const MOST_CHANNELS = 200
+
+/** A page of those of a project's events that a query finds, newest first. */
+export async function readEvents(
+  project: string,
+  wanted: Readonly<Record<string, string>>,
+  cursor: string | undefined,
+): Promise<Result<NewestPage>> {
+  const query = new URLSearchParams({ ...wanted, limit: String(PAGE_ROWS) })
+  if (cursor !== undefined) query.set('cursor', cursor)
+  const answer = await request<EventPage>('GET', `${toApiPath(project)}/events?${query}`)
+  if (!answer.ok) return answer
+  return { ok: true, data: { ...answer.data, items: answer.data.items.map(toRow) } }
+}
+
+/** How many of a project's events that a query finds happened when. */
+export function readHistogram(
+  project: string,
+  wanted: Readonly<Record<string, string>>,
+): Promise<Result<Histogram>> {
+  return request<Histogram>('GET', `${toApiPath(project)}/histogram?${new URLSearchParams(wanted)}`)
+}
+
+/** A page of those of a project's channels that a query finds, the newest ones first. */
+export function readChannelPage(
+  project: string,
+  wanted: Readonly<Record<string, string>>,
+  cursor: string | undefined,
+): Promise<Result<ProjectChannels>> {
+  const query = new URLSearchParams({ ...wanted, ...(cursor !== undefined && { cursor }) })
+  return request('GET', `${toApiPath(project)}/channels?${query}`)
+}
+
+/** The channels of a project, as many as a list beside a page holds; `total` counts all. */
+export async function readChannels(
+  project: string,
+): Promise<Result<{ items: readonly ProjectChannel[]; total: number }>> {
+  const items: ProjectChannel[] = []
+  for (let cursor: string | undefined; ;) {
+    const answer = await readChannelPage(project, { limit: String(PAGE_CHANNELS) }, cursor)
+    if (!answer.ok) return answer
+    const { nextCursor, total } = answer.data
+    items.push(...answer.data.items)
+    if (nextCursor === null || items.length >= MOST_CHANNELS)
+      return { ok: true, data: { items, total } }
+    cursor = nextCursor
+  }
+}
+
+/** Says how far the reader has come, in one channel or in all. */
+export async function markRead(
+  project: string,
+  channelId: string | undefined,
+  seq: number,
+): Promise<void> {
+  await request('PUT', `${toApiPath(project)}/read`, { seq, ...(channelId && { channelId }) })
+}
+
+export function toApiPath(project: string): `/api/${string}` {
+  return `/api/projects/${encodeURIComponent(project)}`
+}

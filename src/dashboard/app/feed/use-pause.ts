@@ -1,0 +1,75 @@
+import type { RefObject } from 'preact'
+import { useEffect } from 'preact/hooks'
+import type { PauseReason } from '../live/pill.ts'
+import type { Feed } from './feed.ts'
+
+/** So far from its beginning, the reader has left the newest rows. */
+const SCROLLED_PX = 8
+/** What takes keys itself. */
+export const INTERACTIVE =
+  'input, textarea, select, button, a, summary, [contenteditable], dialog, [popover]'
+
+/** Pauses the feed while its rows must not move, and moves between rows by keyboard: j and k, Space to pause. */
+export function usePause(feed: Feed, list: RefObject<HTMLElement | null>): { resume(): void } {
+  function resume() {
+    const { activeElement } = document
+    if (activeElement instanceof HTMLElement && list.current?.contains(activeElement))
+      activeElement.blur()
+    getSelection()?.removeAllRanges()
+    scrollTo({ top: 0 })
+    feed.dispatch({ type: 'resume' })
+  }
+
+  useEffect(() => {
+    const set = (reason: PauseReason, isOn: boolean) =>
+      feed.dispatch({ type: isOn ? 'pause' : 'release', reason })
+    const isInside = (node: Node | null) => list.current?.contains(node) === true
+
+    const onScroll = () => set('scrolled', scrollY > SCROLLED_PX)
+    const onFocus = ({ target }: FocusEvent) => set('focus', isInside(target as Node | null))
+    const onBlur = ({ relatedTarget }: FocusEvent) => {
+      if (!isInside(relatedTarget as Node | null)) set('focus', false)
+    }
+    const onSelect = () => {
+      const selection = getSelection()
+      set(
+        'selection',
+        selection !== null && !selection.isCollapsed && isInside(selection.anchorNode),
+      )
+    }
+    const onKey = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
+      if (event.target instanceof Element && event.target.closest(INTERACTIVE)) return
+      if (event.key === ' ') {
+        if (feed.live.value.reasons.size > 0) resume()
+        else set('asked', true)
+      } else if (event.key === 'j') move(1)
+      else if (event.key === 'k') move(-1)
+      else return
+      event.preventDefault()
+    }
+    const move = (by: number) => {
+      const rows = [...(list.current?.querySelectorAll<HTMLElement>('article') ?? [])]
+      const at = rows.findIndex(row => row === document.activeElement)
+      const next = rows[at < 0 ? 0 : at + by]
+      next?.focus({ preventScroll: true })
+      next?.scrollIntoView({ block: 'nearest' })
+    }
+
+    onScroll()
+    addEventListener('scroll', onScroll, { passive: true })
+    addEventListener('focusin', onFocus)
+    addEventListener('focusout', onBlur)
+    document.addEventListener('selectionchange', onSelect)
+    addEventListener('keydown', onKey)
+    return () => {
+      removeEventListener('scroll', onScroll)
+      removeEventListener('focusin', onFocus)
+      removeEventListener('focusout', onBlur)
+      document.removeEventListener('selectionchange', onSelect)
+      removeEventListener('keydown', onKey)
+    }
+  }, [feed])
+
+  return { resume }
+}

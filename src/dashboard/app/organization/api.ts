@@ -1,0 +1,103 @@
+import type {
+  Invite,
+  Link,
+  Member,
+  NewInvite,
+  Organization,
+  Project,
+  ProjectChange,
+} from '../../../accounts/schema.ts'
+import type { Role } from '../../../accounts/permissions.ts'
+import type { Page } from '../../../http/envelope.ts'
+import { toApiPath as toProjectPath } from '../feed/api.ts'
+import { request, type Result } from '../request.ts'
+
+export type { Invite, Link, Member, NewInvite, Project }
+
+export function createOrganization(name: string): Promise<Result<Organization>> {
+  return request('POST', '/api/organizations', { name })
+}
+
+export function renameOrganization(
+  organization: string,
+  name: string,
+): Promise<Result<Organization>> {
+  return request('PATCH', toPath(organization), { name })
+}
+
+export function deleteOrganization(organization: string): Promise<Result<unknown>> {
+  return request('DELETE', toPath(organization))
+}
+
+export function leaveOrganization(organization: string): Promise<Result<unknown>> {
+  return request('DELETE', toPath(organization, 'membership'))
+}
+
+export function createProject(organization: string, name: string): Promise<Result<Project>> {
+  return request('POST', toPath(organization, 'projects'), { name })
+}
+
+export function readProject(project: string): Promise<Result<Project>> {
+  return request('GET', toProjectPath(project))
+}
+
+/** Changes a project; `keepDays` may be what somebody typed, for the server to judge. */
+export function editProject(
+  project: string,
+  change: Pick<ProjectChange, 'name'> & { keepDays: number | string | null },
+): Promise<Result<Project>> {
+  return request('PATCH', toProjectPath(project), change)
+}
+
+export function deleteProject(project: string): Promise<Result<unknown>> {
+  return request('DELETE', toProjectPath(project))
+}
+
+export function readMembers(
+  organization: string,
+  cursor: string | undefined,
+): Promise<Result<Page<Member>>> {
+  return request('GET', `${toPath(organization, 'members')}?${toQuery(cursor)}`)
+}
+
+export function changeRole(
+  organization: string,
+  person: string,
+  role: Role,
+): Promise<Result<Member>> {
+  return request('PATCH', toPath(organization, 'members', person), { role })
+}
+
+export function removeMember(organization: string, person: string): Promise<Result<unknown>> {
+  return request('DELETE', toPath(organization, 'members', person))
+}
+
+export function createResetLink(organization: string, person: string): Promise<Result<Link>> {
+  return request('POST', toPath(organization, 'members', person, 'reset-link'))
+}
+
+export function readInvites(
+  organization: string,
+  cursor: string | undefined,
+): Promise<Result<Page<Invite>>> {
+  return request('GET', `${toPath(organization, 'invites')}?${toQuery(cursor)}`)
+}
+
+export function createInvite(
+  organization: string,
+  invite: { role: string; email: string | null },
+): Promise<Result<NewInvite>> {
+  return request('POST', toPath(organization, 'invites'), invite)
+}
+
+export function withdrawInvite(organization: string, invite: string): Promise<Result<unknown>> {
+  return request('DELETE', toPath(organization, 'invites', invite))
+}
+
+function toPath(organization: string, ...more: string[]): `/api/organizations/${string}` {
+  return `/api/organizations/${[organization, ...more].map(encodeURIComponent).join('/')}`
+}
+
+function toQuery(cursor: string | undefined): URLSearchParams {
+  return new URLSearchParams({ limit: '50', ...(cursor && { cursor }) })
+}

@@ -1,0 +1,24 @@
+import { Field, Form } from '../components/form.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
+import { loadSession } from '../session.ts'
+import { renameOrganization } from './api.ts'
+
+/** The way to another name of an organization. */
+export function RenameOrganization({ organization, name }: { organization: string; name: string }) {
+  return (
+    <InlineForm action="Rename">
+      {close => (
+        <Form
+          action="Save"
+          send={value => renameOrganization(organization, value('name'))}
+          onDone={() => {
+            close()
+            void loadSession()
+          }}
+        >
+          <Field name="name" label="Name" autocomplete="off" value={name} />
+        </Form>
+      )}
+    </InlineForm>
+  )
+}

@@ -1,0 +1,48 @@
+import { useLocation } from 'preact-iso'
+import { useEffect, useState } from 'preact/hooks'
+import type { Event } from '../../../events/schema.ts'
+import { toApiPath } from '../feed/api.ts'
+import { readStored } from '../storage.ts'
+import { StandalonePage } from '../components/standalone-page.tsx'
+import { PATHS, toEventPath } from '../paths.ts'
+import { request } from '../request.ts'
+import { session } from '../session.ts'
+
+/** A link to an event that does not say in which project it is: leads on to the one that has it. */
+export default function EventRedirect({ event = '' }: { event?: string | undefined }) {
+  const { route } = useLocation()
+  const [isMissing, setMissing] = useState(false)
+  const { value } = session
+  useEffect(() => {
+    if (value.kind !== 'signed_in') return
+    let isOver = false
+    const kept = readStored('project')
+    const projects = value.account.organizations
+      .flatMap(({ projects }) => projects.map(({ id }) => id))
+      .sort((one, other) => Number(other === kept) - Number(one === kept))
+    const look = async () => {
+      for (const project of projects) {
+        const path = `${toApiPath(project)}/events/${encodeURIComponent(event)}` as const
+        const answer = await request<Event>('GET', path)
+        if (isOver) return
+        if (answer.ok) return route(toEventPath(project, event), true)
+      }
+      setMissing(true)
+    }
+    void look()
+    return () => {
+      isOver = true
+    }
+  }, [event, value.kind])
+  if (!isMissing) return <div class="waiting" role="status" aria-label="Loading" />
+  return (
+    <StandalonePage
+      title="No such event"
+      lead="It was deleted, was kept no longer, or is not yours to see."
+    >
+      <p>
+        <a href={PATHS.home}>Go to the feed</a>
+      </p>
+    </StandalonePage>
+  )
+}

@@ -1,0 +1,40 @@
+import type { Page } from '../../../http/envelope.ts'
+import type {
+  PageLink,
+  PushKey,
+  Subscription,
+  SubscriptionEdit,
+  TestResult,
+} from '../../../push/schema.ts'
+import { request, type Result } from '../request.ts'
+
+const ALL = '/api/push/subscriptions'
+
+export function readKey(): Promise<Result<PushKey>> {
+  return request('GET', '/api/push/key')
+}
+
+export function readPageLink(): Promise<Result<PageLink>> {
+  return request('GET', '/api/push/link')
+}
+
+export function readDevices(cursor?: string): Promise<Result<Page<Subscription>>> {
+  return request('GET', cursor === undefined ? ALL : `${ALL}?${new URLSearchParams({ cursor })}`)
+}
+
+/** Tells the server of the browser's subscription. */
+export function sendSubscription(subscription: PushSubscription): Promise<Result<Subscription>> {
+  return request('POST', ALL, subscription.toJSON())
+}
+
+export function editDevice(id: string, edit: SubscriptionEdit): Promise<Result<Subscription>> {
+  return request('PATCH', `${ALL}/${id}`, edit)
+}
+
+export function removeDevice(id: string): Promise<Result<unknown>> {
+  return request('DELETE', `${ALL}/${id}`)
+}
+
+export function sendTest(subscriptionId: string): Promise<Result<TestResult>> {
+  return request('POST', '/api/push/test', { subscriptionId })
+}

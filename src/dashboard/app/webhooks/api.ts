@@ -1,0 +1,126 @@
+import type { Page } from '../../../http/envelope.ts'
+import type { Delivery } from '../../../outbox/schema.ts'
+import type {
+  Attempt,
+  AttemptDetail,
+  CreatedWebhook,
+  NewWebhook,
+  Queued,
+  RotatedSecret,
+  Webhook,
+} from '../../../webhooks/schema.ts'
+import { toApiPath } from '../feed/api.ts'
+import { request, type Result } from '../request.ts'
+
+export type { Attempt, AttemptDetail, CreatedWebhook, Delivery, NewWebhook, Queued, Webhook }
+
+/** A webhook of a project. */
+export interface WebhookRef {
+  project: string
+  webhook: string
+}
+
+export function readWebhooks(
+  project: string,
+  cursor: string | undefined,
+): Promise<Result<Page<Webhook>>> {
+  return request('GET', `${toApiPath(project)}/webhooks?${toQuery({ cursor })}`)
+}
+
+export function createWebhook(
+  project: string,
+  webhook: NewWebhook,
+): Promise<Result<CreatedWebhook>> {
+  return request('POST', `${toApiPath(project)}/webhooks`, webhook)
+}
+
+export function readWebhook(place: WebhookRef): Promise<Result<Webhook>> {
+  return request('GET', toOne(place))
+}
+
+export function editWebhook(place: WebhookRef, changes: NewWebhook): Promise<Result<Webhook>> {
+  return request('PATCH', toOne(place), changes)
+}
+
+export function deleteWebhook(place: WebhookRef): Promise<Result<unknown>> {
+  return request('DELETE', toOne(place))
+}
+
+/** A new secret; the old one signs as well for so many hours. */
+export function rotateSecret(
+  place: WebhookRef,
+  graceHours: number,
+): Promise<Result<RotatedSecret>> {
+  return request('POST', `${toOne(place)}/rotate`, { graceHours })
+}
+
+export function switchWebhook(
+  place: WebhookRef,
+  to: 'enable' | 'disable',
+): Promise<Result<Webhook>> {
+  return request('POST', `${toOne(place)}/${to}`)
+}
+
+/** Sends a test; the answer is what its receiver has answered. */
+export function testWebhook(place: WebhookRef): Promise<Result<Attempt>> {
+  return request('POST', `${toOne(place)}/test`)
+}
+
+export function readAttempts(
+  place: WebhookRef,
+  cursor: string | undefined,
+): Promise<Result<Page<Attempt>>> {
+  return request('GET', `${toOne(place)}/attempts?${toQuery({ cursor })}`)
+}
+
+export function readAttempt(place: WebhookRef, attempt: string): Promise<Result<AttemptDetail>> {
+  return request('GET', `${toOne(place)}/attempts/${attempt}`)
+}
+
+export function resendAttempt(place: WebhookRef, attempt: string): Promise<Result<Queued>> {
+  return request('POST', `${toOne(place)}/attempts/${attempt}/resend`)
+}
+
+/** Has what a webhook missed from one moment to another, or to now, delivered; answers how many events that were. */
+export async function recover(
+  place: WebhookRef,
+  since: string,
+  until: string,
+): Promise<Result<{ events: number }>> {
+  let events = 0
+  let cursor: string | null = null
+  // A call looks at so many events; with its cursor, which only goes forward, the next one goes on.
+  do {
+    const answer: Result<Queued> = await request('POST', `${toOne(place)}/recover`, {
+      since,
+      ...(until && { until }),
+      ...(cursor !== null && { cursor }),
+    })
+    if (!answer.ok) return answer
+    events += answer.data.events
+    cursor = answer.data.nextCursor
+  } while (cursor !== null)
+  return { ok: true, data: { events } }
+}
+
+export function readDeliveries(
+  project: string,
+  state: 'pending' | 'dead',
+  cursor: string | undefined,
+): Promise<Result<Page<Delivery>>> {
+  return request('GET', `${toApiPath(project)}/deliveries?${toQuery({ state, cursor })}`)
+}
+
+export function replayDelivery(project: string, delivery: string): Promise<Result<Delivery>> {
+  return request('POST', `${toApiPath(project)}/deliveries/${delivery}/replay`)
+}
+
+function toOne({ project, webhook }: WebhookRef): `/api/${string}` {
+  return `${toApiPath(project)}/webhooks/${encodeURIComponent(webhook)}`
+}
+
+function toQuery(wanted: Readonly<Record<string, string | undefined>>): URLSearchParams {
+  return new URLSearchParams(
+    Object.entries(wanted).filter((one): one is [string, string] => one[1] !== undefined),
+  )
+}

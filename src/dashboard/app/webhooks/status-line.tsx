@@ -1,0 +1,28 @@
+import { Timestamp } from '../components/timestamp.tsx'
+import type { Webhook } from './api.ts'
+import { toStatus } from './status.ts'
+
+/** How a webhook is doing, in a word. */
+export function StatusBadge({ webhook }: { webhook: Webhook }) {
+  const { word, tone } = toStatus(webhook)
+  return <span class={`badge badge-${tone}`}>{word}</span>
+}
+
+/** And in a sentence, where there is more to say. */
+export function StatusLine({ webhook }: { webhook: Webhook }) {
+  const { sentence, backlogFull } = toStatus(webhook)
+  return (
+    <>
+      {[sentence, backlogFull].map(
+        line =>
+          line && (
+            <p class="item-about" key={line.before}>
+              {line.before}{' '}
+              {line.at !== null && <Timestamp atMs={Date.parse(line.at)} hasDate isClockTime />}
+              <bdi>{line.after}</bdi>
+            </p>
+          ),
+      )}
+    </>
+  )
+}
