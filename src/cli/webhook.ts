@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty'
-import { findForgery } from '../webhooks/signing.ts'
+import { findSignatureProblem } from '../webhooks/signing.ts'
 import { command, UsageError, withExamples } from './command.ts'
 
 const MAX_BYTES = 8 * 1024 * 1024
@@ -24,7 +24,7 @@ const verify = command({
   async run({ id, timestamp, signature, secret = process.env['TIDINGS_WEBHOOK_SECRET'] }) {
     if (!secret) throw new UsageError('Set TIDINGS_WEBHOOK_SECRET to the secret of the webhook')
     const body = await readInput()
-    const problem = findForgery({ body, id, timestamp, signature }, secret, Date.now())
+    const problem = findSignatureProblem({ body, id, timestamp, signature }, secret, Date.now())
     return {
       json: { isGenuine: problem === undefined, problem: problem ?? null },
       text: problem ?? 'Genuine',

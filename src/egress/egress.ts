@@ -4,9 +4,15 @@ import { isIP } from 'node:net'
 import { CAN_REUSE_CONNECTIONS } from '../platform.ts'
 import { createSemaphore } from '../semaphore.ts'
 import { VERSION } from '../version.ts'
-import { toEgressError, toMessage, type EgressError } from './failure.ts'
-import { parseEgressUrl, createAddressGuard, NOT_PUBLIC, type CheckedUrl } from './guard.ts'
-import { createLookup, REFUSED, resolveAllowed, systemResolver, type Resolver } from './lookup.ts'
+import { toEgressError, toEgressMessage, type EgressError } from './failure.ts'
+import { parseEgressUrl, createAddressGuard, NOT_PUBLIC_MESSAGE, type CheckedUrl } from './guard.ts'
+import {
+  createLookup,
+  LOOKUP_REFUSED,
+  resolveAllowed,
+  systemResolver,
+  type Resolver,
+} from './lookup.ts'
 
 interface EgressRequest {
   /** As a person wrote it. */
@@ -20,7 +26,7 @@ interface EgressRequest {
   signal?: AbortSignal | undefined
 }
 
-export interface EgressAnswer {
+export interface EgressResponse {
   status: number
   /** By lower-case name. */
   headers: Readonly<Record<string, string>>
@@ -37,7 +43,7 @@ interface EgressFailure {
   latencyMs: number
 }
 
-export type EgressResult = EgressAnswer | EgressFailure
+export type EgressResult = EgressResponse | EgressFailure
 
 type Ending = 'timeout' | 'cancelled'
 
@@ -62,7 +68,7 @@ export interface EgressOptions {
 
 const MAX_BODY_BYTES = 16 * 1024
 /** Informational responses, such as 103 Early Hints, before the answer. */
-const MAX_HINTS = 10
+const MAX_INFORMATIONAL = 10
 const PER_HOST = 32
 /** The part of its time that a request may wait for others to the host. */
 const MAX_WAIT = 1 / 3
@@ -137,7 +143,7 @@ export function createEgress({
       ...(isSecure && isIP(host) === 0 && { servername: host.replace(/\.$/, '') }),
     })
     // The headers decide: what comes after them changes nothing.
-    let toAnswer: (() => EgressAnswer) | undefined
+    let toAnswer: (() => EgressResponse) | undefined
     let hints = 0
 
     // On Deno a destroyed request may emit nothing, so the promise is settled first.
@@ -149,7 +155,7 @@ export function createEgress({
     void isOver.then(ending => stop(toAnswer?.() ?? fail(ending, startMs)))
 
     sent.on('information', () => {
-      if (++hints > MAX_HINTS) stop(fail('protocol', startMs))
+      if (++hints > MAX_INFORMATIONAL) stop(fail('protocol', startMs))
     })
     sent.on('upgrade', () => stop(fail('protocol', startMs)))
     sent.on('error', error => {
@@ -190,7 +196,7 @@ export function createEgress({
         await resolveAllowed(target.host, resolve, isAllowed)
       } catch (error) {
         // The name may exist later. Sending reports it until then.
-        return (error as { code?: string }).code === REFUSED ? NOT_PUBLIC : undefined
+        return (error as { code?: string }).code === LOOKUP_REFUSED ? NOT_PUBLIC_MESSAGE : undefined
       }
       return undefined
     },
@@ -201,7 +207,11 @@ export function createEgress({
   }
 }
 
-function fail(error: EgressError, startMs: number, message = toMessage(error)): EgressFailure {
+function fail(
+  error: EgressError,
+  startMs: number,
+  message = toEgressMessage(error),
+): EgressFailure {
   return { error, message, latencyMs: Math.round(performance.now() - startMs) }
 }
 

@@ -1,5 +1,5 @@
-import { NOT_FOUND, REFUSED } from './lookup.ts'
-import { NOT_PUBLIC } from './guard.ts'
+import { LOOKUP_NOT_FOUND, LOOKUP_REFUSED } from './lookup.ts'
+import { NOT_PUBLIC_MESSAGE } from './guard.ts'
 
 /** Why a request got no answer. `busy` means too many requests to the host, `cancelled` that the caller gave up. */
 export type EgressError =
@@ -7,7 +7,7 @@ export type EgressError =
 
 /** Our own words, because a runtime's messages name addresses, which would describe the network inside. */
 const MESSAGES: Record<EgressError, string> = {
-  refused: NOT_PUBLIC,
+  refused: NOT_PUBLIC_MESSAGE,
   dns: 'Its host name cannot be resolved',
   connect: 'Nothing answers at its address',
   tls: 'A secure connection cannot be made: check its certificate',
@@ -38,7 +38,7 @@ const LONGEST_RETRY_MS = 24 * 3_600_000
 // The preferred format of RFC 9110; servers write no other one today.
 const HTTP_DATE = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/
 
-export function toMessage(error: EgressError): string {
+export function toEgressMessage(error: EgressError): string {
   return MESSAGES[error]
 }
 
@@ -46,8 +46,8 @@ export function toMessage(error: EgressError): string {
 export function toEgressError(error: unknown): EgressError {
   const { code = '', message = '' } = error as { code?: unknown; message?: string }
   const text = String(code)
-  if (text === REFUSED) return 'refused'
-  if (text === NOT_FOUND) return 'dns'
+  if (text === LOOKUP_REFUSED) return 'refused'
+  if (text === LOOKUP_NOT_FOUND) return 'dns'
   if (CONNECT.has(text)) return 'connect'
   if (TLS.test(text)) return 'tls'
   if (text.startsWith('HPE_')) return 'protocol'

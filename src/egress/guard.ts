@@ -47,7 +47,7 @@ interface Refusal {
 }
 
 const MAX_LENGTH = 2048
-export const NOT_PUBLIC =
+export const NOT_PUBLIC_MESSAGE =
   'It must lead to a public address: those of private networks and of this machine are refused'
 
 /** The ports that browsers refuse to fetch from, because other protocols use them ("bad port" of the Fetch standard). */
@@ -74,7 +74,7 @@ export function parseEgressUrl(text: string, isAllowed: AddressGuard): CheckedUr
   // The URL parser has normalized 127.1, 2130706433 and ①②⑦.⓪.⓪.①.
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (host === '') return refuse('It must have a host')
-  if (isIP(host) !== 0 && !isAllowed(host)) return refuse(NOT_PUBLIC)
+  if (isIP(host) !== 0 && !isAllowed(host)) return refuse(NOT_PUBLIC_MESSAGE)
   return { url, host, port, isSecure }
 }
 

@@ -14,8 +14,8 @@ export type Resolver = (host: string) => Promise<readonly ResolvedAddress[]>
 const DNS_TIMEOUT_MS = 5_000
 
 /** The `code` of a failed lookup. */
-export const REFUSED = 'EGRESS_REFUSED'
-export const NOT_FOUND = 'EGRESS_NOT_FOUND'
+export const LOOKUP_REFUSED = 'EGRESS_REFUSED'
+export const LOOKUP_NOT_FOUND = 'EGRESS_NOT_FOUND'
 
 class LookupError extends Error {
   readonly code: string
@@ -39,8 +39,8 @@ export async function resolveAllowed(
   isAllowed: AddressGuard,
 ): Promise<ResolvedAddress[]> {
   const found = await within(DNS_TIMEOUT_MS, resolve(host), () => []).catch(() => [])
-  if (found.length === 0) throw new LookupError(NOT_FOUND)
-  if (!found.every(({ address }) => isAllowed(address))) throw new LookupError(REFUSED)
+  if (found.length === 0) throw new LookupError(LOOKUP_NOT_FOUND)
+  if (!found.every(({ address }) => isAllowed(address))) throw new LookupError(LOOKUP_REFUSED)
   return found.map(({ address }) => ({ address, family: isIP(address) }))
 }
 

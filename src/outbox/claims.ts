@@ -2,10 +2,10 @@ import { toArray } from '../db/arrays.ts'
 import type { Sql } from '../db/sql.ts'
 import type { ClaimRequest, WaitingTarget } from './fair-queue.ts'
 import type { KindName } from './kind.ts'
-import { committedSoon } from './settings.ts'
+import { commitWithoutFsync } from '../db/delivery-settings.ts'
 
 /** Targets that one walk visits; the next walk goes on behind them. */
-export const MAX_WALK = 5_000
+export const MAX_TARGETS_PER_SCAN = 5_000
 
 /** The right to settle one delivery, until its token is another's. */
 export interface Lease {
@@ -19,7 +19,7 @@ export interface ClaimedDelivery extends Lease {
   eventId: string
   targetId: string
   /** Claims since the last outcome, this one included. */
-  takes: number
+  claimCount: number
   /** Failed attempts. */
   attempts: number
   /** Since the event was created, and since the delivery was due first. */
@@ -41,7 +41,7 @@ interface ClaimOptions {
  * Walks from target to target, not from row to row: a target with 200,000 deliveries costs no more than one with a
  * single delivery. Deliveries due before `floor` are skipped.
  */
-export async function findTargets(
+export async function findWaitingTargets(
   sql: Sql,
   { kind, after, floor }: { kind: KindName; after: string; floor: string | null },
 ): Promise<WaitingTarget[]> {
@@ -75,7 +75,7 @@ export async function findTargets(
       (least(available_at, now()) - interval '10 s')::text as floor,
       (extract(epoch from available_at - now()) * 1000)::float8 as "dueInMs"
     from walk
-    limit ${MAX_WALK}
+    limit ${MAX_TARGETS_PER_SCAN}
   `
 }
 
@@ -96,7 +96,7 @@ export async function claimDeliveries(
         ${toArray(requests.map(({ room }) => room))}::int[],
         ${toArray(requests.map(({ dueAt }) => dueAt))}::timestamptz[]
       ) with ordinality as w (target_id, room, low, place)
-        cross join ${committedSoon(sql)}
+        cross join ${commitWithoutFsync(sql)}
     ), chosen as materialized (
       select r.id
       from requested w
@@ -129,7 +129,7 @@ export async function claimDeliveries(
     )
     select
       t.id, t.token, t.project_id as "projectId", t.event_id as "eventId", t.target_id as "targetId",
-      t.takes, t.attempts,
+      t.takes as "claimCount", t.attempts,
       e.id is null or p.deleted_at is not null as "isGone",
       coalesce(extract(epoch from clock_timestamp() - e.created_at) * 1000, 0)::float8 as "ageMs",
       (extract(epoch from clock_timestamp() - t.since) * 1000)::float8 as "waitedMs",

@@ -1,28 +1,28 @@
 import { toArray } from '../db/arrays.ts'
 import type { Sql, Tx } from '../db/sql.ts'
-import type { DeliveryKind, KindName, Runs } from './kind.ts'
-import { committedSoon } from './settings.ts'
+import type { DeliveryKind, KindName, EventRanges } from './kind.ts'
+import { commitWithoutFsync } from '../db/delivery-settings.ts'
 
 /** Logs that one poll reads, in some milliseconds, and those with new events that it returns. */
 const SLICE = 5_000
 const MAX_FOUND = 1_000
 
 /** The part of a project's log that is not dispatched: after `fromSeq` up to `toSeq`. */
-export interface Run {
+export interface EventRange {
   projectId: string
   fromSeq: bigint
   toSeq: bigint
 }
 
 /** A run whose cursor this transaction has locked. */
-export interface TakenRun extends Run {
+export interface LockedRange extends EventRange {
   hasTargets: boolean
   /** How long its oldest event has waited; 0 without targets. */
   lagMs: number
 }
 
 /** Makes a kind that is new to the installation follow each log from its present end. */
-export async function ensureKind(sql: Sql, kind: KindName): Promise<void> {
+export async function registerKind(sql: Sql, kind: KindName): Promise<void> {
   await sql.begin(async tx => {
     const made = await tx`
       insert into delivery_kinds (kind) values (${kind}) on conflict (kind) do nothing
@@ -41,7 +41,7 @@ export async function ensureKind(sql: Sql, kind: KindName): Promise<void> {
  * Finds projects with events that a kind has not dispatched, in one slice of all logs in the order of their ids. The cost
  * is a walk along two primary keys, however many projects there are. `last` is where the next slice begins.
  */
-export async function findNews(
+export async function findProjectsWithNewEvents(
   sql: Sql,
   { kind, after }: { kind: KindName; after: string },
 ): Promise<{ projectIds: string[]; last: string | undefined }> {
@@ -74,11 +74,11 @@ export async function findNews(
  * Locks the cursors of those projects that have new events and that no other dispatcher holds. All events up to `toSeq`
  * are visible to the transaction, because the log is dense and in commit order.
  */
-export async function takeRuns(
+export async function lockRanges(
   tx: Tx,
   { kind, projectIds }: { kind: DeliveryKind; projectIds: readonly string[] },
-): Promise<TakenRun[]> {
-  const rows = await tx<(Omit<TakenRun, 'fromSeq' | 'toSeq'> & Record<'from' | 'to', string>)[]>`
+): Promise<LockedRange[]> {
+  const rows = await tx<(Omit<LockedRange, 'fromSeq' | 'toSeq'> & Record<'from' | 'to', string>)[]>`
     select
       c.project_id as "projectId", c.seq as from, l.last_seq as to, t.has_targets as "hasTargets",
       coalesce((
@@ -92,15 +92,15 @@ export async function takeRuns(
       join delivery_cursors c on c.project_id = w.project_id and c.kind = ${kind.name}
       join event_logs l on l.project_id = c.project_id
       cross join lateral (select ${kind.hasTargets(tx)} as has_targets) t
-      cross join ${committedSoon(tx)}
+      cross join ${commitWithoutFsync(tx)}
     where l.last_seq > c.seq
     for update of c skip locked
   `
   return rows.map(({ from, to, ...run }) => ({ ...run, fromSeq: BigInt(from), toSeq: BigInt(to) }))
 }
 
-/** Moves cursors that `takeRuns` has locked in this transaction. */
-export async function moveCursors(tx: Tx, kind: KindName, runs: Runs): Promise<void> {
+/** Moves cursors that `lockRanges` has locked in this transaction. */
+export async function advanceCursors(tx: Tx, kind: KindName, runs: EventRanges): Promise<void> {
   await tx`
     update delivery_cursors c set seq = r.to_seq
     from unnest(${runs.projectIds}::uuid[], ${runs.toSeqs}::bigint[]) as r (project_id, to_seq)
@@ -124,8 +124,11 @@ export async function ensureCursors(
 }
 
 /** At most `maxEvents` events of these runs, in equal shares; longer runs take what short ones leave. */
-export function toRuns(runs: readonly Run[], maxEvents: number): Runs & { events: number } {
-  const chosen: Run[] = []
+export function limitRanges(
+  runs: readonly EventRange[],
+  maxEvents: number,
+): EventRanges & { events: number } {
+  const chosen: EventRange[] = []
   const byLength = runs.toSorted((a, b) => Number(a.toSeq - a.fromSeq - (b.toSeq - b.fromSeq)))
   let events = 0
   for (const [nth, { projectId, fromSeq, toSeq }] of byLength.entries()) {

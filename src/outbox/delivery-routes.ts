@@ -6,7 +6,12 @@ import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import { replayDeadLetter } from './enqueue.ts'
-import { listDead, listOfEvent, listPending, toDeliveries } from './listing.ts'
+import {
+  listDeadLetters,
+  listEventDeliveries,
+  listPendingDeliveries,
+  toDeliveries,
+} from './deliveries.ts'
 import type { Outbox } from './outbox.ts'
 import { Delivery, DeliveryQuery, EventDeliveries, PageQuery } from './schema.ts'
 
@@ -27,7 +32,7 @@ export function deliveryRoutes({ guard, pool, outbox }: DeliveryParts) {
       async ({ call, query }) => {
         const { projectId } = call
         const { kinds } = outbox
-        const list = query.state === 'dead' ? listDead : listPending
+        const list = query.state === 'dead' ? listDeadLetters : listPendingDeliveries
         return succeed(call, 200, await pool.run(sql => list(sql, { projectId, kinds, query })))
       },
       {
@@ -79,7 +84,7 @@ export function deliveryRoutes({ guard, pool, outbox }: DeliveryParts) {
         const { kinds } = outbox
         const eventId = parseId('evt', params.eventId) ?? newId('evt').uuid
         const deliveries = await pool.run(sql =>
-          listOfEvent(sql, { projectId, eventId, kinds, query }),
+          listEventDeliveries(sql, { projectId, eventId, kinds, query }),
         )
         return succeed(call, 200, deliveries)
       },

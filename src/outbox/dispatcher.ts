@@ -2,9 +2,16 @@ import type { Pool } from '../db/pool.ts'
 import type { Tx } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
-import { ensureCursors, findNews, moveCursors, takeRuns, toRuns, type TakenRun } from './cursors.ts'
+import {
+  ensureCursors,
+  findProjectsWithNewEvents,
+  advanceCursors,
+  lockRanges,
+  limitRanges,
+  type LockedRange,
+} from './cursors.ts'
 import type { DeliveryKind, KindName } from './kind.ts'
-import { createWakeUpSignal } from './wake-up.ts'
+import { createWakeUpSignal } from '../wake-up.ts'
 
 const POLL_MS = 1_000
 /** Events and projects of one transaction. */
@@ -13,7 +20,7 @@ const MAX_PROJECTS = 200
 /** After this time another dispatcher has committed what it saw of a project. */
 const CONTENDED_MS = 25
 /** Projects without targets are dispatched at this interval: more often would cost as much as their appends. */
-const SILENT_MS = 250
+const NO_TARGETS_MS = 250
 const MAX_PAUSE_MS = 30_000
 const MAX_KNOWN = 100_000
 const FIRST_ID = '00000000-0000-0000-0000-000000000000'
@@ -35,7 +42,7 @@ interface Backlog {
   known: Set<string>
   /** When projects are looked at again whose cursor another dispatcher may hold, and those without targets. */
   contended: Map<string, number>
-  silent: Map<string, number>
+  withoutTargets: Map<string, number>
   /** Projects that have failed. Each is dispatched alone, fewer events at a time, after a pause. */
   failing: Map<string, { maxEvents: number; failures: number; atMs: number }>
   /** Where the poll goes on. */
@@ -50,7 +57,7 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
     waiting: new Set(),
     known: new Set(),
     contended: new Map(),
-    silent: new Map(),
+    withoutTargets: new Map(),
     failing: new Map(),
     after: FIRST_ID,
   }))
@@ -81,7 +88,7 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
   async function poll(backlog: Backlog): Promise<void> {
     try {
       const { projectIds, last } = await pool.run(sql =>
-        findNews(sql, { kind: backlog.kind.name, after: backlog.after }),
+        findProjectsWithNewEvents(sql, { kind: backlog.kind.name, after: backlog.after }),
       )
       backlog.after = last ?? FIRST_ID
       for (const projectId of projectIds) backlog.waiting.add(projectId)
@@ -95,7 +102,7 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
   }
 
   async function dispatch(backlog: Backlog, projectIds: string[]): Promise<void> {
-    const { kind, known, silent, failing } = backlog
+    const { kind, known, withoutTargets, failing } = backlog
     const maxEvents = failing.get(projectIds[0] ?? '')?.maxEvents ?? MAX_EVENTS
     try {
       const unknown = projectIds.filter(projectId => !known.has(projectId))
@@ -106,11 +113,11 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
         return sql.begin(tx => dispatchSome(tx, { kind, projectIds, maxEvents }))
       })
       if (known.size > MAX_KNOWN) known.clear()
-      if (silent.size > MAX_KNOWN) silent.clear()
+      if (withoutTargets.size > MAX_KNOWN) withoutTargets.clear()
       for (const projectId of unknown) known.add(projectId)
       for (const projectId of projectIds) recover(backlog, projectId)
       lagMs = Math.max(0, ...taken.map(run => run.lagMs))
-      const wasContended = noteTaken(backlog, projectIds, taken, events)
+      const wasContended = scheduleNextLook(backlog, projectIds, taken, events)
       if (deliveries > 0 || wasContended) onDispatched(kind.name)
     } catch (error) {
       // The events or targets of one project must not hold up the others.
@@ -155,20 +162,20 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
 async function dispatchSome(
   tx: Tx,
   options: { kind: DeliveryKind; projectIds: readonly string[]; maxEvents: number },
-): Promise<{ taken: TakenRun[]; events: number; deliveries: number }> {
+): Promise<{ taken: LockedRange[]; events: number; deliveries: number }> {
   const { kind, maxEvents } = options
-  const taken = await takeRuns(tx, options)
-  const silent = taken.filter(({ hasTargets }) => !hasTargets)
-  if (silent.length > 0) {
-    await moveCursors(tx, kind.name, toRuns(silent, Number.MAX_SAFE_INTEGER))
+  const taken = await lockRanges(tx, options)
+  const skipped = taken.filter(({ hasTargets }) => !hasTargets)
+  if (skipped.length > 0) {
+    await advanceCursors(tx, kind.name, limitRanges(skipped, Number.MAX_SAFE_INTEGER))
   }
-  const runs = toRuns(
+  const runs = limitRanges(
     taken.filter(({ hasTargets }) => hasTargets),
     maxEvents,
   )
   if (runs.events === 0) return { taken, events: 0, deliveries: 0 }
   const deliveries = await kind.dispatch(tx, runs)
-  await moveCursors(tx, kind.name, runs)
+  await advanceCursors(tx, kind.name, runs)
   return { taken, events: runs.events, deliveries }
 }
 
@@ -176,18 +183,18 @@ async function dispatchSome(
  * Decides when these projects are looked at again. Returns whether one whose cursor was held is looked at for the second
  * time: its holder has dispatched some events by now.
  */
-function noteTaken(
-  { waiting, contended, silent }: Backlog,
+function scheduleNextLook(
+  { waiting, contended, withoutTargets }: Backlog,
   projectIds: readonly string[],
-  taken: readonly TakenRun[],
+  taken: readonly LockedRange[],
   events: number,
 ): boolean {
   const heard = taken.filter(({ hasTargets }) => hasTargets)
   const behind = heard.reduce((sum, run) => sum + Number(run.toSeq - run.fromSeq), 0)
   for (const { projectId, hasTargets } of taken) {
     contended.delete(projectId)
-    if (!hasTargets) silent.set(projectId, soon(SILENT_MS))
-    else silent.delete(projectId)
+    if (!hasTargets) withoutTargets.set(projectId, soon(NO_TARGETS_MS))
+    else withoutTargets.delete(projectId)
     // Projects that were not reached, or have more events, come again.
     if (hasTargets && behind > events) waiting.add(projectId)
   }
@@ -207,11 +214,11 @@ function soon(ms: number): number {
 }
 
 /** When a project that waits may be dispatched. */
-function toDueMs({ failing, contended, silent }: Backlog, projectId: string): number {
+function toDueMs({ failing, contended, withoutTargets }: Backlog, projectId: string): number {
   return Math.max(
     failing.get(projectId)?.atMs ?? 0,
     contended.get(projectId) ?? 0,
-    silent.get(projectId) ?? 0,
+    withoutTargets.get(projectId) ?? 0,
   )
 }
 

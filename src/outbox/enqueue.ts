@@ -2,12 +2,12 @@ import { toArray } from '../db/arrays.ts'
 import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { KindName } from './kind.ts'
-import type { DeliveryRow } from './listing.ts'
+import type { DeliveryRow } from './deliveries.ts'
 
 /** Events of one statement, and rows that one statement changes. */
 const MAX_ROWS = 1_000
 
-export interface TargetOfKind {
+export interface DeliveryTarget {
   kind: KindName
   projectId: string
   targetId: string
@@ -18,9 +18,9 @@ export interface TargetOfKind {
  * revived, deliveries in flight stay as they are. Events that the project does not have are skipped; returns how many
  * there were. Wake the workers after the commit to save up to a second.
  */
-export async function enqueue(
+export async function enqueueDeliveries(
   tx: Tx,
-  { kind, projectId, targetId }: TargetOfKind,
+  { kind, projectId, targetId }: DeliveryTarget,
   eventIds: readonly string[],
 ): Promise<number> {
   let events = 0
@@ -56,7 +56,7 @@ export async function enqueue(
 /** Makes up to 1,000 pending deliveries of a target due, as when it is enabled again; returns how many. */
 export async function resumeTarget(
   tx: Tx,
-  { kind, projectId, targetId }: TargetOfKind,
+  { kind, projectId, targetId }: DeliveryTarget,
 ): Promise<number> {
   const resumed = await tx`
     with found as materialized (

@@ -6,8 +6,8 @@ import { deliveryAttempts, deliverySeconds, lostLeases } from '../metrics.ts'
 import { within } from '../calls.ts'
 import { extendLeases, type ClaimedDelivery } from './claims.ts'
 import type { FairQueue } from './fair-queue.ts'
-import type { DeliveryKind, Outcome } from './kind.ts'
-import { DATABASE_UNAVAILABLE, findEarlyOutcome, HANDED_BACK, toSettlement } from './settlement.ts'
+import type { DeliveryKind, DeliveryOutcome } from './kind.ts'
+import { DATABASE_UNAVAILABLE, findEarlyOutcome, RELEASED, toSettlement } from './settlement.ts'
 import { createSettler } from './settler.ts'
 
 const TICK_MS = 250
@@ -42,7 +42,7 @@ interface Entry {
 }
 
 /** The deliveries that a worker has claimed and not yet settled. */
-export function createInFlight({ pool, kind, queue, onFree }: InFlightOptions) {
+export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlightOptions) {
   const entries = new Map<string, Entry>()
   let running = 0
   let hanging = 0
@@ -75,7 +75,7 @@ export function createInFlight({ pool, kind, queue, onFree }: InFlightOptions) {
     const { hiddenMs, isGone } = delivery
     if (hiddenMs !== null && hiddenMs < RESTORE_MS && !isGone) {
       end(entry)
-      settler.add(delivery, { ...HANDED_BACK, delayMs: RESTORE_MS - hiddenMs })
+      settler.add(delivery, { ...RELEASED, delayMs: RESTORE_MS - hiddenMs })
       return
     }
     const outcome = findEarlyOutcome(delivery)
@@ -102,7 +102,7 @@ export function createInFlight({ pool, kind, queue, onFree }: InFlightOptions) {
     }
   }
 
-  function finish(entry: Entry, outcome: Outcome): void {
+  function finish(entry: Entry, outcome: DeliveryOutcome): void {
     if (entry.isOver) return
     end(entry)
     const { targetId, attempts, ageMs, waitedMs } = entry.delivery
@@ -191,7 +191,7 @@ export function createInFlight({ pool, kind, queue, onFree }: InFlightOptions) {
     /** Starts an attempt of each delivery, and settles it. */
     add: (claimed: readonly ClaimedDelivery[]) => claimed.forEach(add),
     /** Attempts that run, without those that hang. */
-    get quick() {
+    get slotsInUse() {
       return running - hanging
     },
     /** Attempts that run. */
@@ -212,7 +212,7 @@ export function createInFlight({ pool, kind, queue, onFree }: InFlightOptions) {
         if (entry.isOver) continue
         end(entry)
         entry.controller.abort(new Error('The server is stopping'))
-        settler.add(entry.delivery, HANDED_BACK)
+        settler.add(entry.delivery, RELEASED)
       }
       await settler.drain(performance.now() + DRAIN_MS)
       clearInterval(ticking)

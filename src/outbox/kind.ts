@@ -32,19 +32,19 @@ export interface DeliveryKind {
    *       join webhooks w on …
    *     on conflict (project_id, event_id, kind, target_id) do nothing
    */
-  dispatch(tx: Tx, runs: Runs): Promise<number>
+  dispatch(tx: Tx, runs: EventRanges): Promise<number>
   /**
    * Makes one attempt, outside of any transaction. Once something was sent it throws nothing (`recordAttempt`). An
    * unavailable database postpones the delivery; any other error is a bug, and counts as a failed attempt.
    */
-  send(attempt: DeliveryAttempt, signal: AbortSignal): Promise<Outcome>
+  send(attempt: DeliveryAttempt, signal: AbortSignal): Promise<DeliveryOutcome>
   /** The names of targets for members who may read the project: never a secret. Deleted targets are left out. */
-  nameTargets(
+  getTargetNames(
     sql: Queryable,
     targets: { projectId: string; targetIds: readonly string[] },
   ): Promise<ReadonlyMap<string, string>>
   /** Why a dispatched event has neither delivery nor record, if that is known. */
-  explainSilence?(
+  explainNoDelivery?(
     sql: Queryable,
     event: { projectId: string; eventId: string },
   ): Promise<{ reason: string; at: Date } | undefined>
@@ -52,7 +52,7 @@ export interface DeliveryKind {
    * Marks targets with a full backlog, and unmarks those with room again; called every ten seconds. `dispatch` records
    * what it leaves out for a marked target. `mayBeFull` is false while fewer than 100,000 deliveries of the kind wait.
    */
-  markBacklogs?(sql: Sql, mayBeFull: boolean): Promise<void>
+  markFullBacklogs?(sql: Sql, mayBeFull: boolean): Promise<void>
   /** The time before each attempt, in ms, give or take 20 %; the first is 0. */
   readonly schedule: readonly number[]
   /** Attempts at a time to one target. */
@@ -66,7 +66,7 @@ export interface DeliveryKind {
 }
 
 /** Events of a few projects, as array literals for `unnest`: of each project those after `fromSeq` up to `toSeq`. */
-export interface Runs {
+export interface EventRanges {
   readonly projectIds: string
   readonly fromSeqs: string
   readonly toSeqs: string
@@ -90,7 +90,7 @@ export interface DeliveryAttempt {
  * What came of an attempt. Reasons are for people: no secrets, nothing of an event.
  * `gone` makes a dead letter at once, `failed` ends without one, and `withheld` was not wanted after all.
  */
-export type Outcome =
+export type DeliveryOutcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'retry'; readonly afterMs?: number; readonly reason: string }
   | { readonly kind: 'gone' | 'failed' | 'cancelled' | 'withheld'; readonly reason: string }
@@ -103,7 +103,7 @@ export type Outcome =
 export interface Postponed {
   readonly kind: 'postponed'
   readonly afterMs: number
-  readonly withinMs: number
+  readonly giveUpAfterMs: number
   readonly reason: string
 }
 
@@ -111,7 +111,7 @@ export interface Postponed {
  * Stores what is known of an attempt that was made. It never throws: sending again, because a row was locked or the
  * database was slow, would be worse than a missing record.
  */
-export async function recordAttempt(work: () => Promise<unknown>): Promise<void> {
+export async function tryToRecord(work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
   } catch (error) {

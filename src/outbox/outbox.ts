@@ -3,10 +3,10 @@ import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import { registerGauge } from '../metrics.ts'
 import { once } from '../calls.ts'
-import { ensureKind } from './cursors.ts'
+import { registerKind } from './cursors.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { checkKinds, type DeliveryKind, type KindName } from './kind.ts'
-import { startWorker } from './worker.ts'
+import { startDeliveryWorker } from './worker.ts'
 
 const GRACE_MS = 10_000
 const COUNT_MS = 10_000
@@ -50,9 +50,9 @@ export async function startOutbox({
   graceMs = GRACE_MS,
 }: OutboxOptions): Promise<Outbox> {
   checkKinds(kinds)
-  for (const { name } of kinds) await pool.run(sql => ensureKind(sql, name))
+  for (const { name } of kinds) await pool.run(sql => registerKind(sql, name))
 
-  const workers = new Map(kinds.map(kind => [kind.name, startWorker({ pool, kind })]))
+  const workers = new Map(kinds.map(kind => [kind.name, startDeliveryWorker({ pool, kind })]))
   const all = [...workers.values()]
   const onDispatched = (kind: KindName) => workers.get(kind)?.wake()
   const dispatcher = startDispatcher({ pool, kinds, onDispatched })
@@ -104,7 +104,7 @@ export async function startOutbox({
 function startCounting(pool: Pool, kinds: readonly DeliveryKind[]) {
   const counts = new Map<KindName, number>()
   async function count(): Promise<void> {
-    for (const { name, markBacklogs } of kinds) {
+    for (const { name, markFullBacklogs } of kinds) {
       const [row] = await pool.run(
         sql => sql<[{ n: number }]>`
           select count(*)::int as n
@@ -112,7 +112,7 @@ function startCounting(pool: Pool, kinds: readonly DeliveryKind[]) {
         `,
       )
       counts.set(name, row.n)
-      await pool.run(async sql => markBacklogs?.(sql, row.n >= MAX_COUNTED))
+      await pool.run(async sql => markFullBacklogs?.(sql, row.n >= MAX_COUNTED))
     }
   }
   const timer = setInterval(() => {

@@ -1,5 +1,5 @@
 import type { ClaimedDelivery } from './claims.ts'
-import type { Outcome, Postponed } from './kind.ts'
+import type { DeliveryOutcome, Postponed } from './kind.ts'
 
 /** How a delivery ends. */
 export const FINAL_STATES = ['delivered', 'failed', 'dead', 'cancelled', 'withheld'] as const
@@ -16,7 +16,7 @@ export interface Settlement {
 }
 
 export interface AttemptResult {
-  outcome: Outcome
+  outcome: DeliveryOutcome
   /** 1 for the first attempt. */
   attempt: number
   schedule: readonly number[]
@@ -34,17 +34,17 @@ const MAX_REASON = 500
 const MIN_POSTPONED_MS = 250
 const MAX_POSTPONED_MS = 7 * DAY_MS
 /** Claims without an outcome, after which a delivery is given up: its attempts seem to end the server. */
-const MAX_TAKES = 10
+const MAX_CLAIMS = 10
 const NONE = { state: null, attempts: 0, delayMs: null, reason: null, latencyMs: null } as const
 
 /** Returns the delivery as if it had not been claimed. */
-export const HANDED_BACK: Settlement = { ...NONE, delayMs: 0 }
+export const RELEASED: Settlement = { ...NONE, delayMs: 0 }
 
 /** The outcome of an attempt that could not begin without the database. */
 export const DATABASE_UNAVAILABLE: Postponed = {
   kind: 'postponed',
   afterMs: 1_000,
-  withinMs: 3 * DAY_MS,
+  giveUpAfterMs: 3 * DAY_MS,
   reason: "The server's own database did not answer",
 }
 
@@ -52,11 +52,11 @@ export const DATABASE_UNAVAILABLE: Postponed = {
 export function findEarlyOutcome({
   isGone,
   hiddenMs,
-  takes,
-}: ClaimedDelivery): Outcome | undefined {
+  claimCount,
+}: ClaimedDelivery): DeliveryOutcome | undefined {
   if (isGone || hiddenMs !== null) return { kind: 'cancelled', reason: 'The event was deleted' }
-  if (takes <= MAX_TAKES) return undefined
-  return { kind: 'gone', reason: `The server ended ${MAX_TAKES} times during this attempt` }
+  if (claimCount <= MAX_CLAIMS) return undefined
+  return { kind: 'gone', reason: `The server ended ${MAX_CLAIMS} times during this attempt` }
 }
 
 /** Decides what becomes of a delivery after an attempt. */
@@ -76,7 +76,7 @@ export function toSettlement(result: AttemptResult): Settlement {
     case 'withheld':
       return { ...NONE, state: outcome.kind, reason }
     case 'postponed': {
-      if (waitedMs > outcome.withinMs) {
+      if (waitedMs > outcome.giveUpAfterMs) {
         const hours = Math.round(waitedMs / HOUR_MS)
         return {
           ...NONE,

@@ -5,7 +5,7 @@ import { isUnavailable, sqlState, type Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import type { Lease } from './claims.ts'
-import { checksPlannedOnce } from './settings.ts'
+import { planForeignKeyChecksOnce } from '../db/delivery-settings.ts'
 import type { Settlement } from './settlement.ts'
 
 const MAX_BATCH = 500
@@ -112,7 +112,7 @@ export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): P
         ${column(({ reason }) => reason)}::text[],
         ${column(({ latencyMs }) => latencyMs)}::bigint[]
       ) as i (id, token, state, attempts, delay_ms, reason, latency_ms)
-        cross join ${checksPlannedOnce(sql)}
+        cross join ${planForeignKeyChecksOnce(sql)}
     ), held as materialized (
       select i.id, i.state, i.attempts, i.delay_ms, i.reason, i.latency_ms
       from input i

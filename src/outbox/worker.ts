@@ -1,11 +1,11 @@
 import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
-import { claimDeliveries, findTargets, MAX_WALK } from './claims.ts'
+import { claimDeliveries, findWaitingTargets, MAX_TARGETS_PER_SCAN } from './claims.ts'
 import { createFairQueue, type WaitingTarget } from './fair-queue.ts'
-import { createInFlight } from './in-flight.ts'
+import { createInFlightDeliveries } from './in-flight.ts'
 import type { DeliveryKind } from './kind.ts'
-import { createWakeUpSignal } from './wake-up.ts'
+import { createWakeUpSignal } from '../wake-up.ts'
 
 const POLL_MS = 1_000
 const CONCURRENCY = 256
@@ -23,10 +23,10 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 const log = logger('outbox')
 
 /** Makes the deliveries of one kind. */
-export function startWorker({ pool, kind }: { pool: Pool; kind: DeliveryKind }) {
+export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: DeliveryKind }) {
   const wakeUp = createWakeUpSignal()
   const queue = createFairQueue(kind.perTarget)
-  const inFlight = createInFlight({ pool, kind, queue, onFree: wakeUp.send })
+  const inFlight = createInFlightDeliveries({ pool, kind, queue, onFree: wakeUp.send })
   const concurrency = kind.concurrency ?? CONCURRENCY
   let isStopped = false
   // Of performance.now: when a walk is due, and when one is allowed.
@@ -59,7 +59,7 @@ export function startWorker({ pool, kind }: { pool: Pool; kind: DeliveryKind }) 
     const nowMs = performance.now()
     if (nowMs >= walkDueMs && nowMs >= mayWalkMs) await walk(nowMs)
     wakeUp.sendIn(Math.max(walkDueMs, mayWalkMs) - performance.now())
-    const free = concurrency - inFlight.quick
+    const free = concurrency - inFlight.slotsInUse
     if (free <= 0 || inFlight.unsettled > MAX_UNSETTLED || !queue.hasDue) return false
     const requests = queue.next(free, performance.now())
     if (requests.length === 0) return false
@@ -68,7 +68,7 @@ export function startWorker({ pool, kind }: { pool: Pool; kind: DeliveryKind }) 
       requests.reduce((sum, request) => sum + request.room, 0),
     )
     const leftMs = claimedMs + GATHER_MS - performance.now()
-    if (room < inFlight.quick / 2 && leftMs > 0) {
+    if (room < inFlight.slotsInUse / 2 && leftMs > 0) {
       wakeUp.sendIn(leftMs)
       return false
     }
@@ -92,10 +92,10 @@ export function startWorker({ pool, kind }: { pool: Pool; kind: DeliveryKind }) 
       floor = null
       fullWalkMs = startedMs
     }
-    const found = await pool.run(sql => findTargets(sql, { kind: kind.name, after, floor }))
+    const found = await pool.run(sql => findWaitingTargets(sql, { kind: kind.name, after, floor }))
     const endedMs = performance.now()
     queue.update(found, endedMs)
-    const isCut = found.length === MAX_WALK
+    const isCut = found.length === MAX_TARGETS_PER_SCAN
     after = (isCut && found.at(-1)?.targetId) || FIRST_ID
     const first = found.reduce<WaitingTarget | undefined>(
       (one, other) => (one && one.dueInMs <= other.dueInMs ? one : other),

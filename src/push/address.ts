@@ -4,7 +4,7 @@ import type { SealedTable } from '../secrets/rotation.ts'
 import type { Place, Secrets } from '../secrets/secrets.ts'
 
 /** Where a push goes, and the keys that it is encrypted with. All of it is secret. */
-export interface Address {
+export interface PushAddress {
   endpoint: string
   p256dh: string
   auth: string
@@ -27,13 +27,13 @@ export const SUBSCRIPTION_LOSS: Loss = {
 }
 
 /** Seals the address of the subscription with this uuid. */
-export function sealAddress(secrets: Secrets, id: string, address: Address): string {
+export function sealAddress(secrets: Secrets, id: string, address: PushAddress): string {
   return secrets.seal(JSON.stringify(address), toPlace(id))
 }
 
 /** Opens the address of the subscription with this uuid. Throws `Unreadable` when another APP_SECRET has sealed it. */
-export function openAddress(secrets: Secrets, id: string, sealed: string): Address {
-  return JSON.parse(secrets.open(sealed, toPlace(id))) as Address // By sealAddress.
+export function openAddress(secrets: Secrets, id: string, sealed: string): PushAddress {
+  return JSON.parse(secrets.open(sealed, toPlace(id))) as PushAddress // By sealAddress.
 }
 
 function toPlace(rowId: string): Place {
@@ -67,7 +67,7 @@ const B = 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604bn
 const BYTES = 32
 
 /** Whether the bytes are an uncompressed point of P-256. A key that is no point agrees on no secret. */
-export function isPoint(bytes: Uint8Array): boolean {
+export function isP256Point(bytes: Uint8Array): boolean {
   if (bytes.length !== 1 + 2 * BYTES || bytes[0] !== 4) return false
   const x = toNumber(bytes.subarray(1, 1 + BYTES))
   const y = toNumber(bytes.subarray(1 + BYTES))

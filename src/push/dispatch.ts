@@ -1,8 +1,8 @@
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
-import type { Runs } from '../outbox/kind.ts'
+import type { EventRanges } from '../outbox/kind.ts'
 
 /** Why a push was withheld: sentences for the event's page. */
-export const WITHHELD = {
+export const WITHHELD_REASONS = {
   notifyFalse: 'The event was sent with notify: false',
   archived: 'Its channel is archived',
   old: 'It happened more than 10 minutes before it was sent',
@@ -15,7 +15,7 @@ export const WITHHELD = {
 
 /**
  * Whether a project has devices. Without any, nothing is written for an event, because a record would cost as much as
- * the event: `explainSilence` derives the reason.
+ * the event: `explainNoPush` derives the reason.
  */
 export function hasDevices(sql: Queryable): Fragment {
   return sql`exists (
@@ -29,11 +29,11 @@ export function hasDevices(sql: Queryable): Fragment {
 /** Enqueues the pushes of some events, and records those that are withheld. Returns the number of deliveries. */
 export async function dispatchPushes(
   tx: Tx,
-  { projectIds, fromSeqs, toSeqs }: Runs,
+  { projectIds, fromSeqs, toSeqs }: EventRanges,
 ): Promise<number> {
   const [{ count }] = await tx<[{ count: number }]>`
     select dispatch_pushes(
-      ${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[], ${JSON.stringify(WITHHELD)}::text::jsonb
+      ${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[], ${JSON.stringify(WITHHELD_REASONS)}::text::jsonb
     ) as count
   `
   return count
@@ -43,7 +43,7 @@ export async function dispatchPushes(
  * Explains an event that was dispatched without a record: nobody had a device. Undefined where the record may have
  * expired, or where the event is older than this kind of delivery.
  */
-export async function explainSilence(
+export async function explainNoPush(
   sql: Queryable,
   { projectId, eventId }: { projectId: string; eventId: string },
 ): Promise<{ reason: string; at: Date } | undefined> {
@@ -55,6 +55,6 @@ export async function explainSilence(
       -- Records are kept for 30 days.
       and e.created_at > now() - interval '29 days'
   `
-  const reason = row?.notify ? WITHHELD.noDevice : WITHHELD.notifyFalse
+  const reason = row?.notify ? WITHHELD_REASONS.noDevice : WITHHELD_REASONS.notifyFalse
   return row && { reason, at: row.created_at }
 }

@@ -5,17 +5,17 @@ import { transact } from '../db/pool.ts'
 import { GRACE_S } from '../events/deletion.ts'
 import type { Site } from '../http/site.ts'
 import {
-  recordAttempt,
+  tryToRecord,
   type DeliveryAttempt,
   type DeliveryKind,
-  type Outcome,
+  type DeliveryOutcome,
 } from '../outbox/kind.ts'
-import { dispatchPushes, explainSilence, hasDevices, WITHHELD } from './dispatch.ts'
-import { DAY_S, postponed, toOutcome } from './outcome.ts'
-import { toCountMessage, toEventMessage, type Message } from './payload.ts'
-import { PUSH_TIMEOUT_MS, type Pusher, type PushParts } from './pusher.ts'
-import { storeAccepted, storeOutcome, type Attempted } from './recording.ts'
-import { findTargets, openTarget, takeCount, type PushTarget } from './target.ts'
+import { dispatchPushes, explainNoPush, hasDevices, WITHHELD_REASONS } from './dispatch.ts'
+import { DAY_S, postpone, toDeliveryOutcome } from './outcome.ts'
+import { toSummaryMessage, toEventMessage, type PushMessage } from './payload.ts'
+import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './push-client.ts'
+import { storeAcceptedPushes, storePushOutcome, type AttemptedDevice } from './recording.ts'
+import { findPushTargets, openPushTarget, takeBurstCount, type PushTarget } from './target.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -40,7 +40,7 @@ const MAX_BATCH = 200
 const MAX_WAITING = 5_000
 
 export interface PushKindParts extends PushParts {
-  pusher: Pusher
+  pusher: PushClient
   site: Site
 }
 
@@ -48,7 +48,7 @@ interface SenderParts extends PushKindParts {
   /** Undefined for a device that was removed. */
   reads: Batcher<DeliveryAttempt, PushTarget | undefined>
   /** Whether the outcome was stored. */
-  accepted: Batcher<Attempted & { reason: string }, boolean>
+  accepted: Batcher<AttemptedDevice & { reason: string }, boolean>
 }
 
 /**
@@ -59,13 +59,13 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
   const { pool, secrets } = parts
   const limits = { maxJobs: MAX_BATCH, maxWaiting: MAX_WAITING }
   const reads = createBatcher({
-    run: (attempts: DeliveryAttempt[]) => pool.run(sql => findTargets(sql, attempts)),
-    toResult: (row, attempt) => row && openTarget(row, attempt, secrets),
+    run: (attempts: DeliveryAttempt[]) => pool.run(sql => findPushTargets(sql, attempts)),
+    toResult: (row, attempt) => row && openPushTarget(row, attempt, secrets),
     ...limits,
   })
   const accepted = createBatcher({
-    async run(all: (Attempted & { reason: string })[]) {
-      const stored = await pool.run(sql => storeAccepted(sql, all))
+    async run(all: (AttemptedDevice & { reason: string })[]) {
+      const stored = await pool.run(sql => storeAcceptedPushes(sql, all))
       return all.map(({ id }) => stored.has(id))
     },
     toResult: isStored => isStored,
@@ -77,8 +77,8 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
     hasTargets: hasDevices,
     dispatch: dispatchPushes,
     send: (attempt, signal) => sendPush(all, attempt, signal),
-    nameTargets: nameDevices,
-    explainSilence,
+    getTargetNames: getDeviceNames,
+    explainNoDelivery: explainNoPush,
     schedule: PUSH_SCHEDULE_MS,
     perTarget: 4,
     timeoutMs: ATTEMPT_MS,
@@ -91,7 +91,7 @@ async function sendPush(
   parts: SenderParts,
   attempt: DeliveryAttempt,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<DeliveryOutcome> {
   const { pool, pusher, site, reads, accepted } = parts
   const target = await reads.add(attempt)
   if (!target) return { kind: 'cancelled', reason: 'The device is signed out, or removed' }
@@ -99,40 +99,40 @@ async function sendPush(
   if (!event) return { kind: 'cancelled', reason: 'The person is no member any more' }
   if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
   // Deleted after the claim. Unless the event is restored, the next claim ends the delivery.
-  if (target.isHidden) return postponed(GRACE_S * SECOND, 'The event is hidden')
+  if (target.isHidden) return postpone(GRACE_S * SECOND, 'The event is hidden')
   const leftS = DAY_S - Math.floor(attempt.waitedMs / SECOND)
   if (leftS <= 0) return { kind: 'failed', reason: 'It was not accepted within a day' }
 
-  const message = target.isCount
-    ? await countBurst(parts, target, site)
+  const message = target.isSummary
+    ? await toBurstSummary(parts, target, site)
     : toEventMessage(site.url, event)
-  if (!message) return { kind: 'withheld', reason: WITHHELD.collapsed }
+  if (!message) return { kind: 'withheld', reason: WITHHELD_REASONS.collapsed }
   const ttlS = attempt.attempt === 1 ? DAY_S : leftS
   const { outcome: made } = await pusher.push({ address, message, ttlS, nowMs, signal })
-  await recordAttempt(async () => {
+  await tryToRecord(async () => {
     const { kind, reason } = made
     if (kind === 'accepted' && (await accepted.add({ ...target, reason }))) return
-    await transact(pool, tx => storeOutcome(tx, target, made))
+    await transact(pool, tx => storePushOutcome(tx, target, made))
   })
-  const outcome = toOutcome(made)
+  const outcome = toDeliveryOutcome(made)
   // A count does not deliver this event.
-  return target.isCount && outcome.kind === 'done'
-    ? { kind: 'withheld', reason: WITHHELD.collapsed }
+  return target.isSummary && outcome.kind === 'done'
+    ? { kind: 'withheld', reason: WITHHELD_REASONS.collapsed }
     : outcome
 }
 
-async function countBurst(
+async function toBurstSummary(
   { pool }: PushKindParts,
   { event, accountId }: PushTarget,
   site: Site,
-): Promise<Message | undefined> {
+): Promise<PushMessage | undefined> {
   if (!event) return undefined
-  const burst = await pool.run(sql => takeCount(sql, { ...event, accountId }))
-  return burst && toCountMessage(site.url, { ...event, ...burst })
+  const burst = await pool.run(sql => takeBurstCount(sql, { ...event, accountId }))
+  return burst && toSummaryMessage(site.url, { ...event, ...burst })
 }
 
 /** Names devices of members as `account: device`. */
-async function nameDevices(
+async function getDeviceNames(
   sql: Queryable,
   { projectId, targetIds }: { projectId: string; targetIds: readonly string[] },
 ): Promise<ReadonlyMap<string, string>> {

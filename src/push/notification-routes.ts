@@ -5,18 +5,18 @@ import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import {
-  getChannel,
+  getChannelNotifications,
   getNotifications,
-  setChannel,
-  setDefault,
+  setChannelNotifications,
+  setDefaultNotifications,
   type Recipient,
 } from './notifications.ts'
 import {
-  ChannelNotification,
-  ChannelNotificationInput,
-  Notification,
-  NotificationInput,
-  NotificationSettings,
+  ChannelNotificationSettings,
+  ChannelNotificationSettingsInput,
+  DefaultNotificationSettings,
+  DefaultNotificationSettingsInput,
+  NotificationSettingsPage,
 } from './schema.ts'
 
 const tags = ['Notifications']
@@ -32,7 +32,7 @@ export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool:
       {
         project: 'notifications.read',
         query: PageQuery,
-        response: { 200: SuccessOf(NotificationSettings) },
+        response: { 200: SuccessOf(NotificationSettingsPage) },
         detail: {
           operationId: 'getNotifications',
           summary: 'Get your notification settings of a project',
@@ -43,11 +43,15 @@ export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool:
     .put(
       '/api/projects/:projectId/notifications',
       async ({ call, body }) =>
-        succeed(call, 200, await transact(pool, tx => setDefault(tx, toRecipient(call), body))),
+        succeed(
+          call,
+          200,
+          await transact(pool, tx => setDefaultNotifications(tx, toRecipient(call), body)),
+        ),
       {
         project: 'notifications.edit',
-        body: NotificationInput,
-        response: { 200: SuccessOf(Notification) },
+        body: DefaultNotificationSettingsInput,
+        response: { 200: SuccessOf(DefaultNotificationSettings) },
         detail: {
           operationId: 'setNotifications',
           summary: 'Set what you are notified of in a project',
@@ -58,10 +62,14 @@ export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool:
     .get(
       '/api/projects/:projectId/channels/:channelId/notifications',
       async ({ call, params: { channelId } }) =>
-        succeed(call, 200, await pool.run(sql => getChannel(sql, toRecipient(call), channelId))),
+        succeed(
+          call,
+          200,
+          await pool.run(sql => getChannelNotifications(sql, toRecipient(call), channelId)),
+        ),
       {
         project: 'notifications.read',
-        response: { 200: SuccessOf(ChannelNotification) },
+        response: { 200: SuccessOf(ChannelNotificationSettings) },
         detail: {
           operationId: 'getChannelNotifications',
           summary: 'Get your notification settings of a channel',
@@ -73,14 +81,14 @@ export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool:
       '/api/projects/:projectId/channels/:channelId/notifications',
       async ({ call, params: { channelId }, body: input }) => {
         const set = await transact(pool, tx =>
-          setChannel(tx, toRecipient(call), { channelId, input }),
+          setChannelNotifications(tx, toRecipient(call), { channelId, input }),
         )
         return succeed(call, 200, set)
       },
       {
         project: 'notifications.edit',
-        body: ChannelNotificationInput,
-        response: { 200: SuccessOf(ChannelNotification) },
+        body: ChannelNotificationSettingsInput,
+        response: { 200: SuccessOf(ChannelNotificationSettings) },
         detail: {
           operationId: 'setChannelNotifications',
           summary: 'Set what you are notified of in a channel',

@@ -5,15 +5,19 @@ import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
 import { toId } from '../ids.ts'
 import type {
-  ChannelNotification,
-  ChannelNotificationInput,
-  Notification,
-  NotificationInput,
-  NotificationSettings,
+  ChannelNotificationSettings,
+  ChannelNotificationSettingsInput,
+  DefaultNotificationSettings,
+  DefaultNotificationSettingsInput,
+  NotificationSettingsPage,
 } from './schema.ts'
 
 /** Without any setting, an account is notified of everything, and bursts are collapsed. */
-const INITIAL: Notification = { state: 'on', muteUntil: null, collapse: true }
+const INITIAL_SETTINGS: DefaultNotificationSettings = {
+  state: 'on',
+  muteUntil: null,
+  collapse: true,
+}
 
 /** An account, and the project that its settings are for; uuids. */
 export interface Recipient {
@@ -35,7 +39,7 @@ export async function getNotifications(
   sql: Queryable,
   recipient: Recipient,
   query: PageQuery,
-): Promise<NotificationSettings> {
+): Promise<NotificationSettingsPage> {
   const { after, rows: limit } = toSlice('chn', query)
   const rows = await sql<(Row & { channel_id: string })[]>`
     select n.channel_id, ${selectRow(sql)}
@@ -53,11 +57,11 @@ export async function getNotifications(
 }
 
 /** Returns the settings for one channel. Throws `not_found`. */
-export async function getChannel(
+export async function getChannelNotifications(
   sql: Queryable,
   recipient: Recipient,
   channelId: string,
-): Promise<ChannelNotification> {
+): Promise<ChannelNotificationSettings> {
   const uuid = toChannelUuid(channelId)
   const [row] = await sql<Row[]>`
     select ${selectRow(sql)}
@@ -71,21 +75,21 @@ export async function getChannel(
 }
 
 /** Changes the settings for channels without settings of their own. */
-export async function setDefault(
+export async function setDefaultNotifications(
   tx: Tx,
   recipient: Recipient,
-  input: NotificationInput,
-): Promise<Notification> {
+  input: DefaultNotificationSettingsInput,
+): Promise<DefaultNotificationSettings> {
   await store(tx, recipient, null, input)
   return getDefault(tx, recipient)
 }
 
 /** Changes the settings for one channel. Throws `not_found`. */
-export async function setChannel(
+export async function setChannelNotifications(
   tx: Tx,
   recipient: Recipient,
-  { channelId, input }: { channelId: string; input: ChannelNotificationInput },
-): Promise<ChannelNotification> {
+  { channelId, input }: { channelId: string; input: ChannelNotificationSettingsInput },
+): Promise<ChannelNotificationSettings> {
   const uuid = toChannelUuid(channelId)
   // Locked, so that it is not deleted meanwhile.
   const found = await tx`
@@ -93,7 +97,7 @@ export async function setChannel(
   `
   if (found.count === 0) throw noChannel()
   await store(tx, recipient, uuid, input)
-  return getChannel(tx, recipient, channelId)
+  return getChannelNotifications(tx, recipient, channelId)
 }
 
 /** Stores the settings for a channel, or for the project where it is null. An absent `collapse` stays as it is. */
@@ -101,7 +105,7 @@ async function store(
   tx: Tx,
   { organizationId, projectId, accountId, actor }: Recipient,
   channelId: string | null,
-  { state, muteUntil = null, collapse }: ChannelNotificationInput,
+  { state, muteUntil = null, collapse }: ChannelNotificationSettingsInput,
 ): Promise<void> {
   if (state !== 'mute' && muteUntil !== null) {
     throw invalidField('muteUntil', 'invalid_value', 'Is allowed only with the state mute')
@@ -137,13 +141,13 @@ async function store(
 async function getDefault(
   sql: Queryable,
   { projectId, accountId }: Recipient,
-): Promise<Notification> {
+): Promise<DefaultNotificationSettings> {
   const [row] = await sql<Row[]>`
     select ${selectRow(sql)}
     from channel_notifications n
     where n.project_id = ${projectId} and n.person_id = ${accountId} and n.channel_id is null
   `
-  return row ? toNotification(row, INITIAL) : INITIAL
+  return row ? toNotification(row, INITIAL_SETTINGS) : INITIAL_SETTINGS
 }
 
 function selectRow(sql: Queryable) {
@@ -157,8 +161,8 @@ function selectRow(sql: Queryable) {
 function toChannelNotification(
   channelId: string,
   row: Row,
-  project: Notification,
-): ChannelNotification {
+  project: DefaultNotificationSettings,
+): ChannelNotificationSettings {
   return {
     channelId: toId('chn', channelId),
     isDefault: row.state === null,
@@ -170,8 +174,8 @@ function toChannelNotification(
 /** Settings, each that of `fallback` where there is none. */
 function toNotification(
   { state, mute_until, collapse }: Row,
-  fallback: Notification,
-): Notification {
+  fallback: DefaultNotificationSettings,
+): DefaultNotificationSettings {
   return {
     ...(state === null
       ? { state: fallback.state, muteUntil: fallback.muteUntil }

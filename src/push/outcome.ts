@@ -1,12 +1,12 @@
 import type { EgressResult } from '../egress/egress.ts'
 import { parseRetryAfter } from '../egress/failure.ts'
-import type { Outcome, Postponed } from '../outbox/kind.ts'
+import type { DeliveryOutcome, Postponed } from '../outbox/kind.ts'
 
 /**
  * The outcome of an attempt. `refused` is about our key or message, so the subscription may still be good. `unsent` says
  * nothing about the push service.
  */
-export type AttemptOutcome =
+export type PushOutcome =
   | { kind: 'accepted' | 'gone' | 'too large' | 'refused' | 'failed' | 'unsent'; reason: string }
   | { kind: 'busy'; reason: string; afterMs: number | undefined }
 
@@ -19,7 +19,7 @@ const TIMEOUT = 408
 const TOO_MANY = 429
 
 /** Reads the answer of a push service by its status alone. */
-export function toAttemptOutcome(result: EgressResult, nowMs: number): AttemptOutcome {
+export function toPushOutcome(result: EgressResult, nowMs: number): PushOutcome {
   if ('error' in result) {
     const { error, message } = result
     const reason = `The push service could not be reached. ${message}`
@@ -41,7 +41,7 @@ export function toAttemptOutcome(result: EgressResult, nowMs: number): AttemptOu
 }
 
 /** Translates the outcome of an attempt for the outbox. */
-export function toOutcome(outcome: AttemptOutcome): Outcome {
+export function toDeliveryOutcome(outcome: PushOutcome): DeliveryOutcome {
   const { reason } = outcome
   switch (outcome.kind) {
     case 'accepted':
@@ -51,12 +51,12 @@ export function toOutcome(outcome: AttemptOutcome): Outcome {
       return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
     }
     case 'unsent':
-      return postponed(BUSY_MS, reason)
+      return postpone(BUSY_MS, reason)
     default:
       return { kind: 'failed', reason }
   }
 }
 
-export function postponed(afterMs: number, reason: string): Postponed {
-  return { kind: 'postponed', afterMs, withinMs: DAY_S * 1000, reason }
+export function postpone(afterMs: number, reason: string): Postponed {
+  return { kind: 'postponed', afterMs, giveUpAfterMs: DAY_S * 1000, reason }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { toId } from '../ids.ts'
 
 /** A push before encryption. */
-export interface Message {
+export interface PushMessage {
   /** Declarative Web Push: JSON that browsers show by themselves, or that our service worker reads. */
   payload: string
   /** A push replaces a waiting one of the same topic at the push service. */
@@ -10,14 +10,14 @@ export interface Message {
 }
 
 /** Where an event happened; ids are uuids. */
-export interface PushedPlace {
+export interface EventLocation {
   projectId: string
   project: string
   channelId: string
   channel: string
 }
 
-export interface PushedEvent extends PushedPlace {
+export interface PushEvent extends EventLocation {
   eventId: string
   title: string
   description: string | null
@@ -25,7 +25,7 @@ export interface PushedEvent extends PushedPlace {
 }
 
 /** The largest payload that every push service and phone accepts, in bytes, before encryption adds 103. */
-export const MAX_BYTES = 2_600
+export const MAX_PAYLOAD_BYTES = 2_600
 
 const MAX_TITLE = 1_000
 const MAX_NAME = 250
@@ -33,41 +33,45 @@ const MAX_NAME = 250
 const MAX_SHORT = 200
 
 /** A message about one event, which it opens. */
-export function toEventMessage(siteUrl: string, event: PushedEvent): Message {
+export function toEventMessage(siteUrl: string, event: PushEvent): PushMessage {
   const title = event.icon === null ? event.title : `${event.icon} ${event.title}`
   const notification = {
-    title: cut(title, MAX_TITLE),
+    title: truncateToBytes(title, MAX_TITLE),
     navigate: toEventUrl(siteUrl, event.eventId),
     tag: toTag('event', event.eventId),
   }
-  const place = toPlace(event)
+  const place = toLocationLine(event)
   if (!event.description) return toMessage({ ...notification, body: place })
-  const left = MAX_BYTES - Buffer.byteLength(toPayload({ ...notification, body: `\n${place}` }))
-  return toMessage({ ...notification, body: `${cut(event.description, left)}\n${place}` })
+  const left =
+    MAX_PAYLOAD_BYTES - Buffer.byteLength(toPayload({ ...notification, body: `\n${place}` }))
+  return toMessage({
+    ...notification,
+    body: `${truncateToBytes(event.description, left)}\n${place}`,
+  })
 }
 
 /** The shortest form of a message, for a push service that refused it as too large. */
-export function toShortMessage({ payload, topic }: Message): Message {
+export function toShortMessage({ payload, topic }: PushMessage): PushMessage {
   const { title, navigate, tag } = (JSON.parse(payload) as { notification: Notification })
     .notification
-  return { payload: toPayload({ title: cut(title, MAX_SHORT), navigate, tag }), topic }
+  return { payload: toPayload({ title: truncateToBytes(title, MAX_SHORT), navigate, tag }), topic }
 }
 
 /** A message that counts the collapsed events of a burst. It replaces the count before it. */
-export function toCountMessage(
+export function toSummaryMessage(
   siteUrl: string,
-  burst: PushedPlace & { count: number; burstAtMs: number },
-): Message {
+  burst: EventLocation & { count: number; burstAtMs: number },
+): PushMessage {
   const channel = encodeURIComponent(toId('chn', burst.channelId))
   return toMessage({
-    title: `${burst.count} more in ${cut(burst.channel, MAX_NAME)}`,
-    body: cut(burst.project, MAX_NAME),
+    title: `${burst.count} more in ${truncateToBytes(burst.channel, MAX_NAME)}`,
+    body: truncateToBytes(burst.project, MAX_NAME),
     navigate: `${siteUrl}/p/${toId('prj', burst.projectId)}?channel=${channel}`,
     tag: toTag('burst', `${burst.channelId} ${burst.burstAtMs}`),
   })
 }
 
-export function toTestMessage(siteUrl: string): Message {
+export function toTestMessage(siteUrl: string): PushMessage {
   return toMessage({
     title: '👋 Test from Tidings',
     body: 'Notifications arrive on this device.',
@@ -83,7 +87,7 @@ interface Notification {
   tag: string
 }
 
-function toMessage(notification: Notification): Message {
+function toMessage(notification: Notification): PushMessage {
   return { payload: toPayload(notification), topic: notification.tag }
 }
 
@@ -96,8 +100,8 @@ function toEventUrl(siteUrl: string, eventId: string): string {
 }
 
 /** The last line: channel and project. */
-function toPlace({ channel, project }: PushedPlace): string {
-  return `${cut(channel, MAX_NAME)} · ${cut(project, MAX_NAME)}`
+function toLocationLine({ channel, project }: EventLocation): string {
+  return `${truncateToBytes(channel, MAX_NAME)} · ${truncateToBytes(project, MAX_NAME)}`
 }
 
 /** A topic of 32 characters that every push service accepts: Apple's refuses `_`. */
@@ -106,7 +110,7 @@ function toTag(kind: string, text: string): string {
 }
 
 /** Cuts `text` by code points to `maxBytes` of JSON, with an ellipsis for the rest. */
-export function cut(text: string, maxBytes: number): string {
+export function truncateToBytes(text: string, maxBytes: number): string {
   if (measure(text) <= maxBytes) return text
   let [bytes, kept] = [measure('…'), '']
   for (const point of text) {

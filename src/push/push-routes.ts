@@ -7,16 +7,16 @@ import { PageQuery } from '../http/paging.ts'
 import type { Site } from '../http/site.ts'
 import { invalidField } from '../http/validation.ts'
 import { parseEndpoint } from './address.ts'
-import type { Pusher, PushParts } from './pusher.ts'
+import type { PushClient, PushParts } from './push-client.ts'
 import {
   NewSubscription,
-  PageLink,
+  PhoneLink,
   PushKey,
   RemovedSubscription,
   Subscription,
   SubscriptionEdit,
-  TestInput,
-  TestResult,
+  PushTestInput,
+  PushTestResult,
 } from './schema.ts'
 import {
   editSubscription,
@@ -24,17 +24,17 @@ import {
   listSubscriptions,
   removeSubscription,
   saveSubscription,
-  toPageLink,
+  toPhoneLink,
   type Subscriber,
 } from './subscriptions.ts'
-import { testSubscription } from './testing.ts'
-import { ensureVapidKey, toKeyId } from './vapid.ts'
+import { sendTestPush } from './test-push.ts'
+import { ensureVapidKey, toVapidKeyId } from './vapid.ts'
 
 const tags = ['Notifications']
 
 export interface PushRouteParts extends Omit<PushParts, 'egress' | 'vapidSubject'> {
   guard: SessionGuard
-  pusher: Pusher
+  pusher: PushClient
   site: Site
 }
 
@@ -47,7 +47,7 @@ export function pushRoutes({ guard, ...parts }: PushRouteParts) {
       '/api/push/key',
       async ({ call }) => {
         const key = await pool.run(sql => ensureVapidKey(sql, secrets))
-        return succeed(call, 200, { id: toKeyId(key), publicKey: key.publicKey })
+        return succeed(call, 200, { id: toVapidKeyId(key), publicKey: key.publicKey })
       },
       {
         account: 'push.read',
@@ -55,9 +55,9 @@ export function pushRoutes({ guard, ...parts }: PushRouteParts) {
         detail: { operationId: 'getPushKey', summary: 'Get the public VAPID key', tags },
       },
     )
-    .get('/api/push/link', ({ call }) => succeed(call, 200, toPageLink(site.url)), {
+    .get('/api/push/link', ({ call }) => succeed(call, 200, toPhoneLink(site.url)), {
       account: 'push.read',
-      response: { 200: SuccessOf(PageLink) },
+      response: { 200: SuccessOf(PhoneLink) },
       detail: {
         operationId: 'getPushLink',
         summary: 'Get the link that opens this server on a phone',
@@ -145,11 +145,11 @@ export function pushRoutes({ guard, ...parts }: PushRouteParts) {
     .post(
       '/api/push/test',
       async ({ call, body: { subscriptionId } }) =>
-        succeed(call, 200, await testSubscription(parts, toSubscriber(call), subscriptionId)),
+        succeed(call, 200, await sendTestPush(parts, toSubscriber(call), subscriptionId)),
       {
         account: 'push.test',
-        body: TestInput,
-        response: { 200: SuccessOf(TestResult), 404: ApiFailure },
+        body: PushTestInput,
+        response: { 200: SuccessOf(PushTestResult), 404: ApiFailure },
         detail: { operationId: 'testPush', summary: 'Send a test notification', tags },
       },
     )

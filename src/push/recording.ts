@@ -2,21 +2,21 @@ import { SERVER, writeAudit } from '../audit/audit.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { toId } from '../ids.ts'
-import { committedSoon } from '../outbox/settings.ts'
-import type { AttemptOutcome } from './outcome.ts'
+import { commitWithoutFsync } from '../db/delivery-settings.ts'
+import type { PushOutcome } from './outcome.ts'
 import type { PushTarget } from './target.ts'
 
 /** Consecutive refusals after which a subscription is removed. A single one may be the fault of our key or message. */
 const MAX_REFUSALS = 5
 
 /** A device, and the endpoint that an attempt was made to: the device may have another one by now. */
-export type Attempted = Pick<PushTarget, 'id' | 'endpointHash'>
+export type AttemptedDevice = Pick<PushTarget, 'id' | 'endpointHash'>
 
 /** Stores what a push service answered. Returns whether the subscription was removed for it. */
-export async function storeOutcome(
+export async function storePushOutcome(
   tx: Tx,
-  attempted: Attempted,
-  { kind, reason }: AttemptOutcome,
+  attempted: AttemptedDevice,
+  { kind, reason }: PushOutcome,
 ): Promise<boolean> {
   if (kind === 'unsent') return false
   if (kind === 'gone') return remove(tx, attempted, reason)
@@ -37,9 +37,9 @@ export async function storeOutcome(
  * Stores accepted pushes, of devices that are not locked: one locked row would delay all others. Returns the ids of
  * those that were stored; `storeOutcome` is for the rest.
  */
-export async function storeAccepted(
+export async function storeAcceptedPushes(
   sql: Queryable,
-  accepted: readonly (Attempted & { reason: string })[],
+  accepted: readonly (AttemptedDevice & { reason: string })[],
 ): Promise<Set<string>> {
   const rows = await sql<{ id: string }[]>`
     with made as materialized (
@@ -49,7 +49,7 @@ export async function storeAccepted(
           ${toArray(accepted.map(({ endpointHash }) => endpointHash))}::text[],
           ${toArray(accepted.map(({ reason }) => reason))}::text[]
         ) as a (id, hash, reason)
-        cross join ${committedSoon(sql)}
+        cross join ${commitWithoutFsync(sql)}
       group by a.id, a.hash
     ), free as materialized (
       select m.id, m.reason
@@ -70,7 +70,11 @@ export async function storeAccepted(
   return new Set(rows.map(({ id }) => id))
 }
 
-async function remove(tx: Tx, { id, endpointHash }: Attempted, reason: string): Promise<boolean> {
+async function remove(
+  tx: Tx,
+  { id, endpointHash }: AttemptedDevice,
+  reason: string,
+): Promise<boolean> {
   const removed = await tx`
     delete from push_subscriptions
     where id = ${id} and endpoint_hash = decode(${endpointHash}, 'hex')

@@ -11,8 +11,8 @@ import {
   TrimmedText,
 } from '../http/rules.ts'
 import { closed, Moment, Nullable } from '../http/shapes.ts'
-import { isPoint } from './address.ts'
-import { isTimeZone, parseTime } from './quiet.ts'
+import { isP256Point } from './address.ts'
+import { isTimeZone, parseTimeOfDay } from './quiet-hours.ts'
 
 /** Defines a rule for text that `isValid` checks. */
 function ruleOf(kind: string, isValid: (text: string) => boolean, message: string): string {
@@ -24,7 +24,7 @@ function ruleOf(kind: string, isValid: (text: string) => boolean, message: strin
 
 const P256DH = ruleOf(
   'P256dh',
-  text => isPoint(toBytes(text)),
+  text => isP256Point(toBytes(text)),
   "Must be the browser's key: an uncompressed point of P-256 in base64url",
 )
 const AUTH = ruleOf('Auth', text => toBytes(text).length === 16, 'Must be 16 bytes in base64url')
@@ -55,7 +55,7 @@ function checkPart(
 }
 
 function isTime(text: string): boolean {
-  return parseTime(text) !== undefined
+  return parseTimeOfDay(text) !== undefined
 }
 
 function toBytes(text: string): Buffer {
@@ -77,7 +77,7 @@ export const PushKey = Type.Object(
 export type PushKey = Static<typeof PushKey>
 
 /** The link to the page where a phone subscribes. */
-export const PageLink = Type.Object(
+export const PhoneLink = Type.Object(
   {
     url: Type.String(),
     qr: Type.Object(
@@ -90,7 +90,7 @@ export const PageLink = Type.Object(
   },
   closed,
 )
-export type PageLink = Static<typeof PageLink>
+export type PhoneLink = Static<typeof PhoneLink>
 
 /** Nothing is pushed in quiet hours; null for none. */
 const QuietHoursInput = Type.Unsafe<{ from: string; to: string; timeZone: string } | null>({
@@ -152,15 +152,15 @@ export type Subscription = Static<typeof Subscription>
 
 export const RemovedSubscription = Type.Object({ id: Type.String() }, closed)
 
-export const TestInput = Type.Object({
+export const PushTestInput = Type.Object({
   subscriptionId: Type.Optional(
     Text({ minLength: 1, maxLength: 255, description: 'This browser by default.' }),
   ),
 })
-export type TestInput = Static<typeof TestInput>
+export type PushTestInput = Static<typeof PushTestInput>
 
 /** The answer of a push service to a test. */
-export const TestResult = Type.Object(
+export const PushTestResult = Type.Object(
   {
     subscriptionId: Type.String(),
     isAccepted: Type.Boolean(),
@@ -175,7 +175,7 @@ export const TestResult = Type.Object(
   },
   closed,
 )
-export type TestResult = Static<typeof TestResult>
+export type PushTestResult = Static<typeof PushTestResult>
 
 const STATES = ['on', 'mute'] as const
 const Until = Type.Optional(Nullable(Instant('The end of the mute; without it the mute has none.')))
@@ -183,19 +183,19 @@ const COLLAPSE =
   'Whether more than 10 notifications from one channel in a minute become one that counts the rest.'
 
 /** Settings for the channels of a project without settings of their own. An absent `collapse` stays as it is. */
-export const NotificationInput = Type.Object({
+export const DefaultNotificationSettingsInput = Type.Object({
   state: OneOf(STATES),
   muteUntil: Until,
   collapse: Type.Optional(Type.Boolean({ description: COLLAPSE })),
 })
-export type NotificationInput = Static<typeof NotificationInput>
+export type DefaultNotificationSettingsInput = Static<typeof DefaultNotificationSettingsInput>
 
-export const ChannelNotificationInput = Type.Object({
+export const ChannelNotificationSettingsInput = Type.Object({
   state: OneOf([...STATES, 'default'], 'default: as for the project.'),
   muteUntil: Until,
   collapse: Type.Optional(Nullable(Type.Boolean(), `${COLLAPSE} null: as for the project.`)),
 })
-export type ChannelNotificationInput = Static<typeof ChannelNotificationInput>
+export type ChannelNotificationSettingsInput = Static<typeof ChannelNotificationSettingsInput>
 
 const setting = {
   state: OneOf(STATES),
@@ -204,11 +204,11 @@ const setting = {
 }
 
 /** Settings for the channels of a project without settings of their own. */
-export const Notification = Type.Object(setting, closed)
-export type Notification = Static<typeof Notification>
+export const DefaultNotificationSettings = Type.Object(setting, closed)
+export type DefaultNotificationSettings = Static<typeof DefaultNotificationSettings>
 
 /** Settings that apply to one channel: its own, or those of the project. */
-export const ChannelNotification = Type.Object(
+export const ChannelNotificationSettings = Type.Object(
   {
     channelId: Type.String(),
     isDefault: Type.Boolean({ description: 'Whether the state is that of the project.' }),
@@ -217,14 +217,14 @@ export const ChannelNotification = Type.Object(
   },
   closed,
 )
-export type ChannelNotification = Static<typeof ChannelNotification>
+export type ChannelNotificationSettings = Static<typeof ChannelNotificationSettings>
 
-export const NotificationSettings = Type.Object(
+export const NotificationSettingsPage = Type.Object(
   {
-    default: Notification,
-    items: Type.Array(ChannelNotification),
+    default: DefaultNotificationSettings,
+    items: Type.Array(ChannelNotificationSettings),
     nextCursor: Nullable(Type.String()),
   },
   closed,
 )
-export type NotificationSettings = Static<typeof NotificationSettings>
+export type NotificationSettingsPage = Static<typeof NotificationSettingsPage>

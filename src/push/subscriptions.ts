@@ -9,9 +9,9 @@ import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { toLabel } from '../user-agent.ts'
-import { openAddress, sealAddress, type Address } from './address.ts'
-import { parseTime, toTime } from './quiet.ts'
-import type { NewSubscription, PageLink, Subscription, SubscriptionEdit } from './schema.ts'
+import { openAddress, sealAddress, type PushAddress } from './address.ts'
+import { parseTimeOfDay, formatTimeOfDay } from './quiet-hours.ts'
+import type { NewSubscription, PhoneLink, Subscription, SubscriptionEdit } from './schema.ts'
 
 /** An account, and the session of its browser; uuids. */
 export interface Subscriber {
@@ -54,7 +54,12 @@ export async function getSubscription(
   subscriber: Subscriber,
   id: string,
 ): Promise<Subscription> {
-  const [found] = await selectSubscriptions(sql, subscriber, sql`and d.id = ${toUuid(id)}`, 1)
+  const [found] = await selectSubscriptions(
+    sql,
+    subscriber,
+    sql`and d.id = ${toSubscriptionUuid(id)}`,
+    1,
+  )
   if (!found) throw noSubscription()
   return found
 }
@@ -71,7 +76,7 @@ export async function saveSubscription(
   secrets: Secrets,
 ): Promise<string> {
   const { accountId, sessionId, actor } = subscriber
-  const address: Address = {
+  const address: PushAddress = {
     endpoint: endpoint.href,
     p256dh: keys.p256dh.replace(/=+$/, ''),
     auth: keys.auth.replace(/=+$/, ''),
@@ -124,7 +129,7 @@ export async function editSubscription(
   { id, edit }: { id: string; edit: SubscriptionEdit },
 ): Promise<void> {
   const { label, isOn, quietHours } = edit
-  const [from, to] = [parseTime(quietHours?.from ?? ''), parseTime(quietHours?.to ?? '')]
+  const [from, to] = [parseTimeOfDay(quietHours?.from ?? ''), parseTimeOfDay(quietHours?.to ?? '')]
   const isKept = quietHours === undefined
   const edited = await tx`
     update push_subscriptions set
@@ -133,7 +138,7 @@ export async function editSubscription(
       quiet_from = case when ${isKept} then quiet_from else ${from ?? null}::int end,
       quiet_to = case when ${isKept} then quiet_to else ${to ?? null}::int end,
       quiet_zone = case when ${isKept} then quiet_zone else ${quietHours?.timeZone ?? null}::text end
-    where id = ${toUuid(id)} and person_id = ${accountId}
+    where id = ${toSubscriptionUuid(id)} and person_id = ${accountId}
   `
   if (edited.count === 0) throw noSubscription()
   const fields = Object.keys(edit).sort().join(' ')
@@ -147,21 +152,21 @@ export async function removeSubscription(
   id: string,
 ): Promise<void> {
   const removed = await tx`
-    delete from push_subscriptions where id = ${toUuid(id)} and person_id = ${accountId}
+    delete from push_subscriptions where id = ${toSubscriptionUuid(id)} and person_id = ${accountId}
   `
   if (removed.count === 0) throw noSubscription()
   await writeAudit(tx, actor, { action: 'push.unsubscribed', target: id })
 }
 
 /** Returns the link to the page where a phone subscribes, also as a QR code. */
-export function toPageLink(siteUrl: string): PageLink {
+export function toPhoneLink(siteUrl: string): PhoneLink {
   const url = `${siteUrl}/notifications`
   const { size, data } = encode(url, { ecc: 'M', border: 0 })
   return { url, qr: { size, path: data.map(toRow).join('') } }
 }
 
 /** Returns the uuid in a subscription's id. Throws `not_found`. */
-export function toUuid(id: string): string {
+export function toSubscriptionUuid(id: string): string {
   const uuid = parseId('psh', id)
   if (uuid === undefined) throw noSubscription()
   return uuid
@@ -185,7 +190,7 @@ async function lockKnown(tx: Tx, sessionId: string, hash: string): Promise<Known
   `
 }
 
-function isSame(one: Address, other: Address): boolean {
+function isSame(one: PushAddress, other: PushAddress): boolean {
   return one.p256dh === other.p256dh && one.auth === other.auth
 }
 
@@ -212,7 +217,7 @@ async function selectSubscriptions(
     quietHours:
       from === null || to === null || timeZone === null
         ? null
-        : { from: toTime(from), to: toTime(to), timeZone },
+        : { from: formatTimeOfDay(from), to: formatTimeOfDay(to), timeZone },
     createdAt: row.createdAt.toISOString(),
     lastPushAt: row.lastPushAt?.toISOString() ?? null,
   }))

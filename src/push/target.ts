@@ -2,39 +2,42 @@ import { isExpired } from '../accounts/sessions.ts'
 import { toArray, alignRows } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { openAddress, type Address } from './address.ts'
-import { WITHHELD } from './dispatch.ts'
-import type { PushedEvent } from './payload.ts'
-import { isQuiet } from './quiet.ts'
+import { openAddress, type PushAddress } from './address.ts'
+import { WITHHELD_REASONS } from './dispatch.ts'
+import type { PushEvent } from './payload.ts'
+import { isInQuietHours } from './quiet-hours.ts'
 
 /** A device as the target of a delivery, at the moment of sending; ids are uuids. */
 export interface PushTarget {
   id: string
   accountId: string
-  address: Address
+  address: PushAddress
   /** SHA-256 of the endpoint in hex: it tells whether the browser has subscribed again meanwhile. */
   endpointHash: string
   /** Undefined where the event was deleted for good, or the account is no longer a member. */
-  event: PushedEvent | undefined
+  event: PushEvent | undefined
   /** Whether the event was deleted, and may still be restored. */
   isHidden: boolean
   /** Why the push is withheld, if it is. */
   withheld: string | undefined
   /** Whether the push counts the events of a burst. */
-  isCount: boolean
+  isSummary: boolean
   /** By the clock of the database. */
   nowMs: number
 }
 
 /** The uuids of a delivery. */
-export interface TargetId {
+export interface PushTargetId {
   projectId: string
   eventId: string
   targetId: string
 }
 
 /** A device with its address sealed. Columns of the event are null where the event is undefined. */
-export interface SealedTarget extends Pick<PushTarget, 'accountId' | 'endpointHash' | 'isCount'> {
+export interface SealedPushTarget extends Pick<
+  PushTarget,
+  'accountId' | 'endpointHash' | 'isSummary'
+> {
   address: string
   now: Date
   isOn: boolean
@@ -42,15 +45,15 @@ export interface SealedTarget extends Pick<PushTarget, 'accountId' | 'endpointHa
   isArchived: boolean | null
   isHidden: boolean | null
   quiet: [from: number | null, to: number | null, timeZone: string | null]
-  event: Omit<PushedEvent, 'projectId' | 'eventId'> | null
+  event: Omit<PushEvent, 'projectId' | 'eventId'> | null
 }
 
 /** Returns the devices of deliveries, in their order; undefined for one that was removed, or whose session has expired. */
-export async function findTargets(
+export async function findPushTargets(
   sql: Queryable,
-  ids: readonly TargetId[],
-): Promise<(SealedTarget | undefined)[]> {
-  const rows = await sql<(SealedTarget & { ord: number })[]>`
+  ids: readonly PushTargetId[],
+): Promise<(SealedPushTarget | undefined)[]> {
+  const rows = await sql<(SealedPushTarget & { ord: number })[]>`
     select
       t.ord::int as ord, r.account_id as "accountId", r.address, r.endpoint_hash as "endpointHash",
       clock_timestamp() as now, r.is_on as "isOn", r.is_muted as "isMuted", r.is_archived as "isArchived",
@@ -69,7 +72,7 @@ export async function findTargets(
             select
             from delivery_records r
             where r.project_id = t.project_id and r.event_id = t.event_id and r.kind = 'push'
-              and r.target_id = d.id and r.state = 'withheld' and r.reason = ${WITHHELD.collapsed}
+              and r.target_id = d.id and r.state = 'withheld' and r.reason = ${WITHHELD_REASONS.collapsed}
           ) as is_count
         from push_subscriptions d
           join sessions s on s.id = d.session_id and not ${isExpired(sql)}
@@ -97,9 +100,9 @@ export async function findTargets(
 }
 
 /** Opens the address of a device. Throws `Unreadable` when another APP_SECRET has sealed it. */
-export function openTarget(
-  row: SealedTarget,
-  { projectId, eventId, targetId }: TargetId,
+export function openPushTarget(
+  row: SealedPushTarget,
+  { projectId, eventId, targetId }: PushTargetId,
   secrets: Secrets,
 ): PushTarget {
   return {
@@ -110,7 +113,7 @@ export function openTarget(
     event: row.event ? { ...row.event, projectId, eventId } : undefined,
     isHidden: row.isHidden ?? false,
     withheld: findReason(row),
-    isCount: row.isCount,
+    isSummary: row.isSummary,
     nowMs: row.now.getTime(),
   }
 }
@@ -119,7 +122,7 @@ export function openTarget(
  * Returns what a burst counts by now. Events collapsed later are counted by another push. Undefined when the burst
  * ended long ago.
  */
-export async function takeCount(
+export async function takeBurstCount(
   sql: Queryable,
   { projectId, channelId, accountId }: { projectId: string; channelId: string; accountId: string },
 ): Promise<{ count: number; burstAtMs: number } | undefined> {
@@ -132,11 +135,17 @@ export async function takeCount(
   return row && { count: row.collapsed, burstAtMs: row.burst_at.getTime() }
 }
 
-function findReason({ isOn, isArchived, isMuted, quiet, now }: SealedTarget): string | undefined {
-  if (!isOn) return WITHHELD.off
-  if (isArchived) return WITHHELD.archived
-  if (isMuted) return WITHHELD.muted
+function findReason({
+  isOn,
+  isArchived,
+  isMuted,
+  quiet,
+  now,
+}: SealedPushTarget): string | undefined {
+  if (!isOn) return WITHHELD_REASONS.off
+  if (isArchived) return WITHHELD_REASONS.archived
+  if (isMuted) return WITHHELD_REASONS.muted
   const [from, to, timeZone] = quiet
   if (from === null || to === null || timeZone === null) return undefined
-  return isQuiet({ from, to, timeZone }, now) ? WITHHELD.quiet : undefined
+  return isInQuietHours({ from, to, timeZone }, now) ? WITHHELD_REASONS.quiet : undefined
 }

@@ -29,12 +29,12 @@ export const VAPID_LOSS: Loss = {
 }
 
 /** The public key as browsers take it; `id` is a uuid. */
-export interface PublicKey {
+export interface VapidPublicKey {
   id: string
   publicKey: string
 }
 
-export interface KeyPair extends PublicKey {
+export interface VapidKeyPair extends VapidPublicKey {
   privateKey: string
 }
 
@@ -44,7 +44,7 @@ const SPARE_MS = 3_600_000
 const MAX_TOKENS = 1_000
 
 /** Returns the key of this installation. The first call makes it; concurrent first calls make one. */
-export async function ensureVapidKey(sql: Sql, secrets: Secrets): Promise<PublicKey> {
+export async function ensureVapidKey(sql: Sql, secrets: Secrets): Promise<VapidPublicKey> {
   const known = await findVapidKey(sql)
   if (known) return known
   const { uuid, id } = newId('vap')
@@ -62,7 +62,7 @@ export async function ensureVapidKey(sql: Sql, secrets: Secrets): Promise<Public
   return key
 }
 
-async function findVapidKey(sql: Queryable): Promise<PublicKey | undefined> {
+async function findVapidKey(sql: Queryable): Promise<VapidPublicKey | undefined> {
   const [row] = await sql<{ id: string; public_key: string }[]>`
     select id, public_key from vapid_keys
   `
@@ -70,11 +70,11 @@ async function findVapidKey(sql: Queryable): Promise<PublicKey | undefined> {
 }
 
 /** Returns the key pair, and the contact that its tokens name. */
-export async function getSigner(
+export async function getVapidSigner(
   sql: Queryable,
   secrets: Secrets,
   configured: string | undefined,
-): Promise<{ pair: KeyPair; subject: string | undefined }> {
+): Promise<{ pair: VapidKeyPair; subject: string | undefined }> {
   const [row] = await sql<
     [{ id: string; public_key: string; private_key: string; email: string | null }]
   >`
@@ -89,12 +89,12 @@ export async function getSigner(
       publicKey: row.public_key,
       privateKey: secrets.open(row.private_key, toPlace(row.id)),
     },
-    subject: getSubject(configured, row.email),
+    subject: chooseVapidSubject(configured, row.email),
   }
 }
 
 /** Returns the contact for push services: as configured, or the first operator's e-mail. Undefined for a local address. */
-export function getSubject(
+export function chooseVapidSubject(
   configured: string | undefined,
   operatorEmail: string | null,
 ): string | undefined {
@@ -102,13 +102,13 @@ export function getSubject(
 }
 
 /** A cache of VAPID tokens by key and push service. */
-export interface Tokens {
+export interface VapidTokenCache {
   find(keyId: string, origin: string, nowMs: number): string | undefined
   /** Signs a token for 12 hours, and keeps it for 11. Returns the Authorization header. */
-  make(pair: KeyPair, options: { origin: string; subject: string; nowMs: number }): string
+  make(pair: VapidKeyPair, options: { origin: string; subject: string; nowMs: number }): string
 }
 
-export function createTokens(): Tokens {
+export function createVapidTokenCache(): VapidTokenCache {
   const tokens = new Map<string, { header: string; madeMs: number }>()
   return {
     find(keyId, origin, nowMs) {
@@ -134,7 +134,7 @@ export function createTokens(): Tokens {
 }
 
 /** The public id of a key. */
-export function toKeyId({ id }: Pick<PublicKey, 'id'>): string {
+export function toVapidKeyId({ id }: Pick<VapidPublicKey, 'id'>): string {
   return toId('vap', id)
 }
 

@@ -5,9 +5,9 @@ import { createEgress, type Egress, type EgressOptions } from '../egress/egress.
 import type { DeliveryKind } from '../outbox/kind.ts'
 import type { Site } from '../http/site.ts'
 import { startOutbox, type Outbox } from '../outbox/outbox.ts'
-import { WORKER_SETTINGS } from '../outbox/settings.ts'
+import { WORKER_SETTINGS } from '../db/delivery-settings.ts'
 import { createPushKind } from '../push/kind.ts'
-import { createPusher, type Pusher } from '../push/pusher.ts'
+import { createPushClient, type PushClient } from '../push/push-client.ts'
 import { openSecrets } from '../secrets/open-secrets.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { createWebhookKind } from '../webhooks/kind.ts'
@@ -26,7 +26,7 @@ export interface Deliveries {
   secrets: Secrets
   egress: Egress
   outbox: Outbox
-  pusher: Pusher
+  pusher: PushClient
   pushHosts: readonly string[]
   stop(): Promise<void>
 }
@@ -48,7 +48,7 @@ export async function startDeliveries(
   const egress = createEgress({ allowCidrs: config.egressAllowCidrs, ...options.egress })
   const { pushHosts, vapidSubject } = config
   const push = { pool, secrets, egress, pushHosts, vapidSubject }
-  const pusher = createPusher(push)
+  const pusher = createPushClient(push)
   const kinds = options.kinds ?? [
     createPushKind({ ...push, pusher, site }),
     createWebhookKind({ pool, secrets, egress }),

@@ -8,7 +8,7 @@ import { readDiskUsage } from './disk.ts'
 import type { Site } from '../http/site.ts'
 import type { OutboxStats } from '../outbox/outbox.ts'
 import { RUNTIME } from '../platform.ts'
-import { getSubject, toKeyId } from '../push/vapid.ts'
+import { chooseVapidSubject, toVapidKeyId } from '../push/vapid.ts'
 import { SOURCE_URL, VERSION } from '../version.ts'
 
 /** More is not counted. */
@@ -106,8 +106,8 @@ function toInfo(parts: Omit<ServerParts, 'guard'>, row: Row, disk: ServerInfo['d
       running,
     },
     push: {
-      keyId: row.key_id && toKeyId({ id: row.key_id }),
-      subject: getSubject(parts.vapidSubject, row.operator) ?? null,
+      keyId: row.key_id && toVapidKeyId({ id: row.key_id }),
+      subject: chooseVapidSubject(parts.vapidSubject, row.operator) ?? null,
       isSubjectSet: parts.vapidSubject !== undefined,
       devices: row.devices,
     },

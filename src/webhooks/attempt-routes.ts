@@ -5,7 +5,7 @@ import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import { getAttempt, listAttempts } from './attempts.ts'
 import { recoverEvents, resendAttempt } from './recovery.ts'
-import { Attempt, AttemptDetail, Queued, RecoverInput } from './schema.ts'
+import { Attempt, AttemptDetail, QueuedEvents, RecoverInput } from './schema.ts'
 import { testWebhook } from './sender.ts'
 import type { WebhookParts } from './webhook-routes.ts'
 
@@ -64,7 +64,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
       {
         project: 'webhooks.operate',
         body: RecoverInput,
-        response: { 200: SuccessOf(Queued) },
+        response: { 200: SuccessOf(QueuedEvents) },
         detail: { operationId: 'recoverEvents', summary: 'Send a range of events again', tags },
       },
     )
@@ -76,7 +76,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
       },
       {
         project: 'webhooks.operate',
-        response: { 200: SuccessOf(Queued) },
+        response: { 200: SuccessOf(QueuedEvents) },
         detail: { operationId: 'resendAttempt', summary: 'Send one delivery again', tags },
       },
     )

@@ -5,18 +5,12 @@ import type { Page } from '../http/envelope.ts'
 import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import {
-  toBodyHash,
-  toEventRequest,
-  toMessageId,
-  toTestMessageId,
-  toTestRequest,
-} from './message.ts'
+import { hashBody, toEventRequest, toMessageId, toTestMessageId, toTestRequest } from './message.ts'
 import type { Preset } from './presets.ts'
 import type { Attempt, AttemptDetail, AttemptRequest } from './schema.ts'
 import { toPlace } from './sealing.ts'
 import { CONTENT_TYPE } from './signing.ts'
-import type { TargetId } from './target.ts'
+import type { WebhookTargetId } from './target.ts'
 import { noWebhook, toWebhookUuid } from './webhooks.ts'
 
 const GONE = 'The event was deleted, and the body with it'
@@ -46,7 +40,7 @@ export async function listAttempts(
   `
   if (!known) throw noWebhook()
   const found = await sql<AttemptRow[]>`
-    select ${selectAttempt(sql)}
+    select ${attemptColumns(sql)}
     from webhook_attempts a
     where a.project_id = ${projectId} and a.webhook_id = ${webhookId}
       ${after === undefined ? sql`` : sql`and a.id < ${after}`}
@@ -64,7 +58,7 @@ export async function getAttempt(
 ): Promise<AttemptDetail> {
   const targetId = toWebhookUuid(id)
   const [row] = await sql<(AttemptRow & StoredRequest)[]>`
-    select ${selectAttempt(sql)}, a.host, a.preset, a.body_hash as "bodyHash"
+    select ${attemptColumns(sql)}, a.host, a.preset, a.body_hash as "bodyHash"
     from webhook_attempts a
       join webhooks w on w.project_id = a.project_id and w.id = a.webhook_id and w.deleted_at is null
     where a.project_id = ${projectId} and a.webhook_id = ${targetId}
@@ -90,7 +84,7 @@ export function toAttempt(row: AttemptRow): Attempt {
   }
 }
 
-function selectAttempt(sql: Queryable) {
+function attemptColumns(sql: Queryable) {
   return sql`
     a.id, a.kind, a.event_id as "eventId", a.number, a.outcome, a.status, a.error, a.reason, a.response,
     a.latency_ms as "latencyMs", a.started_at as "startedAt"
@@ -103,7 +97,7 @@ function selectAttempt(sql: Queryable) {
  */
 async function findRequest(
   sql: Queryable,
-  { projectId, targetId }: TargetId,
+  { projectId, targetId }: WebhookTargetId,
   attempt: AttemptRow & { stored: StoredRequest },
   secrets: Secrets,
 ): Promise<AttemptRequest | null> {
@@ -120,7 +114,7 @@ async function findRequest(
   const { id, eventId, startedAt, stored } = attempt
   const url = secrets.open(row.url, toPlace('url', targetId))
   const endpoint = { url, preset: stored.preset }
-  const origin = {
+  const context = {
     project: { id: projectId, name: row.project },
     organization: { id: row.organization_id, name: row.organization },
   }
@@ -128,8 +122,8 @@ async function findRequest(
     eventId === null ? undefined : await findEventJson(sql, projectId, toId('evt', eventId))
   const body =
     eventId === null
-      ? toTestRequest(endpoint, origin, startedAt.getTime()).body
-      : eventJson && toEventRequest(endpoint, eventJson, origin).body
+      ? toTestRequest(endpoint, context, startedAt.getTime()).body
+      : eventJson && toEventRequest(endpoint, eventJson, context).body
   return {
     method: 'POST',
     headers: {
@@ -139,6 +133,6 @@ async function findRequest(
       'webhook-timestamp': String(Math.floor(startedAt.getTime() / 1000)),
     },
     body: body ?? null,
-    note: body === undefined ? GONE : toBodyHash(body).equals(stored.bodyHash) ? null : CHANGED,
+    note: body === undefined ? GONE : hashBody(body).equals(stored.bodyHash) ? null : CHANGED,
   }
 }

@@ -1,6 +1,6 @@
 import type { Fragment, Queryable, Sql, Tx } from '../db/sql.ts'
-import type { Runs } from '../outbox/kind.ts'
-import { checksPlannedOnce } from '../outbox/settings.ts'
+import type { EventRanges } from '../outbox/kind.ts'
+import { planForeignKeyChecksOnce } from '../db/delivery-settings.ts'
 
 /** Deliveries that may wait for one webhook. The backlog is checked every ten seconds, so some more may come. */
 export const MAX_BACKLOG = 100_000
@@ -12,7 +12,7 @@ export const BACKLOG_FULL =
   'backlog_full: 100,000 deliveries wait for this webhook already. Recover the time once it works again'
 
 /** Why an event of a project with webhooks was delivered to none. */
-export const LEFT_OUT =
+export const NO_MATCHING_WEBHOOK =
   'No webhook was for it: each is for other channels, was switched off, or was made later'
 
 /**
@@ -21,7 +21,7 @@ export const LEFT_OUT =
  */
 export async function dispatchWebhooks(
   tx: Tx,
-  { projectIds, fromSeqs, toSeqs }: Runs,
+  { projectIds, fromSeqs, toSeqs }: EventRanges,
 ): Promise<number> {
   const [{ count }] = await tx<[{ count: number }]>`
     with wanted as materialized (
@@ -37,8 +37,8 @@ export async function dispatchWebhooks(
             date_trunc('milliseconds', w.created_at) <= e.created_at
             or w.created_at > now() + interval '5 s'
           )
-        cross join ${checksPlannedOnce(tx)}
-      where ${isWanted(tx)}
+        cross join ${planForeignKeyChecksOnce(tx)}
+      where ${matchesChannel(tx)}
     ), queued as (
       insert into outbox (project_id, event_id, kind, target_id)
       select project_id, event_id, 'webhook', target_id
@@ -59,7 +59,7 @@ export async function dispatchWebhooks(
 }
 
 /** Whether the webhook `w` is for the channel of the event `e`. */
-export function isWanted(sql: Queryable): Fragment {
+export function matchesChannel(sql: Queryable): Fragment {
   return sql`(
     w.has_all_channels
     or exists (
@@ -70,7 +70,7 @@ export function isWanted(sql: Queryable): Fragment {
 }
 
 /** Why an event has no delivery; undefined without webhooks, and where records may be gone or never were. */
-export async function explainSilence(
+export async function explainNoWebhookDelivery(
   sql: Queryable,
   { projectId, eventId }: { projectId: string; eventId: string },
 ): Promise<{ reason: string; at: Date } | undefined> {
@@ -83,11 +83,11 @@ export async function explainSilence(
       and e.created_at > now() - interval '29 days'
       and exists (select from webhooks w where w.project_id = e.project_id and w.deleted_at is null)
   `
-  return row && { reason: LEFT_OUT, at: row.created_at }
+  return row && { reason: NO_MATCHING_WEBHOOK, at: row.created_at }
 }
 
 /** Marks webhooks with a full backlog and unmarks those with room again. Nothing is marked unless it `mayBeFull`. */
-export async function markBacklogs(sql: Sql, mayBeFull: boolean): Promise<void> {
+export async function markFullBacklogs(sql: Sql, mayBeFull: boolean): Promise<void> {
   await sql`
     update webhooks w set backlog_full_at = null
     where w.backlog_full_at is not null and not exists (

@@ -61,7 +61,7 @@ export async function createWebhook(
     )
   `
   await setChannels(tx, projectId, uuid, channels)
-  await audit(tx, editor, 'webhook.created', uuid, { host: address.host, preset })
+  await auditWebhook(tx, editor, 'webhook.created', uuid, { host: address.host, preset })
   return { id, secret }
 }
 
@@ -91,7 +91,7 @@ export async function editWebhook(
     await setChannels(tx, projectId, locked.id, changes.channels)
   }
   const fields = Object.keys(changes).sort().join(' ')
-  await audit(tx, editor, 'webhook.edited', locked.id, { fields, host: address.host })
+  await auditWebhook(tx, editor, 'webhook.edited', locked.id, { fields, host: address.host })
 }
 
 /** Deletes a webhook and its secrets. Its pending deliveries end as cancelled. */
@@ -104,7 +104,7 @@ export async function deleteWebhook(tx: Tx, editor: Editor, id: string): Promise
     returning host
   `
   if (!gone) throw noWebhook()
-  await audit(tx, editor, 'webhook.deleted', uuid, { host: gone.host })
+  await auditWebhook(tx, editor, 'webhook.deleted', uuid, { host: gone.host })
 }
 
 /** Makes a new secret; the old one signs as well for `graceHours`. */
@@ -128,7 +128,7 @@ export async function rotateWebhook(
     where project_id = ${editor.projectId} and id = ${uuid}
     returning previous_until
   `
-  await audit(tx, editor, 'webhook.secretRotated', uuid, { graceHours })
+  await auditWebhook(tx, editor, 'webhook.secretRotated', uuid, { graceHours })
   return { secret, previousUntil: row?.previous_until ?? null }
 }
 
@@ -144,7 +144,7 @@ export async function enableWebhook(tx: Tx, editor: Editor, id: string): Promise
   `
   if (enabled.count === 0) throw noWebhook()
   await resumeTarget(tx, { kind: 'webhook', projectId, targetId })
-  await audit(tx, editor, 'webhook.enabled', targetId)
+  await auditWebhook(tx, editor, 'webhook.enabled', targetId)
 }
 
 /** Disables a webhook; `reason` is for people. */
@@ -159,11 +159,11 @@ export async function disableWebhook(
     update webhooks set disabled_at = now(), disabled_reason = ${reason}, updated_at = now()
     where project_id = ${editor.projectId} and id = ${uuid}
   `
-  await audit(tx, editor, 'webhook.disabled', uuid, { reason })
+  await auditWebhook(tx, editor, 'webhook.disabled', uuid, { reason })
 }
 
 /** Writes into the audit log; `details` must not hold more of a URL than its host. */
-export async function audit(
+export async function auditWebhook(
   tx: Tx,
   { actor, organizationId, projectId }: Editor,
   action: AuditAction,

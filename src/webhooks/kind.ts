@@ -1,7 +1,7 @@
 import type { DeliveryKind } from '../outbox/kind.ts'
-import { dispatchWebhooks, explainSilence, markBacklogs } from './dispatch.ts'
-import { createSender, WEBHOOK_TIMEOUT_MS, type SenderParts } from './sender.ts'
-import { nameWebhooks } from './webhooks.ts'
+import { dispatchWebhooks, explainNoWebhookDelivery, markFullBacklogs } from './dispatch.ts'
+import { createWebhookSender, WEBHOOK_TIMEOUT_MS, type SenderParts } from './sender.ts'
+import { getWebhookNames } from './webhooks.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -32,10 +32,10 @@ export function createWebhookKind(parts: SenderParts): DeliveryKind {
       where w.project_id = c.project_id and w.deleted_at is null and w.disabled_at is null
     )`,
     dispatch: dispatchWebhooks,
-    send: createSender(parts),
-    nameTargets: nameWebhooks,
-    explainSilence,
-    markBacklogs,
+    send: createWebhookSender(parts),
+    getTargetNames: getWebhookNames,
+    explainNoDelivery: explainNoWebhookDelivery,
+    markFullBacklogs,
     schedule: RETRY_SCHEDULE_MS,
     perTarget: 8,
     timeoutMs: WEBHOOK_TIMEOUT_MS + AROUND_MS,

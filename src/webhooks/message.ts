@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Event } from '../events/schema.ts'
 import { toId } from '../ids.ts'
-import { shape, type Preset, type Shaped } from './presets.ts'
+import { formatForPreset, type Preset, type WebhookRequest } from './presets.ts'
 
 /** The project and the organization that a message names; ids are uuids. */
-export interface Origin {
+export interface ProjectContext {
   project: { id: string; name: string }
   organization: { id: string; name: string }
 }
@@ -28,13 +28,13 @@ export function toTestMessageId(attemptId: string): string {
 export function toEventRequest(
   { url, preset }: Endpoint,
   eventJson: string,
-  origin: Origin,
-): Shaped {
+  context: ProjectContext,
+): WebhookRequest {
   // `findEventsJson` wrote it.
   const event = JSON.parse(eventJson) as Event
   if (preset !== 'standard')
-    return shape(preset, url, { ...event, projectName: origin.project.name })
-  const data = `${eventJson.slice(0, -1)},${toOriginJson(origin).slice(1)}`
+    return formatForPreset(preset, url, { ...event, projectName: context.project.name })
+  const data = `${eventJson.slice(0, -1)},${toContextJson(context).slice(1)}`
   return {
     url,
     body: `{"type":"event.created","timestamp":${JSON.stringify(event.timestamp)},"data":${data}}`,
@@ -42,29 +42,33 @@ export function toEventRequest(
 }
 
 /** The request of a test; a preset gets a made-up event. */
-export function toTestRequest({ url, preset }: Endpoint, origin: Origin, atMs: number): Shaped {
+export function toTestRequest(
+  { url, preset }: Endpoint,
+  context: ProjectContext,
+  atMs: number,
+): WebhookRequest {
   const timestamp = new Date(atMs).toISOString()
   const message = 'This is a test: your webhook works.'
   if (preset !== 'standard') {
-    return shape(preset, url, {
+    return formatForPreset(preset, url, {
       title: 'Test from Tidings',
       description: message,
       icon: '👋',
       channelName: 'test',
-      projectName: origin.project.name,
+      projectName: context.project.name,
       timestamp,
       tags: [],
     })
   }
-  const data = `{"message":${JSON.stringify(message)},${toOriginJson(origin).slice(1)}`
+  const data = `{"message":${JSON.stringify(message)},${toContextJson(context).slice(1)}`
   return { url, body: `{"type":"webhook.test","timestamp":"${timestamp}","data":${data}}` }
 }
 
-export function toBodyHash(body: string): Buffer {
+export function hashBody(body: string): Buffer {
   return createHash('sha256').update(body).digest()
 }
 
-function toOriginJson({ project, organization }: Origin): string {
+function toContextJson({ project, organization }: ProjectContext): string {
   return JSON.stringify({
     project: { id: toId('prj', project.id), name: project.name },
     organization: { id: toId('org', organization.id), name: organization.name },

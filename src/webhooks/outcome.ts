@@ -1,39 +1,39 @@
 import type { EgressResult } from '../egress/egress.ts'
 import { parseRetryAfter } from '../egress/failure.ts'
-import type { DeliveryAttempt, Outcome, Postponed } from '../outbox/kind.ts'
+import type { DeliveryAttempt, DeliveryOutcome, Postponed } from '../outbox/kind.ts'
 import type { WebhookTarget } from './target.ts'
 
 /** The outcome of an attempt. `unsent` says nothing about the endpoint. */
-export type AttemptOutcome =
+export type WebhookOutcome =
   | { kind: 'delivered' | 'gone' | 'unsent'; reason: string }
   | { kind: 'failed'; reason: string; afterMs: number | undefined }
 
 const GONE = 410
 const BUSY_MS = 5_000
 /** A delivery that has waited for three days is given up. */
-const PATIENCE_MS = 3 * 86_400_000
+const MAX_WAIT_MS = 3 * 86_400_000
 const DISABLED_MS = 3_600_000
 const MAX_DISABLED_MS = 30 * 86_400_000
 
 /** The outcome of a delivery that is not attempted now, if it is one. */
-export function findObstacle(
+export function findEarlyWebhookOutcome(
   { nowMs, disabledAtMs, isProbe, pausedUntilMs }: WebhookTarget,
   { attempt, waitedMs }: Pick<DeliveryAttempt, 'attempt' | 'waitedMs'>,
-): Outcome | undefined {
+): DeliveryOutcome | undefined {
   if (disabledAtMs !== null) {
     return nowMs - disabledAtMs > MAX_DISABLED_MS
       ? { kind: 'cancelled', reason: 'The webhook was disabled for 30 days' }
-      : postponed(DISABLED_MS, 'The webhook is disabled', MAX_DISABLED_MS + PATIENCE_MS)
+      : postpone(DISABLED_MS, 'The webhook is disabled', MAX_DISABLED_MS + MAX_WAIT_MS)
   }
   if (pausedUntilMs === null || isProbe) return undefined
   // A delivery that has only waited is attempted once before it is given up.
-  if (attempt === 1 && waitedMs > PATIENCE_MS) return undefined
+  if (attempt === 1 && waitedMs > MAX_WAIT_MS) return undefined
   // After a pause one delivery is the probe, and the others wait for its outcome.
-  return postponed(Math.max(pausedUntilMs - nowMs, BUSY_MS), 'The webhook is paused')
+  return postpone(Math.max(pausedUntilMs - nowMs, BUSY_MS), 'The webhook is paused')
 }
 
 /** Reads an answer by its status alone; its body changes nothing. */
-export function toAttemptOutcome(result: EgressResult, nowMs: number): AttemptOutcome {
+export function toWebhookOutcome(result: EgressResult, nowMs: number): WebhookOutcome {
   if ('error' in result) {
     const { error, message } = result
     return error === 'busy' || error === 'cancelled'
@@ -52,14 +52,14 @@ export function toAttemptOutcome(result: EgressResult, nowMs: number): AttemptOu
 }
 
 /** Translates the outcome of an attempt for the outbox. */
-export function toOutcome(outcome: AttemptOutcome): Outcome {
+export function toDeliveryOutcome(outcome: WebhookOutcome): DeliveryOutcome {
   switch (outcome.kind) {
     case 'delivered':
       return { kind: 'done' }
     case 'gone':
       return { kind: 'gone', reason: outcome.reason }
     case 'unsent':
-      return postponed(BUSY_MS, outcome.reason)
+      return postpone(BUSY_MS, outcome.reason)
     case 'failed': {
       const { reason, afterMs } = outcome
       return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
@@ -67,6 +67,6 @@ export function toOutcome(outcome: AttemptOutcome): Outcome {
   }
 }
 
-export function postponed(afterMs: number, reason: string, withinMs = PATIENCE_MS): Postponed {
-  return { kind: 'postponed', afterMs, withinMs, reason }
+export function postpone(afterMs: number, reason: string, withinMs = MAX_WAIT_MS): Postponed {
+  return { kind: 'postponed', afterMs, giveUpAfterMs: withinMs, reason }
 }

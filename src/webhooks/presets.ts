@@ -3,7 +3,7 @@ export const PRESETS = ['standard', 'slack', 'discord', 'telegram', 'ntfy'] as c
 export type Preset = (typeof PRESETS)[number]
 
 /** The parts of an event that services get. */
-export interface Notice {
+export interface PresetEvent {
   title: string
   description: string | null
   icon: string | null
@@ -14,14 +14,14 @@ export interface Notice {
 }
 
 /** A request in the form of a preset. */
-export interface Shaped {
+export interface WebhookRequest {
   url: string
   body: string
 }
 
-type Shape = (url: URL, notice: Notice) => { url?: string; body: object }
+type PresetFormat = (url: URL, notice: PresetEvent) => { url?: string; body: object }
 
-const SHAPES: Record<Exclude<Preset, 'standard'>, Shape> = {
+const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
   // Plain text throughout, so that no part of an event becomes a mention, a link or a style.
   slack: (_, notice) => ({
     body: {
@@ -31,7 +31,7 @@ const SHAPES: Record<Exclude<Preset, 'standard'>, Shape> = {
         ...(notice.description
           ? [{ type: 'section', text: toPlainText(cut(notice.description, 3000)) }]
           : []),
-        { type: 'context', elements: [toPlainText(cut(toOrigin(notice), 300))] },
+        { type: 'context', elements: [toPlainText(cut(toFooter(notice), 300))] },
       ],
     },
   }),
@@ -42,7 +42,7 @@ const SHAPES: Record<Exclude<Preset, 'standard'>, Shape> = {
         {
           title: cut(escapeMarkdown(toHeadline(notice)), 256),
           ...(notice.description && { description: cut(escapeMarkdown(notice.description), 4096) }),
-          footer: { text: cut(toOrigin(notice), 2048) },
+          footer: { text: cut(toFooter(notice), 2048) },
           timestamp: notice.timestamp,
         },
       ],
@@ -63,7 +63,7 @@ const SHAPES: Record<Exclude<Preset, 'standard'>, Shape> = {
       body: {
         topic: decodeURIComponent(topic),
         title: cut(toHeadline(notice), 250),
-        message: cutBytes(notice.description ?? toOrigin(notice), 4000),
+        message: cutBytes(notice.description ?? toFooter(notice), 4000),
         tags: notice.tags.slice(0, 5),
       },
     }
@@ -71,8 +71,12 @@ const SHAPES: Record<Exclude<Preset, 'standard'>, Shape> = {
 }
 
 /** The request for a service. */
-export function shape(preset: Exclude<Preset, 'standard'>, url: string, notice: Notice): Shaped {
-  const shaped = SHAPES[preset](new URL(url), notice)
+export function formatForPreset(
+  preset: Exclude<Preset, 'standard'>,
+  url: string,
+  notice: PresetEvent,
+): WebhookRequest {
+  const shaped = FORMATS[preset](new URL(url), notice)
   return { url: shaped.url ?? url, body: JSON.stringify(shaped.body) }
 }
 
@@ -87,16 +91,16 @@ export function findPresetProblem(preset: Preset, url: URL): string | undefined 
   return undefined
 }
 
-function toHeadline({ icon, title }: Notice): string {
+function toHeadline({ icon, title }: PresetEvent): string {
   return icon === null ? title : `${icon} ${title}`
 }
 
-function toOrigin({ channelName, projectName }: Notice): string {
+function toFooter({ channelName, projectName }: PresetEvent): string {
   return `${channelName} · ${projectName}`
 }
 
-function toText(notice: Notice): string {
-  return [toHeadline(notice), notice.description, toOrigin(notice)].filter(Boolean).join('\n\n')
+function toText(notice: PresetEvent): string {
+  return [toHeadline(notice), notice.description, toFooter(notice)].filter(Boolean).join('\n\n')
 }
 
 function toPlainText(text: string) {

@@ -3,19 +3,25 @@ import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import type { EgressResult } from '../egress/egress.ts'
 import { toId } from '../ids.ts'
-import { checksPlannedOnce, committedSoon } from '../outbox/settings.ts'
+import { planForeignKeyChecksOnce, commitWithoutFsync } from '../db/delivery-settings.ts'
 import { toAttempt, type AttemptRow } from './attempts.ts'
-import { CLOSED, FAILED_FOR_DAYS, isHopeless, toFailed, type Breaker } from './breaker.ts'
-import { toBodyHash } from './message.ts'
-import type { AttemptOutcome } from './outcome.ts'
-import type { Preset, Shaped } from './presets.ts'
+import {
+  CLOSED_BREAKER,
+  FAILING_FOR_DAYS,
+  shouldDisable,
+  toBreakerAfterFailure,
+  type CircuitBreaker,
+} from './circuit-breaker.ts'
+import { hashBody } from './message.ts'
+import type { WebhookOutcome } from './outcome.ts'
+import type { Preset, WebhookRequest } from './presets.ts'
 import type { Attempt } from './schema.ts'
 import type { WebhookTarget } from './target.ts'
 
 const RESPONSE_BYTES = 1024
 
 /** An attempt that was made; ids are uuids. */
-export interface MadeAttempt {
+export interface CompletedAttempt {
   id: string
   projectId: string
   webhookId: string
@@ -24,18 +30,18 @@ export interface MadeAttempt {
   number: number
   startedAt: Date
   preset: Preset
-  request: Shaped
+  request: WebhookRequest
   result: EgressResult
-  outcome: AttemptOutcome
+  outcome: WebhookOutcome
 }
 
 /** Stores an attempt; a success resets the failure counters. Returns the attempt as it is shown. */
-export async function storeAttempt(tx: Tx, made: MadeAttempt): Promise<Attempt> {
+export async function storeAttempt(tx: Tx, made: CompletedAttempt): Promise<Attempt> {
   const { projectId, webhookId, outcome } = made
   if (outcome.kind === 'delivered') {
     await tx`
       update webhooks set
-        failures = ${CLOSED.failures}, failing_since = null, pauses = ${CLOSED.pauses}, paused_until = null
+        failures = ${CLOSED_BREAKER.failures}, failing_since = null, pauses = ${CLOSED_BREAKER.pauses}, paused_until = null
       where project_id = ${projectId} and id = ${webhookId} and (failures > 0 or paused_until is not null)
     `
   }
@@ -47,7 +53,10 @@ export async function storeAttempt(tx: Tx, made: MadeAttempt): Promise<Attempt> 
  * Stores successes of webhooks that have no failures to reset and that no other transaction holds: a locked webhook must
  * not hold up the others. Returns the ids of those that were stored; the rest is for `storeAttempt`.
  */
-export function storeSuccesses(sql: Queryable, made: readonly MadeAttempt[]): Promise<Set<string>> {
+export function storeSuccessfulAttempts(
+  sql: Queryable,
+  made: readonly CompletedAttempt[],
+): Promise<Set<string>> {
   const isFree = sql`exists (
     select
     from webhooks w
@@ -60,8 +69,8 @@ export function storeSuccesses(sql: Queryable, made: readonly MadeAttempt[]): Pr
 /** Counts a failure of a webhook. Many in a row pause it; one that is gone, or fails for days, is disabled. */
 export async function countFailure(
   tx: Tx,
-  { projectId, id, isProbe, origin }: WebhookTarget,
-  outcome: AttemptOutcome,
+  { projectId, id, isProbe, context }: WebhookTarget,
+  outcome: WebhookOutcome,
 ): Promise<void> {
   const [row] = await tx<
     {
@@ -81,14 +90,14 @@ export async function countFailure(
   `
   if (!row) return
   const nowMs = row.now.getTime()
-  const before: Breaker = {
+  const before: CircuitBreaker = {
     failures: row.failures,
     failingSinceMs: row.failing_since?.getTime() ?? null,
     pauses: row.pauses,
     pausedUntilMs: row.paused_until?.getTime() ?? null,
   }
-  const breaker = toFailed(before, isProbe, nowMs)
-  const hopeless = isHopeless(breaker, nowMs) ? FAILED_FOR_DAYS : null
+  const breaker = toBreakerAfterFailure(before, isProbe, nowMs)
+  const hopeless = shouldDisable(breaker, nowMs) ? FAILING_FOR_DAYS : null
   const reason = row.is_enabled ? (outcome.kind === 'gone' ? outcome.reason : hopeless) : null
   await tx`
     update webhooks set
@@ -103,7 +112,7 @@ export async function countFailure(
   if (reason === null) return
   await writeAudit(tx, SERVER, {
     action: 'webhook.disabled',
-    organizationId: origin.organization.id,
+    organizationId: context.organization.id,
     projectId,
     target: toId('whk', id),
     details: { reason },
@@ -113,7 +122,7 @@ export async function countFailure(
 /** Inserts those for which a condition of `a` holds, and returns their ids. */
 async function insertAttempts(
   sql: Queryable,
-  made: readonly MadeAttempt[],
+  made: readonly CompletedAttempt[],
   condition: Fragment,
 ): Promise<Set<string>> {
   const rows = made.map(one => ({ ...one, ...toRow(one) }))
@@ -143,20 +152,20 @@ async function insertAttempts(
         ${column(({ startedAt }) => startedAt.toISOString())}::timestamptz[],
         ${column(({ request }) => new URL(request.url).host)}::text[],
         ${column(({ preset }) => preset)}::text[],
-        ${column(({ request }) => `\\x${toBodyHash(request.body).toString('hex')}`)}::bytea[]
+        ${column(({ request }) => `\\x${hashBody(request.body).toString('hex')}`)}::bytea[]
       ) as a (
         project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
         latency_ms, started_at, host, preset, body_hash
       )
-      cross join ${committedSoon(sql)}
-      cross join ${checksPlannedOnce(sql)}
+      cross join ${commitWithoutFsync(sql)}
+      cross join ${planForeignKeyChecksOnce(sql)}
     where ${condition}
     returning id
   `
   return new Set(inserted.map(({ id }) => id))
 }
 
-function toRow({ id, eventId, number, startedAt, result, outcome }: MadeAttempt): AttemptRow {
+function toRow({ id, eventId, number, startedAt, result, outcome }: CompletedAttempt): AttemptRow {
   const isAnswer = !('error' in result)
   return {
     id,

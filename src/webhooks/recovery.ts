@@ -4,11 +4,11 @@ import { parseTimestamp } from '../events/moment.ts'
 import { parseCursor, toCursor } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
 import { newId, parseId } from '../ids.ts'
-import { enqueue } from '../outbox/enqueue.ts'
+import { enqueueDeliveries } from '../outbox/enqueue.ts'
 import { noAttempt } from './attempts.ts'
-import { audit, type Editor } from './editing.ts'
-import { isWanted } from './dispatch.ts'
-import type { Queued, RecoverInput } from './schema.ts'
+import { auditWebhook, type Editor } from './editing.ts'
+import { matchesChannel } from './dispatch.ts'
+import type { QueuedEvents, RecoverInput } from './schema.ts'
 import { lockWebhook } from './webhooks.ts'
 
 /** As long as attempts are kept: older deliveries are unknown. */
@@ -21,7 +21,7 @@ export async function resendAttempt(
   tx: Tx,
   editor: Editor,
   { id, attemptId }: { id: string; attemptId: string },
-): Promise<Queued> {
+): Promise<QueuedEvents> {
   const { projectId } = editor
   const targetId = await lockEnabled(tx, projectId, id)
   const [attempt] = await tx<{ event_id: string | null; is_there: boolean }[]>`
@@ -35,8 +35,8 @@ export async function resendAttempt(
   const { event_id: eventId, is_there: isThere } = attempt
   if (eventId === null) throw new Fault('conflict', 'A test is not sent again: send another one')
   if (!isThere) throw new Fault('conflict', 'Its event was deleted')
-  await enqueue(tx, { kind: 'webhook', projectId, targetId }, [eventId])
-  await audit(tx, editor, 'webhook.resent', targetId, { attempt: attemptId })
+  await enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, [eventId])
+  await auditWebhook(tx, editor, 'webhook.resent', targetId, { attempt: attemptId })
   return { events: 1, nextCursor: null }
 }
 
@@ -48,7 +48,7 @@ export async function recoverEvents(
   tx: Tx,
   editor: Editor,
   { id, since, until, cursor }: RecoverInput & { id: string },
-): Promise<Queued> {
+): Promise<QueuedEvents> {
   const { projectId } = editor
   const targetId = await lockEnabled(tx, projectId, id)
   const [fromMs, fromSeq = '0'] = parseCursor(cursor, [/^\d{1,14}$/, /^\d{1,18}$/]) ?? []
@@ -62,7 +62,7 @@ export async function recoverEvents(
   const rows = await tx<{ id: string; seq: string; occurred_at: Date; is_missing: boolean }[]>`
     select
       e.id, e.seq, e.occurred_at,
-      ${isWanted(tx)} and not exists (
+      ${matchesChannel(tx)} and not exists (
         select from webhook_attempts a
         where a.project_id = e.project_id and a.webhook_id = w.id and a.event_id = e.id
           and a.outcome = 'delivered'
@@ -77,8 +77,8 @@ export async function recoverEvents(
     limit ${WINDOW}
   `
   const eventIds = rows.filter(row => row.is_missing).map(row => row.id)
-  await enqueue(tx, { kind: 'webhook', projectId, targetId }, eventIds)
-  await audit(tx, editor, 'webhook.recovered', targetId, { events: eventIds.length })
+  await enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, eventIds)
+  await auditWebhook(tx, editor, 'webhook.recovered', targetId, { events: eventIds.length })
   const last = rows.length === WINDOW ? rows.at(-1) : undefined
   return {
     events: eventIds.length,

@@ -137,7 +137,7 @@ export const RecoverInput = Type.Object({
 })
 export type RecoverInput = Static<typeof RecoverInput>
 
-export const Queued = Type.Object(
+export const QueuedEvents = Type.Object(
   {
     events: Type.Integer({ description: 'How many events are delivered again.' }),
     nextCursor: Nullable(
@@ -148,4 +148,4 @@ export const Queued = Type.Object(
   },
   closed,
 )
-export type Queued = Static<typeof Queued>
+export type QueuedEvents = Static<typeof QueuedEvents>

@@ -19,7 +19,7 @@ export function toPlace(
 }
 
 /** Takes the place of a URL that nobody can read. */
-const NOWHERE = 'https://lost.invalid/'
+const LOST_URL = 'https://lost.invalid/'
 const REASON =
   'Its address and secret were lost with the APP_SECRET: enter its URL, rotate its secret, then enable it'
 
@@ -30,7 +30,7 @@ export const WEBHOOK_LOSS: Loss = {
     `${count} webhooks are disabled: their URLs and secrets are gone. Enter the URL of each, rotate its secret and enable it; what waits for them is kept for 30 days`,
   async drop(tx, ids, secrets) {
     for (const id of ids) {
-      const url = secrets.seal(NOWHERE, toPlace('url', id))
+      const url = secrets.seal(LOST_URL, toPlace('url', id))
       const secret = secrets.seal(newSigningSecret(), toPlace('secret', id))
       const [lost] = await tx<{ projectId: string; organizationId: string }[]>`
         update webhooks w set

@@ -6,15 +6,25 @@ import { Fault } from '../errors.ts'
 import { GRACE_S } from '../events/deletion.ts'
 import { findEventsJson } from '../events/read.ts'
 import { newId } from '../ids.ts'
-import { recordAttempt, type DeliveryAttempt, type Outcome } from '../outbox/kind.ts'
+import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/kind.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { audit, type Editor } from './editing.ts'
+import { auditWebhook, type Editor } from './editing.ts'
 import { toEventRequest, toMessageId, toTestMessageId, toTestRequest } from './message.ts'
-import { findObstacle, postponed, toAttemptOutcome, toOutcome } from './outcome.ts'
-import { countFailure, storeAttempt, storeSuccesses, type MadeAttempt } from './recording.ts'
+import {
+  findEarlyWebhookOutcome,
+  postpone,
+  toWebhookOutcome,
+  toDeliveryOutcome,
+} from './outcome.ts'
+import {
+  countFailure,
+  storeAttempt,
+  storeSuccessfulAttempts,
+  type CompletedAttempt,
+} from './recording.ts'
 import type { Attempt } from './schema.ts'
-import { CONTENT_TYPE, sign } from './signing.ts'
-import { findTargets, openTarget, type WebhookTarget } from './target.ts'
+import { CONTENT_TYPE, signMessage } from './signing.ts'
+import { findWebhookTargets, openWebhookTarget, type WebhookTarget } from './target.ts'
 import { lockWebhook, noWebhook } from './webhooks.ts'
 
 /** For headers and body of one attempt. */
@@ -37,7 +47,10 @@ export interface SenderParts {
 export type WebhookAttempt = Omit<DeliveryAttempt, 'id' | 'isLast'>
 
 /** Makes one attempt to deliver an event to a webhook, and stores its outcome. No connection is held meanwhile. */
-export type Sender = (attempt: WebhookAttempt, signal?: AbortSignal) => Promise<Outcome>
+export type WebhookSender = (
+  attempt: WebhookAttempt,
+  signal?: AbortSignal,
+) => Promise<DeliveryOutcome>
 
 /** The message of one attempt and its target. Deleted parts are undefined. */
 interface Content {
@@ -48,32 +61,32 @@ interface Content {
 interface Batches {
   reads: Batcher<WebhookAttempt, Content>
   /** Whether the success was stored. */
-  successes: Batcher<MadeAttempt, boolean>
+  successes: Batcher<CompletedAttempt, boolean>
 }
 
 /** Attempts of one sender share their statements: those of the same moment read, and store their successes, together. */
-export function createSender(parts: SenderParts): Sender {
+export function createWebhookSender(parts: SenderParts): WebhookSender {
   const { pool, secrets } = parts
   const reads = createBatcher({
     async run(attempts: WebhookAttempt[]) {
       const [targets, events] = await pool.run(sql =>
         Promise.all([
-          findTargets(sql, attempts, { mayProbe: true }),
+          findWebhookTargets(sql, attempts, { mayProbe: true }),
           findEventsJson(sql, attempts),
         ]),
       )
       return attempts.map((_, nth) => ({ row: targets[nth], eventJson: events[nth] }))
     },
     toResult: ({ row, eventJson }, attempt) => ({
-      target: row && openTarget(row, attempt, secrets),
+      target: row && openWebhookTarget(row, attempt, secrets),
       eventJson,
     }),
     maxJobs: MAX_READ,
     maxWaiting: MAX_WAITING,
   })
   const successes = createBatcher({
-    async run(made: MadeAttempt[]) {
-      const stored = await pool.run(sql => storeSuccesses(sql, made))
+    async run(made: CompletedAttempt[]) {
+      const stored = await pool.run(sql => storeSuccessfulAttempts(sql, made))
       return made.map(({ id }) => stored.has(id))
     },
     toResult: isStored => isStored,
@@ -87,15 +100,15 @@ async function sendEvent(
   { pool, egress, reads, successes }: SenderParts & Batches,
   attempt: WebhookAttempt,
   signal?: AbortSignal,
-): Promise<Outcome> {
+): Promise<DeliveryOutcome> {
   const { target, eventJson } = await reads.add(attempt)
   if (!target) return { kind: 'cancelled', reason: 'The webhook was deleted' }
-  const obstacle = findObstacle(target, attempt)
+  const obstacle = findEarlyWebhookOutcome(target, attempt)
   if (obstacle) return obstacle
   if (eventJson === undefined) {
     const mayReturn = await pool.run(sql => isHidden(sql, attempt))
     return mayReturn
-      ? postponed(GRACE_S * 1000, 'The event is hidden')
+      ? postpone(GRACE_S * 1000, 'The event is hidden')
       : { kind: 'cancelled', reason: 'The event was deleted' }
   }
   const made = await makeAttempt(
@@ -106,21 +119,21 @@ async function sendEvent(
       messageId: toMessageId(attempt.eventId, attempt.targetId),
       eventId: attempt.eventId,
       number: attempt.attempt,
-      request: toEventRequest(target, eventJson, target.origin),
+      request: toEventRequest(target, eventJson, target.context),
     },
     signal,
   )
   const { outcome } = made
-  if (outcome.kind === 'unsent') return toOutcome(outcome)
+  if (outcome.kind === 'unsent') return toDeliveryOutcome(outcome)
   const isDelivered = outcome.kind === 'delivered'
-  await recordAttempt(async () => {
+  await tryToRecord(async () => {
     if (isDelivered && (await successes.add(made))) return
     await transact(pool, async tx => {
       await storeAttempt(tx, made)
       if (!isDelivered) await countFailure(tx, target, outcome)
     })
   })
-  return toOutcome(outcome)
+  return toDeliveryOutcome(outcome)
 }
 
 /** Sends a `webhook.test` at once, also to a paused or disabled webhook. Its success counts, its failure does not. */
@@ -129,24 +142,24 @@ export async function testWebhook(
   editor: Editor,
   id: string,
 ): Promise<Attempt> {
-  const targetId = await transact(pool, tx => takeTest(tx, editor, id))
+  const targetId = await transact(pool, tx => reserveTest(tx, editor, id))
   const ids = { projectId: editor.projectId, targetId }
-  const [row] = await pool.run(sql => findTargets(sql, [ids], { mayProbe: false }))
+  const [row] = await pool.run(sql => findWebhookTargets(sql, [ids], { mayProbe: false }))
   if (!row) throw noWebhook()
-  const target = openTarget(row, ids, secrets)
+  const target = openWebhookTarget(row, ids, secrets)
   const attemptId = newId('att').uuid
   const made = await makeAttempt(egress, target, {
     id: attemptId,
     messageId: toTestMessageId(attemptId),
     eventId: null,
     number: 1,
-    request: toTestRequest(target, target.origin, target.nowMs),
+    request: toTestRequest(target, target.context, target.nowMs),
   })
   return transact(pool, tx => storeAttempt(tx, made))
 }
 
 /** Notes that a test is sent now, and returns the webhook's uuid. Throws `rate_limited` soon after the last test. */
-async function takeTest(tx: Tx, editor: Editor, id: string): Promise<string> {
+async function reserveTest(tx: Tx, editor: Editor, id: string): Promise<string> {
   const { id: uuid, testedAt, now } = await lockWebhook(tx, editor.projectId, id)
   if (testedAt && now.getTime() - testedAt.getTime() <= TEST_INTERVAL_S * 1_000) {
     throw new Fault('rate_limited', `One test every ${TEST_INTERVAL_S} s: wait a moment`, {
@@ -156,7 +169,7 @@ async function takeTest(tx: Tx, editor: Editor, id: string): Promise<string> {
   await tx`
     update webhooks set tested_at = now() where project_id = ${editor.projectId} and id = ${uuid}
   `
-  await audit(tx, editor, 'webhook.tested', uuid)
+  await auditWebhook(tx, editor, 'webhook.tested', uuid)
   return uuid
 }
 
@@ -167,14 +180,14 @@ async function makeAttempt(
   {
     messageId,
     ...attempt
-  }: Pick<MadeAttempt, 'id' | 'eventId' | 'number' | 'request'> & {
+  }: Pick<CompletedAttempt, 'id' | 'eventId' | 'number' | 'request'> & {
     messageId: string
   },
   signal?: AbortSignal,
-): Promise<MadeAttempt> {
+): Promise<CompletedAttempt> {
   const { projectId, id: webhookId, nowMs, preset, signingSecrets } = target
   const { url, body } = attempt.request
-  const headers = sign({ id: messageId, timestampMs: nowMs, body }, signingSecrets)
+  const headers = signMessage({ id: messageId, timestampMs: nowMs, body }, signingSecrets)
   const result = await egress.send({
     url,
     body,
@@ -182,7 +195,7 @@ async function makeAttempt(
     timeoutMs: WEBHOOK_TIMEOUT_MS,
     signal,
   })
-  const outcome = toAttemptOutcome(result, nowMs)
+  const outcome = toWebhookOutcome(result, nowMs)
   const startedAt = new Date(nowMs)
   return { ...attempt, projectId, webhookId, startedAt, preset, result, outcome }
 }

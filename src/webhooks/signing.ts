@@ -10,7 +10,7 @@ export function newSigningSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`
 }
 
-export interface Message {
+export interface WebhookMessage {
   /** The same in every attempt, and when it is sent again. */
   id: string
   /** Of the attempt, in ms since 1970. */
@@ -19,8 +19,8 @@ export interface Message {
 }
 
 /** The headers of Standard Webhooks, with a signature by each secret. */
-export function sign(
-  { id, timestampMs, body }: Message,
+export function signMessage(
+  { id, timestampMs, body }: WebhookMessage,
   secrets: readonly string[],
 ): Record<string, string> {
   const at = new Date(timestampMs)
@@ -32,7 +32,7 @@ export function sign(
 }
 
 /** A message as it has arrived, with the values of its headers. */
-export interface Signed {
+export interface SignedMessage {
   body: string
   id: string
   timestamp: string
@@ -40,8 +40,8 @@ export interface Signed {
 }
 
 /** Why the endpoint should refuse a message, as a sentence; undefined when it is genuine and fresh. */
-export function findForgery(
-  { body, id, timestamp, signature }: Signed,
+export function findSignatureProblem(
+  { body, id, timestamp, signature }: SignedMessage,
   secret: string,
   nowMs: number,
 ): string | undefined {

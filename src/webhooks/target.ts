@@ -1,8 +1,8 @@
 import { toArray, alignRows } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { FAILURES_TO_PAUSE } from './breaker.ts'
-import type { Origin } from './message.ts'
+import { FAILURES_TO_PAUSE } from './circuit-breaker.ts'
+import type { ProjectContext } from './message.ts'
 import type { Preset } from './presets.ts'
 import { toPlace } from './sealing.ts'
 
@@ -14,7 +14,7 @@ export interface WebhookTarget {
   preset: Preset
   /** The secrets that sign at the moment. */
   signingSecrets: string[]
-  origin: Origin
+  context: ProjectContext
   disabledAtMs: number | null
   pausedUntilMs: number | null
   /** Whether this attempt is the one that is let through after a pause. */
@@ -24,13 +24,13 @@ export interface WebhookTarget {
 }
 
 /** The uuids of a webhook. */
-export interface TargetId {
+export interface WebhookTargetId {
   projectId: string
   targetId: string
 }
 
 /** A webhook with its secrets sealed. */
-export interface SealedTarget {
+export interface SealedWebhookTarget {
   url: string
   preset: Preset
   secret: string
@@ -51,12 +51,12 @@ const PROBE_S = 30
  * The webhooks of deliveries, in their order; undefined for deleted ones. With `mayProbe`, one delivery of a webhook
  * whose pause is over becomes its probe.
  */
-export async function findTargets(
+export async function findWebhookTargets(
   sql: Queryable,
-  ids: readonly TargetId[],
+  ids: readonly WebhookTargetId[],
   { mayProbe }: { mayProbe: boolean },
-): Promise<(SealedTarget | undefined)[]> {
-  const rows = await sql<(SealedTarget & { ord: number })[]>`
+): Promise<(SealedWebhookTarget | undefined)[]> {
+  const rows = await sql<(SealedWebhookTarget & { ord: number })[]>`
     with wanted as materialized (
       select t.project_id, t.id, t.ord
       from unnest(
@@ -104,9 +104,9 @@ export async function findTargets(
 }
 
 /** Opens the secrets of a webhook. Throws `Unreadable` when another APP_SECRET has sealed them. */
-export function openTarget(
-  row: SealedTarget,
-  { projectId, targetId }: TargetId,
+export function openWebhookTarget(
+  row: SealedWebhookTarget,
+  { projectId, targetId }: WebhookTargetId,
   secrets: Secrets,
 ): WebhookTarget {
   const signingSecrets = [secrets.open(row.secret, toPlace('secret', targetId))]
@@ -119,7 +119,7 @@ export function openTarget(
     url: secrets.open(row.url, toPlace('url', targetId)),
     preset: row.preset,
     signingSecrets,
-    origin: {
+    context: {
       project: { id: projectId, name: row.project },
       organization: { id: row.organization_id, name: row.organization },
     },

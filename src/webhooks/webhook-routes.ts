@@ -25,7 +25,7 @@ import {
   Webhook,
   WebhookChanges,
 } from './schema.ts'
-import { getWebhook, listWebhooks, type View } from './webhooks.ts'
+import { getWebhook, listWebhooks, type WebhookView } from './webhooks.ts'
 
 const tags = ['Webhooks']
 
@@ -38,7 +38,7 @@ export interface WebhookParts {
 
 /** The webhooks of a project: every member sees that they exist, admins see the rest. */
 export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
-  const toView = ({ projectId, role }: CallOn<'project'>): View => ({
+  const toView = ({ projectId, role }: CallOn<'project'>): WebhookView => ({
     projectId,
     isAdmin: isAtLeast(role, 'admin'),
     secrets,

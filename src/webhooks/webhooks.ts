@@ -5,13 +5,13 @@ import type { Page } from '../http/envelope.ts'
 import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { toBreakerState } from './breaker.ts'
+import { toBreakerState } from './circuit-breaker.ts'
 import type { Preset } from './presets.ts'
 import type { Webhook } from './schema.ts'
 import { toPlace } from './sealing.ts'
 
 /** The project whose webhooks are read, and how much is shown of them. */
-export interface View {
+export interface WebhookView {
   projectId: string
   /** Whether the URL is shown. */
   isAdmin: boolean
@@ -41,7 +41,7 @@ interface Row {
 /** A page of a project's webhooks, newest first. */
 export async function listWebhooks(
   sql: Queryable,
-  view: View,
+  view: WebhookView,
   query: PageQuery,
 ): Promise<Page<Webhook>> {
   const { after, rows } = toSlice('whk', query)
@@ -58,7 +58,7 @@ export async function listWebhooks(
 }
 
 /** Throws `not_found`. */
-export async function getWebhook(sql: Queryable, view: View, id: string): Promise<Webhook> {
+export async function getWebhook(sql: Queryable, view: WebhookView, id: string): Promise<Webhook> {
   const [row] = await selectWebhooks(sql, view.projectId, sql`and w.id = ${toWebhookUuid(id)}`)
   if (!row) throw noWebhook()
   return toWebhook(row, view)
@@ -102,7 +102,7 @@ export async function lockWebhook(tx: Tx, projectId: string, id: string): Promis
 }
 
 /** The names of webhooks by uuid; deleted ones are left out. */
-export async function nameWebhooks(
+export async function getWebhookNames(
   sql: Queryable,
   { projectId, targetIds }: { projectId: string; targetIds: readonly string[] },
 ): Promise<ReadonlyMap<string, string>> {
@@ -132,7 +132,7 @@ async function selectWebhooks(sql: Queryable, projectId: string, tail: Fragment)
   `
 }
 
-function toWebhook(row: Row, { isAdmin, secrets }: View): Webhook {
+function toWebhook(row: Row, { isAdmin, secrets }: WebhookView): Webhook {
   const breaker = {
     failures: row.failures,
     failingSinceMs: row.failing_since?.getTime() ?? null,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { enqueue, resumeTarget } from '../../src/outbox/enqueue.ts'
+import { enqueueDeliveries, resumeTarget } from '../../src/outbox/enqueue.ts'
 import type { Outbox } from '../../src/outbox/outbox.ts'
 import { endWaits } from '../support/age.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
@@ -159,7 +159,9 @@ test('delivery: enqueue tells a target again, at once and with a full schedule',
   inbox.answer(targetId)
   const resend = { kind: 'webhook', projectId, targetId } as const
   const stranger = crypto.randomUUID()
-  const queued = await deliveries.sql.begin(tx => enqueue(tx, resend, [eventId, stranger]))
+  const queued = await deliveries.sql.begin(tx =>
+    enqueueDeliveries(tx, resend, [eventId, stranger]),
+  )
   expect(queued).toBe(1)
   outbox.wakeWorkers()
   await until(async () => (await deliveries.ended(projectId))[0]?.state === 'delivered')
@@ -168,7 +170,9 @@ test('delivery: enqueue tells a target again, at once and with a full schedule',
   expect((await deliveries.ended(projectId))[0]).toMatchObject({ attempts: 1, reason: null })
 
   const { projectId: other } = await deliveries.newTarget()
-  const across = deliveries.sql.begin(tx => enqueue(tx, { ...resend, projectId: other }, [eventId]))
+  const across = deliveries.sql.begin(tx =>
+    enqueueDeliveries(tx, { ...resend, projectId: other }, [eventId]),
+  )
   expect(await across).toBe(0)
 })
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { claimDeliveries, extendLeases } from '../../src/outbox/claims.ts'
-import type { DeliveryAttempt, DeliveryKind, Outcome } from '../../src/outbox/kind.ts'
+import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../../src/outbox/kind.ts'
 import { settleDeliveries } from '../../src/outbox/settler.ts'
-import { HANDED_BACK, toSettlement } from '../../src/outbox/settlement.ts'
+import { RELEASED, toSettlement } from '../../src/outbox/settlement.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 import { endWaits } from '../support/age.ts'
@@ -27,7 +27,11 @@ const DONE = toSettlement({
 
 /** A kind whose attempts wait for the test. */
 function createHeldKind(options: Partial<DeliveryKind> = {}) {
-  const sent: { job: DeliveryAttempt; signal: AbortSignal; answer(outcome: Outcome): void }[] = []
+  const sent: {
+    job: DeliveryAttempt
+    signal: AbortSignal
+    answer(outcome: DeliveryOutcome): void
+  }[] = []
   const kind = createTestKind({
     ...options,
     send: (job, signal) => new Promise(resolve => void sent.push({ job, signal, answer: resolve })),
@@ -62,11 +66,11 @@ test('case 17: a worker that lost its lease changes nothing', async () => {
   await endWaits(deliveries.sql, projectId)
   const heir = (await claim())!
   expect(heir.id).toBe(zombie.id)
-  expect(heir.takes).toBe(2)
+  expect(heir.claimCount).toBe(2)
 
   const before = await deliveries.pending(projectId)
   expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...DONE }])).toEqual([])
-  expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...HANDED_BACK }])).toEqual([])
+  expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...RELEASED }])).toEqual([])
   const extend = { leases: [zombie], leaseMs: 90_000 }
   expect(await extendLeases(deliveries.sql, extend)).toEqual([])
   const after = await deliveries.pending(projectId)
@@ -157,8 +161,8 @@ test('case 25: a stop waits for what is under way, and hands back the rest unspe
 
 test('delivery: what ends every worker that takes it is given up', async () => {
   const { projectId, eventId, claim } = await queue('webhook')
-  for (let takes = 1; takes <= 10; takes++) {
-    expect((await claim())?.takes).toBe(takes)
+  for (let claims = 1; claims <= 10; claims++) {
+    expect((await claim())?.claimCount).toBe(claims)
     await endWaits(deliveries.sql, projectId)
   }
   const held = createHeldKind()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Fault } from '../../src/errors.ts'
 import { toId } from '../../src/ids.ts'
-import { BACKLOG_FULL, MAX_BACKLOG, markBacklogs } from '../../src/webhooks/dispatch.ts'
+import { BACKLOG_FULL, MAX_BACKLOG, markFullBacklogs } from '../../src/webhooks/dispatch.ts'
 import { createWebhookKind } from '../../src/webhooks/kind.ts'
 import { toArray } from '../../src/db/arrays.ts'
 import type { Tx } from '../../src/db/sql.ts'
@@ -39,7 +39,12 @@ test('delivery: what is postponed again and again ends after its time, as a dead
     createTestKind({
       async send() {
         calls++
-        return { kind: 'postponed', afterMs: 250, withinMs: 3 * DAY_MS, reason: 'It is paused' }
+        return {
+          kind: 'postponed',
+          afterMs: 250,
+          giveUpAfterMs: 3 * DAY_MS,
+          reason: 'It is paused',
+        }
       },
     }),
   )
@@ -140,10 +145,10 @@ test('delivery: beyond 100,000 that wait for a webhook, new events are recorded 
   }
 
   await fill(MAX_BACKLOG - 1)
-  await markBacklogs(sql, true)
+  await markFullBacklogs(sql, true)
   expect(await readFlag()).toBeNull()
   expect((await dispatch()).written).toBe(1)
-  await markBacklogs(sql, true)
+  await markFullBacklogs(sql, true)
   expect(await readFlag()).toBeString()
   const { event, written } = await dispatch()
   expect(written).toBe(0)
@@ -160,12 +165,12 @@ test('delivery: beyond 100,000 that wait for a webhook, new events are recorded 
       select id from outbox where target_id = ${webhook.uuid} limit ${MAX_BACKLOG / 10}
     ))
   `
-  await markBacklogs(sql, false)
+  await markFullBacklogs(sql, false)
   expect(await readFlag()).toBeString()
   await sql`
     delete from outbox where id = (select id from outbox where target_id = ${webhook.uuid} limit 1)
   `
-  await markBacklogs(sql, false)
+  await markFullBacklogs(sql, false)
   expect(await readFlag()).toBeNull()
   expect((await dispatch()).written).toBe(1)
 })

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { createPool } from '../../src/db/pool.ts'
-import { ensureKind } from '../../src/outbox/cursors.ts'
+import { registerKind } from '../../src/outbox/cursors.ts'
 import { startDispatcher } from '../../src/outbox/dispatcher.ts'
-import type { Runs } from '../../src/outbox/kind.ts'
+import type { EventRanges } from '../../src/outbox/kind.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { addTarget, createTestKind } from '../support/delivery-kind.ts'
 import { newProject } from '../support/project.ts'
@@ -13,13 +13,13 @@ setDefaultTimeout(60_000)
 let deliveries: Deliveries
 beforeAll(async () => {
   deliveries = await openDeliveries()
-  await ensureKind(deliveries.sql, 'webhook')
+  await registerKind(deliveries.sql, 'webhook')
 })
 afterAll(() => deliveries[Symbol.asyncDispose]())
 
 /** A dispatcher as a process of its own has it, and how many deliveries it wrote. */
 function start(
-  options: { dispatch?: (work: () => Promise<number>, runs: Runs) => Promise<number> } = {},
+  options: { dispatch?: (work: () => Promise<number>, runs: EventRanges) => Promise<number> } = {},
 ) {
   const pool = createPool(deliveries.databaseUrl, { name: 'worker', max: 4 })
   const kind = createTestKind()
@@ -212,7 +212,7 @@ test('delivery: a project with a long log does not hold up one with a single eve
   const short = await deliveries.newTarget()
   await deliveries.append(long.projectId, 3_000)
   await deliveries.append(short.projectId)
-  const runs: Runs[] = []
+  const runs: EventRanges[] = []
   await using one = start({
     dispatch(work, run) {
       runs.push(run)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { WITHHELD } from '../../src/push/dispatch.ts'
+import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
 import { endWaits } from '../support/age.ts'
 import { newMember } from '../support/person.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => world[Symbol.asyncDispose]())
 
-const COLLAPSED = `withheld: ${WITHHELD.collapsed}`
+const COLLAPSED = `withheld: ${WITHHELD_REASONS.collapsed}`
 
 /** Sends so many events to a channel, one after the other, and resolves when all are dispatched. */
 async function sendMany(tenant: TestTenant, channelName: string, count: number) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { WITHHELD } from '../../src/push/dispatch.ts'
+import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
 import { endWaits } from '../support/age.ts'
 import { newMember, newPerson } from '../support/person.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
@@ -82,12 +82,12 @@ test('delivery: where nobody has a device nothing is written, and the page of an
       kind: 'push',
       target: null,
       state: 'withheld',
-      reason: WITHHELD.noDevice,
+      reason: WITHHELD_REASONS.noDevice,
       at: told.createdAt,
     },
   ])
   const quiet = await tenant.send({ notify: false })
-  expect(await readSilence(tenant, quiet)).toMatchObject([{ reason: WITHHELD.notifyFalse }])
+  expect(await readSilence(tenant, quiet)).toMatchObject([{ reason: WITHHELD_REASONS.notifyFalse }])
   await world.server.sql`
     update events set created_at = created_at - interval '30 days' where project_id = ${tenant.projectId}
   `
@@ -99,8 +99,8 @@ test('delivery: where nobody is to be told, the reason is recorded', async () =>
   const browser = await world.subscribe(tenant.person)
 
   const cases: [Record<string, unknown>, string][] = [
-    [{ notify: false }, WITHHELD.notifyFalse],
-    [{ timestamp: new Date(Date.now() - 11 * 60_000).toISOString() }, WITHHELD.old],
+    [{ notify: false }, WITHHELD_REASONS.notifyFalse],
+    [{ timestamp: new Date(Date.now() - 11 * 60_000).toISOString() }, WITHHELD_REASONS.old],
   ]
   for (const [event, reason] of cases) {
     expect(await untilOutcomes(await tenant.send(event))).toEqual({ nobody: `withheld: ${reason}` })
@@ -111,7 +111,9 @@ test('delivery: where nobody is to be told, the reason is recorded', async () =>
   const { channelId } = await tenant.send({ channelName: 'old things', notify: false })
   await tenant.person.patch(`${tenant.path}/channels/${channelId}`, { isArchived: true })
   const archived = await tenant.send({ channelName: 'old things' })
-  expect(await untilOutcomes(archived)).toEqual({ nobody: `withheld: ${WITHHELD.archived}` })
+  expect(await untilOutcomes(archived)).toEqual({
+    nobody: `withheld: ${WITHHELD_REASONS.archived}`,
+  })
   expect(world.service.of(browser)).toHaveLength(1)
 })
 
@@ -124,7 +126,7 @@ test('delivery: what a person does not want is withheld, device by device, with 
 
   await tenant.person.patch(one(off.id), { isOn: false })
   expect(await untilOutcomes(await tenant.send(), 2)).toEqual({
-    [off.id]: `withheld: ${WITHHELD.off}`,
+    [off.id]: `withheld: ${WITHHELD_REASONS.off}`,
     [on.id]: 'delivered',
   })
 
@@ -132,7 +134,7 @@ test('delivery: what a person does not want is withheld, device by device, with 
   await tenant.person.patch(one(off.id), { isOn: true })
   expect(await untilOutcomes(await tenant.send(), 2)).toEqual({
     [off.id]: 'delivered',
-    [on.id]: `withheld: ${WITHHELD.muted}`,
+    [on.id]: `withheld: ${WITHHELD_REASONS.muted}`,
   })
   expect(await untilOutcomes(await tenant.send({ channelName: 'another' }), 2)).toEqual({
     [off.id]: 'delivered',
@@ -145,7 +147,7 @@ test('delivery: what a person does not want is withheld, device by device, with 
   const quietHours = { from: minute(-120), to: minute(120), timeZone: 'UTC' }
   await tenant.person.patch(one(off.id), { quietHours })
   expect(await untilOutcomes(await tenant.send({ channelName: 'another' }), 2)).toEqual({
-    [off.id]: `withheld: ${WITHHELD.quiet}`,
+    [off.id]: `withheld: ${WITHHELD_REASONS.quiet}`,
     [on.id]: 'delivered',
   })
   await tenant.person.patch(one(off.id), { quietHours: null })
@@ -198,7 +200,9 @@ test('delivery: membership and wishes count at the moment of sending, also of wh
   await member.put(`${tenant.path}/notifications`, { state: 'mute' })
   await world.untilWaiting(tenant.projectId)
   await endWaits(world.server.sql, tenant.projectId)
-  expect(await untilOutcomes(event)).toEqual({ [browser.id]: `withheld: ${WITHHELD.muted}` })
+  expect(await untilOutcomes(event)).toEqual({
+    [browser.id]: `withheld: ${WITHHELD_REASONS.muted}`,
+  })
   expect(world.service.of(browser)).toHaveLength(1)
 })
 
@@ -211,7 +215,7 @@ test('case 19: signing out deletes the subscription of that browser, and nothing
   `
   expect(rows.count).toBe(0)
   const event = await tenant.send()
-  expect(await readSilence(tenant, event)).toMatchObject([{ reason: WITHHELD.noDevice }])
+  expect(await readSilence(tenant, event)).toMatchObject([{ reason: WITHHELD_REASONS.noDevice }])
   expect(world.service.of(browser)).toEqual([])
 })
 
@@ -222,7 +226,7 @@ test('reliability §6 a session that has expired is pushed nothing, swept or not
     update sessions set last_seen_at = now() - interval '8 days' where id = ${tenant.person.sessionId}
   `
   const event = await tenant.send()
-  expect(await readSilence(tenant, event)).toMatchObject([{ reason: WITHHELD.noDevice }])
+  expect(await readSilence(tenant, event)).toMatchObject([{ reason: WITHHELD_REASONS.noDevice }])
   expect(world.service.of(browser)).toEqual([])
 })
 
@@ -240,7 +244,7 @@ test('a device is told of what happens from its subscription on', async () => {
     `
     return event
   })
-  expect(await untilOutcomes(before)).toEqual({ nobody: `withheld: ${WITHHELD.noDevice}` })
+  expect(await untilOutcomes(before)).toEqual({ nobody: `withheld: ${WITHHELD_REASONS.noDevice}` })
   const other = await newMember(world.server, tenant.organization, 'viewer')
   const theirs = await world.subscribe(other)
   expect(await untilOutcomes(await tenant.send())).toEqual({

@@ -4,7 +4,7 @@ import { createEgress } from '../../src/egress/egress.ts'
 import { toSite } from '../../src/http/site.ts'
 import { parseId } from '../../src/ids.ts'
 import { createPushKind } from '../../src/push/kind.ts'
-import { createPusher } from '../../src/push/pusher.ts'
+import { createPushClient } from '../../src/push/push-client.ts'
 import { endWaits } from '../support/age.ts'
 import { createApi, newMember } from '../support/person.ts'
 import type { ScriptedAnswer } from '../support/push-service.ts'
@@ -215,7 +215,7 @@ test('delivery: an event that is hidden between claim and push is told of once i
   }
   const kind = createPushKind({
     ...parts,
-    pusher: createPusher(parts),
+    pusher: createPushClient(parts),
     site: toSite(world.server.url),
   })
   const send = () =>

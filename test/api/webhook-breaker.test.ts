@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { createSender } from '../../src/webhooks/sender.ts'
+import { createWebhookSender } from '../../src/webhooks/sender.ts'
 import { ageWebhook } from '../support/age.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -75,7 +75,7 @@ test('delivery: of several processes one makes the probe', async () => {
   const { webhook, event, count } = await newFailing()
   await fail(webhook, event, 10)
   await ageWebhook(server.sql, webhook.uuid, '30 seconds')
-  const senders = Array.from({ length: 6 }, () => createSender(webhooks.parts))
+  const senders = Array.from({ length: 6 }, () => createWebhookSender(webhooks.parts))
   const job = webhook.toAttempt(event)
   const outcomes = await Promise.all(senders.flatMap(send => [send(job), send(job)]))
   expect(outcomes.filter(({ kind }) => kind === 'retry')).toHaveLength(1)

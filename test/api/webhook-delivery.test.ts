@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook as Svix } from 'svix'
 import { Webhook } from 'standardwebhooks'
 import { createPool } from '../../src/db/pool.ts'
-import { createSender } from '../../src/webhooks/sender.ts'
+import { createWebhookSender } from '../../src/webhooks/sender.ts'
 import { ageDeletion, ageWebhook } from '../support/age.ts'
 import { startReceiver, type Received } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -126,7 +126,7 @@ test('delivery: who waits for a locked webhook holds up nobody else', async () =
     deadlineMs: 60_000,
     settings,
   })
-  const send = createSender({ ...webhooks.parts, pool })
+  const send = createWebhookSender({ ...webhooks.parts, pool })
   const { held } = await server.sql.begin(async tx => {
     await tx`select from webhooks where id = ${locked.uuid} for update`
     const waiting = send(locked.toAttempt(event))

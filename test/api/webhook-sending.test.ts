@@ -179,7 +179,7 @@ test('delivery: a run of events becomes a delivery for each webhook that is for 
     [`${ids[1]} ${all.uuid}`, `${ids[2]} ${all.uuid}`, `${ids[2]} ${some}`].sort(),
   )
   expect(found.counts).toEqual([3, 0])
-  const names = await kind.nameTargets(server.sql, {
+  const names = await kind.getTargetNames(server.sql, {
     projectId: project.uuid,
     targetIds: [all.uuid, deleted, late],
   })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
-import { LEFT_OUT } from '../../src/webhooks/dispatch.ts'
+import { NO_MATCHING_WEBHOOK } from '../../src/webhooks/dispatch.ts'
 import { appendEvents } from '../support/deliveries.ts'
 import { createKey } from '../support/keys.ts'
 import { newMember, newOrganization } from '../support/person.ts'
@@ -76,7 +76,7 @@ test('delivery.md an event that no webhook is for says so, and nothing is said w
   expect(await silence(await tenant.send({ channelName: 'ops' }))).toMatchObject({
     state: 'withheld',
     target: null,
-    reason: LEFT_OUT,
+    reason: NO_MATCHING_WEBHOOK,
   })
 })
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { newSigningSecret, sign } from '../../src/webhooks/signing.ts'
+import { newSigningSecret, signMessage } from '../../src/webhooks/signing.ts'
 import { newMember, newOrganization, type TestPerson } from '../support/person.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -92,14 +92,16 @@ test('tidings webhook verify says whether a message is genuine, and why not', as
   const body = '{"type":"event.created","é":"💰"}'
   const toArgs = (headers: Record<string, string>) =>
     ['id', 'timestamp', 'signature'].flatMap(name => [`--${name}`, headers[`webhook-${name}`]!])
-  const args = toArgs(sign({ id: 'msg_1', timestampMs: Date.now(), body }, [secret]))
+  const args = toArgs(signMessage({ id: 'msg_1', timestampMs: Date.now(), body }, [secret]))
   expect(await verify(body, args, secret)).toEqual({ code: 0, output: 'Genuine\n' })
   expect((await verify(body, [...args, '--secret', secret])).code).toBe(0)
   const changed = await verify(`${body}\n`, args, secret)
   expect([changed.code, changed.output]).toEqual([1, expect.stringContaining('line break')])
   const other = await verify(body, [...args, '--json'], newSigningSecret())
   expect([other.code, JSON.parse(other.output).isGenuine]).toEqual([1, false])
-  const old = toArgs(sign({ id: 'msg_1', timestampMs: Date.now() - 3_600_000, body }, [secret]))
+  const old = toArgs(
+    signMessage({ id: 'msg_1', timestampMs: Date.now() - 3_600_000, body }, [secret]),
+  )
   expect((await verify(body, old, secret)).output).toContain('The signature is right')
   const none = await verify(body, args)
   expect([none.code, none.output]).toEqual([2, expect.stringContaining('TIDINGS_WEBHOOK_SECRET')])

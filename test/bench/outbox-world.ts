@@ -3,8 +3,8 @@ import { toArray } from '../../src/db/arrays.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import type { DeliveryKind, KindName } from '../../src/outbox/kind.ts'
-import { WORKER_SETTINGS } from '../../src/outbox/settings.ts'
-import { startWorker } from '../../src/outbox/worker.ts'
+import { WORKER_SETTINGS } from '../../src/db/delivery-settings.ts'
+import { startDeliveryWorker } from '../../src/outbox/worker.ts'
 import { createEgress, type Egress } from '../../src/egress/egress.ts'
 import type { Secrets } from '../../src/secrets/secrets.ts'
 import { appendEvents } from '../support/deliveries.ts'
@@ -45,7 +45,7 @@ export function openOutbox(databaseUrl: string, ca?: string): OutboxWorld {
       `
     },
     async deliver(kind) {
-      const running = startWorker({ pool: worker, kind })
+      const running = startDeliveryWorker({ pool: worker, kind })
       while ((await sql`select from outbox limit 1`).count > 0) await sleep(5)
       await running.stop(0)
     },

@@ -1,5 +1,5 @@
 // Encrypts as our push does: `push-encryption.ts <push service as JSON>`.
-import { encrypt } from '../../src/push/pusher.ts'
+import { encryptPush } from '../../src/push/push-client.ts'
 import type { TestBrowser } from '../support/push-service.ts'
 import { runSender } from './sending.ts'
 
@@ -14,5 +14,5 @@ const notification = {
 const message = { payload: JSON.stringify({ web_push: 8030, notification }), topic: 'bench' }
 
 await runSender(async count => async () => {
-  for (let nth = 0; nth < count; nth++) encrypt({ endpoint, ...keys }, message, 86_400)
+  for (let nth = 0; nth < count; nth++) encryptPush({ endpoint, ...keys }, message, 86_400)
 })

@@ -4,7 +4,7 @@ import { createSession } from '../../src/accounts/sessions.ts'
 import { toSite } from '../../src/http/site.ts'
 import { newId } from '../../src/ids.ts'
 import { createPushKind } from '../../src/push/kind.ts'
-import { createPusher } from '../../src/push/pusher.ts'
+import { createPushClient } from '../../src/push/push-client.ts'
 import { sealAddress } from '../../src/push/address.ts'
 import type { TestBrowser } from '../support/push-service.ts'
 import { newMember, newOrganization } from '../support/person.ts'
@@ -21,7 +21,7 @@ const world = openOutbox(databaseUrl, ca)
 const { sql, secrets } = world
 const parts = { ...world, pushHosts: [host], vapidSubject: 'mailto:ops@example.com' }
 const site = toSite('https://tidings.example.com')
-const kind = createPushKind({ ...parts, pusher: createPusher(parts), site })
+const kind = createPushKind({ ...parts, pusher: createPushClient(parts), site })
 const organization = await newOrganization({ sql })
 const person = await newMember({ sql, url: '' }, organization, 'admin')
 const deviceIds: string[] = []

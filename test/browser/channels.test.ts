@@ -6,7 +6,7 @@ import { insertSubscription } from '../support/push.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-import { WITHHELD } from '../../src/push/dispatch.ts'
+import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
 
 setDefaultTimeout(90_000)
 
@@ -240,7 +240,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was 
     await it.page.getByRole('link', { name: 'payments muted' }).waitFor()
     const { id } = await tenant.send({ channelName: 'payments', metadata: { n: 4.2 } })
     await it.page.goto(`${project}/e/${id}`)
-    await it.page.getByText(WITHHELD.muted).waitFor()
+    await it.page.getByText(WITHHELD_REASONS.muted).waitFor()
     await it.page.getByText('Not sent').waitFor()
     const tree = it.page.locator('.tree')
     await tree.locator('summary').click()

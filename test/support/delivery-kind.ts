@@ -1,8 +1,8 @@
 import { Agent, request } from 'node:http'
 import { toArray } from '../../src/db/arrays.ts'
 import type { Queryable, Sql } from '../../src/db/sql.ts'
-import { checksPlannedOnce } from '../../src/outbox/settings.ts'
-import type { DeliveryAttempt, DeliveryKind, Outcome } from '../../src/outbox/kind.ts'
+import { planForeignKeyChecksOnce } from '../../src/db/delivery-settings.ts'
+import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../../src/outbox/kind.ts'
 
 export interface TestKindOptions extends Partial<DeliveryKind> {
   /** Of an inbox (inbox.ts), which is every target at once. */
@@ -31,13 +31,13 @@ export function createTestKind({ url = '', ...options }: TestKindOptions = {}): 
             as r (project_id, from_seq, to_seq)
           join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
           join test_targets t on t.project_id = e.project_id
-          cross join ${checksPlannedOnce(tx)}
+          cross join ${planForeignKeyChecksOnce(tx)}
         on conflict (project_id, event_id, kind, target_id) do nothing
       `
       return made.count
     },
     send: (job, signal) => post({ url, agent, job, signal }),
-    async nameTargets(sql, { projectId, targetIds }) {
+    async getTargetNames(sql, { projectId, targetIds }) {
       const rows = await sql<{ id: string; name: string }[]>`
         select id, name
         from test_targets
@@ -75,7 +75,7 @@ interface Posting {
   signal: AbortSignal
 }
 
-function post({ url, agent, job, signal }: Posting): Promise<Outcome> {
+function post({ url, agent, job, signal }: Posting): Promise<DeliveryOutcome> {
   return new Promise(resolve => {
     const fail = (error: Error) => resolve({ kind: 'retry', reason: error.message })
     const posted = request(url, {
@@ -99,7 +99,7 @@ function post({ url, agent, job, signal }: Posting): Promise<Outcome> {
   })
 }
 
-function toOutcome(status: number, headers: Record<string, unknown>): Outcome {
+function toOutcome(status: number, headers: Record<string, unknown>): DeliveryOutcome {
   const reason = `http_${status}`
   const afterMs = Number(headers['retry-after'] ?? 0) * 1000
   if (status < 300) return { kind: 'done' }
@@ -107,7 +107,7 @@ function toOutcome(status: number, headers: Record<string, unknown>): Outcome {
   if (status === 404) return { kind: 'failed', reason }
   if (status === 409) return { kind: 'cancelled', reason }
   if (status === 423) {
-    return { kind: 'postponed', afterMs, withinMs: 86_400_000, reason }
+    return { kind: 'postponed', afterMs, giveUpAfterMs: 86_400_000, reason }
   }
   return { kind: 'retry', afterMs, reason }
 }

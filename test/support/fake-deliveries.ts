@@ -1,5 +1,5 @@
 import type { Delivery } from '../../src/outbox/schema.ts'
-import { WITHHELD } from '../../src/push/dispatch.ts'
+import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
 
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
 
@@ -27,10 +27,16 @@ export function listDeliveries(): Delivery[] {
   return [
     toDelivery({ id: 'dlv_1' }),
     toDelivery({
-      ...{ id: 'dlv_2', ...none, state: 'withheld', reason: WITHHELD.muted },
+      ...{ id: 'dlv_2', ...none, state: 'withheld', reason: WITHHELD_REASONS.muted },
       target: { id: 'psh_2', name: 'Charles Babbage: Safari on iPhone' },
     }),
-    toDelivery({ id: 'dlv_3', ...none, state: 'withheld', reason: WITHHELD.quiet, target: null }),
+    toDelivery({
+      id: 'dlv_3',
+      ...none,
+      state: 'withheld',
+      reason: WITHHELD_REASONS.quiet,
+      target: null,
+    }),
     toDelivery({
       ...{ id: 'dlv_4', kind: 'webhook', attempts: 3, latencyMs: 65_200 },
       target: hook('Order archive'),

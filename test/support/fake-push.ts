@@ -1,6 +1,6 @@
 import type { BrowserContext } from 'playwright-core'
 import type { Subscription } from '../../src/push/schema.ts'
-import { toPageLink } from '../../src/push/subscriptions.ts'
+import { toPhoneLink } from '../../src/push/subscriptions.ts'
 import type { FakeApi } from './fake-api.ts'
 
 /** How a browser without a real push service says that it stands. */
@@ -117,7 +117,7 @@ export function fakePush(
   const find = ({ pathname }: URL) => state.devices.find(({ id }) => pathname.endsWith(`/${id}`))
   const missing = { status: 404, code: 'not_found', error: 'No device of yours has this id' }
   api.on('GET /api/push/key', () => ({ data: { id: 'vap_1', publicKey: PUSH_KEY } }))
-  api.on('GET /api/push/link', () => ({ data: toPageLink(url) }))
+  api.on('GET /api/push/link', () => ({ data: toPhoneLink(url) }))
   api.on('GET /api/push/subscriptions', () => ({
     data: { items: state.devices, nextCursor: null },
   }))

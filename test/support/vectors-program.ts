@@ -1,8 +1,8 @@
 import crypto, { createECDH } from 'node:crypto'
-import { encrypt } from '../../src/push/pusher.ts'
-import { createTokens } from '../../src/push/vapid.ts'
-import { sign } from '../../src/webhooks/signing.ts'
-import { findForgery } from '../../src/webhooks/signing.ts'
+import { encryptPush } from '../../src/push/push-client.ts'
+import { createVapidTokenCache } from '../../src/push/vapid.ts'
+import { signMessage } from '../../src/webhooks/signing.ts'
+import { findSignatureProblem } from '../../src/webhooks/signing.ts'
 import { decryptPush, decryptRecords, toBytes, verifyVapid } from './push-crypto.ts'
 import { RFC8188, RFC8291, RFC8292, STANDARD_WEBHOOKS } from './vectors.ts'
 
@@ -18,9 +18,11 @@ console.log(
     }),
     rfc8292: [`vapid t=${RFC8292.token}, k=${RFC8292.key}`, makeToken()].map(verifyVapid),
     standardWebhooks: STANDARD_WEBHOOKS.map(({ secret, id, timestamp, body, signature }) => ({
-      signature: sign({ id, timestampMs: timestamp * 1000, body }, [secret])['webhook-signature'],
+      signature: signMessage({ id, timestampMs: timestamp * 1000, body }, [secret])[
+        'webhook-signature'
+      ],
       isGenuine:
-        findForgery(
+        findSignatureProblem(
           { id, timestamp: `${timestamp}`, body, signature },
           secret,
           timestamp * 1000,
@@ -36,7 +38,7 @@ function makeToken(): string {
   const { aud, sub, exp } = RFC8292.claims
   const pair = { id: 'a', ...RFC8291.server }
   const nowMs = (exp - 12 * 3_600) * 1000
-  return createTokens().make(pair, { origin: aud, subject: sub, nowMs })
+  return createVapidTokenCache().make(pair, { origin: aud, subject: sub, nowMs })
 }
 
 /** Our own encryption, where chance gives what it gave in the RFC. */
@@ -47,6 +49,6 @@ function encryptAsInRfc(): string {
   Object.assign(crypto, { createECDH: () => ecdh, randomBytes: () => toBytes(RFC8291.salt) })
   const { publicKey: p256dh, auth } = RFC8291.browser
   const address = { endpoint: 'https://push.example.net/', p256dh, auth }
-  const { body } = encrypt(address, { payload: RFC8291.plaintext, topic: 'a' }, 60)
+  const { body } = encryptPush(address, { payload: RFC8291.plaintext, topic: 'a' }, 60)
   return Buffer.from(body).toString('base64url')
 }

@@ -2,9 +2,9 @@ import { createPool } from '../../src/db/pool.ts'
 import { createEgress } from '../../src/egress/egress.ts'
 import { newId, parseId, type Id } from '../../src/ids.ts'
 import { createKey } from './keys.ts'
-import { createSender, type WebhookAttempt } from '../../src/webhooks/sender.ts'
-import type { Outcome } from '../../src/outbox/kind.ts'
-import { WORKER_SETTINGS } from '../../src/outbox/settings.ts'
+import { createWebhookSender, type WebhookAttempt } from '../../src/webhooks/sender.ts'
+import type { DeliveryOutcome } from '../../src/outbox/kind.ts'
+import { WORKER_SETTINGS } from '../../src/db/delivery-settings.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { toPlace } from '../../src/webhooks/sealing.ts'
 import { newMember, newOrganization, type TestOrganization, type TestPerson } from './person.ts'
@@ -76,7 +76,7 @@ export interface TestWebhook {
     eventId: string,
     attempt?: number,
     options?: { signal?: AbortSignal; waitedMs?: number },
-  ): Promise<Outcome>
+  ): Promise<DeliveryOutcome>
   /** As the API shows it. */
   get(): Promise<Record<string, unknown> & { breaker: Record<string, unknown> }>
   /** Its attempts, newest first. */
@@ -92,7 +92,7 @@ export function createWebhooks(server: Booted) {
   })
   const egress = createEgress({ allowCidrs: ['127.0.0.0/8'] })
   const parts = { pool, egress, secrets: testSecrets() }
-  const sender = createSender(parts)
+  const sender = createWebhookSender(parts)
 
   return {
     parts,

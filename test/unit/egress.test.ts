@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createAddressGuard, parseEgressUrl } from '../../src/egress/guard.ts'
-import { toEgressError, toMessage } from '../../src/egress/failure.ts'
+import { toEgressError, toEgressMessage } from '../../src/egress/failure.ts'
 
 const guard = createAddressGuard([])
 const problemOf = (url: string, isAllowed = guard) => {
@@ -119,5 +119,5 @@ test('no message quotes what a runtime said: addresses would draw a map of a net
   const error = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:80'), {
     code: 'ECONNREFUSED',
   })
-  expect(toMessage(toEgressError(error))).not.toMatch(/\d/)
+  expect(toEgressMessage(toEgressError(error))).not.toMatch(/\d/)
 })

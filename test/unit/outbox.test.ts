@@ -1,16 +1,16 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { parseCursor, toCursor, UUID } from '../../src/http/paging.ts'
-import { toRuns } from '../../src/outbox/cursors.ts'
+import { limitRanges } from '../../src/outbox/cursors.ts'
 import { createFairQueue } from '../../src/outbox/fair-queue.ts'
-import { checkKinds, type Outcome } from '../../src/outbox/kind.ts'
+import { checkKinds, type DeliveryOutcome } from '../../src/outbox/kind.ts'
 import { toSettlement } from '../../src/outbox/settlement.ts'
-import { createWakeUpSignal } from '../../src/outbox/wake-up.ts'
+import { createWakeUpSignal } from '../../src/wake-up.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 
 const SCHEDULE = [0, 5_000, 300_000]
 const settle = (
-  outcome: Outcome,
+  outcome: DeliveryOutcome,
   more: { attempt?: number; random?: number; waitedMs?: number } = {},
 ) =>
   toSettlement({
@@ -29,13 +29,13 @@ test('delivery: what comes of an attempt decides what becomes of the job', () =>
   expect(settle({ kind: 'failed', reason })).toMatchObject({ state: 'failed', attempts: 1 })
   expect(settle({ kind: 'withheld', reason })).toMatchObject({ state: 'withheld', attempts: 0 })
   expect(settle({ kind: 'cancelled', reason })).toMatchObject({ state: 'cancelled', attempts: 0 })
-  expect(settle({ kind: 'postponed', afterMs: 999, withinMs: 5_000, reason })).toMatchObject({
+  expect(settle({ kind: 'postponed', afterMs: 999, giveUpAfterMs: 5_000, reason })).toMatchObject({
     state: null,
     attempts: 0,
     delayMs: 999,
   })
   expect(
-    settle({ kind: 'postponed', afterMs: 999, withinMs: 5_000, reason }, { waitedMs: 5_001 }),
+    settle({ kind: 'postponed', afterMs: 999, giveUpAfterMs: 5_000, reason }, { waitedMs: 5_001 }),
   ).toMatchObject({ state: 'dead', attempts: 0, delayMs: null })
   expect(settle({ kind: 'retry', reason })).toMatchObject({ state: null, delayMs: 5_000 })
   expect(settle({ kind: 'retry', reason }, { attempt: 2 })).toMatchObject({ delayMs: 300_000 })
@@ -80,15 +80,19 @@ test('delivery: of many logs each gets its share of a transaction, however long 
     { projectId: 'short', fromSeq: 0n, toSeq: 3n },
     { projectId: 'middle', fromSeq: 5n, toSeq: 300n },
   ]
-  expect(toRuns(runs, 500)).toEqual({
+  expect(limitRanges(runs, 500)).toEqual({
     projectIds: '{"short","middle","long"}',
     fromSeqs: '{"0","5","10"}',
     toSeqs: '{"3","254","258"}',
     events: 500,
   })
-  expect(toRuns(runs, 1)).toMatchObject({ projectIds: '{"short"}', toSeqs: '{"1"}', events: 1 })
-  expect(toRuns(runs.slice(1), 500).events).toBe(298)
-  expect(toRuns([], 500).events).toBe(0)
+  expect(limitRanges(runs, 1)).toMatchObject({
+    projectIds: '{"short"}',
+    toSeqs: '{"1"}',
+    events: 1,
+  })
+  expect(limitRanges(runs.slice(1), 500).events).toBe(298)
+  expect(limitRanges([], 500).events).toBe(0)
 })
 
 const due = (...targetIds: string[]) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { findPresetProblem, shape } from '../../src/webhooks/presets.ts'
+import { findPresetProblem, formatForPreset } from '../../src/webhooks/presets.ts'
 
 describe('delivery: a preset', () => {
   const notice = {
@@ -12,7 +12,7 @@ describe('delivery: a preset', () => {
     tags: ['a', 'b'],
   }
   const bodyOf = (preset: 'slack' | 'discord' | 'telegram' | 'ntfy', url: string) =>
-    JSON.parse(shape(preset, url, notice).body)
+    JSON.parse(formatForPreset(preset, url, notice).body)
 
   test('gives nobody a way to mention or to link', () => {
     const slack = bodyOf('slack', 'https://hooks.slack.com/x')
@@ -27,7 +27,7 @@ describe('delivery: a preset', () => {
   test('keeps to the limits of the service, and cuts no character in two', () => {
     const long = { ...notice, title: '💰'.repeat(500), description: '€'.repeat(5_000) }
     const of = (preset: 'slack' | 'discord' | 'telegram' | 'ntfy') =>
-      JSON.parse(shape(preset, 'https://a.test/b/topic?chat_id=1', long).body)
+      JSON.parse(formatForPreset(preset, 'https://a.test/b/topic?chat_id=1', long).body)
     expect(of('slack').blocks[0].text.text.length).toBeLessThanOrEqual(150)
     expect(of('slack').blocks[1].text.text.length).toBeLessThanOrEqual(3000)
     expect(of('discord').embeds[0].title.length).toBeLessThanOrEqual(256)
@@ -35,8 +35,12 @@ describe('delivery: a preset', () => {
     expect(of('telegram').text.length).toBeLessThanOrEqual(4096)
     expect(Buffer.byteLength(of('ntfy').message)).toBeLessThanOrEqual(4096)
     for (const preset of ['slack', 'discord', 'telegram', 'ntfy'] as const) {
-      expect(shape(preset, 'https://a.test/b/topic?chat_id=1', long).body.isWellFormed()).toBe(true)
-      expect(shape(preset, 'https://a.test/b/topic?chat_id=1', long).body).not.toContain('\\ud83')
+      expect(
+        formatForPreset(preset, 'https://a.test/b/topic?chat_id=1', long).body.isWellFormed(),
+      ).toBe(true)
+      expect(formatForPreset(preset, 'https://a.test/b/topic?chat_id=1', long).body).not.toContain(
+        '\\ud83',
+      )
     }
   })
 
@@ -44,7 +48,7 @@ describe('delivery: a preset', () => {
     ['https://ntfy.sh/topic', 'https://ntfy.sh/', 'topic'],
     ['https://a.test/base/topic?auth=x', 'https://a.test/base/?auth=x', 'topic'],
   ])('ntfy: %s goes to %s', (url, goesTo, topic) => {
-    const shaped = shape('ntfy', url, notice)
+    const shaped = formatForPreset('ntfy', url, notice)
     expect(shaped.url).toBe(goesTo)
     expect(JSON.parse(shaped.body).topic).toBe(topic)
   })

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { createECDH, randomBytes } from 'node:crypto'
-import { isPoint } from '../../src/push/address.ts'
-import { encrypt } from '../../src/push/pusher.ts'
-import { createTokens } from '../../src/push/vapid.ts'
+import { isP256Point } from '../../src/push/address.ts'
+import { encryptPush } from '../../src/push/push-client.ts'
+import { createVapidTokenCache } from '../../src/push/vapid.ts'
 import {
   decryptPush,
   decryptRecords,
@@ -57,7 +57,7 @@ function newBrowser() {
 test('RFC 8291: what we encrypt its browser reads, and no other; each time with a key and a salt of its own', () => {
   const { keys, address } = newBrowser()
   const message = { payload: '{"title":"💰 New payment"}', topic: 'abc' }
-  const sent = Array.from({ length: 50 }, () => encrypt(address, message, 86_400))
+  const sent = Array.from({ length: 50 }, () => encryptPush(address, message, 86_400))
   for (const { headers, body } of sent) {
     expect(decryptPush(Buffer.from(body), keys).text).toBe(message.payload)
     expect(headers).toMatchObject({
@@ -77,7 +77,7 @@ test('RFC 8291: what we encrypt its browser reads, and no other; each time with 
 
 test('RFC 8291 §4: the longest message is one record, and less than what the way to Firefox on Android takes', () => {
   const { keys, address } = newBrowser()
-  const { body } = encrypt(address, { payload: 'x'.repeat(2_600), topic: 'a' }, 60)
+  const { body } = encryptPush(address, { payload: 'x'.repeat(2_600), topic: 'a' }, 60)
   expect(body.length).toBeLessThanOrEqual(2_744)
   expect(decryptPush(Buffer.from(body), keys).records).toBe(1)
 })
@@ -89,7 +89,7 @@ test('RFC 8292: a token is good for 12 hours, kept for 11, for one key and one p
     .subarray(-32)
     .toString('base64url')
   const pair = { id: 'a', publicKey, privateKey }
-  const tokens = createTokens()
+  const tokens = createVapidTokenCache()
   const nowMs = Date.now()
   const origin = 'https://push.example.net'
   expect(tokens.find('a', origin, nowMs)).toBeUndefined()
@@ -107,9 +107,9 @@ test('RFC 8292: a token is good for 12 hours, kept for 11, for one key and one p
 test('SEC 2: the points of P-256, and what is none', () => {
   for (let n = 0; n < 50; n++) {
     const point = createECDH('prime256v1').generateKeys()
-    expect(isPoint(point)).toBe(true)
+    expect(isP256Point(point)).toBe(true)
     point[33 + (n % 32)]! ^= 1
-    expect(isPoint(point)).toBe(false)
+    expect(isP256Point(point)).toBe(false)
   }
-  expect(isPoint(toBytes(RFC8291.browser.publicKey))).toBe(true)
+  expect(isP256Point(toBytes(RFC8291.browser.publicKey))).toBe(true)
 })

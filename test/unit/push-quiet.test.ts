@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'bun:test'
-import { isQuiet, isTimeZone, parseTime, toTime } from '../../src/push/quiet.ts'
+import {
+  isInQuietHours,
+  isTimeZone,
+  parseTimeOfDay,
+  formatTimeOfDay,
+} from '../../src/push/quiet-hours.ts'
 
 const hours = (from: string, to: string, timeZone: string) => ({
-  from: parseTime(from)!,
-  to: parseTime(to)!,
+  from: parseTimeOfDay(from)!,
+  to: parseTimeOfDay(to)!,
   timeZone,
 })
 const NIGHT = hours('22:00', '07:00', 'Europe/Berlin')
@@ -56,15 +61,15 @@ describe('delivery: quiet hours are those of the clock on the wall', () => {
     [hours('23:59', '00:00', 'UTC'), '2026-01-01T23:59:00Z', true],
     [hours('23:59', '00:00', 'UTC'), '2026-01-01T00:00:00Z', false],
   ])('%j at %s: %p', (quiet, now, expected) => {
-    expect(isQuiet(quiet, new Date(now))).toBe(expected)
+    expect(isInQuietHours(quiet, new Date(now))).toBe(expected)
   })
 })
 
 test('delivery: times of the day and time zones', () => {
   for (const text of ['00:00', '07:05', '22:00', '23:59'])
-    expect(toTime(parseTime(text)!)).toBe(text)
+    expect(formatTimeOfDay(parseTimeOfDay(text)!)).toBe(text)
   for (const text of ['24:00', '7:00', '07:60', '0700', '07:00:00', '', ' 07:00', '٠٧:٠٠']) {
-    expect([text, parseTime(text)]).toEqual([text, undefined])
+    expect([text, parseTimeOfDay(text)]).toEqual([text, undefined])
   }
   for (const name of ['UTC', 'Europe/Berlin', 'America/Argentina/Buenos_Aires', 'Etc/GMT+3']) {
     expect([name, isTimeZone(name)]).toEqual([name, true])

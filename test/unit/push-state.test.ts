@@ -8,7 +8,7 @@ import {
 } from '../../src/dashboard/app/push/state.ts'
 import { ensureSubscription } from '../../src/dashboard/app/push/subscription.ts'
 import { toPath, parsePush } from '../../src/dashboard/app/worker/push-message.ts'
-import { toPageLink } from '../../src/push/subscriptions.ts'
+import { toPhoneLink } from '../../src/push/subscriptions.ts'
 import { OTHER_KEY, PUSH_KEY } from '../support/fake-push.ts'
 
 const ORIGIN = 'https://tidings.example'
@@ -163,7 +163,7 @@ describe('delivery: of every push something is shown', () => {
 })
 
 test('dashboard §8 a QR code leads to the page, and its path draws each dark module once', () => {
-  const { url, qr } = toPageLink(ORIGIN)
+  const { url, qr } = toPhoneLink(ORIGIN)
   expect(url).toBe(`${ORIGIN}/notifications`)
   const dark = new Set<string>()
   for (const [, x, y, length] of qr.path.matchAll(/M(\d+) (\d+)h(\d+)v1h-\3z/g)) {

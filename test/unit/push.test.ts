@@ -3,15 +3,15 @@ import type { EgressResult } from '../../src/egress/egress.ts'
 import { newId } from '../../src/ids.ts'
 import { PUSH_SCHEDULE_MS } from '../../src/push/kind.ts'
 import {
-  cut,
-  MAX_BYTES,
-  toCountMessage,
+  truncateToBytes,
+  MAX_PAYLOAD_BYTES,
+  toSummaryMessage,
   toEventMessage,
   toShortMessage,
   toTestMessage,
-  type Message,
+  type PushMessage,
 } from '../../src/push/payload.ts'
-import { toAttemptOutcome } from '../../src/push/outcome.ts'
+import { toPushOutcome } from '../../src/push/outcome.ts'
 import { parseVapidSubject } from '../../src/config/values.ts'
 
 const DAY_MS = 86_400_000
@@ -27,7 +27,7 @@ const event = {
   description: 'Ada paid 12 €',
   icon: '💰',
 }
-const read = ({ payload }: Message) => JSON.parse(payload)
+const read = ({ payload }: PushMessage) => JSON.parse(payload)
 
 test('delivery: the payload is Declarative Web Push, and opens exactly its event', () => {
   const message = toEventMessage(SITE, event)
@@ -70,9 +70,9 @@ const LONG: [string, Partial<typeof event>][] = [
 test.each(LONG)('delivery: at most 2,600 bytes of %s, cut between code points', (_, long) => {
   const message = toEventMessage(SITE, { ...event, ...long })
   const bytes = Buffer.byteLength(message.payload)
-  expect(bytes).toBeLessThanOrEqual(MAX_BYTES)
+  expect(bytes).toBeLessThanOrEqual(MAX_PAYLOAD_BYTES)
   // As much as fits, but for the last code point.
-  expect(bytes).toBeGreaterThan(MAX_BYTES - 12)
+  expect(bytes).toBeGreaterThan(MAX_PAYLOAD_BYTES - 12)
   const { notification } = read(message)
   for (const text of [notification.title, notification.body]) {
     expect(text.isWellFormed()).toBe(true)
@@ -87,10 +87,10 @@ test.each(LONG)('delivery: at most 2,600 bytes of %s, cut between code points', 
 })
 
 test('delivery: what fits is not cut', () => {
-  expect(cut('abc', 3)).toBe('abc')
-  expect(cut('abcd', 3)).toBe('…')
-  expect(cut('abcd', 4)).toBe('abcd')
-  expect(cut('💰💰', 7)).toBe('💰…')
+  expect(truncateToBytes('abc', 3)).toBe('abc')
+  expect(truncateToBytes('abcd', 3)).toBe('…')
+  expect(truncateToBytes('abcd', 4)).toBe('abcd')
+  expect(truncateToBytes('💰💰', 7)).toBe('💰…')
   const description = 'y'.repeat(2_000)
   expect(read(toEventMessage(SITE, { ...event, description })).notification.body).toBe(
     `${description}\npayments · Shop`,
@@ -99,7 +99,7 @@ test('delivery: what fits is not cut', () => {
 
 test('delivery: a count replaces the one before of the same burst, and no other', () => {
   const count = (n: number, burstAtMs: number, channelId = event.channelId) =>
-    toCountMessage(SITE, { ...event, channelId, count: n, burstAtMs })
+    toSummaryMessage(SITE, { ...event, channelId, count: n, burstAtMs })
   expect(read(count(37, 5)).notification).toMatchObject({
     title: '37 more in payments',
     body: 'Shop',
@@ -137,18 +137,18 @@ test.each([
   [503, 'busy'],
 ])('delivery: %d is %s, whatever the body says', (status, kind) => {
   for (const body of ['', '{"reason":"Unregistered"}', 'gone', 'ok']) {
-    expect(toAttemptOutcome(answer(status, {}, body), NOW_MS).kind).toBe(kind as never)
+    expect(toPushOutcome(answer(status, {}, body), NOW_MS).kind).toBe(kind as never)
   }
 })
 
 test('delivery: Retry-After is kept, and what was not sent says nothing', () => {
-  const after = toAttemptOutcome(answer(429, { 'retry-after': '120' }), NOW_MS)
+  const after = toPushOutcome(answer(429, { 'retry-after': '120' }), NOW_MS)
   expect(after).toMatchObject({ kind: 'busy', afterMs: 120_000 })
   for (const error of ['dns', 'connect', 'tls', 'timeout', 'reset', 'refused'] as const) {
-    expect(toAttemptOutcome({ error, message: 'x', latencyMs: 1 }, NOW_MS).kind).toBe('busy')
+    expect(toPushOutcome({ error, message: 'x', latencyMs: 1 }, NOW_MS).kind).toBe('busy')
   }
   for (const error of ['busy', 'cancelled'] as const) {
-    expect(toAttemptOutcome({ error, message: 'x', latencyMs: 1 }, NOW_MS).kind).toBe('unsent')
+    expect(toPushOutcome({ error, message: 'x', latencyMs: 1 }, NOW_MS).kind).toBe('unsent')
   }
 })
 

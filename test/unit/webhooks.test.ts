@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'bun:test'
-import type { EgressAnswer, EgressResult } from '../../src/egress/egress.ts'
+import type { EgressResponse, EgressResult } from '../../src/egress/egress.ts'
 import { parseRetryAfter } from '../../src/egress/failure.ts'
 import {
-  CLOSED,
-  isHopeless,
+  CLOSED_BREAKER,
+  shouldDisable,
   toBreakerState,
-  toFailed,
-  type Breaker,
-} from '../../src/webhooks/breaker.ts'
+  toBreakerAfterFailure,
+  type CircuitBreaker,
+} from '../../src/webhooks/circuit-breaker.ts'
 import { RETRY_SCHEDULE_MS } from '../../src/webhooks/kind.ts'
-import { newSigningSecret, sign } from '../../src/webhooks/signing.ts'
-import { toAttemptOutcome } from '../../src/webhooks/outcome.ts'
-import { findForgery } from '../../src/webhooks/signing.ts'
+import { newSigningSecret, signMessage } from '../../src/webhooks/signing.ts'
+import { toWebhookOutcome } from '../../src/webhooks/outcome.ts'
+import { findSignatureProblem } from '../../src/webhooks/signing.ts'
 import { STANDARD_WEBHOOKS } from '../support/vectors.ts'
 
 const DAY_MS = 86_400_000
@@ -46,7 +46,7 @@ test.each([
 })
 
 describe('delivery: a verdict', () => {
-  const answer = (status: number, headers = {}): EgressAnswer => ({
+  const answer = (status: number, headers = {}): EgressResponse => ({
     status,
     headers,
     body: Buffer.from(''),
@@ -68,7 +68,7 @@ describe('delivery: a verdict', () => {
     [500, 'failed'],
     [0, 'failed'],
   ])('of status %d is %s', (status, kind) => {
-    expect(toAttemptOutcome(answer(status), 0).kind).toBe(kind as never)
+    expect(toWebhookOutcome(answer(status), 0).kind).toBe(kind as never)
   })
 
   test('of a failure to reach it is failed; what says nothing about the endpoint is unsent', () => {
@@ -85,16 +85,16 @@ describe('delivery: a verdict', () => {
     } as const
     for (const [error, kind] of Object.entries(kinds)) {
       const result = { error, message: 'm', latencyMs: 1 } as EgressResult
-      expect([error, toAttemptOutcome(result, 0).kind]).toEqual([error, kind])
+      expect([error, toWebhookOutcome(result, 0).kind]).toEqual([error, kind])
     }
   })
 })
 
 describe('delivery: the breaker', () => {
   /** After so many failures, a second apart. */
-  const failed = (times: number, from: Breaker = CLOSED) => {
+  const failed = (times: number, from: CircuitBreaker = CLOSED_BREAKER) => {
     let breaker = from
-    for (let n = 0; n < times; n++) breaker = toFailed(breaker, false, n * 1000)
+    for (let n = 0; n < times; n++) breaker = toBreakerAfterFailure(breaker, false, n * 1000)
     return breaker
   }
 
@@ -117,16 +117,16 @@ describe('delivery: the breaker', () => {
     const pauses: number[] = []
     for (let n = 0; n < 7; n++) {
       const nowMs = breaker.pausedUntilMs ?? 0
-      breaker = toFailed(breaker, true, nowMs)
+      breaker = toBreakerAfterFailure(breaker, true, nowMs)
       pauses.push(((breaker.pausedUntilMs ?? 0) - nowMs) / 1000)
     }
     expect(pauses).toEqual([60, 120, 240, 480, 600, 600, 600])
   })
 
   test('gives up after 5 days without a success', () => {
-    expect(isHopeless(CLOSED, 10 * DAY_MS)).toBe(false)
-    expect(isHopeless(failed(1), 5 * DAY_MS - 1)).toBe(false)
-    expect(isHopeless(failed(1), 5 * DAY_MS)).toBe(true)
+    expect(shouldDisable(CLOSED_BREAKER, 10 * DAY_MS)).toBe(false)
+    expect(shouldDisable(failed(1), 5 * DAY_MS - 1)).toBe(false)
+    expect(shouldDisable(failed(1), 5 * DAY_MS)).toBe(true)
   })
 
   test('is shown as closed, paused or probing', () => {
@@ -140,16 +140,16 @@ test.each(STANDARD_WEBHOOKS)(
   'delivery: the official vector $id, byte for byte',
   ({ secret, id, timestamp, body, signature }) => {
     const message = { id, timestampMs: timestamp * 1000 + 999, body }
-    expect(sign(message, [secret])).toEqual({
+    expect(signMessage(message, [secret])).toEqual({
       'webhook-id': id,
       'webhook-timestamp': String(timestamp),
       'webhook-signature': signature,
     })
     const signed = { body, id, timestamp: String(timestamp), signature }
     const nowMs = timestamp * 1000
-    expect(findForgery(signed, secret, nowMs)).toBeUndefined()
+    expect(findSignatureProblem(signed, secret, nowMs)).toBeUndefined()
     expect(
-      findForgery({ ...signed, signature: `v2,x v1,x ${signature}` }, secret, nowMs),
+      findSignatureProblem({ ...signed, signature: `v2,x v1,x ${signature}` }, secret, nowMs),
     ).toBeUndefined()
     for (const [change, part] of [
       [{ body: `${body}\n` }, 'No signature'],
@@ -161,14 +161,14 @@ test.each(STANDARD_WEBHOOKS)(
       [{ timestamp: 'now' }, 'webhook-timestamp'],
       [{ timestamp: '-1' }, 'webhook-timestamp'],
     ] as const) {
-      expect(findForgery({ ...signed, ...change }, secret, nowMs)).toContain(part)
+      expect(findSignatureProblem({ ...signed, ...change }, secret, nowMs)).toContain(part)
     }
     for (const none of ['', 'whsec_', 'whsec_%']) {
-      expect(findForgery(signed, none, nowMs)).toContain('secret')
+      expect(findSignatureProblem(signed, none, nowMs)).toContain('secret')
     }
-    expect(findForgery(signed, secret, nowMs + 301_000)).toContain('301 s old')
-    expect(findForgery(signed, secret, nowMs - 301_000)).toContain('301 s ahead')
-    expect(findForgery(signed, secret, nowMs + 300_000)).toBeUndefined()
+    expect(findSignatureProblem(signed, secret, nowMs + 301_000)).toContain('301 s old')
+    expect(findSignatureProblem(signed, secret, nowMs - 301_000)).toContain('301 s ahead')
+    expect(findSignatureProblem(signed, secret, nowMs + 300_000)).toBeUndefined()
   },
 )
 
@@ -177,7 +177,7 @@ test('delivery: a secret has 32 random bytes, and each of two signs', () => {
   expect(one).not.toBe(two)
   expect(Buffer.from(one.slice(6), 'base64')).toHaveLength(32)
   const message = { id: 'msg_1', timestampMs: 0, body: '{}' }
-  const both = sign(message, [one, two])['webhook-signature']!.split(' ')
+  const both = signMessage(message, [one, two])['webhook-signature']!.split(' ')
   expect(both).toHaveLength(2)
-  expect(both[1]).toBe(sign(message, [two])['webhook-signature']!)
+  expect(both[1]).toBe(signMessage(message, [two])['webhook-signature']!)
 })

@@ -1,17 +1,20 @@
 import type { Static } from '@sinclair/typebox'
 import type { ChannelEdit, ProjectChannel } from '../../../channels/schema.ts'
 import type {
-  ChannelNotificationInput,
-  Notification,
-  NotificationSettings,
+  ChannelNotificationSettingsInput,
+  DefaultNotificationSettings,
+  NotificationSettingsPage,
 } from '../../../push/schema.ts'
 import { toApiPath } from '../feed/api.ts'
 import { channelChanges } from '../feed/use-channels.ts'
 import { request, type Result } from '../request.ts'
 
 /** The reader's settings for a channel or the project; a channel says which of them are those of the project. */
-export type Setting = Notification & { isDefault?: boolean; isCollapseDefault?: boolean }
-export type SettingChange = Static<typeof ChannelNotificationInput>
+export type Setting = DefaultNotificationSettings & {
+  isDefault?: boolean
+  isCollapseDefault?: boolean
+}
+export type SettingChange = Static<typeof ChannelNotificationSettingsInput>
 
 export function readChannel(project: string, channel: string): Promise<Result<ProjectChannel>> {
   return request('GET', toChannelCall(project, channel))
@@ -33,7 +36,7 @@ export async function readSetting(
   if (channel !== undefined) {
     return request('GET', `${toChannelCall(project, channel)}/notifications`)
   }
-  const answer = await request<NotificationSettings>(
+  const answer = await request<NotificationSettingsPage>(
     'GET',
     `${toApiPath(project)}/notifications?limit=1`,
   )

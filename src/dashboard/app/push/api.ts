@@ -1,10 +1,10 @@
 import type { Page } from '../../../http/envelope.ts'
 import type {
-  PageLink,
+  PhoneLink,
   PushKey,
   Subscription,
   SubscriptionEdit,
-  TestResult,
+  PushTestResult,
 } from '../../../push/schema.ts'
 import { request, type Result } from '../request.ts'
 
@@ -14,7 +14,7 @@ export function readKey(): Promise<Result<PushKey>> {
   return request('GET', '/api/push/key')
 }
 
-export function readPageLink(): Promise<Result<PageLink>> {
+export function readPageLink(): Promise<Result<PhoneLink>> {
   return request('GET', '/api/push/link')
 }
 
@@ -35,6 +35,6 @@ export function removeDevice(id: string): Promise<Result<unknown>> {
   return request('DELETE', `${ALL}/${id}`)
 }
 
-export function sendTest(subscriptionId: string): Promise<Result<TestResult>> {
+export function sendTest(subscriptionId: string): Promise<Result<PushTestResult>> {
   return request('POST', '/api/push/test', { subscriptionId })
 }

@@ -1,4 +1,4 @@
-import type { PageLink } from '../../../push/schema.ts'
+import type { PhoneLink } from '../../../push/schema.ts'
 import { promptInstall } from '../worker/install.ts'
 import type { Browser } from './state.ts'
 
@@ -7,7 +7,7 @@ const EDGE = 4
 
 interface InstallGuideOptions {
   browser: Browser
-  link: PageLink | undefined
+  link: PhoneLink | undefined
 }
 
 /** How Tidings gets onto a phone, or among the apps of this machine. */
@@ -37,7 +37,7 @@ export function InstallGuide({
   )
 }
 
-function Phone({ link: { url, qr } }: { link: PageLink }) {
+function Phone({ link: { url, qr } }: { link: PhoneLink }) {
   const side = qr.size + 2 * EDGE
   return (
     <section class="part phone" aria-labelledby="phone">

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Subscription, TestResult } from '../../../push/schema.ts'
+import type { Subscription, PushTestResult } from '../../../push/schema.ts'
 import type { Result } from '../request.ts'
 import { sendTest } from './api.ts'
 
@@ -12,7 +12,7 @@ interface SendTestOptions {
 
 /** A button that pushes something at once, and what the push service says to it. */
 export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
-  const [answer, setAnswer] = useState<Result<TestResult>>()
+  const [answer, setAnswer] = useState<Result<PushTestResult>>()
   const [isBusy, setBusy] = useState(false)
 
   async function act() {
@@ -45,7 +45,7 @@ export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
   )
 }
 
-function Said({ result, onRenew }: { result: TestResult; onRenew: (() => void) | undefined }) {
+function Said({ result, onRenew }: { result: PushTestResult; onRenew: (() => void) | undefined }) {
   const { isAccepted, isRemoved, reason, body, latencyMs } = result
   return (
     <>

@@ -5,14 +5,14 @@ import type {
   AttemptDetail,
   CreatedWebhook,
   NewWebhook,
-  Queued,
+  QueuedEvents,
   RotatedSecret,
   Webhook,
 } from '../../../webhooks/schema.ts'
 import { toApiPath } from '../feed/api.ts'
 import { request, type Result } from '../request.ts'
 
-export type { Attempt, AttemptDetail, CreatedWebhook, Delivery, NewWebhook, Queued, Webhook }
+export type { Attempt, AttemptDetail, CreatedWebhook, Delivery, NewWebhook, QueuedEvents, Webhook }
 
 /** A webhook of a project. */
 export interface WebhookRef {
@@ -77,7 +77,7 @@ export function readAttempt(place: WebhookRef, attempt: string): Promise<Result<
   return request('GET', `${toOne(place)}/attempts/${attempt}`)
 }
 
-export function resendAttempt(place: WebhookRef, attempt: string): Promise<Result<Queued>> {
+export function resendAttempt(place: WebhookRef, attempt: string): Promise<Result<QueuedEvents>> {
   return request('POST', `${toOne(place)}/attempts/${attempt}/resend`)
 }
 
@@ -91,7 +91,7 @@ export async function recover(
   let cursor: string | null = null
   // A call looks at so many events; with its cursor, which only goes forward, the next one goes on.
   do {
-    const answer: Result<Queued> = await request('POST', `${toOne(place)}/recover`, {
+    const answer: Result<QueuedEvents> = await request('POST', `${toOne(place)}/recover`, {
       since,
       ...(until && { until }),
       ...(cursor !== null && { cursor }),

@@ -1,5 +1,5 @@
 /** The recent failures of an endpoint. Times are ms since 1970, by the clock of the database. */
-export interface Breaker {
+export interface CircuitBreaker {
   /** Failures in a row. */
   failures: number
   failingSinceMs: number | null
@@ -8,7 +8,12 @@ export interface Breaker {
   pausedUntilMs: number | null
 }
 
-export const CLOSED: Breaker = { failures: 0, failingSinceMs: null, pauses: 0, pausedUntilMs: null }
+export const CLOSED_BREAKER: CircuitBreaker = {
+  failures: 0,
+  failingSinceMs: null,
+  pauses: 0,
+  pausedUntilMs: null,
+}
 
 /** Failures in a row after which an endpoint is paused. */
 export const FAILURES_TO_PAUSE = 10
@@ -17,10 +22,14 @@ const LONGEST_PAUSE_MS = 600_000
 const DAYS_TO_DISABLE = 5
 
 /** The reason that the webhook's page shows. */
-export const FAILED_FOR_DAYS = `It has failed for ${DAYS_TO_DISABLE} days without a success between`
+export const FAILING_FOR_DAYS = `It has failed for ${DAYS_TO_DISABLE} days without a success between`
 
 /** The breaker after a failure. A probe is the one delivery that is let through after a pause. */
-export function toFailed(breaker: Breaker, isProbe: boolean, nowMs: number): Breaker {
+export function toBreakerAfterFailure(
+  breaker: CircuitBreaker,
+  isProbe: boolean,
+  nowMs: number,
+): CircuitBreaker {
   const failures = breaker.failures + 1
   const failingSinceMs = breaker.failingSinceMs ?? nowMs
   const isPaused = breaker.pausedUntilMs !== null
@@ -33,13 +42,13 @@ export function toFailed(breaker: Breaker, isProbe: boolean, nowMs: number): Bre
 }
 
 /** Whether an endpoint has failed without a success for so long that it is disabled. */
-export function isHopeless({ failingSinceMs }: Breaker, nowMs: number): boolean {
+export function shouldDisable({ failingSinceMs }: CircuitBreaker, nowMs: number): boolean {
   return failingSinceMs !== null && nowMs - failingSinceMs >= DAYS_TO_DISABLE * 86_400_000
 }
 
 /** The state as it is shown: `probing` after a pause, until the outcome of the probe. */
 export function toBreakerState(
-  { pausedUntilMs }: Breaker,
+  { pausedUntilMs }: CircuitBreaker,
   nowMs: number,
 ): 'closed' | 'paused' | 'probing' {
   if (pausedUntilMs === null) return 'closed'

@@ -33,7 +33,7 @@ interface View {
 type EventView = View & { eventId: string }
 
 /** The pending deliveries of a project, those of the newest events first. */
-export async function listPending(
+export async function listPendingDeliveries(
   sql: Queryable,
   { query, ...view }: View & { query: PageQuery },
 ): Promise<Page<Delivery>> {
@@ -57,7 +57,7 @@ export async function listPending(
 }
 
 /** The dead letters of a project, the newest deliveries first. */
-export async function listDead(
+export async function listDeadLetters(
   sql: Queryable,
   { query, ...view }: View & { query: PageQuery },
 ): Promise<Page<Delivery>> {
@@ -79,7 +79,7 @@ export async function listDead(
  * The deliveries of an event, pending and ended ones, by kind and target. The first page also says why a kind has none,
  * where that is known. Throws `not_found` for an event of which not even a record is left.
  */
-export async function listOfEvent(
+export async function listEventDeliveries(
   sql: Queryable,
   { query, ...view }: EventView & { query: PageQuery },
 ): Promise<EventDeliveries> {
@@ -111,8 +111,9 @@ export async function listOfEvent(
   const page = toPage(rows, query, row => toCursor([row.kind, row.target_id ?? NO_ID, row.rank]))
   const isWhole = query.cursor === undefined && page.nextCursor === null
   // Of a kind that is not on the only page there is nothing.
-  const silence = isDispatched && isWhole ? await listSilence(sql, view, page.items) : []
-  const items = await toDeliveries(sql, [...silence, ...page.items], view)
+  const explained =
+    isDispatched && isWhole ? await explainMissingDeliveries(sql, view, page.items) : []
+  const items = await toDeliveries(sql, [...explained, ...page.items], view)
   return { ...page, items, isDispatched }
 }
 
@@ -128,7 +129,7 @@ export async function toDeliveries(
       row.kind === kind.name && row.target_id !== null ? [row.target_id] : [],
     )
     if (targetIds.length === 0) continue
-    const found = await kind.nameTargets(sql, { projectId, targetIds: [...new Set(targetIds)] })
+    const found = await kind.getTargetNames(sql, { projectId, targetIds: [...new Set(targetIds)] })
     for (const [targetId, name] of found) names.set(`${kind.name} ${targetId}`, name)
   }
   return rows.map(row => ({
@@ -174,16 +175,16 @@ async function checkDispatched(
 }
 
 /** Explains, for each kind without a delivery or record among `rows`, why there is none. */
-async function listSilence(
+async function explainMissingDeliveries(
   sql: Queryable,
   { projectId, eventId, kinds }: EventView,
   rows: readonly DeliveryRow[],
 ): Promise<DeliveryRow[]> {
   const explained: DeliveryRow[] = []
-  for (const { name, explainSilence } of kinds) {
+  for (const { name, explainNoDelivery } of kinds) {
     if (rows.some(({ kind }) => kind === name)) continue
-    const silence = await explainSilence?.(sql, { projectId, eventId })
-    if (!silence) continue
+    const explanation = await explainNoDelivery?.(sql, { projectId, eventId })
+    if (!explanation) continue
     explained.push({
       // An event has at most one such entry of a kind.
       id: eventId,
@@ -193,8 +194,8 @@ async function listSilence(
       state: 'withheld',
       attempts: 0,
       latency_ms: null,
-      reason: silence.reason,
-      at: silence.at,
+      reason: explanation.reason,
+      at: explanation.at,
       next_attempt_at: null,
     })
   }

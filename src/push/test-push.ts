@@ -7,10 +7,10 @@ import type { Site } from '../http/site.ts'
 import { toId } from '../ids.ts'
 import { openAddress } from './address.ts'
 import { toTestMessage } from './payload.ts'
-import type { Pushed, Pusher, PushParts } from './pusher.ts'
-import { storeOutcome } from './recording.ts'
-import type { TestResult } from './schema.ts'
-import { noSubscription, toUuid, type Subscriber } from './subscriptions.ts'
+import type { PushResult, PushClient, PushParts } from './push-client.ts'
+import { storePushOutcome } from './recording.ts'
+import type { PushTestResult } from './schema.ts'
+import { noSubscription, toSubscriptionUuid, type Subscriber } from './subscriptions.ts'
 
 /** The least time between two tests of a device. */
 const TEST_INTERVAL_S = 3
@@ -18,32 +18,32 @@ const TTL_S = 60
 const MAX_BODY = 1024
 
 /** Pushes a test at once, to this browser or another device of the account, and returns the push service's answer. */
-export async function testSubscription(
+export async function sendTestPush(
   {
     pool,
     secrets,
     pusher,
     site,
   }: Pick<PushParts, 'pool' | 'secrets'> & {
-    pusher: Pusher
+    pusher: PushClient
     site: Site
   },
   subscriber: Subscriber,
   subscriptionId: string | undefined,
-): Promise<TestResult> {
-  const device = await transact(pool, tx => takeTest(tx, subscriber, subscriptionId))
+): Promise<PushTestResult> {
+  const device = await transact(pool, tx => reserveTest(tx, subscriber, subscriptionId))
   const pushed = await pusher.push({
     address: openAddress(secrets, device.id, device.address),
     message: toTestMessage(site.url),
     ttlS: TTL_S,
     nowMs: device.nowMs,
   })
-  const isRemoved = await transact(pool, tx => storeOutcome(tx, device, pushed.outcome))
+  const isRemoved = await transact(pool, tx => storePushOutcome(tx, device, pushed.outcome))
   return { subscriptionId: toId('psh', device.id), isRemoved, ...toAnswer(pushed) }
 }
 
 /** Notes that a test is sent now. Throws `rate_limited` within three seconds of the last one. */
-async function takeTest(
+async function reserveTest(
   tx: Tx,
   { accountId, sessionId, actor }: Subscriber,
   subscriptionId: string | undefined,
@@ -57,7 +57,7 @@ async function takeTest(
     where d.person_id = ${accountId} and ${
       subscriptionId === undefined
         ? tx`d.session_id = ${sessionId}`
-        : tx`d.id = ${toUuid(subscriptionId)}`
+        : tx`d.id = ${toSubscriptionUuid(subscriptionId)}`
     }
     for no key update of d
   `
@@ -72,10 +72,13 @@ async function takeTest(
   return { id: row.id, address: row.address, endpointHash: row.hash, nowMs: row.now.getTime() }
 }
 
-function toAnswer({ outcome, answer }: Pushed): Omit<TestResult, 'subscriptionId' | 'isRemoved'> {
+function toAnswer({
+  outcome,
+  response,
+}: PushResult): Omit<PushTestResult, 'subscriptionId' | 'isRemoved'> {
   const { kind, reason } = outcome
-  const said = { isAccepted: kind === 'accepted', reason, latencyMs: answer?.latencyMs ?? null }
-  if (!answer || 'error' in answer) return { ...said, status: null, body: null }
-  const text = new TextDecoder().decode(answer.body.subarray(0, MAX_BODY))
-  return { ...said, status: answer.status, body: text.replaceAll('\0', '\ufffd') }
+  const said = { isAccepted: kind === 'accepted', reason, latencyMs: response?.latencyMs ?? null }
+  if (!response || 'error' in response) return { ...said, status: null, body: null }
+  const text = new TextDecoder().decode(response.body.subarray(0, MAX_BODY))
+  return { ...said, status: response.status, body: text.replaceAll('\0', '\ufffd') }
 }

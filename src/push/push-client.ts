@@ -3,10 +3,10 @@ import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Egress, EgressResult } from '../egress/egress.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { parseEndpoint, type Address } from './address.ts'
-import { toAttemptOutcome, type AttemptOutcome } from './outcome.ts'
-import { toShortMessage, type Message } from './payload.ts'
-import { createTokens, ensureVapidKey, getSigner } from './vapid.ts'
+import { parseEndpoint, type PushAddress } from './address.ts'
+import { toPushOutcome, type PushOutcome } from './outcome.ts'
+import { toShortMessage, type PushMessage } from './payload.ts'
+import { createVapidTokenCache, ensureVapidKey, getVapidSigner } from './vapid.ts'
 
 /** For one request to a push service. */
 export const PUSH_TIMEOUT_MS = 10_000
@@ -23,8 +23,8 @@ export interface PushParts {
 }
 
 interface Push {
-  address: Address
-  message: Message
+  address: PushAddress
+  message: PushMessage
   /** How long the push service keeps it. */
   ttlS: number
   /** By the clock of the database. */
@@ -33,19 +33,19 @@ interface Push {
 }
 
 /** The outcome of a push; `answer` is undefined where no request was made. */
-export interface Pushed {
-  outcome: AttemptOutcome
-  answer: EgressResult | undefined
+export interface PushResult {
+  outcome: PushOutcome
+  response: EgressResult | undefined
 }
 
 /** Encrypts pushes, signs them with the VAPID key of this installation, and sends them. */
-export interface Pusher {
-  push(push: Push): Promise<Pushed>
+export interface PushClient {
+  push(push: Push): Promise<PushResult>
 }
 
-export function createPusher(parts: PushParts): Pusher {
+export function createPushClient(parts: PushParts): PushClient {
   const { pool, secrets, egress, pushHosts, vapidSubject } = parts
-  const tokens = createTokens()
+  const tokens = createVapidTokenCache()
   // Read once for all pushes of a moment.
   const keys = createBatcher({
     async run(waiting: undefined[]) {
@@ -62,13 +62,17 @@ export function createPusher(parts: PushParts): Pusher {
     const id = await keys.add(undefined)
     const known = tokens.find(id, origin, nowMs)
     if (known !== undefined) return known
-    const { pair, subject } = await pool.run(sql => getSigner(sql, secrets, vapidSubject))
+    const { pair, subject } = await pool.run(sql => getVapidSigner(sql, secrets, vapidSubject))
     return subject === undefined ? undefined : tokens.make(pair, { origin, subject, nowMs })
   }
 
-  async function send(push: Push, message: Message, authorization: string): Promise<Pushed> {
+  async function send(
+    push: Push,
+    message: PushMessage,
+    authorization: string,
+  ): Promise<PushResult> {
     const { address, ttlS, nowMs, signal } = push
-    const { headers, body } = encrypt(address, message, ttlS)
+    const { headers, body } = encryptPush(address, message, ttlS)
     const answer = await egress.send({
       url: address.endpoint,
       body,
@@ -76,7 +80,7 @@ export function createPusher(parts: PushParts): Pusher {
       timeoutMs: PUSH_TIMEOUT_MS,
       signal,
     })
-    return { outcome: toAttemptOutcome(answer, nowMs), answer }
+    return { outcome: toPushOutcome(answer, nowMs), response: answer }
   }
 
   return {
@@ -85,13 +89,13 @@ export function createPusher(parts: PushParts): Pusher {
       const url = parseEndpoint(push.address.endpoint, pushHosts)
       if (!url) {
         const reason = 'Its push service is none that this server knows: see PUSH_HOSTS'
-        return { outcome: { kind: 'failed', reason }, answer: undefined }
+        return { outcome: { kind: 'failed', reason }, response: undefined }
       }
       const authorization = await authorize(url.origin, push.nowMs)
       if (authorization === undefined) {
         const reason =
           'Push services ask who answers for this server: set VAPID_SUBJECT to a mailto: or https: address'
-        return { outcome: { kind: 'busy', reason, afterMs: undefined }, answer: undefined }
+        return { outcome: { kind: 'busy', reason, afterMs: undefined }, response: undefined }
       }
       const pushed = await send(push, push.message, authorization)
       if (pushed.outcome.kind !== 'too large') return pushed
@@ -101,9 +105,9 @@ export function createPusher(parts: PushParts): Pusher {
 }
 
 /** Encrypts a message as one record of RFC 8188; the headers are those of RFC 8030. */
-export function encrypt(
-  { endpoint, p256dh, auth }: Address,
-  { payload, topic }: Message,
+export function encryptPush(
+  { endpoint, p256dh, auth }: PushAddress,
+  { payload, topic }: PushMessage,
   ttlS: number,
 ): { headers: Record<string, string>; body: Uint8Array } {
   const details = webPush.generateRequestDetails({ endpoint, keys: { p256dh, auth } }, payload, {

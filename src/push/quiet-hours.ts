@@ -12,18 +12,18 @@ export interface QuietHours {
  * Whether `now` is in quiet hours. Local time counts: an hour that daylight saving skips is not quiet, and an hour that
  * comes twice is quiet twice.
  */
-export function isQuiet({ from, to, timeZone }: QuietHours, now: Date): boolean {
+export function isInQuietHours({ from, to, timeZone }: QuietHours, now: Date): boolean {
   const minute = toWallMinute(now, timeZone)
   return from < to ? minute >= from && minute < to : minute >= from || minute < to
 }
 
 /** Parses `22:00` to minutes since midnight; undefined for an invalid time. */
-export function parseTime(text: string): number | undefined {
+export function parseTimeOfDay(text: string): number | undefined {
   const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? []
   return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes)
 }
 
-export function toTime(minute: number): string {
+export function formatTimeOfDay(minute: number): string {
   const pad = (value: number) => String(value).padStart(2, '0')
   return `${pad(Math.floor(minute / 60))}:${pad(minute % 60)}`
 }
