@@ -3,9 +3,9 @@ import type { TypeCheck } from '@sinclair/typebox/compiler'
 import { Elysia, NotFoundError, ParseError, ValidationError, type AnyElysia } from 'elysia'
 import { Fault } from './errors.ts'
 import { fail, newCall, withCall, type Call } from './http/call.ts'
-import { addRequestId, type OpenRoute } from './http/open-route.ts'
+import { addRequestId, type PublicRoute } from './http/public-route.ts'
 import { toPathname } from './http/url.ts'
-import { invalidField, toInvalid } from './http/validation.ts'
+import { invalidField, toInvalidRequest } from './http/validation.ts'
 
 export interface AppOptions {
   /**
@@ -14,7 +14,7 @@ export interface AppOptions {
    */
   features: readonly AnyElysia[]
   /** Answers a browser that asks for a page which does not exist. */
-  missingPage?: OpenRoute['respond']
+  notFoundPage?: PublicRoute['respond']
 }
 
 // A name, an IPv4 address or an IPv6 one in brackets, and a port. Two Host lines arrive joined by a comma.
@@ -30,7 +30,7 @@ export interface App {
 }
 
 /** Composes the features into one function from request to response. */
-export function createApp({ features, missingPage }: AppOptions): App {
+export function createApp({ features, notFoundPage }: AppOptions): App {
   // `normalize` would rewrite bodies, and hang on a hostile one (`{"length": 4000000000}`).
   const app = new Elysia({ normalize: false, strictPath: true })
     .use(withCall)
@@ -47,8 +47,8 @@ export function createApp({ features, missingPage }: AppOptions): App {
       if (!(error instanceof NotFoundError)) return fail(exchange, toThrown(error, exchange))
       const missing = findMissing(request)
       const isPage = missing.code === 'not_found' && looksForPage(request)
-      return missingPage && isPage
-        ? answerPage(missingPage, request, exchange)
+      return notFoundPage && isPage
+        ? answerPage(notFoundPage, request, exchange)
         : fail(exchange, missing)
     })
   for (const feature of features) app.use(feature)
@@ -77,7 +77,7 @@ export function createApp({ features, missingPage }: AppOptions): App {
 
 /** Answers with a page. `onError` calls this, so Elysia would not hand an error of it to `onError`. */
 async function answerPage(
-  respond: OpenRoute['respond'],
+  respond: PublicRoute['respond'],
   request: Request,
   call: Call,
 ): Promise<Response> {
@@ -107,7 +107,7 @@ function toThrown(error: unknown, { issues }: Call): unknown {
   if (error instanceof ParseError) return error.cause
   if (!(error instanceof ValidationError)) return error
   // Every schema of ours is TypeBox.
-  return toInvalid(error.validator as TypeCheck<TSchema>, error.value, issues)
+  return toInvalidRequest(error.validator as TypeCheck<TSchema>, error.value, issues)
 }
 
 /** Whether a browser asks for a page to show to somebody. */

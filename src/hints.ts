@@ -6,7 +6,7 @@ export type Hint =
   | { kind: 'events'; projectId: string }
   | { kind: 'deleted' | 'restored'; projectId: string; seq: number }
   /** The read marks of an account have changed. */
-  | { kind: 'unread'; projectId: string; personId: string }
+  | { kind: 'unread'; projectId: string; accountId: string }
   /** A session, a membership, a project or an organization has ended. */
   | { kind: 'access' }
 

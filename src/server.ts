@@ -21,14 +21,14 @@ import {
   type BootstrapSecrets,
 } from './server/bootstrap.ts'
 import { registerWorkGauges } from './server/gauges.ts'
-import { createInflight } from './limits/idempotency.ts'
+import { createInFlightRequests } from './limits/idempotency.ts'
 import { createFailedAuthentications } from './limits/failed-authentications.ts'
 import { logger } from './log.ts'
 import { createSemaphore } from './semaphore.ts'
 import { serveMetrics } from './server/metrics-server.ts'
 import { createNotifier } from './feed/notifier.ts'
 import { startFeed, type Feed } from './feed/feed.ts'
-import { once, within } from './calls.ts'
+import { once, withTimeout } from './functions.ts'
 import { RUNTIME } from './platform.ts'
 import { VERSION } from './version.ts'
 
@@ -91,7 +91,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const deliveries = await startDeliveries({ config, database, pools, site }, options)
     const { outbox } = deliveries
     cleanup.push(() => deliveries.stop())
-    const inflight = createInflight()
+    const inflight = createInFlightRequests()
     const admission = createAdmission({ pool: admissions, background: reads })
     const appender = createAppender({
       pool: appends,
@@ -180,7 +180,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         live.drain()
         // At once: what is under way has until the last request is answered, too.
         outbox.stop().catch(() => {})
-        await within(STOP_MS, drain.start().then(cleanup.runAll), () => {})
+        await withTimeout(STOP_MS, drain.start().then(cleanup.runAll), () => {})
       }),
     }
   } catch (error) {

@@ -17,7 +17,7 @@ const SYSTEMS: readonly [RegExp, string][] = [
 ]
 
 /** A browser in words, by its User-Agent: «Firefox on Android». */
-export function toLabel(userAgent: string): string {
+export function toBrowserName(userAgent: string): string {
   const find = (names: readonly [RegExp, string][]) =>
     names.find(([pattern]) => pattern.test(userAgent))?.[1]
   const [browser, system] = [find(BROWSERS), find(SYSTEMS)]

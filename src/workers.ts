@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask } from './ask.ts'
+import { httpGet } from './http-get.ts'
 import type { Config } from './config.ts'
 import { openDatabase } from './embedded/database.ts'
 import { migrate } from './db/migrate.ts'
@@ -10,7 +10,7 @@ import { waitUntilReachable, connect } from './db/sql.ts'
 import { bootstrap, type BootstrapSecrets } from './server/bootstrap.ts'
 import { toListenError, toLocalUrl } from './listener.ts'
 import { logger } from './log.ts'
-import { once } from './calls.ts'
+import { once } from './functions.ts'
 import { toSelfCommand } from './platform.ts'
 
 /** Tells a process that it is one of several, by its number. Its end is the end of its standard input. */
@@ -185,7 +185,7 @@ function findFreePort({ host, port }: Config): Promise<number> {
 
 async function waitUntilHealthy(url: string, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
-    const answer = await ask(`${url}/healthz`, { timeoutMs: ANSWER_MS }).catch(() => undefined)
+    const answer = await httpGet(`${url}/healthz`, { timeoutMs: ANSWER_MS }).catch(() => undefined)
     if (answer?.status === 200) return
     await sleep(ASK_MS)
   }

@@ -9,7 +9,7 @@ import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
 import { getAccount } from './account.ts'
-import { LONGEST_S, type Cookies } from './secret.ts'
+import { MAX_COOKIE_AGE_S, type Cookies } from './secret.ts'
 import type { CallOn, SessionGuard } from './guard.ts'
 import { Account, Email, Name } from './schema.ts'
 import { requireVerified } from './permissions.ts'
@@ -36,7 +36,7 @@ export function accountRoutes({ guard, pool, cookies }: Parts) {
         const account = await pool.run(sql => getAccount(sql, admitted))
         if (!admitted.session.isInstalled || token === undefined) return succeed(call, 200, account)
         // Browsers keep no cookie for longer than 400 days, so an installed app gets it anew.
-        const kept = cookies.keep('session', token, LONGEST_S)
+        const kept = cookies.keep('session', token, MAX_COOKIE_AGE_S)
         return succeed(call, 200, account, { cookies: [kept] })
       },
       {

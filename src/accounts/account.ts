@@ -2,13 +2,13 @@ import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { toId } from '../ids.ts'
 import type { Role } from './permissions.ts'
-import type { Account, Person } from './schema.ts'
-import type { Admitted } from './sessions.ts'
+import type { Account, AccountInfo } from './schema.ts'
+import type { AdmittedSession } from './sessions.ts'
 
 /** The caller's own account, with their organizations and projects, oldest first. */
 export async function getAccount(
   sql: Queryable,
-  { account, isVerified }: Admitted,
+  { account, isVerified }: AdmittedSession,
 ): Promise<Account> {
   const rows = await sql<
     {
@@ -35,11 +35,11 @@ export async function getAccount(
       known.projects.push({ id: toId('prj', project_id), name: project ?? '' })
     }
   }
-  return { person: toPerson(account), isVerified, organizations: [...organizations.values()] }
+  return { person: toAccountInfo(account), isVerified, organizations: [...organizations.values()] }
 }
 
 /** An account under its public id, in the form in which `/api` shows it. */
-export function toPerson({ id, ...rest }: Admitted['account']): Person {
+export function toAccountInfo({ id, ...rest }: AdmittedSession['account']): AccountInfo {
   return { id: toId('per', id), ...rest }
 }
 

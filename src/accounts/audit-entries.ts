@@ -2,19 +2,19 @@ import { Type, type Static } from '@sinclair/typebox'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import type { Page } from '../http/envelope.ts'
-import { PageQuery, toPage, toSlice } from '../http/paging.ts'
+import { PageQuery, toPage, parsePageQuery } from '../http/paging.ts'
 import { Text } from '../http/rules.ts'
-import { closed, Moment, Nullable } from '../http/shapes.ts'
+import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 import { invalidField } from '../http/validation.ts'
 import { parseId, toId } from '../ids.ts'
-import { toLabel } from '../user-agent.ts'
-import { listActionsOn, toDeed, toFacts } from '../audit/words.ts'
+import { toBrowserName } from '../user-agent.ts'
+import { listActionsOn, toActionText, toDetailsText } from '../audit/actions.ts'
 
 /** An entry of an audit log. */
 export const AuditEntry = Type.Object(
   {
     id: Type.String(),
-    at: Moment,
+    at: Timestamp,
     actor: Type.String({ description: 'person, stranger, command line or server.' }),
     person: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     action: Type.String({ examples: ['key.created'] }),
@@ -75,7 +75,7 @@ export async function listAuditEntries(
   organizationId: string | null,
   query: AuditQuery,
 ): Promise<Page<AuditEntry>> {
-  const { after, rows: limit } = toSlice('aud', query)
+  const { after, rows: limit } = parsePageQuery('aud', query)
   const accountId = query.person === undefined ? undefined : parseId('per', query.person)
   if (query.person !== undefined && accountId === undefined) {
     throw invalidField('person', 'invalid_format', 'Must be the id of a person')
@@ -136,15 +136,15 @@ function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
     actor: row.actor,
     person: row.person_id === null ? null : { id: toId('per', row.person_id), name: row.person },
     action: row.action,
-    did: toDeed(row.action),
+    did: toActionText(row.action),
     project:
       row.project_id === null ? null : { id: toId('prj', row.project_id), name: row.project },
     target: row.target,
     targetName: toTargetName(row, names),
     details: row.details,
-    facts: toFacts(row.details),
+    facts: toDetailsText(row.details),
     address: row.address,
-    browser: row.user_agent && toLabel(row.user_agent),
+    browser: row.user_agent && toBrowserName(row.user_agent),
   }
 }
 

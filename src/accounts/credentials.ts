@@ -3,16 +3,16 @@ import { transact, type Pool } from '../db/pool.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { invalidField } from '../http/validation.ts'
-import { findPasswordProblem, toPassword, type Owner } from '../passwords/policy.ts'
+import { findPasswordProblem, normalizePassword, type PasswordOwner } from '../passwords/policy.ts'
 import * as platform from '../platform.ts'
 import { createSemaphore } from '../semaphore.ts'
 import { hashSecret } from './secret.ts'
-import { giveTryBack, takeTry, type Lane } from './throttle.ts'
+import { uncountAttempt, countAttempt, type ThrottleScope } from './throttle.ts'
 
 // A limit of the process, because hashing takes its processors and memory (19 MiB each).
 const hashing = createSemaphore({ total: 4, maxWaiting: 32 })
 // The digest is random: no known password has it.
-const HASH_OF_NOBODY = `$argon2id$v=19$m=19456,t=2,p=1$${toBase64(32)}$${toBase64(32)}`
+const DUMMY_HASH = `$argon2id$v=19$m=19456,t=2,p=1$${toBase64(32)}$${toBase64(32)}`
 
 /** The e-mail address and password of an account. The hash is null until a password is chosen. */
 export interface Credentials {
@@ -22,14 +22,14 @@ export interface Credentials {
 }
 
 /** Throws `Invalid` at `field` unless the account may have this password. */
-export function checkPassword(password: string, owner: Owner, field = 'password'): void {
+export function checkPassword(password: string, owner: PasswordOwner, field = 'password'): void {
   const problem = findPasswordProblem(password, owner)
   if (problem) throw invalidField(field, problem.code, problem.message)
 }
 
 /** Returns the argon2id hash of a password. Throws `unavailable` when too many are hashed at once. */
 export function hashPassword(password: string): Promise<string> {
-  return hashing.run('', () => platform.hashPassword(toPassword(password)))
+  return hashing.run('', () => platform.hashPassword(normalizePassword(password)))
 }
 
 /**
@@ -38,7 +38,7 @@ export function hashPassword(password: string): Promise<string> {
  */
 export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
   const isRight = await hashing.run('', () =>
-    platform.verifyPassword(toPassword(password), hash ?? HASH_OF_NOBODY),
+    platform.verifyPassword(normalizePassword(password), hash ?? DUMMY_HASH),
   )
   return isRight && hash !== null
 }
@@ -47,7 +47,7 @@ export async function verifyPassword(password: string, hash: string | null): Pro
 export async function findCredentials(
   sql: Queryable,
   { email, address, device }: { email: string; address: string; device: string | undefined },
-): Promise<{ found: Credentials | undefined; lane: Lane }> {
+): Promise<{ found: Credentials | undefined; lane: ThrottleScope }> {
   const deviceHash = device === undefined ? null : hashSecret(device)
   const [row] = await sql<{ id: string; password_hash: string | null; device_id: string | null }[]>`
     select p.id, p.password_hash, d.id as device_id
@@ -56,7 +56,7 @@ export async function findCredentials(
     where p.email = ${email}
   `
   const found = row && { accountId: row.id, email, hash: row.password_hash }
-  const lane: Lane = row?.device_id
+  const lane: ThrottleScope = row?.device_id
     ? { kind: 'device', deviceId: row.device_id }
     : { kind: 'account', email, address }
   return { found, lane }
@@ -77,14 +77,14 @@ export async function getCredentials(sql: Queryable, accountId: string): Promise
  */
 export async function tryPassword(
   pool: Pool,
-  lane: Lane,
+  lane: ThrottleScope,
   { password, credentials }: { password: string; credentials: Credentials | undefined },
 ): Promise<boolean> {
-  await transact(pool, tx => takeTry(tx, lane))
+  await transact(pool, tx => countAttempt(tx, lane))
   try {
     return await verifyPassword(password, credentials?.hash ?? null)
   } catch (error) {
-    await transact(pool, tx => giveTryBack(tx, lane))
+    await transact(pool, tx => uncountAttempt(tx, lane))
     throw error
   }
 }

@@ -7,8 +7,8 @@ import { toReason } from '../errors.ts'
 import { toId } from '../ids.ts'
 import { logger } from '../log.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
-import { noProject } from './projects.ts'
-import { withdrawLinksOfOrganization } from './resets.ts'
+import { projectNotFound } from './projects.ts'
+import { withdrawLinksOfOrganization } from './reset-links.ts'
 
 const EVERY_MS = 20_000
 const BATCH = 1_000
@@ -27,7 +27,7 @@ export async function deleteProject(
   const { organizationId, projectId, actor } = call
   await lockOrganization(tx, call, 'project.delete')
   const [found] = await endProjects(tx, organizationId, projectId)
-  if (!found) throw noProject()
+  if (!found) throw projectNotFound()
   await writeAudit(tx, actor, {
     action: 'project.deleted',
     organizationId,

@@ -3,7 +3,7 @@ import type { Actor } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Hints } from '../hints.ts'
 import type { BodyLimits } from '../http/body.ts'
-import { hold, withCall, type Call, type GuardedCall } from '../http/call.ts'
+import { acquireSlot, withCall, type Call, type GuardedCall } from '../http/call.ts'
 import { toSessionOperation } from '../http/operation.ts'
 import {
   checkIssues,
@@ -14,23 +14,23 @@ import {
   toContext,
   type RouteOptions,
 } from '../http/route.ts'
-import { checkHost, checkSameSite, type Site } from '../http/site.ts'
+import { checkHost, checkSameOrigin, type Site } from '../http/site.ts'
 import { parseId } from '../ids.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import type { Semaphore } from '../semaphore.ts'
 import { type Cookies, hashSecret } from './secret.ts'
 import {
   authorize,
-  endsAccess,
+  revokesAccess,
   type Action,
   type ActionOn,
-  type Place,
+  type ActionScope,
   type Role,
 } from './permissions.ts'
-import { admitSession, type Admitted } from './sessions.ts'
+import { admitSession, type AdmittedSession } from './sessions.ts'
 
 /** The dependencies of the guard of /api. */
-export interface SessionGate {
+export interface SessionGuardOptions {
   pool: Pool
   site: Site
   cookies: Cookies
@@ -56,22 +56,22 @@ export interface SessionCall extends GuardedCall {
 
 /** The fields that each place adds to a call. The ids are uuids of an organization of the account. */
 interface Places {
-  anyone: { readonly admitted: Admitted | undefined }
-  account: { readonly admitted: Admitted }
-  installation: { readonly admitted: Admitted }
+  anyone: { readonly admitted: AdmittedSession | undefined }
+  account: { readonly admitted: AdmittedSession }
+  installation: { readonly admitted: AdmittedSession }
   organization: {
-    readonly admitted: Admitted
+    readonly admitted: AdmittedSession
     readonly organizationId: string
     readonly role: Role
   }
   project: {
-    readonly admitted: Admitted
+    readonly admitted: AdmittedSession
     readonly organizationId: string
     readonly projectId: string
     readonly role: Role
   }
 }
-export type CallOn<P extends Place> = SessionCall & Places[P]
+export type CallOn<P extends ActionScope> = SessionCall & Places[P]
 
 const HEADERS = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
@@ -93,9 +93,9 @@ export type SessionGuard = ReturnType<typeof createSessionGuard>
  * The guard of /api, as one route option for each place where something can be done; its value is the action, which
  * permissions.ts rules. The order of checks: the page that asks, session, permission, content type, body, execution.
  */
-export function createSessionGuard(gate: SessionGate) {
+export function createSessionGuard(gate: SessionGuardOptions) {
   const on =
-    <P extends Place>(place: P) =>
+    <P extends ActionScope>(place: P) =>
     (action: ActionOn<P>) => {
       let route: RouteOptions = {}
       return {
@@ -110,7 +110,7 @@ export function createSessionGuard(gate: SessionGate) {
           const incoming = { request, call, route }
           const params = readPath(incoming, path)
           checkHost(request.headers, gate.site)
-          if (request.method !== 'GET') checkSameSite(request.headers, gate.site)
+          if (request.method !== 'GET') checkSameOrigin(request.headers, gate.site)
           const entry = { place, action, ids: toIds(params) }
           const admitted = await enter(gate, request, entry)
           const input = await readInput(incoming, { ...gate.bodyLimits, isTypeRequired: true })
@@ -123,11 +123,11 @@ export function createSessionGuard(gate: SessionGate) {
         async resolve({ exchange, request }: { exchange: Call; request: Request }) {
           checkIssues(exchange)
           const { admitted } = exchange as unknown as Places['anyone']
-          if (admitted) await hold(exchange, gate.concurrency, admitted.account.id)
+          if (admitted) await acquireSlot(exchange, gate.concurrency, admitted.account.id)
           // enter saw that everything is there which the place promises.
           return { call: toSessionCall(gate, request, exchange, admitted) as unknown as CallOn<P> }
         },
-        ...(endsAccess(action) && { afterHandle: () => gate.hints.tell([{ kind: 'access' }]) }),
+        ...(revokesAccess(action) && { afterHandle: () => gate.hints.tell([{ kind: 'access' }]) }),
       }
     }
   return new Elysia({ name: 'accounts.guard' }).use(withCall).macro({
@@ -140,10 +140,10 @@ export function createSessionGuard(gate: SessionGate) {
 }
 
 function toSessionCall(
-  gate: SessionGate,
+  gate: SessionGuardOptions,
   request: Request,
   call: Call,
-  admitted: Admitted | undefined,
+  admitted: AdmittedSession | undefined,
 ): SessionCall {
   const { headers } = request
   const address = gate.toAddress(request)
@@ -170,17 +170,17 @@ interface Ids {
 }
 
 interface Entry {
-  place: Place
+  place: ActionScope
   action: Action
   ids: Ids
 }
 
 /** Returns the admitted account once its permissions allow the action. Throws what `authorize` throws. */
 async function enter(
-  gate: SessionGate,
+  gate: SessionGuardOptions,
   request: Request,
   { place, action, ids }: Entry,
-): Promise<Admitted | undefined> {
+): Promise<AdmittedSession | undefined> {
   const token = gate.cookies.read(request.headers, 'session')
   const admitted =
     token === undefined
@@ -188,7 +188,7 @@ async function enter(
       : await gate.pool.run(sql => admitSession(sql, { hash: hashSecret(token), ...ids }))
   // An expired cookie closes nothing that is open to anyone, however many failures its network had.
   if (token !== undefined && !admitted && place !== 'anyone') {
-    gate.failedAuthentications.countGuess(gate.toAddress(request))
+    gate.failedAuthentications.countFailure(gate.toAddress(request))
   }
   authorize(
     admitted && { isOperator: admitted.account.isOperator, isVerified: admitted.isVerified },
@@ -209,6 +209,6 @@ function toIds(params: unknown): Ids {
   }
 }
 
-function isThere(admitted: Admitted, place: 'organization' | 'project'): boolean {
+function isThere(admitted: AdmittedSession, place: 'organization' | 'project'): boolean {
   return (place === 'project' ? admitted.projectId : admitted.organizationId) !== undefined
 }

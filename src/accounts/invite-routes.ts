@@ -10,16 +10,16 @@ import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import type { Cookies } from './secret.ts'
 import type { SessionGuard } from './guard.ts'
 import { createInvite, findInvite, listInvites, withdrawInvite } from './invites.ts'
-import { deadInvite, joinWithNewAccount, joinWithAccount, toNewAccount } from './joining.ts'
+import { inviteNotFound, joinWithNewAccount, joinWithAccount, toNewAccount } from './joining.ts'
 import {
-  AcceptBody,
-  Gone,
-  Invitation,
+  AcceptInviteBody,
+  DeletedId,
+  InvitePreview,
   Invite,
   InviteBody,
-  Joined,
+  JoinedOrganization,
   NewInvite,
-  TokenBody,
+  InviteTokenBody,
 } from './schema.ts'
 
 const tags = ['Organizations']
@@ -40,7 +40,7 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
       return await work
     } catch (error) {
       if (error instanceof Fault && error.code === 'not_found') {
-        failedAuthentications.countGuess(address)
+        failedAuthentications.countFailure(address)
       }
       throw error
     }
@@ -96,7 +96,7 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
       },
       {
         organization: 'invites.withdraw',
-        response: { 200: SuccessOf(Gone, 'The invite is withdrawn.') },
+        response: { 200: SuccessOf(DeletedId, 'The invite is withdrawn.') },
         detail: { operationId: 'withdrawInvite', summary: 'Withdraw an invite', tags },
       },
     )
@@ -105,17 +105,17 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
       async ({ call, body: { token } }) => {
         const invite = await pool.run(sql => findInvite(sql, token))
         if (!invite) {
-          failedAuthentications.countGuess(call.address)
-          throw deadInvite()
+          failedAuthentications.countFailure(call.address)
+          throw inviteNotFound()
         }
         const { organizationId: _, ...invitation } = invite
-        return succeed(call, 200, invitation satisfies Invitation)
+        return succeed(call, 200, invitation satisfies InvitePreview)
       },
       {
         anyone: 'invite.read',
-        body: TokenBody,
+        body: InviteTokenBody,
         response: {
-          200: SuccessOf(Invitation, 'The invite that the link is for.'),
+          200: SuccessOf(InvitePreview, 'The invite that the link is for.'),
           404: ApiFailure,
         },
         detail: { operationId: 'getInvitation', summary: 'Look at an invite by its link', tags },
@@ -146,9 +146,9 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
       },
       {
         anyone: 'invite.accept',
-        body: AcceptBody,
+        body: AcceptInviteBody,
         response: {
-          200: SuccessOf(Joined, 'You are a member of the organization.'),
+          200: SuccessOf(JoinedOrganization, 'You are a member of the organization.'),
           404: ApiFailure,
         },
         detail: {

@@ -3,18 +3,18 @@ import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
-import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
 import { ACTIONS, isAtLeast, ROLES, type Role } from './permissions.ts'
-import type { Invitation, Invite } from './schema.ts'
+import type { InvitePreview, Invite } from './schema.ts'
 import { hashSecret, isSecret, newSecret } from './secret.ts'
 
 const MAX_OPEN = 100
 const RANKS = toArray(ROLES)
 
 /** An invite that can be accepted, as the holder of its token sees it. */
-export interface LiveInvite extends Invitation {
+export interface LiveInvite extends InvitePreview {
   organizationId: string
 }
 
@@ -77,7 +77,7 @@ export async function listInvites(
   organizationId: string,
   query: PageQuery,
 ): Promise<Page<Invite>> {
-  const { after, rows: limit } = toSlice('inv', query)
+  const { after, rows: limit } = parsePageQuery('inv', query)
   const where = sql`i.organization_id = ${organizationId} ${after ? sql`and i.id < ${after}` : sql``}`
   const rows = await selectLive(sql, where, limit)
   const invites = rows.map(row => ({
@@ -105,7 +105,7 @@ export async function withdrawInvite(tx: Tx, call: OrganizationCall, id: string)
 }
 
 /** Ends the invites of an account that its present role, or its lack of one, does not allow any more. */
-export async function withdrawInvitesOf(
+export async function withdrawDisallowedInvites(
   tx: Tx,
   organizationId: string,
   accountId: string,
@@ -137,7 +137,7 @@ export async function findInvite(sql: Queryable, token: string): Promise<LiveInv
 }
 
 /** Uses an invite up, and locks its organization until the transaction ends. Of concurrent calls one gets the invite. */
-export async function takeInvite(tx: Tx, token: string): Promise<LiveInvite | undefined> {
+export async function consumeInvite(tx: Tx, token: string): Promise<LiveInvite | undefined> {
   const seen = await findInvite(tx, token)
   if (!seen) return undefined
   await tx`select from organizations where id = ${seen.organizationId} for no key update`

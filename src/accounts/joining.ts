@@ -3,16 +3,16 @@ import { transact, type Pool } from '../db/pool.ts'
 import type { Tx } from '../db/sql.ts'
 import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
-import { Invalid, invalidField } from '../http/validation.ts'
+import { InvalidRequest, invalidField } from '../http/validation.ts'
 import { newId, toId } from '../ids.ts'
 import { findAccountByEmail } from './account.ts'
 import { checkPassword, hashPassword } from './credentials.ts'
-import { findInvite, takeInvite, type LiveInvite } from './invites.ts'
-import { withdrawLinksOfMember } from './resets.ts'
-import { toName, type AcceptBody, type Joined } from './schema.ts'
+import { findInvite, consumeInvite, type LiveInvite } from './invites.ts'
+import { withdrawLinksOfMember } from './reset-links.ts'
+import { toName, type AcceptInviteBody, type JoinedOrganization } from './schema.ts'
 import type { Cookies } from './secret.ts'
-import type { Admitted } from './sessions.ts'
-import { signIn, type Visit } from './sign-in.ts'
+import type { AdmittedSession } from './sessions.ts'
+import { signIn, type SignInRequest } from './sign-in.ts'
 
 const MAX_MEMBERS = 1_000
 
@@ -24,11 +24,11 @@ export interface NewAccount {
 }
 
 /** Returns the new account in a body. Throws `Invalid` with the missing fields. */
-export function toNewAccount({ name, email, password }: AcceptBody): NewAccount {
+export function toNewAccount({ name, email, password }: AcceptInviteBody): NewAccount {
   if (name !== undefined && email !== undefined && password !== undefined) {
     return { name: toName(name), email: parseEmail(email) ?? '', password }
   }
-  throw new Invalid(
+  throw new InvalidRequest(
     Object.entries({ name, email, password })
       .filter(([, value]) => value === undefined)
       .map(([field]) => ({ path: [field], code: 'required', message: 'Required' })),
@@ -38,11 +38,11 @@ export function toNewAccount({ name, email, password }: AcceptBody): NewAccount 
 /** Joins with the account that is signed in. Throws `not_found` for a dead invite, and changes nothing. */
 export async function joinWithAccount(
   tx: Tx,
-  { account, session }: Admitted,
+  { account, session }: AdmittedSession,
   { token, actor }: { token: string; actor: Actor },
-): Promise<Joined> {
-  const invite = await takeInvite(tx, token)
-  if (!invite) throw deadInvite()
+): Promise<JoinedOrganization> {
+  const invite = await consumeInvite(tx, token)
+  if (!invite) throw inviteNotFound()
   if (invite.email !== null && invite.email !== account.email) {
     throw new Fault(
       'forbidden',
@@ -60,21 +60,25 @@ export async function joinWithAccount(
 export async function joinWithNewAccount(
   pool: Pool,
   newAccount: NewAccount,
-  { token, visit, cookies }: { token: string; visit: Visit & { actor: Actor }; cookies: Cookies },
-): Promise<{ joined: Joined; cookies: string[] }> {
+  {
+    token,
+    visit,
+    cookies,
+  }: { token: string; visit: SignInRequest & { actor: Actor }; cookies: Cookies },
+): Promise<{ joined: JoinedOrganization; cookies: string[] }> {
   const { name, email, password } = newAccount
   // Cheap checks come first: hashing requires a live invite.
   await pool.run(async sql => {
     const invite = await findInvite(sql, token)
-    if (!invite) throw deadInvite()
+    if (!invite) throw inviteNotFound()
     checkAddress(invite, email)
     if (await findAccountByEmail(sql, email)) throw knownAddress()
   })
   checkPassword(password, { email, name })
   const hash = await hashPassword(password)
   return transact(pool, async tx => {
-    const invite = await takeInvite(tx, token)
-    if (!invite) throw deadInvite()
+    const invite = await consumeInvite(tx, token)
+    if (!invite) throw inviteNotFound()
     checkAddress(invite, email)
     const { uuid: accountId } = newId('per')
     const made = await tx`
@@ -89,7 +93,7 @@ export async function joinWithNewAccount(
   })
 }
 
-export function deadInvite(): Fault {
+export function inviteNotFound(): Fault {
   return new Fault('not_found', 'This invite is used, expired or withdrawn: ask for another one')
 }
 
@@ -98,7 +102,7 @@ async function join(
   { organizationId, organization, role }: LiveInvite,
   accountId: string,
   actor: Actor,
-): Promise<Joined> {
+): Promise<JoinedOrganization> {
   const [found] = await tx<[{ members: number; is_member: boolean }]>`
     select
       count(*)::int as members, coalesce(bool_or(person_id = ${accountId}), false) as is_member

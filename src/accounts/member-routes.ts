@@ -13,7 +13,7 @@ import {
   listMembers,
   removeMember,
 } from './members.ts'
-import { Gone, Link, Member, RoleBody } from './schema.ts'
+import { DeletedId, ExpiringLink, Member, RoleBody } from './schema.ts'
 
 const tags = ['Organizations']
 
@@ -57,7 +57,7 @@ export function memberRoutes({ guard, pool, site }: Parts) {
       },
       {
         organization: 'members.remove',
-        response: { 200: SuccessOf(Gone, 'The member is removed.') },
+        response: { 200: SuccessOf(DeletedId, 'The member is removed.') },
         detail: { operationId: 'removeMember', summary: 'Remove a member', tags },
       },
     )
@@ -69,7 +69,7 @@ export function memberRoutes({ guard, pool, site }: Parts) {
       },
       {
         organization: 'organization.leave',
-        response: { 200: SuccessOf(Gone, 'You left the organization.') },
+        response: { 200: SuccessOf(DeletedId, 'You left the organization.') },
         detail: { operationId: 'leaveOrganization', summary: 'Leave an organization', tags },
       },
     )
@@ -79,7 +79,7 @@ export function memberRoutes({ guard, pool, site }: Parts) {
         const { token, expiresAt } = await transact(pool, tx =>
           createMemberResetLink(tx, call, personId),
         )
-        const link: Link = {
+        const link: ExpiringLink = {
           url: `${site.url}/reset#${token}`,
           expiresAt: expiresAt.toISOString(),
         }
@@ -87,7 +87,7 @@ export function memberRoutes({ guard, pool, site }: Parts) {
       },
       {
         organization: 'members.resetPassword',
-        response: { 201: SuccessOf(Link, 'The link, which is shown this once.') },
+        response: { 201: SuccessOf(ExpiringLink, 'The link, which is shown this once.') },
         detail: {
           operationId: 'createResetLink',
           summary: 'Create a link that resets the password of a member',

@@ -2,13 +2,13 @@ import { writeAudit } from '../audit/audit.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
-import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { parseId, toId } from '../ids.ts'
-import { toPerson } from './account.ts'
-import { withdrawInvitesOf } from './invites.ts'
+import { toAccountInfo } from './account.ts'
+import { withdrawDisallowedInvites } from './invites.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
 import type { Role } from './permissions.ts'
-import { createOwnersResetLink, withdrawLinksOfMember, type ResetLink } from './resets.ts'
+import { createOwnersResetLink, withdrawLinksOfMember, type ResetLink } from './reset-links.ts'
 import type { Member } from './schema.ts'
 
 /** A page of an organization's members, in the order in which their accounts were created. */
@@ -17,7 +17,7 @@ export async function listMembers(
   organizationId: string,
   query: PageQuery,
 ): Promise<Page<Member>> {
-  const { after, rows } = toSlice('per', query)
+  const { after, rows } = parsePageQuery('per', query)
   const where = after ? sql`and m.person_id > ${after}` : sql``
   const members = await selectMembers(sql, organizationId, { where, limit: rows })
   return toPage(members, query, ({ person }) => person.id)
@@ -38,7 +38,7 @@ export async function changeRole(
     update memberships set role = ${role}
     where organization_id = ${organizationId} and person_id = ${accountId}
   `
-  await withdrawInvitesOf(tx, organizationId, accountId)
+  await withdrawDisallowedInvites(tx, organizationId, accountId)
   await withdrawLinksOfMember(tx, actor, accountId)
   await writeAudit(tx, actor, {
     action: 'member.roleChanged',
@@ -95,7 +95,7 @@ async function endMembership(
   await tx`
     delete from memberships where organization_id = ${organizationId} and person_id = ${accountId}
   `
-  await withdrawInvitesOf(tx, organizationId, accountId)
+  await withdrawDisallowedInvites(tx, organizationId, accountId)
   await withdrawLinksOfMember(tx, actor, accountId)
   const target = toId('per', accountId)
   await writeAudit(tx, actor, { action, organizationId, target, details: { role } })
@@ -140,7 +140,7 @@ async function selectMembers(
     limit ${limit}
   `
   return rows.map(({ id, name, email, role, ...row }) => ({
-    person: toPerson({ id, name, email, isOperator: row.is_operator }),
+    person: toAccountInfo({ id, name, email, isOperator: row.is_operator }),
     role,
     joinedAt: row.joined_at.toISOString(),
     lastSeenAt: row.last_seen_at?.toISOString() ?? null,

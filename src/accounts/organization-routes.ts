@@ -5,7 +5,7 @@ import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
 import { deleteOrganization } from './deletion.ts'
 import type { SessionGuard } from './guard.ts'
-import { Gone, Organization, OrganizationBody, toName } from './schema.ts'
+import { DeletedId, Organization, OrganizationBody, toName } from './schema.ts'
 import { createOwnOrganization, getOrganization, renameOrganization } from './organizations.ts'
 
 const tags = ['Organizations']
@@ -66,7 +66,7 @@ export function organizationRoutes({ guard, pool }: { guard: SessionGuard; pool:
       },
       {
         organization: 'organization.delete',
-        response: { 200: SuccessOf(Gone, 'The organization is deleted.') },
+        response: { 200: SuccessOf(DeletedId, 'The organization is deleted.') },
         detail: {
           operationId: 'deleteOrganization',
           summary: 'Delete an organization and its projects',

@@ -3,15 +3,15 @@ import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { newId, toId } from '../ids.ts'
 import { ACTIONS, authorize, type Action, type Role } from './permissions.ts'
-import { withdrawLinksOfMember } from './resets.ts'
+import { withdrawLinksOfMember } from './reset-links.ts'
 import type { Organization } from './schema.ts'
-import type { Admitted } from './sessions.ts'
+import type { AdmittedSession } from './sessions.ts'
 
 const MAX_ORGANIZATIONS = 1_000
 
 /** The account that acts, and the organization that it acts on. An `ApiCall` is one. */
 export interface OrganizationCall {
-  admitted: Admitted
+  admitted: AdmittedSession
   actor: Actor
   organizationId: string
 }
@@ -36,7 +36,7 @@ export async function lockOrganization(
   const kind = ACTIONS[action].on === 'project' ? 'project' : 'organization'
   const { isVerified, account } = admitted
   authorize({ isOperator: account.isOperator, isVerified }, action, { kind, role: found?.role })
-  if (!found) throw noOrganization()
+  if (!found) throw organizationNotFound()
   return found.role
 }
 
@@ -84,7 +84,7 @@ export async function getOrganization(
     from organizations o
     where o.id = ${organizationId} and o.deleted_at is null
   `
-  if (!row) throw noOrganization()
+  if (!row) throw organizationNotFound()
   const projects = await sql<{ id: string; name: string }[]>`
     select id, name
     from projects
@@ -116,6 +116,6 @@ export async function renameOrganization(
   return role
 }
 
-function noOrganization(): Fault {
+function organizationNotFound(): Fault {
   return new Fault('not_found', 'No organization has this id')
 }

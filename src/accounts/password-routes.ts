@@ -8,7 +8,7 @@ import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
 import { invalidField } from '../http/validation.ts'
 import { toId } from '../ids.ts'
-import { toPassword } from '../passwords/policy.ts'
+import { normalizePassword } from '../passwords/policy.ts'
 import { getAccount } from './account.ts'
 import type { Cookies } from './secret.ts'
 import {
@@ -21,10 +21,10 @@ import {
   wrongCredentials,
 } from './credentials.ts'
 import type { CallOn, SessionGuard } from './guard.ts'
-import { withdrawResetLinks } from './resets.ts'
-import { Account, Ended, Password } from './schema.ts'
+import { withdrawResetLinks } from './reset-links.ts'
+import { Account, EndedSessions, Password } from './schema.ts'
 import { endSessions, rotateSession, toCookieSeconds } from './sessions.ts'
-import { forgetTries } from './throttle.ts'
+import { clearAttempts } from './throttle.ts'
 
 const tags = ['Account']
 
@@ -70,7 +70,7 @@ export function passwordRoutes({ guard, pool, cookies }: Parts) {
       {
         account: 'account.changePassword',
         body: Type.Object({ currentPassword: Password, newPassword: Password }),
-        response: { 200: SuccessOf(Ended, 'The password is changed.') },
+        response: { 200: SuccessOf(EndedSessions, 'The password is changed.') },
         detail: {
           operationId: 'changePassword',
           summary: 'Change your password',
@@ -88,7 +88,7 @@ async function verifySession(
   password: string,
 ): Promise<{ fresh: string; account: Account }> {
   const { admitted, actor } = call
-  const credentials = await proveOneself(pool, call, password)
+  const credentials = await confirmPassword(pool, call, password)
   return transact(pool, async tx => {
     const fresh = await renew(tx, call, credentials)
     await writeAudit(tx, actor, {
@@ -107,10 +107,10 @@ async function changePassword(
   const { actor, admitted } = call
   const { account, session } = admitted
   checkPassword(newPassword, account, 'newPassword')
-  if (toPassword(newPassword) === toPassword(currentPassword)) {
+  if (normalizePassword(newPassword) === normalizePassword(currentPassword)) {
     throw invalidField('newPassword', 'invalid_value', 'Must differ from the current one')
   }
-  const credentials = await proveOneself(pool, call, currentPassword)
+  const credentials = await confirmPassword(pool, call, currentPassword)
   const hash = await hashPassword(newPassword)
   return transact(pool, async tx => {
     const fresh = await renew(tx, call, credentials)
@@ -127,7 +127,7 @@ async function changePassword(
 }
 
 /** Throws unless `password` is the account's. The tries count, so that a stolen session cannot guess it. */
-async function proveOneself(
+async function confirmPassword(
   pool: Pool,
   { admitted: { account, session }, actor }: CallOn<'account'>,
   password: string,
@@ -148,6 +148,6 @@ async function renew(
   credentials: Credentials,
 ): Promise<string> {
   await lockCredentials(tx, credentials)
-  await forgetTries(tx, { kind: 'session', sessionId: session.id }, credentials.email)
+  await clearAttempts(tx, { kind: 'session', sessionId: session.id }, credentials.email)
   return rotateSession(tx, { id: session.id, token })
 }

@@ -11,18 +11,18 @@ export type Role = (typeof ROLES)[number]
 export const ACTIONS = {
   'setup.read': { on: 'anyone' },
   'setup.complete': { on: 'anyone' },
-  'session.create': { on: 'anyone', endsAccess: true },
-  'session.end': { on: 'anyone', endsAccess: true },
-  'reset.complete': { on: 'anyone', endsAccess: true },
+  'session.create': { on: 'anyone', revokesAccess: true },
+  'session.end': { on: 'anyone', revokesAccess: true },
+  'reset.complete': { on: 'anyone', revokesAccess: true },
   'invite.read': { on: 'anyone' },
   'invite.accept': { on: 'anyone' },
 
   'account.read': { on: 'account' },
   'account.edit': { on: 'account' },
   'account.verify': { on: 'account' },
-  'account.changePassword': { on: 'account', endsAccess: true },
+  'account.changePassword': { on: 'account', revokesAccess: true },
   'sessions.read': { on: 'account' },
-  'sessions.end': { on: 'account', endsAccess: true },
+  'sessions.end': { on: 'account', revokesAccess: true },
 
   'push.read': { on: 'account' },
   'push.subscribe': { on: 'account' },
@@ -34,13 +34,18 @@ export const ACTIONS = {
   'organizations.create': { on: 'installation' },
 
   'organization.read': { on: 'organization', role: 'viewer' },
-  'organization.leave': { on: 'organization', role: 'viewer', endsAccess: true },
+  'organization.leave': { on: 'organization', role: 'viewer', revokesAccess: true },
   'organization.edit': { on: 'organization', role: 'owner' },
-  'organization.delete': { on: 'organization', role: 'owner', isGuarded: true, endsAccess: true },
+  'organization.delete': {
+    on: 'organization',
+    role: 'owner',
+    requiresPassword: true,
+    revokesAccess: true,
+  },
   'members.read': { on: 'organization', role: 'viewer' },
-  'members.remove': { on: 'organization', role: 'admin', endsAccess: true },
+  'members.remove': { on: 'organization', role: 'admin', revokesAccess: true },
   'members.changeRole': { on: 'organization', role: 'owner' },
-  'members.resetPassword': { on: 'organization', role: 'owner', isGuarded: true },
+  'members.resetPassword': { on: 'organization', role: 'owner', requiresPassword: true },
   'invites.read': { on: 'organization', role: 'admin' },
   'invites.create': { on: 'organization', role: 'admin' },
   'invites.withdraw': { on: 'organization', role: 'admin' },
@@ -49,11 +54,11 @@ export const ACTIONS = {
 
   'project.read': { on: 'project', role: 'viewer' },
   'project.edit': { on: 'project', role: 'admin' },
-  'project.delete': { on: 'project', role: 'owner', isGuarded: true, endsAccess: true },
+  'project.delete': { on: 'project', role: 'owner', requiresPassword: true, revokesAccess: true },
   'keys.read': { on: 'project', role: 'admin' },
-  'keys.create': { on: 'project', role: 'admin', isGuarded: true },
+  'keys.create': { on: 'project', role: 'admin', requiresPassword: true },
   'keys.edit': { on: 'project', role: 'admin' },
-  'keys.rotate': { on: 'project', role: 'admin', isGuarded: true },
+  'keys.rotate': { on: 'project', role: 'admin', requiresPassword: true },
   'keys.revoke': { on: 'project', role: 'admin' },
   'channels.read': { on: 'project', role: 'viewer' },
   'channels.edit': { on: 'project', role: 'member' },
@@ -66,36 +71,36 @@ export const ACTIONS = {
   'deliveries.replay': { on: 'project', role: 'admin' },
   'users.read': { on: 'project', role: 'viewer' },
   'users.editAliases': { on: 'project', role: 'member' },
-  'users.erase': { on: 'project', role: 'admin', isGuarded: true },
+  'users.erase': { on: 'project', role: 'admin', requiresPassword: true },
   'webhooks.read': { on: 'project', role: 'viewer' },
   'webhooks.readAttempts': { on: 'project', role: 'admin' },
-  'webhooks.create': { on: 'project', role: 'admin', isGuarded: true },
+  'webhooks.create': { on: 'project', role: 'admin', requiresPassword: true },
   // Guarded, because it can send the events elsewhere.
-  'webhooks.edit': { on: 'project', role: 'admin', isGuarded: true },
-  'webhooks.rotate': { on: 'project', role: 'admin', isGuarded: true },
+  'webhooks.edit': { on: 'project', role: 'admin', requiresPassword: true },
+  'webhooks.rotate': { on: 'project', role: 'admin', requiresPassword: true },
   'webhooks.operate': { on: 'project', role: 'admin' },
-  'webhooks.delete': { on: 'project', role: 'admin', isGuarded: true },
+  'webhooks.delete': { on: 'project', role: 'admin', requiresPassword: true },
 } as const satisfies Record<string, Rule>
 export type Action = keyof typeof ACTIONS
 
 type Rule = (
   | { on: 'anyone' | 'account' | 'installation' }
-  | { on: 'organization' | 'project'; role: Role; isGuarded?: boolean }
+  | { on: 'organization' | 'project'; role: Role; requiresPassword?: boolean }
 ) & {
   /** Whether an account may see less afterwards. Open sockets are then checked at once. */
-  endsAccess?: boolean
+  revokesAccess?: boolean
 }
 
 /** The place of an action: the kind of thing that it acts on. */
-export type Place<A extends Action = Action> = (typeof ACTIONS)[A]['on']
+export type ActionScope<A extends Action = Action> = (typeof ACTIONS)[A]['on']
 
 /** The actions of one place. */
-export type ActionOn<P extends Place> = {
-  [A in Action]: Place<A> extends P ? A : never
+export type ActionOn<P extends ActionScope> = {
+  [A in Action]: ActionScope<A> extends P ? A : never
 }[Action]
 
 /** The account that asks. */
-export interface Asking {
+export interface Requester {
   isOperator: boolean
   /** Whether the password was typed within the last 10 minutes. */
   isVerified: boolean
@@ -109,7 +114,7 @@ export interface Resource {
 
 /** Throws unless `account` may do `action` to `resource`: `signed_out`, `not_found`, `forbidden` or `verification_needed`. */
 export function authorize(
-  account: Asking | undefined,
+  account: Requester | undefined,
   action: Action,
   resource: Resource | undefined,
 ): void {
@@ -128,11 +133,11 @@ export function authorize(
   if (!isAtLeast(resource.role, rule.role)) {
     throw new Fault('forbidden', `This takes the role ${rule.role}; yours is ${resource.role}`)
   }
-  if (rule.isGuarded) requireVerified(account)
+  if (rule.requiresPassword) requireVerified(account)
 }
 
 /** Throws `verification_needed` unless the password was typed within the last 10 minutes. */
-export function requireVerified({ isVerified }: Pick<Asking, 'isVerified'>): void {
+export function requireVerified({ isVerified }: Pick<Requester, 'isVerified'>): void {
   if (isVerified) return
   throw new Fault(
     'verification_needed',
@@ -146,7 +151,7 @@ export function isAtLeast(role: Role, needed: Role): boolean {
 }
 
 /** Whether an account may see less after `action`. */
-export function endsAccess(action: Action): boolean {
+export function revokesAccess(action: Action): boolean {
   const rule: Rule = ACTIONS[action]
-  return rule.endsAccess ?? false
+  return rule.revokesAccess ?? false
 }

@@ -5,7 +5,7 @@ import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
 import { deleteProject } from './deletion.ts'
 import type { SessionGuard } from './guard.ts'
-import { Gone, Project, ProjectBody, ProjectChange, toName } from './schema.ts'
+import { DeletedId, Project, ProjectBody, ProjectChange, toName } from './schema.ts'
 import { addProject, editProject, getProject } from './projects.ts'
 
 const tags = ['Projects']
@@ -74,7 +74,7 @@ export function projectRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool
       },
       {
         project: 'project.delete',
-        response: { 200: SuccessOf(Gone, 'The project is deleted.') },
+        response: { 200: SuccessOf(DeletedId, 'The project is deleted.') },
         detail: { operationId: 'deleteProject', summary: 'Delete a project', tags },
       },
     )

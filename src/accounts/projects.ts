@@ -74,7 +74,7 @@ export async function lockProject(tx: Tx, projectId: string): Promise<string> {
     where id = ${projectId} and deleted_at is null
     for no key update
   `
-  if (!found) throw noProject()
+  if (!found) throw projectNotFound()
   return found.organization_id
 }
 
@@ -98,7 +98,7 @@ export async function getProject(sql: Queryable, projectId: string, role: Role):
       join event_logs l on l.project_id = p.id
     where p.id = ${projectId} and p.deleted_at is null
   `
-  if (!row) throw noProject()
+  if (!row) throw projectNotFound()
   return {
     id: toId('prj', projectId),
     name: row.name,
@@ -150,6 +150,6 @@ export async function editProject(
   })
 }
 
-export function noProject(): Fault {
+export function projectNotFound(): Fault {
   return new Fault('not_found', 'No project has this id')
 }

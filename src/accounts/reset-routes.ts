@@ -5,12 +5,12 @@ import { Fault } from '../errors.ts'
 import { succeed } from '../http/call.ts'
 import { ApiFailure, SuccessOf } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'
-import { closed } from '../http/shapes.ts'
+import { closed } from '../http/schema-parts.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
-import { LONGEST_S, type Cookies } from './secret.ts'
+import { MAX_COOKIE_AGE_S, type Cookies } from './secret.ts'
 import type { SessionGuard } from './guard.ts'
 import { checkPassword, hashPassword } from './credentials.ts'
-import { findResetAccount, resetPassword } from './resets.ts'
+import { findResetAccount, resetPassword } from './reset-links.ts'
 import { Password } from './schema.ts'
 
 interface Parts {
@@ -30,7 +30,7 @@ export function resetRoutes({ guard, pool, failedAuthentications, cookies }: Par
       const { admitted, actor, address, requestHeaders } = call
       const account = await pool.run(sql => findResetAccount(sql, token))
       if (!account) {
-        failedAuthentications.countGuess(address)
+        failedAuthentications.countFailure(address)
         throw deadLink()
       }
       const { accountId } = account
@@ -42,7 +42,7 @@ export function resetRoutes({ guard, pool, failedAuthentications, cookies }: Par
       )
       if (!reset) throw deadLink()
       const kept = [
-        cookies.keep('device', reset.device, LONGEST_S),
+        cookies.keep('device', reset.device, MAX_COOKIE_AGE_S),
         ...(admitted?.account.id === accountId ? [cookies.clear('session')] : []),
       ]
       return succeed(call, 200, { email: reset.email }, { cookies: kept })

@@ -10,7 +10,7 @@ import {
   OneOf,
   Text,
 } from '../http/rules.ts'
-import { closed, Moment, Nullable } from '../http/shapes.ts'
+import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 import { ROLES } from './permissions.ts'
 
 const MAX_LENGTH = 100
@@ -59,16 +59,16 @@ export const Password = Text({ minLength: 1, maxLength: 512 })
 const Named = Type.Object({ id: Type.String(), name: Type.String() }, closed)
 
 /** An account as its owner and the other members of its organizations see it. */
-export const Person = Type.Object(
+export const AccountInfo = Type.Object(
   { id: Type.String(), name: Type.String(), email: Type.String(), isOperator: Type.Boolean() },
   closed,
 )
-export type Person = Static<typeof Person>
+export type AccountInfo = Static<typeof AccountInfo>
 
 /** The account that is signed in, with its organizations. */
 export const Account = Type.Object(
   {
-    person: Person,
+    person: AccountInfo,
     /** Whether the password was typed within the last 10 minutes. */
     isVerified: Type.Boolean(),
     organizations: Type.Array(
@@ -91,9 +91,9 @@ export type Account = Static<typeof Account>
 export const SessionInfo = Type.Object(
   {
     id: Type.String(),
-    createdAt: Moment,
+    createdAt: Timestamp,
     /** True to a minute. */
-    lastSeenAt: Moment,
+    lastSeenAt: Timestamp,
     address: Type.String(),
     userAgent: Type.String(),
     /** The same in words. */
@@ -106,13 +106,13 @@ export const SessionInfo = Type.Object(
 export type SessionInfo = Static<typeof SessionInfo>
 
 /** The data of an action that returns nothing. */
-export const Nothing = Type.Object({}, closed)
+export const NoData = Type.Object({}, closed)
 
 /** The number of sessions that an action ended. */
-export const Ended = Type.Object({ sessionsEnded: Type.Integer({ minimum: 0 }) }, closed)
+export const EndedSessions = Type.Object({ sessionsEnded: Type.Integer({ minimum: 0 }) }, closed)
 
 /** The id of what was deleted. */
-export const Gone = Type.Object({ id: Type.String() }, closed)
+export const DeletedId = Type.Object({ id: Type.String() }, closed)
 
 export const Organization = Type.Object(
   {
@@ -120,7 +120,7 @@ export const Organization = Type.Object(
     name: Type.String(),
     /** The caller's own role. */
     role: RoleName,
-    createdAt: Moment,
+    createdAt: Timestamp,
     members: Type.Integer(),
     projects: Type.Array(Named),
   },
@@ -138,7 +138,7 @@ export const Project = Type.Object(
     /** The caller's own role. */
     role: RoleName,
     keepDays: Nullable(Type.Integer({ description: 'Days for which events are kept.' })),
-    createdAt: Moment,
+    createdAt: Timestamp,
     /** The seq of the newest event, 0 for an empty log. */
     head: Type.Integer(),
   },
@@ -155,11 +155,11 @@ export type ProjectChange = Static<typeof ProjectChange>
 
 export const Member = Type.Object(
   {
-    person: Person,
+    person: AccountInfo,
     role: RoleName,
-    joinedAt: Moment,
+    joinedAt: Timestamp,
     /** When a session of the account was last used, to the minute. Null without a session. */
-    lastSeenAt: Nullable(Moment),
+    lastSeenAt: Nullable(Timestamp),
   },
   closed,
 )
@@ -168,18 +168,18 @@ export type Member = Static<typeof Member>
 export const RoleBody = Type.Object({ role: RoleName })
 
 /** A link whose secret is shown once. */
-export const Link = Type.Object({ url: Type.String(), expiresAt: Moment }, closed)
-export type Link = Static<typeof Link>
+export const ExpiringLink = Type.Object({ url: Type.String(), expiresAt: Timestamp }, closed)
+export type ExpiringLink = Static<typeof ExpiringLink>
 
 const invite = {
   id: Type.String(),
   role: RoleName,
   /** The only address that may use the invite, if it is bound to one. */
   email: Nullable(Type.String()),
-  expiresAt: Moment,
+  expiresAt: Timestamp,
 }
 export const Invite = Type.Object(
-  { ...invite, invitedBy: Type.String(), createdAt: Moment },
+  { ...invite, invitedBy: Type.String(), createdAt: Timestamp },
   closed,
 )
 export type Invite = Static<typeof Invite>
@@ -190,37 +190,37 @@ export type NewInvite = Static<typeof NewInvite>
 export const InviteBody = Type.Object({ role: RoleName, email: Type.Optional(Nullable(Email)) })
 
 /** An invite as the holder of its link sees it. */
-export const Invitation = Type.Object(
+export const InvitePreview = Type.Object(
   {
     organization: Type.Object({ name: Type.String() }, closed),
     role: RoleName,
     invitedBy: Type.Object({ name: Type.String() }, closed),
     email: Nullable(Type.String()),
-    expiresAt: Moment,
+    expiresAt: Timestamp,
   },
   closed,
 )
-export type Invitation = Static<typeof Invitation>
+export type InvitePreview = Static<typeof InvitePreview>
 
 const Token = Text({ minLength: 1, maxLength: 100 })
-export const TokenBody = Type.Object({ token: Token })
-export const AcceptBody = Type.Object({
+export const InviteTokenBody = Type.Object({ token: Token })
+export const AcceptInviteBody = Type.Object({
   token: Token,
   /** Required without a session: they make an account. */
   name: Type.Optional(Name),
   email: Type.Optional(Email),
   password: Type.Optional(Password),
 })
-export type AcceptBody = Static<typeof AcceptBody>
+export type AcceptInviteBody = Static<typeof AcceptInviteBody>
 
-export const Joined = Type.Object(
+export const JoinedOrganization = Type.Object(
   {
     organization: Named,
     role: RoleName,
   },
   closed,
 )
-export type Joined = Static<typeof Joined>
+export type JoinedOrganization = Static<typeof JoinedOrganization>
 
 const Count = Type.Integer({ minimum: 0 })
 
@@ -235,7 +235,7 @@ export const ServerInfo = Type.Object(
     /** Whether BASE_URL is set. Without it, the URL comes from the port. */
     isUrlSet: Type.Boolean(),
     isHttps: Type.Boolean(),
-    startedAt: Moment,
+    startedAt: Timestamp,
     database: Type.Object(
       { kind: Type.String(), version: Type.String(), bytes: Type.Integer() },
       closed,

@@ -22,7 +22,7 @@ type CookieName = 'session' | 'device'
 
 const PLAIN_NAMES = { session: 'tidings', device: 'tidings-device' } as const
 /** Browsers keep no cookie for longer. */
-export const LONGEST_S = 400 * 86_400
+export const MAX_COOKIE_AGE_S = 400 * 86_400
 
 export interface Cookies {
   /** The secret in a request's cookie; undefined when there is none, or more than one. */

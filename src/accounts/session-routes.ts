@@ -12,10 +12,10 @@ import type { Cookies } from './secret.ts'
 import { findCredentials, lockCredentials, tryPassword, wrongCredentials } from './credentials.ts'
 import type { CallOn, SessionGuard } from './guard.ts'
 import { lockAccount } from './account.ts'
-import { Account, Email, Ended, Nothing, Password, SessionInfo } from './schema.ts'
+import { Account, Email, EndedSessions, NoData, Password, SessionInfo } from './schema.ts'
 import { endSession, endSessions, listSessions } from './sessions.ts'
 import { endOwnSession, signIn, type SignedIn } from './sign-in.ts'
-import { forgetTries } from './throttle.ts'
+import { clearAttempts } from './throttle.ts'
 
 const tags = ['Account']
 
@@ -69,7 +69,7 @@ export function sessionRoutes({ guard, pool, cookies }: Parts) {
       },
       {
         anyone: 'session.end',
-        response: { 200: SuccessOf(Nothing, 'You are signed out.') },
+        response: { 200: SuccessOf(NoData, 'You are signed out.') },
         detail: { operationId: 'signOut', summary: 'Sign out', tags },
       },
     )
@@ -92,7 +92,7 @@ export function sessionRoutes({ guard, pool, cookies }: Parts) {
       },
       {
         account: 'sessions.end',
-        response: { 200: SuccessOf(Ended, 'Your sessions are ended, this one too.') },
+        response: { 200: SuccessOf(EndedSessions, 'Your sessions are ended, this one too.') },
         detail: { operationId: 'endSessions', summary: 'End all your sessions', tags },
       },
     )
@@ -108,7 +108,7 @@ export function sessionRoutes({ guard, pool, cookies }: Parts) {
       },
       {
         account: 'sessions.end',
-        response: { 200: SuccessOf(Nothing, 'The session is ended.') },
+        response: { 200: SuccessOf(NoData, 'The session is ended.') },
         detail: { operationId: 'endSession', summary: 'End one of your sessions', tags },
       },
     )
@@ -132,7 +132,7 @@ async function signInByPassword(
   }
   return transact(pool, async tx => {
     await lockCredentials(tx, found)
-    await forgetTries(tx, lane, email)
+    await clearAttempts(tx, lane, email)
     return signIn(tx, call, { accountId: found.accountId, isInstalled, cookies })
   })
 }

@@ -1,17 +1,17 @@
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
-import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, toId } from '../ids.ts'
-import { toLabel } from '../user-agent.ts'
+import { toBrowserName } from '../user-agent.ts'
 import type { Role } from './permissions.ts'
 import type { SessionInfo } from './schema.ts'
-import { hashSecret, LONGEST_S, newSecret } from './secret.ts'
+import { hashSecret, MAX_COOKIE_AGE_S, newSecret } from './secret.ts'
 
 const MAX_SESSIONS = 100
 
 /** The account and session of a request, and the account's role where the request is about an organization or project. */
-export interface Admitted {
+export interface AdmittedSession {
   /** `leftS`: seconds until it ends, unless it is of an installed app. */
   session: { id: string; isInstalled: boolean; leftS: number }
   account: { id: string; name: string; email: string; isOperator: boolean }
@@ -21,7 +21,7 @@ export interface Admitted {
   role: Role | undefined
 }
 
-export interface Wanted {
+export interface SessionLookup {
   hash: string
   /** The uuid of the organization, or of the project, that the request is about. */
   organizationId?: string | undefined
@@ -34,8 +34,8 @@ export interface Wanted {
  */
 export async function admitSession(
   sql: Queryable,
-  { hash, organizationId, projectId }: Wanted,
-): Promise<Admitted | undefined> {
+  { hash, organizationId, projectId }: SessionLookup,
+): Promise<AdmittedSession | undefined> {
   const [row] = await sql<
     {
       session_id: string
@@ -158,10 +158,10 @@ export async function endSessions(tx: Tx, accountId: string, except?: string): P
 /** A page of the account's live sessions, newest first. */
 export async function listSessions(
   sql: Queryable,
-  { account, session }: Pick<Admitted, 'account' | 'session'>,
+  { account, session }: Pick<AdmittedSession, 'account' | 'session'>,
   query: PageQuery,
 ): Promise<Page<SessionInfo>> {
-  const { after, rows: limit } = toSlice('ses', query)
+  const { after, rows: limit } = parsePageQuery('ses', query)
   const rows = await sql<
     {
       id: string
@@ -185,7 +185,7 @@ export async function listSessions(
     lastSeenAt: row.last_seen_at.toISOString(),
     address: row.address,
     userAgent: row.user_agent,
-    browser: toLabel(row.user_agent),
+    browser: toBrowserName(row.user_agent),
     isInstalled: row.is_installed,
     isCurrent: row.id === session.id,
   }))
@@ -193,6 +193,6 @@ export async function listSessions(
 }
 
 /** How long a browser keeps the cookie of a session. The server may end the session sooner. */
-export function toCookieSeconds({ isInstalled, leftS }: Admitted['session']): number {
-  return isInstalled ? LONGEST_S : Math.max(1, Math.ceil(leftS))
+export function toCookieSeconds({ isInstalled, leftS }: AdmittedSession['session']): number {
+  return isInstalled ? MAX_COOKIE_AGE_S : Math.max(1, Math.ceil(leftS))
 }

@@ -9,7 +9,7 @@ import { Text } from '../http/rules.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import type { Cookies } from './secret.ts'
 import type { SessionGuard } from './guard.ts'
-import { Account, Email, Name, Nothing, Password, toName } from './schema.ts'
+import { Account, Email, Name, NoData, Password, toName } from './schema.ts'
 import { createFirstOwner, hasOwner, isSetupLink } from './owners.ts'
 import { checkPassword, hashPassword } from './credentials.ts'
 import { signIn } from './sign-in.ts'
@@ -43,7 +43,7 @@ export function setupRoutes({ guard, pool, failedAuthentications, cookies }: Par
       {
         anyone: 'setup.read',
         response: {
-          200: SuccessOf(Nothing, 'The installation has no owner yet.'),
+          200: SuccessOf(NoData, 'The installation has no owner yet.'),
           404: ApiFailure,
         },
         detail: {
@@ -61,7 +61,7 @@ export function setupRoutes({ guard, pool, failedAuthentications, cookies }: Par
         if (await pool.run(hasOwner)) throw claimed()
         // Only the holder of a link can make the server hash a password, which is costly.
         if (!(await pool.run(sql => isSetupLink(sql, token)))) {
-          failedAuthentications.countGuess(call.address)
+          failedAuthentications.countFailure(call.address)
           throw deadLink()
         }
         checkPassword(password, { email, name })

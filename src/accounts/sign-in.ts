@@ -3,20 +3,20 @@ import type { Tx } from '../db/sql.ts'
 import { toId } from '../ids.ts'
 import { getAccount, lockAccount } from './account.ts'
 import type { Account } from './schema.ts'
-import { hashSecret, LONGEST_S, newSecret, type Cookies } from './secret.ts'
+import { hashSecret, MAX_COOKIE_AGE_S, newSecret, type Cookies } from './secret.ts'
 import {
   admitSession,
   createSession,
   endSession,
   toCookieSeconds,
-  type Admitted,
+  type AdmittedSession,
 } from './sessions.ts'
 
 const MAX_DEVICES = 20
 
 /** The request that signs in, and the session that its browser has already. */
-export interface Visit {
-  admitted: Admitted | undefined
+export interface SignInRequest {
+  admitted: AdmittedSession | undefined
   requestHeaders: Headers
   address: string
   userAgent: string
@@ -34,7 +34,7 @@ export interface SignedIn {
  */
 export async function signIn(
   tx: Tx,
-  { admitted: before, requestHeaders, address, userAgent }: Visit,
+  { admitted: before, requestHeaders, address, userAgent }: SignInRequest,
   options: { accountId: string; isInstalled?: boolean | undefined; cookies: Cookies },
 ): Promise<SignedIn> {
   const { accountId, isInstalled = false, cookies } = options
@@ -53,7 +53,7 @@ export async function signIn(
     account: await getAccount(tx, admitted),
     cookies: [
       cookies.keep('session', session.token, toCookieSeconds(admitted.session)),
-      cookies.keep('device', device, LONGEST_S),
+      cookies.keep('device', device, MAX_COOKIE_AGE_S),
     ],
   }
 }
@@ -61,7 +61,7 @@ export async function signIn(
 /** Ends the session that a request came with. */
 export async function endOwnSession(
   tx: Tx,
-  { account, session }: Admitted,
+  { account, session }: AdmittedSession,
   from: Pick<Actor, 'address' | 'userAgent'>,
 ): Promise<void> {
   if (!(await endSession(tx, account.id, session.id))) return

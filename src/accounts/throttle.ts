@@ -7,13 +7,13 @@ import { toNetwork } from '../limits/failed-authentications.ts'
  * The counter of failed passwords. A session has a lane of its own, and so has a browser that is known for the
  * account: guesses from elsewhere do not delay them.
  */
-export type Lane =
+export type ThrottleScope =
   | { kind: 'account'; email: string; address: string }
   | { kind: 'device'; deviceId: string }
   | { kind: 'session'; sessionId: string }
 
 interface Subject {
-  kind: Lane['kind'] | 'network'
+  kind: ThrottleScope['kind'] | 'network'
   name: string
 }
 
@@ -21,18 +21,18 @@ interface Subject {
  * Counts an attempt as a failure before the password is checked, so that concurrent attempts cannot outrun the delay.
  * Throws `rate_limited` while the lane is delayed. The caller then rolls `tx` back, and nothing is counted.
  */
-export async function takeTry(tx: Tx, lane: Lane): Promise<void> {
+export async function countAttempt(tx: Tx, lane: ThrottleScope): Promise<void> {
   for (const subject of toSubjects(lane)) await take(tx, subject)
 }
 
 /** Uncounts an attempt that was no failure, or was never checked. */
-export async function giveTryBack(tx: Tx, lane: Lane): Promise<void> {
+export async function uncountAttempt(tx: Tx, lane: ThrottleScope): Promise<void> {
   for (const subject of toSubjects(lane)) await giveBack(tx, subject)
 }
 
 /** Forgets the failures of `lane` and of the account, after a successful sign-in. Failures of the network stay. */
-export async function forgetTries(tx: Tx, lane: Lane, email: string): Promise<void> {
-  await forgetAccount(tx, email)
+export async function clearAttempts(tx: Tx, lane: ThrottleScope, email: string): Promise<void> {
+  await clearAccountFailures(tx, email)
   for (const subject of toSubjects(lane)) {
     if (subject.kind === 'network') await giveBack(tx, subject)
     else if (subject.kind !== 'account') await forget(tx, subject)
@@ -40,12 +40,12 @@ export async function forgetTries(tx: Tx, lane: Lane, email: string): Promise<vo
 }
 
 /** Forgets the failures of an account. */
-export async function forgetAccount(tx: Tx, email: string): Promise<void> {
+export async function clearAccountFailures(tx: Tx, email: string): Promise<void> {
   await forget(tx, { kind: 'account', name: email })
 }
 
 /** The account before the network: in any other order, two attempts could deadlock. */
-function toSubjects(lane: Lane): Subject[] {
+function toSubjects(lane: ThrottleScope): Subject[] {
   if (lane.kind === 'device') return [{ kind: 'device', name: lane.deviceId }]
   if (lane.kind === 'session') return [{ kind: 'session', name: lane.sessionId }]
   return [

@@ -1,6 +1,6 @@
 import type { Tx } from '../db/sql.ts'
 import { newId } from '../ids.ts'
-import type { AuditAction } from './words.ts'
+import type { AuditAction } from './actions.ts'
 
 /** Who does something: a person in a session, somebody who is not signed in, the command line, or the server itself. */
 export interface Actor {
@@ -16,7 +16,7 @@ export const COMMAND_LINE: Actor = { kind: 'command line' }
 export const SERVER: Actor = { kind: 'server' }
 
 /** What was done: `action` as `key.created`; ids are uuids, but for `target`, which is the public id. */
-export interface Deed {
+export interface AuditRecord {
   action: AuditAction
   organizationId?: string | undefined
   projectId?: string | undefined
@@ -26,7 +26,7 @@ export interface Deed {
 }
 
 /** Writes into the audit log what `actor` does, in the transaction that does it: neither is there without the other. */
-export async function writeAudit(tx: Tx, actor: Actor, deed: Deed): Promise<void> {
+export async function writeAudit(tx: Tx, actor: Actor, deed: AuditRecord): Promise<void> {
   const { uuid } = newId('aud')
   await tx`
     insert into audit_log (

@@ -3,8 +3,8 @@ import {
   toAppKey,
   type AppKey,
   createSecrets,
-  Unreadable,
-  type Place,
+  UnreadableSecret,
+  type SealedCell,
   type Secrets,
 } from '../secrets/secrets.ts'
 import type { BackupHeader } from './format.ts'
@@ -19,7 +19,7 @@ export interface BackupKeys {
   macKey: Buffer
 }
 
-const CHECK: Place = { table: 'backup', column: 'check', rowId: 'check' }
+const CHECK: SealedCell = { table: 'backup', column: 'check', rowId: 'check' }
 const SEAL = 'seal of a backup'
 
 /** Makes the lock of a new backup, and the fields of its head. */
@@ -41,7 +41,7 @@ export async function openBackupKeys(
   try {
     lock.secrets.open(check, CHECK)
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error
+    if (!(error instanceof UnreadableSecret)) throw error
     throw new Error(
       'The passphrase is not that of this backup. Nothing was restored: set BACKUP_PASSPHRASE to the one it was made with.',
     )

@@ -79,7 +79,7 @@ export function projectChannelRoutes({ guard, pool, hints }: Parts) {
         // No entry in the audit log: it changes nothing for other members, and comes with every look at a channel.
         const reader = toReader(call)
         const seq = await pool.run(sql => markRead(sql, reader, body))
-        hints.tell([{ kind: 'unread', projectId: call.projectId, personId: reader.accountId }])
+        hints.tell([{ kind: 'unread', projectId: call.projectId, accountId: reader.accountId }])
         return succeed(call, 200, { seq })
       },
       {

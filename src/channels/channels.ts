@@ -2,7 +2,7 @@ import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
-import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { parseId } from '../ids.ts'
 import { toDisplayName, toEmoji } from './name.ts'
 import type {
@@ -25,7 +25,7 @@ export async function listChannels(
   projectId: string,
   query: PageQuery,
 ): Promise<Page<Channel>> {
-  const { after, rows: limit } = toSlice('chn', query)
+  const { after, rows: limit } = parsePageQuery('chn', query)
   // Ids are made in the order of time (uuid version 7).
   const rows = await sql<Pick<Row, 'public_id' | 'name' | 'icon' | 'created_at'>[]>`
     select public_id, name, icon, created_at
@@ -47,7 +47,7 @@ export async function listProjectChannels(
   query: ProjectChannelQuery,
 ): Promise<ProjectChannels> {
   const { archived, search } = query
-  const { after, rows: limit } = toSlice('chn', query)
+  const { after, rows: limit } = parsePageQuery('chn', query)
   const wanted = sql`
     ${archived === 'true' ? sql`` : sql`and not c.is_archived`}
     ${search === undefined ? sql`` : sql`and strpos(lower(c.name), lower(${search})) > 0`}

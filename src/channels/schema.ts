@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PageQuery } from '../http/paging.ts'
 import { OneOf, Text } from '../http/rules.ts'
-import { closed, Moment, Nullable } from '../http/shapes.ts'
+import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 import { ChannelName, Icon } from './name.ts'
 
 export const Channel = Type.Object(
@@ -11,7 +11,7 @@ export const Channel = Type.Object(
       description: 'The first spelling that was used, or the new name after a renaming.',
     }),
     icon: Nullable(Type.String()),
-    createdAt: Moment,
+    createdAt: Timestamp,
   },
   { $id: 'Channel', additionalProperties: false },
 )
@@ -33,10 +33,10 @@ export const ProjectChannel = Type.Object(
     isArchived: Type.Boolean(),
     /** Null takes the project's setting. */
     keepDays: Nullable(KeepDays),
-    createdAt: Moment,
+    createdAt: Timestamp,
     /** Of the newest event; null where there is none. */
     lastSeq: Nullable(Type.Integer({ minimum: 1 })),
-    lastEventAt: Nullable(Moment),
+    lastEventAt: Nullable(Timestamp),
     unread: Unread,
     /** Whether the account has muted its notifications at the moment. */
     isMuted: Type.Boolean(),

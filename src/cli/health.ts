@@ -1,4 +1,4 @@
-import { ask } from '../ask.ts'
+import { httpGet } from '../http-get.ts'
 import { toReason } from '../errors.ts'
 import { toLocalUrl } from '../listener.ts'
 import { command } from './command.ts'
@@ -16,7 +16,7 @@ export const health = command({
   args: {},
   async run() {
     const url = `${toLocalUrl(readConfig())}/readyz`
-    const { status, body: answer } = await ask(url, { timeoutMs: TIMEOUT_MS }).catch(
+    const { status, body: answer } = await httpGet(url, { timeoutMs: TIMEOUT_MS }).catch(
       (error: unknown) => ({ status: 0, body: `${url} does not answer: ${toReason(error)}` }),
     )
     return { json: { url, status, answer }, text: answer, hasFailed: status !== 200 }

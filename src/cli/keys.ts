@@ -4,10 +4,10 @@ import { listProjects, type ProjectInfo } from '../accounts/projects.ts'
 import { COMMAND_LINE } from '../audit/audit.ts'
 import { toParts } from '../config/values.ts'
 import type { Queryable } from '../db/sql.ts'
-import { explain } from '../http/rules.ts'
+import { findIssues } from '../http/rules.ts'
 import { ensureFirstProject } from '../server/bootstrap.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from '../keys/keys.ts'
-import { MAX_LIMIT, SCOPES, type ApiKey, type Scope } from '../keys/schema.ts'
+import { MAX_RATE_LIMIT, SCOPES, type ApiKey, type Scope } from '../keys/schema.ts'
 import { command, UsageError, withExamples } from './command.ts'
 import { withDatabase } from './environment.ts'
 
@@ -34,7 +34,7 @@ const create = command({
   },
   async run(args) {
     const keyName = parseName(args.name)
-    const limit = toWhole('limit', args.limit, MAX_LIMIT)
+    const limit = toWhole('limit', args.limit, MAX_RATE_LIMIT)
     const scopes = toScopes(args.scopes)
     const expiresAt = args.expires === undefined ? undefined : toDate('expires', args.expires)
     return withDatabase(async sql => {
@@ -158,7 +158,7 @@ async function listAllKeys(sql: Queryable, projectId: string): Promise<ApiKey[]>
 }
 
 function parseName(text: string): string {
-  const [issue] = explain(Name, text) ?? []
+  const [issue] = findIssues(Name, text) ?? []
   if (issue) throw new UsageError(`--name: ${issue.message}`)
   return toName(text)
 }

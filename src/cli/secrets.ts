@@ -44,9 +44,12 @@ const reset = command({
   },
   run: ({ yes }) =>
     withDatabase(async (sql, source) => {
-      const { lost, means } = await resetSecrets(sql, source, { losses: LOSSES, isMeant: yes })
+      const { lost, consequences } = await resetSecrets(sql, source, {
+        losses: LOSSES,
+        isConfirmed: yes,
+      })
       const none = ['Nothing was sealed yet: nothing is lost']
-      const lines = (means.length > 0 ? means : none).map(line => `- ${line}.`)
+      const lines = (consequences.length > 0 ? consequences : none).map(line => `- ${line}.`)
       const head = yes
         ? 'The APP_SECRET of now is that of the database. What was sealed with the former one is dropped:'
         : 'Nothing was changed. With --yes the APP_SECRET of now becomes that of the database, and there is no way back:'

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
-import { once } from '../calls.ts'
-import type { OpenRoute } from '../http/open-route.ts'
+import { once } from '../functions.ts'
+import type { PublicRoute } from '../http/public-route.ts'
 import { FILES } from './built.ts'
 import { toContentResponse, type Content } from './content.ts'
 import type { PackedFile } from './pack.ts'
@@ -13,7 +13,7 @@ const ONE_DAY = 'public, max-age=86400'
 const WORKER_POLICY = `${FILE_POLICY}; connect-src 'self'; img-src 'self'`
 
 /** The files of the browser, from memory. Pages are not among them: they have headers of their own. */
-export function assetRoutes(): OpenRoute[] {
+export function assetRoutes(): PublicRoute[] {
   const logo = getFile('tidings.svg')
   const worker = getFile('sw.js')
   return [
@@ -51,7 +51,7 @@ function route(
   file: PackedFile,
   cacheControl: string,
   policy = FILE_POLICY,
-): OpenRoute {
+): PublicRoute {
   const getContent = once(() => toServed(file))
   const headers = { 'Cache-Control': cacheControl, 'Content-Security-Policy': policy }
   return { path, respond: request => toContentResponse(request, getContent(), headers) }

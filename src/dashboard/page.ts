@@ -1,4 +1,4 @@
-import type { OpenRoute } from '../http/open-route.ts'
+import type { PublicRoute } from '../http/public-route.ts'
 import { checkHost, type Site } from '../http/site.ts'
 import { toContentResponse, type Content } from './content.ts'
 
@@ -25,7 +25,7 @@ export function pageRoute(
   path: string,
   getContent: () => Content | Promise<Content>,
   { site, toPolicy }: PageOptions,
-): OpenRoute {
+): PublicRoute {
   return {
     path,
     async respond(request) {

@@ -1,4 +1,4 @@
-import { openRoutes } from '../http/open-route.ts'
+import { publicRoutes } from '../http/public-route.ts'
 import type { Site } from '../http/site.ts'
 import { assetRoutes } from './assets.ts'
 import { docsRoutes, type DocsOptions } from './docs/routes.ts'
@@ -6,7 +6,7 @@ import { shellRoutes } from './shell.ts'
 
 /** Everything that is served to browsers: the application, the documentation, and the files of both. */
 export function dashboardRoutes(options: DocsOptions & { site: Site }) {
-  return openRoutes('dashboard', [
+  return publicRoutes('dashboard', [
     ...docsRoutes(options),
     ...shellRoutes(options.site),
     ...assetRoutes(),

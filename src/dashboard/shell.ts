@@ -1,17 +1,17 @@
-import type { OpenRoute } from '../http/open-route.ts'
+import type { PublicRoute } from '../http/public-route.ts'
 import type { Site } from '../http/site.ts'
-import { once } from '../calls.ts'
+import { once } from '../functions.ts'
 import { PATHS } from './app/paths.ts'
 import { assetContent } from './assets.ts'
 import { pageRoute } from './page.ts'
 
 /** The page of the browser application, at each path that it knows. The application decides what it shows there. */
-export function shellRoutes(site: Site): OpenRoute[] {
+export function shellRoutes(site: Site): PublicRoute[] {
   return Object.values(PATHS).map(path => toRoute(path, site))
 }
 
 /** Answers a browser that asks for a page which does not exist. */
-export function createNotFoundPage(site: Site): OpenRoute['respond'] {
+export function createNotFoundPage(site: Site): PublicRoute['respond'] {
   const { respond } = toRoute('/*', site)
   return async request => {
     const { status, body, headers } = await respond(request)
@@ -21,7 +21,7 @@ export function createNotFoundPage(site: Site): OpenRoute['respond'] {
 
 const getShell = once(() => assetContent('index.html'))
 
-function toRoute(path: string, site: Site): OpenRoute {
+function toRoute(path: string, site: Site): PublicRoute {
   return pageRoute(path, getShell, { site, toPolicy })
 }
 

@@ -1,6 +1,6 @@
 import { lookup as lookUpHost } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
-import { within } from '../calls.ts'
+import { withTimeout } from '../functions.ts'
 import type { AddressGuard } from './guard.ts'
 
 export interface ResolvedAddress {
@@ -38,7 +38,7 @@ export async function resolveAllowed(
   resolve: Resolver,
   isAllowed: AddressGuard,
 ): Promise<ResolvedAddress[]> {
-  const found = await within(DNS_TIMEOUT_MS, resolve(host), () => []).catch(() => [])
+  const found = await withTimeout(DNS_TIMEOUT_MS, resolve(host), () => []).catch(() => [])
   if (found.length === 0) throw new LookupError(LOOKUP_NOT_FOUND)
   if (!found.every(({ address }) => isAllowed(address))) throw new LookupError(LOOKUP_REFUSED)
   return found.map(({ address }) => ({ address, family: isIP(address) }))

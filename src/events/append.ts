@@ -3,7 +3,12 @@ import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import { invalidKey } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { StillRunning, type Claim, type Inflight, type Outcome } from '../limits/idempotency.ts'
+import {
+  StillRunning,
+  type IdempotencyClaim,
+  type InFlightRequests,
+  type IdempotencyOutcome,
+} from '../limits/idempotency.ts'
 import { appendBatch } from '../metrics.ts'
 import type { Draft } from './draft.ts'
 import { toEventAnswer, toHead, toTail } from './event-json.ts'
@@ -17,11 +22,11 @@ interface Append {
   projectId: string
   draft: Draft
   requestId: string
-  claim: Claim | undefined
+  claim: IdempotencyClaim | undefined
 }
 
 interface Appended {
-  outcome: Outcome
+  outcome: IdempotencyOutcome
   body: string
 }
 
@@ -34,7 +39,7 @@ export interface Appender {
 
 interface Row {
   ord: number
-  outcome: Outcome | 'running'
+  outcome: IdempotencyOutcome | 'running'
   seq: string
   at_ms: string
   /** This and the next two are null for a known channel. */
@@ -59,7 +64,7 @@ interface Placed {
 
 export interface AppenderOptions {
   pool: Pool
-  inflight: Inflight
+  inflight: InFlightRequests
   /** Called after each commit with the projects that have new events. */
   onAppended?(projectIds: ReadonlySet<string>): void
 }
@@ -130,7 +135,7 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
       return { ...candidate, slug: draft.channelSlug }
     })
     const column = (value: (job: Append) => string | null) => toArray(jobs.map(value))
-    const keyed = (value: (job: Append, claim: Claim) => string) =>
+    const keyed = (value: (job: Append, claim: IdempotencyClaim) => string) =>
       toArray(jobs.map(job => (job.claim ? value(job, job.claim) : null)))
     return sql<Row[]>`
       select ord, outcome, seq, at_ms, channel_id, channel_public_id, channel_name, user_id, body

@@ -5,12 +5,12 @@ import { type Pool, transact } from '../db/pool.ts'
 import type { Hints } from '../hints.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
-import { closed, Moment } from '../http/shapes.ts'
+import { closed, Timestamp } from '../http/schema-parts.ts'
 import { deleteEvent, restoreEvent } from './deletion.ts'
 
 const tags = ['Events']
 /** What the deletion of an event answers: until when the dashboard offers to undo it. */
-const Deleted = Type.Object({ undoUntil: Moment }, closed)
+const Deleted = Type.Object({ undoUntil: Timestamp }, closed)
 const Restored = Type.Object({ id: Type.String(), seq: Type.Integer({ minimum: 1 }) }, closed)
 
 interface Parts {

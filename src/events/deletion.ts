@@ -1,5 +1,5 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import type { AuditAction } from '../audit/words.ts'
+import type { AuditAction } from '../audit/actions.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { parseId } from '../ids.ts'

@@ -1,6 +1,6 @@
 import { splitEmoji, toDisplayName, toEmoji, toSlug } from '../channels/name.ts'
 import { isRawNumber, toNumberText } from '../http/exact-json.ts'
-import { countPoints } from '../http/rules.ts'
+import { countCodePoints } from '../http/rules.ts'
 import { newId, type Id } from '../ids.ts'
 import { toMoment } from './moment.ts'
 import type { EventInput, LogInput } from './schema.ts'
@@ -55,7 +55,7 @@ export function fromLog(input: LogInput): EventInput {
     tags: pairs
       .filter(([, value]) => typeof value !== 'object' || isRawNumber(value))
       .map(([key, value]) => `${key}:${isRawNumber(value) ? toNumberText(value) : value}`)
-      .filter(tag => countPoints(tag) <= MAX_TAG_LENGTH)
+      .filter(tag => countCodePoints(tag) <= MAX_TAG_LENGTH)
       .slice(0, MAX_TAGS),
     userId: input.user_id ?? null,
     notify: input.notify ?? false,

@@ -5,7 +5,7 @@ import type { Pool } from '../db/pool.ts'
 import { succeedJson } from '../http/call.ts'
 import { Failure, PageOf, SuccessOf } from '../http/envelope.ts'
 import { createValidator, invalidField } from '../http/validation.ts'
-import { answerWrite, type KeyCall, type KeyGuard } from '../keys/guard.ts'
+import { respondToWrite, type KeyCall, type KeyGuard } from '../keys/guard.ts'
 import type { Appender } from './append.ts'
 import { fromLog, fromText, toDraft } from './draft.ts'
 import { getEventJson, listEventsJson } from './read.ts'
@@ -28,7 +28,7 @@ export function eventRoutes({ guard, appender, reads }: Parts) {
     const { key, requestId, claim } = call
     const draft = toDraft(input)
     const written = await appender.append({ projectId: key.projectId, draft, requestId, claim })
-    return answerWrite(call, 201, written)
+    return respondToWrite(call, 201, written)
   }
 
   return new Elysia({ name: 'events' })

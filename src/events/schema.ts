@@ -3,7 +3,7 @@ import { ChannelName, Icon } from '../channels/name.ts'
 import { JsonObject } from '../http/json-object.ts'
 import { PageQuery } from '../http/paging.ts'
 import { defineRule, invalidType, issue, NO_ISSUES, Text, TrimmedText } from '../http/rules.ts'
-import { Nullable } from '../http/shapes.ts'
+import { Nullable } from '../http/schema-parts.ts'
 import { parseTimestamp, toMoment } from './moment.ts'
 
 const MAX_AHEAD_MS = 5 * 60_000

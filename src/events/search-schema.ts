@@ -2,8 +2,8 @@ import { Type, type Static } from '@sinclair/typebox'
 import { PageOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import { Text } from '../http/rules.ts'
-import { closed, Moment } from '../http/shapes.ts'
-import { Invalid } from '../http/validation.ts'
+import { closed, Timestamp } from '../http/schema-parts.ts'
+import { InvalidRequest } from '../http/validation.ts'
 import { parseTimestamp } from './moment.ts'
 import { Event, Instant, type EventQuery } from './schema.ts'
 import { noFilters, parseSearch, toWords, type Filters } from './search.ts'
@@ -40,7 +40,7 @@ const Counts = Type.Array(Type.Integer({ minimum: 0 }))
 /** Events by time, in up to 60 equal buckets; the first begins at `from`. */
 export const Histogram = Type.Object(
   {
-    from: Moment,
+    from: Timestamp,
     to: Type.String({ format: 'date-time', description: 'The end of the last bucket.' }),
     stepMs: Type.Integer({ minimum: 1_000, description: 'The length of a bucket.' }),
     total: Type.Integer({ minimum: 0 }),
@@ -54,7 +54,7 @@ export const Histogram = Type.Object(
     isPartial: Type.Boolean({
       description: 'Whether the range holds events that were not counted.',
     }),
-    completeSince: Type.Union([Moment, Type.Null()], {
+    completeSince: Type.Union([Timestamp, Type.Null()], {
       description: 'Counts are complete from this moment on; null when all of them are.',
     }),
   },
@@ -66,7 +66,7 @@ export type Histogram = Static<typeof Histogram>
 export function toSearchFilters({ q = '', from, to }: SearchQuery): Filters {
   const { filters, issues } = parseSearch(q)
   if (issues.length > 0) {
-    throw new Invalid(issues.map(issue => ({ ...issue, path: ['q', ...issue.path] })))
+    throw new InvalidRequest(issues.map(issue => ({ ...issue, path: ['q', ...issue.path] })))
   }
   const after = from === undefined ? null : (parseTimestamp(from) ?? null)
   const before = to === undefined ? null : (parseTimestamp(to) ?? null)

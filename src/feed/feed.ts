@@ -99,7 +99,7 @@ export async function startFeed(options: FeedOptions) {
       const { kind } = hint
       if (kind === 'events') news.add(hint.projectId)
       else if (kind === 'access') void access.look()
-      else if (kind === 'unread') sockets.sendUnread(hint.personId, hint.projectId)
+      else if (kind === 'unread') sockets.sendUnread(hint.accountId, hint.projectId)
       else
         hub.broadcast(hint.projectId, project => toMessage({ type: kind, project, seq: hint.seq }))
     }

@@ -3,7 +3,7 @@ import { admitSession } from '../accounts/sessions.ts'
 import type { Pool } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
 import { fail, newCall } from '../http/call.ts'
-import { checkSameSite, type Site } from '../http/site.ts'
+import { checkSameOrigin, type Site } from '../http/site.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import { requests } from '../metrics.ts'
 
@@ -44,14 +44,14 @@ export function createGuard(
         'cross_site',
         'Only pages of this server may do this: send its address as Origin',
       )
-    checkSameSite(headers, site)
+    checkSameOrigin(headers, site)
     const obstacle = options.findObstacle()
     if (obstacle) throw obstacle
     const token = options.cookies.read(headers, 'session')
     if (token === undefined) throw new Fault('signed_out', 'Sign in first')
     const admitted = await options.pool.run(sql => admitSession(sql, { hash: hashSecret(token) }))
     if (admitted) return { sessionId: admitted.session.id, accountId: admitted.account.id }
-    options.failedAuthentications.countGuess(options.toAddress(request))
+    options.failedAuthentications.countFailure(options.toAddress(request))
     throw new Fault('signed_out', 'Sign in first')
   }
 

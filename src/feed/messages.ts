@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import { createValidator, Invalid } from '../http/validation.ts'
+import { createValidator, InvalidRequest } from '../http/validation.ts'
 import { parseId } from '../ids.ts'
 import { type ServerMessage, Subscribe, Unsubscribe } from './schema.ts'
 
@@ -28,7 +28,7 @@ export function parseMessage(
     const message = validators[type].parse(value)
     return { message, projectId: parseId('prj', message.project) }
   } catch (error) {
-    if (!(error instanceof Invalid)) throw error
+    if (!(error instanceof InvalidRequest)) throw error
     const [first] = error.details
     return { problem: `${first?.path.join('.')}: ${first?.message}` }
   }

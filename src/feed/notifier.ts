@@ -104,7 +104,7 @@ export function toWord(hint: Hint): string {
     case 'restored':
       return `r:${hint.projectId}:${hint.seq}`
     case 'unread':
-      return `u:${hint.projectId}:${hint.personId}`
+      return `u:${hint.projectId}:${hint.accountId}`
     case 'access':
       return 'a'
   }
@@ -136,7 +136,7 @@ function parseWord(word: string): Hint | 'everything' | undefined {
   const [letter, projectId = '', rest = ''] = word.split(':')
   if (!UUID.test(projectId)) return undefined
   if (letter === 'e') return { kind: 'events', projectId }
-  if (letter === 'u' && UUID.test(rest)) return { kind: 'unread', projectId, personId: rest }
+  if (letter === 'u' && UUID.test(rest)) return { kind: 'unread', projectId, accountId: rest }
   if ((letter !== 'd' && letter !== 'r') || !SEQ.test(rest)) return undefined
   return { kind: letter === 'd' ? 'deleted' : 'restored', projectId, seq: Number(rest) }
 }

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Event } from '../events/schema.ts'
 import { OneOf, Text } from '../http/rules.ts'
-import { closed, Nullable } from '../http/shapes.ts'
+import { closed, Nullable } from '../http/schema-parts.ts'
 
 const Word = (maxLength: number) => Text({ minLength: 1, maxLength })
 const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })

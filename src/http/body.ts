@@ -1,8 +1,8 @@
 import { Fault } from '../errors.ts'
-import { within } from '../calls.ts'
+import { withTimeout } from '../functions.ts'
 import { isRawNumber, parseExact, toNumber } from './exact-json.ts'
-import { findBadText, NO_ISSUES, type Issue } from './rules.ts'
-import { Invalid } from './validation.ts'
+import { findTextProblem, NO_ISSUES, type Issue } from './rules.ts'
+import { InvalidRequest } from './validation.ts'
 
 const MAX_BODY_BYTES = 256 * 1024
 const MAX_DEPTH = 64
@@ -44,7 +44,7 @@ export async function readJson(
 export async function readText(request: Request, limits: BodyLimits): Promise<string> {
   checkType(request, TEXT_TYPE, 'text/plain')
   const text = decode(await readBytes(request, limits))
-  const bad = findBadText(text)
+  const bad = findTextProblem(text)
   if (bad) throw invalid('invalid_encoding', bad)
   return text
 }
@@ -66,7 +66,7 @@ async function readBytes(request: Request, { timeoutMs }: BodyLimits): Promise<U
   if (declared !== null && Number(declared) > MAX_BODY_BYTES) throw tooLarge()
   try {
     const bytes = declared === null ? collect(request) : request.arrayBuffer()
-    const arrived = await within<Uint8Array<ArrayBuffer> | ArrayBuffer, never>(
+    const arrived = await withTimeout<Uint8Array<ArrayBuffer> | ArrayBuffer, never>(
       timeoutMs,
       bytes,
       () => {
@@ -161,13 +161,13 @@ function findBadTexts(body: object): Issue[] {
     }
   }
   const report = (text: string, path: string[]): void => {
-    const bad = findBadText(text)
+    const bad = findTextProblem(text)
     if (bad) issues.push({ path, code: 'invalid_encoding', message: bad })
   }
   visit(body, [])
   return issues
 }
 
-function invalid(code: Issue['code'], message: string): Invalid {
-  return new Invalid([{ path: [], code, message }])
+function invalid(code: Issue['code'], message: string): InvalidRequest {
+  return new InvalidRequest([{ path: [], code, message }])
 }

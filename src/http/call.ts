@@ -4,7 +4,7 @@ import { isDebugging, logger } from '../log.ts'
 import { countRequest } from '../metrics.ts'
 import type { Semaphore } from '../semaphore.ts'
 import { toSuccess } from './envelope.ts'
-import { toFailure, type Answer } from './failures.ts'
+import { toFailure, type ResponseParts } from './failures.ts'
 import type { Issue } from './rules.ts'
 
 const log = logger('http')
@@ -44,14 +44,14 @@ export function newCall(): Call {
 export const withCall = new Elysia({ name: 'call' }).decorate('exchange', newCall())
 
 /** Takes a slot of `key` for the rest of the call. Throws `unavailable` where too many wait for one. */
-export async function hold(call: Call, concurrency: Semaphore, key: string): Promise<void> {
+export async function acquireSlot(call: Call, concurrency: Semaphore, key: string): Promise<void> {
   call.release = await concurrency.acquire(key)
   if (!call.release) {
     throw new Fault('unavailable', 'Too many requests at once. Try again shortly.')
   }
 }
 
-type Extra = Pick<Answer, 'headers' | 'cookies'>
+type Extra = Pick<ResponseParts, 'headers' | 'cookies'>
 
 /** Answers with the success envelope around `data`. */
 export function succeed(
@@ -81,7 +81,7 @@ export function fail(call: Call, error: unknown): Response {
 }
 
 /** Ends a call with a JSON answer of ours. */
-export function respond(call: Call, { status, body, headers, cookies }: Answer): Response {
+export function respond(call: Call, { status, body, headers, cookies }: ResponseParts): Response {
   call.release?.()
   call.release = undefined
   const { route, requestId } = call

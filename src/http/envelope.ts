@@ -1,14 +1,14 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { API_FAILURE_CODES, FAILURE_CODES } from '../errors.ts'
-import { CODES } from './rules.ts'
-import { closed } from './shapes.ts'
+import { ISSUE_CODES } from './rules.ts'
+import { closed } from './schema-parts.ts'
 
 /** One thing wrong with a request: `path` leads to the field, a failure of the whole body has an empty one. */
 export const Detail = Type.Object(
   {
     path: Type.Array(Type.String()),
     message: Type.String(),
-    code: Type.Unsafe<(typeof CODES)[number]>({ type: 'string', enum: [...CODES] }),
+    code: Type.Unsafe<(typeof ISSUE_CODES)[number]>({ type: 'string', enum: [...ISSUE_CODES] }),
   },
   { $id: 'Detail', additionalProperties: false },
 )

@@ -1,7 +1,7 @@
 import { DEADLOCK, isUnavailable, sqlState } from '../db/sql.ts'
 import { Fault, toReason, type FaultCode } from '../errors.ts'
 import { logger } from '../log.ts'
-import { Invalid } from './validation.ts'
+import { InvalidRequest } from './validation.ts'
 
 const log = logger('http')
 
@@ -27,7 +27,7 @@ const STATUS: Record<FaultCode, number> = {
 }
 
 /** A response that is still to be written. */
-export interface Answer {
+export interface ResponseParts {
   status: number
   body: string
   headers?: Readonly<Record<string, string>>
@@ -36,8 +36,8 @@ export interface Answer {
 }
 
 /** The only place where a thrown value becomes a response. What is no expected failure is a bug: logged here, once. */
-export function toFailure(error: unknown, requestId: string): Answer {
-  if (error instanceof Invalid) {
+export function toFailure(error: unknown, requestId: string): ResponseParts {
+  if (error instanceof InvalidRequest) {
     return answer(400, {
       success: false,
       error: 'Validation error',
@@ -64,7 +64,7 @@ export function toFailure(error: unknown, requestId: string): Answer {
   return answer(500, { success: false, error: 'Internal server error', requestId })
 }
 
-function toAnswer({ code, message, headers }: Fault, requestId: string): Answer {
+function toAnswer({ code, message, headers }: Fault, requestId: string): ResponseParts {
   if (code === 'unauthorized') return answer(401, { error: 'Unauthorized', message }, headers)
   if (code === 'rate_limited') {
     return answer(
@@ -85,7 +85,7 @@ function answer(
   status: number,
   body: object,
   headers: Readonly<Record<string, string>> = {},
-): Answer {
+): ResponseParts {
   return { status, body: JSON.stringify(body), headers: { ...headers } }
 }
 

@@ -5,8 +5,8 @@ const NAMED = new Map<string, TSchema>()
 const PREFIX = '#/components/schemas/'
 
 /** Plain JSON Schema, in which a schema with an `$id` becomes a reference to the component of that name. */
-export function refer(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(refer)
+export function toJsonSchema(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(toJsonSchema)
   if (typeof schema !== 'object' || schema === null) return schema
   const id = (schema as TSchema).$id
   if (id !== undefined) {
@@ -48,5 +48,7 @@ function expand(schema: object): unknown {
       return { ...(expand(first) as object), ...rest, type: [first.type, 'null'] }
     }
   }
-  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, refer(value)]))
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => [key, toJsonSchema(value)]),
+  )
 }

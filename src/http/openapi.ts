@@ -2,14 +2,14 @@ import { swagger } from '@elysiajs/swagger'
 import { API_FAILURE_CODES, FAILURE_CODES } from '../errors.ts'
 import { toComponents } from './json-schema.ts'
 import { PATH_FAILURES } from './operation.ts'
-import { CODES } from './rules.ts'
+import { ISSUE_CODES } from './rules.ts'
 
 /** The page of the plugin. */
 export const SWAGGER_PATH = '/swagger'
 /** Where the document of /v1 is served, each time the same; the first is the plugin's own. */
-export const OPENAPI_PATHS = ['/swagger/json', '/openapi.json', '/api/openapi.json'] as const
+export const V1_OPENAPI_PATHS = ['/swagger/json', '/openapi.json', '/api/openapi.json'] as const
 /** Where the document of /api is served. */
-export const MANAGEMENT_PATH = '/api/management.json'
+export const MANAGEMENT_OPENAPI_PATH = '/api/management.json'
 
 const OPENAPI_DESCRIPTION = `Applications post events with one call, and identify the users to whom they belong. An event answered
 201 is stored durably, once, and in order.
@@ -22,7 +22,7 @@ Lengths of text count in code points. No text may contain U+0000 or half of a su
 Every answer has a \`requestId\`, but for 401. A path that is not listed here is answered 404, a method that its path does
 not have 405 with \`Allow\`, both before authentication and like the other failures: with a \`code\`, one of
 ${toList(FAILURE_CODES)}.
-\`details[].code\` of a 400 is one of ${toList(CODES)}.`
+\`details[].code\` of a 400 is one of ${toList(ISSUE_CODES)}.`
 
 const MANAGEMENT_DESCRIPTION = `Everything that the dashboard does, for your own scripts.
 
@@ -31,7 +31,7 @@ than GET also carries \`Origin\` with the address of the server. In the OpenAPI 
 permission that a request takes.
 
 Every failure has a \`code\`, one of ${toList([...FAILURE_CODES, ...API_FAILURE_CODES])}.
-\`details[].code\` of a 400 is one of ${toList(CODES)}.`
+\`details[].code\` of a 400 is one of ${toList(ISSUE_CODES)}.`
 
 const OPENAPI_TAGS = {
   Events: 'What happened. Events are kept in one log per project.',
@@ -58,11 +58,11 @@ const SCALAR = {
   // Else it would be the address of both sources.
   spec: { url: '' },
   sources: [
-    { title: 'API', slug: 'api', url: OPENAPI_PATHS[0], agent: { disabled: true } },
+    { title: 'API', slug: 'api', url: V1_OPENAPI_PATHS[0], agent: { disabled: true } },
     {
       title: 'Management API',
       slug: 'management',
-      url: MANAGEMENT_PATH,
+      url: MANAGEMENT_OPENAPI_PATH,
       agent: { disabled: true },
     },
   ],
@@ -88,8 +88,8 @@ interface Options {
 }
 
 /** `@elysiajs/swagger`: the document of /v1, and a page that shows it with the script at `scalarUrl`. */
-export function openapi({ listRoutes, baseUrl, scalarUrl }: Options & { scalarUrl: string }) {
-  const [specPath] = OPENAPI_PATHS
+export function openapiPlugin({ listRoutes, baseUrl, scalarUrl }: Options & { scalarUrl: string }) {
+  const [specPath] = V1_OPENAPI_PATHS
   const { components, ...head } = toHead(baseUrl, {
     title: 'Tidings',
     description: OPENAPI_DESCRIPTION,

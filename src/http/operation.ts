@@ -7,7 +7,7 @@ import {
   Unauthorized,
   ValidationFailure,
 } from './envelope.ts'
-import { refer } from './json-schema.ts'
+import { toJsonSchema } from './json-schema.ts'
 import type { RouteOptions } from './route.ts'
 import type { ObjectSchema } from './validation.ts'
 
@@ -135,11 +135,14 @@ function toRequestBody(body: TSchema): object {
     content:
       body.type === 'string'
         ? {
-            'text/plain': { schema: refer(schema), example },
-            'application/x-www-form-urlencoded': { schema: refer(schema) },
+            'text/plain': { schema: toJsonSchema(schema), example },
+            'application/x-www-form-urlencoded': { schema: toJsonSchema(schema) },
           }
         : {
-            'application/json': { schema: refer(body), ...(example !== undefined && { example }) },
+            'application/json': {
+              schema: toJsonSchema(body),
+              ...(example !== undefined && { example }),
+            },
           },
   }
 }
@@ -168,7 +171,7 @@ const IDEMPOTENCY_KEY = {
 }
 
 function toParameter(place: 'path' | 'query', name: string, schema: TSchema): object {
-  const { description, ...rest } = refer(schema) as Record<string, unknown>
+  const { description, ...rest } = toJsonSchema(schema) as Record<string, unknown>
   return {
     name,
     in: place,
@@ -196,6 +199,6 @@ function toResponse(
   return {
     description,
     headers: { ...Object.fromEntries(required), ...mayHave },
-    content: { 'application/json': { schema: refer(schema) } },
+    content: { 'application/json': { schema: toJsonSchema(schema) } },
   }
 }

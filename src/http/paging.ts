@@ -2,9 +2,9 @@ import { Type, type Static } from '@sinclair/typebox'
 import { parseId, type IdPrefix } from '../ids.ts'
 import type { Page } from './envelope.ts'
 import { Text } from './rules.ts'
-import { invalidField, type Invalid } from './validation.ts'
+import { invalidField, type InvalidRequest } from './validation.ts'
 
-export const DEFAULT_LIMIT = 50
+export const DEFAULT_PAGE_LIMIT = 50
 
 /** The query of a list whose cursor is the id of a page's last item. */
 export const PageQuery = Type.Object({
@@ -18,9 +18,9 @@ export const PageQuery = Type.Object({
 export type PageQuery = Static<typeof PageQuery>
 
 /** Where a page begins, as the uuid of the item before it, and how many rows to ask for: one more than it shows. */
-export function toSlice(
+export function parsePageQuery(
   prefix: IdPrefix,
-  { cursor, limit = DEFAULT_LIMIT }: PageQuery,
+  { cursor, limit = DEFAULT_PAGE_LIMIT }: PageQuery,
 ): { after: string | undefined; rows: number } {
   const after = cursor === undefined ? undefined : parseId(prefix, cursor)
   if (cursor !== undefined && after === undefined) throw unknownCursor()
@@ -30,7 +30,7 @@ export function toSlice(
 /** A page of rows, of which one more was read than the page shows; `cursorOf` returns the cursor that follows an item. */
 export function toPage<Item>(
   items: readonly Item[],
-  { limit = DEFAULT_LIMIT }: PageQuery,
+  { limit = DEFAULT_PAGE_LIMIT }: PageQuery,
   cursorOf: (item: Item) => string,
 ): Page<Item> {
   const shown = items.slice(0, limit)
@@ -39,7 +39,7 @@ export function toPage<Item>(
 }
 
 /** Matches a uuid in a cursor. */
-export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+export const UUID_PATTERN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** The opaque cursor of a list that goes on after the item with these parts, which contain no space. */
 export function toCursor(parts: readonly (string | number)[]): string {
@@ -61,6 +61,6 @@ export function parseCursor(
   return parts
 }
 
-function unknownCursor(): Invalid {
+function unknownCursor(): InvalidRequest {
   return invalidField('cursor', 'invalid_format', 'Must be a nextCursor of this list')
 }

@@ -2,9 +2,9 @@ import { Kind, type TSchema } from '@sinclair/typebox'
 import { NotFoundError } from 'elysia'
 import { readJson, readText, type BodyLimits } from './body.ts'
 import type { Call } from './call.ts'
-import { explain, Text, type Issue } from './rules.ts'
-import { readParams, readQuery, toPathname, type Texts } from './url.ts'
-import { Invalid, type ObjectSchema } from './validation.ts'
+import { findIssues, Text, type Issue } from './rules.ts'
+import { readParams, readQuery, toPathname, type DecodedValues } from './url.ts'
+import { InvalidRequest, type ObjectSchema } from './validation.ts'
 
 const PLAIN = Text({ minLength: 1, maxLength: 255 })
 
@@ -79,14 +79,17 @@ export function deferBody(): null {
 }
 
 /** A request, and the call and the route that it belongs to. */
-export interface Incoming {
+export interface IncomingRequest {
   request: Request
   call: Call
   route: RouteOptions
 }
 
 /** Notes that `path` is the route of the call, and reads the parameters in it. */
-export function readPath({ request, call, route }: Incoming, path: string): Texts['values'] {
+export function readPath(
+  { request, call, route }: IncomingRequest,
+  path: string,
+): DecodedValues['values'] {
   // Elysia answers HEAD by the route of GET, which would take a request of the rate limit.
   if (request.method === 'HEAD') throw new NotFoundError()
   call.route = path
@@ -99,13 +102,13 @@ export function readPath({ request, call, route }: Incoming, path: string): Text
 /** The issues of parameters without a schema: ids, and names that are looked up. */
 function checkPlain(values: Readonly<Record<string, unknown>>): Issue[] {
   return Object.entries(values).flatMap(([name, value]) =>
-    (explain(PLAIN, value) ?? []).map(found => ({ ...found, path: [name] })),
+    (findIssues(PLAIN, value) ?? []).map(found => ({ ...found, path: [name] })),
   )
 }
 
 /** Reads the query and the body of a request that was admitted. Throws `Fault` (408, 413, 415) or `Invalid`. */
 export async function readInput(
-  { request, call, route: { query, body } }: Incoming,
+  { request, call, route: { query, body } }: IncomingRequest,
   limits: BodyLimits & { isTypeRequired?: boolean },
 ): Promise<{ query?: unknown; body?: unknown }> {
   const asked = query && readQuery(query, request.url)
@@ -128,5 +131,5 @@ export function toContext(values: object): void {
 
 /** Throws `Invalid` for texts that no schema looks at. */
 export function checkIssues({ issues }: Call): void {
-  if (issues.length > 0) throw new Invalid(issues)
+  if (issues.length > 0) throw new InvalidRequest(issues)
 }

@@ -2,7 +2,7 @@ import { Kind, Type, TypeRegistry, type TSchema } from '@sinclair/typebox'
 import { isRawNumber } from './exact-json.ts'
 
 /** The closed set of `details[].code`. */
-export const CODES = [
+export const ISSUE_CODES = [
   'required',
   'invalid_type',
   'too_short',
@@ -19,7 +19,7 @@ export const CODES = [
 export interface Issue {
   /** Below the value that was checked. */
   path: string[]
-  code: (typeof CODES)[number]
+  code: (typeof ISSUE_CODES)[number]
   message: string
 }
 
@@ -38,7 +38,7 @@ export function defineRule(kind: string, rule: Rule): string {
 }
 
 /** What the rule of `schema` has against `value`, or undefined where the schema has no rule. */
-export function explain(schema: TSchema, value: unknown): readonly Issue[] | undefined {
+export function findIssues(schema: TSchema, value: unknown): readonly Issue[] | undefined {
   return rules.get(schema[Kind])?.(value, schema)
 }
 
@@ -58,7 +58,7 @@ function typeName(value: unknown): string {
 }
 
 /** The length of text in code points. */
-export function countPoints(text: string): number {
+export function countCodePoints(text: string): number {
   let count = text.length
   for (let index = 0; index < text.length - 1; index++) {
     const unit = text.charCodeAt(index)
@@ -75,7 +75,7 @@ export function checkLength(text: string, schema: TSchema): readonly Issue[] {
   const min = schema['minLength'] ?? 0
   const max = schema['maxLength'] ?? Infinity
   if (text.length >= min && text.length <= max && min <= 1) return NO_ISSUES
-  const length = countPoints(text)
+  const length = countCodePoints(text)
   if (length < min)
     return issue(
       'too_short',
@@ -99,7 +99,7 @@ const TRIMMED = defineRule('TrimmedText', (value, schema) => {
 
 /** The issue with text that Postgres cannot keep as it is. */
 export function checkCharacters(text: string): readonly Issue[] {
-  const bad = findBadText(text)
+  const bad = findTextProblem(text)
   return bad ? issue('invalid_encoding', bad) : NO_ISSUES
 }
 
@@ -145,7 +145,7 @@ export function TrimmedText(options: TextOptions) {
 }
 
 /** Why `text` cannot be stored as it is, or undefined: U+0000 and halves of surrogate pairs have no place in Postgres. */
-export function findBadText(text: string): string | undefined {
+export function findTextProblem(text: string): string | undefined {
   if (text.includes('\u0000')) return 'Must not contain U+0000'
   if (!text.isWellFormed()) return 'Must not contain half of a surrogate pair'
   return undefined

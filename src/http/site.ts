@@ -42,7 +42,7 @@ export function checkHost(headers: Headers, site: Site): void {
  * Throws `cross_site` unless a page of ours made the request. Browsers say so in Sec-Fetch-Site, older ones and other
  * programs in Origin.
  */
-export function checkSameSite(headers: Headers, site: Site): void {
+export function checkSameOrigin(headers: Headers, site: Site): void {
   const relation = headers.get('sec-fetch-site')
   const origin = headers.get('origin')
   const isOurs = relation === null ? origin !== null : relation === 'same-origin'

@@ -9,13 +9,13 @@ export function toPathname(url: string): string {
 }
 
 /** Texts by name, and what is wrong with the ones that are left out. */
-export interface Texts {
+export interface DecodedValues {
   values: Record<string, unknown>
   issues: readonly Issue[]
 }
 
 /** The parameters of `route` (`:name`) in a request's path, decoded. */
-export function readParams(route: string, pathname: string): Texts {
+export function readParams(route: string, pathname: string): DecodedValues {
   const parts = pathname.split('/')
   const values: Record<string, string> = {}
   const issues: Issue[] = []
@@ -30,7 +30,7 @@ export function readParams(route: string, pathname: string): Texts {
 }
 
 /** The values in a URL's query that `schema` knows: other names are ignored, as in bodies. */
-export function readQuery({ properties }: ObjectSchema, url: string): Texts {
+export function readQuery({ properties }: ObjectSchema, url: string): DecodedValues {
   const query = splitQuery(url)
   const values: Record<string, unknown> = {}
   const issues: Issue[] = []

@@ -2,14 +2,14 @@ import type { TSchema } from '@sinclair/typebox'
 import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler'
 import { ValueErrorType } from '@sinclair/typebox/errors'
 import type { Detail } from './envelope.ts'
-import { explain, invalidType, issue, NO_ISSUES, type Issue } from './rules.ts'
+import { findIssues, invalidType, issue, NO_ISSUES, type Issue } from './rules.ts'
 
 const MAX_DETAILS = 20
 /** UTF-16 units of a part of a path: as many as the longest key that is kept may have. */
 const MAX_SEGMENT = 512
 
 /** A request that breaks the rules of its body, path, query or headers: a 400 that lists every failing field. */
-export class Invalid extends Error {
+export class InvalidRequest extends Error {
   readonly details: Detail[]
 
   constructor(issues: readonly Issue[]) {
@@ -24,8 +24,8 @@ export class Invalid extends Error {
 }
 
 /** One field that breaks its rule. */
-export function invalidField(field: string, code: Issue['code'], message: string): Invalid {
-  return new Invalid([{ path: [field], code, message }])
+export function invalidField(field: string, code: Issue['code'], message: string): InvalidRequest {
+  return new InvalidRequest([{ path: [field], code, message }])
 }
 
 /** A schema of `Value`: TypeBox carries the type along in `static`. */
@@ -43,20 +43,20 @@ export function createValidator<Value>(schema: SchemaOf<Value>): Validator<Value
   const compiled = TypeCompiler.Compile(schema)
   return {
     parse(value, found = NO_ISSUES) {
-      if (!compiled.Check(value)) throw toInvalid(compiled, value, found)
-      if (found.length > 0) throw new Invalid(found)
+      if (!compiled.Check(value)) throw toInvalidRequest(compiled, value, found)
+      if (found.length > 0) throw new InvalidRequest(found)
       return value as Value // The schema's check guarantees it.
     },
   }
 }
 
 /** The failure of `value` against a compiled schema. Issues that were `found` before come first. */
-export function toInvalid(
+export function toInvalidRequest(
   compiled: { Errors(value: unknown): Iterable<ValueError> },
   value: unknown,
   found: readonly Issue[],
-): Invalid {
-  return new Invalid(join(found, toIssues(compiled.Errors(value))))
+): InvalidRequest {
+  return new InvalidRequest(join(found, toIssues(compiled.Errors(value))))
 }
 
 /** All issues, those of `more` only for paths that `found` does not have. */
@@ -103,7 +103,7 @@ function toOwnIssues({ type, schema, value, errors }: ValueError): readonly Issu
       return first ? toOwnIssues(first) : issue('invalid_value', 'Invalid value')
     }
     default:
-      return explain(schema, value) ?? invalidType(schema['type'] ?? 'another type', value)
+      return findIssues(schema, value) ?? invalidType(schema['type'] ?? 'another type', value)
   }
 }
 

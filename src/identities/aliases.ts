@@ -1,9 +1,15 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import type { AuditAction } from '../audit/words.ts'
+import type { AuditAction } from '../audit/actions.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
-import { DEFAULT_LIMIT, parseCursor, toCursor, toPage, type PageQuery } from '../http/paging.ts'
+import {
+  DEFAULT_PAGE_LIMIT,
+  parseCursor,
+  toCursor,
+  toPage,
+  type PageQuery,
+} from '../http/paging.ts'
 import { toId } from '../ids.ts'
 import type { AliasChange, AliasInput, OwnAlias } from './user-schema.ts'
 import { noUser, resolveUser } from './users.ts'
@@ -87,7 +93,7 @@ export async function listAliasChanges(
   query: PageQuery,
 ): Promise<Page<AliasChange>> {
   const before = parseCursor(query.cursor, [/^\d{1,14}$/, /^\d{1,18}$/])
-  const { limit = DEFAULT_LIMIT } = query
+  const { limit = DEFAULT_PAGE_LIMIT } = query
   const [user] = await sql<{ user_id: string }[]>`
     select user_id
     from identities

@@ -3,7 +3,12 @@ import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import { invalidKey } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { StillRunning, type Claim, type Inflight, type Outcome } from '../limits/idempotency.ts'
+import {
+  StillRunning,
+  type IdempotencyClaim,
+  type InFlightRequests,
+  type IdempotencyOutcome,
+} from '../limits/idempotency.ts'
 import type { IdentifyInput } from './schema.ts'
 
 const MAX_ROWS = 100
@@ -13,12 +18,12 @@ interface Identify {
   projectId: string
   input: IdentifyInput
   requestId: string
-  claim: Claim | undefined
+  claim: IdempotencyClaim | undefined
 }
 
 export interface Identifier {
   /** Creates or updates one identity and claims its aliases; `body` is the whole answer. */
-  identify(job: Identify): Promise<{ outcome: Outcome; body: string }>
+  identify(job: Identify): Promise<{ outcome: IdempotencyOutcome; body: string }>
   readonly waiting: number
   drain(): Promise<void>
 }
@@ -28,7 +33,7 @@ type Prepared = Identify & { propertiesJson: string | null }
 
 interface Row {
   ord: number
-  outcome: Outcome | 'running'
+  outcome: IdempotencyOutcome | 'running'
   body: string
 }
 
@@ -38,7 +43,7 @@ export function createIdentifier({
   inflight,
 }: {
   pool: Pool
-  inflight: Inflight
+  inflight: InFlightRequests
 }): Identifier {
   const batcher = createBatcher({
     async run(jobs: Prepared[]) {

@@ -4,7 +4,7 @@ import type { Pool } from '../db/pool.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { Failure, SuccessOf } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'
-import { answerWrite, type KeyGuard } from '../keys/guard.ts'
+import { respondToWrite, type KeyGuard } from '../keys/guard.ts'
 import type { Identifier } from './identify.ts'
 import { Erased, Identified, IdentifyInput, User } from './schema.ts'
 import { eraseUser, getUserJson } from './users.ts'
@@ -27,7 +27,7 @@ export function identityRoutes({ guard, identifier, reads }: Parts) {
         const { key, requestId, claim } = call
         const { projectId } = key
         const written = await identifier.identify({ projectId, input, requestId, claim })
-        return answerWrite(call, 200, written)
+        return respondToWrite(call, 200, written)
       },
       {
         scope: 'identities:write',

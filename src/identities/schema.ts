@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { JsonObject } from '../http/json-object.ts'
 import { Text } from '../http/rules.ts'
-import { closed, Moment, Nullable } from '../http/shapes.ts'
+import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 
 const UserId = Text({
   minLength: 1,
@@ -51,7 +51,7 @@ export const Identified = Type.Object(
       },
       closed,
     ),
-    updatedAt: Moment,
+    updatedAt: Timestamp,
   },
   { $id: 'Identified', additionalProperties: false },
 )
@@ -62,8 +62,8 @@ export const User = Type.Object(
   {
     ...stored,
     aliases: Type.Array(Type.String()),
-    createdAt: Moment,
-    updatedAt: Moment,
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
   },
   { $id: 'User', additionalProperties: false },
 )

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PageQuery } from '../http/paging.ts'
 import { OneOf, Text } from '../http/rules.ts'
-import { closed, Moment, Nullable } from '../http/shapes.ts'
+import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 
 const Properties = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
@@ -17,8 +17,8 @@ export const UserRow = Type.Object(
     properties: Nullable(Properties),
     /** At most ten, oldest first. */
     aliases: Type.Array(Type.String(), { maxItems: 10 }),
-    createdAt: Moment,
-    updatedAt: Moment,
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
   },
   closed,
 )
@@ -37,14 +37,14 @@ export const UserDetail = Type.Object(
     userId: Type.String(),
     properties: Nullable(Properties),
     /** At most 1,000, oldest first. */
-    aliases: Type.Array(Type.Object({ alias: Type.String(), since: Moment }, closed)),
-    createdAt: Nullable(Moment),
-    updatedAt: Nullable(Moment),
+    aliases: Type.Array(Type.Object({ alias: Type.String(), since: Timestamp }, closed)),
+    createdAt: Nullable(Timestamp),
+    updatedAt: Nullable(Timestamp),
     /** How many events name the user; 10,000 means 10,000 or more. */
     events: Type.Integer({ minimum: 0, maximum: 10_000 }),
     /** The earliest and the latest timestamp of all events. */
-    firstSeenAt: Nullable(Moment),
-    lastSeenAt: Nullable(Moment),
+    firstSeenAt: Nullable(Timestamp),
+    lastSeenAt: Nullable(Timestamp),
     /** The channels with the most of the counted events. */
     channels: Type.Array(
       Type.Object(
@@ -70,7 +70,7 @@ export const AliasInput = Type.Object({
 export type AliasInput = Static<typeof AliasInput>
 
 export const OwnAlias = Type.Object(
-  { userId: Type.String(), alias: Type.String(), since: Moment },
+  { userId: Type.String(), alias: Type.String(), since: Timestamp },
   closed,
 )
 export type OwnAlias = Static<typeof OwnAlias>
@@ -80,7 +80,7 @@ export const RemovedAlias = Type.Object({ userId: Type.String(), alias: Type.Str
 /** One change of an alias of a user. */
 export const AliasChange = Type.Object(
   {
-    at: Moment,
+    at: Timestamp,
     alias: Type.String(),
     change: OneOf(['added', 'removed', 'moved from', 'moved to']),
     /** The user_id that it was moved from or to. Null for other changes, and when that user was erased. */

@@ -2,7 +2,7 @@ import { toArray } from '../db/arrays.ts'
 import { type Pool, transact } from '../db/pool.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
-import { toPage, toSlice } from '../http/paging.ts'
+import { toPage, parsePageQuery } from '../http/paging.ts'
 import type { Erased } from './schema.ts'
 import type { UserQuery } from './user-schema.ts'
 
@@ -49,7 +49,7 @@ export async function listUsersJson(
   projectId: string,
   { search = '', ...query }: UserQuery,
 ): Promise<string> {
-  const { after, rows: limit } = toSlice('idn', query)
+  const { after, rows: limit } = parsePageQuery('idn', query)
   const words = search.split(/\s+/).filter(word => word !== '')
   const rows = await sql<Row[]>`
     with page as materialized (

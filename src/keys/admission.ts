@@ -2,7 +2,7 @@ import { toArray } from '../db/arrays.ts'
 import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
-import { toGrant, type Grant } from '../limits/rate-limit.ts'
+import { toRateLimitResult, type RateLimitResult } from '../limits/rate-limit.ts'
 import { logger } from '../log.ts'
 import { admissionBatch } from '../metrics.ts'
 import { parseScopes, type Scope } from './schema.ts'
@@ -20,14 +20,14 @@ export interface Key {
   scopes: readonly Scope[]
 }
 
-export interface Admitted {
+export interface AdmittedRequest {
   key: Key
-  grant: Grant
+  grant: RateLimitResult
 }
 
 export interface Admission {
   /** Takes one request of the rate window of the key with this SHA-256. Returns undefined without a live key. */
-  admit(hash: string): Promise<Admitted | undefined>
+  admit(hash: string): Promise<AdmittedRequest | undefined>
   readonly waiting: number
   /** Stores the remaining usage of keys, and stops. */
   stop(): Promise<void>
@@ -52,7 +52,7 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
   // Requests of each key that are not stored yet.
   const used = new Map<string, number>()
 
-  async function run(hashes: string[]): Promise<(Admitted | undefined)[]> {
+  async function run(hashes: string[]): Promise<(AdmittedRequest | undefined)[]> {
     const asked = new Map<string, number>()
     for (const hash of hashes) asked.set(hash, (asked.get(hash) ?? 0) + 1)
     // Windows are upserted in the order of keys, because two processes could deadlock otherwise.
@@ -103,7 +103,7 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
         resetAt: row.reset_at,
         retryAfter: row.retry_after,
       }
-      return { key, grant: toGrant(window, asked.get(hash) ?? 0, ++found.dealt) }
+      return { key, grant: toRateLimitResult(window, asked.get(hash) ?? 0, ++found.dealt) }
     })
   }
 

@@ -2,7 +2,7 @@ import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import { Fault, invalidKey } from '../errors.ts'
 import type { BodyLimits } from '../http/body.ts'
-import { hold, respond, withCall, type GuardedCall } from '../http/call.ts'
+import { acquireSlot, respond, withCall, type GuardedCall } from '../http/call.ts'
 import { toKeyOperation } from '../http/operation.ts'
 import {
   checkIssues,
@@ -14,16 +14,21 @@ import {
   type RouteOptions,
 } from '../http/route.ts'
 import { toPathname } from '../http/url.ts'
-import { readKey, toClaim, type Claim, type Outcome } from '../limits/idempotency.ts'
-import { toHeaders, tooManyRequests } from '../limits/rate-limit.ts'
+import {
+  readIdempotencyKey,
+  toIdempotencyClaim,
+  type IdempotencyClaim,
+  type IdempotencyOutcome,
+} from '../limits/idempotency.ts'
+import { toRateLimitHeaders, tooManyRequests } from '../limits/rate-limit.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import type { Semaphore } from '../semaphore.ts'
-import type { Admission, Admitted, Key } from './admission.ts'
+import type { Admission, AdmittedRequest, Key } from './admission.ts'
 import type { Scope } from './schema.ts'
 import { hashToken, hasKeyInQuery, readToken } from './token.ts'
 
 /** The dependencies of the guard of /v1. */
-export interface KeyGate {
+export interface KeyGuardOptions {
   admission: Admission
   failedAuthentications: FailedAuthentications
   /** Limits how many reads of one project run at a time. */
@@ -38,7 +43,7 @@ export interface KeyCall extends GuardedCall {
   readonly guard: 'key'
   readonly key: Key
   /** The claim of its Idempotency-Key, if it has one. */
-  readonly claim: Claim | undefined
+  readonly claim: IdempotencyClaim | undefined
 }
 
 // No URL can carry half of a surrogate pair: leaving the name out would let `?access_token=` in.
@@ -50,7 +55,7 @@ export type KeyGuard = ReturnType<typeof createKeyGuard>
  * The guard of /v1, as the route option `scope`: the scope that the key needs, or `any`. It keeps the contract's order:
  * key, rate limit, scope, content type, size, text, JSON, schema, Idempotency-Key, execution.
  */
-export function createKeyGuard(gate: KeyGate) {
+export function createKeyGuard(gate: KeyGuardOptions) {
   return new Elysia({ name: 'keys.guard' })
     .use(withCall)
     .use(bearer({ extract: { header: 'Bearer', query: NOWHERE, body: NOWHERE } }))
@@ -66,7 +71,7 @@ export function createKeyGuard(gate: KeyGate) {
             const incoming = { request, call, route }
             const params = readPath(incoming, path)
             const { key, grant } = await authenticate(gate, request, bearer)
-            call.headers = toHeaders(grant)
+            call.headers = toRateLimitHeaders(grant)
             if (!grant.isAllowed) throw tooManyRequests(grant.retryAfter)
             if (scope !== 'any' && !key.scopes.includes(scope)) {
               throw new Fault('insufficient_scope', `This API key lacks the scope ${scope}`)
@@ -78,12 +83,13 @@ export function createKeyGuard(gate: KeyGate) {
             // The transform step made it one.
             const call = exchange as KeyCall
             checkIssues(call)
-            const key = route.body && readKey(request.headers)
+            const key = route.body && readIdempotencyKey(request.headers)
             const claim = key
-              ? toClaim(key, request.method, toPathname(request.url), body)
+              ? toIdempotencyClaim(key, request.method, toPathname(request.url), body)
               : undefined
             // Writes of all keys go together; reads take a connection each.
-            if (request.method === 'GET') await hold(call, gate.concurrency, call.key.projectId)
+            if (request.method === 'GET')
+              await acquireSlot(call, gate.concurrency, call.key.projectId)
             return { call: Object.assign(call, { claim }) }
           },
         }
@@ -92,10 +98,10 @@ export function createKeyGuard(gate: KeyGate) {
 }
 
 /** Answers a keyed or unkeyed write: a replay says so, and a reused key is refused. */
-export function answerWrite(
+export function respondToWrite(
   call: KeyCall,
   status: 200 | 201,
-  { outcome, body }: { outcome: Outcome; body: string },
+  { outcome, body }: { outcome: IdempotencyOutcome; body: string },
 ): Response {
   if (outcome === 'reused') {
     throw new Fault('idempotency_key_reused', 'This Idempotency-Key was used for another request')
@@ -106,10 +112,10 @@ export function answerWrite(
 
 /** Takes one request of the key's window. Throws `unauthorized`, the same for every cause. */
 async function authenticate(
-  gate: KeyGate,
+  gate: KeyGuardOptions,
   request: Request,
   bearer: string | undefined,
-): Promise<Admitted> {
+): Promise<AdmittedRequest> {
   const token = hasKeyInQuery(request.url)
     ? undefined
     : toToken(bearer, request.headers.get('authorization'))

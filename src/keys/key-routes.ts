@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../accounts/guard.ts'
-import { Gone, toName } from '../accounts/schema.ts'
+import { DeletedId, toName } from '../accounts/schema.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import { type Pool, transact } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
@@ -113,7 +113,7 @@ export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: P
       },
       {
         project: 'keys.revoke',
-        response: { 200: SuccessOf(Gone) },
+        response: { 200: SuccessOf(DeletedId) },
         detail: { operationId: 'revokeApiKey', summary: 'Revoke an API key', tags },
       },
     )

@@ -4,12 +4,12 @@ import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
-import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import { parseScopes, SCOPES, type ApiKey, type KeyChange, type Scope } from './schema.ts'
-import { hashToken, newToken, PREFIX } from './token.ts'
+import { hashToken, newToken, KEY_PREFIX } from './token.ts'
 
-export const DEFAULT_LIMIT = 100
+export const DEFAULT_RATE_LIMIT = 100
 const MAX_LIVE = 100
 
 export interface NewKey {
@@ -22,19 +22,19 @@ export interface NewKey {
 }
 
 /** A key of a project, by its public id. */
-export interface KeyPlace {
+export interface KeyRef {
   projectId: string
   id: string
 }
 
 /** A new key by its public id. The token is returned here and stored nowhere. */
-interface MadeKey {
+interface CreatedKey {
   id: string
   token: string
 }
 
 /** Creates a key. */
-export async function createKey(tx: Tx, actor: Actor, key: NewKey): Promise<MadeKey> {
+export async function createKey(tx: Tx, actor: Actor, key: NewKey): Promise<CreatedKey> {
   const organizationId = await lockProject(tx, key.projectId)
   const made = await insertKey(tx, actor, { ...key, organizationId })
   await writeAudit(tx, actor, {
@@ -42,7 +42,7 @@ export async function createKey(tx: Tx, actor: Actor, key: NewKey): Promise<Made
     organizationId,
     projectId: key.projectId,
     target: made.id,
-    details: { name: key.name, limit: key.limit ?? DEFAULT_LIMIT },
+    details: { name: key.name, limit: key.limit ?? DEFAULT_RATE_LIMIT },
   })
   return made
 }
@@ -51,7 +51,7 @@ export async function createKey(tx: Tx, actor: Actor, key: NewKey): Promise<Made
 export async function editKey(
   tx: Tx,
   actor: Actor,
-  { projectId, id, name, limit }: KeyPlace & KeyChange,
+  { projectId, id, name, limit }: KeyRef & KeyChange,
 ): Promise<void> {
   const organizationId = await lockProject(tx, projectId)
   const edited = await tx`
@@ -60,7 +60,7 @@ export async function editKey(
       rate_limit = coalesce(${limit ?? null}::int, k.rate_limit)
     where ${isAt(tx, { projectId, id })} and ${isLive(tx)}
   `
-  if (edited.count === 0) throw notLive()
+  if (edited.count === 0) throw liveKeyNotFound()
   await writeAudit(tx, actor, {
     action: 'key.edited',
     organizationId,
@@ -71,7 +71,7 @@ export async function editKey(
 }
 
 /** Revokes a key: every process refuses it from the next request on. Throws `not_found`. */
-export async function revokeKey(tx: Tx, actor: Actor, { projectId, id }: KeyPlace): Promise<void> {
+export async function revokeKey(tx: Tx, actor: Actor, { projectId, id }: KeyRef): Promise<void> {
   const organizationId = await lockProject(tx, projectId)
   const [key] = await tx<{ id: string; revoked_at: Date | null }[]>`
     select k.id, k.revoked_at
@@ -79,7 +79,7 @@ export async function revokeKey(tx: Tx, actor: Actor, { projectId, id }: KeyPlac
     where ${isAt(tx, { projectId, id })}
     for no key update
   `
-  if (!key) throw noKey()
+  if (!key) throw keyNotFound()
   if (key.revoked_at !== null) return
   await tx`update api_keys set revoked_at = now() where id = ${key.id}`
   await writeAudit(tx, actor, { action: 'key.revoked', organizationId, projectId, target: id })
@@ -92,8 +92,8 @@ export async function revokeKey(tx: Tx, actor: Actor, { projectId, id }: KeyPlac
 export async function rotateKey(
   tx: Tx,
   actor: Actor,
-  { projectId, id, overlapHours = 24 }: KeyPlace & { overlapHours?: number | undefined },
-): Promise<MadeKey> {
+  { projectId, id, overlapHours = 24 }: KeyRef & { overlapHours?: number | undefined },
+): Promise<CreatedKey> {
   const organizationId = await lockProject(tx, projectId)
   const [old] = await tx<
     { id: string; name: string; rate_limit: number; scopes: string; expires_at: Date | null }[]
@@ -103,7 +103,7 @@ export async function rotateKey(
     where ${isAt(tx, { projectId, id })} and ${isLive(tx)}
     for no key update
   `
-  if (!old) throw notLive()
+  if (!old) throw liveKeyNotFound()
   await tx`
     update api_keys set
       expires_at = least(expires_at, now() + make_interval(secs => ${overlapHours * 3600}))
@@ -133,15 +133,15 @@ export async function listKeys(
   projectId: string,
   query: PageQuery = {},
 ): Promise<Page<ApiKey>> {
-  const { after, rows } = toSlice('key', query)
+  const { after, rows } = parsePageQuery('key', query)
   const where = sql`k.project_id = ${projectId} ${after ? sql`and k.id < ${after}` : sql``}`
   return toPage(await selectKeys(sql, where, rows), query, ({ id }) => id)
 }
 
 /** One key of a project. Throws `not_found`. */
-export async function getKey(sql: Queryable, place: KeyPlace): Promise<ApiKey> {
+export async function getKey(sql: Queryable, place: KeyRef): Promise<ApiKey> {
   const [key] = await selectKeys(sql, isAt(sql, place), 1)
-  if (!key) throw noKey()
+  if (!key) throw keyNotFound()
   return key
 }
 
@@ -179,7 +179,7 @@ async function selectKeys(sql: Queryable, where: Fragment, limit: number): Promi
   return rows.map(row => ({
     id: toId('key', row.id),
     name: row.name,
-    prefix: PREFIX,
+    prefix: KEY_PREFIX,
     lastFour: row.last_four,
     limit: row.rate_limit,
     scopes: parseScopes(row.scopes),
@@ -197,8 +197,8 @@ async function insertKey(
   tx: Tx,
   actor: Actor,
   key: NewKey & { organizationId: string },
-): Promise<MadeKey> {
-  const { organizationId, projectId, name, limit = DEFAULT_LIMIT, scopes = SCOPES } = key
+): Promise<CreatedKey> {
+  const { organizationId, projectId, name, limit = DEFAULT_RATE_LIMIT, scopes = SCOPES } = key
   const [live] = await tx<[{ n: number }]>`
     select count(*)::int as n from api_keys k where k.project_id = ${projectId} and ${isLive(tx)}
   `
@@ -221,7 +221,7 @@ async function insertKey(
 }
 
 /** The condition of the key `k` at a place. An id that is none matches nothing. */
-function isAt(sql: Queryable, { projectId, id }: KeyPlace): Fragment {
+function isAt(sql: Queryable, { projectId, id }: KeyRef): Fragment {
   return sql`k.project_id = ${projectId} and k.id = ${parseId('key', id) ?? null}`
 }
 
@@ -231,10 +231,10 @@ function isLive(sql: Queryable): Fragment {
 }
 
 /** The same answer for a key of another project. */
-function noKey(): Fault {
+function keyNotFound(): Fault {
   return new Fault('not_found', 'No key of this project has this id')
 }
 
-function notLive(): Fault {
+function liveKeyNotFound(): Fault {
   return new Fault('not_found', 'No live key of this project has this id')
 }

@@ -1,7 +1,7 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
 import { Name } from '../accounts/schema.ts'
 import { defineRule, invalidType, issue, NO_ISSUES, OneOf } from '../http/rules.ts'
-import { closed, Moment, Nullable } from '../http/shapes.ts'
+import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
@@ -30,7 +30,7 @@ export const Me = Type.Object(
         name: Type.String(),
         limit: Type.Integer({ description: 'Requests per 60 seconds.' }),
         scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...SCOPES] })),
-        expiresAt: Nullable(Moment),
+        expiresAt: Nullable(Timestamp),
       },
       closed,
     ),
@@ -39,10 +39,10 @@ export const Me = Type.Object(
 )
 export type Me = Static<typeof Me>
 
-export const MAX_LIMIT = 1_000_000_000
+export const MAX_RATE_LIMIT = 1_000_000_000
 const Limit = Type.Integer({
   minimum: 1,
-  maximum: MAX_LIMIT,
+  maximum: MAX_RATE_LIMIT,
   description: 'Requests per 60 seconds.',
 })
 const ScopeName = OneOf(SCOPES)
@@ -54,12 +54,12 @@ const keyFields = {
   lastFour: Type.String(),
   limit: Type.Integer(),
   scopes: Type.Array(ScopeName),
-  createdAt: Moment,
+  createdAt: Timestamp,
   /** The name of the account that created it. Null for the command line and the first start. */
   createdBy: Nullable(Type.String()),
-  lastUsedAt: Nullable(Moment),
-  expiresAt: Nullable(Moment),
-  revokedAt: Nullable(Moment),
+  lastUsedAt: Nullable(Timestamp),
+  expiresAt: Nullable(Timestamp),
+  revokedAt: Nullable(Timestamp),
   /** Requests of the last 24 hours, the current hour last. Refused ones count; the last seconds are missing. */
   requestsPerHour: Type.Array(Type.Integer()),
 }

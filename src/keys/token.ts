@@ -1,18 +1,18 @@
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
-export const PREFIX = 'tdg_'
+export const KEY_PREFIX = 'tdg_'
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const SHAPE = /^tdg_[0-9A-Za-z]{38}$/
 
 /** Returns a new API key: `tdg_`, 32 random base62 characters (190 bits), and 6 of their CRC32. */
 export function newToken(): string {
   const random = Array.from({ length: 32 }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
-  return PREFIX + random + toChecksum(random)
+  return KEY_PREFIX + random + toChecksum(random)
 }
 
 /** Whether `token` has the form and the checksum of a key, without a query. */
-export function isWellFormed(token: string): boolean {
+export function isWellFormedToken(token: string): boolean {
   return SHAPE.test(token) && toChecksum(token.slice(4, 36)) === token.slice(36)
 }
 
@@ -30,7 +30,7 @@ export function hasKeyInQuery(url: string): boolean {
 /** Returns the token of an `Authorization: Bearer` header, or undefined unless it is one well-formed key. */
 export function readToken(authorization: string | null): string | undefined {
   const token = /^Bearer +([^ ,]+)$/i.exec(authorization ?? '')?.[1]
-  return token !== undefined && isWellFormed(token) ? token : undefined
+  return token !== undefined && isWellFormedToken(token) ? token : undefined
 }
 
 function toChecksum(text: string): string {

@@ -22,7 +22,7 @@ export interface FailedAuthentications {
     getAddress: () => string,
   ): Promise<Found | undefined>
   /** Counts a failed guess at a session or a link. Throws `rate_limited` beyond 60 failures a minute of the network. */
-  countGuess(address: string): void
+  countFailure(address: string): void
 }
 
 /** Bounds what failed authentications cost this process. */
@@ -64,7 +64,7 @@ export function createFailedAuthentications(): FailedAuthentications {
       failures.count(getAddress(), performance.now())
       return undefined
     },
-    countGuess(address) {
+    countFailure(address) {
       const waitS = failures.count(address, performance.now())
       if (waitS !== undefined) throw tooManyRequests(waitS)
     },

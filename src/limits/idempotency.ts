@@ -3,24 +3,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../errors.ts'
 import { isRawNumber, toNumberText } from '../http/exact-json.ts'
 import { invalidField } from '../http/validation.ts'
-import { within } from '../calls.ts'
+import { withTimeout } from '../functions.ts'
 
 /** A claim on doing something once: the caller's key, and what it was used for. */
-export interface Claim {
+export interface IdempotencyClaim {
   key: string
   /** SHA-256 over method, route and canonical body. */
   fingerprint: Buffer
 }
 
 /** What the database made of a keyed request: `reused` is the same key with another request. */
-export type Outcome = 'done' | 'replayed' | 'reused'
+export type IdempotencyOutcome = 'done' | 'replayed' | 'reused'
 
 const HEADER = 'Idempotency-Key'
 const MAX_WAIT_MS = 300
 const PAUSES_MS = [50, 100, 150]
 
 /** The key in a request's headers, unquoted; undefined when there is none. Throws `Invalid`. */
-export function readKey(headers: Headers): string | undefined {
+export function readIdempotencyKey(headers: Headers): string | undefined {
   const raw = headers.get(HEADER)
   if (raw === null) return undefined
   const key = /^"(.*)"$/.exec(raw)?.[1] ?? raw
@@ -32,7 +32,12 @@ export function readKey(headers: Headers): string | undefined {
 }
 
 /** The claim of a request; `body` is parsed JSON, whose order of keys does not matter, or text, where all does. */
-export function toClaim(key: string, method: string, path: string, body: unknown): Claim {
+export function toIdempotencyClaim(
+  key: string,
+  method: string,
+  path: string,
+  body: unknown,
+): IdempotencyClaim {
   const text = typeof body === 'string' ? body : toCanonical(body)
   return { key, fingerprint: createHash('sha256').update(`${method} ${path}\n${text}`).digest() }
 }
@@ -64,36 +69,36 @@ function toCanonicalNumber(text: string): string {
 /** Another process is at work on the same key. */
 export class StillRunning extends Error {}
 
-export interface Inflight {
+export interface InFlightRequests {
   /**
    * Runs `work`, or waits for the same key that is running, at most 300 ms and holding no connection. `work` throws
    * `StillRunning` when it runs in another process.
    */
-  once<Result extends { outcome: Outcome }>(
+  once<Result extends { outcome: IdempotencyOutcome }>(
     project: string,
-    claim: Claim,
+    claim: IdempotencyClaim,
     work: () => Promise<Result>,
   ): Promise<Result>
 }
 
 interface Running {
   fingerprint: Buffer
-  result: Promise<{ outcome: Outcome }>
+  result: Promise<{ outcome: IdempotencyOutcome }>
 }
 
-export function createInflight(): Inflight {
+export function createInFlightRequests(): InFlightRequests {
   const running = new Map<string, Running>()
   return {
-    async once<Result extends { outcome: Outcome }>(
+    async once<Result extends { outcome: IdempotencyOutcome }>(
       project: string,
-      claim: Claim,
+      claim: IdempotencyClaim,
       work: () => Promise<Result>,
     ): Promise<Result> {
       const name = `${project} ${claim.key}`
       const deadline = performance.now() + MAX_WAIT_MS
       for (let other = running.get(name); other; other = running.get(name)) {
         const settled = other.result.catch(() => undefined)
-        const result = await within(deadline - performance.now(), settled, () => {
+        const result = await withTimeout(deadline - performance.now(), settled, () => {
           throw inUse()
         })
         if (result === undefined) continue // It failed: the key is free for us.

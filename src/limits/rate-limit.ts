@@ -1,7 +1,7 @@
 import { Fault } from '../errors.ts'
 
 /** The result of one request against the rate window of its key. */
-export interface Grant {
+export interface RateLimitResult {
   limit: number
   /** Requests left in the window after this one. */
   remaining: number
@@ -13,7 +13,7 @@ export interface Grant {
 }
 
 /** A window after `used` requests of which the last `asked` came together. */
-export interface Window {
+export interface RateWindow {
   limit: number
   used: number
   resetAt: number
@@ -21,7 +21,7 @@ export interface Window {
 }
 
 /** Deals the window's last requests out: the first of them took place `used - asked + 1`. */
-export function toGrant(window: Window, asked: number, nth: number): Grant {
+export function toRateLimitResult(window: RateWindow, asked: number, nth: number): RateLimitResult {
   const place = window.used - asked + nth
   return {
     limit: window.limit,
@@ -39,7 +39,7 @@ export function tooManyRequests(seconds: number): Fault {
   })
 }
 
-export function toHeaders(grant: Grant): Record<string, string> {
+export function toRateLimitHeaders(grant: RateLimitResult): Record<string, string> {
   return {
     'X-RateLimit-Limit': String(grant.limit),
     'X-RateLimit-Remaining': String(grant.remaining),

@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
-import { DEFAULT_LIMIT, parseCursor, toCursor, toPage, UUID } from '../http/paging.ts'
+import { DEFAULT_PAGE_LIMIT, parseCursor, toCursor, toPage, UUID_PATTERN } from '../http/paging.ts'
 import { toId } from '../ids.ts'
 import { TARGET_PREFIX, type DeliveryKind, type KindName } from './kind.ts'
 import type { Delivery, EventDeliveries, PageQuery } from './schema.ts'
@@ -37,7 +37,7 @@ export async function listPendingDeliveries(
   sql: Queryable,
   { query, ...view }: View & { query: PageQuery },
 ): Promise<Page<Delivery>> {
-  const after = parseCursor(query.cursor, [UUID, KIND, UUID])
+  const after = parseCursor(query.cursor, [UUID_PATTERN, KIND, UUID_PATTERN])
   const rows = await sql<DeliveryRow[]>`
     select
       id, event_id, kind, target_id, 'pending' as state, attempts, null as latency_ms, reason, null as at,
@@ -50,7 +50,7 @@ export async function listPendingDeliveries(
           : sql``
       }
     order by event_id desc, kind desc, target_id desc
-    limit ${(query.limit ?? DEFAULT_LIMIT) + 1}
+    limit ${(query.limit ?? DEFAULT_PAGE_LIMIT) + 1}
   `
   const page = toPage(rows, query, row => toCursor([row.event_id, row.kind, row.target_id ?? '']))
   return { ...page, items: await toDeliveries(sql, page.items, view) }
@@ -61,7 +61,7 @@ export async function listDeadLetters(
   sql: Queryable,
   { query, ...view }: View & { query: PageQuery },
 ): Promise<Page<Delivery>> {
-  const after = parseCursor(query.cursor, [UUID])
+  const after = parseCursor(query.cursor, [UUID_PATTERN])
   const rows = await sql<DeliveryRow[]>`
     select
       id, event_id, kind, target_id, 'dead' as state, attempts, null as latency_ms, reason, at,
@@ -69,7 +69,7 @@ export async function listDeadLetters(
     from dead_letters
     where project_id = ${view.projectId} ${after ? sql`and id < ${after[0] ?? ''}::uuid` : sql``}
     order by id desc
-    limit ${(query.limit ?? DEFAULT_LIMIT) + 1}
+    limit ${(query.limit ?? DEFAULT_PAGE_LIMIT) + 1}
   `
   const page = toPage(rows, query, ({ id }) => toCursor([id]))
   return { ...page, items: await toDeliveries(sql, page.items, view) }
@@ -84,7 +84,7 @@ export async function listEventDeliveries(
   { query, ...view }: EventView & { query: PageQuery },
 ): Promise<EventDeliveries> {
   const isDispatched = await checkDispatched(sql, view)
-  const after = parseCursor(query.cursor, [KIND, UUID, RANK])
+  const after = parseCursor(query.cursor, [KIND, UUID_PATTERN, RANK])
   const rows = await sql<(DeliveryRow & { rank: number })[]>`
     select
       id, event_id, kind, target_id, state, attempts, latency_ms, reason, at, next_attempt_at, rank
@@ -106,7 +106,7 @@ export async function listEventDeliveries(
         : sql``
     }
     order by kind, coalesce(target_id, ${NO_ID}), rank
-    limit ${(query.limit ?? DEFAULT_LIMIT) + 1}
+    limit ${(query.limit ?? DEFAULT_PAGE_LIMIT) + 1}
   `
   const page = toPage(rows, query, row => toCursor([row.kind, row.target_id ?? NO_ID, row.rank]))
   const isWhole = query.cursor === undefined && page.nextCursor === null

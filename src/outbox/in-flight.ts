@@ -3,7 +3,7 @@ import { isUnavailable } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import { deliveryAttempts, deliverySeconds, lostLeases } from '../metrics.ts'
-import { within } from '../calls.ts'
+import { withTimeout } from '../functions.ts'
 import { extendLeases, type ClaimedDelivery } from './claims.ts'
 import type { FairQueue } from './fair-queue.ts'
 import type { DeliveryKind, DeliveryOutcome } from './kind.ts'
@@ -206,7 +206,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     async stop(graceMs: number): Promise<void> {
       if (running > 0) {
         const idle = new Promise<void>(resolve => (onIdle = resolve))
-        await within(graceMs, idle, () => {})
+        await withTimeout(graceMs, idle, () => {})
       }
       for (const entry of entries.values()) {
         if (entry.isOver) continue

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { OneOf, Text } from '../http/rules.ts'
-import { closed, Moment, Nullable } from '../http/shapes.ts'
+import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 import { KIND_NAMES } from './kind.ts'
 import { FINAL_STATES } from './settlement.ts'
 
@@ -27,8 +27,11 @@ export const Delivery = Type.Object(
       'From the creation of the event to its delivery.',
     ),
     reason: Nullable(Type.String(), 'Why the last attempt failed, or why there was none.'),
-    at: Nullable(Moment, 'When it ended; null while it is pending.'),
-    nextAttemptAt: Nullable(Moment, 'Null once it has ended, and while an attempt is in flight.'),
+    at: Nullable(Timestamp, 'When it ended; null while it is pending.'),
+    nextAttemptAt: Nullable(
+      Timestamp,
+      'Null once it has ended, and while an attempt is in flight.',
+    ),
   },
   closed,
 )

@@ -1,4 +1,4 @@
-import { MAX_PASSWORD, MIN_PASSWORD } from './length.ts'
+import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from './length.ts'
 
 /** Fewer characters than this that cannot be told from the one before make a pattern. */
 const MIN_SURPRISES = 5
@@ -40,7 +40,7 @@ const LEET: Record<string, string> = {
 }
 
 /** Whose password it is to be: it must not be what everybody knows of them. */
-export interface Owner {
+export interface PasswordOwner {
   email: string
   name: string
 }
@@ -52,7 +52,7 @@ interface PasswordProblem {
 }
 
 /** The spelling that is hashed: however a keyboard composes accents, the same password is the same text. */
-export function toPassword(text: string): string {
+export function normalizePassword(text: string): string {
   return text.normalize('NFC')
 }
 
@@ -60,17 +60,20 @@ export function toPassword(text: string): string {
  * What speaks against `password`: its length in code points, that it is well known or a pattern, or that it is made of
  * its owner's name or address. There are no rules of composition.
  */
-export function findPasswordProblem(password: string, owner: Owner): PasswordProblem | undefined {
-  const text = toPassword(password)
+export function findPasswordProblem(
+  password: string,
+  owner: PasswordOwner,
+): PasswordProblem | undefined {
+  const text = normalizePassword(password)
   const length = [...text].length
-  if (length < MIN_PASSWORD) {
+  if (length < MIN_PASSWORD_LENGTH) {
     return {
       code: 'too_short',
-      message: `Must have at least ${MIN_PASSWORD} characters: a few unrelated words are easy to remember`,
+      message: `Must have at least ${MIN_PASSWORD_LENGTH} characters: a few unrelated words are easy to remember`,
     }
   }
-  if (length > MAX_PASSWORD) {
-    return { code: 'too_long', message: `Must have at most ${MAX_PASSWORD} characters` }
+  if (length > MAX_PASSWORD_LENGTH) {
+    return { code: 'too_long', message: `Must have at most ${MAX_PASSWORD_LENGTH} characters` }
   }
   if (isOwn(text, owner)) return unfit('Must not be made of your name or e-mail address')
   if (isCommon(text)) return unfit('Must not be one of the passwords that are tried first')
@@ -82,7 +85,7 @@ function unfit(rule: string): PasswordProblem {
   return { code: 'invalid_value', message: `${rule}: a few unrelated words are easy to remember` }
 }
 
-function isOwn(password: string, { email, name }: Owner): boolean {
+function isOwn(password: string, { email, name }: PasswordOwner): boolean {
   const [local = '', domain = ''] = email.split('@')
   const words = [
     email,

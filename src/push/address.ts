@@ -1,7 +1,7 @@
 import { toArray } from '../db/arrays.ts'
-import type { Loss } from '../secrets/reset.ts'
+import type { SecretLoss } from '../secrets/reset.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
-import type { Place, Secrets } from '../secrets/secrets.ts'
+import type { SealedCell, Secrets } from '../secrets/secrets.ts'
 
 /** Where a push goes, and the keys that it is encrypted with. All of it is secret. */
 export interface PushAddress {
@@ -17,9 +17,9 @@ export const SEALED_SUBSCRIPTIONS = {
 } as const satisfies SealedTable
 
 /** Deletes subscriptions that nobody can open. Browsers subscribe again by themselves. */
-export const SUBSCRIPTION_LOSS: Loss = {
+export const SUBSCRIPTION_LOSS: SecretLoss = {
   ...SEALED_SUBSCRIPTIONS,
-  what: count =>
+  describe: count =>
     `${count} browsers get no push notifications until their page is next open: then they subscribe again by themselves`,
   async drop(tx, ids) {
     await tx`delete from push_subscriptions where id = any(${toArray(ids)}::uuid[])`
@@ -36,7 +36,7 @@ export function openAddress(secrets: Secrets, id: string, sealed: string): PushA
   return JSON.parse(secrets.open(sealed, toPlace(id))) as PushAddress // By sealAddress.
 }
 
-function toPlace(rowId: string): Place {
+function toPlace(rowId: string): SealedCell {
   return { table: SEALED_SUBSCRIPTIONS.table, column: SEALED_SUBSCRIPTIONS.columns[0], rowId }
 }
 

@@ -1,7 +1,7 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { noChannel, toChannelUuid } from '../channels/channels.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
-import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
 import { toId } from '../ids.ts'
 import type {
@@ -40,7 +40,7 @@ export async function getNotifications(
   recipient: Recipient,
   query: PageQuery,
 ): Promise<NotificationSettingsPage> {
-  const { after, rows: limit } = toSlice('chn', query)
+  const { after, rows: limit } = parsePageQuery('chn', query)
   const rows = await sql<(Row & { channel_id: string })[]>`
     select n.channel_id, ${selectRow(sql)}
     from channel_notifications n

@@ -10,7 +10,7 @@ import {
   Text,
   TrimmedText,
 } from '../http/rules.ts'
-import { closed, Moment, Nullable } from '../http/shapes.ts'
+import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 import { isP256Point } from './address.ts'
 import { isTimeZone, parseTimeOfDay } from './quiet-hours.ts'
 
@@ -137,8 +137,8 @@ export const Subscription = Type.Object(
     quietHours: Nullable(
       Type.Object({ from: Type.String(), to: Type.String(), timeZone: Type.String() }, closed),
     ),
-    createdAt: Moment,
-    lastPushAt: Nullable(Moment),
+    createdAt: Timestamp,
+    lastPushAt: Nullable(Timestamp),
     /** The last answer of the push service. */
     lastOutcome: Nullable(Type.String()),
     /** Consecutive refusals; the fifth removes it. */
@@ -199,7 +199,7 @@ export type ChannelNotificationSettingsInput = Static<typeof ChannelNotification
 
 const setting = {
   state: OneOf(STATES),
-  muteUntil: Nullable(Moment),
+  muteUntil: Nullable(Timestamp),
   collapse: Type.Boolean({ description: COLLAPSE }),
 }
 

@@ -5,10 +5,10 @@ import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
-import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { toLabel } from '../user-agent.ts'
+import { toBrowserName } from '../user-agent.ts'
 import { openAddress, sealAddress, type PushAddress } from './address.ts'
 import { parseTimeOfDay, formatTimeOfDay } from './quiet-hours.ts'
 import type { NewSubscription, PhoneLink, Subscription, SubscriptionEdit } from './schema.ts'
@@ -42,7 +42,7 @@ export async function listSubscriptions(
   subscriber: Subscriber,
   query: PageQuery,
 ): Promise<Page<Subscription>> {
-  const { after, rows } = toSlice('psh', query)
+  const { after, rows } = parsePageQuery('psh', query)
   const where = after === undefined ? sql`` : sql`and d.id < ${after}`
   const found = await selectSubscriptions(sql, subscriber, where, rows)
   return toPage(found, query, ({ id }) => id)
@@ -109,7 +109,7 @@ export async function saveSubscription(
     )
     values (
       ${uuid}, ${accountId}, ${sessionId}, decode(${hash}, 'hex'), ${sealAddress(secrets, uuid, address)},
-      ${endpoint.host}, ${name ?? toLabel(actor.userAgent ?? '')}
+      ${endpoint.host}, ${name ?? toBrowserName(actor.userAgent ?? '')}
     )
     on conflict (id) do update set
       session_id = excluded.session_id, endpoint_hash = excluded.endpoint_hash,

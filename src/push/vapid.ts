@@ -3,7 +3,7 @@ import { SERVER, writeAudit } from '../audit/audit.ts'
 import type { Queryable, Sql } from '../db/sql.ts'
 import { newId, toId } from '../ids.ts'
 import { toArray } from '../db/arrays.ts'
-import type { Loss } from '../secrets/reset.ts'
+import type { SecretLoss } from '../secrets/reset.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { parseVapidSubject } from '../config/values.ts'
@@ -15,9 +15,9 @@ export const SEALED_VAPID_KEYS = {
 } as const satisfies SealedTable
 
 /** Deletes a VAPID key that nobody can open, and all subscriptions, which were made for it. */
-export const VAPID_LOSS: Loss = {
+export const VAPID_LOSS: SecretLoss = {
   ...SEALED_VAPID_KEYS,
-  what: count =>
+  describe: count =>
     `${count} key for push notifications is made anew: every browser subscribes again by itself when its page is next open`,
   async drop(tx, ids) {
     await tx`delete from push_subscriptions`

@@ -5,8 +5,8 @@ import { logger } from '../log.ts'
 import {
   toAppKey,
   createSecrets,
-  Unreadable,
-  type Place,
+  UnreadableSecret,
+  type SealedCell,
   type Secrets,
   type AppKey,
 } from './secrets.ts'
@@ -35,21 +35,21 @@ export interface SecretSource {
 
 const log = logger('secrets')
 const LOST = 'Where it is lost for good, `tidings secrets reset` says what is lost with it.'
-const CANARY: Place = { table: 'sealed_canary', column: 'sealed', rowId: 'canary' }
+const CANARY: SealedCell = { table: 'sealed_canary', column: 'sealed', rowId: 'canary' }
 
 /**
  * Opens the secrets of an installation. The first program on a new database binds it to its APP_SECRET, which is made and
  * kept in DATA_DIR unless one is configured. Throws with a remedy when the secret is another one, or missing.
  */
 export async function openSecrets(sql: Queryable, source: SecretSource): Promise<Secrets> {
-  const secrets = findSecrets(source, (await findCanary(sql)) === undefined)
+  const secrets = loadSecrets(source, (await findCanary(sql)) === undefined)
   // Of several first starts, one seals the canary; the others must open it.
   await sql`
     insert into sealed_canary (sealed)
     values (${sealCanary(secrets)})
     on conflict do nothing
   `
-  const problem = await findProblem(sql, source)
+  const problem = await findSecretsProblem(sql, source)
   if (problem !== undefined) throw new Error(problem)
   return secrets
 }
@@ -58,17 +58,17 @@ export async function openSecrets(sql: Queryable, source: SecretSource): Promise
  * Explains why the current APP_SECRET does not open the database's secrets, with a remedy; undefined when it does, or when
  * nothing was sealed yet. Changes nothing.
  */
-export async function findProblem(
+export async function findSecretsProblem(
   sql: Queryable,
   source: SecretSource,
 ): Promise<string | undefined> {
   const canary = await findCanary(sql)
   if (canary === undefined) return undefined
   try {
-    findSecrets(source, false).open(canary, CANARY)
+    loadSecrets(source, false).open(canary, CANARY)
     return undefined
   } catch (error) {
-    if (!(error instanceof Unreadable)) return toReason(error)
+    if (!(error instanceof UnreadableSecret)) return toReason(error)
     return (
       `The database's secrets are sealed with another APP_SECRET than ${toName(source)}. Set it to what it was; ` +
       `if it was changed on purpose, set APP_SECRET_OLD to the former one. ${LOST}`
@@ -77,7 +77,7 @@ export async function findProblem(
 }
 
 /** Whether there is an APP_SECRET already. */
-export function hasSecret({ appSecret, dataDir }: SecretSource): boolean {
+export function hasAppSecret({ appSecret, dataDir }: SecretSource): boolean {
   return appSecret !== undefined || readSecretFile(toSecretFile(dataDir)) !== undefined
 }
 
@@ -87,7 +87,7 @@ export async function replaceCanary(sql: Queryable, secrets: Secrets): Promise<v
 }
 
 /** Finds the current APP_SECRET. Makes one when there is none and `mayMake`, else throws. */
-export function findSecrets({ appSecret, oldAppSecrets, dataDir }: SecretSource, mayMake: boolean) {
+export function loadSecrets({ appSecret, oldAppSecrets, dataDir }: SecretSource, mayMake: boolean) {
   const toKeys = (secrets: readonly Buffer[]) => [...secrets, ...oldAppSecrets].map(toAppKey)
   if (appSecret) {
     const keys = toKeys([appSecret])

@@ -1,64 +1,71 @@
 import { randomBytes } from 'node:crypto'
 import type { Sql, Tx } from '../db/sql.ts'
-import { toAppKey, createSecrets, Unreadable, type Place, type Secrets } from './secrets.ts'
 import {
-  findProblem,
-  findSecrets,
-  hasSecret,
+  toAppKey,
+  createSecrets,
+  UnreadableSecret,
+  type SealedCell,
+  type Secrets,
+} from './secrets.ts'
+import {
+  findSecretsProblem,
+  loadSecrets,
+  hasAppSecret,
   replaceCanary,
   type SecretSource,
 } from './open-secrets.ts'
-import { holdSecrets, type SealedTable } from './rotation.ts'
+import { withSecretsLock, type SealedTable } from './rotation.ts'
 
 const BATCH = 200
 
 /** How a sealed table loses rows whose secrets can no longer be opened. */
-export interface Loss extends SealedTable {
+export interface SecretLoss extends SealedTable {
   /** Describes the loss of `count` rows, as a sentence without its full stop. */
-  what(count: number): string
+  describe(count: number): string
   /** Removes the secrets of the rows; ids are uuids. */
   drop(tx: Tx, ids: readonly string[], secrets: Secrets): Promise<void>
 }
 
 /** The loss: the number of rows by table, and what it means. */
-export interface Reset {
+export interface ResetResult {
   lost: Record<string, number>
-  means: string[]
+  consequences: string[]
 }
 
 /** Rolls back the transaction of a rehearsal. */
-class Rehearsed extends Error {}
+class DryRun extends Error {}
 
 /**
- * Binds the database to the current APP_SECRET, and drops what another one has sealed. Unless `isMeant`, it changes
+ * Binds the database to the current APP_SECRET, and drops what another one has sealed. Unless `isConfirmed`, it changes
  * nothing and returns what would be lost. Throws when the secrets can be opened.
  */
 export async function resetSecrets(
   sql: Sql,
   source: SecretSource,
-  { losses, isMeant }: { losses: readonly Loss[]; isMeant: boolean },
-): Promise<Reset> {
-  return holdSecrets(sql, async () => {
-    if ((await findProblem(sql, source)) === undefined) {
+  { losses, isConfirmed }: { losses: readonly SecretLoss[]; isConfirmed: boolean },
+): Promise<ResetResult> {
+  return withSecretsLock(sql, async () => {
+    if ((await findSecretsProblem(sql, source)) === undefined) {
       throw new Error('Nothing is lost: the APP_SECRET opens what the database keeps')
     }
-    const reset: Reset = { lost: {}, means: [] }
+    const reset: ResetResult = { lost: {}, consequences: [] }
     try {
       await sql.begin(async tx => {
         // A rehearsal leaves no file behind.
-        const secrets = isMeant || hasSecret(source) ? findSecrets(source, isMeant) : newSecrets()
+        const secrets =
+          isConfirmed || hasAppSecret(source) ? loadSecrets(source, isConfirmed) : newSecrets()
         for (const loss of losses) {
           const ids = await listLost(tx, loss, secrets)
           if (ids.length === 0) continue
           reset.lost[loss.table] = ids.length
-          reset.means.push(loss.what(ids.length))
+          reset.consequences.push(loss.describe(ids.length))
           await loss.drop(tx, ids, secrets)
         }
         await replaceCanary(tx, secrets)
-        if (!isMeant) throw new Rehearsed()
+        if (!isConfirmed) throw new DryRun()
       })
     } catch (error) {
-      if (!(error instanceof Rehearsed)) throw error
+      if (!(error instanceof DryRun)) throw error
     }
     return reset
   })
@@ -92,12 +99,12 @@ async function listLost(
   }
 }
 
-function canOpen(secrets: Secrets, text: string, place: Place): boolean {
+function canOpen(secrets: Secrets, text: string, place: SealedCell): boolean {
   try {
     secrets.open(text, place)
     return true
   } catch (error) {
-    if (error instanceof Unreadable) return false
+    if (error instanceof UnreadableSecret) return false
     throw error
   }
 }

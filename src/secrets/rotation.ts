@@ -17,7 +17,7 @@ export interface SealedTable {
   columns: readonly string[]
 }
 
-export interface Rotation {
+export interface RotationResult {
   /** Whether a new secret was made. A configured one is changed by the operator. */
   isNew: boolean
   /** The number of texts sealed anew. */
@@ -36,12 +36,15 @@ export async function rotateSecrets(
   sql: Sql,
   source: SecretSource,
   tables: readonly SealedTable[],
-): Promise<Rotation> {
-  return holdSecrets(sql, () => rotate(sql, source, tables))
+): Promise<RotationResult> {
+  return withSecretsLock(sql, () => rotate(sql, source, tables))
 }
 
 /** Runs `work` alone; throws when another rotation or reset runs. */
-export async function holdSecrets<Result>(sql: Sql, work: () => Promise<Result>): Promise<Result> {
+export async function withSecretsLock<Result>(
+  sql: Sql,
+  work: () => Promise<Result>,
+): Promise<Result> {
   // Two rotations at once could lose a secret of the file that texts are sealed with.
   const holder = await sql.reserve()
   try {
@@ -60,7 +63,7 @@ async function rotate(
   sql: Sql,
   source: SecretSource,
   tables: readonly SealedTable[],
-): Promise<Rotation> {
+): Promise<RotationResult> {
   const secrets = await openSecrets(sql, source)
   const file = source.appSecret ? undefined : toSecretFile(source.dataDir)
   const [former, ...older] = (file && readSecretFile(file)) || []

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes, hkdfSync } from 'node:crypto'
 
 /** The cell of a sealed text. It opens in no other place. */
-export interface Place {
+export interface SealedCell {
   table: string
   column: string
   rowId: string
@@ -10,9 +10,9 @@ export interface Place {
 /** Seals texts for the database, and opens them again. */
 export interface Secrets {
   /** `v1.<key>.<nonce>.<ciphertext and tag>`, for this place alone. */
-  seal(text: string, place: Place): string
+  seal(text: string, place: SealedCell): string
   /** Throws `Unreadable` for a changed text, a text from another place, or a missing key. */
-  open(sealed: string, place: Place): string
+  open(sealed: string, place: SealedCell): string
   /** A key for another purpose than sealing. */
   derive(purpose: string): Buffer
   /** The id of the key that seals. */
@@ -20,10 +20,10 @@ export interface Secrets {
 }
 
 /** A sealed text that cannot be opened. */
-export class Unreadable extends Error {
+export class UnreadableSecret extends Error {
   readonly reason: 'form' | 'key' | 'content'
 
-  constructor(reason: Unreadable['reason'], { table, column }: Place) {
+  constructor(reason: UnreadableSecret['reason'], { table, column }: SealedCell) {
     super(`${MESSAGES[reason]} (${table}.${column})`)
     this.name = 'Unreadable'
     this.reason = reason
@@ -63,10 +63,10 @@ export function createSecrets(getKeys: () => readonly AppKey[]): Secrets {
     open(sealed, place) {
       const [, id, nonce, content] = SHAPE.exec(sealed) ?? []
       if (id === undefined || nonce === undefined || content === undefined) {
-        throw new Unreadable('form', place)
+        throw new UnreadableSecret('form', place)
       }
       const key = getKeys().find(known => known.id === id)
-      if (!key) throw new Unreadable('key', place)
+      if (!key) throw new UnreadableSecret('key', place)
       const bytes = Buffer.from(content, 'base64url')
       const options = { authTagLength: TAG_BYTES }
       const iv = Buffer.from(nonce, 'base64url')
@@ -77,7 +77,7 @@ export function createSecrets(getKeys: () => readonly AppKey[]): Secrets {
         const text = [decipher.update(bytes.subarray(0, -TAG_BYTES)), decipher.final()]
         return Buffer.concat(text).toString('utf8')
       } catch {
-        throw new Unreadable('content', place)
+        throw new UnreadableSecret('content', place)
       }
     },
     derive: purpose => current().derive(purpose),
@@ -87,7 +87,7 @@ export function createSecrets(getKeys: () => readonly AppKey[]): Secrets {
   }
 }
 
-function toContext({ table, column, rowId }: Place): Buffer {
+function toContext({ table, column, rowId }: SealedCell): Buffer {
   return Buffer.from(`${table}|${column}|${rowId}`)
 }
 

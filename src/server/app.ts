@@ -4,9 +4,9 @@ import { assetUrl } from '../dashboard/assets.ts'
 import { swaggerRoutes } from '../dashboard/docs/swagger.ts'
 import { dashboardRoutes } from '../dashboard/routes.ts'
 import { createNotFoundPage } from '../dashboard/shell.ts'
-import { openapi, OPENAPI_PATHS, toManagementDocument } from '../http/openapi.ts'
+import { openapiPlugin, V1_OPENAPI_PATHS, toManagementDocument } from '../http/openapi.ts'
 import type { Site } from '../http/site.ts'
-import { once } from '../calls.ts'
+import { once } from '../functions.ts'
 
 interface Parts {
   site: Site
@@ -19,7 +19,7 @@ interface Parts {
 export function createServerApp({ site, health, api, v1 }: Parts): App {
   const documented = { listRoutes: () => app.routes, baseUrl: site.url }
   const app: App = createApp({
-    missingPage: createNotFoundPage(site),
+    notFoundPage: createNotFoundPage(site),
     features: [
       health,
       dashboardRoutes({
@@ -28,7 +28,7 @@ export function createServerApp({ site, health, api, v1 }: Parts): App {
         getManagement: once(() => toManagementDocument(documented)),
       }),
       ...api,
-      swaggerRoutes(site, openapi({ ...documented, scalarUrl: assetUrl('scalar.js') })),
+      swaggerRoutes(site, openapiPlugin({ ...documented, scalarUrl: assetUrl('scalar.js') })),
       ...v1,
     ],
   })
@@ -38,7 +38,7 @@ export function createServerApp({ site, health, api, v1 }: Parts): App {
 /** The document that `@elysiajs/swagger` makes. */
 async function readOpenapi(app: App, site: Site): Promise<object> {
   const { origin, host } = new URL(site.url)
-  const [path] = OPENAPI_PATHS
+  const [path] = V1_OPENAPI_PATHS
   const response = await app.fetch(new Request(origin + path, { headers: { host } }))
   return response.json() as Promise<object>
 }

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import { within } from '../calls.ts'
+import { withTimeout } from '../functions.ts'
 import { Fault } from '../errors.ts'
 import { FEED_PATH, type SocketSession } from '../feed/guard.ts'
 import { fail, newCall } from '../http/call.ts'
@@ -48,7 +48,7 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     if (!back) {
       // Processes that share the port get a part of the requests as soon as they are bound.
       const answered = opened.promise.then(() => fetch(request, peer))
-      return within(START_MS, answered, refuseStart)
+      return withTimeout(START_MS, answered, refuseStart)
     }
     const { fetch: answer } = back
     peers.set(request, peer)

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises'
-import { within } from '../calls.ts'
+import { withTimeout } from '../functions.ts'
 
 /** A disk of the network may be away, and then never answers. */
 const DEADLINE_MS = 1_000
@@ -20,5 +20,5 @@ export async function readDiskUsage(folder: string): Promise<DiskUsage | null> {
     }),
     () => null,
   )
-  return within(DEADLINE_MS, found, () => null)
+  return withTimeout(DEADLINE_MS, found, () => null)
 }

@@ -1,6 +1,6 @@
 import { accountRoutes } from '../accounts/account-routes.ts'
 import { auditRoutes } from '../accounts/audit-routes.ts'
-import { createSessionGuard, type SessionGate } from '../accounts/guard.ts'
+import { createSessionGuard, type SessionGuardOptions } from '../accounts/guard.ts'
 import { inviteRoutes } from '../accounts/invite-routes.ts'
 import { memberRoutes } from '../accounts/member-routes.ts'
 import { organizationRoutes } from '../accounts/organization-routes.ts'
@@ -19,9 +19,9 @@ import { searchRoutes } from '../events/search-routes.ts'
 import type { Identifier } from '../identities/identify.ts'
 import { identityRoutes } from '../identities/routes.ts'
 import { userRoutes } from '../identities/user-routes.ts'
-import { createKeyGuard, type KeyGate } from '../keys/guard.ts'
+import { createKeyGuard, type KeyGuardOptions } from '../keys/guard.ts'
 import { projectKeyRoutes } from '../keys/key-routes.ts'
-import { keyRoutes } from '../keys/routes.ts'
+import { currentKeyRoutes } from '../keys/current-key-routes.ts'
 import { deliveryRoutes, type DeliveryParts } from '../outbox/delivery-routes.ts'
 import { notificationRoutes } from '../push/notification-routes.ts'
 import { pushRoutes, type PushRouteParts } from '../push/push-routes.ts'
@@ -30,7 +30,7 @@ import { webhookRoutes, type WebhookParts } from '../webhooks/webhook-routes.ts'
 import { serverRoutes, type ServerParts } from './server-routes.ts'
 
 /** The dependencies of the features of /api. */
-type ApiParts = SessionGate &
+type ApiParts = SessionGuardOptions &
   Omit<DeliveryParts & PushRouteParts & ServerParts & WebhookParts, 'guard'>
 
 /** The features of /api: the dashboard's, behind a session. */
@@ -62,7 +62,7 @@ export function listApiFeatures(gate: ApiParts) {
 }
 
 /** The dependencies of the features of /v1. */
-interface V1Parts extends KeyGate {
+interface V1Parts extends KeyGuardOptions {
   appender: Appender
   identifier: Identifier
   reads: Pool
@@ -71,5 +71,5 @@ interface V1Parts extends KeyGate {
 /** The features of /v1: the applications', behind an API key. */
 export function listV1Features(gate: V1Parts) {
   const parts = { ...gate, guard: createKeyGuard(gate) }
-  return [keyRoutes(parts), channelRoutes(parts), identityRoutes(parts), eventRoutes(parts)]
+  return [currentKeyRoutes(parts), channelRoutes(parts), identityRoutes(parts), eventRoutes(parts)]
 }

@@ -2,9 +2,9 @@ import { isSchemaCurrent } from '../db/migrate.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Queryable, Sql } from '../db/sql.ts'
 import type { Appender } from '../events/append.ts'
-import { openRoutes } from '../http/open-route.ts'
+import { publicRoutes } from '../http/public-route.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import { within } from '../calls.ts'
+import { withTimeout } from '../functions.ts'
 
 const READY_MS = 1_000
 const MAX_WAITING = 10_000
@@ -40,7 +40,7 @@ export function healthRoutes({ reads, isBootstrapped, ...options }: HealthOption
     (running ??= reads.run(findProblem).finally(() => {
       running = undefined
     }))
-  return openRoutes('health', [
+  return publicRoutes('health', [
     { path: '/healthz', respond: () => toJson(200, { status: 'ok' }) },
     {
       path: '/readyz',
@@ -85,7 +85,7 @@ async function findReasons({
     )
   }
   const database = probe().catch(() => 'The database cannot be reached')
-  const reason = await within(
+  const reason = await withTimeout(
     READY_MS,
     database,
     () => 'The database did not answer within a second',

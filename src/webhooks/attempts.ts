@@ -2,7 +2,7 @@ import type { Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { findEventJson } from '../events/read.ts'
 import type { Page } from '../http/envelope.ts'
-import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { hashBody, toEventRequest, toMessageId, toTestMessageId, toTestRequest } from './message.ts'
@@ -33,7 +33,7 @@ export async function listAttempts(
   query: PageQuery,
 ): Promise<Page<Attempt>> {
   const webhookId = toWebhookUuid(id)
-  const { after, rows } = toSlice('att', query)
+  const { after, rows } = parsePageQuery('att', query)
   const [known] = await sql`
     select id from webhooks
     where project_id = ${projectId} and id = ${webhookId} and deleted_at is null

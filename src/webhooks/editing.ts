@@ -1,10 +1,10 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import type { AuditAction } from '../audit/words.ts'
+import type { AuditAction } from '../audit/actions.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Tx } from '../db/sql.ts'
 import type { Egress } from '../egress/egress.ts'
 import { Fault } from '../errors.ts'
-import { Invalid, invalidField } from '../http/validation.ts'
+import { InvalidRequest, invalidField } from '../http/validation.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { toName } from '../accounts/schema.ts'
@@ -199,7 +199,7 @@ async function setChannels(
   const known = new Set(rows.map(row => row.channel_id))
   const unknown = uuids.flatMap((uuid, at) => (uuid && known.has(uuid) ? [] : [at]))
   if (unknown.length === 0) return
-  throw new Invalid(
+  throw new InvalidRequest(
     unknown.map(at => ({
       path: ['channels', String(at)],
       code: 'invalid_value',

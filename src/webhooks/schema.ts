@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Name } from '../accounts/schema.ts'
 import { Instant } from '../events/schema.ts'
 import { OneOf, Text } from '../http/rules.ts'
-import { closed, Moment, Nullable } from '../http/shapes.ts'
+import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 import { PRESETS } from './presets.ts'
 
 const Url = Text({
@@ -38,21 +38,21 @@ export const Webhook = Type.Object(
     preset: OneOf(PRESETS),
     channels: Nullable(Type.Array(Type.String())),
     isEnabled: Type.Boolean(),
-    disabledAt: Nullable(Moment),
+    disabledAt: Nullable(Timestamp),
     disabledReason: Nullable(Type.String()),
     breaker: Type.Object(
       {
         state: OneOf(['closed', 'paused', 'probing']),
         failures: Type.Integer({ description: 'In a row.' }),
-        failingSince: Nullable(Moment),
-        pausedUntil: Nullable(Moment),
+        failingSince: Nullable(Timestamp),
+        pausedUntil: Nullable(Timestamp),
       },
       closed,
     ),
-    backlogFullAt: Nullable(Moment),
-    previousSecretUntil: Nullable(Moment),
-    createdAt: Moment,
-    updatedAt: Moment,
+    backlogFullAt: Nullable(Timestamp),
+    previousSecretUntil: Nullable(Timestamp),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
   },
   closed,
 )
@@ -75,7 +75,7 @@ export const SecretRotation = Type.Object({
 export type SecretRotation = Static<typeof SecretRotation>
 
 export const RotatedSecret = Type.Object(
-  { id: Type.String(), secret: Type.String(), previousSecretUntil: Nullable(Moment) },
+  { id: Type.String(), secret: Type.String(), previousSecretUntil: Nullable(Timestamp) },
   closed,
 )
 export type RotatedSecret = Static<typeof RotatedSecret>
@@ -95,7 +95,7 @@ export const Attempt = Type.Object(
     reason: Type.String(),
     response: Nullable(Type.String({ description: 'The first 1 KiB of the answer, as text.' })),
     latencyMs: Type.Integer(),
-    startedAt: Moment,
+    startedAt: Timestamp,
   },
   closed,
 )

@@ -1,7 +1,7 @@
 import { SERVER, writeAudit } from '../audit/audit.ts'
 import { toId } from '../ids.ts'
-import type { Loss } from '../secrets/reset.ts'
-import type { Place } from '../secrets/secrets.ts'
+import type { SecretLoss } from '../secrets/reset.ts'
+import type { SealedCell } from '../secrets/secrets.ts'
 import { newSigningSecret } from './signing.ts'
 
 /** The sealed columns, for the rotation of the APP_SECRET. */
@@ -14,7 +14,7 @@ export const SEALED_WEBHOOKS = {
 export function toPlace(
   column: (typeof SEALED_WEBHOOKS)['columns'][number],
   webhookId: string,
-): Place {
+): SealedCell {
   return { table: SEALED_WEBHOOKS.table, column, rowId: webhookId }
 }
 
@@ -24,9 +24,9 @@ const REASON =
   'Its address and secret were lost with the APP_SECRET: enter its URL, rotate its secret, then enable it'
 
 /** Disables webhooks that nobody can open, until an admin enters URL and secret again. */
-export const WEBHOOK_LOSS: Loss = {
+export const WEBHOOK_LOSS: SecretLoss = {
   ...SEALED_WEBHOOKS,
-  what: count =>
+  describe: count =>
     `${count} webhooks are disabled: their URLs and secrets are gone. Enter the URL of each, rotate its secret and enable it; what waits for them is kept for 30 days`,
   async drop(tx, ids, secrets) {
     for (const id of ids) {

@@ -2,7 +2,7 @@ import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
-import { toPage, toSlice, type PageQuery } from '../http/paging.ts'
+import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { toBreakerState } from './circuit-breaker.ts'
@@ -44,7 +44,7 @@ export async function listWebhooks(
   view: WebhookView,
   query: PageQuery,
 ): Promise<Page<Webhook>> {
-  const { after, rows } = toSlice('whk', query)
+  const { after, rows } = parsePageQuery('whk', query)
   const found = await selectWebhooks(
     sql,
     view.projectId,

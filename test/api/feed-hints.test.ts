@@ -68,7 +68,7 @@ test('what a person has read is told to their sockets alone', async () => {
   const mine = await openFeed(other.url, watched.member)
   const theirs = await openFeed(other.url, colleague)
   for (const client of [mine, theirs]) await client.subscribe(watched.project)
-  notifier.tell([{ kind: 'unread', projectId: watched.id, personId: watched.member.uuid }])
+  notifier.tell([{ kind: 'unread', projectId: watched.id, accountId: watched.member.uuid }])
   expect(await mine.next()).toEqual({ type: 'unread', project: watched.project })
   await watched.say('to both')
   for (const client of [mine, theirs]) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { DEFAULT_LIMIT } from '../../src/keys/keys.ts'
+import { DEFAULT_RATE_LIMIT } from '../../src/keys/keys.ts'
 import { createKey, rotateKey } from '../support/keys.ts'
 import { ageWindow } from '../support/age.ts'
 import { createRequests, newProject, type Answered } from '../support/project.ts'
@@ -18,7 +18,7 @@ afterAll(async () => {
 })
 
 test('case 18: requests 1 to 100 pass with Remaining 99 to 0, the 101st is refused, Reset does not move', async () => {
-  const { get } = await newProject(server, { limit: DEFAULT_LIMIT })
+  const { get } = await newProject(server, { limit: DEFAULT_RATE_LIMIT })
   const nowSeconds = Date.now() / 1000
   const answers: Answered[] = []
   for (let n = 0; n < 103; n++) answers.push(await get('/v1/me'))

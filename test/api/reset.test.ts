@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createResetLink } from '../../src/accounts/resets.ts'
+import { createResetLink } from '../../src/accounts/reset-links.ts'
 import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import {

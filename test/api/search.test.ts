@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'
 import { histogramOf } from '../../src/events/histogram.ts'
 import { toSearchFilters, type SearchQuery } from '../../src/events/search-schema.ts'
-import { Invalid } from '../../src/http/validation.ts'
+import { InvalidRequest } from '../../src/http/validation.ts'
 import { noFilters, parseSearch, type Filters } from '../../src/events/search.ts'
 import type { Patience } from '../../src/events/walk.ts'
 import { meets, type Sent } from '../support/naive.ts'
@@ -202,7 +202,7 @@ test("a search's bad terms are issues with their paths", () => {
     try {
       return toSearchFilters(query)
     } catch (error) {
-      if (!(error instanceof Invalid)) throw error
+      if (!(error instanceof InvalidRequest)) throw error
       return error.details.map(({ path, code }) => `${path.join('.')} ${code}`)
     }
   }

@@ -7,7 +7,7 @@ import { toEventAnswer } from '../../src/events/event-json.ts'
 import { eventRoutes } from '../../src/events/routes.ts'
 import { createSemaphore } from '../../src/semaphore.ts'
 import { createFailedAuthentications } from '../../src/limits/failed-authentications.ts'
-import { toGrant } from '../../src/limits/rate-limit.ts'
+import { toRateLimitResult } from '../../src/limits/rate-limit.ts'
 import { serve } from '../../src/platform.ts'
 import { createKeyGuard } from '../../src/keys/guard.ts'
 import { SCOPES } from '../../src/keys/schema.ts'
@@ -22,7 +22,7 @@ const appender: Appender = {
   drain: async () => {},
 }
 const key = { id: crypto.randomUUID(), projectId, scopes: SCOPES }
-const grant = toGrant({ limit: 1e9, used: 1, resetAt: 2e9, retryAfter: 60 }, 1, 1)
+const grant = toRateLimitResult({ limit: 1e9, used: 1, resetAt: 2e9, retryAfter: 60 }, 1, 1)
 const guard = createKeyGuard({
   admission: { admit: async () => ({ key, grant }), waiting: 0, stop: async () => {} },
   failedAuthentications: createFailedAuthentications(),

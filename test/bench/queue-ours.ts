@@ -3,7 +3,7 @@ import { createPool } from '../../src/db/pool.ts'
 import { connect } from '../../src/db/sql.ts'
 import { createAppender } from '../../src/events/append.ts'
 import { toDraft } from '../../src/events/draft.ts'
-import { createInflight } from '../../src/limits/idempotency.ts'
+import { createInFlightRequests } from '../../src/limits/idempotency.ts'
 import { startDispatcher } from '../../src/outbox/dispatcher.ts'
 import type { DeliveryKind } from '../../src/outbox/kind.ts'
 import { startOutbox, type Outbox } from '../../src/outbox/outbox.ts'
@@ -50,7 +50,7 @@ async function createOutbox(databaseUrl: string): Promise<Queue> {
   let outbox: Outbox | undefined
   const appender = createAppender({
     pool: appends,
-    inflight: createInflight(),
+    inflight: createInFlightRequests(),
     onAppended: appended => outbox?.wake(appended),
   })
 

@@ -5,7 +5,7 @@ import { parseTimestamp } from '../../src/events/moment.ts'
 import { parsePosition, toPositionCursor } from '../../src/events/ranges.ts'
 import { isTooFarAhead } from '../../src/events/schema.ts'
 import { toTextQuery, toWords } from '../../src/events/search.ts'
-import { Invalid } from '../../src/http/validation.ts'
+import { InvalidRequest } from '../../src/http/validation.ts'
 
 describe('contract §2 icons:', () => {
   test.each([
@@ -108,7 +108,7 @@ describe('contract §9 cursors:', () => {
     ` ${toPositionCursor({ direction: 'older', seq: 42n })}`,
     '\u0000',
   ])('%p is none of ours', cursor => {
-    expect(() => parsePosition(cursor)).toThrow(Invalid)
+    expect(() => parsePosition(cursor)).toThrow(InvalidRequest)
   })
 })
 

@@ -11,7 +11,7 @@ const HINTS: Hint[] = [
   { kind: 'events', projectId: A },
   { kind: 'deleted', projectId: A, seq: 5 },
   { kind: 'restored', projectId: B, seq: 9_007_199_254_740_991 },
-  { kind: 'unread', projectId: A, personId: B },
+  { kind: 'unread', projectId: A, accountId: B },
   { kind: 'access' },
 ]
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
 import { toClientAddress } from '../../src/http/client-address.ts'
-import { countPoints, Text } from '../../src/http/rules.ts'
-import { readParams, readQuery, toPathname, type Texts } from '../../src/http/url.ts'
-import { createValidator, Invalid, type ObjectSchema } from '../../src/http/validation.ts'
+import { countCodePoints, Text } from '../../src/http/rules.ts'
+import { readParams, readQuery, toPathname, type DecodedValues } from '../../src/http/url.ts'
+import { createValidator, InvalidRequest, type ObjectSchema } from '../../src/http/validation.ts'
 
 const networks = ['10.0.0.0/8', '2001:db8::/32', '127.0.0.1/32']
 
@@ -54,16 +54,16 @@ test.each([
   ['\udc00\ud800', 2],
   ['\ud800\ud800\udc00', 2],
 ])('contract §2 %p has %i code points', (text, count) => {
-  expect(countPoints(text)).toBe([...text].length)
-  expect(countPoints(text)).toBe(count)
+  expect(countCodePoints(text)).toBe([...text].length)
+  expect(countCodePoints(text)).toBe(count)
 })
 
 /** The texts that `schema` accepts, or the issues that a request gets, each as `path code`. */
-function attempt({ values, issues }: Texts, schema: ObjectSchema): unknown {
+function attempt({ values, issues }: DecodedValues, schema: ObjectSchema): unknown {
   try {
     return createValidator<unknown>(schema).parse(values, issues)
   } catch (error) {
-    if (!(error instanceof Invalid)) throw error
+    if (!(error instanceof InvalidRequest)) throw error
     return error.details.map(({ path, code }) => `${path.join('.')} ${code}`)
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { toGrant, toHeaders } from '../../src/limits/rate-limit.ts'
+import { toRateLimitResult, toRateLimitHeaders } from '../../src/limits/rate-limit.ts'
 import {
   createFailedAuthentications,
   createFailureCounter,
@@ -25,7 +25,7 @@ describe('contract §6 the window of a key:', () => {
   ])(
     '%i used, number %i-%i of those together: %i remain, allowed: %p',
     (used, asked, nth, remaining, isAllowed) => {
-      expect(toGrant({ ...window, used }, asked, nth)).toEqual({
+      expect(toRateLimitResult({ ...window, used }, asked, nth)).toEqual({
         limit: 100,
         remaining,
         resetAt: 1_700_000_060,
@@ -42,11 +42,11 @@ describe('contract §6 the window of a key:', () => {
     [0, 1],
     [-3, 1],
   ])('%d s before its end Retry-After is %i', (retryAfter, seconds) => {
-    expect(toGrant({ ...window, used: 1, retryAfter }, 1, 1).retryAfter).toBe(seconds)
+    expect(toRateLimitResult({ ...window, used: 1, retryAfter }, 1, 1).retryAfter).toBe(seconds)
   })
 
   test('its headers are whole numbers', () => {
-    expect(toHeaders(toGrant({ ...window, used: 8 }, 1, 1))).toEqual({
+    expect(toRateLimitHeaders(toRateLimitResult({ ...window, used: 8 }, 1, 1))).toEqual({
       'X-RateLimit-Limit': '100',
       'X-RateLimit-Remaining': '92',
       'X-RateLimit-Reset': '1700000060',
@@ -168,8 +168,8 @@ describe('contract §6 beyond 60 failures of an address', () => {
 
   test('a guess at a session or a link is refused with the seconds to wait', async () => {
     const failed = await failFrom('192.0.2.1')
-    expect(() => failed.countGuess('192.0.2.1')).toThrow(/try again in (59|60) s/)
-    expect(() => failed.countGuess('192.0.2.2')).not.toThrow()
+    expect(() => failed.countFailure('192.0.2.1')).toThrow(/try again in (59|60) s/)
+    expect(() => failed.countFailure('192.0.2.2')).not.toThrow()
   })
 })
 

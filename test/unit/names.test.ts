@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { Email, Name, toName } from '../../src/accounts/schema.ts'
 import { parseEmail } from '../../src/config/values.ts'
-import { explain } from '../../src/http/rules.ts'
+import { findIssues } from '../../src/http/rules.ts'
 
-const toCode = (schema: typeof Name, value: unknown) => explain(schema, value)?.[0]?.code ?? 'fine'
+const toCode = (schema: typeof Name, value: unknown) =>
+  findIssues(schema, value)?.[0]?.code ?? 'fine'
 
 describe('contract §12 a name', () => {
   test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { toAppKey, createSecrets, Unreadable } from '../../src/secrets/secrets.ts'
+import { toAppKey, createSecrets, UnreadableSecret } from '../../src/secrets/secrets.ts'
 
 const KEY = toAppKey(Buffer.alloc(32, 1))
 const OTHER = toAppKey(Buffer.alloc(32, 2))
@@ -12,7 +12,7 @@ function findReason(sealed: string, place = PLACE, from = secrets): string | und
     from.open(sealed, place)
     return undefined
   } catch (error) {
-    if (error instanceof Unreadable) return error.reason
+    if (error instanceof UnreadableSecret) return error.reason
     throw error
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { listActionsOn, toDeed, toFacts } from '../../src/audit/words.ts'
+import { listActionsOn, toActionText, toDetailsText } from '../../src/audit/actions.ts'
 import { parseRetentionDays } from '../../src/dashboard/app/organization/retention-days.ts'
 import { toSize } from '../../src/dashboard/app/server/sizes.ts'
 
@@ -30,17 +30,17 @@ test.each([
 })
 
 test('dashboard 11 details of the audit log are said in words, without names and what is not so', () => {
-  expect(toFacts({ name: 'ci', limit: 100 })).toBe('limit 100')
-  expect(toFacts({ from: 'member', to: 'admin' })).toBe('from member, to admin')
-  expect(toFacts({ role: 'viewer', isBound: true })).toBe('role viewer, bound')
-  expect(toFacts({ role: 'viewer', isBound: false, keepDays: null })).toBe('role viewer')
-  expect(toFacts({ overlapHours: 24 })).toBe('overlap hours 24')
-  expect(toFacts({})).toBe('')
+  expect(toDetailsText({ name: 'ci', limit: 100 })).toBe('limit 100')
+  expect(toDetailsText({ from: 'member', to: 'admin' })).toBe('from member, to admin')
+  expect(toDetailsText({ role: 'viewer', isBound: true })).toBe('role viewer, bound')
+  expect(toDetailsText({ role: 'viewer', isBound: false, keepDays: null })).toBe('role viewer')
+  expect(toDetailsText({ overlapHours: 24 })).toBe('overlap hours 24')
+  expect(toDetailsText({})).toBe('')
 })
 
 test('dashboard 11 an action has words, or is said as it is', () => {
-  expect(toDeed('key.revoked')).toBe('revoked the API key')
-  expect(toDeed('server.did')).toBe('server.did')
+  expect(toActionText('key.revoked')).toBe('revoked the API key')
+  expect(toActionText('server.did')).toBe('server.did')
   expect(listActionsOn('session')).toEqual([
     'session.created',
     'session.ended',

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import {
   hashToken,
   hasKeyInQuery,
-  isWellFormed,
+  isWellFormedToken,
   newToken,
   readToken,
 } from '../../src/keys/token.ts'
@@ -16,12 +16,12 @@ describe('contract §7 the form of a key:', () => {
     for (let n = 0; n < 1_000; n++) {
       const token = newToken()
       expect(token).toMatch(/^tdg_[0-9A-Za-z]{38}$/)
-      expect(isWellFormed(token)).toBe(true)
+      expect(isWellFormedToken(token)).toBe(true)
     }
   })
 
   test('the checksum is the base62 of the CRC32 of the random part', () => {
-    expect(isWellFormed(TOKEN)).toBe(true)
+    expect(isWellFormedToken(TOKEN)).toBe(true)
   })
 
   test('no two are alike, and every character occurs at every place', () => {
@@ -35,12 +35,12 @@ describe('contract §7 the form of a key:', () => {
   test('one changed, missing or added character is found out', () => {
     for (let place = 0; place < TOKEN.length; place++) {
       const other = TOKEN[place] === 'x' ? 'y' : 'x'
-      expect(isWellFormed(TOKEN.slice(0, place) + other + TOKEN.slice(place + 1))).toBe(false)
-      expect(isWellFormed(TOKEN.slice(0, place) + TOKEN.slice(place + 1))).toBe(false)
-      expect(isWellFormed(`${TOKEN.slice(0, place)}0${TOKEN.slice(place)}`)).toBe(false)
+      expect(isWellFormedToken(TOKEN.slice(0, place) + other + TOKEN.slice(place + 1))).toBe(false)
+      expect(isWellFormedToken(TOKEN.slice(0, place) + TOKEN.slice(place + 1))).toBe(false)
+      expect(isWellFormedToken(`${TOKEN.slice(0, place)}0${TOKEN.slice(place)}`)).toBe(false)
     }
-    expect(isWellFormed(`${TOKEN}\n`)).toBe(false)
-    expect(isWellFormed(TOKEN.toLowerCase())).toBe(false)
+    expect(isWellFormedToken(`${TOKEN}\n`)).toBe(false)
+    expect(isWellFormedToken(TOKEN.toLowerCase())).toBe(false)
   })
 })
 

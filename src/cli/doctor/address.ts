@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Config } from '../../config.ts'
 import { toReason } from '../../errors.ts'
 import { FEED_PATH } from '../../feed/guard.ts'
-import { ask } from '../../ask.ts'
+import { httpGet } from '../../http-get.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 const LOCAL = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
@@ -30,7 +30,7 @@ export async function checkAddress({ baseUrl, trustedProxies }: Site): Promise<F
 async function checkReachable(baseUrl: string): Promise<Finding> {
   const check = 'reachable'
   try {
-    const { status, location, body } = await ask(`${baseUrl}/healthz`, { timeoutMs: ASK_MS })
+    const { status, location, body } = await httpGet(`${baseUrl}/healthz`, { timeoutMs: ASK_MS })
     if (status === 200 && body.includes('"status":"ok"')) return ok(check, 'Tidings answers there')
     return failed(
       check,
@@ -53,7 +53,7 @@ async function checkReachable(baseUrl: string): Promise<Finding> {
 async function checkHandshake(baseUrl: string): Promise<Finding> {
   const check = 'proxy'
   try {
-    const { status, body } = await ask(`${baseUrl}${FEED_PATH}`, {
+    const { status, body } = await httpGet(`${baseUrl}${FEED_PATH}`, {
       timeoutMs: ASK_MS,
       headers: {
         Connection: 'Upgrade',

@@ -4,7 +4,7 @@ import { listMigrations } from '../../db/migrate.ts'
 import { connect, type Sql } from '../../db/sql.ts'
 import { toReason } from '../../errors.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
-import { findProblem, type SecretSource } from '../../secrets/open-secrets.ts'
+import { findSecretsProblem, type SecretSource } from '../../secrets/open-secrets.ts'
 import type { Config } from '../../config.ts'
 import { parseVapidSubject } from '../../config/values.ts'
 
@@ -96,7 +96,7 @@ export async function checkSecret(sql: Sql, source: SecretSource): Promise<Findi
     select to_regclass('sealed_canary') is not null as is_there
   `
   if (!is_there) return []
-  const problem = await findProblem(sql, source)
+  const problem = await findSecretsProblem(sql, source)
   return [
     problem === undefined
       ? ok('APP_SECRET', "opens the database's secrets")

@@ -1,5 +1,5 @@
 import type { V1FaultCode } from '../../errors.ts'
-import type { CODES } from '../../http/rules.ts'
+import type { ISSUE_CODES } from '../../http/rules.ts'
 import { inline, markup, type Markup, type Piece } from './html.ts'
 import { jsonText, sample } from './operation.ts'
 
@@ -30,7 +30,7 @@ const STATUSES: Record<V1FaultCode, [status: number, meaning: string]> = {
 /** These two answer in a form of their own, without a `code`. */
 const WITHOUT_CODE: V1FaultCode[] = ['unauthorized', 'rate_limited']
 
-const MEANINGS: Record<(typeof CODES)[number], string> = {
+const MEANINGS: Record<(typeof ISSUE_CODES)[number], string> = {
   required: 'The field is missing.',
   invalid_type: 'The value has another type.',
   too_short: 'The text is too short.',

@@ -1,4 +1,4 @@
-import { MANAGEMENT_PATH, SWAGGER_PATH } from '../../http/openapi.ts'
+import { MANAGEMENT_OPENAPI_PATH, SWAGGER_PATH } from '../../http/openapi.ts'
 import { listOperations, type Document, type Operation } from './document.ts'
 import { inline, markup, prose, toAnchor, type Markup } from './html.ts'
 import { anchorLink } from './operation.ts'
@@ -24,7 +24,7 @@ export function managementSection(document: Document): Markup {
 <p>The dashboard uses this API. Your own scripts can use it, too.</p>
 ${prose(signIn)}
 <p>The <a href="${SWAGGER_PATH}#${MANAGEMENT}">interactive reference</a> shows the fields of every request, and sends
-requests from your browser. The OpenAPI document is at <a href="${MANAGEMENT_PATH}"><code>${MANAGEMENT_PATH}</code></a>.</p>
+requests from your browser. The OpenAPI document is at <a href="${MANAGEMENT_OPENAPI_PATH}"><code>${MANAGEMENT_OPENAPI_PATH}</code></a>.</p>
 ${listManagementTags(document).map(
   ({
     name,

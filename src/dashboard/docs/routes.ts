@@ -1,12 +1,12 @@
-import { MANAGEMENT_PATH } from '../../http/openapi.ts'
-import type { OpenRoute } from '../../http/open-route.ts'
+import { MANAGEMENT_OPENAPI_PATH } from '../../http/openapi.ts'
+import type { PublicRoute } from '../../http/public-route.ts'
 import type { Site } from '../../http/site.ts'
 import { assetUrl, FILE_POLICY } from '../assets.ts'
 import { toContent, toContentResponse, type Content } from '../content.ts'
 import { renderDocs } from './page.ts'
 import type { Document } from './document.ts'
 import { pageRoute } from '../page.ts'
-import { once } from '../../calls.ts'
+import { once } from '../../functions.ts'
 
 export const HTML = 'text/html; charset=utf-8'
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -31,7 +31,7 @@ export interface DocsOptions {
 }
 
 /** The API descriptions, and the page that is made from them. */
-export function docsRoutes({ site, getOpenapi, getManagement }: DocsOptions): OpenRoute[] {
+export function docsRoutes({ site, getOpenapi, getManagement }: DocsOptions): PublicRoute[] {
   const getOpenapiJson = once(async () => toContent(JSON_TYPE, JSON.stringify(await getOpenapi())))
   const getManagementJson = once(() => toContent(JSON_TYPE, JSON.stringify(getManagement())))
   const getDocs = once(async () => {
@@ -45,14 +45,14 @@ export function docsRoutes({ site, getOpenapi, getManagement }: DocsOptions): Op
     }
     return toContent(HTML, renderDocs(document, management, files))
   })
-  const json = (path: string, getContent: () => Content | Promise<Content>): OpenRoute => ({
+  const json = (path: string, getContent: () => Content | Promise<Content>): PublicRoute => ({
     path,
     respond: async request => toContentResponse(request, await getContent(), DOCUMENT_HEADERS),
   })
   return [
     json('/openapi.json', getOpenapiJson),
     json('/api/openapi.json', getOpenapiJson),
-    json(MANAGEMENT_PATH, getManagementJson),
+    json(MANAGEMENT_OPENAPI_PATH, getManagementJson),
     pageRoute('/docs', getDocs, { site, toPolicy: () => POLICY }),
   ]
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Elysia, type AnyElysia } from 'elysia'
 import { withCall } from '../../http/call.ts'
-import { addRequestId } from '../../http/open-route.ts'
+import { addRequestId } from '../../http/public-route.ts'
 import { SWAGGER_PATH } from '../../http/openapi.ts'
 import { checkHost, type Site } from '../../http/site.ts'
 import { toContent, toContentResponse, type Content } from '../content.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { createResetLink } from '../../../src/accounts/resets.ts'
+import { createResetLink } from '../../../src/accounts/reset-links.ts'
 import { createSession } from '../../../src/accounts/sessions.ts'
 import { COMMAND_LINE } from '../../../src/audit/audit.ts'
 import { createBrowser, newAccount, newAddress, PASSWORD } from '../../support/browser.ts'

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { Account, Ended, SessionInfo } from '../../../accounts/schema.ts'
+import type { Account, EndedSessions, SessionInfo } from '../../../accounts/schema.ts'
 import type { Page } from '../../../http/envelope.ts'
 import { request, type Result } from '../request.ts'
 
@@ -12,7 +12,7 @@ export function editAccount(change: { name: string; email: string }): Promise<Re
 export function changePassword(change: {
   currentPassword: string
   newPassword: string
-}): Promise<Result<Static<typeof Ended>>> {
+}): Promise<Result<Static<typeof EndedSessions>>> {
   return request('PUT', '/api/me/password', change)
 }
 

@@ -1,4 +1,4 @@
-import { MIN_PASSWORD } from '../../../passwords/length.ts'
+import { MIN_PASSWORD_LENGTH } from '../../../passwords/length.ts'
 import { Field } from './form.tsx'
 
 /** The field for a password that somebody chooses, with the one rule that they should know beforehand. */
@@ -9,7 +9,7 @@ export function NewPasswordField({ name = 'password', label = 'Password' }) {
       label={label}
       type="password"
       autocomplete="new-password"
-      hint={`${MIN_PASSWORD} characters or more: a few words that nobody else would put together.`}
+      hint={`${MIN_PASSWORD_LENGTH} characters or more: a few words that nobody else would put together.`}
     />
   )
 }

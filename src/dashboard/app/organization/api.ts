@@ -1,6 +1,6 @@
 import type {
   Invite,
-  Link,
+  ExpiringLink,
   Member,
   NewInvite,
   Organization,
@@ -12,7 +12,7 @@ import type { Page } from '../../../http/envelope.ts'
 import { toApiPath as toProjectPath } from '../feed/api.ts'
 import { request, type Result } from '../request.ts'
 
-export type { Invite, Link, Member, NewInvite, Project }
+export type { Invite, ExpiringLink, Member, NewInvite, Project }
 
 export function createOrganization(name: string): Promise<Result<Organization>> {
   return request('POST', '/api/organizations', { name })
@@ -72,7 +72,10 @@ export function removeMember(organization: string, person: string): Promise<Resu
   return request('DELETE', toPath(organization, 'members', person))
 }
 
-export function createResetLink(organization: string, person: string): Promise<Result<Link>> {
+export function createResetLink(
+  organization: string,
+  person: string,
+): Promise<Result<ExpiringLink>> {
   return request('POST', toPath(organization, 'members', person, 'reset-link'))
 }
 

@@ -9,7 +9,7 @@ import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { ROLES } from '../session.ts'
 import type { Pages } from '../components/use-pages.ts'
-import { changeRole, createResetLink, removeMember, type Link, type Member } from './api.ts'
+import { changeRole, createResetLink, removeMember, type ExpiringLink, type Member } from './api.ts'
 
 interface MembersOptions {
   account: Account
@@ -19,7 +19,7 @@ interface MembersOptions {
 
 /** Who belongs to an organization, and what its admins and owners do about it. */
 export function Members({ account, own, members }: MembersOptions) {
-  const [link, setLink] = useState<Link & { person: string }>()
+  const [link, setLink] = useState<ExpiringLink & { person: string }>()
 
   function show(changed: Member) {
     members.change(items => items.map(one => (one.person.id === changed.person.id ? changed : one)))

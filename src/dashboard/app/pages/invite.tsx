@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
-import type { Invitation } from '../../../accounts/schema.ts'
+import type { InvitePreview } from '../../../accounts/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
@@ -101,11 +101,11 @@ function Paste() {
 }
 
 /** The invitation behind a secret; undefined until the server has answered. */
-function useInvite(token: string): [Result<Invitation> | undefined, () => void] {
-  const [invite, setInvite] = useState<Result<Invitation>>()
+function useInvite(token: string): [Result<InvitePreview> | undefined, () => void] {
+  const [invite, setInvite] = useState<Result<InvitePreview>>()
   const look = () => {
     setInvite(undefined)
-    if (token) void request<Invitation>('POST', '/api/invites/look', { token }).then(setInvite)
+    if (token) void request<InvitePreview>('POST', '/api/invites/look', { token }).then(setInvite)
   }
   useEffect(look, [token])
   return [invite, look]

@@ -19,7 +19,7 @@ interface Row {
 }
 
 /** The key of a request, as its application reads it. */
-export function keyRoutes({ guard, reads }: { guard: KeyGuard; reads: Pool }) {
+export function currentKeyRoutes({ guard, reads }: { guard: KeyGuard; reads: Pool }) {
   return new Elysia({ name: 'keys' })
     .use(guard)
     .get('/v1/me', async ({ call }) => succeed(call, 200, await getMe(reads, call.key.id)), {

@@ -1,5 +1,5 @@
 /** What was done, to be read between who did it and what it was done to. */
-const DEEDS = {
+const ACTION_TEXTS = {
   'account.created': 'made the account',
   'account.edited': 'changed the account',
   'alias.added': 'added an alias',
@@ -63,20 +63,20 @@ const DEEDS = {
 } as const satisfies Record<string, string>
 
 /** Everything that the audit log tells of. */
-export type AuditAction = keyof typeof DEEDS
+export type AuditAction = keyof typeof ACTION_TEXTS
 
 /** An action of the audit log in words; one that nobody has words for is said as it is. */
-export function toDeed(action: string): string {
-  return (DEEDS as Readonly<Record<string, string>>)[action] ?? action
+export function toActionText(action: string): string {
+  return (ACTION_TEXTS as Readonly<Record<string, string>>)[action] ?? action
 }
 
 /** Every action that concerns a kind of thing, like `key`. */
 export function listActionsOn(about: string): string[] {
-  return Object.keys(DEEDS).filter(action => action.startsWith(`${about}.`))
+  return Object.keys(ACTION_TEXTS).filter(action => action.startsWith(`${about}.`))
 }
 
 /** What else is known of a deed, in words: what is true by its name, what is false or nothing not at all. */
-export function toFacts(details: Readonly<Record<string, unknown>>): string {
+export function toDetailsText(details: Readonly<Record<string, unknown>>): string {
   return Object.entries(details)
     .filter(([name, value]) => name !== 'name' && value !== false && value !== null)
     .map(([name, value]) => {

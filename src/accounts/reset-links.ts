@@ -1,4 +1,4 @@
-import { writeAudit, type Actor, type Deed } from '../audit/audit.ts'
+import { writeAudit, type Actor, type AuditRecord } from '../audit/audit.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { toId } from '../ids.ts'
@@ -6,7 +6,7 @@ import { lockAccount } from './account.ts'
 import { hashSecret, newSecret } from './secret.ts'
 import { endSessions } from './sessions.ts'
 import { forgetDevices, rememberDevice } from './sign-in.ts'
-import { forgetAccount } from './throttle.ts'
+import { clearAccountFailures } from './throttle.ts'
 
 export interface ResetLink {
   /** For `BASE_URL/reset#token`. It is returned here and stored nowhere. */
@@ -15,7 +15,7 @@ export interface ResetLink {
 }
 
 /** An owner, and the organization in whose name they make a link. */
-interface LinkMaker {
+interface LinkCreator {
   accountId: string
   organizationId: string
 }
@@ -40,7 +40,7 @@ export async function createResetLink(
   tx: Tx,
   actor: Actor,
   accountId: string,
-  maker?: LinkMaker,
+  creator?: LinkCreator,
 ): Promise<ResetLink> {
   const { email } = await lockAccount(tx, accountId)
   await withdrawResetLinks(tx, actor, accountId)
@@ -49,11 +49,11 @@ export async function createResetLink(
     insert into reset_links (hash, person_id, expires_at, created_by, organization_id)
     values (
       decode(${hashSecret(token)}, 'hex'), ${accountId}, now() + interval '1 hour',
-      ${maker?.accountId ?? null}, ${maker?.organizationId ?? null}
+      ${creator?.accountId ?? null}, ${creator?.organizationId ?? null}
     )
     returning person_id as account_id, organization_id, expires_at
   `
-  await forgetAccount(tx, email)
+  await clearAccountFailures(tx, email)
   await audit(tx, actor, 'created', { link })
   return { token, expiresAt: link.expires_at }
 }
@@ -62,9 +62,9 @@ export async function createResetLink(
 export async function createOwnersResetLink(
   tx: Tx,
   actor: Actor,
-  { accountId, maker }: { accountId: string; maker: LinkMaker },
+  { accountId, maker }: { accountId: string; maker: LinkCreator },
 ): Promise<ResetLink> {
-  await holdMemberships(tx, accountId)
+  await lockMemberships(tx, accountId)
   const [right] = await tx<[{ holds: boolean }]>`
     select ${mayReset(tx, {
       maker: tx`${maker.accountId}::uuid`,
@@ -88,7 +88,7 @@ export async function findResetAccount(
     select p.id, p.name, p.email
     from reset_links r
       join people p on p.id = r.person_id
-    where r.hash = decode(${hashSecret(token)}, 'hex') and r.expires_at > now() and ${isBacked(sql)}
+    where r.hash = decode(${hashSecret(token)}, 'hex') and r.expires_at > now() and ${isCreatorAllowed(sql)}
   `
   return row && { accountId: row.id, name: row.name, email: row.email }
 }
@@ -104,11 +104,11 @@ export async function resetPassword(
   reset: { token: string; accountId: string; passwordHash: string; device: string | undefined },
 ): Promise<{ email: string; device: string } | undefined> {
   const { token, accountId, passwordHash } = reset
-  await holdMemberships(tx, accountId)
+  await lockMemberships(tx, accountId)
   const [link] = await tx<Link[]>`
     delete from reset_links r
     where r.hash = decode(${hashSecret(token)}, 'hex') and r.person_id = ${accountId}
-      and r.expires_at > now() and ${isBacked(tx)}
+      and r.expires_at > now() and ${isCreatorAllowed(tx)}
     returning r.person_id as account_id, r.organization_id
   `
   if (!link) return undefined
@@ -118,7 +118,7 @@ export async function resetPassword(
   const sessionsEnded = await endSessions(tx, accountId)
   await withdrawResetLinks(tx, actor, accountId)
   // Others may guess on: this browser belongs to the account, and their failures do not delay it.
-  await forgetAccount(tx, email)
+  await clearAccountFailures(tx, email)
   await forgetDevices(tx, accountId)
   const device = await rememberDevice(tx, accountId, reset.device)
   await audit(tx, actor, 'used', { link, details: { sessionsEnded } })
@@ -140,7 +140,7 @@ export async function withdrawLinksOfMember(
   accountId: string,
 ): Promise<void> {
   const ofOwners = tx`r.created_by is not null and r.person_id = ${accountId}`
-  const own = tx`r.created_by = ${accountId} and not ${isBacked(tx)}`
+  const own = tx`r.created_by = ${accountId} and not ${isCreatorAllowed(tx)}`
   await withdraw(tx, actor, tx`${ofOwners} or ${own}`)
 }
 
@@ -163,13 +163,13 @@ async function withdraw(tx: Tx, actor: Actor, where: Fragment): Promise<void> {
 }
 
 /** Locks an account until the transaction ends: it joins no organization meanwhile. */
-async function holdMemberships(tx: Tx, accountId: string): Promise<void> {
+async function lockMemberships(tx: Tx, accountId: string): Promise<void> {
   // A new membership refers to the row, so it waits for `for update` and not for a weaker lock.
   await tx`select from people where id = ${accountId} for update`
 }
 
 /** The condition under which the maker of the link `r` could make it now. The command line always may. */
-function isBacked(sql: Queryable): Fragment {
+function isCreatorAllowed(sql: Queryable): Fragment {
   const rule = mayReset(sql, {
     maker: sql`r.created_by`,
     organization: sql`r.organization_id`,
@@ -218,7 +218,7 @@ async function audit(
   tx: Tx,
   actor: Actor,
   what: keyof typeof AUDITED,
-  { link, details = {} }: { link: Link; details?: NonNullable<Deed['details']> },
+  { link, details = {} }: { link: Link; details?: NonNullable<AuditRecord['details']> },
 ): Promise<void> {
   const [action, organizationAction] = AUDITED[what]
   const { account_id, organization_id: organizationId } = link

@@ -5,7 +5,7 @@ export function once<Result>(make: () => Result): () => Result {
 }
 
 /** Resolves with the result of `work`, or with that of `onLate` when `work` takes longer than `ms`. */
-export async function within<Result, Late>(
+export async function withTimeout<Result, Late>(
   ms: number,
   work: Promise<Result>,
   onLate: () => Late,

@@ -3,7 +3,7 @@ import { request as requestHttps } from 'node:https'
 
 const MAX_CHARACTERS = 64 * 1024
 
-export interface Answer {
+export interface HttpResponse {
   status: number
   location: string | undefined
   body: string
@@ -13,10 +13,10 @@ export interface Answer {
  * Sends a GET request past any proxy that the environment names, unlike `fetch`. An upgraded connection counts as an
  * answer. Rejects when nothing answers in time.
  */
-export function ask(
+export function httpGet(
   url: string,
   { timeoutMs, headers = {} }: { timeoutMs: number; headers?: Record<string, string> },
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const request = url.startsWith('https:') ? requestHttps : requestHttp
   return new Promise((resolve, reject) => {
     const sent = request(url, { headers, agent: false, signal: AbortSignal.timeout(timeoutMs) })

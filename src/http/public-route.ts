@@ -2,13 +2,13 @@ import { Elysia } from 'elysia'
 import { withCall, type Call } from './call.ts'
 
 /** A GET route that anybody may ask for: pages, files, health. */
-export interface OpenRoute {
+export interface PublicRoute {
   path: string
   respond(request: Request): Response | Promise<Response>
 }
 
 /** Mounts open routes. */
-export function openRoutes(name: string, routes: readonly OpenRoute[]) {
+export function publicRoutes(name: string, routes: readonly PublicRoute[]) {
   const plugin = new Elysia({ name }).use(withCall).onAfterHandle(addRequestId)
   for (const { path, respond } of routes) {
     plugin.get(path, ({ request }) => respond(request), { detail: { hide: true } })

@@ -6,7 +6,7 @@ import { Type, type TSchema } from '@sinclair/typebox'
 export const closed = { additionalProperties: false } as const
 
 /** A moment, in ISO 8601. */
-export const Moment = Type.String({ format: 'date-time' })
+export const Timestamp = Type.String({ format: 'date-time' })
 
 /** A value that may be null instead. */
 export function Nullable<Schema extends TSchema>(schema: Schema, description?: string) {
