@@ -143,7 +143,8 @@ function startSupervisedWorker(launch: () => ChildProcess, number: number): Supe
       if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null)
         return true
       const exited = new Promise<boolean>(resolve => {
-        child.once('exit', code => resolve(code === 0))
+        // Only a worker that has not set up its handler yet is ended by the signal itself.
+        child.once('exit', (code, name) => resolve(code === 0 || name === 'SIGTERM'))
       })
       // By its id: Deno takes every signal that it sends to a child of its own for the child's end.
       const { pid } = child

@@ -92,6 +92,20 @@ test('a worker that dies is started again, and the others answer meanwhile', asy
   expect((await program.kill('SIGTERM')).code).toBe(0)
 })
 
+test('a worker that gets its signal before it can handle one has stopped in good order', async () => {
+  const databaseUrl = await createEmptyDatabase()
+  await using program = await startProgram({ env: { DATABASE_URL: databaseUrl, WORKERS: '2' } })
+  const [, second = 0] = listWorkers(program)
+  process.kill(second, 'SIGKILL')
+  await until(() => listWorkers(program).length === 3)
+  const [, , restarted = 0] = listWorkers(program)
+  process.kill(restarted, 'SIGSTOP')
+  const exit = program.kill('SIGTERM')
+  await until(() => program.logged('Stopping').length > 0)
+  process.kill(restarted, 'SIGCONT')
+  expect(await exit).toEqual({ code: 0, signal: null })
+})
+
 test('one embedded Postgres serves them, and goes with the last of them, even if their parent is killed', async () => {
   const dataDir = makeFolder()
   const start = () => startProgram({ env: { DATA_DIR: dataDir, WORKERS: '2' } })
