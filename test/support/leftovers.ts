@@ -20,6 +20,12 @@ export function isRunning(pid: number): boolean {
   }
 }
 
+/** Returns when a process was started, in clock ticks. Returns undefined on systems without /proc. */
+export function readStart(pid: number): string | undefined {
+  const stat = read(`/proc/${pid}/stat`)
+  return stat.slice(stat.lastIndexOf(')')).split(' ')[20]
+}
+
 /** The other processes that work in `folder`: they stand in it, or it is their TMPDIR. */
 export function listRunning(folder: string): Running[] {
   const found = HAS_PROC ? listByProc(folder) : listByPs(folder)

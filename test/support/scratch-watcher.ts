@@ -2,13 +2,14 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startEmbedded } from '../../src/embedded/embedded.ts'
-import { clearFolder, isRunning } from './leftovers.ts'
+import { clearFolder, isRunning, readStart } from './leftovers.ts'
 
-// Started by scratch.ts: `scratch-watcher.ts <pid of the run> <its folder> <the name of a file>`. The file names the DATA_DIR
-// of a Postgres that is stopped, and not removed.
+// Started by scratch.ts: `scratch-watcher.ts <pid of the run> <its start> <its folder> <the name of a file>`. The file names
+// the DATA_DIR of a Postgres that is stopped, and not removed.
 
-const [owner, folder = '', keptFile = ''] = process.argv.slice(2)
-while (isRunning(Number(owner))) await sleep(100)
+const [owner, start = '0', folder = '', keptFile = ''] = process.argv.slice(2)
+// A run that has ended may see its id given to another process.
+while (isRunning(Number(owner)) && (readStart(Number(owner)) ?? start) === start) await sleep(100)
 
 const file = join(folder, keptFile)
 const dataDir = existsSync(file) ? readFileSync(file, 'utf8') : undefined

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, realpathSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readStart } from './leftovers.ts'
 
 /** In the scratch folder, the DATA_DIR of a cluster that is kept and only stopped. */
 export const KEPT_FILE = 'kept'
@@ -24,10 +25,11 @@ export function makeFolder(mode = 0o755): string {
 function openScratch(): string {
   // The workers of `bun test --parallel` share the folder of the process that started them.
   const owner = process.env['BUN_TEST_WORKER_ID'] === undefined ? process.pid : process.ppid
-  const folder = join(realpathSync(tmpdir()), `tidings-test-${owner}-${readStart(owner)}`)
+  const start = readStart(owner) ?? '0'
+  const folder = join(realpathSync(tmpdir()), `tidings-test-${owner}-${start}`)
   if (!tryMake(folder)) return folder
   const watcher = join(import.meta.dirname, 'scratch-watcher.ts')
-  spawn(process.execPath, [watcher, String(owner), folder, KEPT_FILE], {
+  spawn(process.execPath, [watcher, String(owner), start, folder, KEPT_FILE], {
     // Out of reach of a Ctrl-C at the terminal.
     detached: true,
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -43,15 +45,5 @@ function tryMake(folder: string): boolean {
   } catch (error) {
     if ((error as { code?: string }).code === 'EEXIST') return false
     throw error
-  }
-}
-
-/** When a process was started, in clock ticks: ids are used again. 0 on systems without /proc. */
-function readStart(pid: number): string {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat.slice(stat.lastIndexOf(')')).split(' ')[20] ?? '0'
-  } catch {
-    return '0'
   }
 }
