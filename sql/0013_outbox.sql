@@ -41,11 +41,11 @@ create table outbox (
   -- When it can be claimed: schedule, lease and retry in one.
   available_at timestamptz not null default now(),
   -- When it was requested. A delivery that is sent again starts anew, however old its event is.
-  since timestamptz not null default now(),
+  requested_at timestamptz not null default now(),
   -- The token of the last claim. Only its holder can settle the delivery.
   token uuid,
   -- How often it was claimed since its last outcome. More than once means that workers died with it.
-  takes smallint not null default 0,
+  claim_count smallint not null default 0,
   -- The number of failed attempts, and the reason of the last one.
   attempts smallint not null default 0,
   reason text,
@@ -85,7 +85,7 @@ create index deliveries_of_time on deliveries (at);
 
 -- One row lists the targets that were not told of an event at its dispatch, for one reason. As rows of deliveries, a burst
 -- in a large organization would be a hundred thousand.
-create table withheld (
+create table withheld_deliveries (
   project_id uuid not null references projects on delete cascade,
   event_id uuid not null,
   kind text not null check (kind in ('webhook', 'push')),
@@ -95,10 +95,10 @@ create table withheld (
 );
 
 -- Serves the deliveries of an event, and the deletion of a project.
-create index withheld_of_event on withheld (project_id, event_id);
+create index withheld_deliveries_of_event on withheld_deliveries (project_id, event_id);
 
 -- Serves the sweep of old rows.
-create index withheld_of_time on withheld (at);
+create index withheld_deliveries_of_time on withheld_deliveries (at);
 
 -- One row is the outcome of one delivery, withheld ones included. A later outcome replaces 'withheld'.
 create view delivery_records as
@@ -108,7 +108,7 @@ union all
 select
   md5(w.event_id::text || t.id::text)::uuid, w.project_id, w.event_id, w.kind, t.id, 'withheld', 0::smallint, null,
   w.reason, w.at
-from withheld w
+from withheld_deliveries w
   cross join lateral unnest(w.target_ids) as t (id)
 where not exists (
   select
@@ -145,7 +145,7 @@ as $$
 begin
   with found as materialized (
     select o.id
-    from gone g
+    from deleted_events g
       join outbox o on o.project_id = g.project_id and o.event_id = g.id
     order by o.id
     for update of o
@@ -165,12 +165,12 @@ begin
       -- A delivery that succeeded before it was sent again stays delivered.
       where d.state <> 'delivered';
   delete from dead_letters d
-    using gone g
+    using deleted_events g
     where d.project_id = g.project_id and d.event_id = g.id;
   return null;
 end
 $$;
 
-create trigger events_end_deliveries after delete on events
-  referencing old table as gone
+create trigger events_cancel_deliveries after delete on events
+  referencing old table as deleted_events
   for each statement execute function cancel_deliveries();

@@ -10,7 +10,7 @@ create table vapid_keys (
 -- One row is a browser that receives notifications for the account signed in there. It is deleted with the session.
 create table push_subscriptions (
   id uuid primary key,
-  person_id uuid not null references people on delete cascade,
+  account_id uuid not null references people on delete cascade,
   -- A session has one subscription: a browser that subscribes again replaces it.
   session_id uuid not null unique references sessions on delete cascade,
   -- SHA-256 of the endpoint. An endpoint is one browser's, so the account that signed in there last has it.
@@ -40,12 +40,12 @@ create table push_subscriptions (
 );
 
 -- Serves the list of an account's devices, and the devices of an organization's members.
-create index push_subscriptions_of_person on push_subscriptions (person_id, id);
+create index push_subscriptions_of_account on push_subscriptions (account_id, id);
 
 -- One row is an account's settings for a channel; a null channel stands for all channels of the project. A setting that
 -- is null for a channel is that of the project. Without any row, the account is notified of everything.
-create table channel_notifications (
-  person_id uuid not null references people on delete cascade,
+create table notification_settings (
+  account_id uuid not null references people on delete cascade,
   project_id uuid not null references projects on delete cascade,
   channel_id uuid,
   state text check (state in ('on', 'mute')),
@@ -54,27 +54,27 @@ create table channel_notifications (
   -- Whether bursts are collapsed.
   collapse boolean,
   -- Serves an account's settings in a project; and, by its first columns, the deletion of a project.
-  unique nulls not distinct (project_id, person_id, channel_id),
+  unique nulls not distinct (project_id, account_id, channel_id),
   foreign key (project_id, channel_id) references channels (project_id, id) on delete cascade,
   check (mute_until is null or state is not null and state = 'mute')
 );
 
 -- Serves the deletion of a channel.
-create index channel_notifications_of_channel on channel_notifications (project_id, channel_id);
+create index notification_settings_of_channel on notification_settings (project_id, channel_id);
 
 -- Serves the deletion of an account.
-create index channel_notifications_of_person on channel_notifications (person_id);
+create index notification_settings_of_account on notification_settings (account_id);
 
 -- Returns an account's settings for a channel at this moment: each as set for the channel, else as set for the project.
 -- Returning a table lets Postgres plan it as a part of the statement that joins it.
-create function notification_settings(project uuid, channel uuid, person uuid)
+create function effective_notification_settings(project uuid, channel uuid, account uuid)
 returns table (is_muted boolean, collapses boolean)
 language sql stable as $$
   select
     coalesce((
       select n.state = 'mute'
-      from channel_notifications n
-      where n.project_id = project and n.person_id = person
+      from notification_settings n
+      where n.project_id = project and n.account_id = account
         and (n.channel_id = channel or n.channel_id is null)
         and n.state is not null
         and (n.mute_until is null or n.mute_until > now())
@@ -83,8 +83,8 @@ language sql stable as $$
     ), false),
     coalesce((
       select n.collapse
-      from channel_notifications n
-      where n.project_id = project and n.person_id = person
+      from notification_settings n
+      where n.project_id = project and n.account_id = account
         and (n.channel_id = channel or n.channel_id is null)
         and n.collapse is not null
       order by n.channel_id nulls last
@@ -93,9 +93,9 @@ language sql stable as $$
 $$;
 
 -- Returns whether an account has muted a channel at this moment.
-create function is_muted(project uuid, channel uuid, person uuid) returns boolean
+create function is_muted(project uuid, channel uuid, account uuid) returns boolean
 language sql stable as $$
-  select s.is_muted from notification_settings(project, channel, person) s
+  select s.is_muted from effective_notification_settings(project, channel, account) s
 $$;
 
 -- One row is the recent pushes of a channel to an account. After ten in 60 seconds, one push counts the rest.
@@ -103,7 +103,7 @@ $$;
 create unlogged table push_bursts (
   project_id uuid not null,
   channel_id uuid not null,
-  person_id uuid not null,
+  account_id uuid not null,
   -- When the last ten pushes were sent.
   recent timestamptz[] not null,
   -- When the burst began, how many pushes were collapsed since, and when the last of them was.
@@ -114,7 +114,7 @@ create unlogged table push_bursts (
   summary_at timestamptz,
   touched_at timestamptz not null default now(),
   -- Serves the dispatch, and the push that counts.
-  primary key (project_id, channel_id, person_id)
+  primary key (project_id, channel_id, account_id)
 );
 
 -- Serves the sweep of old bursts.
@@ -133,58 +133,58 @@ create type push_event as (
 );
 
 -- An account with devices, and which events of one channel it is notified of.
-create type push_listener as (
+create type push_recipient as (
   project_id uuid,
   channel_id uuid,
-  person_id uuid,
+  account_id uuid,
   is_muted boolean,
   collapses boolean,
   -- The number of events it is notified of: the newest ones, since its first device was subscribed.
-  told int,
+  event_count int,
   -- How many of those get a push of their own; the rest are collapsed.
-  room int,
+  individual_count int,
   -- Whether a push that counts the collapsed ones is already enqueued.
-  is_counted boolean,
+  has_summary boolean,
   -- When the oldest of the channel's events was created.
-  first_at timestamptz,
+  first_event_at timestamptz,
   device_ids uuid[],
-  device_states boolean[],
-  device_sinces timestamptz[]
+  device_is_on boolean[],
+  device_subscribed_at timestamptz[]
 );
 
 -- Devices that get the same pushes of one channel. The reason says why they get none; it is null where they get some.
-create type push_audience as (
+create type push_device_group as (
   project_id uuid,
   channel_id uuid,
   reason text,
-  told int,
-  room int,
-  is_counted boolean,
+  event_count int,
+  individual_count int,
+  has_summary boolean,
   -- When the devices were subscribed; null for before the channel's oldest event.
-  since timestamptz,
+  subscribed_at timestamptz,
   device_ids uuid[]
 );
 
 -- Returns who is subscribed: the devices of an organization's members whose sessions have not expired.
 create function subscribed_devices(organization uuid)
-returns table (id uuid, person_id uuid, is_on boolean, since timestamptz)
+returns table (id uuid, account_id uuid, is_on boolean, subscribed_at timestamptz)
 language sql stable as $$
   select
-    d.id, d.person_id, d.is_on,
+    d.id, d.account_id, d.is_on,
     case
       -- A created_at in the future means that the clock was set back.
       when d.created_at > now() + interval '5 s' then '-infinity'
       else date_trunc('milliseconds', d.created_at)
     end
   from memberships m
-    join push_subscriptions d on d.person_id = m.person_id
+    join push_subscriptions d on d.account_id = m.person_id
     join sessions s on s.id = d.session_id
   where m.organization_id = organization
     and not is_session_expired(s.is_installed, s.created_at, s.last_seen_at)
 $$;
 
 -- Returns how many pushes of a channel an account can get now: 10 in 60 seconds, less those at the given times.
-create function burst_room(recent timestamptz[]) returns table (room int)
+create function burst_capacity(recent timestamptz[]) returns table (capacity int)
 language sql stable as $$
   select greatest(0, 10 - count(*))::int
   from unnest(recent) as r (at)
@@ -215,64 +215,64 @@ $$;
 
 -- Returns what each account with a device gets of each channel: nothing if it is muted, and pushes of their own for as
 -- many events as there is room for in the burst.
-create function find_push_listeners(events push_event[]) returns setof push_listener
+create function find_push_recipients(events push_event[]) returns setof push_recipient
 language sql stable as $$
-  with runs as materialized (
-    select e.project_id, e.organization_id, e.channel_id, count(*)::int as n, min(e.created_at) as first_at
+  with channel_events as materialized (
+    select e.project_id, e.organization_id, e.channel_id, count(*)::int as n, min(e.created_at) as first_event_at
     from unnest(events) e
     where e.reason is null
     group by e.project_id, e.organization_id, e.channel_id
-  ), people as materialized (
+  ), subscribers as materialized (
     select
-      o.organization_id, d.person_id, min(d.since) filter (where d.is_on) as since,
-      array_agg(d.id) as ids, array_agg(d.is_on) as states, array_agg(d.since) as sinces
-    from (select distinct organization_id from runs) o
+      o.organization_id, d.account_id, min(d.subscribed_at) filter (where d.is_on) as subscribed_at,
+      array_agg(d.id) as ids, array_agg(d.is_on) as states, array_agg(d.subscribed_at) as subscribed_ats
+    from (select distinct organization_id from channel_events) o
       cross join lateral subscribed_devices(o.organization_id) d
-    group by o.organization_id, d.person_id
+    group by o.organization_id, d.account_id
   ), settings as materialized (
     select
-      r.project_id, r.channel_id, r.n, r.first_at, p.person_id, p.since, p.ids, p.states, p.sinces,
+      r.project_id, r.channel_id, r.n, r.first_event_at, p.account_id, p.subscribed_at, p.ids, p.states, p.subscribed_ats,
       s.is_muted, s.collapses
-    from runs r
-      join people p on p.organization_id = r.organization_id
-      cross join lateral notification_settings(r.project_id, r.channel_id, p.person_id) s
+    from channel_events r
+      join subscribers p on p.organization_id = r.organization_id
+      cross join lateral effective_notification_settings(r.project_id, r.channel_id, p.account_id) s
   )
   select
-    w.project_id, w.channel_id, w.person_id, w.is_muted, w.collapses, t.told,
-    case when w.collapses then r.room else t.told end,
+    w.project_id, w.channel_id, w.account_id, w.is_muted, w.collapses, t.event_count,
+    case when w.collapses then r.capacity else t.event_count end,
     -- After a minute the push may have been cancelled with its event.
-    coalesce(b.summary_at > now() - interval '60 s', false), w.first_at, w.ids, w.states, w.sinces
+    coalesce(b.summary_at > now() - interval '60 s', false), w.first_event_at, w.ids, w.states, w.subscribed_ats
   from settings w
     left join push_bursts b
-      on b.project_id = w.project_id and b.channel_id = w.channel_id and b.person_id = w.person_id
-    cross join lateral burst_room(b.recent) r
+      on b.project_id = w.project_id and b.channel_id = w.channel_id and b.account_id = w.account_id
+    cross join lateral burst_capacity(b.recent) r
     cross join lateral (
       select case
-        when w.is_muted or w.since is null then 0
-        when w.since <= w.first_at then w.n
+        when w.is_muted or w.subscribed_at is null then 0
+        when w.subscribed_at <= w.first_event_at then w.n
         else (
           select count(*)::int
           from unnest(events) e
           where e.project_id = w.project_id and e.channel_id = w.channel_id and e.reason is null
-            and e.created_at >= w.since
+            and e.created_at >= w.subscribed_at
         )
-      end as told
+      end as event_count
     ) t
 $$;
 
 -- Groups the devices that get the same, so that the cost of a burst does not grow with the number of accounts.
-create function group_push_listeners(listeners push_listener[]) returns setof push_audience
+create function group_push_devices(recipients push_recipient[]) returns setof push_device_group
 language sql stable as $$
   select
     l.project_id, l.channel_id, d.reason,
-    case when d.reason is null then l.told end, case when d.reason is null then l.room end,
-    case when d.reason is null then l.is_counted end, d.since, array_agg(d.id)
-  from unnest(listeners) l
+    case when d.reason is null then l.event_count end, case when d.reason is null then l.individual_count end,
+    case when d.reason is null then l.has_summary end, d.subscribed_at, array_agg(d.id)
+  from unnest(recipients) l
     cross join lateral (
       select
-        u.id, case when u.since > l.first_at then u.since end as since,
+        u.id, case when u.subscribed_at > l.first_event_at then u.subscribed_at end as subscribed_at,
         case when not u.is_on then 'off' when l.is_muted then 'muted' end as reason
-      from unnest(l.device_ids, l.device_states, l.device_sinces) as u (id, is_on, since)
+      from unnest(l.device_ids, l.device_is_on, l.device_subscribed_at) as u (id, is_on, subscribed_at)
     ) d
   group by 1, 2, 3, 4, 5, 6, 7
 $$;
@@ -282,7 +282,7 @@ $$;
 --
 -- The functions that write are planned once, and with them the checks of their foreign keys, which would cost more than
 -- the rows. A plan that does not know the lengths of the arrays would choose nested loops.
-create function enqueue_pushes(events push_event[], audiences push_audience[]) returns int
+create function enqueue_pushes(events push_event[], device_groups push_device_group[]) returns int
 language sql
 set plan_cache_mode = force_generic_plan
 set enable_nestloop = off as $$
@@ -290,14 +290,14 @@ set enable_nestloop = off as $$
     insert into outbox (project_id, event_id, kind, target_id, available_at)
     select
       e.project_id, e.id, 'push', d.id,
-      case when a.told - e.newer <= a.room then now() else now() + interval '5 s' end
-    from unnest(audiences) a
+      case when a.event_count - e.newer <= a.individual_count then now() else now() + interval '5 s' end
+    from unnest(device_groups) a
       join unnest(events) e
         on e.project_id = a.project_id and e.channel_id = a.channel_id and e.reason is null
       cross join unnest(a.device_ids) as d (id)
-    where a.reason is null and e.newer < a.told
-      and (a.told - e.newer <= a.room or e.newer = 0 and not a.is_counted)
-      and (a.since is null or a.since <= e.created_at)
+    where a.reason is null and e.newer < a.event_count
+      and (a.event_count - e.newer <= a.individual_count or e.newer = 0 and not a.has_summary)
+      and (a.subscribed_at is null or a.subscribed_at <= e.created_at)
     on conflict (project_id, event_id, kind, target_id) do nothing
     returning 1
   )
@@ -305,20 +305,20 @@ set enable_nestloop = off as $$
 $$;
 
 -- Records the devices that events are withheld from. The record of a count tells the sender that it is one.
-create function record_withheld_pushes(events push_event[], audiences push_audience[], sentences jsonb) returns void
+create function record_withheld_pushes(events push_event[], device_groups push_device_group[], sentences jsonb) returns void
 language sql
 set plan_cache_mode = force_generic_plan
 set enable_nestloop = off as $$
-  insert into withheld (project_id, event_id, kind, reason, target_ids)
+  insert into withheld_deliveries (project_id, event_id, kind, reason, target_ids)
   select e.project_id, e.id, 'push', sentences ->> coalesce(a.reason, 'collapsed'), a.device_ids
-  from unnest(audiences) a
+  from unnest(device_groups) a
     join unnest(events) e
       on e.project_id = a.project_id and e.channel_id = a.channel_id and e.reason is null
-  where (a.reason is not null or a.told - e.newer > a.room) and (a.since is null or a.since <= e.created_at)
+  where (a.reason is not null or a.event_count - e.newer > a.individual_count) and (a.subscribed_at is null or a.subscribed_at <= e.created_at)
 $$;
 
 -- Records the events that nobody is notified of, for a reason of their own or because nobody had a device.
-create function record_unheard_events(events push_event[], audiences push_audience[], sentences jsonb) returns void
+create function record_events_without_push(events push_event[], device_groups push_device_group[], sentences jsonb) returns void
 language sql
 set plan_cache_mode = force_generic_plan
 set enable_nestloop = off as $$
@@ -328,29 +328,29 @@ set enable_nestloop = off as $$
   where e.reason is not null
     or not exists (
       select
-      from unnest(audiences) a
+      from unnest(device_groups) a
       where a.project_id = e.project_id and a.channel_id = e.channel_id
-        and (a.since is null or a.since <= e.created_at)
+        and (a.subscribed_at is null or a.subscribed_at <= e.created_at)
     )
   on conflict (project_id, event_id, kind, target_id) do nothing
 $$;
 
 -- Adds the pushes of each account to its bursts, and counts those that are collapsed.
-create function count_bursts(listeners push_listener[]) returns void
+create function count_bursts(recipients push_recipient[]) returns void
 language sql
 set plan_cache_mode = force_generic_plan as $$
   insert into push_bursts as b (
-    project_id, channel_id, person_id, recent, burst_at, collapsed, collapsed_at, summary_at
+    project_id, channel_id, account_id, recent, burst_at, collapsed, collapsed_at, summary_at
   )
   select
-    l.project_id, l.channel_id, l.person_id, array_fill(now(), array[least(l.room, l.told)]),
-    case when l.told > l.room then now() end, greatest(0, l.told - l.room),
-    case when l.told > l.room then now() end,
-    case when l.told > l.room then now() + interval '5 s' end
-  from unnest(listeners) l
-  where l.told > 0 and l.collapses
-  order by l.project_id, l.channel_id, l.person_id
-  on conflict (project_id, channel_id, person_id) do update set
+    l.project_id, l.channel_id, l.account_id, array_fill(now(), array[least(l.individual_count, l.event_count)]),
+    case when l.event_count > l.individual_count then now() end, greatest(0, l.event_count - l.individual_count),
+    case when l.event_count > l.individual_count then now() end,
+    case when l.event_count > l.individual_count then now() + interval '5 s' end
+  from unnest(recipients) l
+  where l.event_count > 0 and l.collapses
+  order by l.project_id, l.channel_id, l.account_id
+  on conflict (project_id, channel_id, account_id) do update set
     recent = (b.recent || excluded.recent)[
       greatest(1, cardinality(b.recent) + cardinality(excluded.recent) - 9):
     ],
@@ -377,20 +377,20 @@ create function dispatch_pushes(project_ids uuid[], from_seqs bigint[], to_seqs 
 language plpgsql as $$
 declare
   events push_event[];
-  listeners push_listener[];
-  audiences push_audience[];
+  recipients push_recipient[];
+  device_groups push_device_group[];
 begin
   -- A count that is sent takes the same lock: either it includes these events, or another push counts them.
   perform from push_bursts b
     where b.project_id = any(project_ids) and b.summary_at is not null
-    order by b.project_id, b.channel_id, b.person_id
+    order by b.project_id, b.channel_id, b.account_id
     for no key update;
   events := array(select e from list_push_events(project_ids, from_seqs, to_seqs) e);
-  listeners := array(select l from find_push_listeners(events) l);
-  audiences := array(select a from group_push_listeners(listeners) a);
-  perform record_unheard_events(events, audiences, sentences);
-  perform record_withheld_pushes(events, audiences, sentences);
-  perform count_bursts(listeners);
-  return enqueue_pushes(events, audiences);
+  recipients := array(select l from find_push_recipients(events) l);
+  device_groups := array(select a from group_push_devices(recipients) a);
+  perform record_events_without_push(events, device_groups, sentences);
+  perform record_withheld_pushes(events, device_groups, sentences);
+  perform count_bursts(recipients);
+  return enqueue_pushes(events, device_groups);
 end
 $$;

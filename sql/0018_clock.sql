@@ -27,10 +27,10 @@ begin
         when o.available_at > now() + interval '1 minute' then greatest(o.available_at - jump_back, now())
         else o.available_at
       end,
-      since = least(o.since, now())
+      requested_at = least(o.requested_at, now())
     from (
       select w.id from outbox w
-      where w.available_at > now() + interval '1 minute' or w.since > now()
+      where w.available_at > now() + interval '1 minute' or w.requested_at > now()
       order by w.id
       for update
     ) w

@@ -121,18 +121,18 @@ export async function claimDeliveries(
     ), taken as (
       update outbox o set
         available_at = now() + ${leaseMs}::float8 * interval '1 ms',
-        token = ${crypto.randomUUID()}, takes = o.takes + 1
+        token = ${crypto.randomUUID()}, claim_count = o.claim_count + 1
       from locked l
       where o.id = l.id
       returning
-        o.id, o.token, o.project_id, o.event_id, o.target_id, o.takes, o.attempts, o.since
+        o.id, o.token, o.project_id, o.event_id, o.target_id, o.claim_count, o.attempts, o.requested_at
     )
     select
       t.id, t.token, t.project_id as "projectId", t.event_id as "eventId", t.target_id as "targetId",
-      t.takes as "claimCount", t.attempts,
+      t.claim_count as "claimCount", t.attempts,
       e.id is null or p.deleted_at is not null as "isGone",
       coalesce(extract(epoch from clock_timestamp() - e.created_at) * 1000, 0)::float8 as "ageMs",
-      (extract(epoch from clock_timestamp() - t.since) * 1000)::float8 as "waitedMs",
+      (extract(epoch from clock_timestamp() - t.requested_at) * 1000)::float8 as "waitedMs",
       (extract(epoch from clock_timestamp() - e.deleted_at) * 1000)::float8 as "hiddenMs"
     from taken t
       join projects p on p.id = t.project_id

@@ -43,7 +43,7 @@ export async function enqueueDeliveries(
         from wanted w
         order by w.id
         on conflict (project_id, event_id, kind, target_id) do update set
-          available_at = now(), since = now(), attempts = 0, reason = null
+          available_at = now(), requested_at = now(), attempts = 0, reason = null
           where o.token is null
       )
       select id from wanted
@@ -109,7 +109,7 @@ export async function replayDeadLetter(
     insert into outbox as o (id, project_id, event_id, kind, target_id)
     values (${id ?? null}, ${projectId}, ${dead.event_id}, ${dead.kind}, ${dead.target_id})
     on conflict (project_id, event_id, kind, target_id) do update set
-      available_at = least(o.available_at, now()), since = now()
+      available_at = least(o.available_at, now()), requested_at = now()
       where o.token is null
     returning
       id, event_id, kind, target_id, 'pending' as state, attempts, null as latency_ms, reason, null as at,

@@ -97,7 +97,7 @@ export type DeliveryOutcome =
   | Postponed
 
 /**
- * Spends no attempt, and skips the target for `afterMs`. A delivery that has waited for more than `withinMs` is given up
+ * Spends no attempt, and skips the target for `afterMs`. A delivery that has waited for more than `giveUpAfterMs` is given up
  * instead: nothing else would end it.
  */
 export interface Postponed {

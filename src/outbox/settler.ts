@@ -147,7 +147,7 @@ export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): P
     ), kept as (
       update outbox o set
         available_at = now() + h.delay_ms * interval '1 ms',
-        token = null, takes = 0, attempts = o.attempts + h.attempts, reason = coalesce(h.reason, o.reason)
+        token = null, claim_count = 0, attempts = o.attempts + h.attempts, reason = coalesce(h.reason, o.reason)
       from held h
       where o.id = h.id and h.state is null
     )

@@ -43,8 +43,8 @@ export async function getNotifications(
   const { after, rows: limit } = parsePageQuery('chn', query)
   const rows = await sql<(Row & { channel_id: string })[]>`
     select n.channel_id, ${selectRow(sql)}
-    from channel_notifications n
-    where n.project_id = ${recipient.projectId} and n.person_id = ${recipient.accountId}
+    from notification_settings n
+    where n.project_id = ${recipient.projectId} and n.account_id = ${recipient.accountId}
       and n.channel_id is not null
       ${after ? sql`and n.channel_id > ${after}` : sql``}
       and (n.mute_until is null or n.mute_until > now() or n.collapse is not null)
@@ -66,8 +66,8 @@ export async function getChannelNotifications(
   const [row] = await sql<Row[]>`
     select ${selectRow(sql)}
     from channels c
-      left join channel_notifications n
-        on n.project_id = c.project_id and n.channel_id = c.id and n.person_id = ${recipient.accountId}
+      left join notification_settings n
+        on n.project_id = c.project_id and n.channel_id = c.id and n.account_id = ${recipient.accountId}
     where c.project_id = ${recipient.projectId} and c.id = ${uuid}
   `
   if (!row) throw noChannel()
@@ -111,12 +111,12 @@ async function store(
     throw invalidField('muteUntil', 'invalid_value', 'Is allowed only with the state mute')
   }
   const stored = await tx`
-    insert into channel_notifications as n (project_id, person_id, channel_id, state, mute_until, collapse)
+    insert into notification_settings as n (project_id, account_id, channel_id, state, mute_until, collapse)
     select
       ${projectId}::uuid, ${accountId}::uuid, ${channelId}::uuid, ${state === 'default' ? null : state}::text,
       ${muteUntil}::timestamptz, ${collapse ?? null}::boolean
     where ${muteUntil}::timestamptz is null or ${muteUntil}::timestamptz > now()
-    on conflict (project_id, person_id, channel_id) do update set
+    on conflict (project_id, account_id, channel_id) do update set
       state = excluded.state, mute_until = excluded.mute_until,
       collapse = case when ${collapse === undefined} then n.collapse else excluded.collapse end
   `
@@ -124,8 +124,8 @@ async function store(
     throw invalidField('muteUntil', 'out_of_range', 'Must be in the future')
   }
   await tx`
-    delete from channel_notifications
-    where project_id = ${projectId} and person_id = ${accountId}
+    delete from notification_settings
+    where project_id = ${projectId} and account_id = ${accountId}
       and channel_id is not distinct from ${channelId}::uuid
       and state is null and collapse is null
   `
@@ -144,8 +144,8 @@ async function getDefault(
 ): Promise<DefaultNotificationSettings> {
   const [row] = await sql<Row[]>`
     select ${selectRow(sql)}
-    from channel_notifications n
-    where n.project_id = ${projectId} and n.person_id = ${accountId} and n.channel_id is null
+    from notification_settings n
+    where n.project_id = ${projectId} and n.account_id = ${accountId} and n.channel_id is null
   `
   return row ? toNotification(row, INITIAL_SETTINGS) : INITIAL_SETTINGS
 }

@@ -30,7 +30,7 @@ interface Row extends Omit<Subscription, 'createdAt' | 'lastPushAt' | 'quietHour
 /** A stored subscription of the session or of the endpoint. */
 interface Known {
   id: string
-  person_id: string
+  account_id: string
   session_id: string
   address: string
   hash: string
@@ -87,7 +87,7 @@ export async function saveSubscription(
   const same = known.find(row => row.hash === hash)
   if (same && !isSame(openAddress(secrets, same.id, same.address), address)) {
     // Push services give no endpoint twice, so other keys are another browser's.
-    if (same.person_id !== accountId) {
+    if (same.account_id !== accountId) {
       throw new Fault('conflict', 'This endpoint belongs to another browser: subscribe anew')
     }
   } else if (same && same === own) {
@@ -97,7 +97,7 @@ export async function saveSubscription(
     return toId('psh', same.id)
   }
   // The browser's earlier subscription keeps its label and settings, unless it was another account's.
-  const kept = own ?? (same?.person_id === accountId ? same : undefined)
+  const kept = own ?? (same?.account_id === accountId ? same : undefined)
   for (const { id } of known.filter(row => row !== kept)) {
     await tx`delete from push_subscriptions where id = ${id}`
   }
@@ -105,7 +105,7 @@ export async function saveSubscription(
   const name = label?.trim() ?? null
   await tx`
     insert into push_subscriptions as d (
-      id, person_id, session_id, endpoint_hash, address, host, label
+      id, account_id, session_id, endpoint_hash, address, host, label
     )
     values (
       ${uuid}, ${accountId}, ${sessionId}, decode(${hash}, 'hex'), ${sealAddress(secrets, uuid, address)},
@@ -138,7 +138,7 @@ export async function editSubscription(
       quiet_from = case when ${isKept} then quiet_from else ${from ?? null}::int end,
       quiet_to = case when ${isKept} then quiet_to else ${to ?? null}::int end,
       quiet_zone = case when ${isKept} then quiet_zone else ${quietHours?.timeZone ?? null}::text end
-    where id = ${toSubscriptionUuid(id)} and person_id = ${accountId}
+    where id = ${toSubscriptionUuid(id)} and account_id = ${accountId}
   `
   if (edited.count === 0) throw noSubscription()
   const fields = Object.keys(edit).sort().join(' ')
@@ -152,7 +152,7 @@ export async function removeSubscription(
   id: string,
 ): Promise<void> {
   const removed = await tx`
-    delete from push_subscriptions where id = ${toSubscriptionUuid(id)} and person_id = ${accountId}
+    delete from push_subscriptions where id = ${toSubscriptionUuid(id)} and account_id = ${accountId}
   `
   if (removed.count === 0) throw noSubscription()
   await writeAudit(tx, actor, { action: 'push.unsubscribed', target: id })
@@ -182,7 +182,7 @@ async function lockKnown(tx: Tx, sessionId: string, hash: string): Promise<Known
   if (session.count === 0) throw new Fault('signed_out', 'Sign in first')
   await tx`select pg_advisory_xact_lock(hashtextextended(${`push ${hash}`}, 0))`
   return await tx<Known[]>`
-    select d.id, d.person_id, d.session_id, d.address, encode(d.endpoint_hash, 'hex') as hash
+    select d.id, d.account_id, d.session_id, d.address, encode(d.endpoint_hash, 'hex') as hash
     from push_subscriptions d
     where d.session_id = ${sessionId} or d.endpoint_hash = decode(${hash}, 'hex')
     order by d.id
@@ -207,7 +207,7 @@ async function selectSubscriptions(
       json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet
     from push_subscriptions d
       join sessions s on s.id = d.session_id and not ${isExpired(sql)}
-    where d.person_id = ${accountId} ${where}
+    where d.account_id = ${accountId} ${where}
     order by d.id desc
     limit ${limit}
   `

@@ -57,7 +57,7 @@ export async function findPushTargets(
     select
       t.ord::int as ord, r.account_id as "accountId", r.address, r.endpoint_hash as "endpointHash",
       clock_timestamp() as now, r.is_on as "isOn", r.is_muted as "isMuted", r.is_archived as "isArchived",
-      r.is_hidden as "isHidden", r.is_count as "isCount", r.quiet, r.event
+      r.is_hidden as "isHidden", r.is_summary as "isSummary", r.quiet, r.event
     from unnest(
         ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
         ${toArray(ids.map(({ eventId }) => eventId))}::uuid[],
@@ -65,7 +65,7 @@ export async function findPushTargets(
       ) with ordinality as t (project_id, event_id, id, ord)
       cross join lateral (
         select
-          d.person_id as account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on,
+          d.account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on,
           json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet,
           e.event, e.is_archived, e.is_hidden, n.is_muted,
           exists (
@@ -73,7 +73,7 @@ export async function findPushTargets(
             from delivery_records r
             where r.project_id = t.project_id and r.event_id = t.event_id and r.kind = 'push'
               and r.target_id = d.id and r.state = 'withheld' and r.reason = ${WITHHELD_REASONS.collapsed}
-          ) as is_count
+          ) as is_summary
         from push_subscriptions d
           join sessions s on s.id = d.session_id and not ${isExpired(sql)}
           left join lateral (
@@ -85,12 +85,12 @@ export async function findPushTargets(
               ) as event
             from projects p
               join organizations o on o.id = p.organization_id and o.deleted_at is null
-              join memberships m on m.organization_id = o.id and m.person_id = d.person_id
+              join memberships m on m.organization_id = o.id and m.person_id = d.account_id
               join events v on v.project_id = p.id and v.id = t.event_id
               join channels c on c.project_id = v.project_id and c.id = v.channel_id
             where p.id = t.project_id and p.deleted_at is null
           ) e on true
-          cross join lateral notification_settings(t.project_id, e.channel_id, d.person_id) n
+          cross join lateral effective_notification_settings(t.project_id, e.channel_id, d.account_id) n
         where d.id = t.id
         -- Keeps this a look-up for each.
         offset 0
@@ -128,7 +128,7 @@ export async function takeBurstCount(
 ): Promise<{ count: number; burstAtMs: number } | undefined> {
   const [row] = await sql<{ collapsed: number; burst_at: Date }[]>`
     update push_bursts set summary_at = null
-    where project_id = ${projectId} and channel_id = ${channelId} and person_id = ${accountId}
+    where project_id = ${projectId} and channel_id = ${channelId} and account_id = ${accountId}
       and collapsed > 0
     returning collapsed, burst_at
   `

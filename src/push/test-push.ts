@@ -54,7 +54,7 @@ async function reserveTest(
       coalesce(d.tested_at < now() - make_interval(secs => ${TEST_INTERVAL_S}), true) as may
     from push_subscriptions d
       join sessions s on s.id = d.session_id and not ${isExpired(tx)}
-    where d.person_id = ${accountId} and ${
+    where d.account_id = ${accountId} and ${
       subscriptionId === undefined
         ? tx`d.session_id = ${sessionId}`
         : tx`d.id = ${toSubscriptionUuid(subscriptionId)}`

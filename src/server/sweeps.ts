@@ -36,11 +36,15 @@ export const SWEEPS: readonly Sweep[] = [
   { table: 'key_usage', where: sql => sql`s.hour < now() - interval '90 days'` },
   { table: 'audit_log', where: sql => sql`s.at < now() - interval '1 year'` },
   { table: 'deliveries', where: sql => sql`s.at < now() - interval '30 days'`, orderBy: 'at' },
-  { table: 'withheld', where: sql => sql`s.at < now() - interval '30 days'`, orderBy: 'at' },
+  {
+    table: 'withheld_deliveries',
+    where: sql => sql`s.at < now() - interval '30 days'`,
+    orderBy: 'at',
+  },
   { table: 'dead_letters', where: sql => sql`s.at < now() - interval '90 days'`, orderBy: 'at' },
   { table: 'push_bursts', where: sql => sql`s.touched_at < now() - interval '1 day'` },
   {
-    table: 'channel_notifications',
+    table: 'notification_settings',
     where: sql => sql`s.mute_until < now() - interval '1 hour' and s.collapse is null`,
   },
   {

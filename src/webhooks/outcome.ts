@@ -67,6 +67,6 @@ export function toDeliveryOutcome(outcome: WebhookOutcome): DeliveryOutcome {
   }
 }
 
-export function postpone(afterMs: number, reason: string, withinMs = MAX_WAIT_MS): Postponed {
-  return { kind: 'postponed', afterMs, giveUpAfterMs: withinMs, reason }
+export function postpone(afterMs: number, reason: string, giveUpAfterMs = MAX_WAIT_MS): Postponed {
+  return { kind: 'postponed', afterMs, giveUpAfterMs, reason }
 }

@@ -67,7 +67,7 @@ test('delivery: every event reaches every target of its project, and leaves the 
 test('delivery: what fails is tried again by the schedule, and given up after its last attempt', async () => {
   const { projectId, targetId, eventId } = await deliverTo(answerWith(500))
   const [first] = await deliveries.pending(projectId)
-  expect(first).toMatchObject({ attempts: 1, reason: 'http_500', takes: 0 })
+  expect(first).toMatchObject({ attempts: 1, reason: 'http_500', claim_count: 0 })
   expect(first?.due_in_s).toBeGreaterThan(3.5)
   expect(first?.due_in_s).toBeLessThan(6)
 

@@ -131,7 +131,7 @@ test('contract §11 records are kept 30 days and dead letters 90', async () => {
     `
   }
   const withhold = (days: number) => sql`
-    insert into withheld (project_id, event_id, kind, reason, target_ids, at)
+    insert into withheld_deliveries (project_id, event_id, kind, reason, target_ids, at)
     values (
       ${projectId}, ${crypto.randomUUID()}, 'webhook', 'x', array[${crypto.randomUUID()}]::uuid[],
       now() - ${days} * interval '1 day'
@@ -140,7 +140,7 @@ test('contract §11 records are kept 30 days and dead letters 90', async () => {
   for (const days of [29.9, 30.1]) await withhold(days)
   for (const days of [29.9, 30.1, 89.9, 90.1]) await insert(days)
   const swept: number[] = []
-  for (const table of ['deliveries', 'withheld', 'dead_letters']) {
+  for (const table of ['deliveries', 'withheld_deliveries', 'dead_letters']) {
     for (const one of SWEEPS) if (one.table === table) swept.push(await sweep(pool, one))
   }
   expect(swept).toEqual([3, 1, 1])

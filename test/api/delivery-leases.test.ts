@@ -153,7 +153,7 @@ test('case 25: a stop waits for what is under way, and hands back the rest unspe
   expect((await deliveries.ended(quick.projectId))[0]).toMatchObject({ state: 'delivered' })
   expect(held.sent.find(({ job }) => job.targetId === slow.targetId)?.signal.aborted).toBe(true)
   const [row] = await deliveries.pending(slow.projectId)
-  expect(row).toMatchObject({ attempts: 0, takes: 0, is_taken: false })
+  expect(row).toMatchObject({ attempts: 0, claim_count: 0, is_taken: false })
   expect(row?.due_in_s).toBeLessThanOrEqual(0)
   expect(held.sent).toHaveLength(2)
   await one[Symbol.asyncDispose]()

@@ -60,7 +60,7 @@ test('delivery: what is postponed again and again ends after its time, as a dead
   await until(() => calls > before + 1)
   expect(await deliveries.ended(projectId)).toEqual([])
   await deliveries.sql`
-    update outbox set since = now() - interval '3 days' where project_id = ${projectId}
+    update outbox set requested_at = now() - interval '3 days' where project_id = ${projectId}
   `
   await until(async () => (await deliveries.ended(projectId)).length === 1)
   expect(await deliveries.ended(projectId)).toMatchObject([
@@ -93,7 +93,7 @@ test('delivery: what has only waited behind a pause is attempted once before it 
   const event = await webhook.newEvent()
   for (let n = 0; n < 10; n++) await webhook.send(event)
   const count = () => receiver.received.filter(({ path }) => path === name).length
-  const postponed = { kind: 'postponed', reason: 'The webhook is paused', withinMs: 3 * DAY_MS }
+  const postponed = { kind: 'postponed', reason: 'The webhook is paused', giveUpAfterMs: 3 * DAY_MS }
   expect(await webhook.send(event, 1)).toMatchObject(postponed)
   expect(count()).toBe(10)
   const late = { waitedMs: 3 * DAY_MS + 1 }

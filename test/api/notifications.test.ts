@@ -75,7 +75,7 @@ test('dashboard: a mute that is over means nothing any more', async () => {
   }
   expect(await isMuted()).toBe(true)
   const age = (where: 'channel' | 'project') => server.sql`
-    update channel_notifications set mute_until = mute_until - interval '61 minutes'
+    update notification_settings set mute_until = mute_until - interval '61 minutes'
     where project_id = ${tenant.projectId} and (channel_id is not null) = ${where === 'channel'}
   `
   await age('channel')
@@ -113,7 +113,7 @@ test('delivery: collapsing is set per project and per channel, whatever is muted
   const muted = { state: 'mute', muteUntil: until }
   expect(mute.body.data).toEqual({ ...expected, isDefault: false, ...muted })
   await server.sql`
-    update channel_notifications set mute_until = mute_until - interval '61 minutes'
+    update notification_settings set mute_until = mute_until - interval '61 minutes'
     where project_id = ${tenant.projectId} and channel_id is not null
   `
   expect(await read()).toEqual(expected)

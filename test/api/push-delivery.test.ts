@@ -211,7 +211,7 @@ test('case 19: signing out deletes the subscription of that browser, and nothing
   const browser = await world.subscribe(tenant.person)
   expect((await tenant.person.delete('/api/session')).status).toBe(200)
   const rows = await world.server.sql`
-    select id from push_subscriptions where person_id = ${tenant.person.uuid}
+    select id from push_subscriptions where account_id = ${tenant.person.uuid}
   `
   expect(rows.count).toBe(0)
   const event = await tenant.send()
@@ -240,7 +240,7 @@ test('a device is told of what happens from its subscription on', async () => {
     const event = await tenant.send()
     await tx`
       update push_subscriptions set created_at = clock_timestamp() + interval '10 milliseconds'
-      where person_id = ${tenant.person.uuid}
+      where account_id = ${tenant.person.uuid}
     `
     return event
   })

@@ -101,7 +101,7 @@ test('delivery: 429 and 5xx are tried again, not before Retry-After, with the re
   expect(row!.in_s).toBeWithin(980, 1001)
   // Half a day later.
   await sql`
-    update outbox set since = since - interval '12 hours' where project_id = ${tenant.projectId}
+    update outbox set requested_at = requested_at - interval '12 hours' where project_id = ${tenant.projectId}
   `
   await endWaits(sql, tenant.projectId)
   await world.service.until(browser, 2)
@@ -122,7 +122,7 @@ test('delivery: after a day nothing is sent any more', async () => {
   await world.service.until(browser, 1)
   await world.untilWaiting(tenant.projectId)
   await sql`
-    update outbox set since = since - interval '1 day' where project_id = ${tenant.projectId}
+    update outbox set requested_at = requested_at - interval '1 day' where project_id = ${tenant.projectId}
   `
   await endWaits(sql, tenant.projectId)
   await until(async () => Object.keys(await world.outcomes(event)).length > 0)

@@ -34,7 +34,7 @@ for (const { endpoint, keys } of browsers) {
     userAgent: 'bench',
   })
   await sql`
-    insert into push_subscriptions (id, person_id, session_id, endpoint_hash, address, host, label)
+    insert into push_subscriptions (id, account_id, session_id, endpoint_hash, address, host, label)
     values (
       ${uuid}, ${person.uuid}, ${session.id},
       decode(${createHash('sha256').update(endpoint).digest('hex')}, 'hex'),

@@ -102,7 +102,7 @@ test('reliability §12 what was backed up lives on under another APP_SECRET: key
   expect((await fetch(`${after.url}/api/me`, { headers: { cookie: admin.cookie } })).status).toBe(
     401,
   )
-  const [device] = await after.sql`select from push_subscriptions where person_id = ${admin.uuid}`
+  const [device] = await after.sql`select from push_subscriptions where account_id = ${admin.uuid}`
   expect(device).toBeDefined()
 
   // The epoch is another, and a cursor of the old one is told so.

@@ -229,9 +229,9 @@ async function readHeld(sql: Sql): Promise<{ id: string; token: string }[]> {
 async function checkTakenOver(
   sql: Sql,
   held: { id: string; token: string }[],
-  withinMs: number,
+  giveUpAfterMs: number,
 ): Promise<string[]> {
-  await sleep(withinMs)
+  await sleep(giveUpAfterMs)
   const still = new Map((await readAll(sql)).map(({ id, token }) => [id, token]))
   return held
     .filter(({ id, token }) => still.get(id) === token)

@@ -12,7 +12,7 @@ interface PendingRow {
   event_id: string
   target_id: string
   attempts: number
-  takes: number
+  claim_count: number
   is_taken: boolean
   reason: string | null
   due_in_s: number
@@ -71,7 +71,7 @@ export async function openDeliveries(): Promise<Deliveries> {
     pending: async projectId => [
       ...(await sql<PendingRow[]>`
         select
-          event_id, target_id, attempts, takes, token is not null as is_taken, reason,
+          event_id, target_id, attempts, claim_count, token is not null as is_taken, reason,
           extract(epoch from available_at - now())::float8 as due_in_s
         from outbox
         where project_id = ${projectId}

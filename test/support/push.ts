@@ -29,7 +29,7 @@ export async function insertSubscription(
   const endpoint = browser?.endpoint ?? `https://push.invalid/${id}`
   const address = sealAddress(testSecrets(), uuid, { endpoint, ...keys })
   const [row] = await sql<{ id: string }[]>`
-    insert into push_subscriptions (id, person_id, session_id, endpoint_hash, address, host, label)
+    insert into push_subscriptions (id, account_id, session_id, endpoint_hash, address, host, label)
     values (
       ${uuid}, ${person.uuid}, ${person.sessionId},
       decode(${createHash('sha256').update(endpoint).digest('hex')}, 'hex'), ${address}, ${new URL(endpoint).host},
