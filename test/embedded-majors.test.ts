@@ -23,12 +23,12 @@ import { APP_SECRET, testSecrets } from './support/secret.ts'
 import { boot } from './support/server.ts'
 import { makeFolder as makeScratchFolder } from './support/scratch.ts'
 
-// Data of Postgres 17, which the package of another major version has made, as ours carries 18.
+// Data made by the package of Postgres 17, while ours has 18.
 const OLD = 'postgres-17'
 const EVENTS = 20_000
 const EVENT = { channelName: 'payments', title: 'New payment' }
 const KEY = { 'idempotency-key': 'before' }
-// The package is for this platform alone; there it must be.
+// The package exists for this platform alone; here it must be installed.
 const hasOld = isNamed && isLinux && process.arch === 'x64'
 const majorTest = test.if(hasOld)
 
@@ -61,7 +61,7 @@ beforeAll(async () => {
 })
 afterAll(() => made && rmSync(made, { recursive: true }))
 
-/** More events in the log of the tenant. */
+/** Appends events to the log of the tenant. */
 async function fillLog(sql: Sql): Promise<void> {
   await sql`
     insert into events (
@@ -79,7 +79,7 @@ async function fillLog(sql: Sql): Promise<void> {
   await sql`update event_logs set last_seq = last_seq + ${EVENTS} where last_seq > 0`
 }
 
-/** A sum over all rows of each table, and where the ids that the database gives are. */
+/** Returns a checksum over all rows of each table, and the positions of the sequences. */
 async function sumTables(sql: Sql): Promise<Record<string, string>> {
   const result: Record<string, string> = {}
   for (const name of Object.keys(await countRows(sql))) {
@@ -97,14 +97,16 @@ async function sumTables(sql: Sql): Promise<Record<string, string>> {
   return result
 }
 
-/** The installation as Postgres 17 left it, in a folder of its own. */
+/** Copies the installation that Postgres 17 made into a new folder. */
 function copyMade(): { dataDir: string; home: string } {
   const dataDir = join(makeFolder(), 'data')
   execFileSync('cp', ['-a', join(made, 'data'), dataDir])
   return { dataDir, home: join(dataDir, 'postgres') }
 }
 
-/** What there is now: the major version that serves it, the sums of its tables, and whether its indexes are all there. */
+/**
+ * Returns the serving major version, the checksums of the tables, and whether indexes are complete.
+ */
 async function look(
   dataDir: string,
 ): Promise<{ major: number; sums: Record<string, string>; indexes: number }> {
@@ -137,7 +139,7 @@ const listClusters = (home: string) =>
     .filter(name => name.startsWith('data'))
     .sort()
 
-/** How many processes work in a cluster that is not the one in use. */
+/** Counts processes in clusters other than the one in use. */
 function countStrays(home: string): number {
   return readdirSync('/proc').filter(pid => {
     try {
@@ -152,7 +154,7 @@ majorTest(
   'data of an older major version of Postgres is carried over, and all goes on',
   async () => {
     const { dataDir, home } = copyMade()
-    // A command line leaves it to the server, and works on it as it is.
+    // A command line leaves the upgrade to the server, and works on the old cluster.
     const before = await look(dataDir)
     expect(before).toMatchObject({ major: 17, sums })
     expect((await migrateProgram(dataDir)).output).toContain('ok   0001_accounts')
@@ -203,14 +205,14 @@ majorTest(
       if (signal !== 'SIGKILL') throw new Error(child.output())
     }
 
-    // Two servers of Postgres outlive it, and half a cluster.
+    // Two Postgres servers survive the kill, and half a cluster.
     await killAt('Applied migration', 3)
     expect(listClusters(home)).toEqual(['data', expect.stringMatching(/^data\.new-/)])
-    // All rows are there, nothing is committed.
+    // All rows are copied, and nothing is committed.
     await killAt('indexes are being made')
     expect(listClusters(home)).toEqual(['data', expect.stringMatching(/^data\.new-/)])
     expect(readMade(home)).toBe('17')
-    // A complete one: but the older program may have gone on with the data meanwhile.
+    // The cluster is complete, but the older program may have changed the data meanwhile.
     await killAt('Moved', 1)
     expect(listClusters(home)).toEqual(['data', 'data.upgraded'])
     expect(readMade(home)).toBe('17')

@@ -48,7 +48,7 @@ linuxTest('Postgres gets nothing of our environment', async () => {
   const dataDir = makeFolder()
   await start(dataDir)
   const names = readFileSync(`/proc/${getPid(dataDir)}/environ`, 'utf8').split('\0')
-  // PGDATA and PG_… are its own.
+  // Postgres itself sets PGDATA and PG_ variables.
   const foreign = names.filter(name => name && !/^(LC_ALL|TZ|PATH|PG\w+)=/.test(name))
   expect(foreign).toEqual([])
 })
@@ -193,7 +193,7 @@ dbTest('data of a newer major version of Postgres is left alone, with the ways b
   expect((await start(dataDir)).how).toBe('started')
 })
 
-test('a folder that is closed to Postgres is refused by name, with the remedies', async () => {
+test('a folder that Postgres cannot enter is refused by name, with the remedies', async () => {
   const closed = makeFolder(0o700)
   const dataDir = join(closed, 'data')
   if (!isRoot) return expect(findInaccessibleFolder(dataDir)).toBeUndefined()
@@ -218,7 +218,7 @@ dbTest(
     expect(copies).toHaveLength(1)
     const copy = join(dataDir, 'postgres', copies[0]!)
     expect(lstatSync(join(copy, 'lib', 'libpq.so')).isSymbolicLink()).toBe(true)
-    // The file itself, under another name.
+    // The link is the file itself under another name.
     const binary = statSync(join(copy, 'bin', 'postgres'))
     expect(binary.ino).toBe(statSync(join(checkout.native, 'bin', 'postgres')).ino)
 

@@ -8,7 +8,8 @@ import { cloneDatabase } from './support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.ts'
 import { until } from './support/until.ts'
 
-// The faults of postgres.js 3.4.9 when a connection is lost, which patches/ takes away: each test fails without it.
+// Faults of postgres.js 3.4.9 on a lost connection, which patches/ corrects: each test fails
+// without the patch.
 
 const ROOT = join(import.meta.dirname, '..')
 const PATCHED = 'postgres@3.4.9'
@@ -27,7 +28,9 @@ afterAll(async () => {
   await proxy.close()
 })
 
-/** One connection, and a way to end its backend that resolves when the driver has seen it. */
+/**
+ * Opens one connection, and a function that ends its backend and resolves when the driver notices.
+ */
 function open(url = databaseUrl) {
   const sql = connect(url, { name: 'guarded', max: 1 })
   return {
@@ -47,7 +50,7 @@ async function readPid(sql: Sql | Parameters<Parameters<Sql['begin']>[1]>[0]): P
   return row.pid
 }
 
-/** What became of a statement: hanging is not an outcome. */
+/** Returns the outcome of a statement; a hang is not an outcome. */
 async function settle(statement: PromiseLike<unknown>): Promise<unknown> {
   const late = Promise.withResolvers<string>()
   const timer = setTimeout(() => late.resolve('HANGS'), 2_000)
@@ -62,7 +65,7 @@ async function settle(statement: PromiseLike<unknown>): Promise<unknown> {
   return outcome
 }
 
-test('fault 1: a statement after the backend of its transaction has died ends in an error, not the process', async () => {
+test('fault 1: a statement in a transaction whose backend died ends in an error, not the process', async () => {
   await using database = open()
   const { sql } = database
   let inner: unknown
@@ -86,7 +89,7 @@ test('fault 2: after a lost connection the next one opens at once', async () => 
   }
 })
 
-test('fault 3: a statement of a dead transaction is not run by the next connection', async () => {
+test('fault 3: the next connection does not run a statement of a dead transaction', async () => {
   await using database = open()
   const { sql } = database
   const inner = Promise.withResolvers<unknown>()
@@ -109,7 +112,7 @@ test('fault 4: a statement that is sent while the connection is being lost ends 
   }
 })
 
-test('fault 5: what an interrupted statement had received is not part of the next result', async () => {
+test('fault 5: rows of an interrupted statement are not part of the next result', async () => {
   await using database = open()
   const { sql } = database
   const pid = await readPid(sql)
@@ -129,14 +132,14 @@ test('fault 5: what an interrupted statement had received is not part of the nex
   expect([...rows]).toEqual([{ one: 1 }])
 })
 
-test('a server that hangs up before it greets is an error, and is not dialled without a pause', async () => {
+test('a server that hangs up before its greeting is an error, with a pause before the next connection', async () => {
   let dialled = 0
   const server = createServer(socket => {
     dialled++
     socket.destroy()
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // A TCP server has no other kind.
+  const { port } = server.address() as AddressInfo // The address of a TCP server is never a string.
   await using database = open(`postgres://tidings:secret@127.0.0.1:${port}/postgres`)
   for (let nth = 0; nth < 3; nth++)
     expect(await settle(database.sql`select 1`)).toMatch(/^(CONNECTION_CLOSED|ECONNRESET)$/)
@@ -144,7 +147,7 @@ test('a server that hangs up before it greets is an error, and is not dialled wi
   server.close()
 })
 
-test('the patch is in package.json, and in the installed package', () => {
+test('the patch is in package.json and in the installed package', () => {
   const path = packageJson.patchedDependencies[PATCHED]
   expect(path).toBe(`patches/${PATCHED}.patch`)
   const patch = readFileSync(join(ROOT, path), 'utf8')
@@ -157,7 +160,7 @@ test('the patch is in package.json, and in the installed package', () => {
   }
 })
 
-/** Resets the connection under a statement, and sends another in the moment between that and its end. */
+/** Resets the connection during a statement, and sends another one before the first has ended. */
 async function lose(sql: Sql): Promise<{ between: Promise<unknown> }> {
   await sql`select 1`
   const asleep = sql`select pg_sleep(10)`.then(

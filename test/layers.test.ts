@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 
 const SRC = resolve(import.meta.dir, '../src')
 
-/** A folder, with the file of its name beside it, may import what stands to its left. */
+/** A folder, with the file of its name beside it, may import the folders to its left. */
 const ORDER = [
   'leaves',
   'db',
@@ -40,9 +40,9 @@ const BROWSER_PACKAGES = new Set([
   '@preact/signals',
   'uplot',
 ])
-/** Modules of the server that run in the browser, too: they import nothing that could not. */
+/** Server modules that also run in the browser: they import nothing that cannot. */
 const PURE = new Set(['events/search.ts', 'events/moment.ts', 'passwords/length.ts'])
-/** Small folders that belong to a leaf, the file of their name, or to several. */
+/** Small folders that belong to one leaf, the file of their name, or to several. */
 const LEAF_FOLDERS = new Set(['config', 'passwords'])
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g
@@ -67,7 +67,7 @@ function readImports(file: string): { specifier: string; isTypeOnly: boolean }[]
   }))
 }
 
-test('every folder of src has its place in the order', () => {
+test('the order lists every folder of src', () => {
   expect(files.map(toLayer).filter(layer => !ORDER.includes(layer))).toEqual([])
 })
 
@@ -92,7 +92,7 @@ test('a folder imports only folders to its left; the client only types', () => {
   expect(violations).toEqual([])
 })
 
-test('no files import each other in a circle, types included', () => {
+test('files have no circular imports, types included', () => {
   const targets = new Map(
     files.map(file => {
       const local = readImports(file).filter(({ specifier }) => specifier.startsWith('.'))
@@ -118,7 +118,7 @@ test('the client depends on no package', () => {
   expect(packages).toEqual([])
 })
 
-test('the browser’s code takes types alone from the server, and few packages', () => {
+test("the browser's code imports only types from the server, and few packages", () => {
   const isBrowsers = (file: string) => file.startsWith('dashboard/app/')
   const violations = files.filter(isBrowsers).flatMap(file =>
     readImports(file).flatMap(({ specifier, isTypeOnly }) => {
@@ -151,12 +151,12 @@ test('local imports end in .ts, .sql or .json', () => {
   expect(bare).toEqual([])
 })
 
-test('no file has a name that says nothing', () => {
+test('every file has a specific name', () => {
   const empty = /(^|\/)(index|utils|helpers|types|service|manager|common)\.tsx?$/
   expect(files.filter(file => empty.test(file))).toEqual([])
 })
 
-test('no file uses any, or silences the compiler', () => {
+test('no file uses any or silences the compiler', () => {
   const loose = files.filter(file =>
     /:\s*any\b|\bas any\b|<any>|@ts-ignore|@ts-expect-error|@ts-nocheck/.test(
       toCode(readFileSync(join(SRC, file), 'utf8')),
@@ -165,7 +165,7 @@ test('no file uses any, or silences the compiler', () => {
   expect(loose).toEqual([])
 })
 
-/** The text without comments and strings: what they say is free. */
+/** Returns the text without comments and strings, which may contain anything. */
 function toCode(text: string): string {
   return text
     .replace(/\/\*[\s\S]*?\*\//g, '')

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { clearFolder, listRunning } from './support/leftovers.ts'
 
-// `bun test/leftovers.ts <command …>`: runs a command with a TMPDIR of its own, and fails with a list when a process or a
-// file is left there after it has ended.
+// `bun test/leftovers.ts <command …>` runs a command with its own TMPDIR. It fails with a list if a
+// process or file is left there afterwards.
 
 /** The watcher removes the files of a run shortly after its end. */
 const GRACE_MS = 20_000
-/** Bun's own: the shim that `bun run` puts into PATH. It belongs to no run. */
+/** The shim that `bun run` puts into PATH is Bun's own and belongs to no run. */
 const IS_BUN = /^bun-node-/
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tidings-leftovers-')))
@@ -19,7 +19,7 @@ chmodSync(folder, 0o755)
 const [command = '', ...words] = process.argv.slice(2)
 const child = spawn(command, words, { env: { ...process.env, TMPDIR: folder }, stdio: 'inherit' })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  // Ctrl-C reaches the child by itself.
+  // Ctrl-C reaches the child without us.
   process.on(signal, () => signal !== 'SIGINT' && child.kill(signal))
 }
 const [code] = (await once(child, 'exit')) as [number | null]

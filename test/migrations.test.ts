@@ -17,7 +17,7 @@ const FOLDER = join(import.meta.dirname, '../sql')
 const NAMES = MIGRATIONS.map(({ name }) => name)
 const MORE: Migration = { name: '9000_more', text: 'create table more (id int primary key);' }
 
-test('every file in /sql is a migration of the program, in order and as it is', () => {
+test('the program contains every file of /sql as a migration, in order and unchanged', () => {
   const files = readdirSync(FOLDER).sort()
   expect(MIGRATIONS).toEqual(
     files.map(file => ({
@@ -31,7 +31,7 @@ test('the files in /sql are numbered without gaps', () => {
   expect(NAMES.map(name => Number(name.slice(0, 4)))).toEqual(NAMES.map((_, n) => n + 1))
 })
 
-test('every table says what a row is, every index names its query, every function says what it does', () => {
+test('every table, index and function has a comment in its own form', () => {
   const made = /((?:^--.*\n)*)^create (?:unlogged )?(table|view|index|function) (\w+)/gm
   const found = MIGRATIONS.flatMap(({ text }) => [...text.matchAll(made)])
   expect(found.length).toBeGreaterThan(100)
@@ -47,14 +47,14 @@ test('every table says what a row is, every index names its query, every functio
   expect(wrong.map(([, , what, name]) => `${what} ${name}`)).toEqual([])
 })
 
-test('a second run finds nothing to do', async () => {
+test('a second run applies nothing', async () => {
   await using database = await open()
   expect(await migrate(database.url)).toEqual(NAMES)
   expect(await migrate(database.url)).toEqual([])
   expect(await database.stored()).toEqual(NAMES)
 })
 
-test('indexes can be made anew, and looked at, by a Postgres that hides our functions meanwhile', async () => {
+test('indexes can be rebuilt and inspected while Postgres hides our functions', async () => {
   await using database = await open()
   await migrate(database.url)
   const { sql } = database
@@ -69,14 +69,14 @@ test('indexes can be made anew, and looked at, by a Postgres that hides our func
   await sql.unsafe('analyze')
 })
 
-test('many at once apply each migration once', async () => {
+test('concurrent runs apply each migration once', async () => {
   await using database = await open()
   const applied = await Promise.all(Array.from({ length: 6 }, () => migrate(database.url)))
   expect(applied.flat().sort()).toEqual(NAMES)
   expect(await database.stored()).toEqual(NAMES)
 })
 
-test('two processes that start at once both serve, and one of them has made the first key', async () => {
+test('two processes that start at once both serve, and one of them creates the first key', async () => {
   await using database = await open()
   const env = { DATABASE_URL: database.url }
   const programs = await Promise.all([startProgram({ env }), startProgram({ env })])
@@ -99,7 +99,7 @@ test('a migration that was changed after it was applied is refused', async () =>
   await expect(listMigrations(database.sql, changed)).rejects.toThrow(message)
 })
 
-test('a schema newer than the program is refused by name, with what to do', async () => {
+test('a schema newer than the program is refused by name, with instructions', async () => {
   await using database = await open()
   await migrate(database.url, [...MIGRATIONS, MORE])
   const message =
@@ -114,19 +114,19 @@ test('a schema newer than the program is refused by name, with what to do', asyn
   expect(await database.stored()).toEqual([...NAMES, '9000_more'])
 })
 
-test('a migration that fails leaves nothing half, and those before it stay', async () => {
+test('a failed migration leaves nothing behind, and the earlier ones stay', async () => {
   await using database = await open()
   const broken = { name: '9001_broken', text: 'create table half (id int); select 1 / 0;' }
   await expect(migrate(database.url, [MORE, broken])).rejects.toThrow('division by zero')
   expect(await database.stored()).toEqual(['9000_more'])
   expect(await database.tables()).toEqual(['migrations', 'more'])
-  // Once it is put right, the run goes on where it stopped.
+  // Once the migration is corrected, the run continues where it stopped.
   const mended = { ...broken, text: 'create table whole (id int);' }
   expect(await migrate(database.url, [MORE, mended])).toEqual(['9001_broken'])
   expect(await database.tables()).toEqual(['migrations', 'more', 'whole'])
 })
 
-test('a server brings an older schema up to date at its start', async () => {
+test('a starting server migrates an older schema', async () => {
   await using database = await open()
   const [first] = MIGRATIONS
   await migrate(database.url, [first!])
@@ -136,7 +136,7 @@ test('a server brings an older schema up to date at its start', async () => {
   expect(await database.stored()).toEqual(NAMES)
 })
 
-test('events are counted by the hour of UTC, found by time and searched, whatever the time zone of the session', async () => {
+test('events are counted by UTC hour, found by time and searched, in any time zone of the session', async () => {
   await using database = await open()
   await migrate(database.url)
   const { sql } = database
@@ -179,7 +179,7 @@ test('events are counted by the hour of UTC, found by time and searched, whateve
   expect(await find('before:2026-03-10T00:33Z')).toEqual([2, 1])
 })
 
-test('a migration may take longer than the time-outs of the database allow others', async () => {
+test('a migration may exceed the timeouts of the database', async () => {
   await using database = await open()
   const [{ name }] = await database.sql<[{ name: string }]>`select current_database() as name`
   await database.sql.unsafe(`alter database ${name} set statement_timeout = 50`)
@@ -194,7 +194,7 @@ async function open() {
   return {
     url,
     sql,
-    /** The names of the migrations that the database says it has. */
+    /** Returns the names of the applied migrations. */
     stored: () => read(sql<{ name: string }[]>`select name from migrations order by name`),
     tables: () =>
       read(sql<{ name: string }[]>`

@@ -15,7 +15,7 @@ test.each<[Runtime, Runtime]>([
   ['deno', 'binary'],
   ['binary', 'bun'],
 ])(
-  'what %s has backed up, %s restores',
+  'a backup made on %s is restored on %s',
   async (from, to) => {
     using place = makeBackupFolder()
     const env = { DATABASE_URL: await createEmptyDatabase(), BACKUP_PASSPHRASE: PASSPHRASE }

@@ -21,7 +21,7 @@ afterAll(async () => {
 })
 
 describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
-  test('one story: refused, replayed, live, filtered, too long, signed out, stopped', async () => {
+  test('a socket is refused, gets replayed, live and filtered events, and is closed for each reason', async () => {
     await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
     const watched = await newWatched({ sql, url: program.url })
     await watched.sayMany(300)
@@ -50,7 +50,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
     expect((await program.exited).code).toBe(0)
   }, 90_000)
 
-  test('case 21: who does not read is closed, and costs nobody else an event', async () => {
+  test('case 21: a client that does not read is closed, and costs no other client an event', async () => {
     await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
     const watched = await newWatched({ sql, url: program.url })
     const reader = await openFeed(program.url, watched.member)
@@ -60,17 +60,17 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
     await watched.say('both are there')
     expect(await reader.seqs(1)).toEqual([1])
 
-    // 18 MB: what the kernels of both ends hold, and ten times more than the server will.
+    // 18 MB: more than the kernels of both ends hold, and ten times the limit of the server.
     const metadata = { filler: 'x'.repeat(60_000) }
     for (let nth = 0; nth < 30; nth++) {
       await Promise.all(Array.from({ length: 10 }, () => watched.say('long', { metadata })))
     }
     expect(await reader.seqs(300)).toEqual(Array.from({ length: 300 }, (_, nth) => nth + 2))
     expect(reader.all).toHaveLength(303)
-    // Each is 60 KB: kernels hold some, and the server kept no more than its limit.
+    // Events are 60 KB each: the kernels hold some, and the server kept no more than its limit.
     expect((await stalled.read()).length).toBeLessThan(200)
     stalled.destroy()
-    // It is no longer counted among the person's sockets.
+    // The socket no longer counts for the account.
     await until(async () => {
       const open = await Promise.all(
         Array.from({ length: 19 }, () => openFeed(program.url, watched.member, { isBare: true })),
@@ -85,7 +85,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
     reader.close()
   }, 90_000)
 
-  test('case 21: a replay waits for its reader, however slow', async () => {
+  test('case 21: a replay waits for a slow reader', async () => {
     await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
     const watched = await newWatched({ sql, url: program.url })
     const metadata = { filler: 'x'.repeat(60_000) }

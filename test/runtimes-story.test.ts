@@ -12,14 +12,14 @@ const STORY_MS = 120_000
 beforeAll(compileBinary, 300_000)
 afterAll(() => rmSync(BINARY, { force: true }))
 
-/** An empty folder that belongs to `uid`. */
+/** Returns an empty folder that belongs to `uid`. */
 function makeEmpty(uid: number): string {
   const folder = makeFolder()
   chownSync(folder, uid, uid)
   return folder
 }
 
-/** The folders with Postgres' programs that were unpacked in a DATA_DIR. */
+/** Returns the folders of unpacked Postgres programs in a DATA_DIR. */
 function listUnpacked(dataDir: string): string[] {
   return readdirSync(join(dataDir, 'postgres')).filter(name => /^\d/.test(name))
 }
@@ -33,7 +33,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
       const folder = makeFolder()
       await tellStory(folder, { runtime }, async ({ port }) => {
         const env = { PORT: String(port) }
-        // On a busy machine the database may answer too late, once.
+        // On a busy machine the database may answer late once.
         await until(async () => {
           const { code, output } = await runProgram({ runtime, args: ['health'], env })
           return code === 0 && output.startsWith('{"status":"ready"')
@@ -46,11 +46,11 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
 })
 
 describe('the executable', () => {
-  // Others than root can only be themselves.
+  // A user other than root can only run programs as itself.
   const accounts = isRoot ? { root: 0, nobody: 65_534 } : { 'who we are': process.getuid?.() ?? 0 }
 
   test.if(isNamed).each(Object.entries(accounts))(
-    'tells the story in an empty folder, with no environment, as %s',
+    'runs the whole story in an empty folder, with no environment, as %s',
     async (_, uid) => {
       const folder = makeEmpty(uid)
       await tellStory(folder, { runtime: 'binary', bare: { cwd: folder, uid } })
@@ -66,7 +66,7 @@ describe('the executable', () => {
       const dataDir = join(folder, 'data')
       const start = () =>
         startProgram({ runtime: 'binary', bare: { cwd: folder }, env: { DATA_DIR: dataDir } })
-      // What an older version left.
+      // A folder that an older version left behind.
       mkdirSync(join(dataDir, 'postgres', '17.0.0-0123456789ab', 'bin'), { recursive: true })
       const two = await Promise.all([start(), start()])
       const unpacked = listUnpacked(dataDir)
@@ -86,7 +86,7 @@ describe('the executable', () => {
     STORY_MS,
   )
 
-  test('takes nothing from a .env or bunfig.toml where it is started', async () => {
+  test('ignores .env and bunfig.toml in its working directory', async () => {
     const folder = makeFolder()
     writeFileSync(join(folder, '.env'), 'LOG_LEVEL=loud\n')
     writeFileSync(join(folder, 'bunfig.toml'), 'preload = ["./preload.ts"]\n')

@@ -24,7 +24,7 @@ const run = {
 }
 
 test.each(Object.entries(run))(
-  'RFC 8188, 8291, 8292 and Standard Webhooks: the official vectors on %s',
+  'RFC 8188, 8291, 8292 and Standard Webhooks: the official vectors match on %s',
   (_, start) => {
     const { plaintext, ecdh, ikm, cek, nonce, body, server } = RFC8291
     expect(JSON.parse(String(start()))).toEqual({

@@ -26,7 +26,7 @@ afterAll(() => rmSync(BINARY, { force: true }))
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
 
-/** How many servers have a connection of their own to append with. */
+/** Returns how many servers have a connection for appends. */
 async function countWriters(sql: Sql): Promise<number> {
   const [row] = await sql<[{ n: number }]>`
     select count(*)::int as n
@@ -36,7 +36,7 @@ async function countWriters(sql: Sql): Promise<number> {
   return row.n
 }
 
-/** Posts events, each on a connection of its own, until so many servers have had one. */
+/** Posts events on a new connection each, until `servers` servers got one. */
 async function reach(servers: number, program: Program, key: string, sql: Sql): Promise<number> {
   let posted = 0
   await until(async () => {
@@ -54,7 +54,7 @@ async function reach(servers: number, program: Program, key: string, sql: Sql): 
 }
 
 describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
-  test('design §5 workers share one port and one database; what is told once is told once', async () => {
+  test('design §5 workers share one port and one database, and each delivery is sent once', async () => {
     const databaseUrl = await createEmptyDatabase()
     const sql = connect(databaseUrl, { name: 'test', max: 1 })
     const env = { DATABASE_URL: databaseUrl, WORKERS: '2' }
@@ -74,7 +74,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
   })
 })
 
-test('a worker that dies is started again, and the others answer meanwhile', async () => {
+test('a worker that dies is restarted, and the others answer meanwhile', async () => {
   const databaseUrl = await createEmptyDatabase()
   const sql = connect(databaseUrl, { name: 'test', max: 1 })
   await using program = await startProgram({
@@ -125,7 +125,7 @@ test('one embedded Postgres serves them, and goes with the last of them, even if
   expect(listPostgres(dataDir)).toEqual([])
 })
 
-test('a start that fails says why, ends with 1, leaves nobody behind and the first key to the next one', async () => {
+test('a failed start says why, exits with 1, and leaves no process; the next start creates the first key', async () => {
   const DATABASE_URL = await createEmptyDatabase()
   const env = { DATABASE_URL, WORKERS: '2' }
   await using other = await startProgram({ env: { DATABASE_URL: await cloneDatabase() } })
@@ -134,7 +134,7 @@ test('a start that fails says why, ends with 1, leaves nobody behind and the fir
 
   await using good = await startProgram({ env })
   expect(good.firstKey).toMatch(/^tdg_/)
-  // The other way round: nobody else gets a share of the port.
+  // The reverse: no other process can share the port.
   const second = await runProgram({ env: { ...env, PORT: String(good.port) }, args: ['serve'] })
   expect(second).toMatchObject({ code: 1, output: expect.stringContaining(`Port ${good.port}`) })
 

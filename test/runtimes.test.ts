@@ -28,7 +28,7 @@ function run(runtime: Runtime, args: string[], env: Record<string, string>) {
 }
 
 describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
-  test('one story: start, key, event, identify, read back, command line, stop', async () => {
+  test('start, key, event, identify, read, command line and stop all work', async () => {
     const databaseUrl = await createEmptyDatabase()
     const owner = { OWNER_EMAIL: 'ada@example.com', OWNER_PASSWORD: PASSWORD }
     const env = { DATABASE_URL: databaseUrl, METRICS_PORT: '0', ...owner }
@@ -41,7 +41,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
     expect(again.firstKey).toBeUndefined()
     expect((await again.kill('SIGTERM')).code).toBe(0)
 
-    // Its password was hashed by this runtime, which knows it from a wrong one.
+    // This runtime hashed the password, and tells it from a wrong one.
     const browser = createBrowser(program.url)
     expect((await browser.signIn(owner.OWNER_EMAIL, WRONG)).status).toBe(401)
     expect((await browser.signIn(owner.OWNER_EMAIL)).body.data.organizations).toHaveLength(1)
@@ -107,7 +107,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
 describe.each([
   ['bun', process.execPath, []],
   ['deno', findDeno(), ['run', '-A', '--no-check']],
-] as const)('the seam on %s', (_, command, before) => {
+] as const)('the platform seam on %s', (_, command, before) => {
   test('serves HTTP and sockets: data, topics, refusals, close codes, stop', async () => {
     const child = spawn(command, [...before, SEAM], { stdio: ['ignore', 'pipe', 'inherit'] })
     const [line] = (await once(child.stdout, 'data')) as [Buffer]
@@ -131,7 +131,7 @@ describe.each([
 
     const long = await openSocket(`ws://127.0.0.1:${port}/?name=long`)
     long.send('x'.repeat(100))
-    // Bun tears an oversized frame down without a close frame.
+    // Bun closes after an oversized frame without a close frame.
     expect([1006, 1009]).toContain(await long.closed)
     expect(await ada.next()).toStartWith('long left with')
 
@@ -142,7 +142,7 @@ describe.each([
     expect(code).toBe(0)
   }, 90_000)
 
-  test('the guarded client: each fault ends as it should, in time, on new and on kept connections', async () => {
+  test('the guarded client: each fault has its outcome in time, on new and on kept connections', async () => {
     const child = spawn(command, [...before, EGRESS], { stdio: ['ignore', 'pipe', 'inherit'] })
     const chunks: Buffer[] = []
     child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -171,7 +171,7 @@ describe.each([
   }, 90_000)
 })
 
-test('reliability §6 a password that was hashed on one runtime is known on the other', () => {
+test('reliability §6 a password hashed on one runtime is accepted on the other', () => {
   const script = join(import.meta.dir, 'support/hash-password.ts')
   const hash = (command: string, before: string[], hashes: string[]) => {
     const { stdout } = spawnSync(command, [...before, script, 'crème brûlée', ...hashes])

@@ -3,11 +3,11 @@ import './support/scratch.ts'
 import { configureLog } from '../src/log.ts'
 import { closeCluster } from './support/postgres.ts'
 
-// What a server logs in a test is of interest when the test fails: TIDINGS_TEST_LOG=debug shows it.
+// Server logs matter only when a test fails: TIDINGS_TEST_LOG=debug shows them.
 const level = process.env['TIDINGS_TEST_LOG']
 configureLog(level === 'debug' ? 'debug' : 'error', line => {
   if (level) process.stderr.write(line)
 })
 
-// A database for each file goes, and a busy machine takes its time for that.
+// Each file has a database to drop, which takes long on a busy machine.
 afterAll(closeCluster, 60_000)

@@ -23,7 +23,7 @@ const TABLES = [
   'audit_log',
 ]
 
-/** Sweeps these tables until there is nothing more to delete; returns how many rows went. */
+/** Sweeps the account tables until nothing expired is left; returns the number of deleted rows. */
 async function sweepAll(): Promise<number> {
   const pool = createPool(server.databaseUrl, { name: 'test', max: 1 })
   let swept = 0
@@ -34,7 +34,7 @@ async function sweepAll(): Promise<number> {
   return swept
 }
 
-test('contract §11 sessions, links, invites and failures go when they are over, and nothing before', async () => {
+test('contract §11 the sweep deletes sessions, links, invites and failures once they expire, and not before', async () => {
   const { sql } = server
   const account = await newAccount(server)
   const organization = await newOrganization(server)
@@ -54,7 +54,7 @@ test('contract §11 sessions, links, invites and failures go when they are over,
       `
     }
   }
-  // Used until now, but begun too long ago.
+  // Used recently, but older than the maximum age of a session.
   await sql`
     insert into sessions (id, hash, person_id, is_installed, created_at, address, user_agent)
     values (
@@ -101,7 +101,7 @@ test('contract §11 sessions, links, invites and failures go when they are over,
   expect(await count()).toEqual(Object.fromEntries(left))
 })
 
-test('contract §11 more than a batch goes, batch by batch', async () => {
+test('contract §11 the sweep deletes more than one batch', async () => {
   const account = await newAccount(server)
   await server.sql`
     insert into reset_links (hash, person_id, expires_at)

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('dashboard §6 an alias is added, and earlier events are theirs', async () => {
+test('dashboard §6 an added alias attributes earlier events to its user', async () => {
   const tenant = await newTenant(server, 'member')
   const { path, person, identify, send, v1 } = tenant
   await identify('ada')
@@ -23,7 +23,7 @@ test('dashboard §6 an alias is added, and earlier events are theirs', async () 
   expect(aliases).toEqual([{ alias: '@ada', since: added.body.data.since }])
 })
 
-test('contract §3 an alias that cannot be added is a conflict, with the reasons of identify', async () => {
+test('contract §3 an alias that cannot be added is a conflict with the reasons of identify', async () => {
   const tenant = await newTenant(server, 'member')
   await tenant.identify('ada', ['@ada'])
   await tenant.identify('bob', ['@bob'])
@@ -40,7 +40,7 @@ test('contract §3 an alias that cannot be added is a conflict, with the reasons
     conflict("Equals another user's user_id"),
   )
   expectFailure(await add(tenant, 'nobody', { alias: 'x' }), 404, 'not_found')
-  // An alias names its owner for reading; what is changed is named exactly.
+  // Reads resolve an alias to its owner; writes need the exact user_id.
   expectFailure(await add(tenant, '@ada', { alias: 'x' }), 404, 'not_found')
   expectIssues(await add(tenant, 'ada', {}), 'alias required')
   expectIssues(await add(tenant, 'ada', { alias: '' }), 'alias too_short')
@@ -48,7 +48,7 @@ test('contract §3 an alias that cannot be added is a conflict, with the reasons
   expectIssues(await add(tenant, 'ada', { alias: '\u0000' }), 'alias invalid_encoding')
 })
 
-test('contract §3 an alias is moved from its owner of the moment, and reads resolve to the new one', async () => {
+test('contract §3 moving an alias needs its current owner, and reads then resolve to the new owner', async () => {
   const tenant = await newTenant(server, 'member')
   const { path, person, v1, send } = tenant
   await tenant.identify('ada', ['shared'])
@@ -68,7 +68,7 @@ test('contract §3 an alias is moved from its owner of the moment, and reads res
   expectFailure(await add(tenant, 'eve', { alias: 'shared', from: 'ada' }), 409, 'conflict')
 })
 
-test('dashboard §6 an alias is removed, and names nobody then', async () => {
+test('dashboard §6 a removed alias resolves to no user', async () => {
   const tenant = await newTenant(server, 'member')
   const { path, person, v1, send, identify } = tenant
   const odd = 'a/b c?#%ü'
@@ -84,7 +84,7 @@ test('dashboard §6 an alias is removed, and names nobody then', async () => {
   expect((await identify('bob', [odd])).aliases).toEqual({ created: [odd] })
 })
 
-test('dashboard §6 the history tells what happened to aliases, whoever did it', async () => {
+test('dashboard §6 the history lists changes of aliases from every source', async () => {
   const tenant = await newTenant(server, 'member')
   const { path, person, identify } = tenant
   await identify('ada', ['a', 'b'])
@@ -117,7 +117,7 @@ test('dashboard §6 the history tells what happened to aliases, whoever did it',
   }
 })
 
-test('dashboard §6 the history of many aliases at once has each once, over all pages', async () => {
+test('dashboard §6 the history of many aliases lists each change once across all pages', async () => {
   const tenant = await newTenant(server, 'viewer')
   const aliases = Array.from({ length: 50 }, (_, n) => `alias ${n}`)
   await tenant.identify('ada', aliases)
@@ -125,7 +125,7 @@ test('dashboard §6 the history of many aliases at once has each once, over all 
   expect(listed.map(({ alias }) => alias).sort()).toEqual(aliases.sort())
 })
 
-test('contract §3 moves of one alias and identifies that claim it race: one owner, and a history without a gap', async () => {
+test('contract §3 concurrent moves and identifies of one alias leave one owner and a history without gaps', async () => {
   const tenant = await newTenant(server, 'member')
   const names = ['ada', 'bob', 'eve']
   for (const name of names) await tenant.identify(name)
@@ -161,7 +161,7 @@ test('contract §3 moves of one alias and identifies that claim it race: one own
   expect(aliases.map(({ user_id }) => user_id)).toEqual(owner === null ? [] : [owner])
 }, 90_000)
 
-test('contract §3 of two who move one alias at once, one does', async () => {
+test('contract §3 exactly one of two concurrent moves of an alias succeeds', async () => {
   const tenant = await newTenant(server, 'member')
   await tenant.identify('ada', ['shared'])
   const others = ['b', 'c', 'd', 'e', 'f']
@@ -172,7 +172,7 @@ test('contract §3 of two who move one alias at once, one does', async () => {
   expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
 })
 
-test('reliability §11 changes of aliases stand in the audit log, by ids alone', async () => {
+test('reliability §11 the audit log records changes of aliases by ids alone', async () => {
   const tenant = await newTenant(server, 'member')
   const ada = await tenant.identify('ada')
   const bob = await tenant.identify('bob')
@@ -192,7 +192,7 @@ test('reliability §11 changes of aliases stand in the audit log, by ids alone',
   ])
 })
 
-test('contract §12 aliases are changed by members, not by viewers', async () => {
+test('contract §12 members change aliases, viewers do not', async () => {
   const tenant = await newTenant(server)
   await tenant.identify('ada', ['@ada'])
   const viewer = await newMember(server, tenant.organization, 'viewer')
@@ -202,7 +202,7 @@ test('contract §12 aliases are changed by members, not by viewers', async () =>
   expect(await listHistory({ ...tenant, person: viewer }, 'ada')).toHaveLength(1)
 })
 
-test('case 20: aliases of another tenant are 404, and stay', async () => {
+test('case 20: aliases of another tenant are 404 and stay unchanged', async () => {
   const [own, other] = [await newTenant(server), await newTenant(server)]
   await other.identify('theirs', ['@theirs'])
   await own.identify('mine')
@@ -215,7 +215,7 @@ test('case 20: aliases of another tenant are 404, and stay', async () => {
     expectFailure(history, 404, 'not_found')
   }
   expectFailure(await add(own, 'mine', { alias: '@theirs', from: 'theirs' }), 409, 'conflict')
-  // The name is free here, as it is in every project but theirs.
+  // The alias is free in this project: the other tenant's alias is in another project.
   expect((await add(own, 'mine', { alias: '@theirs' })).status).toBe(201)
   expect(await listHistory(other, 'theirs')).toHaveLength(1)
 })

@@ -19,7 +19,7 @@ test('§4.1.5 after an alias is created, it can be used as userId of events', as
   }
 })
 
-test('contract §3 an alias that is added later attributes earlier events, too', async () => {
+test('contract §3 an alias that is added later also attributes earlier events', async () => {
   const { post, get } = await newProject(server)
   const event = await send(post, '@ada')
   expect(event.userId).toBe('@ada')
@@ -29,7 +29,7 @@ test('contract §3 an alias that is added later attributes earlier events, too',
   expect(items).toEqual([{ ...event, userId: 'ada' }])
 })
 
-test('contract §3 an exact user_id wins over an alias, then and later', async () => {
+test('contract §3 an exact user_id always wins over an alias', async () => {
   const { post, get } = await newProject(server)
   await post('/v1/identify', { user_id: 'ada', aliases: ['bob'] })
   const before = await send(post, 'bob')

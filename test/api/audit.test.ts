@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('dashboard 11 the audit log tells who did what, to what, when and from where, newest first', async () => {
+test('dashboard 11 the audit log lists actor, action, object, time and address, newest first', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const path = `/api/organizations/${organization.id}/audit`
@@ -45,7 +45,7 @@ test('dashboard 11 the audit log tells who did what, to what, when and from wher
   })
 })
 
-test('contract §12 entries are filtered by person and action, and come in pages', async () => {
+test('contract §12 audit entries are filtered by actor and action, and are paged', async () => {
   const organization = await newOrganization(server)
   const one = await newMember(server, organization, 'admin')
   const two = await newMember(server, organization, 'owner')
@@ -85,7 +85,7 @@ test('contract §12 entries are filtered by person and action, and come in pages
   }
 })
 
-test('case 20: the log of another organization, and that of the installation, is not shown', async () => {
+test('case 20: the audit logs of another organization and of the installation are not shown', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const other = await newOrganization(server)
@@ -103,7 +103,7 @@ test('case 20: the log of another organization, and that of the installation, is
   expect(items.map(({ action }: any) => action)).not.toContain('organization.renamed')
 })
 
-test('reliability §11 the audit log is neither changed nor taken from before a year is over', async () => {
+test('reliability §11 audit entries cannot be changed, nor deleted within a year', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   await owner.patch(`/api/organizations/${organization.id}`, { name: 'n' })
@@ -115,7 +115,7 @@ test('reliability §11 the audit log is neither changed nor taken from before a 
   expect(await listActions(sql, organization.uuid)).toEqual(['organization.renamed'])
 })
 
-test('reliability §11 what fails leaves no entry, and what cannot be entered does not happen', async () => {
+test('reliability §11 a failed action leaves no entry, and an action that cannot be recorded does not happen', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   const { uuid: projectId } = organization.project
@@ -123,7 +123,7 @@ test('reliability §11 what fails leaves no entry, and what cannot be entered do
   const count = async () => (await sql`select from api_keys where project_id = ${projectId}`).length
   const create = (name: string) =>
     owner.post(`/api/projects/${organization.project.id}/keys`, { name })
-  // A failure after the entry was written, at the commit, and one before.
+  // Fails once before the entry is written, and once at the commit after it.
   await sql`
     create function refuse() returns trigger language plpgsql as $$
     begin

@@ -8,7 +8,7 @@ import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
 beforeAll(async () => {
-  // Tests stand for clients of different addresses.
+  // The trusted proxy lets tests act as clients with different addresses.
   server = await boot({ trustedProxies: ['127.0.0.1/32', '2001:db8:ffff::/48'] })
 })
 afterAll(() => server[Symbol.asyncDispose]())
@@ -85,14 +85,14 @@ test('contract §1 a key in the query is refused, with a valid header too', asyn
   }
 })
 
-test('§5 the scheme is read in any case, and spaces around the key are no part of it', async () => {
+test('§5 the scheme is case-insensitive, and spaces around the key are ignored', async () => {
   const { key } = await newProject(server)
   for (const value of [`Bearer ${key}`, `bearer ${key}`, `BEARER ${key}`, `Bearer   ${key}  `]) {
     expect((await ask([`authorization: ${value}`]))?.status).toBe(200)
   }
 })
 
-test('contract §7 a malformed key is refused without a look at the database', async () => {
+test('contract §7 a malformed key is refused without a database query', async () => {
   const { key } = await newProject(server)
   const random = key.slice(4, 36)
   await server.sql.begin(async tx => {
@@ -101,7 +101,7 @@ test('contract §7 a malformed key is refused without a look at the database', a
   })
 })
 
-test('contract §1 a key without the scope of a route gets 403, with rate headers', async () => {
+test('contract §1 a key without the scope of a route gets 403 with rate limit headers', async () => {
   const routes = [
     ['events:write', 'POST', '/v1/events'],
     ['events:write', 'POST', '/v1/log'],
@@ -128,8 +128,8 @@ test('contract §1 a key without the scope of a route gets 403, with rate header
   }
 })
 
-describe('contract §6 failed authentication is 401, however many there were:', () => {
-  /** What `count` failures of `address` at once are answered: every status. */
+describe('contract §6 a failed authentication is 401, however many came before:', () => {
+  /** Sends `count` failing requests from `address` at once; returns every status. */
   async function fail(count: number, address: string, lines: () => string[] = () => []) {
     const answers = await Promise.all(
       Array.from({ length: count }, () => ask(lines(), { address })),
@@ -137,7 +137,9 @@ describe('contract §6 failed authentication is 401, however many there were:', 
     return answers.map(answer => answer?.status)
   }
 
-  /** Whether `address` has had 60 failures: then the next dead session from there is a 429. */
+  /**
+   * Returns true if `address` has had 60 failures: the next expired session from there is a 429.
+   */
   async function isOver(address: string): Promise<boolean> {
     const headers = { 'x-forwarded-for': address, cookie: `tidings=${'B'.repeat(43)}` }
     return (await fetch(`${server.url}/api/me`, { headers })).status === 429
@@ -145,7 +147,7 @@ describe('contract §6 failed authentication is 401, however many there were:', 
 
   const unknown = () => [`Authorization: Bearer ${newToken()}`]
 
-  test('without a key, with a malformed and with an unknown one, in the same bytes', async () => {
+  test('a missing, a malformed and an unknown key get the same bytes', async () => {
     const address = '198.51.100.1'
     for (const lines of [() => [], () => ['Authorization: Bearer secret'], unknown, unknown]) {
       expect(new Set(await fail(70, address, lines))).toEqual(new Set([401]))
@@ -157,7 +159,7 @@ describe('contract §6 failed authentication is 401, however many there were:', 
     expect(listRateHeaders(answer!)).toEqual([])
   })
 
-  test('a valid key passes meanwhile', async () => {
+  test('a valid key still works during failures', async () => {
     const { key } = await newProject(server)
     const address = '198.51.100.2'
     await fail(61, address)
@@ -168,7 +170,7 @@ describe('contract §6 failed authentication is 401, however many there were:', 
     expect(new Set(await guesses)).toEqual(new Set([401]))
   })
 
-  test('a key is refused from its revocation on, there too', async () => {
+  test('a revoked key is refused during failures, too', async () => {
     const { id } = await newProject(server)
     const { id: keyId, token } = await createKey(server.sql, { projectId: id, name: 'alive' })
     const address = '198.51.100.6'
@@ -188,7 +190,7 @@ describe('contract §6 failed authentication is 401, however many there were:', 
     expect(await isOver('2001:db8:0:2::1')).toBe(false)
   })
 
-  test('what a client claims beyond the trusted proxies does not count', async () => {
+  test('addresses that a client claims beyond the trusted proxies are ignored', async () => {
     for (let n = 0; n < 60; n++) {
       await ask([], { address: `203.0.113.${n}, 198.51.100.5, 2001:db8:ffff::1` })
     }

@@ -17,7 +17,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const event = JSON.stringify({ channelName: 'payments', title: 'New payment' })
 
-/** The first line and the headers of a POST of an event. */
+/** Returns the request line and headers of `POST /v1/events`. */
 function toHead(key: string, ...headers: string[]): string {
   return toRequest('POST /v1/events HTTP/1.1', [
     'Host: localhost',
@@ -27,7 +27,7 @@ function toHead(key: string, ...headers: string[]): string {
   ])
 }
 
-/** An event in JSON of exactly `bytes` bytes: what fills it up is a property that is ignored. */
+/** Returns an event as JSON of exactly `bytes` bytes, padded with an ignored property. */
 function toEvent(bytes: number): string {
   const empty = JSON.stringify({ channelName: 'payments', title: 'x', filler: '' })
   return empty.replace('""', `"${'x'.repeat(bytes - empty.length)}"`)
@@ -42,7 +42,7 @@ function toChunks(body: string, size: number): string {
   return `${chunks}0\r\n\r\n`
 }
 
-describe('case 8: a body is taken for what its Content-Type says:', () => {
+describe('case 8: the Content-Type decides how a body is read:', () => {
   const send = async (type: string) =>
     (await newProject(server)).request('/v1/events', {
       method: 'POST',
@@ -55,7 +55,7 @@ describe('case 8: a body is taken for what its Content-Type says:', () => {
     'Application/JSON; Charset=UTF-8',
     'application/json; charset="utf-8"',
     'application/json ; profile=x',
-  ])('%s is JSON', async type => {
+  ])('%s is read as JSON', async type => {
     expect((await send(type)).status).toBe(201)
   })
 
@@ -69,13 +69,13 @@ describe('case 8: a body is taken for what its Content-Type says:', () => {
     'application/json; charset=iso-8859-1',
     'application/json; charset=utf-16',
     '*/*',
-  ])('%s is not', async type => {
+  ])('%s is refused', async type => {
     const answer = await send(type)
     expectFailure(answer, 415, 'unsupported_media_type')
     expect(listRateHeaders(answer)).toEqual(RATE_HEADERS)
   })
 
-  test('a body without one is JSON', async () => {
+  test('a body without a Content-Type is read as JSON', async () => {
     const { key } = await newProject(server)
     const head = toHead(key, `Content-Length: ${event.length}`)
     for (const type of ['', 'Content-Type:\r\n']) {
@@ -87,7 +87,7 @@ describe('case 8: a body is taken for what its Content-Type says:', () => {
     }
   })
 
-  test('a Content-Encoding is refused, except the one that says none', async () => {
+  test('every Content-Encoding but identity is refused', async () => {
     const { request } = await newProject(server)
     const send = (encoding: string, body: string | Uint8Array<ArrayBuffer>) =>
       request('/v1/events', {
@@ -102,14 +102,14 @@ describe('case 8: a body is taken for what its Content-Type says:', () => {
     expect((await send('Identity', event)).status).toBe(201)
   })
 
-  test('a text route takes plain text and the form type that curl -d says, and no JSON', async () => {
+  test('a text route accepts text/plain and the form type of curl -d, and no JSON', async () => {
     const { request, key } = await newProject(server)
     const send = (type: string) =>
       request('/v1/channels/ops', { method: 'POST', body: 'Up', headers: { 'content-type': type } })
     expect((await send('text/plain')).status).toBe(201)
     expect((await send('text/plain; charset=UTF-8')).status).toBe(201)
     expect((await send('application/x-www-form-urlencoded')).status).toBe(201)
-    // What the fetch of some runtimes says of a string: nothing.
+    // Some runtimes send no Content-Type for a string body.
     const head = `POST /v1/channels/ops HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n`
     const untold = await sendRaw(server.url, `${head}Content-Length: 2\r\n\r\nUp`)
     expect(untold?.status).toBe(201)
@@ -142,13 +142,13 @@ describe('case 9: a body has at most 256 KiB:', () => {
     })
   }
 
-  test('the answer does not wait for a body that is declared too large', async () => {
+  test('a body whose Content-Length is too large is answered before it arrives', async () => {
     const { key } = await newProject(server)
     const answer = await sendRaw(server.url, toHead(key, 'Content-Length: 7000000'))
     expectFailure(answer, 413, 'payload_too_large')
   })
 
-  test('nor for the end of one without a length', async () => {
+  test('a chunked body over the limit is answered before its end', async () => {
     const { key } = await newProject(server)
     using connection = openRaw(server.url)
     connection.write(toHead(key, 'Transfer-Encoding: chunked'))
@@ -170,7 +170,7 @@ describe('case 9: a body has at most 256 KiB:', () => {
     })
   }
 
-  test('a body that is refused unread takes no memory', async () => {
+  test('a body that is refused unread uses no memory', async () => {
     const { key } = await newProject(server)
     const block = new Uint8Array(MIB)
     using connections = new DisposableStack()
@@ -179,7 +179,7 @@ describe('case 9: a body has at most 256 KiB:', () => {
       const connection = connections.use(openRaw(server.url))
       connection.write(toHead(key, `Content-Length: ${100 * MIB}`))
       const answer = await connection.answer()
-      // The same block again and again: only bytes that the server keeps let the memory grow.
+      // Repeats one block: memory grows only if the server keeps the bytes.
       for (let sent = 0; sent < 100; sent++) await connection.flush(block)
       return answer
     })
@@ -189,7 +189,7 @@ describe('case 9: a body has at most 256 KiB:', () => {
     expect(process.memoryUsage.rss() - before).toBeLessThan(100 * MIB)
   })
 
-  test('beyond the ceiling of the platform the server is still alive', async () => {
+  test('the server survives a body over the limit of the platform', async () => {
     const { key, get } = await newProject(server)
     const answer = await sendRaw(server.url, toHead(key, `Content-Length: ${2 ** 50}`))
     expect(answer?.status).toBe(413)
@@ -197,8 +197,8 @@ describe('case 9: a body has at most 256 KiB:', () => {
   })
 })
 
-describe('case 9: a body that does not come as announced:', () => {
-  test('one that stops short is answered 408, and the connection ends', async () => {
+describe('case 9: a body that does not match its headers:', () => {
+  test('a body that stops short is answered 408, and the connection closes', async () => {
     const { key, get } = await newProject(server)
     using connection = openRaw(server.url)
     connection.write(toHead(key, `Content-Length: ${event.length + 1}`) + event)
@@ -211,7 +211,7 @@ describe('case 9: a body that does not come as announced:', () => {
   })
 
   for (const length of [`Content-Length: ${event.length}`, 'Transfer-Encoding: chunked']) {
-    test(`one that drips in is answered 408 (${length})`, async () => {
+    test(`a body that trickles in is answered 408 (${length})`, async () => {
       const { key, get } = await newProject(server)
       using connection = openRaw(server.url)
       connection.write(toHead(key, length))
@@ -228,7 +228,7 @@ describe('case 9: a body that does not come as announced:', () => {
     })
   }
 
-  test('one that is cut off leaves nothing behind', async () => {
+  test('a body that is cut off leaves nothing behind', async () => {
     const { key, get } = await newProject(server)
     for (let n = 0; n < 50; n++) {
       using connection = openRaw(server.url)
@@ -237,11 +237,11 @@ describe('case 9: a body that does not come as announced:', () => {
     expect((await get('/v1/events')).body.data.items).toEqual([])
   })
 
-  test('what follows a body that is longer than its length is no part of it', async () => {
+  test('bytes beyond the Content-Length are not part of the body', async () => {
     const { key, get } = await newProject(server)
     using connection = openRaw(server.url)
     connection.write(`${toHead(key, `Content-Length: ${event.length}`)}${event}GARBAGE\r\n\r\n`)
-    // The platform may refuse the rest before we have answered.
+    // The platform may refuse the rest before the answer is sent.
     expect([201, 400]).toContain((await connection.answer())?.status ?? 0)
     await connection.closed
     const { items } = (await get('/v1/events')).body.data
@@ -249,7 +249,7 @@ describe('case 9: a body that does not come as announced:', () => {
     expect(items.length).toBeLessThanOrEqual(1)
   })
 
-  test('lengths that contradict each other are refused', async () => {
+  test('contradicting lengths are refused', async () => {
     const { key, get } = await newProject(server)
     for (const lengths of [
       ['Content-Length: 5', 'Content-Length: 6'],
@@ -265,7 +265,7 @@ describe('case 9: a body that does not come as announced:', () => {
     expect((await get('/v1/events')).body.data.items).toEqual([])
   })
 
-  test('the next request on a connection is answered after one that was refused unread', async () => {
+  test('a connection serves the next request after a body that was refused unread', async () => {
     const { key } = await newProject(server)
     using connection = openRaw(server.url)
     const text = 'x'.repeat(LIMIT + 1)
@@ -276,7 +276,7 @@ describe('case 9: a body that does not come as announced:', () => {
   })
 })
 
-test('§7 an empty body is a 400 of the whole body', async () => {
+test('§7 an empty body is a 400 with an issue for the whole body', async () => {
   const { key } = await newProject(server)
   for (const head of [
     toHead(key, 'Content-Length: 0'),

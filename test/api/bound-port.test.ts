@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { parseConfig } from '../../src/config.ts'
 import { bindPort } from '../../src/server/bound-port.ts'
 
-test('requests that come between the bound port and the start are answered after it', async () => {
+test('requests that arrive between binding the port and the end of the start are answered after it', async () => {
   const front = bindPort(parseConfig({ PORT: '0' }, String), false)
   try {
     const url = `http://127.0.0.1:${front.listener.port}`

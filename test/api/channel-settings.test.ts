@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('dashboard §7 the list of channels tells what each is, its last event and its last 24 hours', async () => {
+test('dashboard §7 the list of channels has settings, last event and the last 24 hours of each', async () => {
   const { person, path, send } = await newTenant(server)
   const hoursAgo = (n: number) => new Date(Date.now() - n * 3_600_000).toISOString()
   const first = await send({ channelName: 'Payments', icon: '💰' })
@@ -39,7 +39,7 @@ test('dashboard §7 the list of channels tells what each is, its last event and 
   })
   const counts: number[] = payments.today
   expect(counts.reduce((sum, n) => sum + n)).toBe(3)
-  // The hour may turn between two of them.
+  // A new hour may begin between the two events.
   expect(counts.slice(-2).reduce((sum, n) => sum + n)).toBe(2)
   expect(other.today).toEqual(new Array(24).fill(0))
   expect((await person.get(`${path}/channels/${payments.id}`)).body.data).toEqual(payments)
@@ -61,7 +61,7 @@ test('contract §12 the list of channels is a keyset page', async () => {
   expectIssues(await person.get(`${path}/channels?archived=yes`), 'archived invalid_value')
 })
 
-test('contract §2 renaming changes the display name only: events find the channel under its first name', async () => {
+test('contract §2 renaming changes the display name only: events still use the first name', async () => {
   const { person, path, send, v1 } = await newTenant(server, 'member')
   const { channelId } = await send({ channelName: 'Payments' })
   const edited = await person.patch(`${path}/channels/${channelId}`, { name: '  Money\u0301  ' })
@@ -72,14 +72,14 @@ test('contract §2 renaming changes the display name only: events find the chann
   expect(items).toHaveLength(2)
 })
 
-test('dashboard §7 what is absent stays, and null takes away', async () => {
+test('dashboard §7 absent fields keep their values, and null removes them', async () => {
   const { person, path, send } = await newTenant(server, 'admin')
   const { channelId } = await send({ channelName: 'ops', icon: '💾' })
   const edit = async (json: object) =>
     (await person.patch(`${path}/channels/${channelId}`, json)).body.data
   const full = { description: 'Servers', isArchived: true, keepDays: 30 }
   expect(await edit(full)).toMatchObject({ name: 'ops', icon: '💾', ...full })
-  // A heart is an emoji only in its emoji style.
+  // `❤` is an emoji only with the variation selector U+FE0F.
   expect(await edit({ icon: '❤' })).toMatchObject({ icon: '❤\uFE0F', ...full })
   expect(await edit({})).toMatchObject({ name: 'ops', ...full })
   expect(await edit({ icon: null, description: null, keepDays: null })).toMatchObject({
@@ -91,7 +91,7 @@ test('dashboard §7 what is absent stays, and null takes away', async () => {
   expect(await edit({ isArchived: false })).toMatchObject({ isArchived: false })
 })
 
-test('contract §2 settings of a channel are held to the same rules as events', async () => {
+test('contract §2 settings of a channel follow the same rules as events', async () => {
   const { person, path, send } = await newTenant(server, 'admin')
   const { channelId } = await send()
   const edit = (json: object) => person.patch(`${path}/channels/${channelId}`, json)
@@ -108,7 +108,7 @@ test('contract §2 settings of a channel are held to the same rules as events', 
   expectIssues(await edit({ isArchived: 'yes' }), 'isArchived invalid_type')
 })
 
-test('contract §11 an archived channel still accepts events, and is listed when asked for', async () => {
+test('contract §11 an archived channel accepts events, and is listed on request', async () => {
   const { person, path, send } = await newTenant(server, 'member')
   const { channelId } = await send()
   await person.patch(`${path}/channels/${channelId}`, { isArchived: true })
@@ -118,7 +118,7 @@ test('contract §11 an archived channel still accepts events, and is listed when
   expect(items).toMatchObject([{ id: channelId, isArchived: true, lastSeq: 2, unread: 2 }])
 })
 
-test('contract §12 a viewer reads channels, and does not set them', async () => {
+test('contract §12 a viewer reads channels and cannot change them', async () => {
   const { organization, path, send } = await newTenant(server)
   const { channelId } = await send()
   const viewer = await newMember(server, organization, 'viewer')
@@ -127,7 +127,7 @@ test('contract §12 a viewer reads channels, and does not set them', async () =>
   expectFailure(refused, 403, 'forbidden')
 })
 
-test('case 20: a channel of another tenant is 404, and stays as it is', async () => {
+test('case 20: a channel of another tenant is 404 and stays unchanged', async () => {
   const [own, other] = [await newTenant(server), await newTenant(server)]
   const { channelId } = await other.send({ channelName: 'theirs' })
   const before = (await other.person.get(`${other.path}/channels/${channelId}`)).text
@@ -144,7 +144,7 @@ test('case 20: a channel of another tenant is 404, and stays as it is', async ()
   ).toEqual(JSON.parse(before).data)
 })
 
-test('reliability §11 a change of a channel stands in the audit log, without its texts', async () => {
+test('reliability §11 the audit log records a change of a channel without its texts', async () => {
   const { person, path, send, projectId } = await newTenant(server, 'admin')
   const { channelId } = await send()
   await person.patch(`${path}/channels/${channelId}`, { description: 'secret plan', keepDays: 7 })
@@ -161,7 +161,7 @@ test('reliability §11 a change of a channel stands in the audit log, without it
   ])
 })
 
-test('contract §12 how long events are kept takes an admin, as deleting them does, and their password', async () => {
+test('contract §12 changing the retention of a channel takes an admin and the password', async () => {
   const { organization, person, path, send } = await newTenant(server, 'admin')
   const { channelId } = await send()
   const member = await newMember(server, organization, 'member')
@@ -174,7 +174,7 @@ test('contract §12 how long events are kept takes an admin, as deleting them do
   expect((await edit(person, { keepDays: null })).status).toBe(200)
 })
 
-test('dashboard §7 channels are searched by a part of the name, and counted over all pages', async () => {
+test('dashboard §7 a search matches parts of channel names, and counts all pages', async () => {
   const { person, path, send } = await newTenant(server)
   for (const channelName of ['Payments', 'ops', '100%', 'pay_later', 'Zürich'])
     await send({ channelName })
@@ -191,7 +191,7 @@ test('dashboard §7 channels are searched by a part of the name, and counted ove
   expectIssues(await person.get(`${path}/channels?search=`), 'search too_short')
 })
 
-test('dashboard §3 the list says which channels somebody has muted, or has with the whole project', async () => {
+test('dashboard §3 the list shows channels that the member muted, directly or with the whole project', async () => {
   const tenant = await newTenant(server, 'viewer')
   const { person, path } = tenant
   const { channelId } = await tenant.send({ channelName: 'loud' })

@@ -21,7 +21,7 @@ function toClient(apiKey: string): Client {
   return createClient({ baseUrl: server.url, apiKey, retries: 0 })
 }
 
-test('contract §9 our own client tells a whole story: send, identify, read, erase', async () => {
+test('contract §9 our own client sends, identifies, reads and erases', async () => {
   const { key, keyId } = await newProject(server)
   const client = toClient(key)
   expect((await client.me()).key.id).toBe(keyId)
@@ -68,7 +68,7 @@ test('contract §9 our own client tells a whole story: send, identify, read, era
   expect((await client.events.get(first.id)).userId).toBeNull()
 })
 
-test('contract §5 our own client sees that a retry was replayed', async () => {
+test('contract §5 our own client reports that a retry was replayed', async () => {
   const client = toClient((await newProject(server)).key)
   const answers: Answer[] = []
   const options = { idempotencyKey: 'order-1', onAnswer: (answer: Answer) => answers.push(answer) }
@@ -79,7 +79,7 @@ test('contract §5 our own client sees that a retry was replayed', async () => {
   expect(answers[0]?.requestId).not.toBe(answers[1]?.requestId)
 })
 
-test('contract §1 our own client throws what the server says', async () => {
+test('contract §1 our own client throws the error that the server returned', async () => {
   const project = await newProject(server, { limit: 4, scopes: ['events:write'] })
   const client = toClient(project.key)
   const invalid = await catchError(client.events.create({ channelName: '', title: 't' }))

@@ -14,8 +14,8 @@ async function* toRows(...rows: string[]): AsyncGenerator<Buffer> {
   for (const row of rows) yield Buffer.from(`${row}\n`)
 }
 
-test('a connection goes on after a COPY whose last rows filled its buffer', async () => {
-  // Of some of these, the last row and the end of the COPY come at once when nobody has taken the rows before.
+test('a connection stays usable after a COPY whose last rows filled its buffer', async () => {
+  // For some of these counts, an idle reader gets the last row and the end of the COPY together.
   for (let rows = 1; rows <= 40; rows++) {
     const after = await sql.begin(async tx => {
       let taken = 0
@@ -33,7 +33,7 @@ test('a connection goes on after a COPY whose last rows filled its buffer', asyn
   }
 })
 
-test('what the database refuses of a COPY is its own error, early or late, and the connection goes on', async () => {
+test('a COPY that Postgres refuses fails with its own error, and the connection stays usable', async () => {
   const feed = (...rows: string[]) =>
     sql.begin(tx => copyIn(tx, 'copy note (id, text) from stdin', toRows(...rows)))
   await feed('1\tone', '2\ttwo')

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('counts per hour stay exact while many append, hide, restore and delete', async () => {
+test('hourly counts stay exact during concurrent appends, deletions and restores', async () => {
   const project = await newProject(server)
   const writers = Array.from({ length: 8 }, async (_, writer) => {
     for (let n = 0; n < 25; n++) {
@@ -50,7 +50,7 @@ test('a retried request counts once', async () => {
   expect(channels.map(({ total }) => total)).toEqual([1])
 })
 
-test('hiding and deleting tell which events were there, and twice changes nothing', async () => {
+test('deletion returns the events that existed, and a second deletion changes nothing', async () => {
   const project = await newProject(server)
   for (let n = 0; n < 4; n++) await project.post('/v1/events', { channelName: 'c', title: 't' })
   const run = async (name: string, ...seqs: number[]) => {
@@ -73,7 +73,7 @@ test('hiding and deleting tell which events were there, and twice changes nothin
   expect(counts.n).toBe(0)
 })
 
-test('hours are those of UTC, whatever the time zone of a session or of a timestamp', async () => {
+test('hours are in UTC, regardless of the time zone of the session or timestamp', async () => {
   const project = await newProject(server)
   const odd = connect(server.databaseUrl, {
     name: 'test',
@@ -103,7 +103,7 @@ test('hours are those of UTC, whatever the time zone of a session or of a timest
   await odd.end()
 })
 
-test('a histogram shows the channels with most events, and the rest together', async () => {
+test('a histogram shows the channels with the most events, and the others as a sum', async () => {
   const project = await newProject(server)
   for (let channel = 0; channel < 12; channel++) {
     for (let n = 0; n <= channel; n++) {
@@ -122,7 +122,7 @@ test('a histogram shows the channels with most events, and the rest together', a
   expect(later.others.at(-1)).toBe(1 + 2 + 3 + 4)
 })
 
-test('no event is in a histogram that ends before it begins, or that lies in the future', async () => {
+test('a histogram whose range is empty or in the future has no events', async () => {
   const project = await newProject(server)
   await project.post('/v1/events', { channelName: 'c', title: 't' })
   const far = Date.parse('9999-12-31T23:59:59.999Z')
@@ -138,7 +138,9 @@ test('no event is in a histogram that ends before it begins, or that lies in the
   expect((await histogramOf(server.sql, project.id, noFilters(), always)).total).toBe(1)
 })
 
-/** Expects the counts of a project to be those of its events that are there, and its stretches to hold them. */
+/**
+ * Expects the hourly counts of a project to equal its live events, and its ranges to contain them.
+ */
 async function expectExact({ id }: TestProject): Promise<void> {
   const counted = await server.sql`
     select hour, channel_id, n from event_counts where project_id = ${id} order by 1, 2

@@ -9,7 +9,7 @@ let person: TestPerson
 let ids: Record<string, string>
 beforeAll(async () => {
   server = await boot()
-  // Somebody who may do everything: what is refused here is refused to everybody.
+  // The operator: an action that is refused to the operator is refused to everyone.
   person = await newPerson(server, { isOperator: true })
   const organization = await newOrganization(server)
   await server.sql`
@@ -23,7 +23,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const UNSAFE = API.filter(({ method }) => method !== 'GET')
 const ROUTES = UNSAFE.map(({ method, path }) => [`${method} ${path}`] as const)
 
-/** What browsers say of a page that is not ours, `{port}` standing for the server's. */
+/** Headers that browsers send from a foreign page; `{port}` is the port of the server. */
 const FOREIGN: Record<string, string>[] = [
   { 'sec-fetch-site': 'cross-site' },
   { 'sec-fetch-site': 'same-site' },
@@ -66,7 +66,7 @@ function send(route: string, headers: Record<string, string>, body: string | nul
   })
 }
 
-/** All rows that an act could have changed. */
+/** Returns all rows that an action could have changed. */
 async function readState(): Promise<string> {
   const [row] = await server.sql<[{ state: string }]>`
     select md5(
@@ -80,7 +80,7 @@ async function readState(): Promise<string> {
   return row.state
 }
 
-test.each(ROUTES)('reliability §6 %s is refused to every page that is not ours', async route => {
+test.each(ROUTES)('reliability §6 %s is refused to every foreign page', async route => {
   const before = await readState()
   for (const headers of FOREIGN) {
     const response = await send(route, headers)
@@ -92,7 +92,7 @@ test.each(ROUTES)('reliability §6 %s is refused to every page that is not ours'
 })
 
 test.each(UNSAFE.filter(({ body }) => body).map(({ method, path }) => [`${method} ${path}`]))(
-  'reliability §6 %s takes no form and no plain text, which need no leave of ours',
+  'reliability §6 %s refuses form and plain-text bodies, which browsers send without preflight',
   async route => {
     const before = await readState()
     for (const type of [
@@ -109,7 +109,7 @@ test.each(UNSAFE.filter(({ body }) => body).map(({ method, path }) => [`${method
   },
 )
 
-test('reliability §6 our own pages are let in, by what old browsers say, too', async () => {
+test('reliability §6 our own pages are accepted, also with the headers of old browsers', async () => {
   for (const headers of [
     { 'sec-fetch-site': 'same-origin' },
     { 'sec-fetch-site': 'same-origin', origin: 'http://localhost:{port}' },
@@ -120,7 +120,7 @@ test('reliability §6 our own pages are let in, by what old browsers say, too', 
   }
 })
 
-test('reliability §6 a page elsewhere cannot sign somebody in as another', async () => {
+test('reliability §6 a foreign page cannot sign in an account', async () => {
   const { email } = await newAccount(server)
   const browser = createBrowser(server.url)
   const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }

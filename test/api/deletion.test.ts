@@ -35,7 +35,7 @@ async function newTenant() {
   return { organization, owner, key: token, path: `/api/projects/${organization.project.id}` }
 }
 
-/** What `key` is answered by the first and by the second server, writing and reading. */
+/** Writes and reads with `key` on the first and the second server; returns the four statuses. */
 async function ask(key: string): Promise<number[]> {
   const answers = [server, second].map(async ({ url }) => {
     const { post, get } = createRequests(url, key)
@@ -51,7 +51,7 @@ async function countEvents({ project }: TestOrganization): Promise<number> {
   return row?.['n']
 }
 
-test('contract §11 a deleted project is gone for everybody at once, on every server', async () => {
+test('contract §11 a deleted project is gone at once, on every server', async () => {
   const { organization, owner, key, path } = await newTenant()
   expect(await ask(key)).toEqual([201, 200, 201, 200])
   const { status, body } = await owner.delete(path)
@@ -88,7 +88,7 @@ test('contract §11 a deleted project is gone for everybody at once, on every se
   ])
 })
 
-test('contract §11 under load no event is stored after a deletion is answered, and what is answered 201 was stored', async () => {
+test('contract §11 under load, every event answered 201 was stored, and none is stored after a deletion', async () => {
   const { organization, owner, key, path } = await newTenant()
   let created = 0
   const statuses = new Set<number>()
@@ -99,7 +99,7 @@ test('contract §11 under load no event is stored after a deletion is answered, 
         const { status } = await post('/v1/events', EVENT)
         statuses.add(status)
         if (status === 201) created++
-        // Failures of one address are limited: what is refused was refused.
+        // Failed authentications of one address are limited: one refusal is enough.
         else break
       }
     }),
@@ -113,7 +113,7 @@ test('contract §11 under load no event is stored after a deletion is answered, 
   expect([...statuses].sort()).toEqual([201, 401])
 })
 
-test('contract §11 an append that waits for a deletion is 401, and stores nothing', async () => {
+test('contract §11 an append that waits for a deletion is 401 and stores nothing', async () => {
   const { organization, owner, key, path } = await newTenant()
   const { post } = createRequests(server.url, key)
   const hold = await holdLog(server.sql, organization.project.uuid)
@@ -129,7 +129,7 @@ test('contract §11 an append that waits for a deletion is 401, and stores nothi
   expect(await countEvents(organization)).toBe(0)
 })
 
-test('contract §11 of a project that is deleted and given keys at once none is left alive', async () => {
+test('contract §11 a project that is deleted while it gets keys keeps no working key', async () => {
   for (let round = 0; round < 5; round++) {
     const { organization, owner, path } = await newTenant()
     const [deleted, ...made] = await Promise.all([
@@ -148,7 +148,7 @@ test('contract §11 of a project that is deleted and given keys at once none is 
   }
 })
 
-test('contract §11 a key that the command line is making while the project is deleted opens nothing', async () => {
+test('contract §11 a key created by the command line during the deletion of its project is invalid', async () => {
   const { organization, owner, path } = await newTenant()
   let deletion: Promise<{ status: number }> | undefined
   const { token } = await server.sql.begin(async tx => {
@@ -170,7 +170,7 @@ test('contract §11 a key that the command line is making while the project is d
   expect(await ask(token)).toEqual([401, 401, 401, 401])
 })
 
-test('contract §11 a deleted organization is gone with its projects, members and invites', async () => {
+test('contract §11 deleting an organization deletes its projects, memberships and invites', async () => {
   const { organization, owner, key, path } = await newTenant()
   const member = await newMember(server, organization, 'admin')
   const place = `/api/organizations/${organization.id}`
@@ -196,7 +196,7 @@ test('contract §11 a deleted organization is gone with its projects, members an
     select from invites where organization_id = ${organization.uuid}
   `
   expect(left).toHaveLength(0)
-  // The operator can tell who did it: nobody is left in the organization who could.
+  // Only the operator can read the log: the organization has no member left.
   const operator = await newPerson(server, { isOperator: true })
   const { items } = (await operator.get('/api/server/audit?action=organization.deleted')).body.data
   expect(items[0]).toMatchObject({
@@ -206,7 +206,7 @@ test('contract §11 a deleted organization is gone with its projects, members an
   })
 })
 
-test('contract §11 projects are made while their organization is deleted: none is left alive', async () => {
+test('contract §11 projects that are created while their organization is deleted do not survive it', async () => {
   const { organization, owner } = await newTenant()
   const admin = await newMember(server, organization, 'admin')
   const place = `/api/organizations/${organization.id}`

@@ -22,7 +22,7 @@ afterAll(async () => {
   await inbox[Symbol.asyncDispose]()
 })
 
-/** Appends an event of a project that has one target, and resolves when its first attempt is written down. */
+/** Appends an event to a project with one target; resolves when its first attempt is recorded. */
 async function deliverTo(respond: Parameters<Inbox['answer']>[1]) {
   const { projectId, targetId } = await deliveries.newTarget()
   inbox.answer(targetId, respond)
@@ -32,7 +32,7 @@ async function deliverTo(respond: Parameters<Inbox['answer']>[1]) {
   return { projectId, targetId, eventId }
 }
 
-/** Resolves when nothing of the project is new, due or under way. */
+/** Resolves when no event or delivery of the project is new, due or in flight. */
 async function untilAttempted(projectId: string): Promise<void> {
   await until(async () => {
     const pending = await deliveries.pending(projectId)
@@ -48,7 +48,7 @@ const answerWith =
   response =>
     response.writeHead(status, headers).end()
 
-test('delivery: every event reaches every target of its project, and leaves the outbox for a record', async () => {
+test('delivery: every event reaches every target of its project, and leaves the outbox for the record', async () => {
   const { projectId, targetId } = await deliveries.newTarget()
   const other = await addTarget(deliveries.sql, projectId)
   const eventIds = await deliveries.append(projectId, 700)
@@ -64,7 +64,7 @@ test('delivery: every event reaches every target of its project, and leaves the 
   expect(Number(record?.latency_ms)).toBeGreaterThanOrEqual(0)
 })
 
-test('delivery: what fails is tried again by the schedule, and given up after its last attempt', async () => {
+test('delivery: a failed delivery is retried on schedule, and is dead after its last attempt', async () => {
   const { projectId, targetId, eventId } = await deliverTo(answerWith(500))
   const [first] = await deliveries.pending(projectId)
   expect(first).toMatchObject({ attempts: 1, reason: 'http_500', claim_count: 0 })
@@ -100,14 +100,14 @@ test('delivery: what fails is tried again by the schedule, and given up after it
   expect(attempts.map(({ attempt }) => attempt)).toEqual([1, 2, 3])
 })
 
-test('delivery: Retry-After puts the next attempt off', async () => {
+test('delivery: Retry-After delays the next attempt', async () => {
   const { projectId } = await deliverTo(answerWith(429, { 'retry-after': '3600' }))
   const [row] = await deliveries.pending(projectId)
   expect(row?.due_in_s).toBeGreaterThan(3_590)
   expect(row?.due_in_s).toBeLessThan(3_601)
 })
 
-test('delivery: what is gone is a dead letter at once, what failed for good is none', async () => {
+test('delivery: a delivery to a target that is gone is a dead letter at once, a permanent failure is not', async () => {
   const gone = await deliverTo(answerWith(410))
   const failed = await deliverTo(answerWith(404))
   const cancelled = await deliverTo(answerWith(409))
@@ -123,20 +123,20 @@ test('delivery: what is gone is a dead letter at once, what failed for good is n
   expect(dead.map(row => row.project_id)).toEqual([gone.projectId])
 })
 
-test('delivery: a postponed one spends no attempt, and its target is left alone', async () => {
+test('delivery: a postponed delivery uses no attempt, and its target is paused', async () => {
   const { projectId, targetId } = await deliverTo(answerWith(423, { 'retry-after': '600' }))
   const [row] = await deliveries.pending(projectId)
   expect(row).toMatchObject({ attempts: 0, reason: 'http_423' })
   expect(row?.due_in_s).toBeGreaterThan(590)
   await deliveries.append(projectId, 50)
-  // Another one that is dispatched after them comes through.
+  // A later delivery to another target arrives.
   const { projectId: other } = await deliverTo(answerWith(200))
   expect(await deliveries.ended(other)).toHaveLength(1)
   const asked = inbox.receipts.filter(receipt => receipt.targetId === targetId)
   expect(asked).toHaveLength(1)
 })
 
-test('delivery: an attempt that throws counts as a failed one', async () => {
+test('delivery: an attempt that throws counts as failed', async () => {
   await using own = await openDeliveries()
   const failing = await own.start(
     createTestKind({
@@ -154,7 +154,7 @@ test('delivery: an attempt that throws counts as a failed one', async () => {
   )
 })
 
-test('delivery: enqueue tells a target again, at once and with a full schedule', async () => {
+test('delivery: enqueue sends to a target again, at once and with a full schedule', async () => {
   const { projectId, targetId, eventId } = await deliverTo(answerWith(410))
   inbox.answer(targetId)
   const resend = { kind: 'webhook', projectId, targetId } as const
@@ -176,7 +176,7 @@ test('delivery: enqueue tells a target again, at once and with a full schedule',
   expect(await across).toBe(0)
 })
 
-test('delivery: a target’s pending deliveries are cancelled or resumed together, within its project', async () => {
+test('delivery: pending deliveries of a target are cancelled or resumed together, within its project', async () => {
   const { projectId, targetId } = await deliverTo(answerWith(500))
   const target = { kind: 'webhook', projectId, targetId } as const
   const { projectId: stranger } = await deliveries.newTarget()

@@ -13,7 +13,7 @@ setDefaultTimeout(60_000)
 let deliveries: Deliveries
 let outbox: Outbox
 let pool: Pool
-/** Events whose attempt fails; every other is done. */
+/** Events whose attempts fail; all others succeed. */
 const failing = new Set<string>()
 const sent: string[] = []
 beforeAll(async () => {
@@ -33,7 +33,7 @@ afterAll(async () => {
   await deliveries[Symbol.asyncDispose]()
 })
 
-/** An event of a new project whose first attempt has failed. */
+/** Appends an event to a new project; resolves when its first attempt has failed. */
 async function newPending() {
   const { projectId, targetId } = await deliveries.newTarget()
   const [eventId = ''] = await deliveries.append(projectId)
@@ -43,7 +43,7 @@ async function newPending() {
   return { projectId, targetId, eventId }
 }
 
-test('contract §11 a deleted event’s pending deliveries end as cancelled, and its dead letters go', async () => {
+test('contract §11 deleting an event cancels its pending deliveries and removes its dead letters', async () => {
   const { projectId, eventId, targetId } = await newPending()
   const { sql } = deliveries
   await sql`
@@ -60,7 +60,7 @@ test('contract §11 a deleted event’s pending deliveries end as cancelled, and
   expect(await sql`select from dead_letters where project_id = ${projectId}`).toHaveLength(0)
 })
 
-test('contract §11 an event that is hidden is not told of, and is again when it is restored', async () => {
+test('contract §11 a hidden event is not delivered until it is restored', async () => {
   const { projectId, eventId } = await newPending()
   const { sql } = deliveries
   await sql`update events set deleted_at = clock_timestamp() where id = ${eventId}`
@@ -80,7 +80,7 @@ test('contract §11 an event that is hidden is not told of, and is again when it
   expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered', attempts: 2 })
 })
 
-test('contract §11 an event that stays hidden is told to nobody', async () => {
+test('contract §11 an event that stays hidden is never delivered', async () => {
   const { projectId, eventId } = await newPending()
   await deliveries.sql`
     update events set deleted_at = clock_timestamp() - interval '20 seconds' where id = ${eventId}
@@ -93,7 +93,7 @@ test('contract §11 an event that stays hidden is told to nobody', async () => {
   expect(sent.filter(id => id === eventId)).toHaveLength(attempts)
 })
 
-test('contract §11 a deleted project’s deliveries are cancelled, and its rows go', async () => {
+test('contract §11 deleting a project cancels its deliveries and deletes their rows', async () => {
   const { projectId, eventId } = await newPending()
   const { sql } = deliveries
   await sql`update projects set deleted_at = now() where id = ${projectId}`
@@ -112,7 +112,7 @@ test('contract §11 a deleted project’s deliveries are cancelled, and its rows
   }
 })
 
-test('contract §11 records are kept 30 days and dead letters 90', async () => {
+test('contract §11 records are kept for 30 days and dead letters for 90', async () => {
   const { projectId } = await deliveries.newTarget()
   const { sql } = deliveries
   const insert = async (days: number) => {
@@ -148,7 +148,7 @@ test('contract §11 records are kept 30 days and dead letters 90', async () => {
   expect(await sql`select from dead_letters where project_id = ${projectId}`).toHaveLength(3)
 })
 
-test('delivery: what was delivered stays so when it is to be sent again and its event goes', async () => {
+test('delivery: a delivered record survives a redelivery whose event is deleted', async () => {
   const { projectId } = await deliveries.newTarget()
   const [eventId = ''] = await deliveries.append(projectId)
   outbox.wake([projectId])

@@ -7,11 +7,11 @@ import { until } from '../support/until.ts'
 
 setDefaultTimeout(60_000)
 
-test('design §5 a delivery that is long due makes the server degraded, not unready', async () => {
+test('design §5 a delivery that is overdue makes the server degraded, and not unready', async () => {
   await using inbox = await startInbox()
   await using deliveries = await openDeliveries()
   const { projectId, targetId } = await deliveries.newTarget()
-  // More than go to one target at a time, so that some of them stay due.
+  // More than the concurrency limit of one target, so that some stay due.
   await deliveries.append(projectId, 20)
   await deliveries.sql`
     insert into outbox (project_id, event_id, kind, target_id, available_at)
@@ -40,7 +40,7 @@ test('design §5 a delivery that is long due makes the server degraded, not unre
   expect(await deliveries.ended(projectId)).toHaveLength(20)
 })
 
-test('design §5 the metrics tell of what is pending, due and attempted', async () => {
+test('design §5 the metrics count pending, due and attempted deliveries', async () => {
   await using inbox = await startInbox()
   await using deliveries = await openDeliveries()
   const { projectId } = await deliveries.newTarget()

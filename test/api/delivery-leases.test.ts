@@ -25,7 +25,7 @@ const DONE = toSettlement({
   random: 0,
 })
 
-/** A kind whose attempts wait for the test. */
+/** Returns a delivery kind whose attempts wait for the test. */
 function createHeldKind(options: Partial<DeliveryKind> = {}) {
   const sent: {
     job: DeliveryAttempt
@@ -39,7 +39,7 @@ function createHeldKind(options: Partial<DeliveryKind> = {}) {
   return { sent, kind }
 }
 
-/** An outbox row of a new project, which no worker knows of. */
+/** Inserts an outbox row for a new project without waking a worker. */
 async function queue(kind: 'webhook' | 'push' = 'push') {
   const { projectId, targetId } = await deliveries.newTarget()
   const [eventId = ''] = await deliveries.append(projectId)
@@ -85,7 +85,7 @@ test('case 17: a worker that lost its lease changes nothing', async () => {
   expect(await deliveries.pending(projectId)).toEqual([])
 })
 
-test('case 17: of two workers the one with the newer lease has the say', async () => {
+test('case 17: of two workers, the one with the newer lease settles the delivery', async () => {
   const zombie = createHeldKind({ perTarget: 1 })
   const heir = createHeldKind()
   const { projectId } = await deliveries.newTarget()
@@ -105,7 +105,7 @@ test('case 17: of two workers the one with the newer lease has the say', async (
   expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered', attempts: 1 })
 })
 
-test('delivery: a worker that meets its own job again gives the first attempt up', async () => {
+test('delivery: a worker that claims its own delivery again aborts its first attempt', async () => {
   const held = createHeldKind()
   const { projectId } = await deliveries.newTarget()
   await using one = await run(held.kind)
@@ -122,7 +122,7 @@ test('delivery: a worker that meets its own job again gives the first attempt up
   expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered' })
 })
 
-test('delivery: an attempt that does not end by itself is ended, and counts', async () => {
+test('delivery: an attempt that never ends is aborted and counts', async () => {
   const held = createHeldKind({ timeoutMs: 100, leaseMs: 5_101 })
   const { projectId } = await deliveries.newTarget()
   await using one = await run(held.kind)
@@ -134,7 +134,7 @@ test('delivery: an attempt that does not end by itself is ended, and counts', as
   expect(one.outbox.stats.running).toBe(0)
 })
 
-test('case 25: a stop waits for what is under way, and hands back the rest unspent', async () => {
+test('case 25: a stop waits for in-flight deliveries, and returns the others without using an attempt', async () => {
   const held = createHeldKind()
   const quick = await deliveries.newTarget()
   const slow = await deliveries.newTarget()
@@ -144,7 +144,7 @@ test('case 25: a stop waits for what is under way, and hands back the rest unspe
   one.outbox.wake([quick.projectId, slow.projectId])
   await until(() => held.sent.length === 2)
   const stopped = one.outbox.stop()
-  // Nothing more is claimed.
+  // No more deliveries are claimed.
   const late = await deliveries.newTarget()
   await deliveries.append(late.projectId)
   one.outbox.wake([late.projectId])
@@ -159,7 +159,7 @@ test('case 25: a stop waits for what is under way, and hands back the rest unspe
   await one[Symbol.asyncDispose]()
 })
 
-test('delivery: what ends every worker that takes it is given up', async () => {
+test('delivery: a delivery that crashes every worker is given up', async () => {
   const { projectId, eventId, claim } = await queue('webhook')
   for (let claims = 1; claims <= 10; claims++) {
     expect((await claim())?.claimCount).toBe(claims)
@@ -175,7 +175,7 @@ test('delivery: what ends every worker that takes it is given up', async () => {
   expect(held.sent.filter(({ job }) => job.eventId === eventId)).toEqual([])
 })
 
-/** An outbox on a pool of its own. */
+/** Runs an outbox on its own pool. */
 async function run(kind: DeliveryKind, options: { graceMs?: number } = {}) {
   const outbox = await deliveries.start(kind, { graceMs: 100, ...options })
   return { outbox, [Symbol.asyncDispose]: () => outbox.stop() }

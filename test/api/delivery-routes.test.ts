@@ -28,7 +28,7 @@ afterAll(async () => {
   await inbox[Symbol.asyncDispose]()
 })
 
-/** An organization's project with a target, and a way to post events to it. */
+/** Returns a project of the organization with one target, and a function that posts its events. */
 async function newTarget(organization: TestOrganization) {
   const { uuid, id } = organization.project
   const targetId = await addTarget(server.sql, uuid, 'hooks.example.com')
@@ -45,7 +45,7 @@ async function newTarget(organization: TestOrganization) {
   }
 }
 
-test('delivery: posting an event tells its targets, and the event’s page says so', async () => {
+test('delivery: a posted event is delivered to its targets, and its page shows the deliveries', async () => {
   const organization = await newOrganization(server)
   const { path, targetId, send } = await newTarget(organization)
   const viewer = await newMember(server, organization, 'viewer')
@@ -73,7 +73,7 @@ test('delivery: posting an event tells its targets, and the event’s page says 
   })
 })
 
-test('delivery: an event that nobody was told of says why', async () => {
+test('delivery: an event that was sent to nobody says why', async () => {
   const organization = await newOrganization(server)
   const { path, uuid, send, targetId } = await newTarget(organization)
   await server.sql`delete from test_targets where id = ${targetId}`
@@ -91,7 +91,7 @@ test('delivery: an event that nobody was told of says why', async () => {
   ])
 })
 
-test('delivery: what is pending and what is dead is listed, page by page', async () => {
+test('delivery: pending deliveries and dead letters are listed page by page', async () => {
   const organization = await newOrganization(server)
   const { path, uuid, targetId, send } = await newTarget(organization)
   const admin = await newMember(server, organization, 'admin')
@@ -128,7 +128,7 @@ test('delivery: what is pending and what is dead is listed, page by page', async
   expect(await read('pending')).toEqual([])
 })
 
-test('delivery: a dead letter is replayed once, under its own id and with an entry in the audit log', async () => {
+test('delivery: a dead letter is replayed once, under its own id and with an audit entry', async () => {
   const organization = await newOrganization(server)
   const { path, uuid, targetId, send } = await newTarget(organization)
   const admin = await newMember(server, organization, 'admin')
@@ -158,7 +158,7 @@ test('delivery: a dead letter is replayed once, under its own id and with an ent
   ])
 })
 
-test('delivery: the dead letter of a hidden event is kept, and not replayed', async () => {
+test('delivery: the dead letter of a hidden event is kept, and cannot be replayed', async () => {
   const organization = await newOrganization(server)
   const { path, uuid, targetId, send } = await newTarget(organization)
   const admin = await newMember(server, organization, 'admin')
@@ -173,7 +173,7 @@ test('delivery: the dead letter of a hidden event is kept, and not replayed', as
   expect(await readDead()).toHaveLength(1)
 })
 
-test('contract §12 a viewer sees an event’s deliveries, an admin the lists, and only they replay', async () => {
+test("contract §12 a viewer sees an event's deliveries; only an admin lists and replays them", async () => {
   const organization = await newOrganization(server)
   const { path } = await newTarget(organization)
   const id = toId('dlv', crypto.randomUUID())
@@ -192,7 +192,7 @@ test('contract §12 a viewer sees an event’s deliveries, an admin the lists, a
   ])
 })
 
-test('case 20: another tenant’s deliveries are 404, and stay as they are', async () => {
+test("case 20: another tenant's deliveries are 404 and stay unchanged", async () => {
   const theirs = await newOrganization(server)
   const { path, targetId, send, uuid } = await newTarget(theirs)
   inbox.answer(targetId, response => response.writeHead(410).end())
@@ -218,7 +218,7 @@ test('case 20: another tenant’s deliveries are 404, and stay as they are', asy
   expect(await dead()).toHaveLength(1)
 })
 
-test('contract §12 a list refuses what it does not know', async () => {
+test('contract §12 a list refuses unknown filters', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const path = `/api/projects/${organization.project.id}/deliveries`

@@ -33,7 +33,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-test('delivery: what is postponed again and again ends after its time, as a dead letter', async () => {
+test('delivery: a delivery that is postponed repeatedly ends as a dead letter after its maximum age', async () => {
   let calls = 0
   const outbox = await deliveries.start(
     createTestKind({
@@ -52,7 +52,7 @@ test('delivery: what is postponed again and again ends after its time, as a dead
   await deliveries.append(projectId)
   outbox.wake([projectId])
   await until(() => calls > 0)
-  // How old its event is means nothing: what counts is since when it is to be told.
+  // The age of the delivery counts, not the age of the event.
   await deliveries.sql`
     update events set created_at = created_at - interval '30 days' where project_id = ${projectId}
   `
@@ -68,7 +68,7 @@ test('delivery: what is postponed again and again ends after its time, as a dead
   ])
 })
 
-test('delivery: a database that does not answer costs a delivery no attempt', async () => {
+test('delivery: an unreachable database costs a delivery no attempt', async () => {
   let calls = 0
   await using own = await openDeliveries()
   const outbox = await own.start(
@@ -87,13 +87,17 @@ test('delivery: a database that does not answer costs a delivery no attempt', as
   expect(calls).toBe(2)
 })
 
-test('delivery: what has only waited behind a pause is attempted once before it is given up', async () => {
+test('delivery: a delivery that waited behind a pause is attempted once before it is given up', async () => {
   const name = `/${crypto.randomUUID()}`
   const webhook = await webhooks.create(`${receiver.url}${name}`)
   const event = await webhook.newEvent()
   for (let n = 0; n < 10; n++) await webhook.send(event)
   const count = () => receiver.received.filter(({ path }) => path === name).length
-  const postponed = { kind: 'postponed', reason: 'The webhook is paused', giveUpAfterMs: 3 * DAY_MS }
+  const postponed = {
+    kind: 'postponed',
+    reason: 'The webhook is paused',
+    giveUpAfterMs: 3 * DAY_MS,
+  }
   expect(await webhook.send(event, 1)).toMatchObject(postponed)
   expect(count()).toBe(10)
   const late = { waitedMs: 3 * DAY_MS + 1 }
@@ -102,20 +106,20 @@ test('delivery: what has only waited behind a pause is attempted once before it 
   expect(count()).toBe(11)
 })
 
-test('delivery: what was sent stands, also where it could not be written down', async () => {
+test('delivery: a sent message counts as sent, even if its outcome could not be recorded', async () => {
   const name = `/${crypto.randomUUID()}`
   receiver.script(name, { status: 200 })
   const webhook = await webhooks.create(`${receiver.url}${name}`)
   const event = await webhook.newEvent()
   await server.sql.begin(async tx => {
-    // Longer than anybody waits for a lock.
+    // Longer than any statement waits for a lock.
     await tx`select from webhooks where id = ${webhook.uuid} for update`
     expect(await webhook.send(event)).toEqual({ kind: 'done' })
   })
   expect(await webhook.attempts()).toEqual([])
 })
 
-test('delivery: beyond 100,000 that wait for a webhook, new events are recorded and not queued', async () => {
+test('delivery: beyond 100,000 deliveries that wait for a webhook, new events are recorded and not queued', async () => {
   const webhook = await webhooks.create(receiver.url)
   const project = webhook.organization.project.uuid
   const kind = createWebhookKind(webhooks.parts)
@@ -159,7 +163,7 @@ test('delivery: beyond 100,000 that wait for a webhook, new events are recorded 
     { event_id: event, state: 'failed', reason: BACKLOG_FULL },
   ])
 
-  // A tenth must be gone.
+  // Frees a tenth of the queue.
   await sql`
     delete from outbox where id = any(array(
       select id from outbox where target_id = ${webhook.uuid} limit ${MAX_BACKLOG / 10}

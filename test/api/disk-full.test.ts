@@ -10,7 +10,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
 
-/** Has Postgres say of every write to a table what it says when its disk is full. */
+/** Makes Postgres fail every write to a table with the error of a full disk. */
 async function fill(table: string): Promise<void> {
   await server.sql.unsafe(`
     create or replace function disk_is_full() returns trigger language plpgsql as $$
@@ -24,7 +24,7 @@ async function fill(table: string): Promise<void> {
 
 const makeRoom = (table: string) => server.sql.unsafe(`drop trigger disk_is_full on ${table}`)
 
-test('§13 a full disk is a 503 with our envelope, and once there is room nothing is missing or there twice', async () => {
+test('§13 a full disk is a 503 with our envelope, and no event is lost or doubled once there is space', async () => {
   const { post, get } = await newProject(server)
   expect((await post('/v1/events', EVENT)).body.data.seq).toBe(1)
   await fill('events')
@@ -37,7 +37,7 @@ test('§13 a full disk is a 503 with our envelope, and once there is room nothin
     expect(body).toMatchObject({ success: false, code: 'unavailable' })
     expect(text).not.toContain('No space')
   }
-  // What needs no room goes on.
+  // Reads need no disk space and still work.
   expect((await get('/v1/events')).body.data.items).toHaveLength(1)
   await makeRoom('events')
   for (let n = 0; n < 5; n++) {

@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => deliveries[Symbol.asyncDispose]())
 
-/** A dispatcher as a process of its own has it, and how many deliveries it wrote. */
+/** Runs a dispatcher as a separate process would; counts the deliveries that it wrote. */
 function start(
   options: { dispatch?: (work: () => Promise<number>, runs: EventRanges) => Promise<number> } = {},
 ) {
@@ -61,7 +61,7 @@ async function readCursor(projectId: string): Promise<number | undefined> {
   return row?.seq
 }
 
-test('delivery: four dispatchers, and appends all the while: every event once for each target', async () => {
+test('delivery: four dispatchers deliver every concurrent append once to each target', async () => {
   await using one = start()
   await using two = start()
   await using three = start()
@@ -99,18 +99,18 @@ test('delivery: four dispatchers, and appends all the while: every event once fo
     `
     expect(row).toEqual({ n: head?.seq ?? 0, missing: 0 })
   }
-  // No insert met a row that was there: nothing was dispatched twice.
+  // No insert met an existing row: no event was dispatched twice.
   expect(all.reduce((sum, { figures }) => sum + figures.written, 0)).toBe(appended)
 })
 
-test('delivery: a hint is only that: without one the poll finds what is new', async () => {
+test('delivery: without a hint the poll finds new events', async () => {
   const { projectId } = await deliveries.newTarget()
   await deliveries.append(projectId, 3)
   await using _ = start()
   await until(async () => (await deliveries.pending(projectId)).length === 3)
 })
 
-test('delivery: what an append rolls back is told to nobody', async () => {
+test('delivery: a rolled-back append is delivered to nobody', async () => {
   await using one = start()
   const { projectId } = await deliveries.newTarget()
   const { sql } = deliveries
@@ -136,7 +136,7 @@ test('delivery: what an append rolls back is told to nobody', async () => {
   expect(await readCursor(projectId)).toBe(1)
 })
 
-test('delivery: a kind that is new tells of nothing past, and of all that comes', async () => {
+test('delivery: a new delivery kind delivers no past events and all future ones', async () => {
   await using own = await openDeliveries()
   const { projectId } = await own.newTarget()
   await own.append(projectId, 5)
@@ -149,7 +149,7 @@ test('delivery: a kind that is new tells of nothing past, and of all that comes'
   expect((await read()).map(row => row.event_id).sort()).toEqual(eventIds.sort())
 })
 
-test('delivery: a project whose events cannot be dispatched holds up no other, and comes through later', async () => {
+test('delivery: a project whose events cannot be dispatched delays no other project, and catches up', async () => {
   const broken = await deliveries.newTarget()
   const fine = await deliveries.newTarget()
   await deliveries.append(broken.projectId, 3)
@@ -170,7 +170,7 @@ test('delivery: a project whose events cannot be dispatched holds up no other, a
   await until(async () => (await deliveries.pending(broken.projectId)).length === 3)
 })
 
-test('contract §11 a deleted project’s log is dispatched no more', async () => {
+test('contract §11 the log of a deleted project is no longer dispatched', async () => {
   const { projectId } = await deliveries.newTarget()
   await deliveries.append(projectId, 2)
   await deliveries.sql`delete from event_logs where project_id = ${projectId}`
@@ -182,7 +182,7 @@ test('contract §11 a deleted project’s log is dispatched no more', async () =
   expect(await deliveries.pending(projectId)).toEqual([])
 })
 
-test('delivery: where nobody is to be told, the cursor follows now and then, and whoever comes is told of what comes', async () => {
+test('delivery: without targets the cursor still advances, and a new target gets only new events', async () => {
   const { id: projectId } = await newProject({ sql: deliveries.sql, url: '' })
   let dispatched = 0
   await using one = start({
@@ -207,7 +207,7 @@ test('delivery: where nobody is to be told, the cursor follows now and then, and
   expect((await deliveries.pending(projectId)).map(row => row.event_id)).toEqual([eventId])
 })
 
-test('delivery: a project with a long log does not hold up one with a single event', async () => {
+test('delivery: a project with a long log does not delay one with a single event', async () => {
   const long = await deliveries.newTarget()
   const short = await deliveries.newTarget()
   await deliveries.append(long.projectId, 3_000)
@@ -225,6 +225,6 @@ test('delivery: a project with a long log does not hold up one with a single eve
   const first = (projectId: string) =>
     runs.findIndex(({ projectIds }) => projectIds.includes(projectId))
   expect(first(short.projectId)).toBe(first(long.projectId))
-  // Five hundred events at a time.
+  // A batch has 500 events.
   expect(runs.length).toBeGreaterThanOrEqual(6)
 })

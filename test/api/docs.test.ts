@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** A request whose answer stays as it came over the wire. */
+/** Requests a path; the body stays as it came over the wire, encoded. */
 function get(path: string, headers: Record<string, string> = {}) {
   return fetch(server.url + path, {
     headers: { 'accept-encoding': 'identity', ...headers },
@@ -34,12 +34,12 @@ describe('contract §8 the document', () => {
     expect(await one.text()).toBe(await other.text())
   })
 
-  test('servers is the URL under which this server answers', () => {
+  test('names in `servers` the URL of this server', () => {
     expect(document.servers).toEqual([{ url: server.server.url }])
   })
 })
 
-describe('contract §8 the page for people', () => {
+describe('contract §8 the HTML page', () => {
   test('shows every operation with its parameters, fields, statuses and headers', () => {
     const text = toText(page)
     for (const operation of listOperations(document)) {
@@ -77,14 +77,14 @@ describe('contract §8 the page for people', () => {
     expect(section).toContain('href="/swagger#management"')
   })
 
-  test('every link into the page has its target, and no target is there twice', () => {
+  test('has a target for every internal link, and no id twice', () => {
     const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
     const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id)
     expect(ids.length).toBe(new Set(ids).size)
     expect(links.filter(link => !ids.includes(link))).toEqual([])
   })
 
-  test('refers to this server alone, its files included', async () => {
+  test('loads files from this server alone', async () => {
     expect(files.map(url => url.replace(/\/\w{10}\//, '/')).sort()).toEqual([
       '/assets/docs.css',
       '/assets/docs.js',
@@ -97,7 +97,7 @@ describe('contract §8 the page for people', () => {
     }
   })
 
-  test('works under a policy that allows nothing inline, and has none', async () => {
+  test('has a policy that allows nothing inline, and nothing inline', async () => {
     const { headers } = await get('/docs')
     const policy = headers.get('content-security-policy')
     expect(policy).toContain("default-src 'none'; script-src 'self'; connect-src 'self'; style-src")
@@ -109,9 +109,9 @@ describe('contract §8 the page for people', () => {
   })
 })
 
-describe('what browsers get', () => {
+describe('files for browsers', () => {
   test.each(['/docs', '/', '/openapi.json', 'docs.css', 'tidings.svg'])(
-    '%s comes in the encoding that the request asks for',
+    '%s has the encoding that the request asks for',
     async name => {
       const path = toPath(name)
       const plain = Buffer.from(await (await get(path)).arrayBuffer())
@@ -126,7 +126,7 @@ describe('what browsers get', () => {
   )
 
   test.each(['/docs', '/', '/openapi.json', '/robots.txt', '/favicon.ico', 'docs.css'])(
-    '%s is answered 304 to those who have it',
+    '%s is answered 304 if the client has it',
     async name => {
       const path = toPath(name)
       const etag = (await get(path)).headers.get('etag') ?? ''
@@ -142,7 +142,7 @@ describe('what browsers get', () => {
     },
   )
 
-  test('hashed files are kept for ever, pages are asked for again', async () => {
+  test('hashed files are immutable, pages are revalidated', async () => {
     for (const url of files) {
       expect((await get(url)).headers.get('cache-control')).toBe(
         'public, max-age=31536000, immutable',
@@ -152,11 +152,11 @@ describe('what browsers get', () => {
       expect((await get(path)).headers.get('cache-control')).toBe('no-cache')
   })
 
-  test('robots are told to stay away', async () => {
+  test('crawlers are excluded', async () => {
     expect(await (await get('/robots.txt')).text()).toBe('User-agent: *\nDisallow: /\n')
   })
 
-  test('HSTS is sent only where the base URL is https', async () => {
+  test('HSTS is sent only if BASE_URL is https', async () => {
     await using secure = await boot({ baseUrl: 'https://tidings.example' })
     const [plain, other] = await Promise.all([
       get('/docs'),
@@ -167,7 +167,7 @@ describe('what browsers get', () => {
   })
 })
 
-/** The hashed URL where a name alone is given. */
+/** Returns the hashed URL of a file name; a path stays as it is. */
 function toPath(name: string): string {
   if (name.startsWith('/')) return name
   return files.find(url => url.replace(/\/\w{10}\//, '/') === `/assets/${name}`) ?? name

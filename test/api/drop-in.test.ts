@@ -52,7 +52,7 @@ test('contract §10 @emitkit/js identifies users, and its events resolve their a
   expect(event.data.userId).toBe('user_123')
 })
 
-test('contract §10 @emitkit/js sees that a retry was replayed', async () => {
+test('contract §10 @emitkit/js reports that a retry was replayed', async () => {
   const client = toEmitKit(await newProject(server))
   const event = { channelName: 'c', title: 't' }
   const first = await client.events.create(event, { idempotencyKey: 'order-1' })
@@ -71,7 +71,7 @@ test('contract §10 @emitkit/js throws its RateLimitError', async () => {
   expect(error).toHaveProperty('requestId', expect.stringMatching(/^[0-9a-f-]{36}$/))
 })
 
-test('contract §10 @emitkit/js throws its ValidationError, and its EmitKitError for the rest', async () => {
+test('contract §10 @emitkit/js throws its ValidationError, and its EmitKitError for other failures', async () => {
   const project = await newProject(server)
   const error = await catchError(toEmitKit(project).events.create({ title: 't' }))
   expect(error).toBeInstanceOf(ValidationError)
@@ -85,7 +85,7 @@ test('contract §10 @emitkit/js throws its ValidationError, and its EmitKitError
   expect(refused).toMatchObject({ statusCode: 401, message: 'Unauthorized' })
 })
 
-test("contract §10 /v1/log takes LogSnag's body", async () => {
+test("contract §10 /v1/log accepts LogSnag's body", async () => {
   const { post } = await newProject(server)
   const answer = await post('/v1/log', {
     project: 'shop',
@@ -113,7 +113,7 @@ test("contract §10 /v1/log takes LogSnag's body", async () => {
   })
 })
 
-test('contract §10 /v1/log notifies only when asked, and drops tags that exceed a bound', async () => {
+test('contract §10 /v1/log notifies only on request, and drops tags over a limit', async () => {
   const { post } = await newProject(server)
   const bare = await post('/v1/log', { channel: 'c', event: 'e' })
   expect(bare.body.data).toMatchObject({ notify: false, metadata: {}, tags: [], userId: null })
@@ -128,7 +128,7 @@ test('contract §10 /v1/log notifies only when asked, and drops tags that exceed
   ])
 })
 
-test('contract §10 /v1/log makes a tag of a negative zero, as of every number', async () => {
+test('contract §10 /v1/log turns a negative zero into a tag, as every number', async () => {
   const { request } = await newProject(server)
   const answer = await request('/v1/log', {
     method: 'POST',
@@ -138,7 +138,7 @@ test('contract §10 /v1/log makes a tag of a negative zero, as of every number',
   expect(answer.body.data.tags).toEqual(['change:-0'])
 })
 
-test('contract §10 what /v1/log refuses is told in the fields that were sent', async () => {
+test('contract §10 issues of /v1/log name the fields that were sent', async () => {
   const { post } = await newProject(server)
   expectIssues(await post('/v1/log', {}), 'channel required', 'event required')
   const future = Date.now() / 1000 + 3600
@@ -150,7 +150,7 @@ test('contract §10 what /v1/log refuses is told in the fields that were sent', 
   expectIssues(odd, 'tags invalid_type', 'user_id invalid_type')
 })
 
-test("contract §10 /v1/identify takes LogSnag's body", async () => {
+test("contract §10 /v1/identify accepts LogSnag's body", async () => {
   const { post } = await newProject(server)
   const body = { project: 'shop', user_id: 'ada', properties: { name: 'Ada', plan: 'pro' } }
   const answer = await post('/v1/identify', body)
@@ -158,7 +158,7 @@ test("contract §10 /v1/identify takes LogSnag's body", async () => {
   expect(answer.body.data).toMatchObject({ userId: 'ada', properties: body.properties })
 })
 
-test('contract §10 text becomes an event: first line the title, a leading emoji the icon, the rest the description', async () => {
+test('contract §10 text becomes an event: its first line the title, a leading emoji the icon, the rest the description', async () => {
   const { request } = await newProject(server)
   const cases: [string, { title: string; icon: string | null; description: string | null }][] = [
     ['Backup done', { title: 'Backup done', icon: null, description: null }],
@@ -182,10 +182,10 @@ test('contract §10 text becomes an event: first line the title, a leading emoji
   }
 })
 
-test('contract §10 what curl -d sends is taken as raw text, whatever content type it names', async () => {
+test('contract §10 the body of curl -d is read as raw text, regardless of its content type', async () => {
   const { request } = await newProject(server)
   const body = '🚨 a=b&c=d + 100%25 %zz "ü"'
-  // curl says the first unless it is told otherwise, and encodes nothing.
+  // curl -d sends the form type by default, and encodes nothing.
   for (const type of ['application/x-www-form-urlencoded', 'text/plain']) {
     const headers = { 'content-type': type }
     const sent = await request('/v1/channels/ops', { method: 'POST', body, headers })
@@ -194,7 +194,7 @@ test('contract §10 what curl -d sends is taken as raw text, whatever content ty
   }
 })
 
-test('contract §10 text that makes no event is refused by the rules of events', async () => {
+test('contract §10 text that is no valid event is refused by the rules of events', async () => {
   const { request } = await newProject(server)
   const send = (path: string, body: string | Uint8Array<ArrayBuffer>, type = 'text/plain') =>
     request(path, { method: 'POST', body, headers: { 'content-type': type } })

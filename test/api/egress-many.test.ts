@@ -7,7 +7,7 @@ setDefaultTimeout(60_000)
 
 const authority = createAuthority()
 
-/** A client to which every name is loopback. */
+/** Returns a client for which every name resolves to loopback. */
 function openEgress() {
   return createEgress({
     allowCidrs: ['127.0.0.0/8'],
@@ -16,7 +16,7 @@ function openEgress() {
   })
 }
 
-test('delivery: 300 endpoints that hang do not hold up a healthy one', async () => {
+test('delivery: 300 hanging endpoints do not delay a healthy one', async () => {
   await using receiver = await startReceiver()
   receiver.script('/hang', 'hang')
   const egress = openEgress()
@@ -35,7 +35,7 @@ test('delivery: 300 endpoints that hang do not hold up a healthy one', async () 
     timeoutMs: 10_000,
   })
   expect(healthy).toMatchObject({ status: 200 })
-  // Some 5 ms; a bound against hanging.
+  // Takes about 5 ms; the bound catches a hang.
   expect(performance.now() - startMs).toBeLessThan(8_000)
   stop.abort()
   for (const result of await Promise.all(hanging)) {
@@ -44,7 +44,7 @@ test('delivery: 300 endpoints that hang do not hold up a healthy one', async () 
   egress.close()
 }, 90_000)
 
-test('delivery: 200 distinct TLS hosts are no cliff', async () => {
+test('delivery: throughput does not collapse with 200 distinct TLS hosts', async () => {
   await using receiver = await startReceiver({ certificate: authority.issue(['*.many.test']) })
   const egress = openEgress()
   const round = async (hosts: number, requests: number) => {
@@ -62,7 +62,7 @@ test('delivery: 200 distinct TLS hosts are no cliff', async () => {
     }
     return requests / (performance.now() - startMs)
   }
-  // With their connections kept, many hosts are as fast as a few. The ratio is near 1: this is a bound against a cliff.
+  // With kept connections many hosts are as fast as a few: the ratio is near 1.
   await round(20, 400)
   const few = await round(20, 2_000)
   await round(200, 400)
@@ -73,7 +73,7 @@ test('delivery: 200 distinct TLS hosts are no cliff', async () => {
   egress.close()
 }, 90_000)
 
-test('case 23: a flood of faults leaves memory flat', async () => {
+test('case 23: a flood of failing endpoints leaves memory flat', async () => {
   await using receiver = await startReceiver()
   for (const fault of ['bomb', 'flood', 'endless headers', 'cut'] as const) {
     receiver.script(`/${fault.split(' ')[0]}`, fault)
@@ -89,7 +89,7 @@ test('case 23: a flood of faults leaves memory flat', async () => {
   for (let n = 0; n < 5; n++) await round()
   const before = process.memoryUsage().rss
   for (let n = 0; n < 40; n++) await round()
-  // 40 times 150 MB were on offer.
+  // The endpoints offered 40 times 150 MB.
   expect(process.memoryUsage().rss - before).toBeLessThan(300_000_000)
   egress.close()
 }, 90_000)

@@ -7,7 +7,7 @@ import { startReceiver, type Receiver } from '../support/receiver.ts'
 setDefaultTimeout(60_000)
 
 const authority = createAuthority()
-/** Every name leads to loopback, which is open. */
+/** Every name resolves to loopback, which is allowed. */
 const resolve: Resolver = async () => [{ address: '127.0.0.1', family: 4 }]
 let open: Egress
 let receiver: Receiver
@@ -27,7 +27,7 @@ const toKind = (result: EgressResult) => ('error' in result ? result.error : res
 const send = async (url: string, egress = open, timeoutMs = 5_000) =>
   toKind(await egress.send({ url, body: '{}', timeoutMs }))
 
-test('a request arrives as it was meant, and its answer comes back', async () => {
+test('a request arrives unchanged, and its answer is returned', async () => {
   secure.script('/a', { status: 201, headers: { 'X-Info': 'yes' }, body: 'whole' })
   const result = await open.send({
     url: `https://hook.test:${secure.port}/a?b=%20c`,
@@ -50,14 +50,14 @@ test('a request arrives as it was meant, and its answer comes back', async () =>
   expect(request.headers['user-agent']).toMatch(/^Tidings\/\d/)
 })
 
-describe('case 22: zero packets reach a canary', () => {
+describe('case 22: no connection reaches a private address', () => {
   let canary: Receiver
   beforeAll(async () => {
     canary = await startReceiver()
   })
   afterAll(() => canary.close())
 
-  /** Refuses unless told otherwise; `answers` are what the resolver says, one after the other. */
+  /** Refuses private addresses; `answers` are successive answers of the resolver. */
   const closed = (...answers: string[][]) =>
     createEgress({
       resolve: async () => {
@@ -69,7 +69,7 @@ describe('case 22: zero packets reach a canary', () => {
       },
     })
 
-  test('by its address, in any spelling', async () => {
+  test('by a literal address in any spelling', async () => {
     const egress = closed(['8.8.8.8'])
     for (const host of [
       ...['127.0.0.1', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0', '127.0.0.1.'],
@@ -83,14 +83,14 @@ describe('case 22: zero packets reach a canary', () => {
     expect(canary.connections).toBe(0)
   })
 
-  test('by a name, where one of its addresses is private', async () => {
+  test('by a name with one private address among others', async () => {
     for (const addresses of [['127.0.0.1'], ['8.8.8.8', '127.0.0.1'], ['2606:4700::1', '::1']]) {
       expect(await send(`http://a.test:${canary.port}/`, closed(addresses))).toBe('refused')
     }
     expect(canary.connections).toBe(0)
   })
 
-  test('by a name that the system knows', async () => {
+  test('by a name from the hosts file', async () => {
     const egress = createEgress()
     for (const host of ['localhost', 'localhost.', 'LOCALHOST']) {
       // Not every system resolves every spelling.
@@ -100,7 +100,7 @@ describe('case 22: zero packets reach a canary', () => {
     expect(canary.connections).toBe(0)
   })
 
-  test('by a name that is public when it is saved, and private when it is dialled', async () => {
+  test('by a name that is public when saved and private when dialled', async () => {
     const egress = closed(['8.8.8.8'], ['127.0.0.1'])
     expect(await egress.findProblem(`http://a.test:${canary.port}/`)).toBeUndefined()
     expect(await send(`http://a.test:${canary.port}/`, egress)).toBe('refused')
@@ -115,7 +115,7 @@ describe('case 22: zero packets reach a canary', () => {
     expect(canary.connections).toBe(0)
   })
 
-  test('by a proxy that the environment names', async () => {
+  test('by a proxy from the environment', async () => {
     const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy']
     const before = names.map(name => process.env[name])
     try {
@@ -132,16 +132,16 @@ describe('case 22: zero packets reach a canary', () => {
     expect(canary.connections).toBe(0)
   })
 
-  test('and a problem is found at once, in a sentence without addresses', async () => {
+  test('and the problem is reported when saving, in a sentence without addresses', async () => {
     expect(await closed(['127.0.0.1']).findProblem('https://a.test/')).toContain('public address')
     expect(await closed(['127.0.0.1']).findProblem('https://a.test/')).not.toContain('127')
-    // What cannot be resolved yet may come.
+    // A name that does not resolve yet is accepted.
     expect(await closed([]).findProblem('https://a.test/')).toBeUndefined()
     expect(await closed([]).findProblem('ftp://a.test/')).toContain('https://')
   })
 })
 
-test('a name without addresses is dns; a port where nobody listens, connect', async () => {
+test('a name without addresses is `dns`, a closed port is `connect`', async () => {
   const nothing = createEgress({ resolve: async () => [] })
   expect(await send('http://a.test/', nothing)).toBe('dns')
   const broken = createEgress({ resolve: () => Promise.reject(new Error('ENOTFOUND')) })
@@ -151,7 +151,7 @@ test('a name without addresses is dns; a port where nobody listens, connect', as
   expect(await send(`http://a.test:${gone.port}/`)).toBe('connect')
 })
 
-test('case 23: TLS holds: expired, for another name, by an unknown authority', async () => {
+test('case 23: TLS certificates that are expired, for another name or of an unknown authority are refused', async () => {
   await using expired = await startReceiver({
     certificate: authority.issue(['hook.test'], { isExpired: true }),
   })
@@ -163,7 +163,7 @@ test('case 23: TLS holds: expired, for another name, by an unknown authority', a
   for (const { received } of [expired, unknown]) expect(received).toEqual([])
 })
 
-test('who gives up is told so at once, and the connection is gone', async () => {
+test('an aborted request rejects at once and closes its connection', async () => {
   receiver.script('/hang', 'hang')
   const stop = new AbortController()
   const url = `http://give-up.test:${receiver.port}/hang`
@@ -176,20 +176,20 @@ test('who gives up is told so at once, and the connection is gone', async () => 
   expect(receiver.received.filter(({ path }) => path === '/hang')).toHaveLength(1)
 })
 
-test('a kept connection that its server has closed is no failure', async () => {
+test('a kept connection that the server closed is not a failure', async () => {
   await using closing = await startReceiver()
   closing.script('/', { status: 200 }, 'reset', { status: 200 })
   const url = `http://stale.test:${closing.port}/`
   expect(await send(url)).toBe(200)
-  // The second request went over the first's connection, which ended: it is sent once more, on a new one.
+  // The server closed the kept connection: the request is sent once more, on a new one.
   expect(await send(url)).toBe(200)
   expect(closing.connections).toBe(2)
-  // On a new connection a reset is a reset.
+  // On a new connection a reset is a failure.
   closing.script('/', 'reset')
   expect(await send(`http://other.test:${closing.port}/`)).toBe('reset')
 })
 
-test('too many at one host wait for each other, and that is not the host’s failure', async () => {
+test('requests over the limit of one host wait, and the wait is not its failure', async () => {
   await using hanging = await startReceiver({ reply: 'hang' })
   const narrow = createEgress({ allowCidrs: ['127.0.0.0/8'], resolve, perHost: 2 })
   const url = `http://busy.test:${hanging.port}/`

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('contract §9 erasure removes identity, properties and aliases, and says how many events named the user', async () => {
+test('contract §9 erasure removes identity, properties and aliases, and returns how many events named the user', async () => {
   const project = await newProject(server)
   await identify(project, 'ada', ['@ada', 'ada@example.com'], { city: 'London' })
   await identify(project, 'bob', ['@bob'])
@@ -52,7 +52,7 @@ test('contract §9 erasure nulls references in stored answers, which still repla
   expect(await listTraces(project, quoted)).toEqual([])
 })
 
-test('contract §9 erasure touches nothing in a stored answer but the reference', async () => {
+test('contract §9 erasure changes nothing in a stored answer but the reference', async () => {
   const project = await newProject(server)
   const event = {
     channelName: '"userId":"ada"',
@@ -84,7 +84,7 @@ test('contract §9 erasure empties the stored answer to an identify', async () =
   expect(await listTraces(project, 'London')).toEqual([])
 })
 
-test('contract §9 erasure leaves no alias in the stored answers of others', async () => {
+test('contract §9 erasure removes the alias from stored answers of other users', async () => {
   const project = await newProject(server)
   await identify(project, 'ada', ['ada@example.com'])
   const body = { user_id: 'bob', properties: { x: 1 }, aliases: ['ada@example.com', '@bob', 'ada'] }
@@ -99,7 +99,7 @@ test('contract §9 erasure leaves no alias in the stored answers of others', asy
   expect(replay.body.data.aliases).toEqual({ created: ['@bob'] })
 })
 
-test('contract §9 erasure takes the exact user_id: an alias is 404 and nothing happens', async () => {
+test('contract §9 erasure takes the exact user_id: an alias is 404 and changes nothing', async () => {
   const project = await newProject(server)
   await identify(project, 'ada', ['@ada'])
   const event = await send(project, '@ada')
@@ -110,14 +110,14 @@ test('contract §9 erasure takes the exact user_id: an alias is 404 and nothing 
   expect((await project.get('/v1/users/@ada')).status).toBe(200)
 })
 
-test('contract §9 erasure forgets a user whom only events name', async () => {
+test('contract §9 erasure removes a user that only events name', async () => {
   const project = await newProject(server)
   await send(project, 'stranger')
   expect((await erase(project, 'stranger')).body.data).toEqual({ userId: 'stranger', events: 1 })
   expectFailure(await erase(project, 'stranger'), 404, 'not_found')
 })
 
-test("contract §9 an alias that is another user's user_id is left alone", async () => {
+test("contract §9 erasure keeps an alias that is another user's user_id", async () => {
   const project = await newProject(server)
   await identify(project, 'ada', ['bob'])
   await identify(project, 'bob', [])
@@ -128,7 +128,7 @@ test("contract §9 an alias that is another user's user_id is left alone", async
   expect((await project.get('/v1/users/bob')).body.data.userId).toBe('bob')
 })
 
-test('contract §9 a user of very many events is erased in one call', async () => {
+test('contract §9 a user with very many events is erased in one call', async () => {
   const project = await newProject(server)
   await send(project, 'ada')
   await server.sql`
@@ -148,7 +148,7 @@ test('contract §9 a user of very many events is erased in one call', async () =
   expect((await project.get('/v1/events?userId=ada')).body.data.items).toEqual([])
 })
 
-test('contract §9 an erased user may come back as a new identity', async () => {
+test('contract §9 an erased user can be identified again as a new identity', async () => {
   const project = await newProject(server)
   const first = await identify(project, 'ada', ['@ada'], { city: 'London' })
   await erase(project, 'ada')
@@ -186,10 +186,10 @@ function toUserId({ userId }: { userId: string | null }): string | null {
   return userId
 }
 
-// An id may spell a short name by chance.
+// An id may contain a short name by chance.
 const IDS = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[a-z]{3}_[0-9a-z]{26}/g
 
-/** The tables of the project in which `text` is still found. */
+/** Returns the tables of the project in which `text` occurs. */
 async function listTraces({ id }: TestProject, text: string): Promise<string[]> {
   const rows = await server.sql<{ place: string; row: string }[]>`
     select 'events' as place, e::text as row from events e where e.project_id = ${id}

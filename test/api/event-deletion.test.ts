@@ -19,7 +19,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-test('contract §11 a deleted event is gone for every reader at once, and comes back exactly', async () => {
+test('contract §11 a deleted event is gone for every reader at once, and a restore brings it back unchanged', async () => {
   const { person, path, send, v1, projectId } = await newTenant(server)
   const event = await send({ userId: 'ada', tags: ['x'], metadata: { n: 1 } })
   await send({ title: 'stays' })
@@ -34,7 +34,7 @@ test('contract §11 a deleted event is gone for every reader at once, and comes 
   const startedMs = Date.now()
   const deleted = await person.delete(`${path}/events/${event.id}`)
   expect(deleted.status).toBe(200)
-  // The database's clock may differ a little.
+  // The clock of the database may differ a little.
   expect(Date.parse(deleted.body.data.undoUntil) - startedMs).toBeWithin(4_000, 7_000)
   expectFailure(await v1.get(`/v1/events/${event.id}`), 404, 'not_found')
   expect((await v1.get('/v1/events')).body.data.items).toMatchObject([{ title: 'stays' }])
@@ -49,7 +49,7 @@ test('contract §11 a deleted event is gone for every reader at once, and comes 
   await expectExactCounts(server.sql, projectId)
 })
 
-test('contract §11 after its time a deletion cannot be undone, and the purge takes the row for good', async () => {
+test('contract §11 a deletion cannot be undone after its undo time, and the purge deletes the row', async () => {
   const { person, path, send, projectId } = await newTenant(server)
   const [late, open] = [await send(), await send()]
   await person.delete(`${path}/events/${late.id}`)
@@ -87,7 +87,7 @@ test('contract §5 a replay of a deleted event stays byte-identical, and makes n
   expect(await listSeqs(projectId)).toEqual([])
 })
 
-test('contract §11 of many who delete at once one does it, and of many who undo all have it', async () => {
+test('contract §11 one of many concurrent deletions takes effect, and all concurrent undos succeed', async () => {
   const { person, path, send, projectId } = await newTenant(server)
   const { id } = await send()
   const many = Array.from({ length: 12 })
@@ -102,7 +102,7 @@ test('contract §11 of many who delete at once one does it, and of many who undo
   expect(actions.map(({ action }) => action)).toEqual(['event.deleted', 'event.restored'])
 })
 
-test('contract §11 deletion, undo and purge race without harm', async () => {
+test('contract §11 concurrent deletion, undo and purge leave consistent events', async () => {
   const { person, path, send, projectId } = await newTenant(server)
   const events = await Promise.all(Array.from({ length: 10 }, () => send()))
   for (let round = 0; round < 4; round++) {
@@ -116,15 +116,15 @@ test('contract §11 deletion, undo and purge race without harm', async () => {
     ])
     await expectExactCounts(server.sql, projectId)
   }
-  // Nothing was hidden for long enough to be purged.
+  // No event was hidden for long enough to be purged.
   expect(await listSeqs(projectId)).toHaveLength(14)
 })
 
-test('contract §11 an undo that meets the purge brings the event back or is 404, and nothing between', async () => {
+test('contract §11 an undo that races the purge restores the event or is 404', async () => {
   const { person, path, send, projectId } = await newTenant(server)
   const events = await Promise.all(Array.from({ length: 10 }, () => send()))
   await Promise.all(events.map(({ id }) => person.delete(`${path}/events/${id}`)))
-  // At the very end of the time.
+  // One moment before the undo time ends.
   await server.sql`
     update events set deleted_at = clock_timestamp() - interval '9990 ms' where project_id = ${projectId}
   `
@@ -148,7 +148,7 @@ test('contract §12 deletion takes an admin', async () => {
   expect((await v1.get(`/v1/events/${id}`)).status).toBe(200)
 })
 
-test('case 20: an event of another tenant is 404, and stays', async () => {
+test('case 20: an event of another tenant is 404 and stays', async () => {
   const [own, other] = [await newTenant(server), await newTenant(server)]
   const { id } = await other.send()
   for (const path of [own.path, other.path]) {

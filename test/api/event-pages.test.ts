@@ -44,7 +44,7 @@ test.each([
   ['pay rec', [12, 10, 8, 6, 4, 2]],
   ['"backup 7"', [7]],
   ['-payment before:2026-03-01T06:00:00Z', [5, 3, 1]],
-])('dashboard 3 the search %s finds what it says', async (q, seqs) => {
+])('dashboard 3 the search %s returns the matching events', async (q, seqs) => {
   const { body } = await viewer.get(`${base}/events?q=${encodeURIComponent(q)}`)
   expect(body.data.items.map(({ seq }: any) => seq)).toEqual(seqs)
 })
@@ -72,7 +72,7 @@ test('dashboard 3 the histogram counts by channel', async () => {
   expect(some.body.data.total).toBe(3)
 })
 
-test('dashboard 5 an event has its page, and its neighbours', async () => {
+test('dashboard 5 an event has a page with its neighbours', async () => {
   const { body } = await viewer.get(`${base}/events/${ids[4]}`)
   expect(body.data.title).toBe('Backup 5 failed')
   const around = await viewer.get(`${base}/events/${ids[4]}/neighbours`)

@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('§4.2 an event is answered 201 with the whole of it', async () => {
+test('§4.2 an event is answered 201 with all of its fields', async () => {
   const { post } = await newProject(server)
   const { status, body } = await post('/v1/events', {
     channelName: ' Payments ',

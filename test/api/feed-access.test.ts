@@ -16,7 +16,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** What takes a person's access away, done beside every server. */
+/** Ways to end a member's access, done directly in the database. */
 const ENDS: [string, (watched: WatchedProject) => Promise<unknown>][] = [
   ['sign-out', ({ member }) => server.sql`delete from sessions where person_id = ${member.uuid}`],
   [
@@ -52,7 +52,7 @@ const ENDS: [string, (watched: WatchedProject) => Promise<unknown>][] = [
 ]
 
 describe.each(ENDS)('case 19: %s', (_, end) => {
-  test('closes the sockets of every server with 1008, and no other', async () => {
+  test("closes the member's sockets on every server with 1008, and no others", async () => {
     const watched = await newWatched(server)
     const stays = await newWatched(server)
     const clients = [
@@ -66,7 +66,7 @@ describe.each(ENDS)('case 19: %s', (_, end) => {
     const startedMs = performance.now()
     await end(watched)
     for (const client of clients) expect((await client.closed).code).toBe(1008)
-    // A second, and what a busy machine takes on top.
+    // One second, plus time for a busy machine.
     expect(performance.now() - startedMs).toBeLessThan(8_000)
     const seq = (await stays.say('still there')).seq
     expect(await bystander.seqs(1)).toEqual([seq])
@@ -74,14 +74,14 @@ describe.each(ENDS)('case 19: %s', (_, end) => {
   })
 })
 
-test('case 19: a socket without any stream is closed at sign-out, too', async () => {
+test('case 19: a socket without streams is closed at sign-out, too', async () => {
   const { member } = await newWatched(server)
   const client = await openFeed(other.url, member)
   await server.sql`delete from sessions where id = ${member.sessionId}`
   expect((await client.closed).code).toBe(1008)
 })
 
-test('case 19: nothing that happens after the end of a membership is sent for longer than a second', async () => {
+test('case 19: a former member gets no event later than a second after the end of the membership', async () => {
   const watched = await newWatched(server)
   const client = await openFeed(server.url, watched.member)
   await client.subscribe(watched.project)
@@ -95,7 +95,7 @@ test('case 19: nothing that happens after the end of a membership is sent for lo
   expect((await client.closed).code).toBe(1008)
 })
 
-test('reliability §7 two servers: what one takes in, sockets of both are sent, in one order', async () => {
+test('reliability §7 events accepted by one server reach the sockets of both in one order', async () => {
   const watched = await newWatched(server)
   const there = createRequests(other.url, watched.key)
   const clients = [
@@ -115,13 +115,13 @@ test('reliability §7 two servers: what one takes in, sockets of both are sent, 
   }
 })
 
-test('reliability §7 a client ahead of the server that it comes to is sent nothing twice', async () => {
+test('reliability §7 a client that is ahead of its new server gets no event twice', async () => {
   const watched = await newWatched(server)
   const resident = await openFeed(other.url, watched.member)
   await resident.subscribe(watched.project)
   for (let nth = 0; nth < 20; nth++) {
     const { seq } = await watched.say('x')
-    // As fast as can be, so that the other server may not have seen it yet.
+    // Connects at once, so that the other server may not have seen the event yet.
     const client = await openFeed(other.url, watched.member)
     expect((await client.subscribe(watched.project, { after: seq })).recovered).toBe(true)
     await watched.say('y')
@@ -132,7 +132,7 @@ test('reliability §7 a client ahead of the server that it comes to is sent noth
   resident.close()
 })
 
-test('§5 readiness and its state: the listener is up', async () => {
+test('§5 readiness says that the listener is connected', async () => {
   const answer = await fetch(`${server.url}/readyz`)
   expect(await answer.json()).toEqual({ status: 'ready', listener: 'up' })
 })

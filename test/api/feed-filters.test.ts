@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** The seqs that a filter lets through of what was there before, and of the same again live. */
+/** Returns the seqs that pass a filter in the replay, and those of the same events sent live. */
 async function listSeqs(watched: WatchedProject, filters: object, events: object[]) {
   const client = await openFeed(server.url, watched.member)
   await client.subscribe(watched.project, { after: 0, filters })
@@ -23,13 +23,13 @@ async function listSeqs(watched: WatchedProject, filters: object, events: object
   return client.all.filter(({ type }) => type === 'event').map(({ seq }) => seq)
 }
 
-/** Until everything up to `head` has been sent: what is sent after that is answered later. */
+/** Resolves when all events up to `head` were sent; later messages are answered after it. */
 async function untilHead(watched: WatchedProject, client: FeedClient, head: number) {
   const other = await openFeed(server.url, watched.member)
   await other.subscribe(watched.project, { after: head - 1 })
   expect(await other.seqs(1)).toEqual([head])
   other.close()
-  // What is not to come would have come before the answer to this.
+  // An event that must not come would arrive before the answer to this.
   client.send({ type: 'subscribe', project: 'prj_x' })
   while ((await client.next()).type !== 'error');
 }
@@ -68,7 +68,7 @@ test('design §6 filters: a channel by its id', async () => {
   expect(await listSeqs(watched, { channels: [channelId] }, again)).toEqual([1, 3])
 })
 
-test('§3 a filter by user follows aliases as they are when the event is sent', async () => {
+test('§3 a filter by user uses the aliases of the moment when the event is sent', async () => {
   const watched = await newWatched(server)
   await watched.say('by user_id', { userId: 'ada' })
   await watched.say('by alias', { userId: 'ada@example.com' })
@@ -76,7 +76,7 @@ test('§3 a filter by user follows aliases as they are when the event is sent', 
   const byAlias = await openFeed(server.url, watched.member)
   await byAlias.subscribe(watched.project, { after: 0, filters: { userId: 'ada@example.com' } })
   expect(await byAlias.seqs(1)).toEqual([2])
-  // From now on the alias is one of ada's: those who wait for it hear of all her names, at once.
+  // From now on the alias is one of ada's: filters for it match all her names at once.
   await watched.post('/v1/identify', { user_id: 'ada', aliases: ['ada@example.com', 'a2'] })
   await watched.say('by user_id', { userId: 'ada' })
   await watched.say('of another', { userId: 'bob' })
@@ -88,7 +88,7 @@ test('§3 a filter by user follows aliases as they are when the event is sent', 
   for (const client of [byAlias, byId]) client.close()
 })
 
-test('design §6 a filter that is new while events stream misses none of them', async () => {
+test('design §6 a new filter misses no event of a running stream', async () => {
   const watched = await newWatched(server)
   const open = await openFeed(server.url, watched.member)
   await open.subscribe(watched.project)

@@ -20,7 +20,7 @@ const HANDSHAKE = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ]
 
-/** The answer to a handshake, or what came instead of one. */
+/** Sends a handshake; returns the response, or the error that came instead. */
 async function shake(lines: (string | undefined)[], first = 'GET /api/feed HTTP/1.1') {
   const all = [...HANDSHAKE, ...lines.filter(line => line !== undefined)]
   return sendRaw(server.url, toRequest(first, all))
@@ -48,20 +48,20 @@ test.each([
   }
 })
 
-test('case 21: our own Origin does not help a page that the browser says is of another site', async () => {
+test('case 21: our own Origin is refused when the browser reports a foreign site', async () => {
   const person = await newPerson(server)
   const own = `localhost:${server.server.port}`
   const lines = [`Host: ${own}`, `Cookie: ${person.cookie}`, `Origin: http://${own}`]
   expect((await shake([...lines, 'Sec-Fetch-Site: cross-site']))?.status).toBe(403)
 })
 
-test('case 24: another Host is refused, whatever the Origin', async () => {
+test('case 24: a foreign Host is refused with any Origin', async () => {
   const person = await newPerson(server)
   const lines = [`Cookie: ${person.cookie}`, 'Origin: http://evil.example']
   expect((await shake(['Host: evil.example', ...lines]))?.status).toBe(421)
 })
 
-test('§12 without a session: 401 in the full envelope, for every cause', async () => {
+test('§12 every handshake without a session is a 401 in the full envelope', async () => {
   const person = await newPerson(server)
   const own = `localhost:${server.server.port}`
   const lines = [`Host: ${own}`, `Origin: http://${own}`]
@@ -78,7 +78,7 @@ test('§12 without a session: 401 in the full envelope, for every cause', async 
   }
 })
 
-test('a path beside /api/feed has no sockets, and /api/feed nothing else', async () => {
+test('only /api/feed accepts sockets, and /api/feed accepts nothing else', async () => {
   const person = await newPerson(server)
   const own = `localhost:${server.server.port}`
   const lines = [`Host: ${own}`, `Origin: http://${own}`, `Cookie: ${person.cookie}`]
@@ -89,7 +89,7 @@ test('a path beside /api/feed has no sockets, and /api/feed nothing else', async
   expect((await person.get('/api/feed')).status).toBe(404)
 })
 
-test("case 20: another tenant's project is not_found, like one that is not there, and shows nothing", async () => {
+test("case 20: another tenant's project is not_found, like an unknown one, and reveals nothing", async () => {
   const own = await newWatched(server)
   const other = await newWatched(server)
   await other.sayMany(3)
@@ -106,7 +106,7 @@ test("case 20: another tenant's project is not_found, like one that is not there
       client.send({ type: 'unsubscribe', project: other.project })
       if (after === 0) await other.say('secret')
     }
-    // So that the messages are not too many.
+    // Stays below the limit of messages per socket.
     client.close()
     Object.assign(client, await openFeed(server.url, own.member))
     await client.subscribe(own.project)
@@ -117,7 +117,7 @@ test("case 20: another tenant's project is not_found, like one that is not there
   client.close()
 })
 
-test('messages that are none are answered, and the fifth closes', async () => {
+test('malformed messages are answered, and the fifth closes the socket', async () => {
   const { member, project } = await newWatched(server)
   const client = await openFeed(server.url, member)
   for (const bad of [
@@ -141,7 +141,7 @@ test.each([
   ['no channel', { channels: [] }],
   ['an array', []],
   ['text', 'x'],
-])('filters with %s are invalid, and the socket lives', async (_, filters) => {
+])('filters with %s are invalid, and the socket stays open', async (_, filters) => {
   const { member, project, say } = await newWatched(server)
   const client = await openFeed(server.url, member)
   expect(await client.subscribe(project, { filters })).toMatchObject({ code: 'invalid' })
@@ -151,7 +151,7 @@ test.each([
   client.close()
 })
 
-test('case 21: a frame of more than 4 KB closes with 1009, one of 5 MB too', async () => {
+test('case 21: a frame over 4 KB closes with 1009, one of 5 MB too', async () => {
   const { member } = await newWatched(server)
   for (const size of [4_200, 5_000_000]) {
     const client = await openFeed(server.url, member)
@@ -167,7 +167,7 @@ test('reliability §7: more than 20 messages in 10 s close with 4029', async () 
   expect((await client.closed).code).toBe(4029)
 })
 
-test('reliability §7: a person has 20 sockets, others theirs', async () => {
+test('reliability §7: an account has at most 20 sockets, independent of other accounts', async () => {
   const person = await newPerson(server)
   const open = (who: TestPerson) => openFeed(server.url, who, { isBare: true })
   const clients = await Promise.all(Array.from({ length: 20 }, () => open(person)))

@@ -11,10 +11,10 @@ import { newWatched } from '../support/watched.ts'
 
 let server: Booted
 let proxy: TcpProxy
-/** Its own LISTEN goes through the proxy. */
+/** A server whose LISTEN connection goes through the proxy. */
 let other: Booted
 let pool: Pool
-/** What tells of things beside any server. */
+/** Sends hints for changes that no server made. */
 let notifier: Notifier
 beforeAll(async () => {
   server = await boot()
@@ -37,7 +37,7 @@ afterAll(async () => {
 const isListening = async () =>
   ((await (await fetch(`${other.url}/readyz`)).json()) as { listener: string }).listener === 'up'
 
-test('§11 a deleted event is told to every stream of its project, whatever its filter, on every server', async () => {
+test('§11 a deletion is sent to every stream of the project on every server, regardless of filters', async () => {
   const watched = await newWatched(server)
   await watched.sayMany(3)
   const stranger = await newWatched(server)
@@ -62,7 +62,7 @@ test('§11 a deleted event is told to every stream of its project, whatever its 
   bystander.close()
 })
 
-test('what a person has read is told to their sockets alone', async () => {
+test('read marks are sent to the sockets of their account alone', async () => {
   const watched = await newWatched(server)
   const colleague = await newMember(server, { uuid: watched.organizationId }, 'admin')
   const mine = await openFeed(other.url, watched.member)
@@ -77,7 +77,7 @@ test('what a person has read is told to their sockets alone', async () => {
   }
 })
 
-test('case 19: with a hint, who is signed out is out in a moment', async () => {
+test('case 19: with a hint, sign-out closes sockets within a moment', async () => {
   const watched = await newWatched(server)
   const took: number[] = []
   for (let nth = 0; nth < 5; nth++) {
@@ -117,7 +117,7 @@ test.each([
   await until(isListening)
 })
 
-test('reliability §7 the listener behind a black hole: events come by polling, its heartbeat finds out, and it returns', async () => {
+test('reliability §7 a listener behind a black hole: polling delivers events until the heartbeat reconnects it', async () => {
   await until(isListening)
   const watched = await newWatched(server)
   const client = await openFeed(other.url, watched.member)
@@ -137,7 +137,7 @@ test('reliability §7 the listener behind a black hole: events come by polling, 
   client.close()
 })
 
-test('a batch of which only some get through tells of those', async () => {
+test('a batch that is partly stored sends hints for the stored events', async () => {
   const watched = await newWatched(server)
   const there = createRequests(server.url, watched.key)
   const client = await openFeed(server.url, watched.member)

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 
 const FOLLOWED = 1_500
 
-test('of many logs with news the one that was hinted at is sent first, and all are sent, once', async () => {
+test('among many logs the hinted one is sent first, and every log is sent once', async () => {
   const databaseUrl = await cloneDatabase()
   const sql = connect(databaseUrl, { name: 'test', max: 1 })
   const pool = createPool(databaseUrl, { name: 'test tail', max: 1 })

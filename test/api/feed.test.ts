@@ -16,7 +16,7 @@ async function readEpoch(): Promise<string> {
   return row.epoch
 }
 
-test('design §6 hello tells the epoch; an event comes as the 201 said it, with its seq', async () => {
+test('design §6 hello has the epoch; an event equals the 201 answer plus its seq', async () => {
   const watched = await newWatched(server)
   const client = await openFeed(server.url, watched.member)
   expect(client.hello).toEqual({ type: 'hello', epoch: await readEpoch() })
@@ -31,7 +31,7 @@ test('design §6 hello tells the epoch; an event comes as the 201 said it, with 
   client.close()
 })
 
-test('design §6 after: null means from now on, after: 0 all that is kept, after: n what comes after n', async () => {
+test('design §6 after: null starts now, after: 0 replays all kept events, after: n replays events after n', async () => {
   const watched = await newWatched(server)
   await watched.sayMany(5)
   const now = await openFeed(server.url, watched.member)
@@ -52,7 +52,7 @@ test('design §6 after: null means from now on, after: 0 all that is kept, after
   }
 })
 
-test('reliability §7 replay and live meet without a gap or a duplicate, while events come', async () => {
+test('reliability §7 replay and live join without a gap or a duplicate during appends', async () => {
   const watched = await newWatched(server)
   const batch = () => Promise.all(Array.from({ length: 50 }, () => watched.say('x')))
   for (let nth = 0; nth < 10; nth++) await batch()
@@ -79,7 +79,7 @@ test('reliability §7 replay and live meet without a gap or a duplicate, while e
   }
 }, 90_000)
 
-test('design §6 subscribing again replaces; unsubscribed is silent', async () => {
+test('design §6 a second subscribe replaces the first; after unsubscribe nothing is sent', async () => {
   const watched = await newWatched(server)
   await watched.sayMany(3)
   const client = await openFeed(server.url, watched.member)
@@ -90,7 +90,7 @@ test('design §6 subscribing again replaces; unsubscribed is silent', async () =
   await watched.say('once')
   expect(await client.seqs(1)).toEqual([4])
   client.send({ type: 'unsubscribe', project: watched.project })
-  // A heartbeat without a project comes to a socket without any stream.
+  // A socket without streams gets heartbeats without a project.
   while ('project' in (await client.beat()));
   await watched.say('unheard')
   expect((await client.subscribe(watched.project, { after: 4 })).head).toBe(5)
@@ -99,7 +99,7 @@ test('design §6 subscribing again replaces; unsubscribed is silent', async () =
   client.close()
 })
 
-test('design §6 a heartbeat tells the head: all up to it has been sent', async () => {
+test('design §6 a heartbeat has the head: every event up to it was sent', async () => {
   const watched = await newWatched(server)
   const client = await openFeed(server.url, watched.member)
   await client.subscribe(watched.project, { filters: { tags: ['none has it'] } })
@@ -111,7 +111,7 @@ test('design §6 a heartbeat tells the head: all up to it has been sent', async 
   client.close()
 })
 
-test('research §3 gap: retention, another epoch, a cursor ahead of the head', async () => {
+test('research §3 gap: retention, another epoch, or a cursor ahead of the head', async () => {
   const watched = await newWatched(server)
   await watched.sayMany(6)
   const { project } = watched
@@ -127,14 +127,14 @@ test('research §3 gap: retention, another epoch, a cursor ahead of the head', a
   expect(await client.subscribe(project, { after: 5, epoch })).toMatchObject({ recovered: true })
   expect(await client.seqs(1)).toEqual([6])
 
-  // A deleted event leaves a hole, and no gap.
+  // A deleted event leaves a hole, which is not a gap.
   await server.sql`
     update events set deleted_at = now() where project_id = ${watched.id} and seq in (1, 5)
   `
   expect(await client.subscribe(project, { after: 3 })).toMatchObject({ recovered: true })
   expect(await client.seqs(2)).toEqual([4, 6])
 
-  // Retention cuts the old end.
+  // Retention removes the oldest events.
   await server.sql`delete from events where project_id = ${watched.id} and seq <= 3`
   expect(await client.subscribe(project, { after: 2 })).toMatchObject({ recovered: false })
   expect(await client.next()).toEqual({ type: 'gap', project, reason: 'retention', head: 6 })
@@ -143,7 +143,7 @@ test('research §3 gap: retention, another epoch, a cursor ahead of the head', a
   expect(await client.seqs(2)).toEqual([4, 6])
   expect(await client.subscribe(project, { after: 0 })).toMatchObject({ recovered: true })
   expect(await client.seqs(2)).toEqual([4, 6])
-  // Where a channel is kept for a shorter time than others, it says so.
+  // A channel with a shorter retention moves `cut_seq`.
   await server.sql`update event_logs set cut_seq = 5 where project_id = ${watched.id}`
   await server.sql`delete from events where project_id = ${watched.id} and seq = 5`
   expect(await client.subscribe(project, { after: 4 })).toMatchObject({ recovered: false })
@@ -151,7 +151,7 @@ test('research §3 gap: retention, another epoch, a cursor ahead of the head', a
   client.close()
 })
 
-test('§5 metrics tell sockets, streams, the listener, how far behind, and what was replayed', async () => {
+test('§5 metrics count sockets, streams, listener, lag and replayed events', async () => {
   const watched = await newWatched(server)
   await watched.sayMany(2)
   const client = await openFeed(server.url, watched.member)
@@ -177,7 +177,7 @@ test('§5 metrics tell sockets, streams, the listener, how far behind, and what 
   client.close()
 })
 
-test('research §3 the epoch is renewed: every socket is closed with 1012, and learns the new one', async () => {
+test('research §3 a new epoch closes every socket with 1012, and clients learn it', async () => {
   const watched = await newWatched(server)
   const client = await openFeed(server.url, watched.member)
   await client.subscribe(watched.project)

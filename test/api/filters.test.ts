@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('contract §9 the filter channel takes a name in any spelling, or an id', async () => {
+test('contract §9 the filter channel accepts a name in any spelling, or an id', async () => {
   const project = await newProject(server)
   await send(project, { channelName: 'Big Payments', title: 'a' })
   const { data } = await send(project, { channelName: 'big  payments', title: 'b' })
@@ -35,7 +35,7 @@ test('contract §9 the filters tag and source match exactly', async () => {
   expect(await find(project, { source: 'api' })).toEqual([])
 })
 
-test('contract §9 the filter userId finds the events of a person under all their names', async () => {
+test('contract §9 the filter userId finds the events of a user under all aliases', async () => {
   const project = await newProject(server)
   for (const userId of ['ada', '@ada', 'ada@example.com', 'bob', null]) {
     await send(project, { title: String(userId), userId })
@@ -50,7 +50,7 @@ test('contract §9 the filter userId finds the events of a person under all thei
   expect(await find(project, { userId: 'Ada' })).toEqual([])
 })
 
-test('contract §9 the filter text finds words by their beginning, in title and description', async () => {
+test('contract §9 the filter text matches the beginnings of words in title and description', async () => {
   const project = await newProject(server)
   await send(project, { title: 'New payment of 4.99 €', description: 'Ada Lovelace, plan-pro' })
   await send(project, { title: 'Sign-up', description: "It's Grace: grace@example.com" })
@@ -81,7 +81,7 @@ test('contract §9 the filter text finds words by their beginning, in title and 
   }
 })
 
-test('contract §9 hostile text is searched for, never run', async () => {
+test('contract §9 hostile text is searched for, never executed', async () => {
   const project = await newProject(server)
   await send(project, { title: 'payment' })
   const hostile = [
@@ -93,12 +93,12 @@ test('contract §9 hostile text is searched for, never run', async () => {
     const { status } = await project.get(`/v1/events?text=${encodeURIComponent(text)}`)
     expect([text, status]).toEqual([text, 200])
   }
-  // What holds no word adds nothing to a search, and finds nothing by itself.
+  // A term without words adds nothing to a search, and alone finds nothing.
   expect(await find(project, { text: 'pay &' })).toEqual(['payment'])
   expect(await find(project, { text: '&' })).toEqual([])
 })
 
-test('contract §9 from and to bound the timestamp, inclusive, in any time zone', async () => {
+test('contract §9 from and to bound the timestamp inclusively, in any time zone', async () => {
   const project = await newProject(server)
   for (const day of ['01', '02', '03']) {
     await send(project, { title: day, timestamp: `2026-03-${day}T12:00:00Z` })
@@ -112,7 +112,7 @@ test('contract §9 from and to bound the timestamp, inclusive, in any time zone'
   expect(await find(project, { from: '2026-03-03', to: '2026-03-02' })).toEqual([])
 })
 
-test('contract §9 from and to may be any moment that can be written', async () => {
+test('contract §9 from and to accept any representable moment', async () => {
   const project = await newProject(server)
   await send(project, { title: 'a' })
   expect(await find(project, { from: '0100-01-01T00:00:00Z' })).toEqual(['a'])
@@ -131,14 +131,14 @@ test('contract §9 from and to may be any moment that can be written', async () 
   }
 })
 
-test('contract §4 lists are ordered by seq, whatever the timestamps say', async () => {
+test('contract §4 lists are ordered by seq, not by timestamp', async () => {
   const project = await newProject(server)
   await send(project, { title: 'first', timestamp: '2026-03-02T00:00:00Z' })
   await send(project, { title: 'second', timestamp: '2020-01-01T00:00:00Z' })
   expect(await find(project, {})).toEqual(['second', 'first'])
 })
 
-test('contract §9 all filters hold together, and along the cursor', async () => {
+test('contract §9 filters combine, on every page', async () => {
   const project = await newProject(server)
   await project.post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
   for (let n = 0; n < 40; n++) {
@@ -163,7 +163,7 @@ async function send({ post }: TestProject, event: Record<string, unknown>) {
   return body
 }
 
-/** The titles of all events that match, over all pages. */
+/** Returns the titles of all matching events, over all pages. */
 async function find({ get }: TestProject, query: Record<string, string>): Promise<string[]> {
   const titles: string[] = []
   for (let cursor: Record<string, string> = {}; ;) {

@@ -4,7 +4,7 @@ import { UUID_V4 } from '../support/answers.ts'
 import { newProject, type RequestOptions } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 
-/** Cases of each kind. TIDINGS_FUZZ=20000 makes 10^5 of them all; a failure says its seed. */
+/** Cases per kind. TIDINGS_FUZZ=20000 runs 10^5 cases in all; a failure prints its seed. */
 const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 300)
 const SEED = Number(process.env['TIDINGS_FUZZ_SEED'] ?? Date.now() % 1_000_000)
 
@@ -106,7 +106,7 @@ const KINDS: Record<string, fc.Arbitrary<Case>> = {
 }
 
 for (const [kind, cases] of Object.entries(KINDS)) {
-  test(`case 10: ${kind}: every answer is in an envelope, none is a 500`, async () => {
+  test(`case 10: ${kind}: every answer has an envelope, and none is a 500`, async () => {
     const { request } = await newProject(server)
     const sample = fc.sample(cases, { numRuns: CASES, seed: SEED })
     for (let start = 0; start < sample.length; start += 50) {

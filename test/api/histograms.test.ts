@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('histograms count what lists find, whichever way they are counted', async () => {
+test('histograms count the events that lists find, with every way of counting', async () => {
   const range = fc
     .tuple(fc.integer({ min: 0, max: 9 * 86_400_000 }), fc.integer({ min: 1, max: 9 * 86_400_000 }))
     .map(([before, length]) => ({
@@ -55,7 +55,7 @@ test('histograms count what lists find, whichever way they are counted', async (
   )
 })
 
-test('a histogram whose patience ran out is complete since the moment that it says', async () => {
+test('a histogram whose budget ran out is exact from `completeSince` on', async () => {
   const range = { fromMs: NOW_MS - 9 * 86_400_000, toMs: NOW_MS, nowMs: NOW_MS }
   const { filters } = parseSearch('-tag:test')
   const spendMs = 60_000

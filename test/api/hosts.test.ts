@@ -19,7 +19,7 @@ async function ask(
   return sendRaw(server.url, toRequest(`${method} ${path} HTTP/${version}`, lines))
 }
 
-/** What an answer came from: the operation, by what only it says, or the failure that it is. */
+/** Names the operation that answered, from fields that only it returns; else returns the status. */
 function toSource(answer: RawAnswer | undefined): string {
   if (!answer) return 'none'
   if (answer.body?.data?.key) return 'getMe'
@@ -31,9 +31,9 @@ function toSource(answer: RawAnswer | undefined): string {
 
 const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']
 
-describe('case 24: the Host does not choose the route:', () => {
+describe('case 24: the Host header does not affect routing:', () => {
   const hosts = ['a', 'ab', 'abc', 'a:1', 'x.y', 'localhost', 'LOCALHOST:3000', '[::1]', '[::1]:80']
-  // Valid to our eye, invalid as a URL: the answer does not depend on that.
+  // Valid for our check, invalid as URLs: the answer must not depend on that.
   const odd = [
     '1.2.3.4.5',
     '999.999.999.999',
@@ -58,7 +58,7 @@ describe('case 24: the Host does not choose the route:', () => {
     }
   })
 
-  test('a short Host leaves the body alone', async () => {
+  test('a short Host does not change the body', async () => {
     const { key } = await newProject(server)
     const body = '{"channelName":"a","title":"t"}'
     for (const framing of [`Content-Length: ${body.length}`, 'Transfer-Encoding: chunked']) {
@@ -88,12 +88,12 @@ describe('case 24: the Host does not choose the route:', () => {
     }
   })
 
-  test('none at all is refused: by the platform in HTTP/1.1, by us in HTTP/1.0', async () => {
+  test('a missing Host is refused: by the platform in HTTP/1.1, by us in HTTP/1.0', async () => {
     expect((await ask('/v1/me', { host: [] }))?.status).toBe(400)
     expectIssues(await ask('/v1/me', { host: [], version: '1.0' }), 'Host invalid_format')
   })
 
-  test('HTTP/1.0 with one is served', async () => {
+  test('HTTP/1.0 with a Host is served', async () => {
     expect(toSource(await ask('/v1/me', { version: '1.0' }))).toBe('getMe')
     expectFailure(await ask('/nothing', { version: '1.0' }), 404, 'not_found')
   })
@@ -146,12 +146,12 @@ test.each([
   '/v1/__proto__',
   '/v1/constructor',
   '/__proto__',
-])("case 24: %s is nobody else's path", async path => {
+])('case 24: no other spelling of a path reaches a route: %s', async path => {
   const answer = await ask(path)
   expectFailure(answer, 404, 'not_found')
 })
 
-test('case 24: dot segments are resolved as URLs have it, before the route is chosen', async () => {
+test('case 24: dot segments are resolved by the URL rules before routing', async () => {
   for (const dots of ['..', '%2e%2e', '%2E.', '.%2e']) {
     expect(toSource(await ask(`/v1/nothing/${dots}/me`))).toBe('getMe')
     expect(toSource(await ask(`/v1/users/${dots}`))).toBe('404')
@@ -159,7 +159,7 @@ test('case 24: dot segments are resolved as URLs have it, before the route is ch
   }
 })
 
-test('case 24: an encoded slash in a parameter belongs to the parameter', async () => {
+test('case 24: an encoded slash in a parameter is part of the parameter', async () => {
   const { post, get } = await newProject(server)
   for (const userId of [
     'a/b',
@@ -194,7 +194,7 @@ test('case 24: bad percent-encoding is a 400 that names the parameter', async ()
   expectIssues(await ask(`/v1/users/${'x'.repeat(256)}`), 'userId too_long')
 })
 
-test('case 24: a target that the platform refuses ends there, and the server lives', async () => {
+test('case 24: a target that the platform refuses gets no route, and the server keeps running', async () => {
   for (const first of [
     'GET /v1/me',
     'GET',

@@ -19,7 +19,7 @@ afterAll(async () => {
 const event = { channelName: 'payments', title: 'New payment' }
 const KEYED = { 'idempotency-key': 'order-1' }
 
-test('case 11: 200 concurrent requests with one key make one event, and hold up no others', async () => {
+test('case 11: 200 concurrent requests with one key create one event, and do not delay other requests', async () => {
   const project = await newProject(server)
   const bystander = await newProject(server)
   const raced = Array.from({ length: 200 }, () => project.post('/v1/events', event, KEYED))
@@ -32,11 +32,11 @@ test('case 11: 200 concurrent requests with one key make one event, and hold up 
   )
   expectOneEffect(await Promise.all(raced))
   expect((await project.get('/v1/events')).body.data.items).toHaveLength(1)
-  // Ten times the figure: it would tell a queue behind the key, not a slow machine.
+  // Ten times the usual maximum: it catches a queue behind the key, not a slow machine.
   expect(Math.max(...durations)).toBeLessThan(5_000)
 })
 
-test('case 11: 200 concurrent requests with one key make one event over two processes', async () => {
+test('case 11: 200 concurrent requests with one key over two processes create one event', async () => {
   const project = await newProject(server)
   const other = createRequests(sibling.url, project.key)
   const answers = await Promise.all(
@@ -48,7 +48,7 @@ test('case 11: 200 concurrent requests with one key make one event over two proc
   expect((await project.get('/v1/events')).body.data.items).toHaveLength(1)
 })
 
-test('contract §5 an expired key is free again once, however many ask and over two processes', async () => {
+test('contract §5 an expired key is freed once, for any number of concurrent requests over two processes', async () => {
   const project = await newProject(server)
   const other = createRequests(sibling.url, project.key)
   const first = await project.post('/v1/events', event, KEYED)
@@ -63,7 +63,7 @@ test('contract §5 an expired key is free again once, however many ask and over 
   expect((await project.get('/v1/events')).body.data.items).toHaveLength(2)
 })
 
-test('contract §5 one key raced by two different bodies serves one of them and refuses the other', async () => {
+test('contract §5 of two bodies that race for one key, one is served and the other refused', async () => {
   const project = await newProject(server)
   const other = createRequests(sibling.url, project.key)
   const answers = await Promise.all(
@@ -124,14 +124,14 @@ test('contract §1 a key that is still running is 409 after 300 ms, and replays 
   }
 })
 
-test('case 11: requests that wait for a running key hold no connection', async () => {
+test('case 11: requests that wait for a running key hold no database connection', async () => {
   const project = await newProject(server)
   const bystander = await newProject(server)
   await using hold = await holdLog(server.sql, project.id)
   const winner = project.post('/v1/events', event, KEYED)
   await hold.untilBlocked()
   const waiting = Array.from({ length: 50 }, () => project.post('/v1/events', event, KEYED))
-  // Every kind of read is served meanwhile, from the same pool that those who wait would have filled.
+  // Reads still work: waiting requests would otherwise have used up the pool.
   const reads = ['/v1/me', '/v1/events', '/v1/channels', '/v1/events?text=payment']
   const answers = await Promise.all(reads.map(path => bystander.get(path)))
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
@@ -146,13 +146,13 @@ test('case 11: requests that wait for a running key hold no connection', async (
   expect((await winner).status).toBe(201)
 })
 
-test('contract §5 a winner that fails frees the key, and whoever waits takes over', async () => {
+test('contract §5 a failed first request frees its key, and a waiting one takes over', async () => {
   const project = await newProject(server)
   await using hold = await holdLog(server.sql, project.id)
   const winner = project.post('/v1/events', event, KEYED)
   await hold.untilBlocked()
   const waiting = Array.from({ length: 5 }, () => project.post('/v1/events', event, KEYED))
-  // Admitted in order: once this is answered, those before it wait for the winner.
+  // Requests are admitted in order: once this one is answered, those before it are waiting.
   await project.get('/v1/me')
   await hold.cancelBlocked()
   const failed = await winner
@@ -164,7 +164,7 @@ test('contract §5 a winner that fails frees the key, and whoever waits takes ov
   expect(replay.headers.get('x-idempotent-replay')).toBe('true')
 })
 
-/** Returns the one answer that is no replay; the others repeat it, or say that it is running. */
+/** Returns the one answer that is no replay; expects the others to repeat it or to be 409. */
 function expectOneEffect(answers: Answered[], status = 201): Answered | undefined {
   const served = answers.filter(answer => answer.status === status)
   const others = answers.filter(answer => answer.status !== status)

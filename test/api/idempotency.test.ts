@@ -17,7 +17,7 @@ const event = {
 }
 const KEYED = { 'idempotency-key': 'order-1' }
 
-test('§8 a replay is the first answer byte for byte, marked as one, and does nothing again', async () => {
+test('§8 a replay is the first answer byte for byte, is marked as a replay, and has no effect', async () => {
   const project = await newProject(server)
   const first = await project.post('/v1/events', event, KEYED)
   expect(first.status).toBe(201)
@@ -33,7 +33,7 @@ test('§8 a replay is the first answer byte for byte, marked as one, and does no
   expect(await countEvents(project)).toBe(1)
 })
 
-test('contract §5 a replay costs one request and carries the current rate headers', async () => {
+test('contract §5 a replay costs one request and has the current rate limit headers', async () => {
   const { post } = await newProject(server, { limit: 10 })
   const answers = []
   for (let n = 0; n < 4; n++) answers.push(await post('/v1/events', event, KEYED))
@@ -45,7 +45,7 @@ test('contract §5 a replay costs one request and carries the current rate heade
   ])
 })
 
-test('contract §5 the order of keys and the spaces of a body do not matter, everything else does', async () => {
+test('contract §5 key order and white space of a body are ignored, every other difference counts', async () => {
   const project = await newProject(server)
   const first = await project.post('/v1/events', event, KEYED)
   const same = [
@@ -85,7 +85,7 @@ test('case 12: a key used for another route is refused with 422', async () => {
   expect(await countEvents(project)).toBe(1)
 })
 
-test('contract §5 of text every byte counts, and the channel in the path, but not its content type', async () => {
+test('contract §5 for text, each byte and the channel in the path count, the content type does not', async () => {
   const project = await newProject(server)
   const first = await sendText(project, '/v1/channels/ops', 'Backup done\nin 3 s')
   expect(first.status).toBe(201)
@@ -102,7 +102,7 @@ test('contract §5 of text every byte counts, and the channel in the path, but n
   }
 })
 
-test('contract §5 /v1/log and /v1/identify replay, too, and identify changes nothing then', async () => {
+test('contract §5 /v1/log and /v1/identify replay, too, and a replayed identify changes nothing', async () => {
   const project = await newProject(server)
   const log = {
     project: 'shop',
@@ -128,7 +128,7 @@ test('contract §5 /v1/log and /v1/identify replay, too, and identify changes no
   expect((await project.get('/v1/users/ada')).body.data.properties).toEqual({ plan: 'pro' })
 })
 
-test('case 12: a replay one second before 24 hours, a new event after them', async () => {
+test('case 12: a key replays one second before 24 hours, and creates a new event after them', async () => {
   const project = await newProject(server)
   const first = await project.post('/v1/events', event, KEYED)
   await ageAnswers(server.sql, project.id, '23:59:30')
@@ -145,7 +145,7 @@ test('case 12: a replay one second before 24 hours, a new event after them', asy
   expect((await project.post('/v1/identify', { user_id: 'ada' }, KEYED)).status).toBe(200)
 })
 
-test('contract §5 refusals are never stored: their key is free', async () => {
+test('contract §5 refusals are not stored: the key stays free', async () => {
   const project = await newProject(server)
   const writer = await newProject(server, { limit: 1 })
   const refused = [
@@ -166,7 +166,7 @@ test('contract §5 refusals are never stored: their key is free', async () => {
   expect(first.headers.get('x-idempotent-replay')).toBeNull()
 })
 
-test('contract §5 a quoted key is the same key', async () => {
+test('contract §5 a key in quotes is the same key', async () => {
   const { post } = await newProject(server)
   const first = await post('/v1/events', event, KEYED)
   const quoted = await post('/v1/events', event, { 'idempotency-key': '"order-1"' })
@@ -211,7 +211,7 @@ test('case 12: the same key in another project is another key', async () => {
   expect(second.body.data.id).not.toBe(first.body.data.id)
 })
 
-test('contract §5 the keyed answer is like the unkeyed one, whatever the texts are', async () => {
+test('contract §5 an answer with a key equals the one without a key, for any texts', async () => {
   const { post } = await newProject(server)
   const odd = `"\\ \u2028\u0007 ü 🦊 e\u0301 {},'null'`
   const input = { ...event, title: odd, description: odd, userId: odd, source: odd, tags: [odd] }

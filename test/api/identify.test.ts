@@ -63,7 +63,7 @@ test('contract §3 absent properties keep the stored ones, and {} clears them', 
   expect(fresh.body.data.properties).toEqual({})
 })
 
-test('§2.1 properties and names of any form come back as they were sent', async () => {
+test('§2.1 properties and names of any form are returned as they were sent', async () => {
   const { request, post, get } = await newProject(server)
   const names = [`"quoted" \\ 'x'; --`, 'line\nbreak\tand \u0001', '\u2028 🦊 é e\u0301', '{},NULL']
   for (const name of names) {
@@ -79,13 +79,13 @@ test('§2.1 properties and names of any form come back as they were sent', async
     body: `{"user_id":"ada","properties":${properties}}`,
     headers: { 'content-type': 'application/json' },
   })
-  // A key that looks like an index stands first in every object of JavaScript; no other order changes.
+  // JavaScript puts keys that look like an index first; no other order may change.
   const kept = '{"9":-0,"z":1,"a":{"__proto__":{"x":1},"constructor":"\\"\\u0001"},"n":1e+100}'
   expect(sent.text).toContain(`"properties":${kept},"aliases"`)
   expect((await get('/v1/users/ada')).text).toContain(`"properties":${kept},"aliases"`)
 })
 
-test('§4.1.3 an alias that exists is reported with a reason, a distinct one for each cause', async () => {
+test('§4.1.3 an existing alias is reported with a reason that names its cause', async () => {
   const { post } = await newProject(server)
   await post('/v1/identify', { user_id: 'bob', aliases: ['@bob'] })
   await post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
@@ -126,7 +126,7 @@ test('contract §2 user_id and aliases are compared exactly: no trim, no folding
   expect(await countIdentities(id)).toBe(names.length + 1)
 })
 
-test('contract §2 userId does not stand for user_id: no drop-in client sends it', async () => {
+test('contract §2 userId is no spelling of user_id: no drop-in client sends it', async () => {
   const { id, post } = await newProject(server)
   const { status, body } = await post('/v1/identify', { userId: 'ada' })
   expect(status).toBe(400)
@@ -164,7 +164,7 @@ test('§8 user_id and alias have 1 to 255 characters, aliases at most 50 items',
   expect(tooMany.body.details.map(toPathAndCode)).toEqual(['user_id too_short', 'aliases too_many'])
 })
 
-test('contract §3 updatedAt moves on every call', async () => {
+test('contract §3 updatedAt changes on every call', async () => {
   const { post } = await newProject(server)
   const sent = Array.from({ length: 30 }, () => post('/v1/identify', { user_id: 'ada' }))
   const together = (await Promise.all(sent)).map(({ body }) => body.data.updatedAt)
@@ -177,7 +177,7 @@ test('contract §3 updatedAt moves on every call', async () => {
   }
 })
 
-test('contract §3 concurrent identifies of one user end in one identity, over two processes too', async () => {
+test('contract §3 concurrent identifies of one user create one identity, also over two processes', async () => {
   const { id, key, post } = await newProject(server)
   const other = createRequests(sibling.url, key)
   const answers = await Promise.all(
@@ -198,7 +198,7 @@ test('contract §3 concurrent identifies of one user end in one identity, over t
   })
 })
 
-test('contract §3 of concurrent claims of one alias exactly one wins, over two processes too', async () => {
+test('contract §3 exactly one of many concurrent claims of an alias wins, also over two processes', async () => {
   const { key, post, get } = await newProject(server)
   const other = createRequests(sibling.url, key)
   const answers = await Promise.all(

@@ -13,7 +13,7 @@ import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
 beforeAll(async () => {
-  // Dead links are counted by address: each asks from one of its own.
+  // Tries of dead links are counted by address: each try comes from its own.
   server = await boot({ trustedProxies: ['127.0.0.1/32'] })
 })
 afterAll(() => server[Symbol.asyncDispose]())
@@ -38,7 +38,7 @@ async function look(token: unknown) {
   })
 }
 
-test('reliability §6 an invite is a link of 256 bits for 7 days, kept as a hash alone', async () => {
+test('reliability §6 an invite is a link of 256 bits, valid for 7 days and kept as a hash alone', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const { status, body } = await admin.post(`/api/organizations/${organization.id}/invites`, {
@@ -79,7 +79,7 @@ test('reliability §6 an invite is a link of 256 bits for 7 days, kept as a hash
   })
 })
 
-test('reliability §6 nobody invites above their own role', async () => {
+test('reliability §6 members cannot invite above their own role', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const owner = await newMember(server, organization, 'owner')
@@ -157,7 +157,7 @@ test('contract §12 an organization has at most 100 open invites', async () => {
 })
 
 describe('reliability §6 an invite is dead', () => {
-  test('when its 7 days are over', async () => {
+  test('after its 7 days', async () => {
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
     const { id, token } = await invite(owner, organization, { role: 'viewer' })
@@ -167,7 +167,7 @@ describe('reliability §6 an invite is dead', () => {
     expectFailure(await look(token), 404, 'not_found')
   })
 
-  test('when whoever made it has left, was removed, or has too low a role, and stays so', async () => {
+  test('for good once its maker has left, was removed, or lost the required role', async () => {
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
     const admin = await newMember(server, organization, 'admin')
@@ -180,7 +180,7 @@ describe('reliability §6 an invite is dead', () => {
     await owner.patch(path, { role: 'admin' })
     expectFailure(await look(asOwner.token), 404, 'not_found')
     expect((await look(asAdmin.token)).status).toBe(200)
-    // A member may invite nobody.
+    // A member may not invite.
     await owner.patch(path, { role: 'member' })
     expectFailure(await look(asAdmin.token), 404, 'not_found')
     expectFailure(await look(asViewer.token), 404, 'not_found')
@@ -194,7 +194,7 @@ describe('reliability §6 an invite is dead', () => {
     expectFailure(await look(last.token), 404, 'not_found')
   })
 
-  test('when the organization is deleted', async () => {
+  test('once the organization is deleted', async () => {
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
     const { token } = await invite(owner, organization, { role: 'viewer' })
@@ -202,7 +202,7 @@ describe('reliability §6 an invite is dead', () => {
     expectFailure(await look(token), 404, 'not_found')
   })
 
-  test('for every token that is none; who tries many is told to wait', async () => {
+  test('for every unknown token, and many tries are delayed', async () => {
     for (const token of ['x', 'x'.repeat(43), "' or 1=1", 'é'.repeat(43)]) {
       expectFailure(await look(token), 404, 'not_found')
     }

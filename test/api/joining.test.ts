@@ -42,7 +42,7 @@ async function listMembers({ uuid }: TestOrganization): Promise<string[]> {
 const stranger = () => createApi(server.url)
 const newEmail = () => `${crypto.randomUUID()}@example.com`
 
-test('dashboard 2 whoever is signed in joins with their account, and the link is used up', async () => {
+test('dashboard 2 a signed-in account joins with the link, which is then used up', async () => {
   const { organization, token } = await invited('member')
   const person = await newPerson(server)
   const { status, body } = await person.post('/api/invites/accept', { token })
@@ -64,7 +64,7 @@ test('dashboard 2 whoever is signed in joins with their account, and the link is
   })
 })
 
-test('dashboard 2 whoever has no account makes one, and is signed in by its cookie', async () => {
+test('dashboard 2 the link creates an account, which is signed in by its cookie', async () => {
   const { organization, token } = await invited('admin')
   const email = newEmail()
   const { status, headers, text } = await stranger().post('/api/invites/accept', {
@@ -91,7 +91,7 @@ test('dashboard 2 whoever has no account makes one, and is signed in by its cook
   expectFailure(await stranger().post('/api/invites/look', { token }), 404, 'not_found')
 })
 
-test('reliability §6 an e-mail that has an account signs in first: nothing is changed', async () => {
+test('reliability §6 with the e-mail of an existing account, sign-in comes first: nothing changes', async () => {
   const { organization, token } = await invited('owner')
   const victim = await newPerson(server)
   const [before] =
@@ -112,7 +112,7 @@ test('reliability §6 an e-mail that has an account signs in first: nothing is c
   expect((await stranger().post('/api/invites/look', { token })).status).toBe(200)
 })
 
-test('reliability §6 an invite that is bound to an e-mail is for that account alone', async () => {
+test('reliability §6 an invite with an e-mail is for that account alone', async () => {
   const email = newEmail()
   const { organization, token } = await invited('member', email)
   const other = await newPerson(server)
@@ -125,7 +125,7 @@ test('reliability §6 an invite that is bound to an e-mail is for that account a
   expect(await listMembers(organization)).toEqual([`${email} member`])
 })
 
-test('contract §1 a new account needs a name, an e-mail and a password that is not easily guessed', async () => {
+test('contract §1 a new account needs a name, an e-mail and a password that is hard to guess', async () => {
   const { token } = await invited('member')
   const email = newEmail()
   const accept = (fields: object) => stranger().post('/api/invites/accept', { token, ...fields })
@@ -140,7 +140,7 @@ test('contract §1 a new account needs a name, an e-mail and a password that is 
   expect((await accept({ name: 'Ada', email, password: PASSWORD })).status).toBe(200)
 })
 
-test('reliability §6 a member who accepts a higher role stays what they are, and the invite open', async () => {
+test('reliability §6 a member who accepts a higher role keeps the old role, and the invite stays open', async () => {
   const { organization, token } = await invited('admin')
   const viewer = await newMember(server, organization, 'viewer')
   expectFailure(await viewer.post('/api/invites/accept', { token }), 409, 'conflict')
@@ -148,7 +148,7 @@ test('reliability §6 a member who accepts a higher role stays what they are, an
   expect((await stranger().post('/api/invites/look', { token })).status).toBe(200)
 })
 
-test('reliability §6 who is signed in does not make another account by mistake', async () => {
+test('reliability §6 a signed-in account does not create another account by mistake', async () => {
   const { token } = await invited('member')
   const person = await newPerson(server)
   const answer = await person.post('/api/invites/accept', {
@@ -160,8 +160,8 @@ test('reliability §6 who is signed in does not make another account by mistake'
   expectFailure(answer, 409, 'conflict')
 })
 
-test('reliability §6 of 50 who open one link at once, with and without accounts, one joins', async () => {
-  // Their failures count against the address of the other tests.
+test('reliability §6 of 50 accounts and visitors that open one link at once, one joins', async () => {
+  // The failures count against the address of the other tests.
   await using crowded = await boot({ databaseUrl: server.databaseUrl })
   const { organization, token } = await invited('member', null, crowded)
   const people = await Promise.all(Array.from({ length: 25 }, () => newPerson(crowded)))
@@ -185,7 +185,7 @@ test('reliability §6 of 50 who open one link at once, with and without accounts
   expect(made.length).toBeLessThanOrEqual(1)
 })
 
-test('reliability §6 of 20 who accept while the invite is withdrawn none joins after it', async () => {
+test('reliability §6 of 20 accounts that accept during the withdrawal of an invite, none joins after it', async () => {
   await using crowded = await boot({ databaseUrl: server.databaseUrl })
   const { organization, owner, id, token } = await invited('member', null, crowded)
   const people = await Promise.all(Array.from({ length: 20 }, () => newPerson(crowded)))

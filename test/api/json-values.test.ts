@@ -18,10 +18,10 @@ beforeEach(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** Ten times what an answer may take here; it guards against a hang, not against a slow machine. */
+/** Ten times the usual maximum; it catches a hang, not a slow machine. */
 const SOON_MS = 2_000
 
-/** Expects that properties come back as they were sent: from identify, and when they are read. */
+/** Expects identify and later reads to return properties as they were sent. */
 async function expectIdentified(properties: string): Promise<void> {
   const sent = await send(`{"user_id":"ada","properties":${properties}}`, '/v1/identify')
   expect(sent.status).toBe(200)
@@ -34,7 +34,7 @@ async function countEvents(): Promise<number> {
   return (await project.get('/v1/events')).body.data.items.length
 }
 
-describe('contract §2 a number comes back as it was written:', () => {
+describe('contract §2 a number is returned as it was written:', () => {
   test.each([
     '0',
     '-0',
@@ -73,7 +73,7 @@ describe('contract §2 a number comes back as it was written:', () => {
     await expectIdentified(`{"a":${number}}`)
   })
 
-  test('in a list, a replay and the tags of /v1/log, too', async () => {
+  test('also in a list, a replay and the tags of /v1/log', async () => {
     const metadata = '{"price":1.10,"id":12345678901234567890,"change":-0,"rate":1E5}'
     const body = `{"channelName":"a","title":"t","metadata":${metadata}}`
     const keyed = { 'content-type': 'application/json', 'idempotency-key': 'one' }
@@ -92,7 +92,7 @@ describe('contract §2 a number comes back as it was written:', () => {
     ])
   })
 
-  test('and one that differs in its last digit makes another request of the same Idempotency-Key', async () => {
+  test('and a different last digit is a different request for the same Idempotency-Key', async () => {
     const post = (id: string) =>
       project.request('/v1/events', {
         method: 'POST',
@@ -105,7 +105,7 @@ describe('contract §2 a number comes back as it was written:', () => {
   })
 
   test.each(['1e10001', '-1E+10001', '1e-10001', '0e99999', '1e131071', '1e999999999999999999999'])(
-    'but %s has an exponent out of range',
+    'but the exponent of %s is out of range',
     async number => {
       expect(listIssues(await sendMetadata(`{"a":${number},"b":[1,${number}]}`))).toEqual([
         'metadata.a out_of_range',
@@ -116,7 +116,7 @@ describe('contract §2 a number comes back as it was written:', () => {
     },
   )
 
-  test('and numbers of our own fields may be written in any way', async () => {
+  test('and our own fields accept every spelling of a number', async () => {
     for (const [timestamp, kept] of [
       ['1.7e9', '2023-11-14T22:13:20.000Z'],
       ['1700000000.0', '2023-11-14T22:13:20.000Z'],
@@ -127,7 +127,7 @@ describe('contract §2 a number comes back as it was written:', () => {
     }
   })
 
-  test('thousands of them are answered soon, and what is kept does not swell', async () => {
+  test('thousands of numbers are answered quickly and stored in few bytes', async () => {
     const started = performance.now()
     const refused = Array.from({ length: 6_000 }, () => '1e131071').join()
     expect(listIssues(await sendMetadata(`{"a":[${refused}]}`))).toHaveLength(20)
@@ -142,7 +142,7 @@ describe('contract §2 a number comes back as it was written:', () => {
   })
 })
 
-describe('case 6: U+0000 and halves of surrogate pairs are a 400 that names the path:', () => {
+describe('case 6: U+0000 and lone surrogates are a 400 that names the path:', () => {
   for (const bad of ['\\u0000', '\\ud800', '\\udc00', '\\udc00\\ud800', 'a\\u0000b', '\\ud83d ']) {
     test(bad, async () => {
       const text = `"x${bad}"`
@@ -187,7 +187,7 @@ describe('case 6: U+0000 and halves of surrogate pairs are a 400 that names the 
     })
   }
 
-  test('whole pairs and other escapes are text', async () => {
+  test('surrogate pairs and other escapes are accepted', async () => {
     await expectKept(
       '{"a":"\\ud83d\\ude80\\u0001\\u2028\\ufffe"}',
       JSON.stringify({ a: '🚀\u0001\u2028\ufffe' }),
@@ -195,7 +195,7 @@ describe('case 6: U+0000 and halves of surrogate pairs are a 400 that names the 
   })
 })
 
-describe('contract §2 metadata and properties are bounded by the body alone:', () => {
+describe('contract §2 only the body size limits metadata and properties:', () => {
   const ofKeys = (count: number) =>
     JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n])))
   const ofBytes = (bytes: number) => JSON.stringify({ a: 'é'.repeat((bytes - 8) / 2) })
@@ -212,7 +212,7 @@ describe('contract §2 metadata and properties are bounded by the body alone:', 
     await expectIdentified(json)
   })
 
-  test('of keys that are given twice the last value stays, where the first one was', () =>
+  test('of duplicate keys the last value is kept, at the place of the first', () =>
     expectKept('{"a":1,"b":2,"a":3.0}', '{"a":3.0,"b":2}'))
 
   test('white space is not kept', () =>

@@ -18,14 +18,14 @@ beforeEach(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** Many times what an answer takes here; it guards against a hang, not against a slow machine. */
+/** Many times the usual maximum; it catches a hang, not a slow machine. */
 const SOON_MS = 2_000
 
 async function countEvents(): Promise<number> {
   return (await project.get('/v1/events')).body.data.items.length
 }
 
-test('§7 what is no JSON object is a 400 of the whole body', async () => {
+test('§7 a body that is no JSON object is a 400 for the whole body', async () => {
   for (const body of [
     '',
     ' ',
@@ -48,7 +48,7 @@ test('§7 what is no JSON object is a 400 of the whole body', async () => {
   expect(await countEvents()).toBe(0)
 })
 
-test('case 6: bytes that are no UTF-8 are a 400 of the whole body', async () => {
+test('case 6: a body that is not UTF-8 is a 400 for the whole body', async () => {
   for (const bytes of [
     [0xff, 0xfe],
     [0xc3, 0x28],
@@ -73,7 +73,7 @@ test('case 6: bytes that are no UTF-8 are a 400 of the whole body', async () => 
   ).toBe(201)
 })
 
-describe('case 1: an object that claims a length is not walked as an array:', () => {
+describe('case 1: an object with a length is not read as an array:', () => {
   for (const path of ['/v1/events', '/v1/log', '/v1/identify']) {
     test(path, async () => {
       const before = process.memoryUsage.rss()
@@ -87,10 +87,10 @@ describe('case 1: an object that claims a length is not walked as an array:', ()
     })
   }
 
-  test('as metadata it is an object like any other', () => expectKept('{"length":4000000000}'))
+  test('metadata with a length is an ordinary object', () => expectKept('{"length":4000000000}'))
 })
 
-test('case 2: metadata and properties are an object, and nothing else', async () => {
+test('case 2: metadata and properties must be objects', async () => {
   for (const json of [
     '[]',
     '[{}]',
@@ -117,7 +117,7 @@ test('case 2: metadata and properties are an object, and nothing else', async ()
   expect(await countEvents()).toBe(0)
 })
 
-test('case 3: __proto__ and constructor are ordinary keys, kept and without effect', async () => {
+test('case 3: __proto__ and constructor are ordinary keys, stored and without effect', async () => {
   await expectKept('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}')
   await expectKept('{"toString":1,"hasOwnProperty":{"__proto__":null},"a":[{"__proto__":[]}]}')
   const answer = await send(
@@ -125,7 +125,7 @@ test('case 3: __proto__ and constructor are ordinary keys, kept and without effe
   )
   expect(answer.status).toBe(201)
   expect(answer.body.data.icon).toBeNull()
-  // What a body lacks is not looked up in its prototype.
+  // Missing fields are not looked up in the prototype.
   expect(listIssues(await send('{"__proto__":{"channelName":"a","title":"t"}}'))).toEqual([
     'channelName required',
     'title required',
@@ -140,21 +140,21 @@ test('case 3: __proto__ and constructor are ordinary keys, kept and without effe
   expect((await project.get('/v1/users/proto')).text).toContain(`"properties":${properties}`)
 })
 
-describe('case 4: depth is bounded:', () => {
+describe('case 4: depth is limited:', () => {
   const objects = (levels: number) => '{"a":'.repeat(levels - 1) + '{}' + '}'.repeat(levels - 1)
   const arrays = (levels: number) => `{"a":${'['.repeat(levels - 1)}-0${']'.repeat(levels - 1)}}`
 
-  test('63 levels are kept, as the body has 64', async () => {
+  test('63 levels of metadata are kept, as the body has 64', async () => {
     await expectKept(objects(63))
     await expectKept(arrays(63))
   })
 
-  test('more are refused as a whole', async () => {
+  test('deeper bodies are refused as a whole', async () => {
     expectIssues(await sendMetadata(objects(64)), ' too_deep')
     expectIssues(await sendMetadata(arrays(64)), ' too_deep')
   })
 
-  test('100,000 in 250 KB are refused soon, wherever they are', async () => {
+  test('100,000 levels in 250 KB are refused quickly, in every place', async () => {
     const started = performance.now()
     const depth = 100_000
     for (const json of [
@@ -173,7 +173,7 @@ describe('case 4: depth is bounded:', () => {
     expect(performance.now() - started).toBeLessThan(SOON_MS * 3)
   })
 
-  test('brackets in texts do not count', async () => {
+  test('brackets in strings are not counted', async () => {
     await expectKept(JSON.stringify({ a: '['.repeat(1_000), 'b"{[': '\\"[[{{'.repeat(50) }))
   })
 })

@@ -18,14 +18,14 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** What `key` is answered by the first and by the second server. */
+/** Requests /v1/me with `key` from the first and the second server; returns the statuses. */
 async function ask(key: string): Promise<number[]> {
   return Promise.all(
     [server, second].map(async ({ url }) => (await createRequests(url, key).get('/v1/me')).status),
   )
 }
 
-/** Makes a key's times `seconds` older. */
+/** Moves all times of a key `seconds` into the past. */
 async function age(key: string, seconds: number): Promise<void> {
   await server.sql`
     update api_keys set expires_at = expires_at - make_interval(secs => ${seconds})
@@ -37,18 +37,18 @@ async function list({ id }: TestProject) {
   return listKeys(server.sql, id)
 }
 
-test('contract §7 a revoked key is refused from the next request on, by every server', async () => {
+test('contract §7 every server refuses a revoked key from the next request on', async () => {
   const project = await newProject(server)
   expect(await ask(project.key)).toEqual([200, 200])
   await revokeKey(server.sql, project.id, project.keyId)
   expect(await ask(project.key)).toEqual([401, 401])
 })
 
-test('contract §7 a request that was admitted before a revocation is answered, none after it', async () => {
+test('contract §7 a request admitted before a revocation is answered, later ones are refused', async () => {
   const project = await newProject(server)
   const { post } = createRequests(second.url, project.key)
   const event = { channelName: 'a', title: 't' }
-  // The refused ones count against this address, not against that of the other tests.
+  // Refusals count against this address, not against that of the other tests.
   const from = { 'X-Forwarded-For': '192.0.2.1' }
   const sent = Array.from({ length: 200 }, () => post('/v1/events', event, from))
   await Promise.race(sent)
@@ -62,7 +62,7 @@ test('contract §7 a request that was admitted before a revocation is answered, 
   expect(stored?.['n']).toBe(created)
 })
 
-test('contract §7 revoking again changes nothing, and the key of another project cannot be revoked', async () => {
+test("contract §7 a second revocation changes nothing, and another project's key cannot be revoked", async () => {
   const project = await newProject(server)
   const other = await newProject(server)
   await revokeKey(server.sql, project.id, project.keyId)
@@ -75,7 +75,7 @@ test('contract §7 revoking again changes nothing, and the key of another projec
   expect(await ask(other.key)).toEqual([200, 200])
 })
 
-test('contract §7 a key ends when it expires', async () => {
+test('contract §7 a key expires', async () => {
   const project = await newProject(server, { expiresAt: new Date(Date.now() + 3_600_000) })
   expect(await ask(project.key)).toEqual([200, 200])
   await age(project.key, 3_590)
@@ -85,7 +85,7 @@ test('contract §7 a key ends when it expires', async () => {
 })
 
 describe('contract §7 rotation:', () => {
-  test('the old key lives on for 24 hours by default', async () => {
+  test('the old key stays valid for 24 hours by default', async () => {
     const project = await newProject(server)
     const { token } = await rotateKey(server.sql, project.id, { id: project.keyId })
     expect(await ask(project.key)).toEqual([200, 200])
@@ -97,7 +97,7 @@ describe('contract §7 rotation:', () => {
     expect(await ask(token)).toEqual([200, 200])
   })
 
-  test('or for the chosen overlap, 0 included', async () => {
+  test('or for the requested overlap, 0 included', async () => {
     const project = await newProject(server)
     const { id, token } = await rotateKey(server.sql, project.id, {
       id: project.keyId,
@@ -111,14 +111,14 @@ describe('contract §7 rotation:', () => {
     expect(await ask(token)).toEqual([401, 401])
   })
 
-  test('never lengthens the life of the old key', async () => {
+  test('rotation never extends the life of the old key', async () => {
     const project = await newProject(server, { expiresAt: new Date(Date.now() + 60_000) })
     await rotateKey(server.sql, project.id, { id: project.keyId })
     await age(project.key, 61)
     expect(await ask(project.key)).toEqual([401, 401])
   })
 
-  test('the new key has the name, scopes and limit of the old one, and a window of its own', async () => {
+  test('the new key has the name, scopes and limit of the old one, and its own window', async () => {
     const project = await newProject(server, { limit: 2, scopes: ['events:read'] })
     await project.get('/v1/me')
     await project.get('/v1/me')
@@ -130,7 +130,7 @@ describe('contract §7 rotation:', () => {
     expect((await project.get('/v1/me')).status).toBe(429)
   })
 
-  test('a revoked key, and that of another project, is not rotated', async () => {
+  test('revoked keys and keys of another project cannot be rotated', async () => {
     const project = await newProject(server)
     const other = await newProject(server)
     await revokeKey(server.sql, project.id, project.keyId)
@@ -151,7 +151,7 @@ test('contract §7 keys are kept as SHA-256 alone', async () => {
   expect(row?.['row']).not.toContain(key.slice(4, 20))
 })
 
-test('contract §7 a key has all four scopes by default, and /v1/me tells what it opens', async () => {
+test('contract §7 a key has all four scopes by default, and /v1/me names its project', async () => {
   const { keyId, get, id } = await newProject(server)
   const { status, body } = await get('/v1/me')
   expect(status).toBe(200)
@@ -171,7 +171,7 @@ test('contract §7 a key has all four scopes by default, and /v1/me tells what i
   expect(answer.body.data.key.limit).toBe(100)
 })
 
-test('§5.2 a key opens its own project alone', async () => {
+test('§5.2 a key gives access to its own project alone', async () => {
   const mine = await newProject(server)
   const other = await newProject(server)
   const event = await other.post('/v1/events', { channelName: 'a', title: 't', userId: 'ada' })

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('case 19: who is removed while their body is on its way is refused when it has arrived', async () => {
+test('case 19: a member who is removed while a body arrives is refused once it has arrived', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   await server.sql`

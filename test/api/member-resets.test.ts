@@ -33,7 +33,7 @@ async function join(
   `
 }
 
-test('reliability §6 an owner makes a reset link for a member, whose token is kept as a hash alone', async () => {
+test('reliability §6 an owner creates a reset link for a member; its token is kept as a hash alone', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   const member = await newMember(server, organization, 'admin')
@@ -53,7 +53,7 @@ test('reliability §6 an owner makes a reset link for a member, whose token is k
   expect(await listActions(server.sql, organization.uuid)).toContain('member.resetLinkCreated')
 })
 
-test('reliability §6 a reset link takes an owner of every organization that the member belongs to', async () => {
+test('reliability §6 a reset link takes an owner of every organization of the member', async () => {
   const organization = await newOrganization(server)
   const elsewhere = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
@@ -73,7 +73,7 @@ test('reliability §6 a reset link takes an owner of every organization that the
   expect((await owner.post(path)).status).toBe(201)
 })
 
-test('reliability §6 an owner makes no reset link for the operator, unless they are one', async () => {
+test('reliability §6 only operators create reset links for operators', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   const operator = await newPerson(server, { isOperator: true })
@@ -86,7 +86,7 @@ test('reliability §6 an owner makes no reset link for the operator, unless they
   expect((await another.post(path)).status).toBe(201)
 })
 
-test('reliability §6 nobody makes a reset link for themselves: a session is no password', async () => {
+test('reliability §6 members create no reset link for themselves: a session does not replace the password', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   const path = `/api/organizations/${organization.id}/members/${owner.id}/reset-link`
@@ -94,7 +94,7 @@ test('reliability §6 nobody makes a reset link for themselves: a session is no 
   expect(await countLinks(owner)).toBe(0)
 })
 
-/** An owner's link for a member of an organization that has another owner, too. */
+/** Returns a reset link for a member of another owner's organization, too. */
 async function newLink() {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
@@ -120,8 +120,9 @@ async function countResetActions({ uuid }: TestOrganization): Promise<Record<str
 
 type Made = Awaited<ReturnType<typeof newLink>>
 
-describe('reliability §6 a reset link is dead once its maker could not make it any more:', () => {
-  // Beside the server, so that nothing withdraws the link: the right is checked again when it is used.
+describe('reliability §6 a reset link is dead once its maker lost the right to create it:', () => {
+  // Changes the database directly, so that no code withdraws the link: using it checks the right
+  // again.
   test.each<[string, (made: Made) => Promise<unknown>]>([
     [
       'the member has joined another organization',
@@ -176,7 +177,7 @@ describe('reliability §6 a reset link is dead once its maker could not make it 
     expectFailure(await used.answer, 404, 'not_found')
   })
 
-  /** Waits until the reset waits for a lock. */
+  /** Resolves when the reset waits for a lock. */
   async function untilWaiting(): Promise<void> {
     await until(async () => {
       const waiting = await server.sql`
@@ -188,7 +189,7 @@ describe('reliability §6 a reset link is dead once its maker could not make it 
   }
 })
 
-describe('reliability §6 a reset link is withdrawn, and the audit log tells it, when', () => {
+describe('reliability §6 a reset link is withdrawn, with an audit entry, when', () => {
   const member = ({ organization: { id } }: Made, { id: account }: TestPerson) =>
     `/api/organizations/${id}/members/${account}`
 
@@ -244,7 +245,7 @@ describe('reliability §6 a reset link is withdrawn, and the audit log tells it,
     expectFailure(await use(made.token), 404, 'not_found')
   })
 
-  test('an operator founds an organization that the maker does not own', async () => {
+  test('an operator creates an organization that the maker does not own', async () => {
     const organization = await newOrganization(server)
     const maker = await newPerson(server, { isOperator: true })
     const operator = await newPerson(server, { isOperator: true })
@@ -257,7 +258,7 @@ describe('reliability §6 a reset link is withdrawn, and the audit log tells it,
   })
 })
 
-test('reliability §6 a reset link outlives what leaves the right of its maker as it is', async () => {
+test('reliability §6 a reset link stays valid while the right of its maker is unchanged', async () => {
   const { organization, owner, otherOwner, member, token } = await newLink()
   await join(await newOrganization(server), owner, 'viewer')
   const path = `/api/organizations/${organization.id}/members/${otherOwner.id}`
@@ -273,13 +274,13 @@ test('reliability §6 a reset link outlives what leaves the right of its maker a
   expect(row?.['n']).toBe(1)
 })
 
-test('reliability §6 whoever joins with a session that a reset has just ended does not join', async () => {
+test('reliability §6 joining fails with a session that a reset has just ended', async () => {
   const { member, token } = await newLink()
   const elsewhere = await newOrganization(server)
   const admin = await newMember(server, elsewhere, 'admin')
   const path = `/api/organizations/${elsewhere.id}/invites`
   const invite = await admin.post(path, { role: 'viewer' })
-  // Whichever of the two comes first, the other is refused.
+  // One of the two wins the race, and the other is refused.
   const [reset, joined] = await Promise.all([
     use(token),
     member.post('/api/invites/accept', { token: invite.body.data.url.split('#')[1] }),

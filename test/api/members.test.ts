@@ -28,7 +28,7 @@ async function readRoles({ uuid }: TestOrganization): Promise<Record<string, str
   return Object.fromEntries(rows.map(({ person_id, role }) => [person_id, role]))
 }
 
-test('dashboard 11 every member sees who else is one, in pages', async () => {
+test('dashboard 11 every member lists the members, in pages', async () => {
   const organization = await newOrganization(server)
   const people = [
     await newMember(server, organization, 'owner'),
@@ -53,7 +53,7 @@ test('dashboard 11 every member sees who else is one, in pages', async () => {
 })
 
 describe('contract §12 roles:', () => {
-  test('an owner gives a member any role, and the audit log tells of it', async () => {
+  test('an owner gives a member any role, with an audit entry', async () => {
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
     const member = await newMember(server, organization, 'viewer')
@@ -87,7 +87,7 @@ describe('contract §12 roles:', () => {
     expect(await readRoles(other)).toEqual({ [stranger.uuid]: 'member' })
   })
 
-  test('an admin removes members and admins, but no owner, and nobody removes themselves', async () => {
+  test('an admin removes members and admins, but no owner; nobody removes themselves', async () => {
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
     const admin = await newMember(server, organization, 'admin')
@@ -110,7 +110,7 @@ describe('contract §12 roles:', () => {
     ])
   })
 
-  test('case 19: who was removed, or has left, is refused on the next request, by every server', async () => {
+  test('case 19: every server refuses a removed member, or one who left, on the next request', async () => {
     await using second = await boot({ databaseUrl: server.databaseUrl })
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
@@ -137,7 +137,7 @@ describe('contract §12 roles:', () => {
 })
 
 describe('reliability §6 the last owner', () => {
-  test('neither leaves nor steps down', async () => {
+  test('cannot leave or step down', async () => {
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
     await newMember(server, organization, 'admin')
@@ -151,7 +151,7 @@ describe('reliability §6 the last owner', () => {
     expect((await readRoles(organization))[next.uuid]).toBe('owner')
   })
 
-  /** Two owners, and what each of them does to the organization at once. */
+  /** Has two owners act on the organization at once. */
   async function collide(
     act: (
       person: TestPerson,
@@ -188,7 +188,7 @@ describe('reliability §6 the last owner', () => {
   })
 })
 
-test('reliability §11 a role that cannot be audited is not changed', async () => {
+test('reliability §11 a role change without an audit entry does not happen', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   const member = await newMember(server, organization, 'viewer')

@@ -16,7 +16,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const post = (fields: object) =>
   project.post('/v1/events', { channelName: 'a', title: 't', ...fields })
 
-/** The channel that an event of this name ends in. */
+/** Returns the channel of an event with this channelName. */
 async function toChannel(channelName: string): Promise<{ id: string; name: string }> {
   const { status, body } = await post({ channelName })
   expect([channelName, status]).toEqual([channelName, 201])
@@ -60,7 +60,7 @@ test.each(POINTS)('contract §2 a channelName with %s is refused', async (_, poi
   }
 })
 
-test('contract §2 the joiners and selectors of emoji are fine inside them, and nowhere else', async () => {
+test('contract §2 joiners and variation selectors are accepted inside emoji, and nowhere else', async () => {
   for (const emoji of ['👨‍👩‍👧‍👦', '🏳️‍⚧️', '❤️‍🔥', '👩🏽‍🚒', '1️⃣', '#️⃣', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', '🇨🇭', '❤️', '🐦‍🔥', '👁️‍🗨️']) {
     expect((await toChannel(`team ${emoji}`)).name).toBe(`team ${emoji}`)
   }
@@ -77,7 +77,7 @@ test('contract §2 the joiners and selectors of emoji are fine inside them, and 
   }
 })
 
-test('contract §2 letters of all languages and marks are fine', async () => {
+test('contract §2 letters and marks of all languages are accepted', async () => {
   for (const name of [
     'Zahlungen für Öl',
     'платежи',
@@ -113,7 +113,7 @@ describe('contract §2 the identity of a channel:', () => {
     ])
   })
 
-  test('everything else does', async () => {
+  test('all other differences count', async () => {
     const names = [
       'C',
       'C++',
@@ -146,12 +146,12 @@ describe('contract §2 the identity of a channel:', () => {
     expect(ids.size).toBe(names.length)
   })
 
-  test('counts after composition: 255 letters with an accent each are 255', async () => {
+  test('length counts after composition: 255 letters with an accent each are 255', async () => {
     expect((await toChannel('e\u0301'.repeat(255))).name).toBe('é'.repeat(255))
     expectIssues(await post({ channelName: 'e\u0301'.repeat(256) }), 'channelName too_long')
   })
 
-  test('races of its spellings make one channel', async () => {
+  test('concurrent spellings of a name create one channel', async () => {
     const names = Array.from({ length: 40 }, (_, n) => (n % 2 ? 'Big Race' : 'big  race'))
     const channels = await Promise.all(names.map(toChannel))
     expect(new Set(channels.map(({ id }) => id)).size).toBe(1)

@@ -16,7 +16,7 @@ const INHERITED = { isDefault: true, isCollapseDefault: true }
 /** A channel whose state alone was set. */
 const OWN_STATE = { isDefault: false, isCollapseDefault: true }
 
-test('contract §12 everybody sets what they want themselves, viewers too, and sees nobody else’s wishes', async () => {
+test('contract §12 every member, viewers too, reads and changes their own notification settings alone', async () => {
   const tenant = await newTenant(server, 'viewer')
   const other = await newMember(server, tenant.organization, 'owner')
   const { channelId } = await tenant.send()
@@ -58,7 +58,7 @@ test('contract §12 everybody sets what they want themselves, viewers too, and s
   )
 })
 
-test('dashboard: a mute that is over means nothing any more', async () => {
+test('dashboard: an expired mute has no effect', async () => {
   const tenant = await newTenant(server)
   const { channelId } = await tenant.send()
   const path = `${tenant.path}/notifications`
@@ -80,14 +80,14 @@ test('dashboard: a mute that is over means nothing any more', async () => {
   `
   await age('channel')
   expect((await tenant.person.get(path)).body.data.items).toEqual([])
-  // What is wanted of all channels counts again.
+  // The settings of the whole project count again.
   expect(await isMuted()).toBe(true)
   await age('project')
   expect((await tenant.person.get(path)).body.data.default).toEqual(ON)
   expect(await isMuted()).toBe(false)
 })
 
-test('delivery: collapsing is set per project and per channel, whatever is muted there', async () => {
+test('delivery: collapsing is set per project and per channel, independent of mutes', async () => {
   const tenant = await newTenant(server, 'viewer')
   const { channelId } = await tenant.send()
   const path = `${tenant.path}/notifications`
@@ -107,7 +107,7 @@ test('delivery: collapsing is set per project and per channel, whatever is muted
     nextCursor: null,
   })
 
-  // A request without it leaves it as it is, and so does the end of a mute.
+  // A request without it does not change it, nor does the end of a mute.
   const until = inHours(1)
   const mute = await tenant.person.put(channel, { state: 'mute', muteUntil: until })
   const muted = { state: 'mute', muteUntil: until }
@@ -133,7 +133,7 @@ test.each([
   [{ state: 'mute', muteUntil: 'tomorrow' }, 'muteUntil'],
   [{ state: 'mute', muteUntil: 5 }, 'muteUntil'],
   [{ state: 'on', collapse: 'no' }, 'collapse'],
-])('dashboard: %j is no wish', async (wish, field) => {
+])('dashboard: %j is refused', async (wish, field) => {
   const tenant = await newTenant(server)
   const { channelId } = await tenant.send()
   for (const path of [
@@ -152,7 +152,7 @@ test.each([
   expect([nothing.status, nothing.body.details[0].path]).toEqual([400, ['collapse']])
 })
 
-test('dashboard: wishes for many channels come page by page; a channel of another project is 404', async () => {
+test('dashboard: settings of many channels are paged; a channel of another project is 404', async () => {
   const tenant = await newTenant(server)
   const ids: string[] = []
   for (const channelName of ['a', 'b', 'c']) {

@@ -13,9 +13,9 @@ import { openRaw, toRequest } from '../support/raw-http.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
-/** A server whose tables and functions are not what it expects. */
+/** A server that finds unexpected tables and functions. */
 let broken: Booted
-/** A server whose database takes no connections. */
+/** A server whose database accepts no connections. */
 let cutOff: Booted
 let brokenProject: TestProject
 let cutOffProject: TestProject
@@ -51,7 +51,7 @@ const write = (path: string, body: object): Sample => ({
   headers: json,
 })
 
-/** A good request of each operation, and one that breaks a rule. */
+/** For each operation a valid request, and one that breaks a rule. */
 const samples: Record<string, { good: Sample; bad?: Partial<Sample> }> = {
   identify: { good: write('/v1/identify', { user_id: 'ada' }), bad: { body: '{}' } },
   createEvent: {
@@ -90,7 +90,7 @@ function withHeaders(sample: Sample, headers: Record<string, string>): Sample {
 
 const KEYED = { 'idempotency-key': 'k' }
 
-/** How each status is provoked; `send` has checked that the answer is declared. */
+/** Provokes each status; `send` checks that the answer is declared. */
 const provocations: Record<string, (operation: string) => Promise<{ status: number }>> = {
   200: succeed,
   201: succeed,
@@ -144,7 +144,7 @@ const provocations: Record<string, (operation: string) => Promise<{ status: numb
     ),
   async 422(operation) {
     const project = await newProject(server)
-    // The key's first use is another route's.
+    // Uses the key on another route first.
     const other = toSample(operation === 'identify' ? 'createEvent' : 'identify')
     await send(project, withHeaders(other, KEYED))
     return send(project, withHeaders(toSample(operation), KEYED))
@@ -169,7 +169,7 @@ function toId(sample: Sample, id = 'evt_01kadz5p6vf2w8y3m4n5q6r7s8'): Sample {
   return { ...sample, path: sample.path.replace('{id}', id) }
 }
 
-test('contract §8 every status that an operation declares can be had, and is as declared', async () => {
+test('contract §8 every declared status of an operation occurs, and matches its schema', async () => {
   const declared = listDeclared((await (await fetch(`${server.url}/openapi.json`)).json()) as never)
   const unseen: string[] = []
   for (const pair of declared) {
@@ -181,7 +181,7 @@ test('contract §8 every status that an operation declares can be had, and is as
   expect(declared.length).toBeGreaterThan(80)
 }, 90_000)
 
-test('§4 500 has the rate headers and tells nothing of its cause', async () => {
+test('§4 a 500 has the rate limit headers and does not reveal its cause', async () => {
   for (const operation of Object.keys(samples)) {
     const answer = await send(brokenProject, toId(toSample(operation)))
     expect([operation, answer.status]).toEqual([operation, 500])
@@ -194,7 +194,7 @@ test('§4 500 has the rate headers and tells nothing of its cause', async () => 
   }
 })
 
-test('contract §1 503 says when to come back; after the rate limit it has the rate headers', async () => {
+test('contract §1 503 says when to retry; after the rate limit it has its headers', async () => {
   const early = await cutOffProject.get('/v1/me')
   expectFailure(early, 503, 'unavailable')
   expect(early.headers.get('retry-after')).toBe('1')
@@ -211,7 +211,7 @@ test('contract §1 503 says when to come back; after the rate limit it has the r
   expect(listRateHeaders(late)).toEqual(RATE_HEADERS)
 })
 
-test('contract §1 a project that goes while its key is at work is 401 without rate headers', async () => {
+test('contract §1 deleting the project during a request is a 401 without rate limit headers', async () => {
   const project = await newProject(server)
   await server.sql`delete from event_logs where project_id = ${project.id}`
   for (const operation of ['createEvent', 'identify']) {
@@ -222,7 +222,7 @@ test('contract §1 a project that goes while its key is at work is 401 without r
   }
 })
 
-/** Ends every connection of a database and allows no new one. */
+/** Ends every connection of a database and refuses new ones. */
 async function takeAwayDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1)
   const admin = connect(url.replace(/\/[^/]+$/, '/postgres'), { name: 'test', max: 1 })

@@ -15,7 +15,7 @@ import { makeFolder } from '../support/scratch.ts'
 const BASE_URL = 'https://tidings.acme.dev/base'
 
 let server: Booted
-// What the tests look into is what they check.
+// `any`: the tests themselves check every field that they read.
 let document: any
 let management: any
 beforeAll(async () => {
@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('§4.3 every path of the document answers the same, without a key', async () => {
+test('§4.3 every path of the document gives the same answer, without a key', async () => {
   const [first, ...others] = await Promise.all(
     ['/openapi.json', '/api/openapi.json', '/swagger/json'].map(async path => {
       const { status, headers, text } = await read(path)
@@ -44,7 +44,7 @@ test('§4.3 every path of the document answers the same, without a key', async (
   for (const other of others) expect(other).toEqual(first!)
 })
 
-test('/swagger is a page with a policy of its own, which names no other host', async () => {
+test('/swagger is a page with its own policy, which names no other host', async () => {
   const host = new URL(BASE_URL).host
   const { status, headers, text } = await read('/swagger', { host })
   expect(status).toBe(200)
@@ -84,7 +84,7 @@ test('/swagger is a page with a policy of its own, which names no other host', a
   expect(again.status).toBe(304)
 })
 
-test('§9 it is OpenAPI 3.1, version 1.0.0, licensed under AGPL-3.0, and names the server', async () => {
+test('§9 the document is OpenAPI 3.1, version 1.0.0, licensed under AGPL-3.0, and names the server', async () => {
   expect(document.openapi).toMatch(/^3\.1\.\d$/)
   expect(document.info).toMatchObject({
     title: 'Tidings',
@@ -98,7 +98,7 @@ test('§9 it is OpenAPI 3.1, version 1.0.0, licensed under AGPL-3.0, and names t
 })
 
 test.each(['/openapi.json', '/api/management.json'])(
-  'contract §8 redocly has nothing to report on %s, at its strictest',
+  'contract §8 redocly reports nothing on %s with its strictest rules',
   async path => {
     const folder = makeFolder()
     const file = join(folder, 'document.json')
@@ -120,13 +120,13 @@ test.each(['/openapi.json', '/api/management.json'])(
   90_000,
 )
 
-test('contract §8 the OpenAPI schema has nothing to report', async () => {
+test('contract §8 validation against the OpenAPI schema reports nothing', async () => {
   for (const one of [document, management]) {
     expect(await new Validator().validate(structuredClone(one))).toEqual({ valid: true })
   }
 })
 
-test('the management document has every route of /api, with its permission, and nothing else', () => {
+test('the management document has every route of /api with its permission, and nothing else', () => {
   const described = listOperations(management).map(({ method, path, ...operation }) => ({
     method,
     path: path.replace(/\{(\w+)\}/g, ':$1'),
@@ -138,7 +138,7 @@ test('the management document has every route of /api, with its permission, and 
   expect(described.map(({ action }) => action).filter(action => !(action in ACTIONS))).toEqual([])
 })
 
-test('every management operation has an id of its own, a summary, one known tag and its parameters', () => {
+test('every management operation has its own id, a summary, one known tag and its parameters', () => {
   const operations = listOperations(management)
   const ids = operations.map(({ operationId }) => operationId)
   expect(new Set(ids).size).toBe(ids.length)
@@ -159,7 +159,7 @@ test('contract §8 null is a type, never nullable', () => {
   expect(document.components.schemas.Event.properties.userId.type).toEqual(['string', 'null'])
 })
 
-test('contract §8 every operation declares every status that it can answer with', () => {
+test('contract §8 every operation declares all of its statuses', () => {
   const any = ['401', '429', '500', '503']
   const body = ['400', '403', '408', '409', '413', '415', '422', ...any]
   const declared = listOperations(document).map(({ operationId, responses }) => [
@@ -180,7 +180,7 @@ test('contract §8 every operation declares every status that it can answer with
   })
 })
 
-test('contract §8 the paths and methods of the document are those of the server', async () => {
+test('contract §8 the document has exactly the paths and methods of the server', async () => {
   const { request } = await newProject(server)
   for (const [path, item] of Object.entries(document.paths)) {
     const real = path.replace(/\{\w+\}/g, 'x')
@@ -219,7 +219,7 @@ test('contract §9 each operation names the scope that its key needs', async () 
   }
 })
 
-test('§7 every other test checks its answers against the document, strictly', async () => {
+test('§7 all other tests check their answers strictly against the document', async () => {
   const url = `${server.url}/v1/me`
   const { get } = await newProject(server)
   const { status, headers, text } = await get('/v1/me')
@@ -257,7 +257,7 @@ async function read(path: string, headers: Record<string, string> = {}) {
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
-/** Headers that do not differ between two requests. */
+/** Returns the headers that do not differ between two requests. */
 function toComparable(headers: Headers): Record<string, string> {
   const { date, 'x-request-id': id, ...rest } = Object.fromEntries(headers)
   return rest

@@ -21,14 +21,14 @@ const event = { channelName: 'payments', title: 'New payment' }
 const tooLarge = new Uint8Array(256 * 1024 + 1).fill(0xff)
 const asJson = { 'content-type': 'application/json' }
 
-/** Fails at every step from authentication on. */
+/** Fails every check from authentication on. */
 const hopeless = {
   method: 'POST',
   body: tooLarge,
   headers: { authorization: 'Bearer wrong', 'content-type': 'text/plain' },
 }
 
-describe('contract §1 of two broken steps the earlier one answers:', () => {
+describe('contract §1 of two failed checks the earlier one answers:', () => {
   test('a missing route before authentication', async () => {
     const { request } = await newProject(server)
     expectFailure(await request('/v1/event', hopeless), 404, 'not_found')
@@ -98,7 +98,7 @@ describe('contract §1 of two broken steps the earlier one answers:', () => {
   })
 })
 
-test('contract §1 405 lists in Allow what the path has, HEAD and OPTIONS included', async () => {
+test('contract §1 405 lists the methods of the path in Allow, HEAD and OPTIONS included', async () => {
   const { key, request } = await newProject(server)
   for (const [path, allowed] of [
     ['/v1/events', ['GET', 'POST']],
@@ -126,7 +126,7 @@ test('contract §1 405 lists in Allow what the path has, HEAD and OPTIONS includ
   expect(listCorsHeaders(preflight)).toEqual([])
 })
 
-test('contract §1 every answer of /v1 carries X-Request-Id and no-store, and none CORS', async () => {
+test('contract §1 every answer of /v1 has X-Request-Id and no-store, and none has CORS headers', async () => {
   for (const [status, answer] of await listAnswers()) {
     expect(answer.status).toBe(status)
     expect(answer.headers.get('x-request-id')).toMatch(UUID_V4)
@@ -138,7 +138,7 @@ test('contract §1 every answer of /v1 carries X-Request-Id and no-store, and no
   }
 })
 
-test('contract §1 the three rate headers are on every answer after the rate limit, on none before', async () => {
+test('contract §1 all three rate limit headers are on every answer after the rate limit, on none before', async () => {
   for (const [status, answer] of await listAnswers()) {
     expect([status, listRateHeaders(answer)]).toEqual([
       status,
@@ -148,14 +148,14 @@ test('contract §1 the three rate headers are on every answer after the rate lim
   }
 })
 
-test('contract §1 the X-Request-Id of the caller is not taken over', async () => {
+test('contract §1 the X-Request-Id of the caller is ignored', async () => {
   const { request } = await newProject(server)
   const id = crypto.randomUUID()
   const answer = await request('/v1/me', { headers: { 'X-Request-Id': id } })
   expect(answer.headers.get('x-request-id')).not.toBe(id)
 })
 
-test('§7 429 says when to try again, and X-RateLimit-Remaining is 0', async () => {
+test('§7 429 says when to retry, and X-RateLimit-Remaining is 0', async () => {
   const { get } = await newProject(server, { limit: 2 })
   const remaining = []
   for (let n = 0; n < 4; n++)
@@ -174,7 +174,7 @@ test('§7 429 says when to try again, and X-RateLimit-Remaining is 0', async () 
   expect(seconds).toBeLessThanOrEqual(60)
 })
 
-test('contract §1 503 of the execution has Retry-After and rate headers, that of the rate limit has none', async () => {
+test('contract §1 a 503 of the execution has Retry-After and rate limit headers, a 503 of the rate limit has none', async () => {
   const { id, post } = await newProject(server)
   await post('/v1/events', event)
   await server.sql.begin(async tx => {
@@ -194,7 +194,7 @@ test('contract §1 503 of the execution has Retry-After and rate headers, that o
   expect((await post('/v1/events', event)).body.data.seq).toBe(2)
 })
 
-test('§7 500 says nothing about the bug', async () => {
+test('§7 500 reveals nothing about the bug', async () => {
   const { post } = await newProject(server)
   await server.sql`alter function append_events rename to hidden`
   try {
@@ -211,7 +211,7 @@ test('§7 500 says nothing about the bug', async () => {
   }
 })
 
-/** An answer of each status that a request alone can bring about. */
+/** Returns one answer of each status that a request alone can cause. */
 async function listAnswers(): Promise<[number, Answered][]> {
   const { post, get, request } = await newProject(server)
   const poor = await newProject(server, { limit: 1, scopes: [] })

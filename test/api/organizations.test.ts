@@ -31,7 +31,7 @@ test('design §6 the operator creates an organization and is its owner', async (
   expect(read.body.data).toEqual(body.data)
 })
 
-test('design §6 a project is created with its empty log, and takes events with a key of its own', async () => {
+test('design §6 a new project has an empty log, and accepts events with its own key', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const path = `/api/organizations/${organization.id}/projects`
@@ -63,7 +63,7 @@ test('design §6 a project is created with its empty log, and takes events with 
   )
 })
 
-test('contract §12 an owner renames the organization; each change is in the audit log', async () => {
+test('contract §12 an owner renames the organization; the audit log has each change', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   const { status, body } = await owner.patch(`/api/organizations/${organization.id}`, { name: 'B' })
@@ -93,7 +93,7 @@ test('contract §12 an owner renames the organization; each change is in the aud
   ])
 })
 
-test('contract §11 events are kept for ever or for 1 to 36,500 days', async () => {
+test('contract §11 retention is 1 to 36,500 days, or unlimited', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const path = `/api/projects/${organization.project.id}`
@@ -108,7 +108,7 @@ test('contract §11 events are kept for ever or for 1 to 36,500 days', async () 
   expect(named.body.data).toMatchObject({ name: 'Only the name', keepDays: null })
 })
 
-test('reliability §6 keeping events for a shorter time destroys some, and takes the password', async () => {
+test('reliability §6 a shorter retention destroys events, and takes the password', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const path = `/api/projects/${organization.project.id}`
@@ -122,7 +122,7 @@ test('reliability §6 keeping events for a shorter time destroys some, and takes
   expect((await admin.get(path)).body.data.keepDays).toBe(null)
 })
 
-test('contract §1 a name is 1 to 100 characters of which none disrupts a terminal or turns text around', async () => {
+test('contract §1 a name is 1 to 100 characters, without control or bidirectional ones', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   const path = `/api/organizations/${organization.id}`
@@ -142,7 +142,7 @@ test('contract §1 a name is 1 to 100 characters of which none disrupts a termin
   expect((await owner.patch(path, { name: '😀'.repeat(100) })).status).toBe(200)
 })
 
-test('contract §12 an organization has at most 100 projects, however many are made at once', async () => {
+test('contract §12 an organization has at most 100 projects, also under concurrent requests', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const path = `/api/organizations/${organization.id}/projects`
@@ -159,7 +159,7 @@ test('contract §12 an organization has at most 100 projects, however many are m
   expect(await listActions(server.sql, organization.uuid)).toHaveLength(2)
 })
 
-test('case 20: an id that is none, of another kind or of another tenant is 404', async () => {
+test('case 20: an invalid id, one of another kind or of another tenant is 404', async () => {
   const organization = await newOrganization(server)
   const other = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')

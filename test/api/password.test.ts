@@ -27,7 +27,7 @@ async function newSignedIn() {
   return { account, browser }
 }
 
-test('dashboard §5 typing the password again opens 10 minutes, under a new token', async () => {
+test('dashboard §5 typing the password again confirms the session for 10 minutes, under a new token', async () => {
   const { account, browser } = await newSignedIn()
   await ageSessions(server.sql, account.uuid, '10 minutes')
   expect((await browser.get('/api/me')).body.data.isVerified).toBe(false)
@@ -41,7 +41,7 @@ test('dashboard §5 typing the password again opens 10 minutes, under a new toke
   expect((await listDeeds(server, account)).at(-1)).toBe('person: session.verified')
 })
 
-test('reliability §6 of two who renew one session at once one succeeds, and has the session', async () => {
+test('reliability §6 of two concurrent confirmations of one session, one succeeds and keeps the session', async () => {
   const { browser } = await newSignedIn()
   const headers = { cookie: `tidings=${browser.cookies.get('tidings')}` }
   const answers = await Promise.all(
@@ -59,7 +59,7 @@ test('reliability §6 of two who renew one session at once one succeeds, and has
   expect((await browser.get('/api/me')).status).toBe(200)
 })
 
-test('reliability §6 a stolen session is no way to guess the password, and delays nobody else', async () => {
+test('reliability §6 a stolen session does not help to guess the password, and delays nobody else', async () => {
   const { account, browser } = await newSignedIn()
   for (let time = 0; time < 5; time++) {
     const json =
@@ -110,7 +110,7 @@ test('dashboard §2 a new password ends all other sessions and open reset links,
   expect((await fresh.signIn(account.email, NEW_PASSWORD, newAddress())).status).toBe(200)
 })
 
-test('reliability §6 a password is the same however a keyboard composes its accents', async () => {
+test('reliability §6 a password with accents is the same from every keyboard', async () => {
   const { account, browser } = await newSignedIn()
   const newPassword = 'crème brûlée forêt'
   await browser.put('/api/me/password', {
@@ -123,7 +123,7 @@ test('reliability §6 a password is the same however a keyboard composes its acc
   }
 })
 
-test('reliability §6 a password that is not fit is a 400 that helps', async () => {
+test('reliability §6 an unacceptable password is a 400 that says why', async () => {
   const { account, browser } = await newSignedIn()
   const change = (newPassword: string) =>
     browser.put('/api/me/password', { currentPassword: PASSWORD, newPassword })
@@ -136,20 +136,20 @@ test('reliability §6 a password that is not fit is a 400 that helps', async () 
   expect(body.details[0].message).toContain('a few unrelated words are easy to remember')
 })
 
-test('contract §12 somebody without a password cannot prove themselves', async () => {
+test('contract §12 an account without a password cannot confirm its session', async () => {
   const person = await newPerson(server)
   const answered = await person.post('/api/session/verify', { password: PASSWORD })
   expectFailure(answered, 401, 'wrong_credentials')
 })
 
-test('contract §12 PATCH /api/me changes the name, and the address within 10 minutes of the password', async () => {
+test('contract §12 PATCH /api/me changes the name, and the e-mail within 10 minutes of the password', async () => {
   const { account, browser } = await newSignedIn()
   const renamed = await browser.patch('/api/me', { name: ' Ada  Lovelace ' })
   expect(renamed.body.data.person).toMatchObject({ name: 'Ada  Lovelace', email: account.email })
   const email = `New-${account.email}`
   await ageSessions(server.sql, account.uuid, '10 minutes')
   expectFailure(await browser.patch('/api/me', { email }), 403, 'verification_needed')
-  // What stays as it is needs no password.
+  // Unchanged fields need no password.
   const same = await browser.patch('/api/me', { name: 'Ada', email: account.email.toUpperCase() })
   expect(same.status).toBe(200)
   await browser.post('/api/session/verify', { password: PASSWORD })
@@ -161,7 +161,7 @@ test('contract §12 PATCH /api/me changes the name, and the address within 10 mi
   expect((await listDeeds(server, account)).filter(deed => deed.includes('edited'))).toHaveLength(3)
 })
 
-test('contract §12 an address is one account: taking another one is a conflict', async () => {
+test('contract §12 an e-mail belongs to one account: a second use is a conflict', async () => {
   const { browser } = await newSignedIn()
   const taken = await newAccount(server)
   const refused = await browser.patch('/api/me', { name: 'Eve', email: taken.email })

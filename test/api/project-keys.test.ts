@@ -32,14 +32,14 @@ async function newAdmin(): Promise<{
   return { organization, admin, path: `/api/projects/${organization.project.id}/keys` }
 }
 
-/** What `key` is answered by the first and by the second server. */
+/** Requests /v1/me with `key` from the first and the second server; returns the statuses. */
 async function ask(key: string): Promise<number[]> {
   return Promise.all(
     [server, second].map(async ({ url }) => (await createRequests(url, key).get('/v1/me')).status),
   )
 }
 
-test('contract §7 a key is shown once, when it is made, with all four scopes and 100 requests a minute', async () => {
+test('contract §7 a key is shown once, on creation, and has four scopes and 100 requests a minute', async () => {
   const { organization, admin, path } = await newAdmin()
   const { status, body } = await admin.post(path, { name: ' ci ' })
   expect(status).toBe(201)
@@ -73,7 +73,7 @@ test('contract §7 a key is shown once, when it is made, with all four scopes an
   ])
 })
 
-test('contract §7 a key has the scopes, limit and expiry that it was given', async () => {
+test('contract §7 a key has the requested scopes, limit and expiry', async () => {
   const { admin, path } = await newAdmin()
   const expiresAt = new Date(Date.now() + 86_400_000).toISOString()
   const given = { name: 'k', scopes: ['events:read', 'events:read'], limit: 7, expiresAt }
@@ -95,7 +95,7 @@ test('contract §7 a key has the scopes, limit and expiry that it was given', as
   for (const [body, issue] of bad) expectIssues(await admin.post(path, body), issue)
 })
 
-test('contract §7 a key is renamed, and its new limit holds from the next request on', async () => {
+test('contract §7 a key is renamed, and its new limit applies from the next request on', async () => {
   const { admin, path } = await newAdmin()
   const { id, key } = (await admin.post(path, { name: 'k', limit: 5 })).body.data
   const limits = async () =>
@@ -108,7 +108,7 @@ test('contract §7 a key is renamed, and its new limit holds from the next reque
   expectIssues(await admin.patch(`${path}/${id}`, { limit: 0 }), 'limit out_of_range')
 })
 
-test('contract §7 rotation: a new key, and the old one for 24 hours or the hours that are asked for', async () => {
+test('contract §7 rotation creates a new key, and the old one works for 24 hours or the requested hours', async () => {
   const { admin, organization, path } = await newAdmin()
   const old = (await admin.post(path, { name: 'k', limit: 9 })).body.data
   const { status, body } = await admin.post(`${path}/${old.id}/rotate`, {})
@@ -133,7 +133,7 @@ test('contract §7 rotation: a new key, and the old one for 24 hours or the hour
   ])
 })
 
-test('contract §7 a revoked key is refused on the next request, by every server, and stays in the list', async () => {
+test('contract §7 every server refuses a revoked key on the next request, and the list keeps it', async () => {
   const { admin, organization, path } = await newAdmin()
   const { id, key } = (await admin.post(path, { name: 'k' })).body.data
   for (let times = 0; times < 2; times++) {
@@ -147,7 +147,7 @@ test('contract §7 a revoked key is refused on the next request, by every server
   expect(await listDeeds(server.sql, organization.uuid)).toHaveLength(2)
 })
 
-test('case 20: the keys of another project are neither seen nor changed', async () => {
+test('case 20: keys of another project cannot be seen or changed', async () => {
   const { admin, path } = await newAdmin()
   const other = await newAdmin()
   const { id, key } = (await other.admin.post(other.path, { name: 'k' })).body.data
@@ -163,7 +163,7 @@ test('case 20: the keys of another project are neither seen nor changed', async 
 })
 
 describe('contract §7 a project has at most 100 live keys:', () => {
-  test('however many are made at once, rotation included', async () => {
+  test('under concurrent requests, rotation included', async () => {
     const { admin, path } = await newAdmin()
     const [first] = await Promise.all(
       Array.from({ length: 98 }, () => admin.post(path, { name: 'k' })),
@@ -175,7 +175,7 @@ describe('contract §7 a project has at most 100 live keys:', () => {
     ])
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 409, 409, 409, 409])
     expect(answers.find(({ status }) => status === 409)?.body.error).toContain('at most 100')
-    // An overlap of 0 takes the place of the old one, and so does revoking.
+    // A rotation without overlap replaces the old key, and a revocation frees a place.
     expect((await admin.post(`${path}/${id}/rotate`, { overlapHours: 0 })).status).toBe(201)
     const { items, nextCursor } = (await admin.get(`${path}?limit=60`)).body.data
     const rest = (await admin.get(`${path}?limit=60&cursor=${nextCursor}`)).body.data
@@ -185,7 +185,7 @@ describe('contract §7 a project has at most 100 live keys:', () => {
   })
 })
 
-test('dashboard 9 requests of the last 24 hours are counted by the hour, refused ones included', async () => {
+test('dashboard 9 requests of the last 24 hours are counted per hour, refused ones included', async () => {
   const { admin, path } = await newAdmin()
   const { id, key } = (await admin.post(path, { name: 'k', limit: 3 })).body.data
   const uuid = parseId('key', id) ?? ''
@@ -194,7 +194,7 @@ test('dashboard 9 requests of the last 24 hours are counted by the hour, refused
     select ${uuid}::uuid, date_trunc('hour', now()) - make_interval(hours => h), 10 * h
     from unnest(array[1, 23, 24]) as t (h)
   `
-  // Each of two servers writes what it has seen when it stops.
+  // Each of two servers writes its counts when it stops.
   for (let n = 0; n < 2; n++) {
     await using third = await boot({ databaseUrl: server.databaseUrl })
     for (let m = 0; m < 4; m++) await createRequests(third.url, key).get('/v1/me')
@@ -203,7 +203,7 @@ test('dashboard 9 requests of the last 24 hours are counted by the hour, refused
   expect(item.lastUsedAt).toEqual(expect.any(String))
   const { requestsPerHour } = item
   expect(requestsPerHour).toHaveLength(24)
-  // Between two hours the counts move by one place.
+  // A new hour may begin and shift the counts by one place.
   expect(requestsPerHour.reduce((sum: number, n: number) => sum + n)).toBeOneOf([248, 18])
   expect(requestsPerHour.slice(-3).reduce((sum: number, n: number) => sum + n)).toBe(18)
 })

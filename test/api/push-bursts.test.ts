@@ -17,7 +17,7 @@ afterAll(() => world[Symbol.asyncDispose]())
 
 const COLLAPSED = `withheld: ${WITHHELD_REASONS.collapsed}`
 
-/** Sends so many events to a channel, one after the other, and resolves when all are dispatched. */
+/** Appends `count` events to a channel one at a time; resolves when all are dispatched. */
 async function sendMany(tenant: TestTenant, channelName: string, count: number) {
   const events: { id: string; channelId: string }[] = []
   for (let n = 0; n < count; n++) events.push(await tenant.send({ channelName, title: `No ${n}` }))
@@ -25,9 +25,9 @@ async function sendMany(tenant: TestTenant, channelName: string, count: number) 
   return events
 }
 
-/** Lets the counts that gather be pushed now; resolves when nothing waits any more. */
+/** Makes the pending counts due; resolves when none is left. */
 async function untilPushed(tenant: TestTenant): Promise<void> {
-  // Not of what is under way: that would be sent again.
+  // Skips pushes that are in flight: they would be sent again.
   await world.server.sql`
     update outbox set available_at = now() where project_id = ${tenant.projectId} and token is null
   `
@@ -41,7 +41,7 @@ async function untilPushed(tenant: TestTenant): Promise<void> {
 
 const isCount = ({ notification }: Arrived) => / more in /.test(notification.title)
 
-test('delivery: beyond 10 pushes of a channel in 60 s the rest become one that counts them, updated in place', async () => {
+test('delivery: after 10 pushes of a channel in 60 s, one push counts the rest and is updated in place', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
   const events = await sendMany(tenant, 'payments', 30)
@@ -55,7 +55,7 @@ test('delivery: beyond 10 pushes of a channel in 60 s the rest become one that c
     Array.from({ length: 10 }, (_, n) => `No ${n}`).sort(),
   )
   const counts = pushes.filter(isCount)
-  // As the counts went by they may have been pushed more than twice, each in place of the one before.
+  // Intermediate counts may have been pushed, each replacing the one before.
   expect(counts.at(-1)?.notification.title).toBe('37 more in payments')
   expect(new Set(counts.map(({ topic }) => topic)).size).toBe(1)
   expect(counts.at(-1)?.notification.tag).toBe(counts[0]!.topic)
@@ -70,7 +70,7 @@ test('delivery: beyond 10 pushes of a channel in 60 s the rest become one that c
   }
 }, 90_000)
 
-test('delivery: a crowd in one go is collapsed like one that comes in turn', async () => {
+test('delivery: events in one batch are collapsed like events one at a time', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
   const send = (n: number) => tenant.send({ channelName: 'payments', title: `No ${n}` })
@@ -80,7 +80,7 @@ test('delivery: a crowd in one go is collapsed like one that comes in turn', asy
   const pushes = world.service.of(browser)
   expect(pushes.filter(push => !isCount(push))).toHaveLength(10)
   expect(pushes.findLast(isCount)?.notification.title).toBe('290 more in payments')
-  // The first ten of the log are told, and every other one is recorded.
+  // The first ten are pushed, and all others are recorded.
   const rows = await world.server.sql<{ state: string; n: number; last: number }[]>`
     select d.state, count(*)::int as n, max(e.seq)::int as last
     from delivery_records d
@@ -95,7 +95,7 @@ test('delivery: a crowd in one go is collapsed like one that comes in turn', asy
   ])
 }, 90_000)
 
-test('delivery: each channel and each person has ten of their own', async () => {
+test('delivery: each channel and each member has its own ten pushes', async () => {
   const tenant = await newTenant(world.server)
   const other = await newMember(world.server, tenant.organization, 'viewer')
   const own = await world.subscribe(tenant.person)
@@ -114,12 +114,12 @@ test('delivery: each channel and each person has ten of their own', async () => 
   expect(world.service.of(theirs)).toHaveLength(11)
 }, 90_000)
 
-test('delivery: a minute later there are ten again; a burst that goes on keeps its count', async () => {
+test('delivery: after a minute ten more are pushed; a burst that goes on keeps its count', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
   await sendMany(tenant, 'payments', 12)
   await untilPushed(tenant)
-  // The ten were a minute ago, and the last one that was counted half a minute.
+  // The ten were pushed a minute ago, and the last counted event half a minute ago.
   await world.server.sql`
     update push_bursts set
       recent = array(select r - interval '61 seconds' from unnest(recent) as r),
@@ -144,13 +144,13 @@ test('delivery: a minute later there are ten again; a burst that goes on keeps i
   `
   await sendMany(tenant, 'payments', 11)
   await untilPushed(tenant)
-  // Those that are told one by one may arrive after it.
+  // Single pushes may arrive after the count.
   const last = world.service.of(browser).findLast(isCount)
   expect(last?.notification.title).toBe('1 more in payments')
   expect(last?.topic).not.toBe(counts[0]!.topic)
 }, 90_000)
 
-test('delivery: a count that its push service refuses for now is tried again, and is never lost', async () => {
+test('delivery: a count that its push service refuses for now is retried, and is never lost', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
   await sendMany(tenant, 'payments', 10)
@@ -169,7 +169,7 @@ test('delivery: a count that its push service refuses for now is tried again, an
   expect(await world.outcomes(event!)).toEqual({ [browser.id]: COLLAPSED })
 }, 90_000)
 
-test('delivery: a burst that its event’s deletion ends is counted by the next event', async () => {
+test('delivery: the next event counts a burst that ended with the deletion of its event', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
   const events = await sendMany(tenant, 'payments', 11)
@@ -188,7 +188,7 @@ test('delivery: a burst that its event’s deletion ends is counted by the next 
   expect(count?.notification.title).toBe('2 more in payments')
 }, 90_000)
 
-test('delivery: a person who has turned collapsing off, for the project or for a channel, gets every push', async () => {
+test('delivery: a member who turned collapsing off, for the project or a channel, gets every push', async () => {
   const tenant = await newTenant(world.server)
   const other = await newMember(world.server, tenant.organization, 'viewer')
   const own = await world.subscribe(tenant.person)
@@ -214,7 +214,7 @@ test('delivery: a person who has turned collapsing off, for the project or for a
   })
 }, 90_000)
 
-test('delivery: what was collapsed before collapsing is turned off is still counted', async () => {
+test('delivery: events collapsed before collapsing is turned off are still counted', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
   await sendMany(tenant, 'payments', 12)

@@ -14,13 +14,13 @@ beforeAll(async () => {
 })
 afterAll(() => world[Symbol.asyncDispose]())
 
-/** Resolves with what became of an event's pushes, once there are so many. */
+/** Resolves with the outcomes of an event's pushes, once there are `count`. */
 async function untilOutcomes(event: { id: string }, count = 1): Promise<Record<string, string>> {
   await until(async () => Object.keys(await world.outcomes(event)).length >= count)
   return world.outcomes(event)
 }
 
-test('delivery: an event is pushed to every device of every member, encrypted, and opens exactly that event', async () => {
+test('delivery: an event is pushed encrypted to every device of every member, and opens that event', async () => {
   const tenant = await newTenant(world.server, 'viewer')
   const other = await newMember(world.server, tenant.organization, 'owner')
   const stranger = await newPerson(world.server)
@@ -53,7 +53,7 @@ test('delivery: an event is pushed to every device of every member, encrypted, a
   expect(world.service.problems).toEqual([])
 })
 
-test('RFC 8292: one token serves many pushes, and each push has a key of its own', async () => {
+test('RFC 8292: one token serves many pushes, and each push has its own key', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
   await tenant.send()
@@ -65,7 +65,7 @@ test('RFC 8292: one token serves many pushes, and each push has a key of its own
   expect(key.body.data.publicKey).toBe(one!.key)
 })
 
-/** Resolves when an event of somebody without a device is dispatched, with what its page says of pushes. */
+/** Resolves when an event without devices is dispatched, with the reason on its page. */
 async function readSilence(tenant: TestTenant, event: { id: string }) {
   await world.untilDispatched(tenant.projectId)
   const reader = await newMember(world.server, tenant.organization, 'viewer')
@@ -74,7 +74,7 @@ async function readSilence(tenant: TestTenant, event: { id: string }) {
   return page.body.data.items
 }
 
-test('delivery: where nobody has a device nothing is written, and the page of an event says why it was silent', async () => {
+test('delivery: without devices no push is written, and the event page says why', async () => {
   const tenant = await newTenant(world.server)
   const told = await tenant.send()
   expect(await readSilence(tenant, told)).toMatchObject([
@@ -94,7 +94,7 @@ test('delivery: where nobody has a device nothing is written, and the page of an
   expect(await readSilence(tenant, told)).toEqual([])
 })
 
-test('delivery: where nobody is to be told, the reason is recorded', async () => {
+test('delivery: an event that is pushed to nobody records the reason', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
 
@@ -117,7 +117,7 @@ test('delivery: where nobody is to be told, the reason is recorded', async () =>
   expect(world.service.of(browser)).toHaveLength(1)
 })
 
-test('delivery: what a person does not want is withheld, device by device, with the reason', async () => {
+test('delivery: notification settings withhold pushes per device, with the reason', async () => {
   const tenant = await newTenant(world.server)
   const other = await newMember(world.server, tenant.organization, 'viewer')
   const [off, on] = [await world.subscribe(tenant.person), await world.subscribe(other)]
@@ -141,7 +141,7 @@ test('delivery: what a person does not want is withheld, device by device, with 
     [on.id]: 'delivered',
   })
 
-  // All of the day but a minute that is not now.
+  // The whole day except one minute that is not now.
   const minute = (offset: number) =>
     new Date(Date.now() + offset * 60_000).toISOString().slice(11, 16)
   const quietHours = { from: minute(-120), to: minute(120), timeZone: 'UTC' }
@@ -157,7 +157,7 @@ test('delivery: what a person does not want is withheld, device by device, with 
   })
 })
 
-test('delivery: a page of an event shows whose device was told, and what came of it', async () => {
+test('delivery: the event page shows the devices that were pushed to, with the outcomes', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
   const event = await tenant.send()
@@ -173,7 +173,7 @@ test('delivery: a page of an event shows whose device was told, and what came of
   expect(page.text).not.toContain(browser.path)
 })
 
-test('case 19: who is no member any more is not pushed to, from the next event on', async () => {
+test('case 19: a former member gets no push from the next event on', async () => {
   const tenant = await newTenant(world.server, 'owner')
   const member = await newMember(world.server, tenant.organization, 'member')
   const [own, theirs] = [await world.subscribe(tenant.person), await world.subscribe(member)]
@@ -184,13 +184,13 @@ test('case 19: who is no member any more is not pushed to, from the next event o
   const after = await tenant.send()
   expect(await untilOutcomes(after)).toEqual({ [own.id]: 'delivered' })
   expect(world.service.of(theirs)).toHaveLength(1)
-  // Nor does the page of the event name them any more.
+  // The page of the event no longer names the former member.
   const page = await tenant.person.get(`${tenant.path}/events/${before.id}/deliveries`)
   const names = page.body.data.items.map((item: any) => [item.target.id, item.target.name])
   expect(new Map(names).get(theirs.id)).toBeNull()
 })
 
-test('delivery: membership and wishes count at the moment of sending, also of what waits for a retry', async () => {
+test('delivery: membership and settings are checked when a push is sent, also on a retry', async () => {
   const tenant = await newTenant(world.server, 'owner')
   const member = await newMember(world.server, tenant.organization, 'member')
   const browser = await world.subscribe(member)
@@ -206,7 +206,7 @@ test('delivery: membership and wishes count at the moment of sending, also of wh
   expect(world.service.of(browser)).toHaveLength(1)
 })
 
-test('case 19: signing out deletes the subscription of that browser, and nothing is pushed there', async () => {
+test('case 19: signing out deletes the subscription of that browser, and ends its pushes', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
   expect((await tenant.person.delete('/api/session')).status).toBe(200)
@@ -219,7 +219,7 @@ test('case 19: signing out deletes the subscription of that browser, and nothing
   expect(world.service.of(browser)).toEqual([])
 })
 
-test('reliability §6 a session that has expired is pushed nothing, swept or not', async () => {
+test('reliability §6 an expired session gets no push, before and after the sweep', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
   await world.server.sql`
@@ -230,11 +230,11 @@ test('reliability §6 a session that has expired is pushed nothing, swept or not
   expect(world.service.of(browser)).toEqual([])
 })
 
-test('a device is told of what happens from its subscription on', async () => {
+test('a device gets only events after its subscription', async () => {
   const tenant = await newTenant(world.server)
   const own = await world.subscribe(tenant.person)
   expect(await untilOutcomes(await tenant.send())).toEqual({ [own.id]: 'delivered' })
-  // Dispatched only after the subscription, as by a server that was busy.
+  // Dispatched only after the subscription, as by a busy server.
   const before = await world.server.sql.begin(async tx => {
     await tx`select from delivery_cursors where project_id = ${tenant.projectId} for update`
     const event = await tenant.send()

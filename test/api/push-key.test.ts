@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => world[Symbol.asyncDispose]())
 
-test('delivery: without VAPID_SUBJECT the operator answers for pushes, once there is one that can be reached', async () => {
+test('delivery: without VAPID_SUBJECT the contact is an operator with a reachable e-mail', async () => {
   const operator = await newPerson(world.server, { isOperator: true })
   const { sql } = world.server
   await sql`update people set email = 'ops@localhost' where id = ${operator.uuid}`
@@ -33,7 +33,7 @@ test('delivery: without VAPID_SUBJECT the operator answers for pushes, once ther
   expect(push?.claims.sub).toBe('mailto:ops@example.com')
 })
 
-test('reliability §11 key and addresses are sealed anew with another APP_SECRET, and still serve', async () => {
+test('reliability §11 the key and endpoints are sealed again with a new APP_SECRET, and still work', async () => {
   const person = await newPerson(world.server)
   const browser = await world.subscribe(person)
   const { body } = await person.get('/api/push/key')
@@ -49,7 +49,7 @@ test('reliability §11 key and addresses are sealed anew with another APP_SECRET
     pushHosts: [world.service.host],
   })
   const there = createApi(other.server.url, person.cookie)
-  // Its certificate is none that this server trusts: but all was opened, and it got as far as the door.
+  // This server does not trust the certificate: reaching TLS shows that everything was unsealed.
   expect((await there.post('/api/push/test', {})).body.data.reason).toContain('secure connection')
   expect((await there.get('/api/push/key')).body.data).toEqual(body.data)
   expect(world.service.of(browser)).toEqual([])

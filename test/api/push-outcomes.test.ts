@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => world[Symbol.asyncDispose]())
 
-/** Somebody with a device that answers like this. */
+/** Returns a member with a device whose push service gives these answers. */
 async function newDevice(...answers: ScriptedAnswer[]) {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
@@ -32,7 +32,7 @@ async function newDevice(...answers: ScriptedAnswer[]) {
     browser,
     devices: async () => (await tenant.person.get(path)).body.data.items,
     test: () => tenant.person.post('/api/push/test', {}),
-    /** An event whose push has ended; what became of it. */
+    /** Appends an event; resolves with the outcome of its push. */
     async send() {
       const event = await tenant.send({ channelName: crypto.randomUUID() })
       await until(async () => Object.keys(await world.outcomes(event)).length > 0)
@@ -44,7 +44,7 @@ async function newDevice(...answers: ScriptedAnswer[]) {
   }
 }
 
-test.each([404, 410])('delivery: %d ends a subscription at once', async status => {
+test.each([404, 410])('delivery: %d deletes a subscription at once', async status => {
   const device = await newDevice({ status })
   expect(await device.send()).toBe(
     `failed: The push service answered ${status}: the subscription is gone`,
@@ -52,7 +52,7 @@ test.each([404, 410])('delivery: %d ends a subscription at once', async status =
   expect(await device.devices()).toEqual([])
 })
 
-test('delivery: 413 is answered once more, with the title alone', async () => {
+test('delivery: after a 413 the push is sent once more, with the title alone', async () => {
   const device = await newDevice({ status: 413 }, { status: 201 })
   expect(await device.send()).toBe('delivered')
   const [whole, short] = world.service.of(device.browser)
@@ -69,7 +69,7 @@ test('delivery: 413 is answered once more, with the title alone', async () => {
 })
 
 test.each([400, 401, 403])(
-  'delivery: %d flags a subscription; five in a row without a success remove it',
+  'delivery: %d flags a subscription; five in a row without a success delete it',
   async status => {
     const device = await newDevice(...[status, 201, status].map(one => ({ status: one })))
     const flagged = `The push service answered ${status}: it refuses our key or message`
@@ -85,7 +85,7 @@ test.each([400, 401, 403])(
   },
 )
 
-test('delivery: 429 and 5xx are tried again, not before Retry-After, with the rest of the day as TTL', async () => {
+test('delivery: 429 and 5xx are retried, not before Retry-After, with the rest of the day as TTL', async () => {
   const retryAfter = { status: 429, headers: { 'Retry-After': '1000' } }
   const device = await newDevice(retryAfter, { status: 500 }, { status: 201 })
   const { tenant, browser } = device
@@ -115,7 +115,7 @@ test('delivery: 429 and 5xx are tried again, not before Retry-After, with the re
   expect(await world.outcomes(event)).toEqual({ [browser.id]: 'delivered' })
 })
 
-test('delivery: after a day nothing is sent any more', async () => {
+test('delivery: nothing is sent after a day', async () => {
   const { tenant, browser } = await newDevice({ status: 503 })
   const { sql } = world.server
   const event = await tenant.send()
@@ -132,7 +132,7 @@ test('delivery: after a day nothing is sent any more', async () => {
   expect(world.service.of(browser)).toHaveLength(1)
 })
 
-test('dashboard: a test says what the push service really answered, and what that means', async () => {
+test('dashboard: a test shows the answer of the push service and its meaning', async () => {
   const device = await newDevice(
     { status: 201 },
     { status: 403, body: '{"reason":"BadJwtToken"}' },
@@ -164,7 +164,7 @@ test('dashboard: a test says what the push service really answered, and what tha
   expect([gone.status, gone.body.code]).toEqual([404, 'not_found'])
 })
 
-test('case 22: a push service that PUSH_HOSTS names no longer is dialled no more', async () => {
+test('case 22: a push service that was removed from PUSH_HOSTS is not connected to', async () => {
   const device = await newDevice({ status: 201 })
   await using other = await openPushWorld({ databaseUrl: world.server.databaseUrl, pushHosts: [] })
   const { post } = createApi(other.server.url, device.tenant.person.cookie)
@@ -176,18 +176,18 @@ test('case 22: a push service that PUSH_HOSTS names no longer is dialled no more
   expect(world.service.of(device.browser)).toEqual([])
 })
 
-test('delivery: an accepted push stands, also where it cannot be written down what its push service said', async () => {
+test('delivery: an accepted push counts as accepted, even if its answer could not be recorded', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
   const uuid = parseId('psh', browser.id) ?? ''
   const other = await newMember(world.server, tenant.organization, 'member')
   const otherBrowser = await world.subscribe(other)
   const event = await world.server.sql.begin(async tx => {
-    // For longer than anybody waits for a lock.
+    // Longer than any statement waits for a lock.
     await tx`select from push_subscriptions where id = ${uuid} for update`
     const sent = await tenant.send()
     await until(async () => Object.keys(await world.outcomes(sent)).length === 2)
-    // The other device of the same moment knows nothing of it.
+    // The other device of the same event is not affected.
     expect((await other.get('/api/push/subscriptions')).body.data.items).toMatchObject([
       { lastOutcome: 'The push service answered 201' },
     ])
@@ -200,7 +200,7 @@ test('delivery: an accepted push stands, also where it cannot be written down wh
   expect(world.service.of(browser)).toHaveLength(1)
 })
 
-test('delivery: an event that is hidden between claim and push is told of once it is restored', async () => {
+test('delivery: an event that is deleted between claim and push is pushed once it is restored', async () => {
   const device = await newDevice({ status: 201 })
   const { tenant, browser } = device
   const event = await tenant.send({ notify: false })

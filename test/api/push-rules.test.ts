@@ -13,7 +13,7 @@ let canary: Receiver
 let person: TestPerson
 beforeAll(async () => {
   canary = await startReceiver()
-  // Names that look like those of push services lead to this machine.
+  // Host names of push services resolve to this machine.
   const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
   server = await boot(
     {
@@ -73,13 +73,13 @@ test.each([
   'https://wns2-par02p.notify.windows.com/w/?token=abc',
   'HTTPS://FCM.googleapis.com/fcm/send/def',
   'https://push.example.com:8443/abc',
-])('delivery: the endpoint %p is one of a known push service', async endpoint => {
+])('delivery: the endpoint %p belongs to a known push service', async endpoint => {
   const someone = await newPerson(server)
   const { status } = await someone.post(ALL, { ...newSubscription(), endpoint })
   expect(status).toBe(200)
 })
 
-test('case 22: a push service that leads to a private address is refused when it is sent to', async () => {
+test('case 22: a push service that resolves to a private address is refused when sending', async () => {
   for (const endpoint of ['https://fcm.googleapis.com/send/x', 'https://127.0.0.1:9443/x']) {
     const someone = await newPerson(server)
     await someone.post(ALL, { ...newSubscription(), endpoint })
@@ -125,7 +125,7 @@ test.each([
   expect([status, body.details[0].path]).toEqual([400, ['keys', name]])
 })
 
-test('delivery: keys may carry padding, as some libraries write it', async () => {
+test('delivery: keys may be padded, as by some libraries', async () => {
   const someone = await newPerson(server)
   const { endpoint, keys } = newSubscription()
   const padded = { p256dh: `${keys.p256dh}=`, auth: `${keys.auth}==` }
@@ -152,7 +152,7 @@ test.each([
     { quietHours: { from: '22:00', to: '07:00', timeZone: `A${'a'.repeat(10_000)}` } },
     ['quietHours', 'timeZone'],
   ],
-])('dashboard: a device cannot be set so (%#)', async (edit, path) => {
+])('dashboard: invalid settings of a device are refused (%#)', async (edit, path) => {
   const someone = await newPerson(server)
   const { id } = (await someone.post(ALL, newSubscription())).body.data
   const { status, body } = await someone.patch(`${ALL}/${id}`, edit)

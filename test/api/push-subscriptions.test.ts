@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** The same person in another browser. */
+/** Signs the same account in from another browser. */
 async function newBrowser(person: TestPerson, userAgent = 'test') {
   const { id, token } = await createSession(server.sql, {
     accountId: person.uuid,
@@ -26,7 +26,7 @@ async function newBrowser(person: TestPerson, userAgent = 'test') {
   return { sessionId: id, ...createApi(server.url, `tidings=${token}`) }
 }
 
-test('delivery: the VAPID key is made at the first need, once over all servers, and kept sealed', async () => {
+test('delivery: the VAPID key is created on first use, once for all servers, and stored sealed', async () => {
   await using other = await boot({ databaseUrl: server.databaseUrl })
   const person = await newPerson(server)
   const there = createApi(other.url, person.cookie)
@@ -44,7 +44,7 @@ test('delivery: the VAPID key is made at the first need, once over all servers, 
   expect(made.count).toBe(1)
 })
 
-test('dashboard §8 where a phone opens the page is told to who is signed in', async () => {
+test('dashboard §8 signed-in members get the URL that a phone opens', async () => {
   const person = await newPerson(server)
   const { data } = (await person.get('/api/push/link')).body
   expect(data.url).toBe(`${server.server.url}/notifications`)
@@ -52,7 +52,7 @@ test('dashboard §8 where a phone opens the page is told to who is signed in', a
   expect((await createApi(server.url).get('/api/push/link')).status).toBe(401)
 })
 
-test('dashboard: a subscription is kept as often as its page loads, and stays one', async () => {
+test('dashboard: a page load saves its subscription again, and creates no second one', async () => {
   const person = await newPerson(server)
   const subscription = { ...newSubscription(), expirationTime: null }
   const first = await person.post(ALL, subscription)
@@ -79,7 +79,7 @@ test('dashboard: a subscription is kept as often as its page loads, and stays on
   expect(actions.map(({ action }) => action)).toEqual(['push.subscribed', 'push.edited'])
 })
 
-test('dashboard: a browser that subscribes anew replaces what it had, and keeps its settings', async () => {
+test('dashboard: a browser that subscribes again replaces its subscription and keeps its settings', async () => {
   const person = await newPerson(server)
   const { id } = (await person.post(ALL, { ...newSubscription(), label: 'Laptop' })).body.data
   const quietHours = { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }
@@ -92,7 +92,7 @@ test('dashboard: a browser that subscribes anew replaces what it had, and keeps 
   expect((await person.get(ALL)).body.data.items).toHaveLength(1)
 })
 
-test('dashboard: a person sees every device of theirs, newest first, page by page, and nobody else’s', async () => {
+test('dashboard: members list their own devices alone, newest first, page by page', async () => {
   const person = await newPerson(server)
   const ids = [(await person.post(ALL, newSubscription())).body.data.id]
   for (let n = 0; n < 2; n++) {
@@ -124,7 +124,7 @@ test.each([
   ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox on Linux'],
   ['Mozilla/5.0 (Windows NT 10.0) Chrome/140.0 Safari/537.36 Edg/140.0', 'Edge on Windows'],
   ['<script>alert(1)</script>', 'A browser'],
-])('dashboard: a device is called by its browser: %p is %p', async (userAgent, label) => {
+])('dashboard: a device is named after its browser: %p is %p', async (userAgent, label) => {
   const person = await newPerson(server)
   const { body } = await person.request(ALL, {
     method: 'POST',
@@ -134,7 +134,7 @@ test.each([
   expect(body.data.label).toBe(label)
 })
 
-test('a shared browser’s endpoint goes to who is signed in there now, and settings do not', async () => {
+test('the endpoint of a shared browser moves to the newly signed-in account, without the settings', async () => {
   const [ada, bob] = [await newPerson(server), await newPerson(server)]
   const subscription = newSubscription()
   const { id } = (await ada.post(ALL, { ...subscription, label: 'Ada’s' })).body.data
@@ -143,12 +143,12 @@ test('a shared browser’s endpoint goes to who is signed in there now, and sett
   expect(moved.body.data.id).not.toBe(id)
   expect(moved.body.data.label).toBe('A browser')
   expect((await ada.get(ALL)).body.data.items).toEqual([])
-  // After signing in again, in another session of the same person, it is the same device.
+  // The account gets its device back in a new session.
   const again = await newBrowser(bob)
   expect((await again.post(ALL, subscription)).body.data.id).toBe(moved.body.data.id)
 })
 
-test('whoever has come by an endpoint, but not by its keys, takes nothing over', async () => {
+test('an endpoint without its keys does not take a subscription over', async () => {
   const [ada, eve] = [await newPerson(server), await newPerson(server)]
   const subscription = newSubscription()
   await ada.post(ALL, subscription)
@@ -161,7 +161,7 @@ test('whoever has come by an endpoint, but not by its keys, takes nothing over',
   expect((await eve.get(ALL)).body.data.items).toEqual([])
 })
 
-test('case 20: another person’s device is 404 in every route, and stays', async () => {
+test("case 20: another member's device is 404 in every route, and stays unchanged", async () => {
   const [ada, eve] = [await newPerson(server), await newPerson(server)]
   const { id } = (await ada.post(ALL, newSubscription())).body.data
   for (const answer of [
@@ -176,7 +176,7 @@ test('case 20: another person’s device is 404 in every route, and stays', asyn
   expect((await ada.get(ALL)).body.data.items).toMatchObject([{ id, isOn: true }])
 })
 
-test('reliability §11 endpoint and keys are kept sealed, and are in no answer and no audit entry', async () => {
+test('reliability §11 endpoint and keys are stored sealed, and appear in no answer and no audit entry', async () => {
   const person = await newPerson(server)
   const { endpoint, keys } = newSubscription()
   const { id } = (await person.post(ALL, { endpoint, keys })).body.data
@@ -192,7 +192,7 @@ test('reliability §11 endpoint and keys are kept sealed, and are in no answer a
   }
 })
 
-test('dashboard: ending a session ends its subscription, and removing a device ends nothing else', async () => {
+test('dashboard: ending a session deletes its subscription, and removing a device ends no session', async () => {
   const person = await newPerson(server)
   const browser = await newBrowser(person)
   const { id } = (await person.post(ALL, newSubscription())).body.data

@@ -34,7 +34,7 @@ describe('contract §9 a bad query parameter is a 400 whose path is its name:', 
     expect(listIssues(await get(`/v1/events?${query}`))).toEqual([issue])
   })
 
-  test('all of them at once', async () => {
+  test('all bad parameters are reported at once', async () => {
     const { get } = await newProject(server)
     const answer = await get('/v1/events?limit=0&tag=%ff&text=&from=x&from=y&other=%ff')
     expect(listIssues(answer).sort()).toEqual([

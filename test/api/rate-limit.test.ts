@@ -40,7 +40,7 @@ test('case 18: requests 1 to 100 pass with Remaining 99 to 0, the 101st is refus
   expect(reset - nowSeconds).toBeLessThan(65)
 })
 
-test('§7 429 has error, message and requestId, and says when to come back', async () => {
+test('§7 429 has error, message and requestId, and says when to retry', async () => {
   const { get } = await newProject(server, { limit: 1 })
   await get('/v1/me')
   const { status, body, headers } = await get('/v1/me')
@@ -80,7 +80,7 @@ test('contract §6 every authenticated request counts, refused ones and replays 
   expect(answers.map(toRemaining)).toEqual([19, 18, 17, 16, 15, 14, 13, 12])
 })
 
-test('contract §1 what is refused before the rate limit neither counts nor carries its headers', async () => {
+test('contract §1 requests that are refused before the rate limit do not count and lack its headers', async () => {
   const { get, request } = await newProject(server, { limit: 2 })
   const early = [
     await request('/v1/nothing'),
@@ -113,7 +113,7 @@ test('contract §6 the window starts with the first request, and 429s do not ext
   expect(toReset(fresh)).toBeGreaterThanOrEqual(first)
 })
 
-test('contract §6 the limit is settable per key, at any time', async () => {
+test('contract §6 the limit of a key can be changed at any time', async () => {
   const project = await newProject(server, { limit: 3 })
   expect((await project.get('/v1/me')).body.data.key.limit).toBe(3)
   await server.sql`update api_keys set rate_limit = 5 where project_id = ${project.id}`
@@ -143,7 +143,7 @@ test('case 18: of 101 requests over three processes exactly 100 pass', async () 
   expectExactly(100, await race(250))
 })
 
-test('contract §6 many keys used at once by several processes do not deadlock', async () => {
+test('contract §6 concurrent use of many keys by several processes does not deadlock', async () => {
   const projects = await Promise.all(
     Array.from({ length: 20 }, () => newProject(server, { limit: 100 })),
   )
@@ -159,7 +159,7 @@ test('contract §6 many keys used at once by several processes do not deadlock',
   expect(new Set(last.map(toRemaining))).toEqual(new Set([69]))
 })
 
-test('contract §6 failed authentications are 401, however many there were; a key passes', async () => {
+test('contract §6 failed authentications are 401, however many there are; a valid key passes', async () => {
   await using lone = await boot()
   const project = await newProject(lone)
   const wrong = createRequests(lone.url, 'wrong')
@@ -180,7 +180,7 @@ function toReset({ headers }: Answered): number {
   return Number(headers.get('x-ratelimit-reset'))
 }
 
-/** `count` answers passed, one for each place in one window. */
+/** Expects that `count` answers passed, with each `Remaining` value once. */
 function expectExactly(count: number, answers: Answered[]): void {
   const passed = answers.filter(({ status }) => status === 200)
   expect(passed).toHaveLength(count)

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('contract §9 events are listed newest first, 50 on a page unless limit says otherwise', async () => {
+test('contract §9 events are listed newest first, 50 per page by default', async () => {
   const project = await newProject(server)
   const sent = await sendMany(project, 60)
   const first = await project.get('/v1/events')
@@ -21,7 +21,7 @@ test('contract §9 events are listed newest first, 50 on a page unless limit say
   expect((await empty.get('/v1/events')).body.data).toEqual({ items: [], nextCursor: null })
 })
 
-test('contract §9 the cursor leads backward through every event once, while others are appended', async () => {
+test('contract §9 the cursor pages backward through every event once during appends', async () => {
   const project = await newProject(server)
   await sendMany(project, 45)
   const pages = await readPages(project, '/v1/events?limit=10', () => sendMany(project, 3))
@@ -29,7 +29,7 @@ test('contract §9 the cursor leads backward through every event once, while oth
   expect(pages.flat().map(toSeq)).toEqual(countDown(45))
 })
 
-test('contract §9 after reads forward in the order of the log, appended events included', async () => {
+test('contract §9 after pages forward in log order, including appended events', async () => {
   const project = await newProject(server)
   await sendMany(project, 20)
   let rounds = 0
@@ -44,7 +44,7 @@ test('contract §9 after reads forward in the order of the log, appended events 
   })
 })
 
-test('contract §4 readers that page while writers race see no seq before a smaller one', async () => {
+test('contract §4 readers that page during concurrent appends see seqs in order', async () => {
   const project = await newProject(server)
   const writing = Promise.all(Array.from({ length: 8 }, () => sendMany(project, 25)))
   const seen: number[] = []
@@ -66,7 +66,7 @@ test('contract §9 a page that ends with the last event has no next cursor', asy
   expect([forward.items.length, forward.nextCursor]).toEqual([4, null])
 })
 
-test('contract §9 a cursor is opaque, keeps its direction and is checked', async () => {
+test('contract §9 a cursor is opaque, keeps its direction and is validated', async () => {
   const project = await newProject(server)
   await sendMany(project, 3)
   for (const path of ['/v1/events?limit=1', '/v1/events?after=0&limit=1']) {
@@ -177,7 +177,7 @@ test('contract §9 a user is found by user_id and by every alias, with all alias
   expectIssues(await get('/v1/users/%ff'), 'userId invalid_encoding')
 })
 
-test('contract §9 me tells organization, project, key, limit and scopes, to any key', async () => {
+test('contract §9 me returns organization, project, key, limit and scopes, with any key', async () => {
   const { get, keyId } = await newProject(server, { limit: 7, scopes: ['events:write'] })
   expect((await get('/v1/me')).body.data).toEqual({
     organization: { id: expect.stringMatching(/^org_/), name: 'Test organization' },
@@ -186,7 +186,7 @@ test('contract §9 me tells organization, project, key, limit and scopes, to any
   })
 })
 
-/** Sends events one after another; returns them as answered. */
+/** Sends events one after another; returns the answers. */
 async function sendMany({ post }: TestProject, count: number) {
   const events: { id: string; seq: number }[] = []
   for (let n = 0; n < count; n++) {
@@ -216,7 +216,7 @@ function toSeq({ seq }: { seq: number }): number {
   return seq
 }
 
-/** `count` down to 1. */
+/** Counts from `count` down to 1. */
 function countDown(count: number): number[] {
   return Array.from({ length: count }, (_, n) => count - n)
 }

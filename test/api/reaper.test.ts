@@ -20,7 +20,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** Tables with rows that belong to a project. */
+/** Returns the tables whose rows belong to projects. */
 async function listTables(): Promise<string[]> {
   const rows = await server.sql<{ name: string }[]>`
     select c.table_name as name
@@ -33,7 +33,7 @@ async function listTables(): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-/** How many rows each table has of a project, and a checksum over all of them. */
+/** Returns row counts and checksums of a project, per table. */
 async function inspect({ project }: TestOrganization) {
   const rows: Record<string, number> = {}
   let checksum = ''
@@ -49,7 +49,7 @@ async function inspect({ project }: TestOrganization) {
   return { rows, checksum }
 }
 
-/** A project with rows in the tables of events, users, keys and answers. */
+/** Returns a project with events, users, keys and stored answers. */
 async function newTenant() {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
@@ -71,7 +71,7 @@ async function newTenant() {
   return { organization, owner, keyId }
 }
 
-test('contract §11 the rows of a deleted project go, and those of its neighbours stay', async () => {
+test('contract §11 rows of a deleted project are removed, and those of other projects stay', async () => {
   const gone = await newTenant()
   const neighbour = await newTenant()
   const sibling = (
@@ -99,7 +99,7 @@ test('contract §11 the rows of a deleted project go, and those of its neighbour
   expect((await gone.owner.get(`/api/projects/${sibling.id}`)).status).toBe(200)
 })
 
-test('contract §11 a deleted organization goes when all its projects have, and its audit log stays', async () => {
+test('contract §11 a deleted organization is removed after all its projects, and its audit log stays', async () => {
   const { organization, owner } = await newTenant()
   await owner.post(`/api/organizations/${organization.id}/projects`, { name: 'Second' })
   await owner.delete(`/api/organizations/${organization.id}`)
@@ -112,12 +112,12 @@ test('contract §11 a deleted organization goes when all its projects have, and 
   ).toHaveLength(3)
 })
 
-test('contract §11 every table that belongs to projects is cleared away', async () => {
+test('contract §11 every table that belongs to projects is cleared', async () => {
   const [row] = await server.sql`select to_json(list_project_tables()) as tables`
   expect(row?.['tables']).toEqual(expect.arrayContaining(await listTables()))
 })
 
-test('contract §11 rows go in bounded steps, by one process at a time, and the next one goes on', async () => {
+test('contract §11 rows are removed in batches by one process at a time, and another one can continue', async () => {
   const { organization, owner } = await newTenant()
   await owner.delete(`/api/projects/${organization.project.id}`)
   const { rows } = await inspect(organization)
@@ -142,7 +142,7 @@ test('contract §11 rows go in bounded steps, by one process at a time, and the 
   )
 })
 
-test('contract §11 a server that starts goes on with what is left', async () => {
+test('contract §11 a starting server continues an unfinished removal', async () => {
   const { organization, owner } = await newTenant()
   await owner.delete(`/api/organizations/${organization.id}`)
   await server.sql`select reap(3)`
@@ -153,7 +153,7 @@ test('contract §11 a server that starts goes on with what is left', async () =>
   })
 })
 
-test('design §5 where everything was deleted a start makes a first project anew, which is the operator’s', async () => {
+test('design §5 after everything was deleted, a start creates a first project, owned by the operator', async () => {
   await using own = await boot()
   const operator = await newPerson(own, { isOperator: true })
   await own.sql`update projects set deleted_at = now()`

@@ -31,7 +31,7 @@ test('dashboard §2 a reset link sets a new password once, and ends every sessio
   const token = await newLink(account)
   const answered = await browser.post('/api/reset', { token, password })
   expect([answered.status, answered.body.data]).toEqual([200, { email: account.email }])
-  // It signs nobody in.
+  // The link does not sign in.
   expect(browser.cookies.has('tidings')).toBe(false)
   for (const one of [browser, other]) expect((await one.get('/api/me')).status).toBe(401)
   expectFailure(await browser.post('/api/reset', { token, password }), 404, 'not_found')
@@ -43,7 +43,7 @@ test('dashboard §2 a reset link sets a new password once, and ends every sessio
   ])
 })
 
-test('dashboard §2 a link is dead after an hour, when a newer one is made, and when nobody made it', async () => {
+test('dashboard §2 a link is dead after an hour, and when a newer one is made; forged ones never work', async () => {
   const account = await newAccount(server)
   const browser = createBrowser(server.url)
   const post = (token: string) => browser.post('/api/reset', { token, password })
@@ -58,7 +58,7 @@ test('dashboard §2 a link is dead after an hour, when a newer one is made, and 
   expect((await browser.signIn(account.email)).status).toBe(200)
 })
 
-test('dashboard §2 of 20 who use a link at once one sets the password', async () => {
+test('dashboard §2 of 20 concurrent uses of a link, one sets the password', async () => {
   const account = await newAccount(server)
   const token = await newLink(account)
   const passwords = Array.from({ length: 20 }, (_, at) => `${password} ${at}`)
@@ -72,7 +72,7 @@ test('dashboard §2 of 20 who use a link at once one sets the password', async (
   expect((await createBrowser(server.url).signIn(account.email, winner)).status).toBe(200)
 })
 
-test('reliability §6 a password that is not fit leaves the link as it was', async () => {
+test('reliability §6 an unacceptable password does not use up the link', async () => {
   const account = await newAccount(server)
   const token = await newLink(account)
   const browser = createBrowser(server.url)
@@ -81,7 +81,7 @@ test('reliability §6 a password that is not fit leaves the link as it was', asy
   expect((await browser.post('/api/reset', { token, password })).status).toBe(200)
 })
 
-test('reliability §6 a reset link lets the owner in, though others guess on', async () => {
+test('reliability §6 a reset link works while others guess the password', async () => {
   const account = await newAccount(server)
   const guess = () => createBrowser(server.url).signIn(account.email, WRONG, newAddress())
   await guess()
@@ -90,12 +90,12 @@ test('reliability §6 a reset link lets the owner in, though others guess on', a
   expect((await browser.signIn(account.email, PASSWORD, newAddress())).status).toBe(429)
   const token = await newLink(account)
   expect((await browser.post('/api/reset', { token, password })).status).toBe(200)
-  // Whoever is fast between the link and the sign-in delays others only: this browser is a known one.
+  // Failures between the link and the sign-in delay other browsers only: this one is known.
   for (let time = 0; time < 6; time++) await guess()
   expect((await browser.signIn(account.email, password, newAddress())).status).toBe(200)
 })
 
-test('reliability §6 a reset makes strangers of the browsers that were known', async () => {
+test('reliability §6 a reset forgets the known browsers', async () => {
   const account = await newAccount(server)
   const thief = createBrowser(server.url)
   await thief.signIn(account.email, PASSWORD, newAddress())
@@ -104,13 +104,13 @@ test('reliability §6 a reset makes strangers of the browsers that were known', 
   for (let time = 0; time < 5; time++) await thief.signIn(account.email, WRONG, newAddress())
   const [row] = await server.sql`select from sign_in_failures where failures = 5`
   expect(row).toBeDefined()
-  // Counted at the account: elsewhere it is delayed, too.
+  // Counts for the account: other browsers are delayed, too.
   await server.sql`update sign_in_failures set last_at = clock_timestamp()`
   const elsewhere = createBrowser(server.url)
   expect((await elsewhere.signIn(account.email, password, newAddress())).status).toBe(429)
 })
 
-test('reliability §6 a sign-in with the old password that is under way leaves no session behind a reset', async () => {
+test('reliability §6 a concurrent sign-in with the old password leaves no session after a reset', async () => {
   const account = await newAccount(server)
   const token = await newLink(account)
   const browsers = Array.from({ length: 4 }, () => createBrowser(server.url))
@@ -123,7 +123,7 @@ test('reliability §6 a sign-in with the old password that is under way leaves n
   for (const browser of browsers) expect((await browser.get('/api/me')).status).toBe(401)
 })
 
-test('reliability §6 whoever tries many links is told to wait', async () => {
+test('reliability §6 many tries of unknown links are delayed', async () => {
   const address = { 'x-forwarded-for': newAddress() }
   const browser = createBrowser(server.url)
   const statuses = []
@@ -133,7 +133,7 @@ test('reliability §6 whoever tries many links is told to wait', async () => {
     statuses.push((await browser.request('/api/reset', options)).status)
   }
   expect(statuses).toEqual([...Array(60).fill(404), 429])
-  // Who has a link is not held up.
+  // A valid link is not delayed.
   const json = { token: await newLink(await newAccount(server)), password }
   const options = { method: 'POST', json, headers: address }
   expect((await browser.request('/api/reset', options)).status).toBe(200)

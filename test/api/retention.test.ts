@@ -18,7 +18,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-test('contract §11 events are kept as long as their channel says, else their project, else for ever', async () => {
+test('contract §11 the retention of a channel goes before that of its project; without either events stay', async () => {
   const tenant = await newTenant(server)
   const { person, path, send, projectId, v1 } = tenant
   for (const channelName of ['short', 'long', 'project']) {
@@ -44,14 +44,14 @@ test('contract §11 events are kept as long as their channel says, else their pr
   await expire()
   expect(await titles()).toEqual(['project new', 'long new', 'short new', 'long old'])
   await expectExactCounts(server.sql, projectId)
-  // The log goes on where it was.
+  // The log continues at its next seq.
   expect((await send()).seq).toBe(7)
 })
 
-test('contract §11 what is kept for a day is kept to its last second, by the time it was accepted', async () => {
+test('contract §11 a retention of a day keeps events for 24 hours from acceptance', async () => {
   const tenant = await newTenant(server)
   const { send, projectId, v1 } = tenant
-  // It happened long ago, and was accepted now.
+  // Its timestamp is old, but it was accepted now.
   await send({ timestamp: '2020-01-01T00:00:00Z' })
   await send()
   await keepProject(tenant, 1)
@@ -64,7 +64,7 @@ test('contract §11 what is kept for a day is kept to its last second, by the ti
   await expectExactCounts(server.sql, projectId)
 })
 
-test('contract §11 more than a batch goes in one pass, hidden events with the rest', async () => {
+test('contract §11 one pass deletes more than a batch, hidden events included', async () => {
   const tenant = await newTenant(server)
   const { person, path, send, projectId, v1 } = tenant
   const { id } = await send()
@@ -90,7 +90,7 @@ test('contract §11 retention stays within its project', async () => {
   expect([await countEvents(own.projectId), await countEvents(other.projectId)]).toEqual([0, 1])
 })
 
-test('contract §11 retention, appends, deletions and an erasure at once: counts stay exact, nothing deadlocks', async () => {
+test('contract §11 concurrent retention, appends, deletions and an erasure keep exact counts without deadlock', async () => {
   const tenants = [await newTenant(server), await newTenant(server)]
   const deadlocks = await countDeadlocks()
   for (const tenant of tenants) {
@@ -121,7 +121,7 @@ test('contract §11 retention, appends, deletions and an erasure at once: counts
       return []
     }),
   ])
-  // What one process left to another is there for the next pass.
+  // The next pass takes rows that one process left to the other.
   await expire()
   for (const [index, { projectId }] of tenants.entries()) {
     const seqs = await server.sql<{ seq: string }[]>`
@@ -133,7 +133,7 @@ test('contract §11 retention, appends, deletions and an erasure at once: counts
   expect(await countDeadlocks()).toBe(deadlocks)
 }, 90_000)
 
-test('contract §11 a project that another process is at is left to it', async () => {
+test('contract §11 a project that another process clears is skipped', async () => {
   const tenant = await newTenant(server)
   const { send, projectId } = tenant
   await send()
@@ -161,7 +161,7 @@ test('contract §11 a running server clears by itself', async () => {
   await tenant.send()
   await own.sql`update events set created_at = now() - interval '2 days'`
   await own.sql`update projects set keep_days = 1`
-  // The next start begins with a pass.
+  // A start begins with a pass.
   await using _next = await boot({ databaseUrl: own.databaseUrl })
   await until(async () => {
     const [{ n }] = await own.sql<[{ n: number }]>`select count(*)::int as n from events`
@@ -182,7 +182,7 @@ async function keepProject({ projectId }: TestTenant, days: number): Promise<voi
   await server.sql`update projects set keep_days = ${days} where id = ${projectId}`
 }
 
-/** Events of two days ago in all channels of the project, with the seqs from `first` to `last`. */
+/** Inserts events of two days ago in all channels, with the seqs from `first` to `last`. */
 async function fill(projectId: string, first: number, last: number): Promise<void> {
   await server.sql`
     insert into events (

@@ -9,7 +9,7 @@ import { boot, type Booted } from '../support/server.ts'
 import { insertSubscription } from '../support/push.ts'
 import { newTenant, toPath, type Tenant } from '../support/household.ts'
 
-// Contract §12, written down a second time: whoever changes permissions.ts has to say so here, too.
+// Repeats contract §12 on purpose: a change of permissions.ts must be made here, too.
 const LEAST: Partial<Record<Action, Asker>> = {}
 for (const [asker, actions] of Object.entries({
   anybody:
@@ -40,13 +40,13 @@ const GUARDED = new Set<Action>([
   'webhooks.rotate',
   'webhooks.delete',
 ])
-/** From the least to the most; the operator is a member of nothing here. */
+/** From the lowest to the highest; the operator is a member of no organization here. */
 const LADDER = ['anybody', 'stranger', 'viewer', 'member', 'admin', 'owner'] as const
 type Asker = (typeof LADDER)[number] | 'operator'
 
 let server: Booted
 let hash: string
-/** Where everybody is refused, so that it stays as it is. */
+/** A tenant whose members all requests are refused for, so that it never changes. */
 let untouched: Tenant
 beforeAll(async () => {
   server = await boot({}, { kinds: [] })
@@ -55,11 +55,11 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('contract §12 every action has its least role here', () => {
+test('contract §12 every action has its lowest role here', () => {
   expect(Object.keys(LEAST).toSorted()).toEqual(Object.keys(ACTIONS).toSorted())
 })
 
-test('contract §12 every action is that of a route, and every route declares one', () => {
+test('contract §12 every action belongs to a route, and every route declares one', () => {
   const declared = new Set<string>(API.map(({ action }) => action))
   expect([...declared].toSorted()).toEqual(Object.keys(ACTIONS).toSorted())
   for (const { path, action } of API) {
@@ -82,7 +82,7 @@ describe.each(
   })
 
   if (!GUARDED.has(contract.action)) return
-  test('reliability §6 asks for the password when it was typed more than 10 minutes ago', async () => {
+  test('reliability §6 asks for the password if it was typed more than 10 minutes ago', async () => {
     const tenant = await newTenant(server)
     await server.sql`
       update sessions set verified_at = now() - interval '601 seconds'
@@ -105,7 +105,7 @@ async function ask(tenant: Tenant, contract: ApiContract, asker: Asker) {
       ? await newPerson(server, { isOperator: asker === 'operator' })
       : tenant.people[asker]
   await server.sql`update people set password_hash = ${hash} where id = ${person.uuid}`
-  // Sessions and devices are everybody's own.
+  // Every account has its own sessions and devices.
   const params = {
     ...tenant.params,
     sessionId: toId('ses', person.sessionId),

@@ -13,7 +13,7 @@ import type { Booted } from '../support/server.ts'
 
 setDefaultTimeout(90_000)
 
-/** A long run asks for more. */
+/** Long runs set TIDINGS_FUZZ. */
 const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 100)
 
 let server: Booted
@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('contract §9 every search finds what looking at each event finds, in both directions', async () => {
+test('contract §9 every search finds the same events as checking each one, in both directions', async () => {
   const options = {
     direction: fc.constantFrom('older', 'newer' as const),
     limit: fc.integer({ min: 1, max: 60 }),
@@ -44,7 +44,7 @@ test('contract §9 every search finds what looking at each event finds, in both 
   )
 })
 
-test('contract §9 a page whose patience ran out is short or empty and leads on', async () => {
+test('contract §9 a page whose budget ran out is short or empty, and has a cursor', async () => {
   const { filters } = parseSearch('tag:nothing-has-this -has:user')
   const page = await readPage(
     { ...filters, tags: { is: [], not: [] } },
@@ -67,7 +67,7 @@ test('contract §9 a page whose patience ran out is short or empty and leads on'
   expect(pages).toBeGreaterThan(2)
 })
 
-test('contract §9 a cursor in the middle of any search reads on from there', async () => {
+test('contract §9 a cursor in the middle of any search continues there', async () => {
   await fc.assert(
     fc.asyncProperty(filters, fc.integer({ min: 0, max: 240 }), async (filters, n) => {
       const after = sent[n]?.seq ?? 0
@@ -80,7 +80,7 @@ test('contract §9 a cursor in the middle of any search reads on from there', as
   )
 })
 
-test('an event has the neighbours that are there', async () => {
+test('an event has its existing neighbours', async () => {
   const there = sent.filter(one => !one.isDeleted).map(({ seq }) => seq)
   for (const { seq } of sent.filter((_, n) => n % 7 === 0)) {
     const { older, newer } = await findNeighbours(server.sql, project.id, seq)
@@ -89,7 +89,7 @@ test('an event has the neighbours that are there', async () => {
   }
 })
 
-test('a word or tag of any length is found, a word by its beginning', async () => {
+test('tags and words of any length are found, words by their beginning', async () => {
   const { post, id } = await newProject(server)
   const long = 'x'.repeat(450)
   const events = [
@@ -116,7 +116,7 @@ test('a word or tag of any length is found, a word by its beginning', async () =
   expect(await found(`tag:${'🦊'.repeat(50)}`)).toEqual([3])
 })
 
-test('dashboard §6 meta: finds a number however it is written, and its digits are exact', async () => {
+test('dashboard §6 meta: finds a number in any spelling, and all its digits count', async () => {
   const other = await newProject(server)
   const numbers = [
     '1.10',
@@ -141,7 +141,7 @@ test('dashboard §6 meta: finds a number however it is written, and its digits a
   expect(await find('meta:a=1e9999')).toEqual([])
 })
 
-test('case 20: a search meets nothing of another tenant, whatever tags imitate', async () => {
+test('case 20: a search finds nothing of another tenant, with any tags', async () => {
   const [asking, hostile] = [await newProject(server), await newProject(server)]
   const [bucket] = await server.sql<[{ name: string }]>`
     select encode(substr(int8send(uuid_hash_extended(${asking.id}::uuid, 0)), 1, 6), 'base64') as name
@@ -175,7 +175,7 @@ test('case 20: a search meets nothing of another tenant, whatever tags imitate',
   }
 })
 
-test('contract §11 a deleted event is nowhere to be read', async () => {
+test('contract §11 a deleted event cannot be read anywhere', async () => {
   const { id, post, get } = await newProject(server)
   const event = { channelName: 'c', title: 'alpha', tags: ['vip'], userId: 'ada', source: 'web' }
   const [first, second] = [await post('/v1/events', event), await post('/v1/events', event)]
@@ -197,7 +197,7 @@ test('contract §11 a deleted event is nowhere to be read', async () => {
   expect((await get(`/v1/events/${first.body.data.id}`)).body.data).toEqual(first.body.data)
 })
 
-test("a search's bad terms are issues with their paths", () => {
+test('invalid terms of a search are issues with their paths', () => {
   const issues = (query: SearchQuery) => {
     try {
       return toSearchFilters(query)
@@ -228,7 +228,7 @@ async function readPage(
   return JSON.parse(await listEventsJson(server.sql, project.id, filters, query, patience))
 }
 
-/** The seqs on all pages. */
+/** Returns the seqs on all pages. */
 async function readAll(
   filters: Filters,
   { after }: { after?: number },

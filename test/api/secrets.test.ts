@@ -9,7 +9,7 @@ setDefaultTimeout(60_000)
 const PASSWORDS = ['violet tractor seventeen', 'gravel monsoon nineteen', 'copper walnut eighty']
 const TYPED_AS_EMAIL = 'my-secret-phrase@by.mistake'
 
-test('reliability §11 passwords and tokens are in no line of the log and in no row', async () => {
+test('reliability §11 passwords and tokens appear in no log line and in no row', async () => {
   const databaseUrl = await cloneDatabase()
   const env = { DATABASE_URL: databaseUrl, LOG_LEVEL: 'debug' }
   await using program = await startProgram({ env })
@@ -35,7 +35,7 @@ test('reliability §11 passwords and tokens are in no line of the log and in no 
   expect((await browser.put('/api/me/password', change)).status).toBe(200)
   collect()
   const reset = spawnProgram({ args: ['owner', 'reset', '--email', email, '--json'], env })
-  reset.listening.catch(() => {}) // It is not to listen.
+  reset.listening.catch(() => {}) // The server is not meant to listen.
   expect((await reset.exited).code).toBe(0)
   const token = String(JSON.parse(reset.output()).url).split('#')[1] ?? ''
   secrets.add(token)

@@ -44,14 +44,14 @@ test('dashboard 11 the operator sees version, database, disk, deliveries and pus
   expect(body.data.disk.totalBytes).toBeGreaterThanOrEqual(body.data.disk.freeBytes)
 })
 
-test('dashboard 11 what waits to be delivered, the key that signs pushes, and what is configured', async () => {
+test('dashboard 11 the server page has pending deliveries, the push key and the configuration', async () => {
   await using server = await boot(
     {
       baseUrl: 'https://tidings.example.com',
       vapidSubject: 'mailto:push@example.com',
       dataDir: '/nowhere/at/all',
     },
-    // Nobody is told of anything here, so what waits goes on waiting.
+    // Without delivery kinds nothing is sent, and deliveries stay pending.
     { kinds: [] },
   )
   const operator = await newPerson(server, { isOperator: true })
@@ -87,7 +87,7 @@ test('dashboard 11 what waits to be delivered, the key that signs pushes, and wh
   })
 })
 
-test('contract §12 nobody but the operator sees the server', async () => {
+test('contract §12 only the operator sees the server page', async () => {
   await using server = await boot()
   const owner = await newMember(server, await newOrganization(server), 'owner')
   expectFailure(await owner.get('/api/server'), 403, 'forbidden')

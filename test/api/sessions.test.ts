@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** Signs an account in, from an installed app or not. */
+/** Signs an account in, by default not from an installed app. */
 async function signIn(email: string, isInstalled = false) {
   const browser = createBrowser(server.url)
   const answered = await browser.request('/api/session', {
@@ -23,7 +23,7 @@ async function signIn(email: string, isInstalled = false) {
   return { ...browser, answered }
 }
 
-test('design §6 GET /api/me tells the person, their organizations and projects', async () => {
+test('design §6 GET /api/me returns the account, its organizations and projects', async () => {
   const organization = await newOrganization(server)
   const person = await newMember(server, organization, 'member')
   const { status, body } = await person.get('/api/me')
@@ -44,7 +44,7 @@ test('design §6 GET /api/me tells the person, their organizations and projects'
   ])
 })
 
-test('case 19: a session that is gone is refused on the next request, in the full envelope', async () => {
+test('case 19: an ended session is refused on the next request, in the full envelope', async () => {
   const person = await newPerson(server)
   expect((await person.get('/api/me')).status).toBe(200)
   await server.sql`delete from sessions where person_id = ${person.uuid}`
@@ -63,7 +63,7 @@ test('reliability §6 a session ends after 7 days without use', async () => {
   const browser = await signIn(account.email)
   await ageSessions(server.sql, account.uuid, '6 days 23 hours')
   expect((await browser.get('/api/me')).status).toBe(200)
-  // That was a use: another week begins.
+  // The request was a use: another week begins.
   await ageSessions(server.sql, account.uuid, '6 days 23 hours')
   expect((await browser.get('/api/me')).status).toBe(200)
   await ageSessions(server.sql, account.uuid, '7 days')
@@ -71,7 +71,7 @@ test('reliability §6 a session ends after 7 days without use', async () => {
   expect((await browser.get('/api/sessions')).status).toBe(401)
 })
 
-test('reliability §6 a session ends after 30 days, however often it was used', async () => {
+test('reliability §6 a session ends after 30 days, regardless of use', async () => {
   const account = await newAccount(server)
   const browser = await signIn(account.email)
   for (let week = 0; week < 4; week++) {
@@ -82,7 +82,7 @@ test('reliability §6 a session ends after 30 days, however often it was used', 
   expectFailure(await browser.get('/api/me'), 401, 'signed_out')
 })
 
-test('design §6 an installed app stays signed in for a year without use, and gets its cookie anew', async () => {
+test('design §6 an installed app stays signed in for a year without use, and its cookie is renewed', async () => {
   const account = await newAccount(server)
   const { answered, ...browser } = await signIn(account.email, true)
   const cookie = `tidings=${browser.cookies.get('tidings')}; Path=/; HttpOnly; SameSite=Lax; Max-Age=34560000`
@@ -97,7 +97,7 @@ test('design §6 an installed app stays signed in for a year without use, and ge
   expect((await plain.get('/api/me')).headers.getSetCookie()).toEqual([])
 })
 
-test('dashboard §2 GET /api/sessions lists the own live sessions, newest first, page by page', async () => {
+test("dashboard §2 GET /api/sessions lists the account's live sessions, newest first, page by page", async () => {
   const account = await newAccount(server)
   await signIn((await newAccount(server)).email)
   const gone = await signIn(account.email)
@@ -126,7 +126,7 @@ test('dashboard §2 GET /api/sessions lists the own live sessions, newest first,
   expectIssues(await second.get('/api/sessions?limit=101'), 'limit out_of_range')
 })
 
-test('dashboard §2 one session is ended: an own one, and no other', async () => {
+test('dashboard §2 an account ends one of its own sessions, and no other', async () => {
   const [account, other] = [await newAccount(server), await newAccount(server)]
   const [here, there] = [await signIn(account.email), await signIn(account.email)]
   const stranger = await signIn(other.email)
@@ -150,7 +150,7 @@ test('dashboard §2 one session is ended: an own one, and no other', async () =>
   ])
 })
 
-test('dashboard §2 signing out everywhere ends every session, this one too', async () => {
+test('dashboard §2 signing out everywhere ends every session, including this one', async () => {
   const [account, other] = [await newAccount(server), await newAccount(server)]
   const browsers = [await signIn(account.email), await signIn(account.email, true)]
   const stranger = await signIn(other.email)
@@ -163,7 +163,7 @@ test('dashboard §2 signing out everywhere ends every session, this one too', as
   expect((await listDeeds(server, account)).at(-1)).toBe('person: sessions.ended')
 })
 
-test('a person has at most 100 sessions: the one unused for longest goes', async () => {
+test('an account has at most 100 sessions: the least recently used one ends', async () => {
   const account = await newAccount(server)
   const [old, older] = [await signIn(account.email), await signIn(account.email)]
   await ageSessions(server.sql, account.uuid, '1 hour')

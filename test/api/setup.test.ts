@@ -15,7 +15,7 @@ afterAll(async () => {
   for (const server of booted) await server[Symbol.asyncDispose]()
 })
 
-/** A server on a database without anybody, unless `overrides` name another. */
+/** Boots a server on a database without accounts, unless `overrides` name another one. */
 async function start(overrides: Partial<Config> = {}): Promise<Booted> {
   const server = await boot(overrides)
   booted.push(server)
@@ -29,7 +29,7 @@ const toClaim = (token: string | undefined, name = 'ada') => ({
   password: PASSWORD,
 })
 
-test('design §5 the setup link makes the operator, owner of the first organization, and signs in', async () => {
+test('design §5 the setup link creates the operator, owner of the first organization, and signs in', async () => {
   const server = await start()
   const browser = createBrowser(server.url)
   const { setupToken } = server.server
@@ -57,7 +57,7 @@ test('design §5 the setup link makes the operator, owner of the first organizat
   expect((await browser.get('/api/me')).body.data).toEqual(claimed.body.data)
   expect((await createBrowser(server.url).signIn('ada@example.com')).status).toBe(200)
 
-  // There is nothing here any more, for anybody.
+  // Setup is over for everyone.
   expectFailure(await browser.get('/api/setup'), 404, 'not_found')
   const again = await browser.post('/api/setup', toClaim(setupToken, 'eve'))
   expectFailure(again, 404, 'not_found')
@@ -70,7 +70,7 @@ test('design §5 the setup link makes the operator, owner of the first organizat
   ])
 })
 
-test('design §5 a setup link is dead after 30 minutes, and when a server starts anew; strangers have none', async () => {
+test('design §5 a setup link is dead after 30 minutes and after a restart; forged links never work', async () => {
   const server = await start()
   const browser = createBrowser(server.url)
   const { setupToken: older } = server.server
@@ -88,7 +88,7 @@ test('design §5 a setup link is dead after 30 minutes, and when a server starts
   expect(await server.sql`select from people`).toHaveLength(0)
 })
 
-test('reliability §6 of 50 who claim at once over two servers, with one link or many, one wins', async () => {
+test('reliability §6 of 50 concurrent claims over two servers, with one link or many, one wins', async () => {
   const one = await start()
   const two = await start({ databaseUrl: one.databaseUrl })
   // More links than a start would leave.
@@ -109,7 +109,7 @@ test('reliability §6 of 50 who claim at once over two servers, with one link or
   )
   const statuses = answers.map(({ status }) => status)
   expect(statuses.filter(status => status === 201)).toHaveLength(1)
-  // 503: more than can be hashed at once.
+  // 503: more passwords than can be hashed at once.
   expect(statuses.every(status => [201, 404, 503].includes(status))).toBe(true)
   const people = await one.sql<{ email: string }[]>`select email from people`
   const winner = answers.find(({ status }) => status === 201)
@@ -118,7 +118,7 @@ test('reliability §6 of 50 who claim at once over two servers, with one link or
   expect(await one.sql`select from sessions`).toHaveLength(1)
 }, 90_000)
 
-test('design §5 the first owner gets every organization, also one that was made before', async () => {
+test('design §5 the first owner gets every organization, including earlier ones', async () => {
   const server = await start()
   const { id } = await newOrganization(server)
   const { body } = await createBrowser(server.url).post(
@@ -129,7 +129,7 @@ test('design §5 the first owner gets every organization, also one that was made
   expect(body.data.organizations[1]).toMatchObject({ id, role: 'owner' })
 })
 
-test('design §5 OWNER_EMAIL and OWNER_PASSWORD make the owner without a person, and only the first', async () => {
+test('design §5 OWNER_EMAIL and OWNER_PASSWORD create the first owner, once and without a link', async () => {
   const databaseUrl = await cloneDatabase()
   const owner = { email: 'ada@example.com', password: PASSWORD }
   const servers = await Promise.all([start({ databaseUrl, owner }), start({ databaseUrl, owner })])
@@ -149,7 +149,7 @@ test('design §5 OWNER_EMAIL and OWNER_PASSWORD make the owner without a person,
   expect((await createBrowser(changed.url).signIn(owner.email)).status).toBe(200)
 }, 90_000)
 
-test('design §5 no setup link is made where there is somebody', async () => {
+test('design §5 no setup link is made when an account exists', async () => {
   const server = await start()
   await newPerson(server)
   const again = await start({ databaseUrl: server.databaseUrl })
@@ -159,7 +159,7 @@ test('design §5 no setup link is made where there is somebody', async () => {
 })
 
 test.each([
-  // The start waits for the table that another transaction holds, before the key and after it.
+  // The start waits for a table that another transaction has locked, before and after the key.
   ['the first key', 'organizations'],
   ['the owner of OWNER_EMAIL', 'people'],
 ])('reliability §6 a server is not ready before %s exists', async (_, table) => {
@@ -199,7 +199,8 @@ function findFreePort(): Promise<number> {
   return new Promise(resolve => {
     const server = createServer()
     server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo // A TCP server has no other kind.
+      // The address of a TCP server is never a string.
+      const { port } = server.address() as AddressInfo
       server.close(() => resolve(port))
     })
   })

@@ -11,17 +11,20 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** Four under way, a hundred waiting, and six too many. */
+/** Four run, a hundred wait, and six are refused. */
 const MANY = 110
 
-/** Whether a request met the concurrency limit; a statement that a lock holds up for long is a 503, too. */
+/**
+ * Returns true for a refusal by the concurrency limit, and not by a lock timeout, which is a 503,
+ * too.
+ */
 const isRefused = ({ status, headers, body }: Answered) =>
   status === 503 &&
   headers.get('retry-after') === '1' &&
   body.code === 'unavailable' &&
   body.error === 'Too many requests at once. Try again shortly.'
 
-test('contract §6 a member whose requests hang holds up nobody else; too many at once are 503', async () => {
+test('contract §6 hanging requests of one member delay nobody else; too many at once are 503', async () => {
   const organization = await newOrganization(server)
   const [hog, other] = [
     await newMember(server, organization, 'viewer'),
@@ -41,7 +44,7 @@ test('contract §6 a member whose requests hang holds up nobody else; too many a
   expect((await hog.get(path)).status).toBe(200)
 }, 90_000)
 
-test('contract §6 a project whose reads hang holds up nobody else, nor its own writes', async () => {
+test('contract §6 hanging reads of one project delay no other project, nor its own writes', async () => {
   const [hog, other] = [await newProject(server, { limit: 1e6 }), await newProject(server)]
   await hog.post('/v1/events', { channelName: 'ops', title: 'Hello' })
   const hold = await holdEvents(server.sql)

@@ -13,7 +13,7 @@ const PATHS = [
   ...['/p/prj_x/e/evt_x', '/e/evt_x', '/p/prj_x/users', '/p/prj_x/users/a%2Fb%20c%25'],
 ]
 
-/** Without decoding, as it came over the wire. */
+/** Requests a path; the body stays as it came over the wire, encoded. */
 function get(path: string, options: RequestInit = {}) {
   return fetch(server.url + path, { redirect: 'manual', ...options })
 }
@@ -27,7 +27,7 @@ interface Manifest {
 }
 
 describe('reliability §9 the page of the application', () => {
-  test('says that there is nothing, to a browser where there is no page; programs get JSON', async () => {
+  test('is a 404 page for browsers on unknown paths; programs get JSON', async () => {
     const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
     const page = await get('/p/prj_x/nowhere', { headers: { accept } })
     expect([page.status, await page.text()]).toEqual([404, await (await get('/')).text()])
@@ -49,7 +49,7 @@ describe('reliability §9 the page of the application', () => {
     }
   })
 
-  test.each(PATHS)('%s is it, asked for again at every visit', async path => {
+  test.each(PATHS)('is served at %s and revalidated on every visit', async path => {
     const { status, headers } = await get(path)
     const again = await get(path, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
     expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
@@ -60,7 +60,7 @@ describe('reliability §9 the page of the application', () => {
     expect([again.status, await again.text()]).toEqual([304, ''])
   })
 
-  test('loads from this server alone, runs no text, and nobody frames it', async () => {
+  test('loads from this server alone, executes no text, and cannot be framed', async () => {
     const { headers } = await get('/')
     const { host } = new URL(server.server.url)
     expect(headers.get('content-security-policy')?.split('; ')).toEqual([
@@ -85,7 +85,7 @@ describe('reliability §9 the page of the application', () => {
     expect(headers.get('permissions-policy')).toContain('camera=()')
   })
 
-  test('over https the sockets and the page itself are held to it', async () => {
+  test('over https the policy covers the page and its sockets', async () => {
     await using secure = await boot({ baseUrl: 'https://tidings.example' })
     const { headers } = await fetch(secure.url, { headers: { host: 'tidings.example' } })
     expect(headers.get('content-security-policy')).toContain(
@@ -94,7 +94,7 @@ describe('reliability §9 the page of the application', () => {
     expect(headers.get('strict-transport-security')).toBe('max-age=31536000')
   })
 
-  test('has no script or style of its own, and every file that it names is there for ever', async () => {
+  test('has no inline script or style, and every file that it names is immutable', async () => {
     const html = await (await get('/')).text()
     expect(html).not.toMatch(/<script(?![^>]* src=)|<style|\sstyle=|\son\w+=|https?:/i)
     const files = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, url = '']) => url)
@@ -107,7 +107,7 @@ describe('reliability §9 the page of the application', () => {
     }
   })
 
-  test('its service worker is asked for at every visit, and may ask this server alone', async () => {
+  test('its service worker is revalidated on every visit, and may connect to this server alone', async () => {
     const { status, headers } = await get('/sw.js')
     const said = ['content-type', 'cache-control', 'content-security-policy']
     expect([status, ...said.map(name => headers.get(name))]).toEqual([
@@ -120,7 +120,7 @@ describe('reliability §9 the page of the application', () => {
     expect(again.status).toBe(304)
   })
 
-  test('its service worker keeps files that are there, and no other page than this', async () => {
+  test('its service worker caches existing files, and no page but this one', async () => {
     const code = await (await get('/sw.js')).text()
     const shell = JSON.parse(/^self\.SHELL=(\{.*?\});/.exec(code)?.[1] ?? '') as AppShell
     expect(shell.files).toEqual(expect.arrayContaining(['main.js', 'app.css', 'tidings.svg']))
@@ -133,7 +133,7 @@ describe('reliability §9 the page of the application', () => {
     }
   })
 
-  test('its manifest names icons, shortcuts and a start that are there', async () => {
+  test('its manifest names existing icons, shortcuts and a start page', async () => {
     const html = await (await get('/')).text()
     const path = /rel="manifest" href="([^"]+)"/.exec(html)?.[1] ?? ''
     const answer = await get(path)
@@ -161,7 +161,7 @@ describe('reliability §9 the page of the application', () => {
     }
   })
 
-  test('is for the server’s own name alone', async () => {
+  test("is served for the server's own host name alone", async () => {
     expect((await get('/sign-in', { headers: { host: 'evil.example' } })).status).toBe(421)
   })
 
@@ -172,7 +172,7 @@ describe('reliability §9 the page of the application', () => {
     },
   )
 
-  test('takes GET alone: 405', async () => {
+  test('accepts GET alone: 405', async () => {
     const answer = await get('/p/prj_x', { method: 'POST' })
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   })

@@ -18,7 +18,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const SECRET = /^[\w-]{43}$/
 
-test('design §6 POST /api/session signs in with what GET /api/me answers', async () => {
+test('design §6 POST /api/session signs in and answers like GET /api/me', async () => {
   const account = await newAccount(server)
   const browser = createBrowser(server.url)
   const { status, body } = await browser.signIn(` ${account.email.toUpperCase()} `)
@@ -32,7 +32,7 @@ test('design §6 POST /api/session signs in with what GET /api/me answers', asyn
   expect(await listDeeds(server, account)).toEqual(['person: session.created'])
 })
 
-test('reliability §6 the cookies of http are HttpOnly, SameSite=Lax and of 256 bits, without Secure', async () => {
+test('reliability §6 cookies over http are HttpOnly, SameSite=Lax and of 256 bits, without Secure', async () => {
   const account = await newAccount(server)
   const answered = await createBrowser(server.url).signIn(account.email)
   const [session = '', device = '', ...others] = answered.headers.getSetCookie()
@@ -46,7 +46,7 @@ test('reliability §6 the cookies of http are HttpOnly, SameSite=Lax and of 256 
   expect(answered.headers.get('cache-control')).toBe('no-store')
 })
 
-test('reliability §6 over https the cookies are __Host- and Secure, and a plain one is not looked at', async () => {
+test('reliability §6 cookies over https are __Host- and Secure, and plain ones are ignored', async () => {
   await using secure = await boot({ baseUrl: 'https://tidings.example.com' })
   const account = await newAccount(secure)
   const headers = { host: 'tidings.example.com', origin: 'https://tidings.example.com' }
@@ -65,7 +65,7 @@ test('reliability §6 over https the cookies are __Host- and Secure, and a plain
   expect((await browser.request('/api/me', { headers: plain })).status).toBe(401)
 })
 
-test('reliability §6 of two cookies with one name none counts', async () => {
+test('reliability §6 two cookies with one name are both ignored', async () => {
   const account = await newAccount(server)
   const browser = createBrowser(server.url)
   await browser.signIn(account.email)
@@ -76,7 +76,7 @@ test('reliability §6 of two cookies with one name none counts', async () => {
   }
 })
 
-test('reliability §6 an unknown address, no password and a wrong one get the same 401', async () => {
+test('reliability §6 an unknown e-mail, an account without password and a wrong password get the same 401', async () => {
   const account = await newAccount(server)
   const without = await newAccount(server)
   await server.sql`update people set password_hash = null where id = ${without.uuid}`
@@ -103,7 +103,7 @@ test('reliability §6 an unknown address, no password and a wrong one get the sa
   ])
 })
 
-test('reliability §6 it takes as long to say no to somebody unknown', async () => {
+test('reliability §6 a refusal takes as long for an unknown e-mail as for a known one', async () => {
   const browser = createBrowser(server.url)
   const times: { known: number[]; unknown: number[] } = { known: [], unknown: [] }
   for (let round = 0; round < 15; round++) {
@@ -118,7 +118,7 @@ test('reliability §6 it takes as long to say no to somebody unknown', async () 
   expect(toMedian(times.known) / toMedian(times.unknown)).toBeWithin(0.4, 2.5)
 }, 90_000)
 
-test('reliability §6 a token that the browser brings along is never adopted', async () => {
+test('reliability §6 a token from the browser is never adopted', async () => {
   const account = await newAccount(server)
   const browser = createBrowser(server.url)
   const planted = 'A'.repeat(43)
@@ -130,7 +130,7 @@ test('reliability §6 a token that the browser brings along is never adopted', a
   }
 })
 
-test('reliability §6 signing in ends the session that the browser had', async () => {
+test('reliability §6 signing in ends the former session of the browser', async () => {
   const [account, other] = [await newAccount(server), await newAccount(server)]
   const browser = createBrowser(server.url)
   await browser.signIn(account.email)
@@ -144,7 +144,7 @@ test('reliability §6 signing in ends the session that the browser had', async (
   ])
 })
 
-test('reliability §6 a sign-in that fails leaves the session as it was', async () => {
+test('reliability §6 a failed sign-in leaves the session unchanged', async () => {
   const account = await newAccount(server)
   const browser = createBrowser(server.url)
   await browser.signIn(account.email)
@@ -152,7 +152,7 @@ test('reliability §6 a sign-in that fails leaves the session as it was', async 
   expect((await browser.get('/api/me')).status).toBe(200)
 })
 
-test('design §6 DELETE /api/session signs out, also who is not signed in', async () => {
+test('design §6 DELETE /api/session signs out, and succeeds without a session', async () => {
   const account = await newAccount(server)
   const browser = createBrowser(server.url)
   await browser.signIn(account.email)
@@ -166,11 +166,11 @@ test('design §6 DELETE /api/session signs out, also who is not signed in', asyn
     ])
   }
   expect((await browser.request('/api/me', { headers: before })).status).toBe(401)
-  // The browser stays a known one.
+  // The browser stays known.
   expect(browser.cookies.has('tidings-device')).toBe(true)
 })
 
-test('reliability §6 somebody with a dead session can sign in however busy their network is', async () => {
+test('reliability §6 an expired session does not stop sign-in from a busy network', async () => {
   const account = await newAccount(server)
   const browser = createBrowser(server.url)
   const headers = { 'x-forwarded-for': newAddress(), cookie: `tidings=${'B'.repeat(43)}` }
@@ -186,7 +186,7 @@ test('reliability §6 somebody with a dead session can sign in however busy thei
   )
 })
 
-test('contract §12 what no sign-in can be is a 400 that shows nothing of it', async () => {
+test('contract §12 an invalid sign-in request is a 400 that repeats none of its values', async () => {
   const browser = createBrowser(server.url)
   expectIssues(await browser.post('/api/session', {}), 'email required', 'password required')
   const answered = await browser.post('/api/session', {

@@ -3,9 +3,9 @@ import { newProject, type Answered, type TestProject } from '../support/project.
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
-// The document is what the matrix is made from.
+// The test matrix is made from the document.
 let document: any
-/** The tenant whose data must stay unknown and untouched, and everything that names it. */
+/** The tenant whose data must stay unknown and unchanged, and everything that names it. */
 let other: TestProject
 let names: Record<string, string>
 let checksum: string
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('case 20: no path parameter of any route opens what another tenant has', async () => {
+test('case 20: no path parameter of any route opens data of another tenant', async () => {
   const asking = await newTenant()
   const tried: string[] = []
   for (const { path, method, operationId, requestBody } of listOperations()) {
@@ -31,7 +31,7 @@ test('case 20: no path parameter of any route opens what another tenant has', as
         ...(requestBody && { body: 'text', headers: { 'content-type': 'text/plain' } }),
       })
       tried.push(operationId)
-      // Sending to a channel makes one of the own project.
+      // Sending to an unknown channel creates one in the own project.
       const allowed = requestBody ? [201, 400] : [404, 400]
       expect([operationId, what, allowed.includes(answer.status)]).toEqual([
         operationId,
@@ -45,7 +45,7 @@ test('case 20: no path parameter of any route opens what another tenant has', as
   expect(await toChecksum(other.id)).toBe(checksum)
 })
 
-test('case 20: no filter of any list finds what another tenant has', async () => {
+test('case 20: no filter of any list finds data of another tenant', async () => {
   const asking = await newTenant()
   const tried: string[] = []
   for (const { path, operationId, parameters } of listOperations()) {
@@ -62,7 +62,7 @@ test('case 20: no filter of any list finds what another tenant has', async () =>
           what,
           200,
         ])
-        // A cursor and a seq are only places in the own log.
+        // A cursor or a seq is only a position in the own log.
         const isPlace = parameter === 'cursor' || schema.type === 'integer'
         if (!isPlace && schema.format === undefined) expect(answer.body.data.items).toEqual([])
       }
@@ -72,7 +72,7 @@ test('case 20: no filter of any list finds what another tenant has', async () =>
   expect(await toChecksum(other.id)).toBe(checksum)
 })
 
-test('case 20: no field of any body reaches what another tenant has', async () => {
+test('case 20: no field of any body reaches data of another tenant', async () => {
   const asking = await newTenant()
   const samples: Record<string, object> = {
     '/v1/events': { channelName: 'own channel', title: 'own' },
@@ -128,7 +128,7 @@ test('case 20: lists and me show the own project alone', async () => {
   }
 })
 
-test('case 20: erasing a user of the own project leaves the same names elsewhere', async () => {
+test('case 20: erasing a user leaves the same names in other projects', async () => {
   const asking = await newTenant()
   const { userId = '', alias = '' } = names
   await asking.post('/v1/identify', { user_id: userId, aliases: [alias] })
@@ -140,7 +140,7 @@ test('case 20: erasing a user of the own project leaves the same names elsewhere
   expect(await toChecksum(other.id)).toBe(checksum)
 })
 
-/** The tenant that asks, with data of its own. */
+/** Returns the tenant that makes the requests, with its own data. */
 async function newTenant(): Promise<TestProject> {
   const project = await newProject(server)
   await project.post('/v1/identify', { user_id: 'own user', aliases: ['own alias'] })
@@ -150,7 +150,7 @@ async function newTenant(): Promise<TestProject> {
   return project
 }
 
-/** Gives a project one of everything; returns all by which it can be named. */
+/** Creates one of everything in a project; returns every name and id of it. */
 async function fill({ id, keyId, post, get }: TestProject): Promise<Record<string, string>> {
   const identity = {
     user_id: 'tenant-b user',
@@ -193,7 +193,7 @@ async function fill({ id, keyId, post, get }: TestProject): Promise<Record<strin
   }
 }
 
-/** Expects nothing of the other tenant in the answer but what the request itself said. */
+/** Expects nothing of the other tenant in the answer, except for `said`, which the request sent. */
 function expectNoLeak({ text }: Answered, said?: string): void {
   for (const name of Object.values(names)) {
     if (name.length < 10 || said?.includes(name)) continue
@@ -201,7 +201,7 @@ function expectNoLeak({ text }: Answered, said?: string): void {
   }
 }
 
-/** Over every row that belongs to a project, in whatever table. */
+/** Returns a checksum over all rows of the project in all tables. */
 async function toChecksum(projectId: string): Promise<string> {
   const tables = await server.sql<{ name: string }[]>`
     select table_name as name

@@ -7,14 +7,14 @@ import { BODIES } from '../support/samples.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant, toPath, type Tenant } from '../support/household.ts'
 
-// Each goes through many requests.
+// Each test makes many requests.
 setDefaultTimeout(90_000)
 
 let server: Booted
-/** Whose data must stay unknown and untouched. */
+/** The tenant whose data must stay unknown and unchanged. */
 let other: Tenant
 let checksum: string
-/** Of whoever asks for what is not theirs, and so changes nothing. */
+/** The tenant that makes all requests; it never changes either. */
 let own: Tenant
 
 beforeAll(async () => {
@@ -41,7 +41,7 @@ test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
 )
 
 test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
-  'case 20: %s with all ids of another tenant is 404, whoever asks',
+  'case 20: %s with all ids of another tenant is 404 for every role',
   async (_, contract) => {
     const answer = await ask(own.people.owner, contract, toPath(contract, other.params), own)
     expect([answer.status, answer.body.code]).toEqual([404, 'not_found'])
@@ -50,7 +50,7 @@ test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
   },
 )
 
-test('case 20: no query of any list finds what another tenant has', async () => {
+test('case 20: no query of any list finds data of another tenant', async () => {
   for (const contract of API) {
     for (const [name, schema] of Object.entries(contract.query?.properties ?? {})) {
       if (schema['type'] !== 'string') continue
@@ -65,7 +65,7 @@ test('case 20: no query of any list finds what another tenant has', async () => 
   expect(await toChecksum(other)).toBe(checksum)
 })
 
-test('case 20: no body reaches what another tenant has by naming its ids', async () => {
+test('case 20: no body reaches data of another tenant through its ids', async () => {
   for (const contract of inside.filter(({ body }) => body)) {
     const own = await newTenant(server)
     const sample = BODIES[contract.action]?.(own) ?? {}
@@ -83,7 +83,7 @@ test('case 20: no body reaches what another tenant has by naming its ids', async
   expect(await toChecksum(other)).toBe(checksum)
 })
 
-test('case 20: an invite opens its own organization alone, and says nothing else about it', async () => {
+test('case 20: an invite opens its own organization alone, and reveals nothing else', async () => {
   const looked = await own.people.viewer.post('/api/invites/look', { token: other.inviteToken })
   expect(looked.status).toBe(200)
   for (const [what, id] of Object.entries(other.params)) {
@@ -92,7 +92,7 @@ test('case 20: an invite opens its own organization alone, and says nothing else
   expect(await toChecksum(other)).toBe(checksum)
 })
 
-test('case 20: the keys of one tenant open nothing of /api, and sessions nothing of /v1', async () => {
+test('case 20: API keys of one tenant open nothing of /api, and sessions nothing of /v1', async () => {
   for (const contract of API.filter(({ action }) => ACTIONS[action].on !== 'anyone')) {
     const answer = await fetch(server.url + toPath(contract, own.params), {
       method: contract.method,
@@ -110,7 +110,9 @@ function ask(person: TestPerson, contract: ApiContract, path: string, own: Tenan
   return person.request(path, { method: contract.method, ...(contract.body && { json }) })
 }
 
-/** An answer may repeat what was asked for, but nothing else of the other tenant. */
+/**
+ * Expects nothing of the other tenant in the answer, except for `asked`, which the request sent.
+ */
 function expectNoLeak(answer: Answered, asked?: string): void {
   for (const secret of [...Object.values(other.names), ...Object.values(other.params)]) {
     if (asked?.includes(secret) || secret.includes(asked ?? '\0')) continue
@@ -119,7 +121,7 @@ function expectNoLeak(answer: Answered, asked?: string): void {
   expect(answer.status).toBeLessThan(500)
 }
 
-/** Of every row of every table that names the tenant in any column; what its own key has done is written later. */
+/** Returns a checksum over all rows that name the tenant in any column, without delayed counts. */
 async function toChecksum({ uuids }: Tenant): Promise<string> {
   const tables = await server.sql<{ name: string }[]>`
     select table_name as name from information_schema.tables

@@ -12,11 +12,11 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** Somebody elsewhere, at an address of their own each time. */
+/** Tries to sign in from another browser, each time at a new address. */
 const tryElsewhere = (email: string, password = WRONG) =>
   createBrowser(server.url).signIn(email, password, newAddress())
 
-/** Somebody elsewhere fails, as after `failures` in all; the last one was `interval` ago. */
+/** Counts one failure at a new address as number `failures` + 1, the last one `interval` ago. */
 async function failTimes(email: string, failures: number, interval = '0'): Promise<void> {
   expect((await tryElsewhere(email)).status).toBe(401)
   await server.sql`update sign_in_failures set failures = ${failures}`
@@ -38,14 +38,14 @@ test.each([
   ['an account', async () => (await newAccount(server)).email],
   ['an address that nobody has', async () => `${crypto.randomUUID()}@example.com`],
 ])(
-  'reliability §6 from the fifth failure on %s is delayed: 1 s, doubling to 15 minutes, never for ever',
+  'reliability §6 from the fifth failure on, %s is delayed: 1 s, doubling to 15 minutes at most',
   async (_, toEmail) => {
     const email = await toEmail()
     for (let failure = 1; failure <= 17; failure++) {
       expect((await tryElsewhere(email)).status).toBe(401)
       if (failure < 5) continue
       const seconds = Math.min(2 ** (failure - 5), 900)
-      // The delay is not extended by those who come too early, nor is their password looked at.
+      // Early tries do not extend the delay, and their passwords are not checked.
       await dateFailures(server.sql, '0')
       expectDelay(await tryElsewhere(email, PASSWORD), seconds)
       await dateFailures(server.sql, `${seconds - 1} seconds`)
@@ -56,7 +56,7 @@ test.each([
   20_000,
 )
 
-test('reliability §6 a day without a failure forgets those before', async () => {
+test('reliability §6 failures are forgotten after a day without one', async () => {
   const { email } = await newAccount(server)
   await failTimes(email, 8, '1 day')
   for (let time = 0; time < 5; time++) expect((await tryElsewhere(email)).status).toBe(401)
@@ -64,7 +64,7 @@ test('reliability §6 a day without a failure forgets those before', async () =>
   expectDelay(await tryElsewhere(email), 1)
 }, 90_000)
 
-test('reliability §6 of 50 guesses that come together after a delay one is looked at', async () => {
+test('reliability §6 of 50 concurrent guesses after a delay, one is checked', async () => {
   const { email } = await newAccount(server)
   await failTimes(email, 12, '15 minutes')
   const answers = await Promise.all(Array.from({ length: 50 }, () => tryElsewhere(email)))
@@ -72,7 +72,7 @@ test('reliability §6 of 50 guesses that come together after a delay one is look
   expect(statuses).toEqual([401, ...Array(49).fill(429)])
 }, 90_000)
 
-test('reliability §6 success forgets the failures of the account', async () => {
+test('reliability §6 a success resets the failures of the account', async () => {
   const { email } = await newAccount(server)
   for (let round = 0; round < 3; round++) {
     for (let time = 0; time < 4; time++) expect((await tryElsewhere(email)).status).toBe(401)
@@ -88,7 +88,7 @@ test.each([
     (network: string) => `${network}::${((Math.random() * 65_535) | 0).toString(16)}`,
   ],
 ])(
-  'reliability §6 from %s 20 failures within 10 minutes are too many',
+  'reliability §6 20 failures from %s within 10 minutes are too many',
   async (_, newNetwork, toAddress) => {
     const network = newNetwork()
     const account = await newAccount(server)
@@ -101,7 +101,7 @@ test.each([
     const refused = await tryFromHere(account.email, PASSWORD)
     expect(refused.status).toBe(429)
     expect(Number(refused.headers.get('retry-after'))).toBeWithin(500, 601)
-    // Who is refused for the network is not counted at the account, and others are not held up.
+    // Refusals of a network do not count for the account, and delay no other network.
     for (let time = 0; time < 6; time++) expect((await tryFromHere(account.email)).status).toBe(429)
     expect((await tryElsewhere(account.email, PASSWORD)).status).toBe(200)
     await ageFailures(server.sql, '10 minutes')
@@ -110,7 +110,7 @@ test.each([
   20_000,
 )
 
-test('reliability §6 signing in to an own account between guesses gives the network no more of them', async () => {
+test('reliability §6 signing in between guesses does not raise the limit of a network', async () => {
   const [own, address] = [await newAccount(server), newAddress()]
   const statuses = []
   for (let time = 0; time < 21; time++) {
@@ -121,21 +121,21 @@ test('reliability §6 signing in to an own account between guesses gives the net
   expect(statuses).toEqual([...Array(20).fill(401), 429])
 }, 90_000)
 
-test('reliability §6 whoever guesses elsewhere cannot keep out the browser from which the owner signed in', async () => {
+test('reliability §6 guesses from elsewhere cannot lock out a known browser of the owner', async () => {
   const account = await newAccount(server)
   const [known, address] = [createBrowser(server.url), newAddress()]
   await known.signIn(account.email, PASSWORD, address)
   await known.delete('/api/session')
   await failTimes(account.email, 16)
   expectDelay(await createBrowser(server.url).signIn(account.email, PASSWORD, address), 900)
-  // Not even from the same network.
+  // Guesses from the same network cannot either.
   for (let time = 0; time < 21; time++) {
     await createBrowser(server.url).signIn(`${time}-${account.email}`, WRONG, address)
   }
   expect((await known.signIn(account.email, PASSWORD, address)).status).toBe(200)
 }, 90_000)
 
-test('reliability §6 a known browser has a delay of its own, and only for accounts that it is known for', async () => {
+test('reliability §6 a known browser has its own delay, and only for accounts that signed in there', async () => {
   const [account, other] = [await newAccount(server), await newAccount(server)]
   const browser = createBrowser(server.url)
   await browser.signIn(account.email)
@@ -150,7 +150,7 @@ test('reliability §6 a known browser has a delay of its own, and only for accou
   expectDelay(await browser.signIn(other.email, PASSWORD, newAddress()), 4)
 }, 90_000)
 
-test('reliability §6 a browser that two people use is known for both', async () => {
+test('reliability §6 a browser can be known for two accounts', async () => {
   const [account, other] = [await newAccount(server), await newAccount(server)]
   const browser = createBrowser(server.url)
   for (const { email } of [account, other]) await browser.signIn(email)
@@ -160,7 +160,7 @@ test('reliability §6 a browser that two people use is known for both', async ()
   }
 }, 90_000)
 
-test('reliability §6 signing in to an own account in a browser that knows another gives no more guesses', async () => {
+test('reliability §6 signing in to the own account in a shared browser gives no more guesses at another', async () => {
   const [own, other] = [await newAccount(server), await newAccount(server)]
   const browser = createBrowser(server.url)
   await browser.signIn(other.email)
@@ -173,7 +173,7 @@ test('reliability §6 signing in to an own account in a browser that knows anoth
   expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
 }, 90_000)
 
-test('reliability §6 of a person 20 browsers are known: the one unused for longest is not', async () => {
+test('reliability §6 an account has at most 20 known browsers: the least recently used one is forgotten', async () => {
   const account = await newAccount(server)
   const browsers = Array.from({ length: 21 }, () => createBrowser(server.url))
   for (const browser of browsers) await browser.signIn(account.email, PASSWORD, newAddress())
@@ -182,14 +182,14 @@ test('reliability §6 of a person 20 browsers are known: the one unused for long
   expect((await browsers[1]!.signIn(account.email, PASSWORD, newAddress())).status).toBe(200)
 }, 90_000)
 
-test('reliability §6 a try that nobody had time for is a 503, and counts for nothing', async () => {
+test('reliability §6 a try that could not be hashed in time is a 503, and does not count', async () => {
   const { email } = await newAccount(server)
   const address = newAddress()
   let isAnswered = false
   const hash = async () => {
     while (!isAnswered) await hashPassword(PASSWORD)
   }
-  // The server shares our process: as many as may hash and wait there, all the time.
+  // The test shares its process with the server: it fills the hash queue all the time.
   const busy = Promise.all(Array.from({ length: 36 }, hash))
   const refused = await createBrowser(server.url).signIn(email, WRONG, address)
   isAnswered = true

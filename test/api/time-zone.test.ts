@@ -4,7 +4,7 @@ import { cloneDatabase } from '../support/postgres.ts'
 import { newProject } from '../support/project.ts'
 import { boot } from '../support/server.ts'
 
-test('contract §2 a timestamp is the same moment whatever the time zone of the database', async () => {
+test('contract §2 a timestamp is the same moment for every time zone of the database', async () => {
   const databaseUrl = await cloneDatabase()
   const admin = connect(databaseUrl, { name: 'test', max: 1 })
   const name = new URL(databaseUrl).pathname.slice(1)
@@ -12,7 +12,7 @@ test('contract §2 a timestamp is the same moment whatever the time zone of the 
   await admin.end()
   await using server = await boot({ databaseUrl })
   const { post, get } = await newProject(server)
-  // Before 1894 Zurich's offset had seconds, which JavaScript does not read.
+  // Before 1894 the offset of Zurich had seconds, which JavaScript cannot parse.
   for (const timestamp of ['2026-07-01T00:00:00.000Z', '1800-01-01T00:00:00.000Z']) {
     const { body } = await post('/v1/events', { channelName: 'a', title: 't', timestamp })
     expect(body.data.timestamp).toBe(timestamp)

@@ -16,7 +16,7 @@ test('contract §1 a key that runs in another process is 409 after 300 ms, and r
   await hold.untilBlocked()
   const startedMs = performance.now()
   const refused = await there.post('/v1/events', event, headers)
-  // It asked again for 300 ms, and waited for no lock: that would have taken a second.
+  // The server polled for 300 ms and waited for no lock, which would have taken a second.
   expect([refused.status, refused.body.code]).toEqual([409, 'idempotency_key_in_use'])
   expect(refused.headers.get('retry-after')).toBe('1')
   expect(performance.now() - startedMs).toBeWithin(290, 900)

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('dashboard §3 what is unread is counted by channel, for each person', async () => {
+test('dashboard §3 unread events are counted per channel and member', async () => {
   const tenant = await newTenant(server, 'viewer')
   const { organization, person, path, send } = tenant
   const other = await newMember(server, organization, 'viewer')
@@ -26,12 +26,12 @@ test('dashboard §3 what is unread is counted by channel, for each person', asyn
   expect(await getUnread(tenant)).toEqual({ total: 1, [b]: 1 })
   expect(await getUnread({ path, person: other })).toEqual({ total: 3, [a]: 2, [b]: 1 })
 
-  // Another device of the same person.
+  // Another device of the same account.
   const device = createApi(server.url, person.cookie)
   expect((await device.get(`${path}/unread`)).body.data.total).toBe(1)
 })
 
-test('dashboard §3 all channels are read at once, those that come later too', async () => {
+test('dashboard §3 all channels, and later ones, are marked as read at once', async () => {
   const tenant = await newTenant(server)
   const { person, path, send } = tenant
   for (const name of ['a', 'b', 'c']) await send({ channelName: name })
@@ -43,7 +43,7 @@ test('dashboard §3 all channels are read at once, those that come later too', a
   expect(await getUnread(tenant)).toEqual({ total: 1, [channelId]: 1 })
 })
 
-test('dashboard §3 a mark never moves back, nor beyond the head', async () => {
+test('dashboard §3 a read mark never moves back, nor beyond the head', async () => {
   const tenant = await newTenant(server)
   const { person, path, send } = tenant
   const { channelId } = await send()
@@ -58,7 +58,7 @@ test('dashboard §3 a mark never moves back, nor beyond the head', async () => {
   expect(await getUnread(tenant)).toEqual({ total: 1, [channelId]: 1 })
 })
 
-test('dashboard §3 marks of many devices at once end at the furthest', async () => {
+test('dashboard §3 concurrent read marks of many devices end at the furthest', async () => {
   const tenant = await newTenant(server)
   const { person, path, send } = tenant
   const { channelId } = await send()
@@ -71,7 +71,7 @@ test('dashboard §3 marks of many devices at once end at the furthest', async ()
   expect(await getUnread(tenant)).toEqual({ total: 0 })
 })
 
-test('dashboard §3 who joins later has read what was there, until they say otherwise', async () => {
+test('dashboard §3 a new member starts with everything read, until they mark otherwise', async () => {
   const { organization, projectId, path, send, person } = await newTenant(server)
   const { channelId } = await send()
   await ageEvents(server.sql, projectId, { seq: 1, interval: '1 day' })
@@ -85,7 +85,7 @@ test('dashboard §3 who joins later has read what was there, until they say othe
   expect(await getUnread({ path, person })).toEqual({ total: 2, [channelId]: 2 })
 })
 
-test('dashboard §3 a channel counts up to 100, and an archived one not at all', async () => {
+test('dashboard §3 a channel counts up to 100 unread events, and an archived one none', async () => {
   const tenant = await newTenant(server)
   const { person, path, send } = tenant
   const { channelId } = await send()
@@ -95,7 +95,7 @@ test('dashboard §3 a channel counts up to 100, and an archived one not at all',
   expect(await getUnread(tenant)).toEqual({ total: 100, [channelId]: 100 })
 })
 
-test('dashboard §3 what is deleted is not unread, and is again once it is restored', async () => {
+test('dashboard §3 a deleted event is not unread, and is unread again once it is restored', async () => {
   const tenant = await newTenant(server)
   const { person, path, send } = tenant
   const { channelId, id } = await send()
@@ -106,7 +106,7 @@ test('dashboard §3 what is deleted is not unread, and is again once it is resto
   expect(await getUnread(tenant)).toEqual({ total: 2, [channelId]: 2 })
 })
 
-test('case 20: a channel of another tenant is 404 for a mark, which leaves none', async () => {
+test('case 20: marking a channel of another tenant is 404 and writes nothing', async () => {
   const [own, other] = [await newTenant(server), await newTenant(server)]
   const { channelId } = await other.send()
   await own.send()
@@ -128,7 +128,7 @@ test('dashboard §3 a mark is a whole number from 0 on', async () => {
   expectIssues(await read({ seq: 1, channelId: null }), 'channelId invalid_type')
 })
 
-/** What a person has not read, as `{total, [channel]: unread}`. */
+/** Returns the member's unread counts as `{total, [channel]: unread}`. */
 async function getUnread({ path, person }: Pick<TestTenant, 'path' | 'person'>) {
   const { total, channels } = (await person.get(`${path}/unread`)).body.data
   return Object.fromEntries([

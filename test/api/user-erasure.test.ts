@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('contract §9 erasure leaves nothing of the user_id and the aliases in any table', async () => {
+test('contract §9 erasure leaves no user_id or alias of the user in any table', async () => {
   const { person, path, identify, send, v1, projectId } = await newTenant(server)
   const keyed = (n: number) => ({ 'idempotency-key': `key ${n}` })
   await identify('other-user')
@@ -28,7 +28,7 @@ test('contract §9 erasure leaves nothing of the user_id and the aliases in any 
   const hidden = await send({ userId: 'zqx-user' })
   await person.delete(`${path}/events/${hidden.id}`)
   const at = (userId: string) => `${path}/users/${userId}/aliases`
-  // An alias that came from another user, one that went there and came back, one that is nobody's now.
+  // An alias from another user, one that moved away and back, and one that was removed.
   await person.post(at('zqx-user'), { alias: 'zqx-moved', from: 'other-user' })
   await person.post(at('other-user'), { alias: 'zqx-late', from: 'zqx-user' })
   await person.post(at('zqx-user'), { alias: 'zqx-late', from: 'other-user' })
@@ -45,7 +45,7 @@ test('contract §9 erasure leaves nothing of the user_id and the aliases in any 
   `
   expect(entry as object).toEqual({ target: id, details: { events: 5 } })
 
-  // What is another user's stays, without the name of the erased one.
+  // The other user's history stays, without the name of the erased user.
   const changes = (await person.get(`${at('other-user')}/history`)).body.data.items
   expect(changes).toMatchObject([
     { alias: 'stays', change: 'moved from', other: null },
@@ -63,7 +63,7 @@ test('contract §9 erasure leaves nothing of the user_id and the aliases in any 
   expect((await v1.get(`/v1/events/${hidden.id}`)).body.data.userId).toBeNull()
 })
 
-test('contract §9 erasure of a former owner leaves the alias to its owner of today', async () => {
+test('contract §9 erasure of a former owner leaves the alias with its current owner', async () => {
   const { person, path, identify, send, v1 } = await newTenant(server)
   await identify('ada', ['shared'])
   await identify('bob')
@@ -112,7 +112,7 @@ test('case 20: the user of another tenant cannot be erased', async () => {
   expect((await other.person.get(`${other.path}/users/theirs`)).status).toBe(200)
 })
 
-test('contract §9 erasure and changes of aliases at once end in one of the two orders', async () => {
+test('contract §9 concurrent erasure and alias changes end in one of their two orders', async () => {
   const { person, path, identify, projectId } = await newTenant(server)
   for (let round = 0; round < 5; round++) {
     await identify('ada', ['@ada'])
@@ -132,7 +132,7 @@ test('contract §9 erasure and changes of aliases at once end in one of the two 
   }
 })
 
-/** The tables in which `text` is still found, whatever they hold. */
+/** Returns the tables of the database in which `text` occurs. */
 async function listTraces(text: string): Promise<string[]> {
   const tables = await server.sql<{ name: string }[]>`
     select table_name as name

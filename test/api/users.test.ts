@@ -20,7 +20,7 @@ test('dashboard §6 the list of users is a keyset page, newest first', async () 
   expectIssues(await tenant.person.get(`${tenant.path}/users?limit=0`), 'limit out_of_range')
 })
 
-test('dashboard §6 a row tells the first aliases, and properties that are not too long', async () => {
+test('dashboard §6 a row has the first aliases, and properties up to a limit', async () => {
   const { person, path, identify } = await newTenant(server)
   const aliases = Array.from({ length: 12 }, (_, n) => `alias ${String(n).padStart(2, '0')}`)
   const small = await identify('small', aliases, { n: 1.5, deep: { '"': null } })
@@ -37,7 +37,7 @@ test('dashboard §6 a row tells the first aliases, and properties that are not t
   expect(long).toMatchObject({ userId: 'long', properties: null })
 })
 
-test('dashboard §6 the search finds the beginning of a user_id or alias in any case, and words in properties', async () => {
+test('dashboard §6 the search matches beginnings of user_id and aliases in any case, and words in properties', async () => {
   const tenant = await newTenant(server)
   await tenant.identify('Ada', ['countess@example.com', 'ÄÖ%_\\'], {
     name: 'Ada Lovelace',
@@ -78,7 +78,7 @@ test('dashboard §6 the search finds the beginning of a user_id or alias in any 
   expect(await list(tenant, 'search=user&limit=1')).toEqual(['user_43', 'user_42'])
 })
 
-test('dashboard §6 the search knows new properties at once, and forgets the former ones', async () => {
+test('dashboard §6 the search finds new properties at once, and no longer the former ones', async () => {
   const tenant = await newTenant(server)
   await tenant.identify('ada', [], { city: 'London' })
   await tenant.identify('ada', [], { city: 'Paris' })
@@ -86,7 +86,7 @@ test('dashboard §6 the search knows new properties at once, and forgets the for
   expect(await list(tenant, 'search=paris')).toEqual(['ada'])
 })
 
-test('contract §9 hostile text is searched for, never run', async () => {
+test('contract §9 hostile text is searched for, never executed', async () => {
   const tenant = await newTenant(server)
   await tenant.identify('ada', [], { text: "it's" })
   const hostile = [
@@ -103,7 +103,7 @@ test('contract §9 hostile text is searched for, never run', async () => {
   expect(await list(tenant, `search=${encodeURIComponent("it's")}`)).toEqual(['ada'])
 })
 
-test('dashboard §6 long words and many words are no trouble to identify', async () => {
+test('dashboard §6 identify accepts long words and many words', async () => {
   const tenant = await newTenant(server)
   const words = Array.from({ length: 9_000 }, (_, n) => n.toString(36)).join(' ')
   await tenant.identify('many', [], { words })
@@ -113,13 +113,13 @@ test('dashboard §6 long words and many words are no trouble to identify', async
   expect(await list(tenant, `search=${'y'.repeat(250)}`)).toEqual(['cut'])
 })
 
-test('contract §2 properties of any size are kept, and searched for by the words of their first 64 Ki characters', async () => {
+test('contract §2 properties of any size are kept, and their first 64 Ki characters are searchable', async () => {
   const tenant = await newTenant(server)
   const early = {
     keyword: 'early "quoted\nbird',
     list: [555017, 555018, { deep: 'Ада nest.example.com' }],
   }
-  // No `numeric` of Postgres holds so many digits.
+  // Postgres' `numeric` cannot hold so many digits.
   const number = (JSON as unknown as { rawJSON(text: string): object }).rawJSON('9'.repeat(140_000))
   await tenant.identify('long', [], { ...early, filler: 'x '.repeat(60_000), late: 'worm' })
   await tenant.identify('number', [], { word: 'counted', number })
@@ -140,7 +140,7 @@ test('contract §2 properties of any size are kept, and searched for by the word
   expect(await list(tenant, 'search=listed 39')).toEqual(['list'])
 })
 
-test('contract §2 what an event has to be searched by never refuses it', async () => {
+test('contract §2 an event is never refused because of its search words', async () => {
   const { post } = await newProject(server)
   for (const description of ['😀'.repeat(5_000), '/a.b@c'.repeat(800), '<a b="c">'.repeat(500)]) {
     const { status } = await post('/v1/events', {
@@ -154,7 +154,7 @@ test('contract §2 what an event has to be searched by never refuses it', async 
   }
 })
 
-test('dashboard §6 first and last seen are the earliest and the latest timestamp, wherever in the log', async () => {
+test('dashboard §6 first and last seen are the earliest and latest timestamp, anywhere in the log', async () => {
   const { person, path, identify, send } = await newTenant(server)
   await identify('ada', ['@ada'])
   const seen = async () => {
@@ -174,7 +174,7 @@ test('dashboard §6 first and last seen are the earliest and the latest timestam
   expect(await seen()).toEqual([at(9, 30), at(15, 20)])
 })
 
-test('dashboard §6 the page of a user tells all about them, by user_id or alias', async () => {
+test('dashboard §6 the page of a user has all their data, by user_id or alias', async () => {
   const { person, path, identify, send } = await newTenant(server, 'viewer')
   const first = await send({ userId: '@ada', channelName: 'sign-ups', icon: '👋' })
   const identity = await identify('ada', ['@ada', 'ada@example.com'], { plan: 'pro' })
@@ -207,7 +207,7 @@ test('dashboard §6 the page of a user tells all about them, by user_id or alias
   }
 })
 
-test('dashboard §6 somebody whom only events name has a page, too', async () => {
+test('dashboard §6 a user whom only events name has a page, too', async () => {
   const { person, path, send } = await newTenant(server)
   const name = 'a/b?c#d%20 ü"'
   const event = await send({ userId: name })
@@ -226,7 +226,7 @@ test('dashboard §6 somebody whom only events name has a page, too', async () =>
   expectFailure(await person.get(`${path}/users/nobody`), 404, 'not_found')
 })
 
-test('dashboard §6 an exact user_id wins over an alias, and its events are its own', async () => {
+test('dashboard §6 an exact user_id wins over an alias, with its own events', async () => {
   const { person, path, identify, send } = await newTenant(server)
   await identify('ada', ['bob'])
   await identify('bob')
@@ -254,7 +254,7 @@ test('dashboard §6 events are counted up to 10,000', async () => {
   expect([data.events, data.channels[0].events]).toEqual([10_000, 10_000])
 })
 
-test('case 20: no list, search or page tells of the users of another tenant', async () => {
+test('case 20: no list, search or page shows users of another tenant', async () => {
   const [own, other] = [await newTenant(server), await newTenant(server)]
   await other.identify('theirs', ['@theirs'], { word: 'secretword' })
   await other.send({ userId: 'named' })
@@ -272,7 +272,7 @@ test('case 20: no list, search or page tells of the users of another tenant', as
   expectFailure(await stranger.get(`${other.path}/users?search=theirs`), 404, 'not_found')
 })
 
-/** The user_ids of all pages. */
+/** Returns the user_ids of all pages. */
 async function list({ person, path }: TestTenant, query: string): Promise<string[]> {
   const found: string[] = []
   for (let cursor = ''; ;) {

@@ -20,7 +20,7 @@ const rocket = (count: number) => '🚀'.repeat(count)
 const many = <Item>(count: number, make: (index: number) => Item) =>
   Array.from({ length: count }, (_, index) => make(index))
 
-/** The issues of an event with `fields` instead, or `201`. */
+/** Sends an event with `fields` changed; returns its issues, or `201`. */
 async function check(fields: object): Promise<string[]> {
   return listIssues(await project.post('/v1/events', { ...event, ...fields }))
 }
@@ -29,7 +29,7 @@ async function checkIdentity(fields: object): Promise<string[]> {
   return listIssues(await project.post('/v1/identify', { user_id: crypto.randomUUID(), ...fields }))
 }
 
-describe('contract §2 the bounds of a text count code points:', () => {
+describe('contract §2 length limits count code points:', () => {
   for (const [field, min, max] of [
     ['channelName', 1, 255],
     ['title', 1, 500],
@@ -48,7 +48,7 @@ describe('contract §2 the bounds of a text count code points:', () => {
     })
   }
 
-  test('tags are at most 20, of 1 to 50 each', async () => {
+  test('tags are at most 20, of 1 to 50 code points each', async () => {
     expect(await check({ tags: [] })).toEqual(['201'])
     expect(await check({ tags: many(20, String) })).toEqual(['201'])
     expect(await check({ tags: many(21, String) })).toEqual(['tags too_many'])
@@ -59,7 +59,7 @@ describe('contract §2 the bounds of a text count code points:', () => {
     expect(await check({ tags: ['', 'a', ''] })).toEqual(['tags.0 too_short', 'tags.2 too_short'])
   })
 
-  test('user_id and aliases have 1 to 255, aliases are at most 50', async () => {
+  test('user_id and aliases have 1 to 255 code points, aliases are at most 50', async () => {
     for (const unit of [x, rocket]) {
       const id = crypto.randomUUID()
       const longest = id + unit(255 - id.length)
@@ -75,7 +75,7 @@ describe('contract §2 the bounds of a text count code points:', () => {
   })
 })
 
-test('contract §2 channelName and title are trimmed before they are counted, the rest is kept as sent', async () => {
+test('contract §2 channelName and title are trimmed before counting, all else is kept as sent', async () => {
   const answer = await project.post('/v1/events', {
     channelName: ` \n\u3000${x(255)}\t `,
     title: `\u00a0 ${x(500)}\r\n`,
@@ -96,13 +96,13 @@ test('contract §2 channelName and title are trimmed before they are counted, th
   expect(await check({ channelName: ' \t ' })).toEqual(['channelName too_short'])
 })
 
-test('contract §2 tags that are the same collapse into the first, after they were counted', async () => {
+test('contract §2 duplicate tags collapse into the first, after counting', async () => {
   const { body } = await project.post('/v1/events', { ...event, tags: ['b', 'a', 'b', 'B', 'a'] })
   expect(body.data.tags).toEqual(['b', 'a', 'B'])
   expect(await check({ tags: many(21, () => 'a') })).toEqual(['tags too_many'])
 })
 
-test('contract §2 what is left out gets its default', async () => {
+test('contract §2 missing fields get their defaults', async () => {
   const { body } = await project.post('/v1/events', event)
   expect(body.data).toMatchObject({
     description: null,
@@ -143,7 +143,7 @@ describe('contract §2 null is accepted for userId alone:', () => {
   })
 })
 
-test('contract §2 a field of another type is refused, none is converted', async () => {
+test('contract §2 a field of another type is refused, never converted', async () => {
   const wrong: Record<string, unknown[]> = {
     channelName: [1, true, {}, []],
     title: [0, false, { toString: 1 }, ['a']],
@@ -174,7 +174,7 @@ test('§4.2.4 a missing channelName is reported with its path, the message Requi
   expect(body.details).toEqual([{ path: ['channelName'], message: 'Required', code: 'required' }])
 })
 
-test('§7 every failing field is listed, at most 20', async () => {
+test('§7 every invalid field is listed, at most 20', async () => {
   const answer = await project.post('/v1/events', {
     title: '',
     description: 1,
@@ -200,7 +200,7 @@ test('§7 every failing field is listed, at most 20', async () => {
   expect(await checkIdentity({ aliases: many(50, () => 1) })).toHaveLength(20)
 })
 
-test('§7 bad text in one field does not hide what is wrong with the others', async () => {
+test('§7 invalid text in one field does not hide issues of the others', async () => {
   const answer = await project.post('/v1/events', { title: 'a\u0000', icon: 'x', other: '\ud800' })
   expect(listIssues(answer).sort()).toEqual([
     'channelName required',

@@ -21,7 +21,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** A webhook that fails, and an event for it. */
+/** Returns a webhook that fails, and an event for it. */
 async function newFailing() {
   const name = `/${crypto.randomUUID()}`
   const webhook = await webhooks.create(`${receiver.url}${name}`)
@@ -34,7 +34,7 @@ async function fail(webhook: TestWebhook, event: string, times: number) {
   for (let n = 0; n < times; n++) await webhook.send(event)
 }
 
-test('delivery: 10 failures in a row pause it for 30 s; what waits spends no attempt', async () => {
+test('delivery: 10 failures in a row pause a webhook for 30 s; waiting deliveries use no attempt', async () => {
   const { webhook, event, count } = await newFailing()
   await fail(webhook, event, 9)
   expect((await webhook.get()).breaker).toMatchObject({ state: 'closed', failures: 9 })
@@ -49,7 +49,7 @@ test('delivery: 10 failures in a row pause it for 30 s; what waits spends no att
   expect(await webhook.attempts()).toHaveLength(10)
 })
 
-test('delivery: after a pause one probe is let through, and its failure doubles the pause', async () => {
+test('delivery: after a pause one probe is sent, and its failure doubles the pause', async () => {
   const { webhook, event, count } = await newFailing()
   await fail(webhook, event, 10)
   for (const pauseS of [30, 60, 120, 240, 480, 600, 600]) {
@@ -71,7 +71,7 @@ test('delivery: after a pause one probe is let through, and its failure doubles 
   }
 })
 
-test('delivery: of several processes one makes the probe', async () => {
+test('delivery: one of several processes sends the probe', async () => {
   const { webhook, event, count } = await newFailing()
   await fail(webhook, event, 10)
   await ageWebhook(server.sql, webhook.uuid, '30 seconds')
@@ -83,7 +83,7 @@ test('delivery: of several processes one makes the probe', async () => {
   expect(count()).toBe(11)
 })
 
-test('delivery: a probe that succeeds closes the breaker', async () => {
+test('delivery: a successful probe closes the breaker', async () => {
   const { webhook, event, name } = await newFailing()
   await fail(webhook, event, 10)
   await ageWebhook(server.sql, webhook.uuid, '30 seconds')
@@ -97,7 +97,7 @@ test('delivery: a probe that succeeds closes the breaker', async () => {
   })
 })
 
-test('delivery: a success in between starts the count anew', async () => {
+test('delivery: a success in between resets the count', async () => {
   const { webhook, event, name } = await newFailing()
   await fail(webhook, event, 9)
   receiver.script(name, { status: 200 }, { status: 500 })
@@ -105,7 +105,7 @@ test('delivery: a success in between starts the count anew', async () => {
   expect((await webhook.get()).breaker).toMatchObject({ state: 'closed', failures: 9 })
 })
 
-test('delivery: failures at the same time are all counted, and are one pause', async () => {
+test('delivery: concurrent failures are all counted, and cause one pause', async () => {
   const { webhook, event } = await newFailing()
   await Promise.all(Array.from({ length: 16 }, () => webhook.send(event)))
   const { failures, pausedUntil } = (await webhook.get()).breaker
@@ -113,7 +113,7 @@ test('delivery: failures at the same time are all counted, and are one pause', a
   expect(Date.parse(String(pausedUntil)) - Date.now()).toBeLessThan(31_000)
 })
 
-test('delivery: 5 days of nothing but failure disable it, with the reason; enabling forgives', async () => {
+test('delivery: 5 days of failures alone disable a webhook, with the reason; enabling resets them', async () => {
   const { webhook, event, count } = await newFailing()
   await webhook.send(event)
   await ageWebhook(server.sql, webhook.uuid, '119 hours')
@@ -139,7 +139,7 @@ test('delivery: 5 days of nothing but failure disable it, with the reason; enabl
   expect(await webhook.send(event)).toMatchObject({ kind: 'retry' })
 })
 
-test('delivery: 410 disables it at once, and ends this delivery', async () => {
+test('delivery: 410 disables a webhook at once, and ends this delivery', async () => {
   const { webhook, event, name } = await newFailing()
   receiver.script(name, { status: 410 })
   const reason = 'It answered 410: it is gone for good'
@@ -147,7 +147,7 @@ test('delivery: 410 disables it at once, and ends this delivery', async () => {
   expect(await webhook.get()).toMatchObject({ isEnabled: false, disabledReason: reason })
 })
 
-test('delivery: what waits for a disabled webhook is kept for 30 days', async () => {
+test('delivery: deliveries for a disabled webhook are kept for 30 days', async () => {
   const { webhook, event } = await newFailing()
   await webhook.admin.post(`${webhook.path}/disable`)
   expect(await webhook.send(event)).toMatchObject({ kind: 'postponed' })
@@ -155,7 +155,7 @@ test('delivery: what waits for a disabled webhook is kept for 30 days', async ()
   expect(await webhook.send(event)).toMatchObject({ kind: 'cancelled' })
 })
 
-test('delivery: who is told to stop has spent no attempt', async () => {
+test('delivery: an aborted delivery uses no attempt', async () => {
   const { webhook, event, name } = await newFailing()
   receiver.script(name, 'hang')
   const stop = new AbortController()

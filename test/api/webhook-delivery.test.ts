@@ -21,7 +21,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** Whether both libraries find a request genuine. */
+/** Returns true if both libraries verify the request. */
 function isGenuine({ body, headers }: Received, secret: string): boolean {
   return [new Webhook(secret), new Svix(secret)].every(library => {
     try {
@@ -33,7 +33,7 @@ function isGenuine({ body, headers }: Received, secret: string): boolean {
   })
 }
 
-test('delivery: event.created carries the event as the API gives it, its project and organization', async () => {
+test('delivery: event.created has the event as the API returns it, its project and organization', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(`${receiver.url}/hook?a=b`)
   const sent = await webhook.post({
@@ -69,7 +69,7 @@ test('contract §2 numbers in metadata reach a webhook as they were written', as
   )
 })
 
-test('delivery: both libraries verify it; nothing else passes', async () => {
+test('delivery: both libraries verify a message, and refuse every change of it', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
   await webhook.send(await webhook.newEvent())
@@ -82,7 +82,7 @@ test('delivery: both libraries verify it; nothing else passes', async () => {
   expect(isGenuine({ ...request, headers }, webhook.secret)).toBe(false)
 })
 
-test('delivery: attempts of one moment know their own webhook and event, and fail alone', async () => {
+test('delivery: batched attempts each use their own webhook and event, and fail alone', async () => {
   await using receiver = await startReceiver()
   const names = ['a', 'b', 'c', 'broken']
   const all = await Promise.all(names.map(name => webhooks.create(`${receiver.url}/${name}`)))
@@ -114,7 +114,7 @@ test('delivery: attempts of one moment know their own webhook and event, and fai
   expect(await broken.attempts()).toEqual([])
 })
 
-test('delivery: who waits for a locked webhook holds up nobody else', async () => {
+test('delivery: an attempt that waits for a locked webhook delays no other', async () => {
   await using receiver = await startReceiver()
   const [locked, free] = [await webhooks.create(receiver.url), await webhooks.create(receiver.url)]
   const [event, elsewhere] = [await locked.newEvent(), await free.newEvent()]
@@ -139,7 +139,7 @@ test('delivery: who waits for a locked webhook holds up nobody else', async () =
   await pool.end()
 })
 
-test('delivery: webhook-id is one over all attempts and of one endpoint', async () => {
+test('delivery: webhook-id is the same for all attempts, and different for each endpoint', async () => {
   await using receiver = await startReceiver({ reply: { status: 500 } })
   const webhook = await webhooks.create(receiver.url)
   const [first, second] = [await webhook.newEvent(), await webhook.newEvent()]
@@ -153,7 +153,7 @@ test('delivery: webhook-id is one over all attempts and of one endpoint', async 
   for (const request of receiver.received) expect(isGenuine(request, webhook.secret)).toBe(true)
 })
 
-test('delivery: while a secret is rotated both sign, afterwards the new one alone', async () => {
+test('delivery: during the rotation of a secret both sign, afterwards only the new one does', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
   const rotated = await webhook.admin.post(`${webhook.path}/rotate`, { graceHours: 2 })
@@ -178,7 +178,7 @@ test('delivery: while a secret is rotated both sign, afterwards the new one alon
   expect(tooLong.status).toBe(400)
 })
 
-test('delivery: an attempt keeps status, latency and the first 1 KiB of the answer', async () => {
+test('delivery: an attempt records status, latency and the first 1 KiB of the answer', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
   receiver.script(
@@ -223,7 +223,7 @@ test('delivery: redirects fail and are not followed; Retry-After is honoured up 
   expect(await webhook.send(event)).toMatchObject({ kind: 'retry', afterMs: 86_400_000 })
 })
 
-test('delivery: 2xx at the headers is success, whatever becomes of the body', async () => {
+test('delivery: a 2xx status line is a success, even if the body fails', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
   for (const reply of ['cut', 'bomb', 'flood'] as const) {
@@ -232,7 +232,7 @@ test('delivery: 2xx at the headers is success, whatever becomes of the body', as
   }
 })
 
-test('delivery: what a person hides waits until it cannot be brought back', async () => {
+test('delivery: the delivery of a deleted event waits until its undo time is over', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
   const project = webhook.organization.project
@@ -248,7 +248,7 @@ test('delivery: what a person hides waits until it cannot be brought back', asyn
   expect(receiver.received).toHaveLength(1)
 })
 
-test('delivery: what is deleted or unknown is told to nobody', async () => {
+test('delivery: nothing is sent for deleted webhooks or unknown events', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
   const event = await webhook.newEvent()
@@ -272,7 +272,7 @@ test.each([
     { topic: 'my-topic', title: '💰 New <payment>' },
   ],
 ] as const)(
-  'delivery: the preset %s shapes the body, and the signature holds',
+  'delivery: the preset %s formats the body, and the signature verifies',
   async (preset, path, arrives, body) => {
     await using receiver = await startReceiver()
     const webhook = await webhooks.create(`${receiver.url}${path}`, { preset })

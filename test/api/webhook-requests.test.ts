@@ -20,14 +20,14 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** A webhook with an address of its own, and what arrives there. */
+/** Returns a webhook with its own address, and the requests that arrive there. */
 async function newWebhook(options: object = {}) {
   const path = `/${crypto.randomUUID()}`
   const webhook = await webhooks.create(`${receiver.url}${path}?token=hush`, options)
   return { webhook, received: () => receiver.received.filter(one => one.path.startsWith(path)) }
 }
 
-/** The request of a webhook's newest attempt, as admins see it. */
+/** Returns the request of a webhook's newest attempt, as admins see it. */
 async function readRequest(webhook: TestWebhook) {
   const [attempt] = await webhook.attempts()
   const { status, body } = await webhook.admin.get(`${webhook.path}/attempts/${attempt!['id']}`)
@@ -36,7 +36,7 @@ async function readRequest(webhook: TestWebhook) {
   return body.data.request
 }
 
-/** The request as it is to be shown: all but the signature, and what every request of ours has. */
+/** Returns the request as it must be shown: without the signature and common headers. */
 function toShown({ method, headers, body }: Received) {
   const names = ['host', 'content-type', 'webhook-id', 'webhook-timestamp']
   return {
@@ -47,7 +47,7 @@ function toShown({ method, headers, body }: Received) {
   }
 }
 
-test('dashboard: an attempt shows its request as it arrived, but for the signature', async () => {
+test('dashboard: an attempt shows its request as it arrived, without the signature', async () => {
   const { webhook, received } = await newWebhook()
   const event = { channelName: 'ops', title: 'Backup "failed" 💾', description: 'é\n', tags: ['a'] }
   await webhook.send(await webhook.newEvent(event))
@@ -60,14 +60,14 @@ test('dashboard: a test shows its request, too', async () => {
   expect(await readRequest(webhook)).toEqual(toShown(received()[0]!))
 })
 
-test('dashboard: the request is in the form that it was sent in, whatever the form is now', async () => {
+test('dashboard: a request is shown in the format in which it was sent, also after a change of the preset', async () => {
   const { webhook, received } = await newWebhook({ preset: 'slack' })
   await webhook.send(await webhook.newEvent())
   await webhook.admin.patch(webhook.path, { preset: 'discord' })
   expect(await readRequest(webhook)).toEqual(toShown(received()[0]!))
 })
 
-test('dashboard: a body that would be another one today says so', async () => {
+test('dashboard: a request whose body can no longer be rebuilt exactly says so', async () => {
   const { webhook, received } = await newWebhook()
   await webhook.send(await webhook.newEvent())
   await server.sql`
@@ -79,7 +79,7 @@ test('dashboard: a body that would be another one today says so', async () => {
   expect(JSON.parse(received()[0]!.body).data.project.name).not.toBe('Renamed')
 })
 
-test('dashboard: of an event that was deleted the body is gone, and the request says so', async () => {
+test('dashboard: the request of a deleted event has no body, and says so', async () => {
   const { webhook, received } = await newWebhook()
   const event = await webhook.newEvent()
   await webhook.send(event)
@@ -92,7 +92,7 @@ test('dashboard: of an event that was deleted the body is gone, and the request 
   })
 })
 
-test('dashboard: attempts are for admins, and of their own webhook', async () => {
+test('dashboard: admins read attempts of their own webhooks alone', async () => {
   const { webhook } = await newWebhook()
   await webhook.send(await webhook.newEvent())
   const [attempt] = await webhook.attempts()
@@ -104,7 +104,7 @@ test('dashboard: attempts are for admins, and of their own webhook', async () =>
   expect((await webhook.admin.get(`${webhook.path}/attempts/att_x`)).status).toBe(404)
 })
 
-test('delivery: nothing of an endpoint but its host is kept with an attempt', async () => {
+test('delivery: an attempt stores no part of the endpoint but its host', async () => {
   const { webhook } = await newWebhook()
   await webhook.send(await webhook.newEvent())
   const [row] = await server.sql<[{ text: string }]>`

@@ -23,7 +23,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** The events of a webhook's pending deliveries, the oldest first. */
+/** Returns the events of a webhook's pending deliveries, oldest first. */
 async function listPending(uuid: string): Promise<string[]> {
   const rows = await server.sql<{ event_id: string }[]>`
     select event_id from outbox
@@ -33,7 +33,7 @@ async function listPending(uuid: string): Promise<string[]> {
   return rows.map(row => toId('evt', row.event_id))
 }
 
-test('design §6 a test is sent at once, and answers with what came of it', async () => {
+test('design §6 a test is sent at once, and its answer has the outcome', async () => {
   await using receiver = await startReceiver({ reply: { status: 418, body: 'teapot' } })
   const webhook = await webhooks.create(receiver.url)
   const answer = await webhook.admin.post(`${webhook.path}/test`)
@@ -54,7 +54,7 @@ test('design §6 a test is sent at once, and answers with what came of it', asyn
   expect((await webhook.attempts())[0]).toEqual(answer.body.data)
 })
 
-test('one test every 3 s: nobody shall use us to knock at doors', async () => {
+test('one test per 3 s: tests cannot be used to flood a third party', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
   const answers = await Promise.all(
@@ -67,7 +67,7 @@ test('one test every 3 s: nobody shall use us to knock at doors', async () => {
   expect((await webhook.admin.post(`${webhook.path}/test`)).status).toBe(200)
 })
 
-test('a test that succeeds ends a pause', async () => {
+test('a successful test ends a pause', async () => {
   await using receiver = await startReceiver({ reply: { status: 500 } })
   const webhook = await webhooks.create(receiver.url)
   const event = await webhook.newEvent()
@@ -77,7 +77,7 @@ test('a test that succeeds ends a pause', async () => {
   expect((await webhook.get()).breaker['state']).toBe('closed')
 })
 
-test('delivery: enabling makes what waits due', async () => {
+test('delivery: enabling a webhook makes its waiting deliveries due', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
   const event = await webhook.newEvent()
@@ -113,7 +113,7 @@ test('delivery: one attempt is sent again, on request', async () => {
   expect((await resend(attempt!['id'])).body.code).toBe('conflict')
 })
 
-test('delivery: a range is recovered: what the webhook is for and has not had', async () => {
+test('delivery: recovery sends the events of a range that match the webhook and were not sent', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
   const project = webhook.organization.project.uuid
@@ -139,7 +139,7 @@ test('delivery: a range is recovered: what the webhook is for and has not had', 
   expect((await recover({ since: 'yesterday' })).status).toBe(400)
 })
 
-test('delivery: a run of events becomes a delivery for each webhook that is for it', async () => {
+test('delivery: a batch of events becomes one delivery per matching webhook', async () => {
   const url = 'http://127.0.0.1:9'
   await expect(webhooks.create(url)).rejects.toThrow('belongs to another protocol')
   const all = await webhooks.create('http://127.0.0.1:9001')
@@ -189,7 +189,7 @@ test('delivery: a run of events becomes a delivery for each webhook that is for 
   ])
 })
 
-test('contract §11 attempts are kept for 30 days; a deleted webhook goes after its own', async () => {
+test('contract §11 attempts are kept for 30 days; a deleted webhook is removed after its attempts', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
   await webhook.send(await webhook.newEvent())
@@ -219,7 +219,7 @@ async function sweepWebhooks(): Promise<void> {
   }
 }
 
-/** The columns of the outbox that a kind of delivery writes. */
+/** Creates the columns of the outbox that a delivery kind writes. */
 async function createOutbox(tx: Tx): Promise<void> {
   await tx`
     create temporary table outbox (

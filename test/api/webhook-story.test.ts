@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('delivery.md what is answered 201 reaches the webhook, signed, and its record says so', async () => {
+test('delivery.md an event that is answered 201 reaches the webhook, signed, and its record says so', async () => {
   await using receiver = await startReceiver()
   const organization = await newOrganization(server)
   const { project } = organization
@@ -50,14 +50,14 @@ test('delivery.md what is answered 201 reaches the webhook, signed, and its reco
   await until(async () => (await record())?.state === 'delivered')
   expect(await record()).toMatchObject({ target: { id }, attempts: 1 })
 
-  // Nothing more comes, until somebody asks for it: the same message then.
+  // Nothing more arrives until it is sent again: then the same message.
   const [attempt] = (await admin.get(`${path}/webhooks/${id}/attempts`)).body.data.items
   await admin.post(`${path}/webhooks/${id}/attempts/${attempt.id}/resend`)
   await until(() => receiver.received.length > 1)
   expect(receiver.received[1]?.headers['webhook-id']).toBe(headers['webhook-id']!)
 })
 
-test('delivery.md an event that no webhook is for says so, and nothing is said where there is none', async () => {
+test('delivery.md an event that matches no webhook says so; without webhooks it says nothing', async () => {
   const tenant = await newTenant(server)
   const silence = async ({ id }: { id: string }) => {
     const read = async () =>
@@ -80,7 +80,7 @@ test('delivery.md an event that no webhook is for says so, and nothing is said w
   })
 })
 
-test('an attempt reads its own event alone, however few there were when that was planned', async () => {
+test('an attempt reads its own event alone, also with a plan from when the table was small', async () => {
   await using receiver = await startReceiver()
   await using fresh = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
   const organization = await newOrganization(fresh)
@@ -95,11 +95,11 @@ test('an attempt reads its own event alone, however few there were when that was
     await until(() => receiver.received.length >= webhooks * events)
     receiver.received.length = 0
   }
-  // Connections that end say what they have read.
+  // Connections flush their statistics when they end.
   await fresh.server.stop()
   const [{ read }] = await fresh.sql<[{ read: number }]>`
     select (seq_tup_read + idx_tup_fetch)::int as read from pg_stat_user_tables where relname = 'events'
   `
-  // A few of each delivery, and the whole log for the first ones: so short a log is read as soon as its index.
+  // A few rows per delivery, plus whole scans at first: for so short a log a scan is as fast.
   expect(read).toBeLessThan(1_000_000)
 })

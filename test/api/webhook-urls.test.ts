@@ -56,14 +56,14 @@ test.each([
   await admin.delete(`${all}/${id}`)
 })
 
-test('a name that nobody knows yet is accepted: sending says so', async () => {
+test('a name that does not resolve yet is accepted, and fails when sending', async () => {
   const made = await admin.post(all, { url: 'https://soon.test/' })
   expect(made.status).toBe(201)
   const tested = await admin.post(`${all}/${made.body.data.id}/test`)
   expect(tested.body.data).toMatchObject({ status: null, error: 'dns', outcome: 'failed' })
 })
 
-test('case 22: what has become private since is refused when it is sent', async () => {
+test('case 22: an address that became private is refused when sending', async () => {
   ADDRESSES['turning.test'] = ['8.8.8.8']
   const made = await admin.post(all, { url: 'http://turning.test/' })
   ADDRESSES['turning.test'] = ['127.0.0.1']
@@ -87,7 +87,7 @@ async function verify(body: string | Uint8Array, args: string[], secret?: string
   return { code, output }
 }
 
-test('tidings webhook verify says whether a message is genuine, and why not', async () => {
+test('tidings webhook verify says whether a message is genuine, and otherwise why not', async () => {
   const secret = newSigningSecret()
   const body = '{"type":"event.created","é":"💰"}'
   const toArgs = (headers: Record<string, string>) =>

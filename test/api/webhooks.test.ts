@@ -20,7 +20,7 @@ async function newAdmin() {
 
 const URL_1 = 'http://127.0.0.1:9999/hooks/T0KEN?x=1'
 
-test('design §6 a webhook is made, and its secret is shown this once', async () => {
+test('design §6 creating a webhook shows its secret once', async () => {
   const { admin, all } = await newAdmin()
   const made = await admin.post(all, { url: `${URL_1}#part` })
   expect(made.status).toBe(201)
@@ -42,7 +42,7 @@ test('design §6 a webhook is made, and its secret is shown this once', async ()
   }
 })
 
-test('reliability §11 neither URL nor secret stands in the database or in the audit log', async () => {
+test('reliability §11 the database and the audit log contain neither URL nor secret', async () => {
   const { admin, all, organization } = await newAdmin()
   const { body } = await admin.post(all, { url: URL_1 })
   const [row] = await server.sql`
@@ -55,7 +55,7 @@ test('reliability §11 neither URL nor secret stands in the database or in the a
   expect(row!['audit']).not.toContain('T0KEN')
 })
 
-test('contract §12 a viewer sees that a webhook is there, and its host alone', async () => {
+test('contract §12 a viewer sees webhooks with their hosts alone', async () => {
   const { admin, all, organization } = await newAdmin()
   const { id } = (await admin.post(all, { url: URL_1 })).body.data
   const viewer = await newMember(server, organization, 'viewer')
@@ -64,7 +64,7 @@ test('contract §12 a viewer sees that a webhook is there, and its host alone', 
   expect((await viewer.get(all)).text).not.toContain('T0KEN')
 })
 
-test('contract §12 only admins touch webhooks', async () => {
+test('contract §12 only admins create and change webhooks', async () => {
   const { admin, all, organization } = await newAdmin()
   const { id } = (await admin.post(all, { url: URL_1 })).body.data
   const member = await newMember(server, organization, 'member')
@@ -72,7 +72,7 @@ test('contract §12 only admins touch webhooks', async () => {
   expect((await admin.get(`${all}/${id}`)).body.data.isEnabled).toBe(true)
 })
 
-test('case 20: a webhook of another project is 404 to every act, and stays as it is', async () => {
+test('case 20: a webhook of another project is 404 for every action, and stays unchanged', async () => {
   const { admin, all } = await newAdmin()
   const { id } = (await admin.post(all, { url: URL_1 })).body.data
   const before = (await admin.get(`${all}/${id}`)).text.replace(/"requestId".*/, '')
@@ -86,7 +86,7 @@ test('case 20: a webhook of another project is 404 to every act, and stays as it
   expect((await admin.get(`${all}/${id}`)).text.replace(/"requestId".*/, '')).toBe(before)
 })
 
-test('reliability §6 what shows a secret, leads events elsewhere or destroys asks for the password again', async () => {
+test('reliability §6 showing a secret, redirecting events or deleting asks for the password again', async () => {
   const { admin, all } = await newAdmin()
   const { id } = (await admin.post(all, { url: URL_1 })).body.data
   await server.sql`
@@ -140,7 +140,7 @@ test('a filter names channels of the project, at least one', async () => {
   expect((await admin.get(all)).body.data.items).toEqual([])
 })
 
-test('a preset says what it needs of the address', async () => {
+test('a preset says what it requires of the address', async () => {
   const { admin, all } = await newAdmin()
   for (const preset of ['telegram', 'ntfy']) {
     const { status, body } = await admin.post(all, { url: 'http://127.0.0.1:9999/', preset })
@@ -148,7 +148,7 @@ test('a preset says what it needs of the address', async () => {
   }
 })
 
-test('a deleted webhook is gone with its secrets, and its attempts with the sweep', async () => {
+test('deleting a webhook deletes its secrets, and the sweep deletes its attempts', async () => {
   const { admin, all } = await newAdmin()
   const { id } = (await admin.post(all, { url: URL_1 })).body.data
   expect((await admin.delete(`${all}/${id}`)).body.data).toEqual({ id })
@@ -157,7 +157,7 @@ test('a deleted webhook is gone with its secrets, and its attempts with the swee
   expect((await admin.get(all)).body.data.items).toEqual([])
 })
 
-test('every list is paged: webhooks, newest first', async () => {
+test('webhooks are listed newest first, page by page', async () => {
   const { admin, all } = await newAdmin()
   const ids: string[] = []
   for (let n = 0; n < 3; n++) ids.unshift((await admin.post(all, { url: URL_1 })).body.data.id)
@@ -168,7 +168,7 @@ test('every list is paged: webhooks, newest first', async () => {
   expect(second.nextCursor).toBeNull()
 })
 
-test('every boundary has a limit: 50 webhooks a project, also for many at once', async () => {
+test('a project has at most 50 webhooks, also under concurrent requests', async () => {
   const { admin, all } = await newAdmin()
   const answers = await Promise.all(
     Array.from({ length: 55 }, () => admin.post(all, { url: URL_1 })),
@@ -177,7 +177,7 @@ test('every boundary has a limit: 50 webhooks a project, also for many at once',
   expect(answers.find(({ status }) => status !== 201)?.body.code).toBe('conflict')
 })
 
-test('enabled and disabled: the reason is shown, and enabling forgives', async () => {
+test('a disabled webhook shows its reason, and enabling resets its failures', async () => {
   const { admin, all } = await newAdmin()
   await using receiver = await startReceiver()
   const { id } = (await admin.post(all, { url: receiver.url })).body.data

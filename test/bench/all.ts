@@ -6,7 +6,7 @@ import { compareRead } from './read-plain.ts'
 import { printTable, type Line } from './table.ts'
 import { compareWebhooks } from './webhooks.ts'
 
-/** What is compared with somebody else's: each makes the databases and processes that it needs, and leaves none of them. */
+/** The comparisons by subject; each creates its own databases and processes, and removes them. */
 const SUBJECTS: Record<string, () => Promise<Line[]>> = {
   ingest: compareIngest,
   'live feed': compareFeed,
@@ -16,7 +16,10 @@ const SUBJECTS: Record<string, () => Promise<Line[]>> = {
   push: comparePush,
 }
 
-/** One table of everything that is compared. What one subject found stays when another fails; then it throws at the end. */
+/**
+ * Prints one table of all comparisons. If a subject fails, the others are still printed; then it
+ * throws.
+ */
 export async function benchAll(): Promise<void> {
   const lines: Line[] = []
   const failed: unknown[] = []
@@ -31,5 +34,5 @@ export async function benchAll(): Promise<void> {
     console.error(`${subject}: ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
   }
   printTable(lines)
-  if (failed.length > 0) throw new AggregateError(failed, 'Not every subject gave its figures')
+  if (failed.length > 0) throw new AggregateError(failed, 'Some subjects failed')
 }

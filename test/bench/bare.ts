@@ -1,5 +1,5 @@
-// The ceiling of `bench ingest`, in a process of its own: a plain Elysia route, as its documentation has it, with a schema
-// equal to that of POST /v1/events and Elysia's own parser, and nothing behind it. Prints its port.
+// The ceiling of `bench ingest`, in its own process: a plain Elysia route with Elysia's own parser,
+// and nothing behind it. Its schema equals that of POST /v1/events. Prints its port.
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 

@@ -1,4 +1,5 @@
-// One candidate of a bench, in a process of its own: `bun candidate.ts <name> <database url>`; prints its port.
+// One candidate of a bench, in its own process: `bun candidate.ts <name> <database url>`; prints
+// its port.
 import { createApp } from '../../src/app.ts'
 import { connect } from '../../src/db/sql.ts'
 import type { Appender } from '../../src/events/append.ts'
@@ -30,7 +31,7 @@ const guard = createKeyGuard({
   bodyLimits: { timeoutMs: 20_000 },
   toAddress: () => '',
 })
-// The routes that only write never read.
+// The write routes never read.
 const reads = undefined as never
 const app = createApp({ features: [eventRoutes({ guard, appender, reads })] })
 const { port } = serve<never>({
@@ -47,7 +48,7 @@ const { port } = serve<never>({
 })
 console.log(`PORT ${port}`)
 
-/** The same route and schema with no database: what HTTP, JSON and validation cost. */
+/** The same route and schema without a database: the cost of HTTP, JSON and validation. */
 function keepNothing(): Appender['append'] {
   let seq = 0
   return async ({ draft, requestId }) => ({
@@ -56,7 +57,10 @@ function keepNothing(): Appender['append'] {
   })
 }
 
-/** One INSERT and one NOTIFY per request into the same columns and indexes, as most applications would write it. */
+/**
+ * One INSERT and one NOTIFY per request into the same columns and indexes, as most applications
+ * write it.
+ */
 async function createInsert(): Promise<Appender['append']> {
   const sql = connect(databaseUrl, { name: 'bench', max: 16 })
   await sql.unsafe(`

@@ -10,24 +10,27 @@ import { readRss } from './memory.ts'
 import { startTidings, toBearer } from './server.ts'
 import { load } from './wrk.ts'
 
-/** What one round at one point has measured. */
+/** The measurements of one round at one point. */
 export interface Figures {
   /** Events per second at 64 connections. */
   ingest: number
-  /** Milliseconds from the beginning of a POST to a socket, and to a webhook's receiver. */
+  /** Milliseconds from the start of a POST to a socket, and to a webhook's receiver. */
   feedP50: number
   feedP99: number
   hookP50: number
   hookP99: number
-  /** Of the server, in MB, after all of it. */
+  /** The server's memory in MB, after all measurements. */
   memory: number
 }
 
-/** How the delays are measured: half of the events are for the webhooks, too. */
+/** The load for measuring delays: half of the events match the webhooks, too. */
 export interface Offered {
   perSecond: number
   seconds: number
-  /** Whether ingest is that of a project that nobody follows: no load generator keeps up with thousands of sockets. */
+  /**
+   * Measures ingest in a project without followers: no load generator keeps up with thousands of
+   * sockets.
+   */
   isElsewhere?: boolean
 }
 
@@ -40,7 +43,7 @@ const STREAMS = 10
 const ARRIVE_MS = 60_000
 const INTENT = /"intent":"(\w+)"/
 
-/** Notes when events arrive that were posted here. */
+/** Records the arrival of events that were posted here. */
 interface Stopwatch {
   sent: Map<string, number>
   feed: number[]
@@ -61,7 +64,7 @@ export function startReceiver() {
   })
   return {
     url: `http://127.0.0.1:${server.port}`,
-    /** From now on, what arrives is noted here. */
+    /** Records arrivals in this stopwatch from now on. */
     use: (used: Stopwatch) => void (watch = used),
     stop: () => server.stop(true),
   }
@@ -69,7 +72,10 @@ export function startReceiver() {
 
 export type Receiver = ReturnType<typeof startReceiver>
 
-/** Starts a server on a world, and measures it: the delays at a small rate first, then how much it takes. */
+/**
+ * Starts a server on a world and measures it: first the delays at a low rate, then the maximum
+ * rate.
+ */
 export async function measureWorld(
   world: World,
   { receiver, offered }: { receiver: Receiver; offered: Offered },
@@ -108,7 +114,7 @@ export async function measureWorld(
       seconds: INGEST_SECONDS,
       keyed: 0.3,
     })
-    if (failed > 0) throw new Error(`${failed} posts have failed`)
+    if (failed > 0) throw new Error(`${failed} posts failed`)
     return {
       ingest: perSecond,
       feedP50: percentile(watch.feed, 0.5),
@@ -124,7 +130,7 @@ export async function measureWorld(
   }
 }
 
-/** All sockets of the project but one, in a process of their own. */
+/** Opens all sockets of the project but one, in a separate process. */
 async function startCrowd({ shape, projects, cookies }: World, url: string) {
   if (shape.sockets === 1) return undefined
   const project = toId('prj', projects[0]?.uuid ?? '')
@@ -138,7 +144,7 @@ async function startCrowd({ shape, projects, cookies }: World, url: string) {
   })
 }
 
-/** Sockets that together follow every project, each once. */
+/** Opens sockets that together follow every project, each once. */
 async function openFollowers(
   { projects, cookies }: World,
   { origin, watch }: { origin: string; watch: Stopwatch },
@@ -156,7 +162,7 @@ async function openFollower(
   origin: string,
   { cookie, ids, watch }: { cookie: string; ids: string[]; watch: Stopwatch },
 ): Promise<WebSocket> {
-  // Bun takes headers, of which its types for browsers know nothing.
+  // Bun accepts headers, which its browser types do not declare.
   const options = { headers: { cookie, origin } } as never
   const socket = new WebSocket(`${origin.replace('http', 'ws')}/api/feed`, options)
   let subscribed = 0
@@ -173,7 +179,10 @@ async function openFollower(
   return socket
 }
 
-/** Posts at a fixed rate, whatever the answers take: an even number, every other one for the webhooks; returns how many. */
+/**
+ * Posts an even number of events at a fixed rate, regardless of answer times; every other one
+ * matches the webhooks. Returns the number.
+ */
 async function post(
   world: World,
   { origin, watch, offered }: { origin: string; watch: Stopwatch; offered: Offered },

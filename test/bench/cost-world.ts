@@ -12,15 +12,15 @@ import { testSecrets } from '../support/secret.ts'
 import { BIG_PROJECT, ensureBenchDatabase, EVENTS, fillEvents } from './read-data.ts'
 import { makeViewer } from './server.ts'
 
-/** How much there is of everything. */
+/** The size of each axis. */
 export interface Shape {
-  /** Before anything is posted, half of them in the project that is measured. */
+  /** Existing events; half of them are in the measured project. */
   events: number
-  /** That a project's events go to, besides the one that webhooks are for. */
+  /** Channels that a project's events use, besides the watched one. */
   channels: number
-  /** That follow the project; one for every ten projects where there are more of those. */
+  /** Sockets that follow the project; from ten projects on, one per ten projects. */
   sockets: number
-  /** Of each project, beyond the 50 that it may have. */
+  /** Webhooks per project, also beyond the limit of 50. */
   endpoints: number
   projects: number
 }
@@ -30,13 +30,16 @@ export interface World {
   shape: Shape
   databaseUrl: string
   projects: { uuid: string; token: string }[]
-  /** The key of a project that nobody follows. */
+  /** The key of a project without followers. */
   other: string
-  /** Of people who see the n-th hundred of projects; more of them where there are more sockets. */
+  /**
+   * Sessions of members: the n-th sees the n-th hundred of projects; more sockets need more of
+   * them.
+   */
   cookies: string[]
 }
 
-/** Whose events the webhooks are for. */
+/** The channel that the webhooks match. */
 export const WATCHED = 'watched'
 const PER_ORGANIZATION = 100
 const PER_PERSON = 16
@@ -52,7 +55,10 @@ export async function buildWorld(shape: Shape, hookUrl: string): Promise<World> 
   }
 }
 
-/** A copy to be measured, because measuring adds to it; the biggest one is as good as before for some more events. */
+/**
+ * Copies a world, because measuring adds to it. The biggest world is not copied: some more events
+ * do not change it.
+ */
 export async function copyWorld(world: World): Promise<World> {
   if (world.shape.events === EVENTS) return world
   return { ...world, databaseUrl: await copyDatabase(world.databaseUrl) }
@@ -81,7 +87,7 @@ async function fillWorld(
   }
   while (organizations.length * PER_ORGANIZATION < shape.projects)
     organizations.push(await createOrganization(tx, `Bench ${organizations.length}`))
-  // The statements go out together: a round trip for each would be most of the time.
+  // The statements are sent together: separate round trips would take most of the time.
   const made = Array.from({ length: shape.projects - uuids.length }, (_, nth) =>
     createProject(tx, {
       organizationId: organizations[Math.floor(nth / PER_ORGANIZATION)] ?? '',

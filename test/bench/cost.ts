@@ -63,7 +63,7 @@ const AXES: Record<keyof Shape, Axis> = {
 
 type Point = { x: number } & Figures
 
-/** What the plots are drawn from: medians of rounds by turns. */
+/** The data of the plots: medians of interleaved rounds. */
 interface Run {
   on: string
   cores: number
@@ -72,14 +72,16 @@ interface Run {
 }
 
 /**
- * `bench cost [axis …] [--quick] [--draw]`: what ingest, delays and memory become as one thing grows and all others
- * stay. Writes the figures and a plot of each axis; `--quick` measures one round, `--draw` none.
+ * `bench cost [axis …] [--quick] [--draw]` measures ingest, delays and memory while one axis grows
+ * and all others stay. Writes the figures and a plot of each axis. `--quick` measures one round,
+ * `--draw` none.
  */
 export async function benchCost(): Promise<void> {
   const words = process.argv.slice(3)
   const names = words.filter(word => !word.startsWith('--'))
   for (const name of names)
-    if (!(name in AXES)) throw new Error(`No axis ${name}: ${Object.keys(AXES).join(', ')}`)
+    if (!(name in AXES))
+      throw new Error(`There is no axis ${name}; there are: ${Object.keys(AXES).join(', ')}`)
   const wanted = (names.length > 0 ? names : Object.keys(AXES)) as (keyof Shape)[]
   if (!words.includes('--draw')) {
     requireWrk()
@@ -95,7 +97,7 @@ export async function benchCost(): Promise<void> {
   draw()
 }
 
-/** Rounds of all points in turn, so that a slow minute of the machine meets all of them. */
+/** Measures all points in each round, so that a slow minute of the machine affects all of them. */
 async function run(
   name: keyof Shape,
   { receiver, rounds }: { receiver: ReturnType<typeof startReceiver>; rounds: number },
@@ -103,7 +105,7 @@ async function run(
   const { points, shape, offered } = AXES[name]
   const worlds = []
   for (const x of points) {
-    console.log(`${name} ${x}: making it`)
+    console.log(`${name} ${x}: creating it`)
     worlds.push({ x, world: await buildWorld({ ...BASE, ...shape(x) }, receiver.url) })
   }
   const measured = new Map<number, Figures[]>(points.map(x => [x, []]))
@@ -143,7 +145,7 @@ function keep(name: keyof Shape, run: Run): void {
   writeFileSync(DATA, `${JSON.stringify({ ...read(), [name]: run }, null, 2)}\n`)
 }
 
-/** A plot of each axis that was ever measured. */
+/** Draws a plot of each axis that was ever measured. */
 function draw(): void {
   for (const [name, run] of Object.entries(read()) as [keyof Shape, Run][]) {
     const { title, xLabel } = AXES[name]

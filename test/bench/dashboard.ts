@@ -18,7 +18,10 @@ const STREAM_S = 60
 const LONG_FRAME_MS = 50
 const KEPT = 500
 
-/** What a reader of the dashboard waits for: first paint, frames while events stream in, a feed of millions of events. */
+/**
+ * Measures the dashboard: first paint, frames while events stream in, and a feed of millions of
+ * events.
+ */
 export async function benchDashboard(): Promise<void> {
   await using browser = await launch()
   try {
@@ -45,7 +48,7 @@ export async function benchDashboard(): Promise<void> {
         paints.push(await readFirstPaint(opened.page))
       }
       print(`first contentful paint, CPU ${SLOWDOWN}x slower, empty cache`, paints, 1_000)
-      print('the same, until the first rows are there', rows)
+      print('the same, until the first rows appear', rows)
       await using opened = await enter(await browser.open(), url, person)
       await opened.page.goto(url + path)
       await opened.page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
@@ -61,14 +64,14 @@ export async function benchDashboard(): Promise<void> {
         await opened.page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
         opens.push(await opened.page.evaluate(() => performance.now()))
       }
-      print('feed of a project with 5 million events, rows there and live', opens, 1_500)
+      print('feed of a project with 5 million events, rows shown and live', opens, 1_500)
     })
   } finally {
     await closeCluster()
   }
 }
 
-/** Lets events stream in, and says how the page kept up. */
+/** Streams events in, and prints how the page kept up. */
 async function stream(page: Page, send: (title: string) => Promise<unknown>): Promise<void> {
   await page.evaluate(() => {
     const state = { frames: [] as number[], last: performance.now() }
@@ -124,7 +127,7 @@ async function enter(opened: TestPage, url: string, { cookie }: TestPerson): Pro
   return opened
 }
 
-/** Somebody who may see the project with half of all events. */
+/** Inserts a member of the project with half of all events. */
 async function joinBigProject(server: { sql: Sql; url: string }): Promise<TestPerson> {
   const [row] = await server.sql<[{ uuid: string }]>`
     select organization_id as uuid from projects where id = ${BIG_PROJECT}

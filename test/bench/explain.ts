@@ -1,7 +1,7 @@
 import postgres from 'postgres'
 import type { Sql } from '../../src/db/sql.ts'
 
-/** Prints how Postgres runs the statements of each query, those inside functions included. */
+/** Prints how Postgres runs the statements of each query, including those inside functions. */
 export async function explainOnce(
   databaseUrl: string,
   queries: [name: string, run: (sql: Sql) => Promise<unknown>][],
@@ -31,7 +31,7 @@ export async function explainOnce(
   await sql.end()
 }
 
-/** A plan without the statement. */
+/** Returns the plan without the statement. */
 function toPlan(message: string): string {
   const lines = message.split('\n')
   const start = lines.findIndex(line => /\(cost=/.test(line))

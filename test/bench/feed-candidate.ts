@@ -1,10 +1,11 @@
-// Who the feed is compared with: `bun feed-candidate.ts publish | socket.io`. Each line of input, `<messages> <text>`, is sent so
-// many times to every socket; bare publish of the runtime, or the broadcast of socket.io.
+// A reference for the feed: `bun feed-candidate.ts publish | socket.io`. Sends each line of input,
+// `<messages> <text>`, so many times to every socket. It uses bare publish of the runtime, or the
+// broadcast of socket.io.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 
-/** As our own feed does: what is sent must get its chance to leave. */
+/** Yields after this many characters like our own feed, so that sockets can flush. */
 const TURN_CHARACTERS = 128 * 1024
 
 const { port, send } = process.argv[2] === 'publish' ? startPublish() : await startSocketIo()
@@ -39,12 +40,12 @@ function startPublish() {
 }
 
 async function startSocketIo() {
-  // A name that the type check does not follow: it is installed by the bench alone.
+  // A computed name, which the type checker does not resolve: only the bench installs socket.io.
   const name = ['socket', 'io'].join('.')
   const { Server } = await import(name)
   const http = createServer()
   const io = new Server(http, { transports: ['websocket'], perMessageDeflate: false })
   await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
-  const { port } = http.address() as AddressInfo // A TCP server has no other kind.
+  const { port } = http.address() as AddressInfo // The address of a TCP server is never a string.
   return { port, send: (text: string) => void io.emit('event', JSON.parse(text)) }
 }

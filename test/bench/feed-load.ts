@@ -1,5 +1,5 @@
-// The load of the feed bench, in a process of its own: `bun feed-load.ts '<json of LoadJob>'`. It says READY, then answers each
-// line of its input with one of its output.
+// The load of the feed bench, in its own process: `bun feed-load.ts '<json of LoadJob>'`. It prints
+// READY, then answers each line of input with one line.
 import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { createHttpClient } from '../support/http-client.ts'
@@ -7,7 +7,7 @@ import { createFrameReader, toFrame } from '../support/raw-feed.ts'
 import type { LoadJob } from './feed-process.ts'
 
 const job = JSON.parse(process.argv[2] ?? '') as LoadJob
-/** Shorter than this are the protocol's own messages. */
+/** Shorter messages belong to the protocol. */
 const LEAST_BYTES = 200
 const POSTERS = 32
 
@@ -36,7 +36,7 @@ async function openAll(): Promise<void> {
   }
 }
 
-/** Resolves when the socket may be sent to. */
+/** Resolves when the socket is ready for messages. */
 function openOne(nth: number): Promise<void> {
   const { hostname, port, host, origin } = new URL(job.url)
   const cookie = job.cookies[nth % job.cookies.length]
@@ -106,14 +106,16 @@ async function expectDeliveries(deliveries: number): Promise<void> {
   console.log(JSON.stringify({ ms: performance.now() - startedMs, received }))
 }
 
-/** Who does not read does not see an end either: so the stalled ones read on for a moment. */
+/** A socket that is not read does not see its end: the stalled ones read for a moment. */
 async function countClosed(): Promise<void> {
   for (const socket of stalled) socket.resume()
   await new Promise(resolve => setTimeout(resolve, 2_000))
   console.log(JSON.stringify({ closed }))
 }
 
-/** Posts so many events per second for so long, whatever the answers take, and says how long each was under way to a socket. */
+/**
+ * Posts at a fixed rate, regardless of answer times; returns the delay of each event to a socket.
+ */
 async function post(perSecond: number, seconds: number): Promise<void> {
   const sent = new Map<string, number>()
   const answered: number[] = []
@@ -130,7 +132,7 @@ async function post(perSecond: number, seconds: number): Promise<void> {
         const dueMs = startedMs + (nth * 1000) / perSecond
         const waitMs = dueMs - performance.now()
         if (waitMs > 0) await new Promise(resolve => setTimeout(resolve, waitMs))
-        // From when it is sent: a timer's own lateness is none of the server's.
+        // Measured from sending: a late timer is not the server's fault.
         const sentMs = performance.now()
         sent.set(`n${nth}`, sentMs)
         const { status } = await client.request('POST', job.post?.path ?? '', {

@@ -3,30 +3,30 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** What sockets the load opens, and how it speaks to them. */
+/** The sockets that the load opens, and their messages. */
 export interface LoadJob {
   url: string
   path: string
   sockets: number
   /** One for each socket, in turn. */
   cookies: string[]
-  /** What is said first, as soon as it is open. */
+  /** The first message after opening. */
   greeting?: string
-  /** What is said when a message begins so. */
+  /** Sends `say` after a message that begins with `after`. */
   script: { after: string; say: string }[]
-  /** How the message begins after which a socket is ready; nothing for a socket that is open. */
+  /** The beginning of the message that makes a socket ready; empty if it is ready once open. */
   ready: string
   /** Reads nothing once it is ready. */
   isStalled?: boolean
-  /** Notes when events arrive. */
+  /** Records when events arrive. */
   isTimed?: boolean
-  /** Where it posts events, and as whom. */
+  /** The path and headers for posting events. */
   post?: { path: string; headers: Record<string, string> }
 }
 
 export type Job = Omit<LoadJob, 'sockets'>
 
-/** A process that is told things line by line, and answers in lines. */
+/** A process that answers each line of input with a line. */
 export interface Worker {
   pid: number
   say(line: string): void
@@ -34,7 +34,9 @@ export interface Worker {
   stop(): Promise<void>
 }
 
-/** Starts one of this folder's programs; it is ready with the line that begins with `READY`, and what may follow there. */
+/**
+ * Starts one of this folder's programs; resolves at its line `READY`, with the rest of that line.
+ */
 export async function startWorker(
   program: string,
   args: string[],
@@ -46,13 +48,13 @@ export async function startWorker(
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const hear = async () => {
     const { value, done } = await lines.next()
-    if (done) throw new Error(`${program} has ended`)
+    if (done) throw new Error(`${program} ended`)
     return value as string
   }
   let ready = await hear()
   while (!ready.startsWith('READY')) ready = await hear()
   return {
-    // It was started, or the next line throws.
+    // Without a pid it did not start: the next line throws.
     pid: child.pid ?? 0,
     ready,
     say: line => void child.stdin.write(`${line}\n`),
@@ -69,7 +71,7 @@ export function startLoad(job: LoadJob): Promise<Worker> {
   return startWorker('feed-load.ts', [JSON.stringify(job)])
 }
 
-/** What a load says to a line: figures by name. */
+/** Sends a line to a load; returns its figures by name. */
 export async function ask(load: Worker, line: string): Promise<Record<string, number>> {
   load.say(line)
   return readFigures(await load.hear())

@@ -4,7 +4,7 @@ import { SHARE } from './table.ts'
 import { findNode, installPeers } from './peers.ts'
 import { PARSE_HEADERS, PARSE_PATH } from './server.ts'
 
-/** Somebody who has sockets, and sends so many messages to each of them. */
+/** A server with sockets that sends a number of messages to each. */
 export interface Sender {
   job: Job
   messages: number
@@ -12,7 +12,10 @@ export interface Sender {
   stop(): Promise<void>
 }
 
-/** Fewer than from others: it takes seconds for a rate that a longer run does not change. */
+/**
+ * Fewer than for the others: its rate takes seconds to measure and does not change with a longer
+ * run.
+ */
 const LIVE_QUERY_MESSAGES = 40
 const BARE = { path: '/', cookies: [], script: [], ready: '' }
 
@@ -45,7 +48,7 @@ export async function startSocketIo(messages: number, text: string): Promise<Sen
   }
 }
 
-/** parse-server that tells of every object which it creates, each socket with a subscription to their class. */
+/** parse-server notifies each socket of every object it creates, by a subscription to its class. */
 export async function startLiveQuery(): Promise<Sender> {
   installPeers()
   const { ready, say, stop } = await startWorker(
@@ -74,7 +77,10 @@ export async function startLiveQuery(): Promise<Sender> {
   }
 }
 
-/** Deliveries per second, of a second time: the first one warms up. Throws unless every message is there, once. */
+/**
+ * Returns deliveries per second of a second run: the first one warms up. Throws unless every
+ * message arrives once.
+ */
 export async function sendToAll(
   name: string,
   { job, messages, send }: Sender,
@@ -98,7 +104,9 @@ export async function sendToAll(
   }
 }
 
-/** How many ms after its POST an event is at a socket. Throws unless every one arrives. */
+/**
+ * Returns the milliseconds from a POST to the event at a socket. Throws unless every event arrives.
+ */
 export async function measureDelay(job: Job, perSecond: number) {
   const load = await startLoad({ ...job, sockets: 1, isTimed: true })
   try {

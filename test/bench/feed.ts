@@ -22,7 +22,7 @@ const MESSAGES = 200
 const PER_PERSON = 16
 const SOCKETS = 1_000
 const MOST_SOCKETS = 5_000
-/** Which everybody who is compared can take. */
+/** A rate that every compared system can take. */
 const EVENTS_PER_S = 100
 
 interface World {
@@ -33,7 +33,7 @@ interface World {
   job: Job
 }
 
-/** The live feed: how soon an event is there, how many it reaches, and what sockets cost. */
+/** Measures the live feed: delay of an event, fan-out, and the cost of sockets. */
 export async function benchFeed(): Promise<void> {
   await withWorld(MOST_SOCKETS, async world => {
     await benchDelay(world)
@@ -43,7 +43,10 @@ export async function benchFeed(): Promise<void> {
   })
 }
 
-/** Fan-out beside a bare publish, socket.io and parse-server's LiveQuery; delay beside the last of them, which alone stores. */
+/**
+ * Compares fan-out with a bare publish, socket.io and parse-server's LiveQuery, and the delay with
+ * LiveQuery, which alone stores.
+ */
 export async function compareFeed(): Promise<Line[]> {
   return withWorld(SOCKETS, comparePeers)
 }
@@ -75,7 +78,10 @@ async function compareDelay({ job }: World, liveQuery: Sender): Promise<Line[]> 
   }))
 }
 
-/** Messages of the same bytes to the same number of sockets, by turns; only who is measured has sockets. */
+/**
+ * Sends messages of equal size to the same number of sockets, in turn; only the measured system has
+ * sockets.
+ */
 async function compareFanOut(
   world: World,
   sockets: number,
@@ -117,7 +123,7 @@ async function compareFanOut(
   }
 }
 
-/** Tidings with people enough for so many sockets. */
+/** Runs Tidings with enough accounts for so many sockets. */
 async function withWorld<Result>(
   sockets: number,
   run: (world: World) => Promise<Result>,
@@ -151,12 +157,15 @@ async function withWorld<Result>(
   }
 }
 
-/** From POST to socket at 1,000 events/s; then with ten readers that do not read, each of which fills its buffer. */
+/**
+ * Measures POST to socket at 1,000 events/s, then the same with ten stalled readers that fill their
+ * buffers.
+ */
 async function benchDelay({ job }: World): Promise<void> {
   const load = await startLoad({ ...job, sockets: 1, isTimed: true })
   await ask(load, 'post 1000 3')
   const alone = await ask(load, 'post 1000 15')
-  // Others of the person's sockets, which are counted apart.
+  // Further sockets of the account, which are counted separately.
   const stalled = await startLoad({
     ...job,
     cookies: job.cookies.slice(1),
@@ -187,7 +196,7 @@ async function benchMemory({ pid, job }: World): Promise<void> {
   )
 }
 
-/** Stores events as the append does, in one transaction and without HTTP, and tells the server of them. */
+/** Stores events like the append, in one transaction and without HTTP, and notifies the server. */
 async function insertAndTell({ sql, projectId }: World): Promise<void> {
   await sql.begin(async tx => {
     await tx`
@@ -206,7 +215,7 @@ async function insertAndTell({ sql, projectId }: World): Promise<void> {
   await sql`select pg_notify('tidings', ${`bench e:${projectId}`})`
 }
 
-/** A message as the feed sends it. */
+/** Returns a message as the feed sends it. */
 async function makeText({ url, job }: World): Promise<string> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}${job.path}`, {
     headers: { cookie: job.cookies[0], origin: url },

@@ -17,28 +17,28 @@ const CROWD = 128
 
 type Results = Record<string, Measured>
 
-/** A candidate that can be asked how many events it has stored, unless it stores none. */
+/** A candidate with a count of stored events, unless it stores none. */
 type Contender = Candidate & { countStored?: () => Promise<number> }
 
 /**
- * Durable events over HTTP against a bare Elysia route, our own route without a database, one INSERT + NOTIFY each, and
- * parse-server.
+ * Compares durable events over HTTP with a bare Elysia route, our route without a database, INSERT
+ * + NOTIFY, and parse-server.
  */
 export async function benchIngest(): Promise<void> {
   const { crowd, lone, log } = await runIngest()
   print(`${CROWD} connections, 30 % with an Idempotency-Key`, crowd)
   print('1 connection', lone)
-  console.log(`log: ${log}\nTidings' p99 of the crowd is to be 15 ms, its p50 alone 1.5 ms\n`)
+  console.log(`log: ${log}\nTidings' aims: p99 of the crowd 15 ms, p50 alone 1.5 ms\n`)
   printTable(toLines(crowd, lone))
 }
 
-/** The same, as lines of the table. */
+/** The same comparison, as lines of the table. */
 export async function compareIngest(): Promise<Line[]> {
   const { crowd, lone } = await runIngest()
   return toLines(crowd, lone)
 }
 
-/** None of the references deduplicates or limits; «no database» and INSERT + NOTIFY know one key without looking it up. */
+/** No reference deduplicates or limits; the candidates without lookups accept one key. */
 async function runIngest(): Promise<{ crowd: Results; lone: Results; log: string }> {
   requireWrk()
   const databaseUrl = await cloneDatabase()
@@ -58,7 +58,7 @@ async function runIngest(): Promise<{ crowd: Results; lone: Results; log: string
       },
       { ...(await startParseServer(parseUrl)), countStored: () => count(parseSql, 'Event') },
     )
-    // Compilers need their time: parse-server's first seconds are a third as fast as those after them.
+    // JIT compilers need time: parse-server's first seconds are a third as fast as later ones.
     for (const one of contenders) await runRound(one, CROWD)
     const crowd = await measure(contenders, CROWD)
     const lone = await measure(contenders, 1)
@@ -102,7 +102,10 @@ function toLines(crowd: Results, lone: Results): Line[] {
   ]
 }
 
-/** Rounds of all contenders in turn; medians. There is no figure unless what was acknowledged in a round is stored after it. */
+/**
+ * Runs rounds of all contenders in turn; returns medians. Throws unless every acknowledged event of
+ * a round is stored after it.
+ */
 export async function measure(contenders: Contender[], connections: number): Promise<Results> {
   return interleaveFigures(
     Object.fromEntries(contenders.map(one => [one.name, () => runRound(one, connections)])),
@@ -118,13 +121,13 @@ async function runRound(contender: Contender, connections: number): Promise<Meas
   const round = await run()
   const { acknowledged, failed } = round
   const stored = (await countSettled(countStored)) - before
-  // Of what was under way at the end, some is stored and none acknowledged.
+  // Some requests in flight at the end are stored and not acknowledged.
   if (stored < acknowledged || stored > acknowledged + connections + failed)
     throw new Error(`${name} acknowledged ${acknowledged} events and stored ${stored}`)
   return round
 }
 
-/** Once nothing is under way any more. */
+/** Counts once no request is in flight any more. */
 async function countSettled(countStored: () => Promise<number>): Promise<number> {
   for (let last = await countStored(); ;) {
     await Bun.sleep(100)
@@ -153,7 +156,7 @@ export function print(title: string, results: Results): void {
   }
 }
 
-/** What is in the log. A figure counts only when it is right, so it throws where the log has holes. */
+/** Describes the log. Throws if the log has holes: figures count only for a correct log. */
 export async function verify(databaseUrl: string): Promise<string> {
   const sql = connect(databaseUrl, { name: 'bench', max: 1, settings: { statement_timeout: 0 } })
   const [row] = await sql<[{ events: string; head: string; keys: string; size: string }]>`

@@ -8,7 +8,7 @@ import { load, requireWrk } from './wrk.ts'
 const EVENTS = 1_000_000
 const STEP_SECONDS = 5
 
-/** The server's memory while it takes a million events; Postgres is not counted. */
+/** Prints the server's memory while it accepts a million events; without Postgres. */
 export async function benchMemory(): Promise<void> {
   requireWrk()
   const databaseUrl = await cloneDatabase()
@@ -29,7 +29,7 @@ export async function benchMemory(): Promise<void> {
   }
 }
 
-/** What a process has in memory, in MB. */
+/** Returns the resident memory of a process, in MB. */
 export function readRss(pid: number): number {
   const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kilobytes) / 1024

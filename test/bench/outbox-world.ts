@@ -10,18 +10,21 @@ import type { Secrets } from '../../src/secrets/secrets.ts'
 import { appendEvents } from '../support/deliveries.ts'
 import { testSecrets } from '../support/secret.ts'
 
-/** What a server delivers with, without the server: pools as it has them, and a client that may reach loopback. */
+/**
+ * The delivery parts of a server without the server: its pools, and a client that may reach
+ * loopback.
+ */
 export interface OutboxWorld {
   sql: Sql
   pool: Pool
   secrets: Secrets
   egress: Egress
-  /** Appends so many events to a project, and writes a delivery of each to every target. */
+  /** Appends `count` events to a project, and writes a delivery of each to every target. */
   enqueue(
     kind: KindName,
     to: { projectId: string; targetIds: readonly string[]; events: number },
   ): Promise<void>
-  /** Makes every delivery that is there. */
+  /** Sends every pending delivery. */
   deliver(kind: DeliveryKind): Promise<void>
 }
 

@@ -1,11 +1,13 @@
-// parse-server, with which ingest and feed are compared: `node parse-server.mjs <database url> [live]`. It says READY and its port.
-// With `live` it has a LiveQuery server, and each line of input is how many objects it creates, without HTTP.
-// JavaScript, because it runs on Node: that is what parse-server's package names as its engine. package.json holds express's
-// router at 2.2: parse-server 9.10 reaches into it, and from 2.3 on finds no route for requests inside the process.
+// parse-server, the reference for ingest and feed: `node parse-server.mjs <database url> [live]`.
+// It prints READY and its port. With `live` it has a LiveQuery server, and each line of input is a
+// number of objects to create without HTTP. JavaScript, because parse-server's package requires
+// Node. package.json pins express's router to 2.2: parse-server 9.10 uses its internals, and 2.3
+// breaks requests inside the process.
 import { createServer } from 'node:http'
 import { createInterface } from 'node:readline'
 
-// Express asks for this. The other keeps it from making a folder of logs where it stands, before it has its settings.
+// Express recommends the first setting. The other one prevents a folder of logs in the working
+// directory at import.
 process.env.NODE_ENV = 'production'
 process.env.PARSE_SERVER_LOGS_FOLDER = 'null'
 const { default: Parse } = await import('parse/node')
@@ -17,25 +19,29 @@ const http = createServer()
 await new Promise(resolve => http.listen(0, '127.0.0.1', resolve))
 const { port } = http.address()
 
-// The settings that its documentation (parseplatform.org/parse-server/api/master/ParseServerOptions.html, and the guide at
-// docs.parseplatform.org/parse-server/guide) has for speed; what is not here keeps its default.
+// The settings that its documentation recommends for speed; all others keep their defaults. See
+// parseplatform.org/parse-server/api/master/ParseServerOptions.html, and the guide at
+// docs.parseplatform.org/parse-server/guide.
 const server = new ParseServer({
   appId: 'bench',
   masterKey: 'bench-master',
-  // Guide, «Keys»: with a REST key of its own, requests without it are refused, as Tidings refuses those without a key.
+  // Guide, "Keys": with a REST key requests without it are refused, as Tidings refuses those
+  // without a key.
   restAPIKey: 'bench-rest',
   serverURL: `http://127.0.0.1:${port}`,
-  // Guide, «Database»: the size of the pool goes into the address. As many connections as INSERT + NOTIFY has.
+  // Guide, "Database": the pool size is part of the address. As many connections as INSERT + NOTIFY
+  // has.
   databaseURI: `${databaseUrl}?poolSize=16`,
   databaseOptions: {
-    // DatabaseOptions: for several instances on one database only. Here the cache of the schema is right for ever.
+    // DatabaseOptions: needed for several instances on one database only. Here the schema cache
+    // never changes.
     enableSchemaHooks: false,
   },
-  // ParseServerOptions: requests inside the process go without HTTP; here, the objects that LiveQuery tells of.
+  // ParseServerOptions: requests inside the process skip HTTP; here, the objects for LiveQuery.
   directAccess: true,
-  // ParseServerOptions: no class comes with a request; it is made beforehand.
+  // ParseServerOptions: requests create no classes; the class exists beforehand.
   allowClientClassCreation: false,
-  // Guide, «Database»: set the schema up while tables are empty, as each change is ALTER TABLE.
+  // Guide, "Database": set the schema up while tables are empty, as each change is ALTER TABLE.
   schema: {
     definitions: [
       {
@@ -52,9 +58,10 @@ const server = new ParseServer({
           source: { type: 'String', defaultValue: 'api' },
           notify: { type: 'Boolean', defaultValue: true },
         },
-        // Guide, «Database»: index what is read; the newest page alone, where Tidings keeps an index for every filter.
+        // Guide, "Database": index the fields that are read. Tidings has an index for every filter,
+        // this one for the newest page alone.
         indexes: { newest: { createdAt: -1 } },
-        // Open to whoever has the key; but no client adds columns.
+        // Open to every client with the key; but no client adds columns.
         classLevelPermissions: {
           create: { '*': true },
           find: { '*': true },
@@ -66,17 +73,18 @@ const server = new ParseServer({
     ],
     lockSchemas: true,
   },
-  // ParseServerOptions: no file, nothing on the console, and of the log errors alone.
+  // ParseServerOptions: no log files, nothing on the console, and only errors are logged.
   logsFolder: null,
   silent: true,
   logLevel: 'error',
-  // What is not measured is not on.
+  // Unmeasured features are disabled.
   enableAnonymousUsers: false,
   ...(isLive ? { liveQuery: { classNames: ['Event'] } } : {}),
 })
 await server.start()
 http.on('request', server.app)
-// Guide, «Live Queries»: in the process of the server is the easiest; between processes it would take Redis.
+// Guide, "Live Queries": in the process of the server is simplest; between processes it needs
+// Redis.
 if (isLive) await ParseServer.createLiveQueryServer(http, {}, server.config)
 console.log(`READY ${port}`)
 

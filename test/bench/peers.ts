@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const HERE = import.meta.dir
 
-/** Installs what the benches compare with, where it is not there yet. Throws where it cannot be. */
+/** Installs the reference systems unless they are installed. Throws if that fails. */
 export function installPeers(): void {
   const { dependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8')) as {
     dependencies: Record<string, string>
@@ -16,10 +16,15 @@ export function installPeers(): void {
     stdio: 'inherit',
   })
   if (status === 0) return
-  throw new Error('What to compare with could not be installed: is the registry reachable?')
+  throw new Error(
+    'The reference systems could not be installed. Check that the registry is reachable.',
+  )
 }
 
-/** The Node for peers that ask for a newer one than systems have: installed with them, or the one of the system. */
+/**
+ * Returns the Node for the reference systems, which need a recent one: installed with them, or that
+ * of the system.
+ */
 export function findNode(): string {
   const installed = join(HERE, `node_modules/node-linux-${process.arch}/bin/node`)
   return existsSync(installed) ? installed : 'node'

@@ -1,6 +1,9 @@
-/** A line of a panel, its points from left to right. A logarithmic axis leaves out what has no logarithm. */
+/**
+ * A line of a panel, its points from left to right. A logarithmic axis omits values without a
+ * logarithm.
+ */
 interface Series {
-  /** At the end of the line; an empty one takes no room. */
+  /** The label at the end of the line; an empty one takes no space. */
   name: string
   points: Point[]
 }
@@ -9,14 +12,14 @@ export type Point = readonly [x: number, y: number]
 
 export interface Panel {
   title: string
-  /** Of y: `ms`, `events/s`. */
+  /** The unit of y: `ms`, `events/s`. */
   unit: string
   x: Scale
   y: Scale
   xLabel: string
-  /** At most four, which is as many colours as can be told apart. */
+  /** At most four, as many as there are distinguishable colours. */
   series: Series[]
-  /** Where on the x-axis something happened: a thin vertical line each. */
+  /** Moments on the x-axis: a thin vertical line each. */
   marks?: number[]
 }
 
@@ -31,7 +34,7 @@ type Scale = 'linear' | 'log'
 
 interface Axis {
   ticks: number[]
-  /** Where a value stands between the ends of the axis, 0 to 1. */
+  /** Returns the position of a value between the ends of the axis, 0 to 1. */
   toShare(value: number): number
 }
 
@@ -41,12 +44,12 @@ const TITLE_HEIGHT = 36
 const PAD = { top: 50, right: 18, bottom: 44, left: 56 }
 const LETTER_WIDTH = 6.6
 const LINE_HEIGHT = 15
-/** More than that are drawn without a dot each, and thinned out. */
+/** Longer series are drawn without dots, and thinned out. */
 const MOST_DOTS = 30
 const BUCKETS = 50
 
 const COLOURS = ['a', 'b', 'c', 'd']
-// Each of the four has 4.5 : 1 against its ground, because names are written in them.
+// Each of the four has a contrast of 4.5 : 1 with its background, because labels use them.
 const STYLE = [
   ':root{--ground:#fff;--ink:#1f2328;--quiet:#59636e;--line:#d1d9e0;--a:#0969da;--b:#bc4c00;--c:#1a7f37;--d:#8250df}',
   '@media(prefers-color-scheme:dark){:root{--ground:#0d1117;--ink:#f0f6fc;--quiet:#9198a1;--line:#30363d;--a:#58a6ff;--b:#f0883e;--c:#56d364;--d:#bc8cff}}',
@@ -60,7 +63,10 @@ const STYLE = [
   ),
 ].join('\n')
 
-/** Line plots, so many panels side by side, as an SVG that stands alone: light or dark as the system is, each line with its name at its end. */
+/**
+ * Draws line plots as one self-contained SVG, light or dark like the system. Panels are side by
+ * side, and each line has its label at its end.
+ */
 export function plot({ title, panels, columns: most = 2 }: Plot): string {
   const columns = Math.min(most, panels.length)
   const width = WIDTH / columns
@@ -138,7 +144,7 @@ function drawPanel(panel: Panel, width: number): string {
   ].join('\n')
 }
 
-/** An axis over `values`: a linear one begins at 0; a rounded one ends at a tick. */
+/** Returns an axis over `values`: a linear one begins at 0; a rounded one ends at a tick. */
 function toAxis(scale: Scale, values: number[], { isRounded = false } = {}): Axis {
   const [least, most] = [Math.min(...values), Math.max(...values)]
   if (values.length === 0) return { ticks: [], toShare: () => 0 }
@@ -162,14 +168,14 @@ function toAxis(scale: Scale, values: number[], { isRounded = false } = {}): Axi
   }
 }
 
-/** The least of 1, 2, 2.5, 5 times a power of ten that is no less. */
+/** Returns the smallest of 1, 2, 2.5 and 5 times a power of ten that is at least `least`. */
 function toStep(least: number): number {
   if (least <= 0) return 1
   const power = 10 ** Math.floor(Math.log10(least))
   return ([1, 2, 2.5, 5, 10].find(one => one * power >= least) ?? 10) * power
 }
 
-/** Many points as the least and the most of each stretch, so that no spike is lost. */
+/** Reduces many points to the minimum and maximum of each stretch, so that no spike is lost. */
 function thin(points: Point[]): Point[] {
   if (points.length <= 2 * BUCKETS) return points
   const size = points.length / BUCKETS
@@ -181,7 +187,7 @@ function thin(points: Point[]): Point[] {
   }).flat()
 }
 
-/** Moves names that stand at `heights` apart, upwards where there is no room below `bottom`. */
+/** Moves labels at `heights` apart, upwards if there is no space above `bottom`. */
 function spread(heights: number[], bottom: number): number[] {
   const order = heights.map((_, nth) => nth).sort((a, b) => heights[a]! - heights[b]!)
   const moved = [...heights]

@@ -1,4 +1,4 @@
-// Encrypts as our push does: `push-encryption.ts <push service as JSON>`.
+// The encryption of our push alone: `push-encryption.ts <push service as JSON>`.
 import { encryptPush } from '../../src/push/push-client.ts'
 import type { TestBrowser } from '../support/push-service.ts'
 import { runSender } from './sending.ts'

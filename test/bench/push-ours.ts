@@ -1,4 +1,5 @@
-// Our whole way of a push, as `bench push` measures it: `push-ours.ts <database url> <push service as JSON>`.
+// Our complete push delivery, as `bench push` measures it: `push-ours.ts <database url> <push
+// service as JSON>`.
 import { createHash } from 'node:crypto'
 import { createSession } from '../../src/accounts/sessions.ts'
 import { toSite } from '../../src/http/site.ts'
@@ -44,7 +45,7 @@ for (const { endpoint, keys } of browsers) {
   deviceIds.push(uuid)
 }
 
-// Past the dispatcher, which would make one count of a burst.
+// Bypasses the dispatcher, which would collapse the burst into a count.
 await runSender(async count => {
   const events = count / deviceIds.length
   const projectId = organization.project.uuid

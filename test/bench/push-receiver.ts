@@ -1,5 +1,5 @@
-// The push service of `bench push`, in a process of its own: it decrypts and checks everything that it gets. Says where it is and
-// who has subscribed, and answers each line of input with what has come since the last one.
+// The push service of `bench push`, in its own process: it decrypts and checks every push. Prints
+// its address and subscriptions; answers each line of input with the pushes since the last line.
 import { createInterface } from 'node:readline'
 import { startPushService } from '../support/push-service.ts'
 

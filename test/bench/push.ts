@@ -6,7 +6,9 @@ import { interleaveFigures, toShare, type Line } from './table.ts'
 
 const COUNTS = { warmUp: toShare(400), messages: toShare(4_000) }
 
-/** Pushes by our whole way, and by web-push alone; says how much of ours is encryption. */
+/**
+ * Compares our complete push delivery with web-push alone; prints the share of encryption in ours.
+ */
 export async function comparePush(): Promise<Line[]> {
   installPeers()
   const receiver = await startWorker('push-receiver.ts', [])
@@ -23,13 +25,13 @@ export async function comparePush(): Promise<Line[]> {
     const { tidings, encryption } = figures
     const share = ((100 * encryption.processorMs) / tidings.processorMs).toFixed(0)
     console.log(
-      `Of the ${tidings.processorMs.toFixed(2)} ms of processor time that a push of ours takes, ${encryption.processorMs.toFixed(2)} ms (${share} %) are encryption`,
+      `Of the ${tidings.processorMs.toFixed(2)} ms of processor time of our push, ${encryption.processorMs.toFixed(2)} ms (${share} %) are encryption`,
     )
     return toLines(
       {
         subject: 'push',
-        what: 'pushes/s over https, 32 at a time: claimed, encrypted, sent, written down',
-        reference: 'web-push, encrypted, signed and sent',
+        what: 'pushes/s over https, 32 at a time: claimed, encrypted, sent, recorded',
+        reference: 'web-push: encrypted, signed and sent',
       },
       figures,
     )

@@ -19,7 +19,7 @@ const EACH = PROJECTS * TARGETS
 
 await runQueue(await createOutbox(process.argv[2] ?? ''))
 
-/** A job is a delivery of an event to a target; what enqueues is the dispatcher. */
+/** A job is a delivery of an event to a target; the dispatcher enqueues it. */
 async function createOutbox(databaseUrl: string): Promise<Queue> {
   const sql = connect(databaseUrl, { name: 'bench', max: 2, settings: { statement_timeout: 0 } })
   const pool = createPool(databaseUrl, { name: 'worker', max: 4, settings: WORKER_SETTINGS })
@@ -35,7 +35,7 @@ async function createOutbox(databaseUrl: string): Promise<Queue> {
       return Promise.resolve({ kind: 'done' })
     },
   })
-  // The kind is known before the events are, so that they are all new to it.
+  // Registers the kind before the events, so that it gets all of them.
   await (await startOutbox({ pool, kinds: [kind] })).stop()
   const newTargets = async (count: number) => {
     const { id } = await newProject({ sql, url: '' })
@@ -68,7 +68,7 @@ async function createOutbox(databaseUrl: string): Promise<Queue> {
     const dispatcher = startDispatcher({ pool, kinds: [counted], onDispatched() {} })
     dispatcher.wake(ids)
     await all.promise
-    // Ends when what is under way is committed.
+    // Stops once the work in flight is committed.
     await dispatcher.stop()
   }
 

@@ -1,5 +1,5 @@
-// The queues that ours is compared with, on Node: `queue-peers.ts pg-boss | graphile-worker <database url>`. Each is set
-// up as its documentation says for many small jobs.
+// The reference queues, on Node: `queue-peers.ts pg-boss | graphile-worker <database url>`. Each is
+// configured as its documentation recommends for many small jobs.
 import { runQueue, type Queue } from './queue-program.ts'
 
 const [, , name = '', connectionString = ''] = process.argv
@@ -8,7 +8,7 @@ const BUSY = 8
 
 await runQueue(name === 'pg-boss' ? await createPgBoss() : await createGraphileWorker())
 
-/** Batches of 500 that are fetched one after the other as long as they are full, and a NOTIFY for what comes alone. */
+/** Fetches batches of 500 while they are full, and gets a NOTIFY for single jobs. */
 async function createPgBoss(): Promise<Queue> {
   const { PgBoss } = await load('pg-boss')
   const boss = new PgBoss({ connectionString, useListenNotify: true, schedule: false })
@@ -69,7 +69,10 @@ async function createPgBoss(): Promise<Queue> {
   }
 }
 
-/** As its performance page has it: a local queue of 500, outcomes in batches, 24 jobs at a time. */
+/**
+ * Configured as its performance page recommends: a local queue of 500, outcomes in batches, 24 jobs
+ * at a time.
+ */
 async function createGraphileWorker(): Promise<Queue> {
   const { Logger, makeWorkerUtils, runTaskList } = await load('graphile-worker')
   const { default: pg } = await load('pg')
@@ -110,7 +113,7 @@ async function createGraphileWorker(): Promise<Queue> {
       )
     },
     async stick(count) {
-      // Its own performance test does the same: two named queues that somebody has locked.
+      // Its own performance test does the same: two named queues that are locked.
       await addJobs(
         Array.from({ length: count }, (_, nth) => ({
           identifier: 'nothing',
@@ -144,7 +147,10 @@ async function createGraphileWorker(): Promise<Queue> {
   }
 }
 
-/** By a name that the type check does not follow: peers are installed by the bench alone. */
+/**
+ * Imports a computed name, which the type checker does not resolve: only the bench installs the
+ * package.
+ */
 async function load(peer: string) {
   return await import(peer)
 }

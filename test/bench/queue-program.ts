@@ -1,22 +1,22 @@
-// What every candidate of `bench queue` does, whatever it is made of: Bun and Node both run it.
+// The program of every candidate of `bench queue`, on Bun and on Node.
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A queue of jobs that do nothing, in a database of its own. */
+/** A queue of jobs that do nothing, in its own database. */
 export interface Queue {
-  /** Makes ready what so many jobs are about; not measured. */
+  /** Prepares the subjects of `count` jobs; not measured. */
   prepare(count: number): Promise<void>
-  /** Enqueues so many jobs as fast as it can; resolves when they are committed. */
+  /** Enqueues `count` jobs as fast as possible; resolves when they are committed. */
   enqueue(count: number): Promise<void>
-  /** Enqueues so many jobs of one target that hangs: nothing more of it can be done. */
+  /** Enqueues `count` jobs of one hanging target, which block each other. */
   stick(count: number): Promise<void>
-  /** Enqueues one job; resolves, when it is committed, with what `onStart` will be told. */
+  /** Enqueues one job; resolves when it is committed, with the name that `onStart` will get. */
   add(): Promise<string>
-  /** Starts to work: `onStart` is told the name of each job of which it begins. */
+  /** Starts to work; `onStart` gets the name of each job that starts. */
   work(onStart: (job: string) => void): Promise<void>
-  /** Whether every job is done and written down, those that are stuck aside. */
+  /** Resolves with true if every job is done and recorded, except for the stuck ones. */
   isDone(): Promise<boolean>
-  /** Stops to work. */
+  /** Stops working. */
   rest(): Promise<void>
 }
 
@@ -50,12 +50,12 @@ async function drain(queue: Queue, count: number) {
   const starts = new Set<string>()
   const startedMs = performance.now()
   await queue.work(job => {
-    // Nobody has failed, and no lease has ended: each begins once.
-    if (starts.has(job)) fail(`${job} has begun twice`)
+    // No attempt failed and no lease ended: each job starts once.
+    if (starts.has(job)) fail(`${job} started twice`)
     starts.add(job)
   })
   while (starts.size < count || !(await queue.isDone())) await sleep(5)
-  if (starts.size > count) fail(`${starts.size} jobs have begun, of ${count}`)
+  if (starts.size > count) fail(`${starts.size} jobs started, of ${count}`)
   const perSecond = toRate(count, startedMs)
   await queue.rest()
   return { perSecond }

@@ -12,24 +12,25 @@ const HEALTHY = toShare(4_000)
 
 type Figures = Record<'enqueued' | 'drained' | 'p50Ms' | 'p99Ms' | 'healthy', number>
 
-/** What is counted, and which way is better. */
+/** The figures, and whether more or less is better. */
 const FIGURES: [figure: keyof Figures, what: string, better: Line['better']][] = [
   ['enqueued', `jobs/s enqueued, ${JOBS} of them, in bulk (ours: events dispatched)`, 'more'],
-  ['drained', 'jobs/s claimed, begun and completed, with nothing to do', 'more'],
+  ['drained', 'jobs/s claimed, started and completed, with nothing to do', 'more'],
   [
     'p50Ms',
-    `ms from enqueueing to the begin at ${PER_SECOND} jobs/s, p50 (ours: from the event)`,
+    `ms from enqueueing to the start at ${PER_SECOND} jobs/s, p50 (ours: from the event)`,
     'less',
   ],
   ['p99Ms', 'the same, p99', 'less'],
-  ['healthy', `jobs/s completed beside ${STUCK} of a target that is stuck`, 'more'],
+  ['healthy', `jobs/s completed beside ${STUCK} of a stuck target`, 'more'],
 ]
 
 /**
- * The outbox as a queue, beside queues on the same Postgres, one process each. Ours writes events, and from them a job for
- * each target; takes jobs of all targets in turn, as many at a time as each may have; renews leases of 30 s, refuses what
- * comes after them, and keeps a record of every job. pg-boss keeps its jobs, completes a batch as a whole, and takes what
- * a worker left behind after 15 minutes. graphile-worker deletes its jobs, and takes them after 4 hours.
+ * Compares the outbox with queues on the same Postgres, one process each. Ours writes events, and
+ * from them a job for each target. It claims jobs of all targets in turn, up to the limit of each.
+ * It renews leases of 30 s, refuses later outcomes, and records every job. pg-boss keeps its jobs,
+ * completes a batch as a whole, and reclaims jobs of a dead worker after 15 minutes.
+ * graphile-worker deletes its jobs, and reclaims them after 4 hours.
  */
 export async function compareQueue(): Promise<Line[]> {
   installPeers()
@@ -57,7 +58,7 @@ export async function compareQueue(): Promise<Line[]> {
   }
 }
 
-/** A queue that loses a job, or begins one twice, ends or never answers. */
+/** Throws or never answers for a queue that loses a job or starts one twice. */
 async function measure(queue: Worker): Promise<Figures> {
   const ask = async (line: string) => {
     queue.say(line)

@@ -8,10 +8,11 @@ export const EVENTS = 10_000_000
 const STEP = 250_000
 const USERS = 100_000
 export const BIG_PROJECT = '00000000-0000-7000-8000-000000000001'
-/** When the last of them happened: the same in every run. */
+/** The time of the last event: the same in every run. */
 export const END_MS = Date.parse('2026-11-20T00:00:00Z')
 
-// Words are made of syllables, the commoner the shorter: `bench_word(0)` is the most common one.
+// Words are made of syllables; common words are shorter, and `bench_word(0)` is the most common
+// one.
 const FUNCTIONS = `
   create function bench_uuid(kind text, n bigint) returns uuid language sql immutable
     return (kind || '000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid;
@@ -89,7 +90,7 @@ const TENANTS = `
     select project_id, 'u' || substr(user_id, 6) || '@example.com', user_id, now() from identities;
 `
 
-/** The same arguments in every run. */
+/** Returns the same random numbers in every run. */
 export function createRandom(): () => number {
   let state = 42
   return () => {
@@ -98,14 +99,17 @@ export function createRandom(): () => number {
   }
 }
 
-/** The database of the bench, made at the first run of a schema and kept. */
+/** Returns the bench's database, created by the first run for each schema and kept. */
 export async function ensureBenchDatabase(): Promise<string> {
   const text = [FUNCTIONS, toRows(EVENTS), REST, TENANTS, EVENTS, JSON.stringify(MIGRATIONS)].join()
   const hash = createHash('sha256').update(text).digest('hex').slice(0, 12)
   return ensureDatabase(`bench_read_${hash}`, { replaces: 'bench_read_', fill: fillEvents })
 }
 
-/** Fills an empty database with so many events of a hundred projects, the biggest of which has half of them. */
+/**
+ * Fills an empty database with `events` events of a hundred projects, half of them in the biggest
+ * one.
+ */
 export async function fillEvents(url: string, events = EVENTS): Promise<void> {
   const sql = connect(url, {
     name: 'bench',
@@ -132,7 +136,7 @@ export async function fillEvents(url: string, events = EVENTS): Promise<void> {
   await sql.end()
 }
 
-/** Drops what slows the load of events down; returns how to make it again. */
+/** Drops the indexes that slow down loading; returns the statements that restore them. */
 async function takeIndexes(sql: Sql): Promise<string[]> {
   const constraints = await sql<{ name: string; definition: string }[]>`
     select conname as name, pg_get_constraintdef(oid) as definition

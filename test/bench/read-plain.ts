@@ -8,14 +8,14 @@ import { BIG_PROJECT, createRandom, ensureBenchDatabase, EVENTS } from './read-d
 import { interleave, SHARE, type Line } from './table.ts'
 
 const RUNS = Math.ceil(300 * SHARE)
-/** Prepare statements and fill buffers. */
+/** Runs before measuring, which prepare statements and fill buffers. */
 const WARMING = 20
 const BIG_EVENTS = EVENTS / 2
 
-/** Gives the JSON of the page that ends before an event, as it does of the newest one. */
+/** Returns the JSON of the page before an event, or of the newest page. */
 type Read = (before: number | undefined) => Promise<string>
 
-/** Pages for which a statement that anybody would write has the index that it needs. */
+/** Pages with a plain statement whose index an ordinary application would have, too. */
 const PAGES: { what: string; search: string; isDeep: boolean; where(sql: Sql): Fragment }[] = [
   { what: 'newest page', search: '', isDeep: false, where: sql => sql`true` },
   { what: 'page from anywhere', search: '', isDeep: true, where: sql => sql`true` },
@@ -35,7 +35,10 @@ const PAGES: { what: string; search: string; isDeep: boolean; where(sql: Sql): F
   },
 ]
 
-/** Pages of 50 as JSON, beside one plain statement for the same page; each over one connection. */
+/**
+ * Compares pages of 50 as JSON with one plain statement for the same page, each over one
+ * connection.
+ */
 export async function compareRead(): Promise<Line[]> {
   const databaseUrl = await ensureBenchDatabase()
   const pool = createPool(databaseUrl, { name: 'api', max: 1 })
@@ -99,7 +102,7 @@ async function measureReads(read: Read, isDeep: boolean): Promise<number> {
   return times.sort((a, b) => a - b)[Math.floor(RUNS * 0.95)] ?? NaN
 }
 
-/** A figure counts only when both have read the same events. */
+/** Checks that both read the same events; otherwise the figures do not count. */
 async function checkSame(ours: Read, theirs: Read, isDeep: boolean): Promise<void> {
   const before = isDeep ? Math.ceil(BIG_EVENTS / 3) : undefined
   const [one, other] = (await Promise.all([ours(before), theirs(before)])).map(json =>

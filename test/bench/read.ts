@@ -22,7 +22,7 @@ const BIG_EVENTS = EVENTS / 2
 
 type Run = (sql: Sql) => Promise<unknown>
 
-/** Makes a run of a query, its arguments varied by `random` (0 to 1). */
+/** Returns a run of a query with arguments varied by `random` (0 to 1). */
 type Query = (random: () => number) => Run
 
 const search =
@@ -109,11 +109,11 @@ const QUERIES: [name: string, aim: string, query: Query][] = [
   ['prefix, two words, deep', 'p95 100', deep('bab dud')],
   ['word, rare', 'p95 100', search(() => 'quicksilver')],
   ['word, absent', 'p95 100', search(random => `zz${Math.floor(random() * 1e6)}`)],
-  ['two common that never meet', 'p95 100', search(() => 'alpha omega')],
+  ['two common words that never occur together', 'p95 100', search(() => 'alpha omega')],
   ['negation', 'p95 100', search(() => 'ba -alpha -tag:common')],
   ['phrase', 'p95 100', search(() => '"ba be"')],
   [
-    'an hour long ago',
+    'a past hour',
     'p95 25',
     search(random => {
       const day = someDay(random)
@@ -143,14 +143,17 @@ const QUERIES: [name: string, aim: string, query: Query][] = [
   ],
 ]
 
-/** Reads of ten million events through the functions of src, and what the load of events loses on such a database. */
+/**
+ * Reads ten million events through the functions of src; compares ingest on such a database with an
+ * empty one.
+ */
 export async function benchRead(): Promise<void> {
   requireWrk()
   const databaseUrl = await ensureBenchDatabase()
   const pool = createPool(databaseUrl, { name: 'api', max: 8 })
   const only = process.argv[3]
   console.log(
-    `${EVENTS} events in 100 projects, ${BIG_EVENTS} of them in the one that is read; ms over ${RUNS} runs`,
+    `${EVENTS} events in 100 projects, ${BIG_EVENTS} of them in the measured one; ms over ${RUNS} runs`,
   )
   for (const [name, aim, query] of QUERIES) {
     if (only && !name.includes(only)) continue
@@ -188,7 +191,7 @@ function print(name: string, aim: string, times: number[]): void {
   )
 }
 
-/** Rounds in turn on a copy of the big database and on an empty one. */
+/** Runs rounds in turn on a copy of the big database and on an empty one. */
 async function compareLoad(bigUrl: string): Promise<void> {
   const [big, empty] = [await copyDatabase(bigUrl), await cloneDatabase()]
   const sql = connect(big, { name: 'bench', max: 1 })

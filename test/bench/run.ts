@@ -16,7 +16,7 @@ import { benchWorkers } from './workers.ts'
 import { benchStart } from './start.ts'
 import { keepCluster } from '../support/postgres.ts'
 
-// `bun run bench <name>`: prints ratios against named references, measured in the same run.
+// `bun run bench <name>` prints ratios to named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
   all: benchAll,
   cost: benchCost,
@@ -31,7 +31,10 @@ const benches: Record<string, () => Promise<void>> = {
   start: benchStart,
   webhooks: table(compareWebhooks),
 }
-/** Those that read data which takes minutes to make. It stays where a restart of the machine keeps it. */
+/**
+ * Benches whose data takes minutes to create. It is kept where a restart of the machine does not
+ * delete it.
+ */
 const KEEPING = new Set(['all', 'cost', 'dashboard', 'read'])
 const KEPT = join('/var/tmp', `tidings-bench-${userInfo().uid}`)
 

@@ -1,10 +1,15 @@
-// What senders of `bench webhooks` and `bench push` have in common, whatever they send: Bun and Node both run it.
+// Shared by the senders of `bench webhooks` and `bench push`, on Bun and on Node.
 import { createInterface } from 'node:readline'
 
-/** What sends so many messages, made ready before; resolves when all are answered, and written down where that is to be. */
+/**
+ * Sends prepared messages; resolves when all are answered, and recorded if the sender does that.
+ */
 export type Sending = () => Promise<void>
 
-/** Answers each line of input, a number of messages, with how fast they were sent and what that cost this process. */
+/**
+ * Answers each line of input, a number of messages, with the rate and processor time of sending
+ * them.
+ */
 export async function runSender(prepare: (count: number) => Promise<Sending>): Promise<void> {
   console.log('READY')
   for await (const line of createInterface({ input: process.stdin })) {
@@ -23,10 +28,10 @@ export async function runSender(prepare: (count: number) => Promise<Sending>): P
   }
 }
 
-/** As many at a time as the whole path has: eight to each of four webhooks, four to each of eight devices. */
+/** The concurrency of the full system: eight per webhook for four, four per device for eight. */
 export const AT_A_TIME = 32
 
-/** Does so many things, 32 at a time. */
+/** Sends `count` messages, 32 at a time. */
 export async function sendAll(count: number, send: (nth: number) => Promise<void>): Promise<void> {
   let next = 0
   const lane = async () => {

@@ -1,10 +1,10 @@
 import type { Worker } from './feed-process.ts'
 import type { Line } from './table.ts'
 
-/** Messages per second, and processor time of the sender's process, in ms for each. */
+/** Messages per second, and milliseconds of the sender's processor time per message. */
 export type Figures = Record<'perSecond' | 'processorMs', number>
 
-/** Warms a sender up and measures it. Throws unless each message has arrived, once. */
+/** Warms a sender up and measures it. Throws unless each message arrives once. */
 export async function measureSending(
   sender: Worker,
   receiver: Worker | undefined,
@@ -26,12 +26,12 @@ async function send(sender: Worker, receiver: Worker | undefined, count: number)
   const answer = await receiver.hear()
   const { requests, messages } = JSON.parse(answer) as Record<string, number>
   if (requests !== count || messages !== count) {
-    throw new Error(`${count} messages were sent, and the receiver says ${answer}`)
+    throw new Error(`${count} messages were sent, and the receiver reports ${answer}`)
   }
   return figures
 }
 
-/** Both figures of a sender beside those of a reference. */
+/** Returns both figures of a sender beside those of a reference. */
 export function toLines(
   { subject, what, reference }: Pick<Line, 'subject' | 'what' | 'reference'>,
   { tidings, bare }: Record<'tidings' | 'bare', Figures>,
@@ -47,7 +47,7 @@ export function toLines(
     },
     {
       subject,
-      what: 'ms of processor time for each, in the process that sends',
+      what: 'ms of processor time per message, in the sending process',
       ours: tidings.processorMs,
       reference,
       theirs: bare.processorMs,

@@ -11,26 +11,26 @@ import { findNode, installPeers } from './peers.ts'
 
 const MAIN = resolve(import.meta.dir, '../../src/main.ts')
 
-/** A process that takes `POST /v1/events`. */
+/** A process that accepts `POST /v1/events`. */
 export interface Candidate {
   name: string
   url: string
-  /** With which a request says who it is. */
+  /** The headers that authenticate a request. */
   headers: Record<string, string>
   child: ChildProcess
 }
 
-/** Where parse-server.mjs creates an object, and with which one says there who one is. */
+/** The path of parse-server.mjs that creates an object, and its authentication. */
 export const PARSE_PATH = '/classes/Event'
 export const PARSE_HEADERS = {
   'X-Parse-Application-Id': 'bench',
   'X-Parse-REST-API-Key': 'bench-rest',
 }
 
-/** With which an API key says who it is. */
+/** Returns the header that authenticates an API key. */
 export const toBearer = (key: string) => ({ Authorization: `Bearer ${key}` })
 
-/** A key that no limit stops, to a project of its own. */
+/** Returns a key without a rate limit, for a new project. */
 export async function makeKey(databaseUrl: string): Promise<string> {
   const sql = connect(databaseUrl, { name: 'bench', max: 1 })
   const projectId = await sql.begin(async tx =>
@@ -41,7 +41,7 @@ export async function makeKey(databaseUrl: string): Promise<string> {
   return token
 }
 
-/** A person who may see the projects of an organization; returns the cookie of a session. */
+/** Inserts a viewer of an organization; returns a session cookie. */
 export async function makeViewer(sql: Queryable, organizationId: string): Promise<string> {
   const { uuid, id } = newId('per')
   await sql`insert into people (id, name, email) values (${uuid}, 'Bench', ${`${id}@example.com`})`
@@ -52,7 +52,7 @@ export async function makeViewer(sql: Queryable, organizationId: string): Promis
   return `tidings=${(await createSession(sql, session)).token}`
 }
 
-/** The real server, as so many processes; `env` is added to the configuration. */
+/** Starts the real server with `workers` processes; `env` is added to the configuration. */
 export async function startTidings(
   databaseUrl: string,
   key: string,
@@ -68,7 +68,7 @@ export async function startTidings(
   return { name, headers: toBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
 }
 
-/** One of candidate.ts, or bare.ts. */
+/** Starts a candidate of candidate.ts, or bare.ts. */
 export async function startCandidate(
   name: string,
   kind: string,
@@ -86,7 +86,7 @@ export async function startCandidate(
   return { name, headers: toBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
 }
 
-/** parse-server, ready to be sent objects of a class that has an event's fields. */
+/** Starts parse-server with a class that has an event's fields. */
 export async function startParseServer(databaseUrl: string): Promise<Candidate> {
   installPeers()
   const child = spawn(findNode(), [join(import.meta.dir, 'parse-server.mjs'), databaseUrl], {
@@ -97,13 +97,16 @@ export async function startParseServer(databaseUrl: string): Promise<Candidate> 
   return { name: 'parse-server', headers: PARSE_HEADERS, child, url }
 }
 
-/** Ends what was started. */
+/** Stops the candidates. */
 export async function stopCandidates(candidates: readonly Candidate[]): Promise<void> {
   for (const { child } of candidates) child.kill('SIGTERM')
   await Promise.all(candidates.map(({ child }) => child.exitCode === null && once(child, 'exit')))
 }
 
-/** Reads the port from what a program writes. Throws with its output when the program ends before it listens. */
+/**
+ * Reads the port from a program's output. Throws with the output if the program ends before it
+ * listens.
+ */
 async function readPort(child: ChildProcess, pattern: RegExp): Promise<string> {
   let output = ''
   child.stderr?.on('data', chunk => (output += chunk))
@@ -112,7 +115,7 @@ async function readPort(child: ChildProcess, pattern: RegExp): Promise<string> {
       output += chunk
       const found = pattern.exec(output)?.[1]
       if (!found) return
-      // From now on it is only drained, so that the program never waits for us.
+      // Drains the output from now on, so that the program never waits for us.
       child.stdout?.removeAllListeners('data').resume()
       child.stderr?.removeAllListeners('data').resume()
       resolve(found)

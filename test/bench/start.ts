@@ -9,7 +9,10 @@ import { makeFolder } from '../support/scratch.ts'
 const ROOT = resolve(import.meta.dirname, '../..')
 const ROUNDS = 3
 
-/** From the README's command to the first event in the browser, on an empty machine and on one that has installed. */
+/**
+ * Measures the README's command up to the first event in the browser, on an empty and on a prepared
+ * machine.
+ */
 export async function benchStart(): Promise<void> {
   await using browser = await launch()
   const rounds = async (what: string, aimS: number, run: typeof fromNothing) => {
@@ -19,10 +22,10 @@ export async function benchStart(): Promise<void> {
     console.log(`${what}: median ${(median(values) / 1000).toFixed(1)} s of ${all}, aim ${aimS} s`)
   }
   await rounds('start to first event, npx and packages downloaded', 60, fromNothing)
-  await rounds('the same, installed before, empty DATA_DIR', 10, installed)
+  await rounds('the same, already installed, empty DATA_DIR', 10, installed)
 }
 
-/** A copy of what is committed, with caches that hold nothing. */
+/** Runs a copy of the committed files with empty caches. */
 function fromNothing(browser: TestBrowser): Promise<number> {
   return inFolder(async folder => {
     const cwd = join(folder, 'tidings')

@@ -1,34 +1,43 @@
 import { median } from './wrk.ts'
 
-/** A figure beside the same figure of a named reference: both medians of rounds by turns on one machine and one Postgres. */
+/**
+ * A figure beside that of a named reference: medians of interleaved rounds on one machine and one
+ * Postgres.
+ */
 export interface Line {
-  /** What it is about: `ingest`, `live feed`, `queue`, `webhooks`, `push`, `reading`. */
+  /** One of `ingest`, `live feed`, `queue`, `webhooks`, `push`, `reading`. */
   subject: string
-  /** What is counted, with its conditions: `events/s, 128 connections`. */
+  /** The measured quantity with its conditions: `events/s, 128 connections`. */
   what: string
   ours: number
   reference: string
   theirs: number
-  /** Whether more is better (a rate) or less (a delay, bytes). */
+  /** `more` for a rate, `less` for a delay or bytes. */
   better: 'more' | 'less'
-  /** The least `toTimes` that was aimed at. */
+  /** The smallest acceptable `toTimes`. */
   aim?: number
 }
 
-/** How much of its full length a comparison has: `BENCH_SHARE=0.1` to see that it runs. */
+/** The fraction of the full length that a comparison has: `BENCH_SHARE=0.1` for a trial run. */
 export const SHARE = Number(process.env['BENCH_SHARE'] ?? 1)
 
-/** The part of `count` that this run does: a multiple of 40, so that targets share it evenly. */
+/** Scales `count` for this run, to a multiple of 40, so that targets share it evenly. */
 export function toShare(count: number): number {
   return Math.max(1, Math.round((count * SHARE) / 40)) * 40
 }
 
-/** How many times as good as the reference: over 1 is better, whichever way the figure counts. */
+/**
+ * Returns how many times better than the reference the figure is: over 1 is better in both
+ * directions.
+ */
 function toTimes({ ours, theirs, better }: Line): number {
   return better === 'more' ? ours / theirs : theirs / ours
 }
 
-/** Measures every candidate once in each round, in turn, so that a slow minute of the machine meets all of them; medians. */
+/**
+ * Measures every candidate once per round, in turn, so that a slow minute affects all of them;
+ * returns medians.
+ */
 export async function interleave<Name extends string>(
   candidates: Record<Name, () => Promise<number>>,
   rounds = 3,
@@ -40,7 +49,7 @@ export async function interleave<Name extends string>(
   return mapValues(measured, ({ figure }) => figure)
 }
 
-/** The same, where one measurement brings several figures. */
+/** The same for measurements with several figures. */
 export async function interleaveFigures<Name extends string, Figure extends string>(
   candidates: Record<Name, () => Promise<Record<Figure, number>>>,
   rounds = 3,
@@ -50,7 +59,7 @@ export async function interleaveFigures<Name extends string, Figure extends stri
     for (const name of Object.keys(candidates) as Name[])
       measured[name].push(await candidates[name]())
   return mapValues(measured, ([first, ...others]) =>
-    // There is a round at least.
+    // At least one round was run.
     mapValues(first!, (_, figure) => median([first!, ...others].map(figures => figures[figure]))),
   )
 }
@@ -63,7 +72,7 @@ function mapValues<Key extends string, Value, Mapped>(
   return Object.fromEntries(entries) as Record<Key, Mapped>
 }
 
-/** Prints lines as one table, in Markdown, as the README shows it. */
+/** Prints lines as one Markdown table, as in the README. */
 export function printTable(lines: readonly Line[]): void {
   console.log('| | | Tidings | reference | | times as good |\n| - | - | -: | - | -: | -: |')
   for (const line of lines) {
@@ -75,7 +84,7 @@ export function printTable(lines: readonly Line[]): void {
   }
 }
 
-/** Three digits that say something. */
+/** Formats a number with three significant digits. */
 function toFigure(value: number): string {
   return Number(value.toPrecision(3)).toLocaleString('en')
 }

@@ -1,4 +1,5 @@
-// Who gets what `bench webhooks` sends: answers 200, and each line of input with what has come since the last one.
+// The receiver of `bench webhooks`: answers 200, and each line of input with the deliveries since
+// the last line.
 import { createInterface } from 'node:readline'
 
 let ids: string[] = []

@@ -1,4 +1,5 @@
-// The least that sends a signed webhook, as `bench webhooks` measures it: `webhooks-bare.ts <url of the receiver>`.
+// The minimal sender of signed webhooks, as `bench webhooks` measures it: `webhooks-bare.ts <url of
+// the receiver>`.
 import { randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { Webhook } from 'standardwebhooks'

@@ -1,4 +1,5 @@
-// Our whole way of a webhook, as `bench webhooks` measures it: `webhooks-ours.ts <database url> <url of the receiver>`.
+// Our complete webhook delivery, as `bench webhooks` measures it: `webhooks-ours.ts <database url>
+// <url of the receiver>`.
 import { newId } from '../../src/ids.ts'
 import { createWebhookKind } from '../../src/webhooks/kind.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'

@@ -3,7 +3,10 @@ import { measure, print, verify } from './ingest.ts'
 import { makeKey, startTidings, stopCandidates, type Candidate } from './server.ts'
 import { requireWrk } from './wrk.ts'
 
-/** Durable events over HTTP of one process and of two that share a port, each on a database of its own. */
+/**
+ * Measures durable events over HTTP of one process and of two that share a port, each on its own
+ * database.
+ */
 export async function benchWorkers(): Promise<void> {
   requireWrk()
   const urls: string[] = []

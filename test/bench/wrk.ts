@@ -5,13 +5,13 @@ import { makeFolder } from '../support/scratch.ts'
 
 export interface Load {
   url: string
-  /** With which it says who it is; of several, whose turn it is one after the other. */
+  /** The authentication headers; several of them take turns. */
   headers: Record<string, string> | readonly Record<string, string>[]
-  /** That events go to, in turn; 20 by default. */
+  /** The number of channels that events use in turn; 20 by default. */
   channels?: number
   connections: number
   seconds: number
-  /** The share of requests that carry an Idempotency-Key of their own. */
+  /** The share of requests with their own Idempotency-Key. */
   keyed: number
 }
 
@@ -24,7 +24,7 @@ export type Measured = {
   acknowledged: number
 }
 
-// Every request differs in channel, user and amount; the same requests go to every candidate.
+// Every request has another channel, user and amount; every candidate gets the same requests.
 const SCRIPT = `
 local keyed, channels = tonumber(os.getenv('BENCH_KEYED')), tonumber(os.getenv('BENCH_CHANNELS'))
 local run = os.getenv('BENCH_RUN')
@@ -57,7 +57,7 @@ done = function(summary, latency)
 end
 `
 
-/** Loads a server from a process of its own (wrk), and measures what comes back. */
+/** Loads a server from a separate process (wrk), and returns the measurements. */
 export async function load(job: Load): Promise<Measured> {
   const { url, headers, channels = 20, connections, seconds, keyed } = job
   const folder = makeFolder()
@@ -92,7 +92,7 @@ export async function load(job: Load): Promise<Measured> {
   }
 }
 
-/** A line for each sender, as the script reads it. */
+/** Returns a line of headers for each sender, as the script reads it. */
 function toLine(headers: Record<string, string>): string {
   return Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}`)

@@ -5,7 +5,7 @@ import { boot, type Booted } from '../support/server.ts'
 
 setDefaultTimeout(90_000)
 
-describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
+describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
   let server: Booted
   let browser: TestBrowser
   beforeAll(async () => {
@@ -17,7 +17,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  /** A page before which nobody has signed in. */
+  /** Opens a page without a session. */
   async function arrive(path: string, prepare: (api: FakeApi) => void = () => {}) {
     let api: FakeApi | undefined
     const opened: TestPage = await browser.open({
@@ -32,7 +32,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
     return { ...opened, api: api!, field, button, toPath: () => toPath(opened.page.url()) }
   }
 
-  test('a set-up link leads to the first event, and its secret leaves the address bar', async () => {
+  test('a setup link leads to the first event, and its secret leaves the address bar', async () => {
     await using it = await arrive('/setup#s3cret', api =>
       api.on('GET /api/setup', () => ({ data: {} })),
     )
@@ -59,7 +59,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('without the link’s secret it is asked for, and a whole link can be pasted', async () => {
+  test('a link without its secret asks for it, and a complete link can be pasted', async () => {
     await using it = await arrive('/setup', api => api.on('GET /api/setup', () => ({ data: {} })))
     await it.field('Set-up link').fill('  http://localhost:3000/setup#s3cret ')
     await it.button('Create account').click()
@@ -67,7 +67,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
     expect(it.api.bodies.get('POST /api/setup').token).toBe('s3cret')
   })
 
-  test('a key is made for who asks for it, never by a link that leads to the page', async () => {
+  test('a key is created only on request, never by a link to the page', async () => {
     await using it = await arrive('/sign-in?next=%2Fp%2Fprj_2%2Fstart')
     await it.field('Password').fill('x')
     await it.button('Sign in').click()
@@ -75,7 +75,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
     expect(it.api.requests).not.toContain('POST /api/projects/:id/keys')
   })
 
-  test('what shows a secret takes the password once more, and Escape is a no', async () => {
+  test('showing a secret asks for the password again, and Escape cancels', async () => {
     await using it = await arrive('/sign-in?next=%2Fp%2Fprj_2%2Fstart', api => {
       const makeKey = api.handler('POST /api/projects/:id/keys')
       let isVerified = false
@@ -105,7 +105,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('each wrong field says what is wrong, and the first one has the focus', async () => {
+  test('each invalid field says what is wrong, and the first one has the focus', async () => {
     await using it = await arrive('/setup#s3cret', api => {
       api.on('GET /api/setup', () => ({ data: {} }))
       api.on('POST /api/setup', () => ({
@@ -128,7 +128,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
     expect(await it.page.locator(`[id="${issue}"]`).textContent()).toContain('at least 10')
   })
 
-  test('signing in leads to where the reader wanted to go, and the keyboard is enough', async () => {
+  test('sign-in leads to the requested page, and works by keyboard alone', async () => {
     await using it = await arrive('/p/prj_2', api => {
       let tries = 0
       const signIn = api.handler('POST /api/session')
@@ -157,7 +157,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
     })
   })
 
-  test('inputs are what password managers look for, and a password can be looked at', async () => {
+  test('inputs are recognized by password managers, and a password can be shown', async () => {
     await using it = await arrive('/sign-in')
     const autocomplete = (label: string) => it.field(label).getAttribute('autocomplete')
     expect(await autocomplete('E-mail')).toBe('username')
@@ -184,7 +184,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
   })
 
   test.each(['//evil.example', 'https://evil.example/', '/docs'])(
-    'a link cannot lead from signing in to %s',
+    'a link cannot make sign-in lead to %s',
     async next => {
       await using it = await arrive(`/sign-in?next=${encodeURIComponent(next)}`)
       await it.button('Sign in').click()
@@ -193,18 +193,18 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
     },
   )
 
-  test('where there is no owner yet, the page says how to become it', async () => {
+  test('without an owner the page says how to become the owner', async () => {
     await using it = await arrive('/', api => api.on('GET /api/setup', () => ({ data: {} })))
     await it.page.getByText('It printed a set-up link').waitFor()
   })
 
-  test('an invitation is shown before it is taken, and its text stays text', async () => {
+  test('an invitation is shown before it is accepted, and its text stays text', async () => {
     const name = '<img src=x onerror=alert(1)>'
     await using it = await arrive('/invite#inv1te', api => {
       api.on('POST /api/invites/look', () => ({
         data: { organization: { name }, role: 'member', invitedBy: { name: 'Ada' }, email: null },
       }))
-      // Whoever accepts is signed in with it.
+      // Accepting signs in.
       api.on('POST /api/invites/accept', api.handler('POST /api/session'))
     })
     await it.page.getByRole('heading', { name: `Join ${name}` }).waitFor()
@@ -219,7 +219,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('a reset link sets a password and leads to signing in', async () => {
+  test('a reset link sets a password and leads to sign-in', async () => {
     await using it = await arrive('/reset#r3set', api =>
       api.on('POST /api/reset', () => ({ data: { email: 'ada@example.com' } })),
     )
@@ -234,7 +234,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the ways in', () => {
     await it.field('E-mail').waitFor()
   })
 
-  test.each(['/p/%E0%A4%A', '/p/prj_none'])('%s is nothing, and says so', async path => {
+  test.each(['/p/%E0%A4%A', '/p/prj_none'])('%s is no page, and says so', async path => {
     await using it = await arrive(path)
     if (path.endsWith('none')) await it.button('Sign in').click()
     await it.page.getByText('There is no such page').waitFor()

@@ -13,7 +13,7 @@ setDefaultTimeout(90_000)
 const DELIVERIES = 'GET /api/projects/:id/events/:event/deliveries'
 const EDIT = 'PATCH /api/projects/:id/channels/:channel'
 
-describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was told', () => {
+describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliveries', () => {
   let server: Booted
   let browser: TestBrowser
   beforeAll(async () => {
@@ -56,7 +56,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was 
     api.on(DELIVERIES, () => ({ data: { items: items(), nextCursor: null, isDispatched: true } }))
   }
 
-  test('the list leads to a channel, which is renamed, and its name comes back', async () => {
+  test('a channel is opened from the list and renamed, and undo restores its name', async () => {
     await using it = await visit('/channels')
     await it.page.locator('main').getByRole('link', { name: 'payments' }).click()
     await it.button('Edit').click()
@@ -71,7 +71,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was 
     expect(it.problems).toEqual([])
   })
 
-  test('an archived channel is out of the lists, and back at once', async () => {
+  test('an archived channel disappears from the lists, and undo restores it at once', async () => {
     await using it = await visit('/channels/chn_deploys')
     const beside = it.page.getByRole('navigation').getByRole('link', { name: 'deploys' })
     await beside.waitFor()
@@ -81,7 +81,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was 
     await beside.waitFor()
   })
 
-  test('how long events are kept takes the password', async () => {
+  test('changing the retention takes the password', async () => {
     await using it = await visit('/channels/chn_payments', api => {
       const edit = api.handler(EDIT)
       let isVerified = false
@@ -102,7 +102,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was 
     expect(it.api.bodies.get(EDIT)).toEqual({ keepDays: 30 })
   })
 
-  test('muted until a moment, taken back, and seen in the column', async () => {
+  test('a mute until a moment shows in the column, and undo ends it', async () => {
     await using it = await visit('/channels/chn_payments')
     const bell = it.page.getByRole('combobox', { name: 'My notifications' })
     const chosen = () => bell.locator('option:checked').textContent()
@@ -116,7 +116,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was 
     await it.page.getByRole('link', { name: 'payments', exact: true }).waitFor()
   })
 
-  test('collapsing is turned off for a channel, taken back, and turned off for the project', async () => {
+  test('collapsing is turned off for a channel, restored by undo, and turned off for the project', async () => {
     await using it = await visit('/channels/chn_payments')
     const bursts = it.page.getByRole('combobox', { name: 'Bursts' })
     const chosen = async () => (await bursts.locator('option:checked').textContent()) ?? ''
@@ -142,13 +142,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was 
     expect(it.problems).toEqual([])
   })
 
-  test('who may only look sets their own notifications, and is offered nothing else', async () => {
+  test('a viewer changes their own notification settings, and is offered nothing else', async () => {
     await using it = await visit('/channels/chn_payments', asRole('viewer'))
     await it.page.getByRole('combobox', { name: 'My notifications' }).waitFor()
     expect(await it.page.locator('main button').allTextContents()).toEqual([])
   })
 
-  test('channels beyond what a column holds are counted there, found by search and page by page', async () => {
+  test('channels beyond the column are counted there, and found by search and paging', async () => {
     await using it = await visit('', api => {
       for (let n = 1; n <= 240; n += 1) api.emit({ title: 'Hello', channelName: `number ${n}` })
     })
@@ -167,7 +167,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was 
     await until(async () => (await items.count()) === 50)
   })
 
-  test('a delivery that waits is looked at again until something has come of it', async () => {
+  test('a pending delivery is refreshed until it has an outcome', async () => {
     let state = 'pending'
     await using it = await visit('/e/evt_1', api =>
       answerDeliveries(api, () => [
@@ -185,7 +185,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was 
     expect(await it.button('Look again').count()).toBe(0)
   })
 
-  test('a delivery that was given up is sent again, by an admin', async () => {
+  test('an admin sends a dead letter again', async () => {
     let isAgain = false
     const hook = { id: 'whk_1', name: 'Archive' }
     const prepare = (api: FakeApi) => {
@@ -210,7 +210,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was 
     expect(await link.getAttribute('href')).toBe(`/p/${PROJECT}/webhooks/whk_1`)
   })
 
-  test('a value in the metadata leads to the events that have the same', async () => {
+  test('a metadata value links to the events with the same value', async () => {
     await using it = await visit('/e/evt_1')
     await it.page.locator('summary', { hasText: 'a.b' }).click()
     const only = it.page.locator('.tree').getByRole('link', { name: 'Only these' })
@@ -226,7 +226,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels, and who was 
     await until(async () => (await it.titles()) === 'Same,New payment')
   })
 
-  test('with the real server: a channel that is muted in the page keeps quiet, and its next event says why', async () => {
+  test('with the real server: a muted channel stays quiet, and its next event says why', async () => {
     const tenant = await newTenant(server)
     await insertSubscription(server, tenant.person)
     const { channelId } = await tenant.send({ channelName: 'payments' })

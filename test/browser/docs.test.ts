@@ -45,7 +45,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('who is signed in gets a key into all examples, after their password', async () => {
+  test('a signed-in member gets a key in all examples, after typing their password', async () => {
     await using it = await open()
     const path = 'POST /api/projects/:id/keys'
     const make = it.api.handler(path)
@@ -65,13 +65,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('who is not signed in is offered none', async () => {
+  test('without a session no key is offered', async () => {
     await using it = await open({ isSignedIn: false })
     await it.page.locator('.copy').first().waitFor()
     expect(await it.page.locator('#key-offer').isVisible()).toBe(false)
   })
 
-  test.each([false, true])('axe finds nothing, and it fits (phone: %p)', async isPhone => {
+  test.each([false, true])('axe finds nothing, and the page fits (phone: %p)', async isPhone => {
     await using it = await open({ isPhone })
     await it.page.getByRole('button', { name: 'Make a key' }).waitFor()
     const { scrollWidth, clientWidth } = await it.page.evaluate(() => {

@@ -49,7 +49,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     return { ...opened, api: api!, panel, shows, titles, focused, toPath }
   }
 
-  test('a row opens it beside the list, Escape closes it, and the row has the focus again', async () => {
+  test('opens from its row beside the list, and Escape closes it and returns the focus', async () => {
     await using it = await visit(`/p/${PROJECT}?q=payment`)
     await it.page.getByText('New payment').click()
     await it.shows('New payment')
@@ -62,7 +62,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('the keyboard is enough: j, Enter or o, then j and k on to its neighbours', async () => {
+  test('opens by keyboard: j, Enter or o, then j and k for its neighbours', async () => {
     await using it = await visit(`/p/${PROJECT}`)
     await it.page.getByText('Third').waitFor()
     await it.page.keyboard.press('j')
@@ -79,7 +79,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.shows('New payment')
   })
 
-  test('says all about it, each value a way to what has the same', async () => {
+  test('shows all fields, and each value links to events with the same value', async () => {
     await using it = await visit(`/p/${PROJECT}/e/evt_2`)
     await it.shows('New payment')
     const text = await it.panel.locator('.panel-body').innerText()
@@ -95,7 +95,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await until(() => it.toPath() === `/p/${PROJECT}?q=tag%3Avip`)
   })
 
-  test('copies as JSON and as a command in which nothing is more than text', async () => {
+  test('is copied as JSON and as a command, in which all text is quoted', async () => {
     const title = `'; rm -rf ~ #" & calc $(id) \`id\` %PATH% \\" \u202e`
     await using it = await visit(`/p/${PROJECT}/e/evt_4`, {
       prepare: api => api.emit({ title }),
@@ -113,7 +113,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     )
   })
 
-  test('is deleted, and for five seconds brought back', async () => {
+  test('is deleted, and can be restored for five seconds', async () => {
     await using it = await visit(`/p/${PROJECT}/e/evt_2`)
     await it.page.getByText('Live', { exact: true }).waitFor()
     await it.panel.getByRole('button', { name: 'Delete' }).click()
@@ -123,7 +123,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await until(async () => (await it.titles()) === 'Third,New payment,First')
   })
 
-  test('a viewer is not offered to delete', async () => {
+  test('is shown to a viewer without a delete button', async () => {
     const [organization] = ACCOUNT.organizations
     await using it = await visit(`/p/${PROJECT}/e/evt_2`, {
       prepare: api =>
@@ -135,7 +135,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     expect(await it.panel.getByRole('button', { name: 'Delete' }).count()).toBe(0)
   })
 
-  test('a link without its project finds it, and one to nothing says so', async () => {
+  test('is found by a link without its project, and an unknown id says so', async () => {
     await using it = await visit('/e/evt_2')
     await it.shows('New payment')
     expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_2`)
@@ -145,7 +145,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.page.getByRole('heading', { name: 'No such event' }).waitFor()
   })
 
-  test('on a phone it is a page, behind which nothing can be reached', async () => {
+  test('is a page on a phone, and nothing behind it can be reached', async () => {
     await using it = await visit(`/p/${PROJECT}`, { isPhone: true })
     await it.page.getByText('New payment').tap()
     await it.shows('New payment')
@@ -161,7 +161,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.panel.waitFor({ state: 'detached' })
   })
 
-  test('reliability §9 whatever it says stays text', async () => {
+  test('reliability §9 stays text in all of its fields', async () => {
     const hostile = '<img src=x onerror=alert(1)>'
     await using it = await visit(`/p/${PROJECT}/e/evt_4`, {
       prepare: api =>

@@ -24,7 +24,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  /** The feed of a project with so many events, once it is live. */
+  /** Opens the feed of a project with `count` events; resolves once it is live. */
   async function watch(count: number, { isPhone = false } = {}) {
     let api: FakeApi | undefined
     const opened: TestPage = await browser.open({
@@ -44,7 +44,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     return { ...opened, api: api!, pill, says, titles, sees }
   }
 
-  test('shows what happens as it happens, newest first, and says so to who listens', async () => {
+  test('shows new events at once, newest first, and announces them', async () => {
     await using it = await watch(2)
     it.api.emit({ title: 'New payment', icon: '💰', userId: 'ada', tags: ['vip'] })
     await it.sees('New payment')
@@ -53,7 +53,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(await it.page.getByRole('feed').getByRole('article').count()).toBe(3)
   })
 
-  test('rows are opaque at 100 events a second, and a lone row has an entrance', async () => {
+  test('rows are opaque at 100 events a second, and a lone row is animated', async () => {
     await using it = await watch(40)
     await it.page.emulateMedia({ reducedMotion: 'no-preference' })
     const sampling = it.page.evaluate(sampleRows, 1_500)
@@ -76,7 +76,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(await Promise.all(classes)).toEqual(['row fresh', 'row', 'row'])
   })
 
-  test('Space pauses it, what comes meanwhile waits, and resuming shows all of it', async () => {
+  test('Space pauses the feed, new events wait, and resuming shows all of them', async () => {
     await using it = await watch(1)
     await it.page.keyboard.press('Space')
     it.api.emit(...numbered(2, 38))
@@ -88,7 +88,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(await it.titles()).toHaveLength(38)
   })
 
-  test('pauses by itself when the reader has scrolled away, and comes back with them', async () => {
+  test('pauses when the reader scrolls away, and resumes at the top', async () => {
     await using it = await watch(40)
     await it.page.mouse.wheel(0, 600)
     await it.says('Paused')
@@ -101,7 +101,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.says('Live')
   })
 
-  test('j and k move over the rows, which stand still meanwhile', async () => {
+  test('j and k move over the rows, which stay in place meanwhile', async () => {
     await using it = await watch(3)
     const focused = () => it.page.evaluate(() => document.activeElement?.textContent ?? '')
     await it.page.keyboard.press('j')
@@ -131,7 +131,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.says('Live')
   })
 
-  test('keeps 200 rows while it is live, and leads back to what it let go', async () => {
+  test('keeps 200 rows while it is live, and leads back to removed ones', async () => {
     await using it = await watch(120)
     it.api.emit(...numbered(121, 500))
     await it.sees('Event 500')
@@ -144,7 +144,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.sees('That is the beginning.')
   })
 
-  test('comes back after a cut without a loss and without a repetition', async () => {
+  test('reconnects after a cut without losing or repeating events', async () => {
     await using it = await watch(1)
     it.api.isTaking = false
     await it.api.cut()
@@ -157,7 +157,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(it.api.subscriptions.at(-1)).toMatchObject({ after: 1 })
   })
 
-  test('says since when it is offline, and comes back with the network', async () => {
+  test('shows the start of being offline, and reconnects with the network', async () => {
     await using it = await watch(1)
     await it.context.setOffline(true)
     await it.says('Offline since')
@@ -165,7 +165,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.says('Live')
   })
 
-  test('hidden it counts in the title and renders nothing; looked at, it shows all', async () => {
+  test('counts in the page title and renders nothing while hidden, then shows all events', async () => {
     await using it = await watch(1)
     const hide = (isHidden: boolean) =>
       it.page.evaluate(isHidden => {
@@ -181,7 +181,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(await it.page.title()).toBe('Web shop · Tidings')
   })
 
-  test('reliability §9 whatever an application sends stays text', async () => {
+  test('reliability §9 text of applications stays text', async () => {
     await using it = await watch(0)
     const hostile = '<img src=x onerror=alert(1)><script>alert(1)</script>‮gnp.exe'
     it.api.emit({
@@ -199,7 +199,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('a channel can be looked at alone', async () => {
+  test('shows a single channel', async () => {
     await using it = await watch(3)
     it.api.emit({ title: 'Deployed', channelName: 'deploys', icon: '🚀' })
     await it.sees('Deployed')
@@ -210,7 +210,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await until(async () => (await it.titles()).length === 4)
   })
 
-  test('a project without events shows the way to the first, which then appears', async () => {
+  test('shows the way to the first event in an empty project, and then the event', async () => {
     await using it = await watch(0)
     await it.page.getByText(`curl ${server.url}/v1/channels/hello`).waitFor()
     it.api.emit({ title: 'It works', icon: '🎉' })
@@ -218,7 +218,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(await it.page.getByText('Still water').count()).toBe(0)
   })
 
-  test('the other project is one choice away, and is where the reader comes back to', async () => {
+  test('the project menu switches projects, and the choice is remembered', async () => {
     await using it = await watch(1)
     await it.page.getByRole('button', { name: 'Web shop' }).click()
     await it.page.getByRole('link', { name: 'Newsletter' }).click()
@@ -227,7 +227,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await until(() => it.page.url().endsWith('/p/prj_2'))
   })
 
-  test('colours are chosen, kept, and there before anything is painted', async () => {
+  test('the colour scheme is chosen, remembered, and applied before the first paint', async () => {
     await using it = await watch(1)
     await it.page.getByRole('button', { name: 'Account' }).click()
     await it.page.getByText('Dark', { exact: true }).click()
@@ -236,7 +236,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(await it.page.evaluate(() => document.documentElement.dataset['theme'])).toBe('dark')
   })
 
-  test('signing out ends it, on the page and on the server', async () => {
+  test('signing out ends the session on the page and on the server', async () => {
     await using it = await watch(1)
     await it.page.getByRole('button', { name: 'Account' }).click()
     await it.page.getByRole('button', { name: 'Sign out' }).click()
@@ -246,14 +246,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
   })
 
-  test('contract §11 a session that is ended elsewhere ends it here', async () => {
+  test('contract §11 a session that ends elsewhere ends the page, too', async () => {
     await using it = await watch(1)
     it.api.on('GET /api/me', () => ({ status: 401, code: 'signed_out', error: 'Sign in first' }))
     await it.api.cut(1008)
     await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
   })
 
-  test('an event without an icon has that of its channel', async () => {
+  test('an event without an icon has the icon of its channel', async () => {
     await using it = await watch(0)
     it.api.emit({ title: 'Another payment' }, { title: 'New payment', icon: '💰' })
     const row = it.page.locator('article').filter({ hasText: 'Another payment' })
@@ -277,7 +277,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
       const names = ['API Keys', 'Webhooks', 'Organization', ...(isOperator ? ['Server'] : [])]
       const group = page.getByRole('navigation').getByRole('list', { name: 'Settings' })
       expect(await group.getByRole('link').allTextContents()).toEqual(names)
-      // Beside any number of channels on a wide screen; on a phone the strip scrolls.
+      // The link is in view beside any number of channels on a wide screen; on a phone the strip
+      // scrolls.
       if (!isPhone) expect(await isInView(group.getByRole('link').last())).toBe(true)
 
       await page.getByRole('button', { name: 'Account' }).click()
@@ -299,7 +300,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     },
   )
 
-  test('on a phone the strip of pages is where the one that is looked at can be seen', async () => {
+  test('on a phone the current page is visible in the strip of pages', async () => {
     await using it = await watch(1, { isPhone: true })
     await it.page.goto(`${server.url}/p/${PROJECT}/keys`)
     await it.page.waitForFunction(() => {
@@ -308,10 +309,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     })
   })
 
-  test('on a phone everything that is pressed is large enough', async () => {
+  test('on a phone every control is large enough', async () => {
     await using it = await watch(3, { isPhone: true })
     const small = await it.page.evaluate(() =>
-      // The whole row is pressed, not the link in it.
+      // The whole row is the control, not its link.
       [...document.querySelectorAll('a:not(.skip, article a), button, summary')]
         .filter(element => element.checkVisibility())
         .map(element => ({ text: element.textContent, box: element.getBoundingClientRect() }))
@@ -329,7 +330,7 @@ function isInView(element: Locator): Promise<boolean> {
   })
 }
 
-/** Runs in the page: at every frame, how many rows are in view, and the least opacity with which one is painted. */
+/** Runs in the page: samples the rows in view and the lowest painted opacity at every frame. */
 function sampleRows(lengthMs: number): Promise<{ rows: number; opacity: number }[]> {
   const samples: { rows: number; opacity: number }[] = []
   const endMs = performance.now() + lengthMs

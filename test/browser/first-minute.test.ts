@@ -18,7 +18,7 @@ test.skipIf(!HAS_BROWSER)(
     })
     expect(problems).toEqual([])
     expect(linkMs).toBeLessThan(eventMs)
-    // The promise itself, and not a measure of speed.
+    // The promised maximum, not a measure of speed.
     expect(eventMs).toBeLessThan(MINUTE_MS)
   },
   180_000,

@@ -21,7 +21,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  /** A day with an event at each hour of `hours`, in bars of an hour. */
+  /** Opens a day with an event in each of `hours`, in bars of an hour. */
   async function look(query = `?from=${FROM}&to=${TO}`, hours = [3, 10, 10, 22]) {
     const opened: TestPage = await browser.open({
       prepare: async context => {
@@ -42,14 +42,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
     return { ...opened, chart, titles, toRange }
   }
 
-  test('counts what the search finds, and says it in words and as a table', async () => {
+  test('counts the events of the search, and describes them in words and in a table', async () => {
     await using it = await look()
     await it.chart.getByText('4 events').waitFor()
     await it.chart.getByText('As a table').click()
     expect(await it.chart.locator('tbody td').allTextContents()).toEqual(['1', '2', '1'])
   })
 
-  test('dragging sets the time, and the chip takes it away', async () => {
+  test('dragging sets the time range, and its chip removes it', async () => {
     await using it = await look()
     await it.chart.getByText('4 events').waitFor()
     const { x, y, width, height } = (await it.chart.locator('.bars').boundingBox())!
@@ -67,7 +67,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('the keyboard sets it, too: arrows, then Enter; Escape forgets what was chosen', async () => {
+  test('the keyboard sets the range: arrows, then Enter; Escape discards it', async () => {
     await using it = await look()
     await it.chart.getByText('4 events').waitFor()
     const from = it.chart.getByRole('slider', { name: 'From' })
@@ -86,7 +86,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
     expect(it.toRange()).toEqual(['2026-11-10T05:00:00Z', '2026-11-10T21:00:00Z'])
   })
 
-  test('a span that ends now is one press, in the address, and another press takes it away', async () => {
+  test('a range that ends now is set by one press, and removed by another', async () => {
     await using it = await look('')
     await it.page.getByRole('button', { name: '24 h', exact: true }).click()
     await until(async () => (await it.titles()) === 'Now')

@@ -24,7 +24,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await server[Symbol.asyncDispose]()
   })
 
-  /** Somebody in front of a page of their project, whose password is known. */
+  /** Opens a page of a project for a member with a known password. */
   async function visit(place: 'keys' | 'webhooks', role: Role = 'admin') {
     const tenant = await newTenant(server, role)
     const hash = await hashPassword(PASSWORD)
@@ -41,12 +41,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     return { ...it, tenant, click, code }
   }
 
-  /** Has the password forgotten that was typed, or would have been at signing in. */
+  /** Expires the password confirmation of the session, including the one from sign-in. */
   async function forget(sessionId: string) {
     await server.sql`update sessions set verified_at = now() - interval '1 hour' where id = ${sessionId}`
   }
 
-  test('a key is shown once after the password, works, is renamed and back, rotated and revoked', async () => {
+  test('a key is shown once after the password, works, is renamed, restored, rotated and revoked', async () => {
     await using it = await visit('keys')
     const { page, tenant } = it
     await forget(tenant.person.sessionId)
@@ -97,7 +97,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     expect(it.problems).toEqual([])
   })
 
-  test('the requests of a key are drawn where they are opened, and said', async () => {
+  test('the requests of a key are shown as a chart and in words when it is opened', async () => {
     await using it = await visit('keys')
     await server.sql`
       insert into key_usage (key_id, hour, requests)
@@ -119,7 +119,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     expect(it.problems).toEqual([])
   })
 
-  test('a webhook is made, tested, told of an event, sent it again, and recovers', async () => {
+  test('a webhook is created, tested, sent an event twice, and recovers missed ones', async () => {
     await using receiver = await startReceiver({ reply: { status: 200, body: 'thank you' } })
     await using it = await visit('webhooks')
     const { page, tenant } = it
@@ -159,7 +159,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await it.click('Disable')
     await page.getByText('Nothing is sent until it is enabled').waitFor()
     await tenant.send({ title: 'Missed' })
-    // What is dispatched to nobody while it is disabled is what recovering is for.
+    // Recovery is for events that were dispatched to nobody while the webhook was disabled.
     await until(async () => {
       const [{ count }] = await server.sql<[{ count: number }]>`
         select count(*)::int as count
@@ -177,7 +177,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     expect(it.problems).toEqual([])
   })
 
-  test('what fails is said as it is, and deleting takes the webhook away', async () => {
+  test('a failed test shows its error, and deleting removes the webhook', async () => {
     await using receiver = await startReceiver({ reply: { status: 503, body: 'not today' } })
     await using it = await visit('webhooks')
     const { page } = it
@@ -196,7 +196,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     expect(it.problems).toEqual([])
   })
 
-  test('a delivery that was given up is tried again', async () => {
+  test('a dead letter is sent again', async () => {
     await using receiver = await startReceiver()
     await using it = await visit('webhooks')
     const { page, tenant } = it
@@ -227,7 +227,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     expect(it.problems).toEqual([])
   })
 
-  test('who may only look sees that webhooks are there, and neither addresses nor keys', async () => {
+  test('a viewer sees webhooks without addresses and keys', async () => {
     await using it = await visit('webhooks', 'viewer')
     const { page, tenant } = it
     await page.getByText('There is no webhook yet').waitFor()

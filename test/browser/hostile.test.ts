@@ -7,8 +7,8 @@ import { SCREENS } from './screens.ts'
 
 setDefaultTimeout(90_000)
 
-// Screens that differ in their address or in what the server answers. What leads on from there by a press is found by
-// its name, which is another here.
+// Screens with a different address or different answers. Further controls are found by names, which
+// are hostile here.
 const DIFFERENT = [
   ...new Map(
     SCREENS.filter(({ isSignedIn = true }) => isSignedIn)
@@ -17,7 +17,7 @@ const DIFFERENT = [
   ).values(),
 ]
 
-describe.skipIf(!HAS_BROWSER)('reliability §9 text of others stays text, and fits', () => {
+describe.skipIf(!HAS_BROWSER)('reliability §9 hostile text stays text, and fits', () => {
   let server: Booted
   let browser: TestBrowser
   beforeAll(async () => {

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 setDefaultTimeout(120_000)
 
 const NEW_PASSWORD = 'orange lantern forty'
-/** Of a busy machine, for one step of a story. */
+/** The timeout of one step on a busy machine. */
 const STEP_MS = 30_000
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', () => {
@@ -24,7 +24,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await server[Symbol.asyncDispose]()
   })
 
-  /** A browser of its own, and what is often done in it. */
+  /** Opens a separate browser with helpers for common actions. */
   async function open() {
     const it = await browser.open({
       prepare: async (context: BrowserContext) => context.setDefaultTimeout(STEP_MS),
@@ -45,7 +45,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
         await page.keyboard.press('Enter')
         await page.getByRole('button', { name: 'Account' }).waitFor()
       },
-      /** The link that is shown once, as it opens on this server. */
+      /** Returns the link that is shown once, with this server's address. */
       async takeLink(label: string) {
         const text = await page.getByLabel(label).locator('code').textContent()
         const { pathname, hash } = new URL(text ?? '')
@@ -55,7 +55,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     }
   }
 
-  /** An organization with its owner, who is signed in. */
+  /** Creates an organization, and signs in its owner. */
   async function found() {
     const organization = await newOrganization(server)
     const owner = await newAccount(server)
@@ -68,7 +68,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     return { ada, owner, path: `/organizations/${organization.id}` }
   }
 
-  test('somebody is invited by link, gets another role, a new password, and is removed; the log tells it all', async () => {
+  test('a member is invited by link, gets another role and a new password, and is removed; the log lists it all', async () => {
     const { ada, path } = await found()
     await using _ada = ada
     await ada.go(path)
@@ -133,7 +133,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     expect([ada.problems, grace.problems, elsewhere.problems]).toEqual([[], [], []])
   })
 
-  test('a session that is ended from another browser ends there, and a new password ends the others', async () => {
+  test('a session is ended from another browser, and a new password ends the others', async () => {
     const { ada, owner } = await found()
     await using _ada = ada
     await using phone = await open()
@@ -160,7 +160,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     expect(ada.problems).toEqual([])
   })
 
-  test('an organization is renamed, its projects made, changed and deleted; its last owner cannot leave it, but delete it', async () => {
+  test('an organization is renamed, its projects are created, changed and deleted; its last owner can only delete it', async () => {
     const { ada, owner, path } = await found()
     await using _ada = ada
     await server.sql`update people set is_operator = true where id = ${owner.uuid}`

@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 
 setDefaultTimeout(90_000)
 
-describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard is enough', () => {
+describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
   let server: Booted
   let browser: TestBrowser
   beforeAll(async () => {
@@ -41,10 +41,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard is enough', () => {
     return { ...opened, api: api!, toPath, options, chosen }
   }
 
-  test('g and a letter, / and ? work on every page, and never while something is typed', async () => {
+  test('opens pages with g and a letter, / and ? everywhere, except while typing', async () => {
     await using it = await visit('/account')
     await it.page.getByRole('heading', { level: 1 }).waitFor()
-    // Of no project: the one that was looked at last is meant.
+    // Pages without a project use the last one.
     await it.page.evaluate(project => localStorage.setItem('tidings.project', project), PROJECT)
     await it.page.reload()
     await it.page.getByRole('heading', { level: 1 }).waitFor()
@@ -79,7 +79,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard is enough', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('the palette finds by words and letters, is walked through by arrows, and gives the focus back', async () => {
+  test('the palette searches words and letters, is navigated by arrows, and returns the focus', async () => {
     await using it = await visit(`/p/${PROJECT}`)
     await it.page.getByText('Deployed').waitFor()
     await it.page.keyboard.press('j')
@@ -111,7 +111,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard is enough', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('with the real server: from signing in to an event and the mute of its channel', async () => {
+  test('with the real server: from sign-in to an event and the mute of its channel', async () => {
     const tenant = await newTenant(server)
     const account = await newAccount(server)
     await server.sql`

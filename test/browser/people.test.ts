@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 
 setDefaultTimeout(90_000)
 
-describe.skipIf(!HAS_BROWSER)('dashboard.md §6 people', () => {
+describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
   let server: Booted
   let browser: TestBrowser
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 people', () => {
     return { ...opened, api: api!, button, toPath, titles, aliases }
   }
 
-  test('are listed and searched, and each leads to their page', async () => {
+  test('are listed and searched, and each links to their page', async () => {
     await using it = await visit('')
     await it.page.getByRole('link', { name: 'People' }).click()
     await it.page.getByText('plan: pro').waitFor()
@@ -65,7 +65,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 people', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('a page says all about one: properties, counts, and what happens, as it happens', async () => {
+  test('have a page with properties, counts and new events as they happen', async () => {
     await using it = await visit('/users/user%2F1')
     await it.page.getByRole('heading', { name: 'user/1' }).waitFor()
     await it.page.getByText('1,234').waitFor()
@@ -79,7 +79,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 people', () => {
     expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_5?q=user:user/1`)
   })
 
-  test('an alias is added, removed, brought back, and its history says so', async () => {
+  test('an alias is added, removed and restored, and the history lists it', async () => {
     await using it = await visit('/users/user%2F1')
     await it.button('Add an alias').click()
     await it.page.getByLabel('Alias', { exact: true }).fill('ada@work.example')
@@ -93,7 +93,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 people', () => {
     await it.page.getByText('was removed by Ada Lovelace').waitFor()
   })
 
-  test('an alias of somebody else is moved only by who is told whose it is', async () => {
+  test("another user's alias is moved only after its owner was shown", async () => {
     await using it = await visit('/users/user%2F1')
     await it.button('Add an alias').click()
     await it.page.getByLabel('Alias', { exact: true }).fill('grace@example.com')
@@ -105,7 +105,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 people', () => {
     expect([alias, from]).toEqual(['grace@example.com', 'user_2'])
   })
 
-  test('is erased after a question and the password', async () => {
+  test('are erased after a confirmation and the password', async () => {
     await using it = await visit('/users/user_2', api => {
       const erase = api.handler('DELETE /api/projects/:id/users/:user')
       let isVerified = false
@@ -129,7 +129,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 people', () => {
     expect(await it.page.getByRole('link', { name: 'user_2' }).count()).toBe(0)
   })
 
-  test('who may only look is offered neither', async () => {
+  test('are shown to a viewer without buttons to change them', async () => {
     const [organization] = ACCOUNT.organizations
     await using it = await visit('/users/user_2', api =>
       api.on('GET /api/me', () => ({
@@ -141,7 +141,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 people', () => {
     expect(offered).toEqual(['Copy'])
   })
 
-  test('reliability §9 a user_id that is a direction in a path leads nowhere', async () => {
+  test('reliability §9 a user_id of dot segments leads nowhere', async () => {
     await using it = await visit('/users')
     await it.page.getByText('..', { exact: true }).waitFor()
     expect(await it.page.getByRole('link', { name: '..', exact: true }).count()).toBe(0)

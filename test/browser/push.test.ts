@@ -16,7 +16,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
   })
   afterAll(() => browser[Symbol.asyncDispose]())
 
-  /** The page of notifications, in front of somebody whose browser may notify; its push service is ours. */
+  /** Opens the notifications page in a browser with permission; its push service is ours. */
   async function visit(world: PushWorld) {
     const { server, service } = world
     const { url } = server.server
@@ -40,7 +40,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
       url,
       button: (name: string) => page.getByRole('button', { name, exact: true }),
       state: (text: string) => page.getByRole('heading', { name: text }).waitFor(),
-      /** Which key the browser has subscribed with. */
+      /** Returns the key that the browser has subscribed with. */
       readKey: () => page.evaluate(() => sessionStorage.getItem('test.subscribed')),
       listDevices: async () =>
         (await tenant.person.get('/api/push/subscriptions')).body.data.items as Subscription[],
@@ -95,7 +95,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     expect(it.problems).toEqual([])
   })
 
-  test('a subscription that its push service has forgotten is made anew', async () => {
+  test('a subscription that its push service has deleted is created again', async () => {
     await using world = await openPushWorld()
     await using it = await visit(world)
     await it.button('Turn on').click()
@@ -111,13 +111,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     expect(it.problems).toEqual([])
   })
 
-  test('a page that loads subscribes for the key that the server has, and tells it again', async () => {
+  test("a page load subscribes with the server's current key, and registers it again", async () => {
     await using world = await openPushWorld()
     await using it = await visit(world)
     await it.button('Turn on').click()
     await it.state('On in this browser')
     const key = await it.readKey()
-    // As after the server was set up again; and the server has lost the subscription.
+    // The server was set up again, and has lost the subscription.
     await it.page.evaluate(other => sessionStorage.setItem('test.subscribed', other), OTHER_KEY)
     await world.server.sql`delete from push_subscriptions`
     await it.page.goto(`${it.url}/account`)
@@ -125,7 +125,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     expect(it.problems).toEqual([])
   })
 
-  test('what somebody else has turned on in this browser is given up', async () => {
+  test("another account's subscription in this browser is given up", async () => {
     await using world = await openPushWorld()
     await using it = await visit(world)
     await it.button('Turn on').click()
@@ -139,7 +139,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     expect((await other.person.get('/api/push/subscriptions')).body.data.items).toEqual([])
   })
 
-  test('quiet hours are by the clock of the browser; off and on, removed, and back', async () => {
+  test('quiet hours use the time zone of the browser; push is turned off and on, removed, and restored', async () => {
     await using world = await openPushWorld()
     await using it = await visit(world)
     const { page } = it

@@ -7,7 +7,7 @@ const CHANNEL = 'GET /api/projects/:id/channels/:channel'
 const ONE = `/p/${PROJECT}/channels/chn_payments`
 const TOMORROW = new Date(Date.now() + 86_400_000).toISOString()
 
-/** Answers about a channel as a day has left it, but for some of it. */
+/** Answers about a channel like at the end of a day, except for `some`. */
 function fillChannel(api: FakeApi, some: object = {}): void {
   fill(api)
   const read = api.handler(CHANNEL)
@@ -26,7 +26,7 @@ function mute(api: FakeApi): void {
   }
 }
 
-/** Of screens 3, 5 and 7, and of what the keys open. */
+/** Screens 3, 5 and 7, and the screens that keys open. */
 export const CHANNEL_SCREENS: Screen[] = [
   {
     name: 'channels',

@@ -5,7 +5,7 @@ import type { Screen } from './screens.ts'
 
 const path = '/notifications'
 const on: FakeBrowser = { permission: 'granted', subscribedFor: PUSH_KEY }
-/** The screen in a browser that stands so, of a server that is prepared so. */
+/** Returns the screen for a state of the browser and of the server. */
 const as = (
   fake: FakeBrowser,
   prepare: (api: FakeApi) => unknown,

@@ -11,9 +11,9 @@ export interface Screen {
   path: string
   isSignedIn?: boolean
   prepare?(api: FakeApi, context: TestPage['context']): void | Promise<void>
-  /** What shows that the screen is there. */
+  /** The text that shows that the screen is complete. */
   until: string
-  /** What is done before it is looked at. */
+  /** Actions before the screen is checked. */
   act?(page: TestPage['page']): Promise<void>
 }
 

@@ -13,7 +13,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
   })
   afterAll(() => browser[Symbol.asyncDispose]())
 
-  test('from a search to an event, its deletion and its return, and to the person', async () => {
+  test('an event is found, deleted and restored, and leads to its user', async () => {
     await using server = await boot()
     await using it = await browser.open()
     const { page } = it

@@ -18,7 +18,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  /** The feed at an address of the project, once it is live. */
+  /** Opens the feed at an address of the project; resolves once it is live. */
   async function look(query = '', prepare: (api: FakeApi) => void = () => {}) {
     let api: FakeApi | undefined
     const opened: TestPage = await browser.open({
@@ -44,7 +44,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     return { ...opened, api: api!, box, titles, search, toQuery }
   }
 
-  test('what is typed is in the address, the list and the socket', async () => {
+  test('a typed search is in the address, the list and the socket', async () => {
     await using it = await look()
     await it.page.getByText('Live', { exact: true }).waitFor()
     await it.page.keyboard.press('/')
@@ -62,7 +62,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('an address leads to the same search, and each filter can be taken away', async () => {
+  test('an address opens the same search, and each filter can be removed', async () => {
     await using it = await look('?q=payment+-tag%3Avip&channel=chn_payments')
     await until(async () => (await it.titles()) === 'Payment failed')
     const chips = it.page.getByRole('list', { name: 'Filters' }).getByRole('listitem')
@@ -81,7 +81,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     expect(it.toQuery()).toEqual({})
   })
 
-  test('what only the server can tell is looked up when something comes, and says so', async () => {
+  test('filters that need the server refresh when events arrive, and say so', async () => {
     await using it = await look('?q=%22payment+failed%22+-test')
     await until(async () => (await it.titles()) === 'Payment failed')
     await it.page.getByText('New events that fit are looked up').waitFor()
@@ -90,7 +90,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await until(async () => (await it.titles()) === 'Another payment failed,Payment failed')
   })
 
-  test('what cannot be understood is said at the box, and nothing is asked', async () => {
+  test('invalid terms are reported at the box, and nothing is requested', async () => {
     await using it = await look('?q=before%3Ayesterday+has%3Aeverything')
     await it.page.getByText('before: Must be a date').waitFor()
     await it.page.getByText('has: Must be one of description').waitFor()
@@ -101,7 +101,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     expect(await it.box.getAttribute('aria-invalid')).toBe('false')
   })
 
-  test('what the server does not understand is said there, too', async () => {
+  test('terms that the server refuses are reported there, too', async () => {
     await using it = await look('?q=x', api =>
       api.on('GET /api/projects/:id/events', () => ({
         status: 400,
@@ -111,14 +111,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await it.page.getByRole('alert').getByText('Must have at most 3 terms').waitFor()
   })
 
-  test('where nothing is found there is a way out', async () => {
+  test('an empty result offers a way out', async () => {
     await using it = await look('?q=nowhere')
     await it.page.getByRole('heading', { name: 'Nothing found' }).waitFor()
     await it.page.getByRole('link', { name: 'Clear the search' }).click()
     await until(async () => (await it.titles()).includes('Backup finished'))
   })
 
-  test('short and empty pages are followed, and a long way only for who asks', async () => {
+  test('short and empty pages are followed, and long searches on request alone', async () => {
     await using it = await look('?q=rare', api => {
       const list = api.handler('GET /api/projects/:id/events')
       api.on('GET /api/projects/:id/events', (body, url) => {
@@ -139,7 +139,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     expect(it.api.requests.filter(name => name.startsWith('PUT'))).toEqual([])
   })
 
-  test('reliability §9 a filter stays text, and a channel is changed within a search', async () => {
+  test('reliability §9 a filter stays text, and the channel can be changed within a search', async () => {
     const hostile = '<img/src=x/onerror=alert(1)>'
     await using it = await look(`?q=${encodeURIComponent(`tag:${hostile} channel:ops`)}`)
     await it.page.getByText('Nothing found').waitFor()

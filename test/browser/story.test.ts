@@ -16,7 +16,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
   })
   afterAll(() => browser[Symbol.asyncDispose]())
 
-  test('from the link that the server prints to the first event, live', async () => {
+  test("the server's setup link leads to the first event, live", async () => {
     await using server = await boot()
     await using it = await browser.open()
     const { page } = it
@@ -50,7 +50,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('signing in, the wrong way and the right way, and out', async () => {
+  test('sign-in fails with a wrong password, succeeds with the right one, and sign-out ends it', async () => {
     await using server = await boot()
     await using it = await browser.open()
     const { page } = it
@@ -69,7 +69,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     expect(it.problems).toEqual([])
   })
 
-  /** The feed of a project of `server`, in front of somebody who is signed in. */
+  /** Opens the feed of a project of `server` with a signed-in member. */
   async function watch(server: Booted) {
     const tenant = await newTenant(server)
     const it = await browser.open()
@@ -83,7 +83,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     return { ...it, tenant, says, titles }
   }
 
-  test('events are there as they happen, in one channel or in all, and are marked as read', async () => {
+  test('events appear at once, in one channel or in all, and are marked as read', async () => {
     await using server = await boot()
     await using it = await watch(server)
     await it.tenant.send({ title: 'New payment', channelName: 'payments', icon: '💰' })
@@ -102,7 +102,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('a server that goes and comes back leaves no gap, and a pause none either', async () => {
+  test('a server that stops and returns leaves no gap, and neither does a pause', async () => {
     await using other = await boot()
     const { databaseUrl } = other
     let server = await boot({ databaseUrl })
@@ -131,7 +131,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
   })
 
-  test('contract §11 who is no longer a member is led away', async () => {
+  test('contract §11 a former member is led away', async () => {
     await using server = await boot()
     await using it = await watch(server)
     await server.sql`delete from memberships where person_id = ${it.tenant.person.uuid}`
@@ -139,7 +139,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
   })
 })
 
-/** Sends events to a project over another server. */
+/** Returns a function that sends events to a project through another server. */
 async function sender(server: Booted, projectId: string) {
   const { token } = await createKey(server.sql, { projectId, name: 'test' })
   const { post } = createRequests(server.url, token)

@@ -11,7 +11,7 @@ describe.skipIf(!HAS_BROWSER)('/swagger', () => {
   beforeAll(async () => {
     browser = await launch()
     server = await boot()
-    // As BASE_URL has it: Scalar sends its requests there.
+    // Like BASE_URL: Scalar sends its requests there.
     origin = `http://localhost:${server.server.port}`
   })
   afterAll(async () => {

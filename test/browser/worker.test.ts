@@ -9,18 +9,18 @@ import { until } from '../support/until.ts'
 
 setDefaultTimeout(120_000)
 
-describe.skipIf(!HAS_BROWSER)('dashboard: installable', () => {
+describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
   let browser: TestBrowser
   beforeAll(async () => {
     browser = await launch()
   })
   afterAll(() => browser[Symbol.asyncDispose]())
 
-  /** Resolves when the page has its worker, with the application kept. */
+  /** Resolves when the page has its worker, with the application cached. */
   const untilKept = (page: Page) =>
     until(() => page.evaluate(() => navigator.serviceWorker.controller?.state === 'activated'))
 
-  test('without a network every page is there, and says so; nothing that the server answers is kept', async () => {
+  test("every page works without a network, and says so; the server's answers are not cached", async () => {
     const server = await boot()
     const { url } = server.server
     const tenant = await newTenant(server)
@@ -47,12 +47,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard: installable', () => {
     await page.getByText('The server cannot be reached').waitFor()
     await page.getByRole('button', { name: 'Try again' }).waitFor()
     expect(await page.evaluate(() => document.styleSheets.length)).toBe(1)
-    // What is no page of the application has no page instead.
+    // Paths outside the application have no page offline.
     await expect(page.goto(`${url}/docs`)).rejects.toThrow()
     expect(it.problems).toEqual([])
   })
 
-  test('a new version is offered, and loaded by who wants it', async () => {
+  test('a new version is offered, and loaded on request', async () => {
     await using proxy = await openProxy()
     await using server = await boot({ baseUrl: proxy.url })
     proxy.target = server.url
@@ -94,7 +94,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard: installable', () => {
     expect(errors).toEqual([])
     expect(url).toMatch(/\/assets\/\w{10}\/manifest\.webmanifest$/)
     const { installabilityErrors } = await session.send('Page.getInstallabilityErrors')
-    // Private windows, as tests have them, install nothing.
+    // Tests use private windows, which install nothing.
     expect(installabilityErrors.filter(({ errorId }) => errorId !== 'in-incognito')).toEqual([])
     const { icons } = JSON.parse(data ?? '') as {
       icons: { src: string; sizes: string; type: string }[]
@@ -116,14 +116,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard: installable', () => {
   })
 })
 
-/** Passes requests on to a server, with another service worker once `suffix` says so. */
+/** Forwards requests to a server, with another service worker once `suffix` is set. */
 async function openProxy() {
   const state = { target: '', suffix: '' }
   const proxy = createServer(async (request, response) => {
     const { host = '', accept = '' } = request.headers
     const answer = await fetch(state.target + request.url, { headers: { host, accept } })
     const headers = Object.fromEntries(answer.headers)
-    // It comes decoded.
+    // The body is already decoded.
     delete headers['content-encoding']
     delete headers['content-length']
     const body = await answer.text()

@@ -11,7 +11,7 @@ import { makeFolder } from '../support/scratch.ts'
 const run = promisify(execFile)
 const KEY = 'tdg_0123456789abcdefghijklmnopqrstuv012345'
 
-// Node is not needed to develop Tidings: where it is absent, Deno alone shows that the bundle is no matter of Bun.
+// Development does not require Node. Without it, Deno alone shows that the bundle needs no Bun.
 const NODE = Bun.which('node')
 const RUNTIMES: [string, string, string[]][] = [['deno', findDeno(), ['eval']]]
 if (NODE) RUNTIMES.push(['node', NODE, ['--input-type=module', '-e']])
@@ -21,7 +21,7 @@ let bundle: string
 beforeAll(async () => {
   folder = makeFolder()
   bundle = join(folder, 'client.mjs')
-  // As `bun run build:client`.
+  // The command of `bun run build:client`.
   await run(
     process.execPath,
     ['build', 'src/client/client.ts', '--minify', '--target=browser', `--outfile=${bundle}`],

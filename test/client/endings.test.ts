@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { ConnectionError, TidingsError } from '../../src/client/client.ts'
 import { EVENT, startStory, errorOf, success, failure, keysOf } from '../support/client-story.ts'
 
-test('timeouts: an answer that never comes, or stops within its body, is a ConnectionError', async () => {
+test('timeouts: an answer that never arrives, or stops within its body, is a ConnectionError', async () => {
   await Promise.all(
     (['hang', 'stall'] as const).map(async reply => {
       const { server, client } = await startStory([reply], { timeoutMs: 250, retries: 1 })
@@ -15,7 +15,7 @@ test('timeouts: an answer that never comes, or stops within its body, is a Conne
   )
 })
 
-test('timeouts: each attempt has its own, so a repeat can succeed; the key stays', async () => {
+test('timeouts: each attempt has its own timeout, and a retry keeps the key', async () => {
   const { server, client } = await startStory(['hang', 'stall', success({ ok: 1 }, 201)], {
     timeoutMs: 250,
   })
@@ -23,12 +23,12 @@ test('timeouts: each attempt has its own, so a repeat can succeed; the key stays
   expect(new Set(keysOf(server)).size).toBe(1)
 })
 
-test('timeouts: one of Infinity waits as long as a timer can', async () => {
+test('timeouts: Infinity waits as long as a timer can', async () => {
   const { client } = await startStory([success({ ok: 1 })], { timeoutMs: Infinity, retries: 0 })
   expect<unknown>(await client.me()).toEqual({ ok: 1 })
 })
 
-test('timeouts: no timer and no listener outlives a call, whatever its end', async () => {
+test('timeouts: every call removes its timers and listeners, with any outcome', async () => {
   const timers = new Set<unknown>()
   const listeners = new Set<unknown>()
   const { setTimeout, clearTimeout } = globalThis
@@ -67,14 +67,14 @@ test('timeouts: no timer and no listener outlives a call, whatever its end', asy
   expect([timers.size, listeners.size]).toEqual([0, 0])
 })
 
-test('abort: a signal that is aborted already sends nothing and rejects with its reason', async () => {
+test('abort: an aborted signal sends nothing and rejects with its reason', async () => {
   const { server, client } = await startStory([success({})])
   const reason = new Error('changed my mind')
   expect(await errorOf(client.me({ signal: AbortSignal.abort(reason) }), Error)).toBe(reason)
   expect(server.received).toEqual([])
 })
 
-test('abort: a signal ends an attempt, and a body, without a repeat', async () => {
+test('abort: a signal ends an attempt, also within its body, without a retry', async () => {
   for (const [reply, retries] of [
     ['hang', 3],
     ['stall', 3],
@@ -95,13 +95,14 @@ test('abort: a signal ends the wait before a retry', async () => {
   const { server, client } = await startStory([failure(429, {}, { 'Retry-After': '60' })])
   const controller = new AbortController()
   const { setTimeout } = globalThis
-  // Aborts once the client has begun to wait its minute.
+  // Aborts once the client has begun its wait of a minute.
   const waiting = new Promise<void>(resolve => {
     const asked = (run: () => void, ms: number) => {
       if (ms >= 60_000) resolve()
       return setTimeout(run, ms)
     }
-    globalThis.setTimeout = asked as typeof setTimeout // Only its call is used.
+    // The client calls it with these arguments alone.
+    globalThis.setTimeout = asked as typeof setTimeout
   })
   try {
     const call = client.me({ signal: controller.signal })

@@ -18,7 +18,7 @@ import {
 } from '../support/client-story.ts'
 import type { Reply } from '../support/scripted-server.ts'
 
-test('§7 errors: 400 is a ValidationError with the details, which its message tells too', async () => {
+test('§7 errors: 400 is a ValidationError whose details are also in its message', async () => {
   const details = [
     { path: ['channelName'], message: 'Required', code: 'required' },
     { path: ['tags', '3'], message: 'Too long', code: 'too_long' },
@@ -36,7 +36,7 @@ test('§7 errors: 400 is a ValidationError with the details, which its message t
   })
 })
 
-test('§7 errors: 401 has two fields alone and is an UnauthorizedError, named by its header', async () => {
+test('§7 errors: 401 has two fields and is an UnauthorizedError, with the requestId of its header', async () => {
   const body = { error: 'Unauthorized', message: 'Invalid or missing API key' }
   const headers = { 'X-Request-Id': REQUEST_ID }
   const { client } = await startStory([
@@ -92,7 +92,7 @@ test('errors: a connection that cannot be made is a ConnectionError with its cau
   expect(error.cause).toBeInstanceOf(Error)
 })
 
-test('errors: a body that is not of Tidings becomes a TidingsError, never a SyntaxError', async () => {
+test('errors: a body that Tidings did not write becomes a TidingsError, never a SyntaxError', async () => {
   const bodies = ['<html>502</html>', '', '{"success":true', 'null', '[]', '1', '"x"', '{}']
   for (const body of bodies) {
     for (const status of [200, 201, 400, 404, 418, 502]) {
@@ -110,7 +110,7 @@ test('errors: a body that is not of Tidings becomes a TidingsError, never a Synt
   }
 })
 
-test('errors: a redirect is not followed, for it would turn an event into a list', async () => {
+test('errors: a redirect is not followed, which would turn a POST into a GET', async () => {
   for (const status of [301, 302, 307, 308]) {
     const { server, client } = await startStory([
       { status, headers: { Location: '/v1/events' } },
@@ -122,7 +122,7 @@ test('errors: a redirect is not followed, for it would turn an event into a list
   }
 })
 
-test('errors: the API key is in none of them, nor in their causes', async () => {
+test('errors: no error and no cause contains the API key', async () => {
   const { server: gone, client: unreachable } = await startStory([success({})], { retries: 0 })
   await gone.close()
   const replies: Reply[] = ['drop', 'cut', 'hang', failure(400, { details: [] }), failure(401)]

@@ -35,7 +35,7 @@ test('requests: each method sends its method, path, key and body, and resolves t
   }
 })
 
-test('requests: every filter of a list travels, dates as ISO 8601, undefined and null not', async () => {
+test('requests: every filter of a list is sent, dates as ISO 8601, undefined and null left out', async () => {
   const { server, client } = await startStory([success({ items: [], nextCursor: null })])
   await client.events.list({
     channel: 'C++ & co',
@@ -64,7 +64,7 @@ test('requests: every filter of a list travels, dates as ISO 8601, undefined and
   })
 })
 
-test('requests: a userId of slashes, emoji, percent and question marks is one path segment', async () => {
+test('requests: a userId with slashes, emoji, percent and question marks is one path segment', async () => {
   const { server, client } = await startStory([success({})])
   for (const userId of ['a/b', '../x', '🙂', '100%', 'a?b#c', 'a b+c', '%2e%2e', '...', 'é@x.io']) {
     await client.users.get(userId)
@@ -73,7 +73,7 @@ test('requests: a userId of slashes, emoji, percent and question marks is one pa
   }
 })
 
-test('requests: an id that would name another address is refused before anything is sent', async () => {
+test('requests: an id that would change the path is refused before anything is sent', async () => {
   const { server, client } = await startStory([success({})])
   for (const id of ['', '.', '..']) {
     await errorOf(client.users.erase(id), TypeError)
@@ -83,7 +83,7 @@ test('requests: an id that would name another address is refused before anything
   expect(server.received).toEqual([])
 })
 
-test('requests: input that no request can carry rejects with a TypeError and is not repeated', async () => {
+test('requests: input that cannot be sent rejects with a TypeError without a retry', async () => {
   const { server, client } = await startStory([success({})])
   const circular: Record<string, unknown> = {}
   circular.self = circular
@@ -92,7 +92,7 @@ test('requests: input that no request can carry rejects with a TypeError and is 
   expect(server.received).toEqual([])
 })
 
-test('baseUrl: a base path is kept and trailing slashes are not', async () => {
+test('baseUrl: a base path is kept, trailing slashes are removed', async () => {
   for (const suffix of ['', '/', '///', '/tidings', '/tidings/', '/a/b//']) {
     const { server } = await startStory([success({})])
     await createClient({ baseUrl: server.url + suffix, apiKey: API_KEY }).me()
@@ -100,7 +100,7 @@ test('baseUrl: a base path is kept and trailing slashes are not', async () => {
   }
 })
 
-test('options: a missing or unusable baseUrl or apiKey is a TypeError that names it, and not the key', () => {
+test('options: a missing or invalid baseUrl or apiKey is a TypeError that names it, and not the key', () => {
   const base = 'https://example.com'
   for (const baseUrl of [
     '',
@@ -118,12 +118,12 @@ test('options: a missing or unusable baseUrl or apiKey is a TypeError that names
       /^apiKey must be given(?!.*secret)/,
     )
   }
-  const nothing = {} as ClientOptions // What a caller without types may pass.
+  const nothing = {} as ClientOptions // Untyped callers may pass an empty object.
   expect(() => createClient(nothing)).toThrow(/^baseUrl must/)
   expect(() => createClient({ ...nothing, baseUrl: base })).toThrow(/^apiKey must/)
 })
 
-test('options: a fetch of the caller is used, and the global one is looked up at each call', async () => {
+test("options: the caller's fetch is used, and the global one is looked up on each call", async () => {
   const urls: string[] = []
   const answering = async (url: string) => {
     urls.push(url)
@@ -134,7 +134,7 @@ test('options: a fetch of the caller is used, and the global one is looked up at
 
   const client = createClient({ ...options, baseUrl: 'http://global.test' })
   const original = globalThis.fetch
-  globalThis.fetch = answering as typeof fetch // Only its call is used.
+  globalThis.fetch = answering as typeof fetch // The client calls it with these arguments alone.
   try {
     await client.me()
   } finally {
@@ -143,7 +143,7 @@ test('options: a fetch of the caller is used, and the global one is looked up at
   expect(urls).toEqual(['http://own.test/v1/me', 'http://global.test/v1/me'])
 })
 
-test('answers: onAnswer hears the requestId and whether the answer is a replay', async () => {
+test('answers: onAnswer gets the requestId and whether the answer is a replay', async () => {
   const heard: Answer[] = []
   const onAnswer = (answer: Answer) => heard.push(answer)
   const { client } = await startStory([
@@ -177,7 +177,7 @@ test('lists: all yields every item over the pages, with the filters on each and 
   ])
 })
 
-test('lists: all starts at a given cursor, and a loop that is left fetches no further page', async () => {
+test('lists: all starts at a given cursor, and a loop that ends early fetches no further page', async () => {
   const { server, client } = await startStory([
     success({ items: [{ seq: 2 }, { seq: 1 }], nextCursor: 'more' }),
   ])

@@ -11,7 +11,7 @@ import {
 } from '../support/client-story.ts'
 import type { Reply } from '../support/scripted-server.ts'
 
-test('§8 idempotency: one key per call, kept over network errors, 5xx and 409 of a running winner', async () => {
+test('§8 idempotency: a call keeps one key over network errors, 5xx and 409 of a running request', async () => {
   const { server, client } = await startStory([
     'drop',
     failure(503),
@@ -29,14 +29,14 @@ test('§8 idempotency: one key per call, kept over network errors, 5xx and 409 o
   expect(new Set(server.received.map(({ body }) => body))).toEqual(new Set([JSON.stringify(EVENT)]))
 })
 
-test('§8 idempotency: a key of the caller is used as it is, over retries too', async () => {
+test('§8 idempotency: a key of the caller is sent unchanged, also on retries', async () => {
   const { server, client } = await startStory([failure(500), success({}), success({})])
   await client.identify({ user_id: 'u' }, { idempotencyKey: 'order "7"' })
   await client.events.create(EVENT, { idempotencyKey: 'order-8' })
   expect(keysOf(server)).toEqual(['order "7"', 'order "7"', 'order-8'])
 })
 
-test('§8 idempotency: a platform without crypto.randomUUID still gets a uuid each', async () => {
+test('§8 idempotency: a platform without crypto.randomUUID still sends a uuid per call', async () => {
   const { server, client } = await startStory([success({})])
   const original = Object.getOwnPropertyDescriptor(globalThis, 'crypto')!
   try {
@@ -53,7 +53,7 @@ test('§8 idempotency: a platform without crypto.randomUUID still gets a uuid ea
   expect(one).not.toBe(other)
 })
 
-test('retries: network errors, cut answers, 429, 500, 502, 503, 504 and a running key are repeated', async () => {
+test('retries: network errors, cut answers, 429, 500, 502, 503, 504 and a running key are retried', async () => {
   const passing: Reply[] = [
     'drop',
     'cut',
@@ -71,7 +71,7 @@ test('retries: network errors, cut answers, 429, 500, 502, 503, 504 and a runnin
   }
 })
 
-test('retries: no other 4xx, no redirect and no strange 200 is repeated', async () => {
+test('retries: other 4xx, redirects and malformed 200 answers are not retried', async () => {
   const lasting: Reply[] = [
     ...[400, 401, 403, 404, 405, 408, 413, 415, 422].map(status => failure(status)),
     failure(409, { code: 'conflict' }),
@@ -85,7 +85,7 @@ test('retries: no other 4xx, no redirect and no strange 200 is repeated', async 
   }
 })
 
-test('retries: 3 when nothing is said, as many as asked, none when 0; the last error is thrown', async () => {
+test('retries: the default is 3, 0 is none; the last error is thrown', async () => {
   for (const [retries, attempts] of [
     [undefined, 4],
     [5, 6],
@@ -102,7 +102,7 @@ test('retries: 3 when nothing is said, as many as asked, none when 0; the last e
   }
 })
 
-test('retries: Retry-After is waited out for 429, 503 and a running key', async () => {
+test('retries: Retry-After is respected for 429, 503 and a running key', async () => {
   const hint = { 'Retry-After': '1' }
   const replies = [
     failure(429, {}, hint),
@@ -120,7 +120,7 @@ test('retries: Retry-After is waited out for 429, 503 and a running key', async 
   )
 })
 
-test('retries: a Retry-After above 60 s is not waited for; the error says how long it would be', async () => {
+test('retries: a Retry-After above 60 s is thrown instead, with its length', async () => {
   for (const status of [429, 503]) {
     const { server, client } = await startStory([failure(status, {}, { 'Retry-After': '61' })])
     expect(await errorOf(client.me(), TidingsError)).toMatchObject({ status, retryAfterMs: 61_000 })
@@ -128,14 +128,14 @@ test('retries: a Retry-After above 60 s is not waited for; the error says how lo
   }
 })
 
-test('retries: a Retry-After that is not whole seconds counts as none', async () => {
+test('retries: a Retry-After that is not whole seconds is ignored', async () => {
   for (const value of ['soon', '-5', '1e9', 'Fri, 01 Jan 2100 00:00:00 GMT']) {
     const { client } = await startStory([failure(429, {}, { 'Retry-After': value }), success({})])
     await client.me()
   }
 })
 
-test('retries: waits are random between 0 and the base, doubled with each, at most 8 s', async () => {
+test('retries: waits are random up to the base, doubled each time, at most 8 s', async () => {
   const waits: number[] = []
   const { setTimeout } = globalThis
   const { random } = Math

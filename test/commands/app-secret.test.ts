@@ -31,7 +31,7 @@ beforeAll(async () => {
   url = await cloneDatabase()
   sql = connect(url, { name: 'test', max: 8 })
 })
-// One database for all tests, in which nothing is sealed at the beginning of each.
+// All tests share one database; each begins without sealed values.
 beforeEach(async () => {
   await sql`truncate sealed_canary, webhooks cascade`
 })
@@ -57,7 +57,7 @@ const given = (appSecret: Buffer, ...oldAppSecrets: Buffer[]): SecretSource => (
   dataDir: '/nowhere',
 })
 
-test('design §5 an APP_SECRET is made and kept in DATA_DIR, for its owner alone', async () => {
+test('design §5 an APP_SECRET is created in DATA_DIR, readable by its owner alone', async () => {
   const folder = newFolder()
   const dataDir = join(folder, 'data')
   const first = await openSecrets(sql, inFile(dataDir))
@@ -67,13 +67,13 @@ test('design §5 an APP_SECRET is made and kept in DATA_DIR, for its owner alone
   expect(again.open(first.seal('text', PLACE), PLACE)).toBe('text')
 })
 
-test('design §5 many first starts on one folder agree', async () => {
+test('design §5 concurrent first starts on one folder use one secret', async () => {
   const dataDir = newFolder()
   const all = await Promise.all(Array.from({ length: 8 }, () => openSecrets(sql, inFile(dataDir))))
   expect(new Set(all.map(({ keyId }) => keyId)).size).toBe(1)
 })
 
-test('design §5 two machines that start with different secrets do not go on side by side', async () => {
+test('design §5 of two machines that start with different secrets, one refuses to run', async () => {
   const starts = await Promise.allSettled(
     Array.from({ length: 4 }, () => openSecrets(sql, inFile(newFolder()))),
   )
@@ -84,7 +84,7 @@ test('design §5 two machines that start with different secrets do not go on sid
   }
 })
 
-test('design §5 a secret that is lost is said so, and no other is made in its place', async () => {
+test('design §5 a lost secret is reported, and not replaced by a new one', async () => {
   await openSecrets(sql, inFile(newFolder()))
   const elsewhere = newFolder()
   await expect(openSecrets(sql, inFile(elsewhere))).rejects.toThrow('There is no APP_SECRET')
@@ -97,7 +97,7 @@ test('design §5 a damaged file is not replaced', async () => {
   await expect(openSecrets(sql, inFile(folder))).rejects.toThrow('restore it from a backup')
 })
 
-test('reliability §11 a wrong APP_SECRET refuses to start, with what to do and without a secret', async () => {
+test('reliability §11 a wrong APP_SECRET stops the start with instructions and without showing a secret', async () => {
   await openSecrets(sql, given(randomBytes(32)))
   const wrong = randomBytes(32).toString('base64')
   const program = spawnProgram({ env: { DATABASE_URL: url, APP_SECRET: wrong } })
@@ -107,7 +107,7 @@ test('reliability §11 a wrong APP_SECRET refuses to start, with what to do and 
   expect(program.output()).not.toContain(wrong)
 })
 
-test('design §5 with DATABASE_URL and sealed rows, a missing APP_SECRET refuses to start', async () => {
+test('design §5 with DATABASE_URL and sealed rows, a missing APP_SECRET stops the start', async () => {
   await openSecrets(sql, given(randomBytes(32)))
   const env = { DATABASE_URL: url, APP_SECRET: '', DATA_DIR: newFolder() }
   const program = spawnProgram({ env })
@@ -116,7 +116,7 @@ test('design §5 with DATABASE_URL and sealed rows, a missing APP_SECRET refuses
   expect(program.output()).toContain('Set APP_SECRET to it')
 })
 
-test('design §5 on an empty database the first start makes one, and the second finds it', async () => {
+test('design §5 on an empty database the first start creates a secret, and the second finds it', async () => {
   const env = { DATABASE_URL: url, APP_SECRET: '', DATA_DIR: newFolder() }
   await using first = await startProgram({ env })
   expect(first.logged('Made an APP_SECRET')).toHaveLength(1)
@@ -124,7 +124,7 @@ test('design §5 on an empty database the first start makes one, and the second 
   expect(second.logged('Made an APP_SECRET')).toHaveLength(0)
 })
 
-test('reliability §11 a secret in the environment is rotated by naming both', async () => {
+test('reliability §11 a secret in the environment is rotated by setting both', async () => {
   const [old, fresh] = [randomBytes(32), randomBytes(32)]
   const before = await openSecrets(sql, given(old))
   const id = await insertWebhook(text => before.seal(text.text, text.place))
@@ -139,14 +139,14 @@ test('reliability §11 a secret in the environment is rotated by naming both', a
   expect((await rotateSecrets(sql, given(fresh), TABLES)).resealed).toBe(0)
 })
 
-test('reliability §11 a secret in DATA_DIR is replaced while servers run, again and again', async () => {
+test('reliability §11 a secret in DATA_DIR is rotated repeatedly while servers run', async () => {
   const dataDir = newFolder()
   const running = await openSecrets(sql, inFile(dataDir))
   const ids = [await insertWebhook(({ text, place }) => running.seal(text, place))]
   for (let n = 0; n < 3; n++) {
     const before = running.keyId
     expect(await rotateSecrets(sql, inFile(dataDir), TABLES)).toMatchObject({ isNew: true })
-    // The running server reads what was sealed anew, and seals with the new one from now on.
+    // The running server opens values sealed with the new secret, and seals with it from now on.
     expect(running.keyId).not.toBe(before)
     ids.push(await insertWebhook(({ text, place }) => running.seal(text, place)))
     for (const id of ids) expect(await readWebhook(id, running.open)).toHaveLength(3)
@@ -157,7 +157,7 @@ test('reliability §11 a secret in DATA_DIR is replaced while servers run, again
   await openSecrets(sql, inFile(dataDir))
 })
 
-test('reliability §11 of rotations at once one goes on', async () => {
+test('reliability §11 of concurrent rotations, one succeeds', async () => {
   const dataDir = newFolder()
   const running = await openSecrets(sql, inFile(dataDir))
   const id = await insertWebhook(({ text, place }) => running.seal(text, place))
@@ -172,7 +172,7 @@ test('reliability §11 of rotations at once one goes on', async () => {
   expect(await readWebhook(id, running.open)).toHaveLength(3)
 })
 
-test('design §5 where no secret can be kept, the message says so', async () => {
+test('design §5 if no secret can be stored, the message says so', async () => {
   const folder = newFolder()
   writeFileSync(join(folder, 'file'), '')
   const source = inFile(join(folder, 'file', 'data'))
@@ -181,7 +181,7 @@ test('design §5 where no secret can be kept, the message says so', async () => 
   )
 })
 
-test('reliability §11 rotation takes tables in batches, and leaves what is deleted', async () => {
+test('reliability §11 rotation processes tables in batches, and skips deleted rows', async () => {
   const [old, fresh] = [randomBytes(32), randomBytes(32)]
   const before = await openSecrets(sql, given(old))
   for (let n = 0; n < 205; n++) {
@@ -195,7 +195,7 @@ test('reliability §11 rotation takes tables in batches, and leaves what is dele
   expect((await rotateSecrets(sql, given(fresh, old), TABLES)).resealed).toBe(204 * 3)
 })
 
-test('tidings secrets rotate says what it did', async () => {
+test('tidings secrets rotate reports its result', async () => {
   const program = spawnProgram({
     args: ['secrets', 'rotate', '--json'],
     env: { DATABASE_URL: url },
@@ -212,7 +212,7 @@ async function countBlocked(): Promise<number> {
   return rows.count
 }
 
-/** A webhook whose sealed columns hold their own names. */
+/** Inserts a webhook whose sealed columns contain their own names. */
 async function insertWebhook(
   seal: (sealed: { text: string; place: typeof PLACE }) => string,
 ): Promise<string> {

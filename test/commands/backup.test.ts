@@ -42,7 +42,7 @@ afterAll(async () => {
   await receiver[Symbol.asyncDispose]()
 })
 
-/** A project with a webhook, and one event that is delivered. */
+/** Returns a project with a webhook and one delivered event. */
 async function startStory() {
   const organization = await newOrganization(server)
   const { project } = organization
@@ -66,14 +66,14 @@ async function startStory() {
   return { organization, project, admin, account, secret, token, sent, attempts }
 }
 
-/** A new installation with another APP_SECRET into which `file` was restored. */
+/** Boots a new installation with another APP_SECRET, restored from `file`. */
 async function bootRestored(file: string) {
   const databaseUrl = await createEmptyDatabase()
   await restore(databaseUrl, file)
   return boot({ databaseUrl, appSecret: OTHER_SECRET, egressAllowCidrs: ['127.0.0.0/8'] })
 }
 
-test('reliability §12 what was backed up lives on under another APP_SECRET: keys, people, log, webhooks, devices', async () => {
+test('reliability §12 a backup restores keys, accounts, log, webhooks and devices under another APP_SECRET', async () => {
   using place = makeBackupFolder()
   const story = await startStory()
   const { project, admin, account, secret, token, sent, attempts } = story
@@ -84,11 +84,11 @@ test('reliability §12 what was backed up lives on under another APP_SECRET: key
   expect(statSync(place.file).mode & 0o777).toBe(0o600)
   expect(statSync(place.file).size).toBe(backup.bytes)
   expect(readdirSync(place.folder)).toEqual(['tidings.backup'])
-  // Neither APP_SECRET opens it, and no secret is in it.
+  // Neither APP_SECRET opens the backup, and it contains no secret.
   expect(gunzipSync(readFileSync(place.file)).toString()).not.toContain(secret)
 
   await using after = await bootRestored(place.file)
-  // The old key, the old answer to the old Idempotency-Key, the next seq.
+  // The old key works, the old Idempotency-Key replays, and the log continues at the next seq.
   const { post, get } = createRequests(after.url, token)
   const replayed = await post('/v1/events', EVENT, { 'idempotency-key': 'story' })
   expect(replayed.text).toBe(sent.text)
@@ -96,7 +96,7 @@ test('reliability §12 what was backed up lives on under another APP_SECRET: key
   expect(next.body.data.seq).toBe(2)
   expect((await get('/v1/events?userId=ada@example.com')).body.data.items).toHaveLength(2)
 
-  // The old password; nobody's old cookie.
+  // The old password works; old cookies do not.
   const browser = createBrowser(after.url)
   expect((await browser.signIn(account.email)).status).toBe(200)
   expect((await fetch(`${after.url}/api/me`, { headers: { cookie: admin.cookie } })).status).toBe(
@@ -105,7 +105,7 @@ test('reliability §12 what was backed up lives on under another APP_SECRET: key
   const [device] = await after.sql`select from push_subscriptions where account_id = ${admin.uuid}`
   expect(device).toBeDefined()
 
-  // The epoch is another, and a cursor of the old one is told so.
+  // The epoch changed, and a cursor of the old epoch gets a gap.
   const feed = await openFeed(after.url, {
     cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
   })
@@ -114,7 +114,7 @@ test('reliability §12 what was backed up lives on under another APP_SECRET: key
   expect(await feed.next()).toMatchObject({ type: 'gap', reason: 'epoch' })
   feed.close()
 
-  // The webhook delivers, signed as before, and what it had before can be sent again.
+  // The webhook delivers, signed as before, and earlier deliveries can be sent again.
   await receiver.until(2, `/${project.id}`)
   const inbox = () => receiver.received.filter(({ path }) => path === `/${project.id}`)
   const [first, second] = inbox()
@@ -126,7 +126,7 @@ test('reliability §12 what was backed up lives on under another APP_SECRET: key
   await receiver.until(3, `/${project.id}`)
   expect(inbox()[2]!.headers['webhook-id']).toBe(first!.headers['webhook-id']!)
 
-  // Triggers are on again, and ids go on where they were.
+  // Triggers are enabled again, and sequences continue.
   await post('/v1/identify', { user_id: 'ada', aliases: ['lovelace'] })
   const [changes] = await after.sql<[{ changes: number; ids: number }]>`
     select count(*)::int as changes, count(distinct id)::int as ids
@@ -136,7 +136,7 @@ test('reliability §12 what was backed up lives on under another APP_SECRET: key
   expect(changes).toEqual({ changes: 2, ids: 2 })
 })
 
-test('every table is in a backup, with all of its rows, but for those that are left out on purpose', async () => {
+test('a backup has every row of every table, except for those that are excluded on purpose', async () => {
   using place = makeBackupFolder()
   await startStory()
   const tables = await listTables(server.sql)
@@ -163,14 +163,14 @@ test('every table is in a backup, with all of its rows, but for those that are l
   const sql = connect(databaseUrl, { name: 'test', max: 1 })
   const counts = await countRows(sql)
   for (const { name } of tables.filter(({ isIncluded }) => isIncluded)) {
-    // The sessions of those who take no notifications are over, and the restore itself is written down.
+    // Only sessions with push subscriptions are restored, and the restore adds an audit entry.
     if (name === 'sessions') expect(counts[name]).toBe(counts['push_subscriptions']!)
     else expect(counts[name]).toBe(rows[name]! + Number(name === 'audit_log'))
   }
   await sql.end()
 })
 
-test('a backup under load is of one moment: each head is that of its log', async () => {
+test('a backup under load is a consistent snapshot: each head is that of its log', async () => {
   using place = makeBackupFolder()
   const { token } = await startStory()
   const { post } = createRequests(server.url, token)
@@ -200,7 +200,7 @@ test('a backup under load is of one moment: each head is that of its log', async
   await sql.end()
 })
 
-test('what is not whole, not ours or not for this program is refused, and nothing of it is there', async () => {
+test('a damaged, foreign or incompatible backup is refused, and restores nothing', async () => {
   using place = makeBackupFolder()
   await startStory()
   await backUp(server.databaseUrl, place.file)
@@ -228,7 +228,7 @@ test('what is not whole, not ours or not for this program is refused, and nothin
     writeFileSync(other, changed)
     await refused(other, damaged)
   }
-  // Whoever writes it anew as proper gzip lacks the passphrase.
+  // A forger can write valid gzip, but does not have the passphrase.
   const lines = (text: string) => text.split('\n')
   for (const change of [
     (text: string) => text.replace('New payment', 'Old payment'),
@@ -261,12 +261,12 @@ test('what is not whole, not ours or not for this program is refused, and nothin
     newer(text => text.replace(/\{"table":"events".*\n/, head => `${head}nonsense\n`)),
     'The database refused the rows of events',
   )
-  // After all that, the same database takes the backup itself.
+  // After all refusals, the same database accepts the valid backup.
   await restore(databaseUrl, place.file)
   await sql.end()
 })
 
-test('only an empty installation is restored into: what a first start has made may go, nothing else', async () => {
+test('only an empty installation accepts a restore, which replaces data of the first start alone', async () => {
   using place = makeBackupFolder()
   const { token } = await startStory()
   await backUp(server.databaseUrl, place.file)
@@ -280,14 +280,14 @@ test('only an empty installation is restored into: what a first start has made m
   )
   await expect(restore(fresh.databaseUrl, place.file)).rejects.toThrow('not empty: it has people')
   await fresh.sql`delete from people`
-  // While the server runs: it tells its clients, and goes on with what was restored.
+  // Restores while the server runs: it informs its clients and continues with the restored data.
   await restore(fresh.databaseUrl, place.file)
   expect([1008, 1012]).toContain((await feed.closed).code)
   expect((await createRequests(fresh.url, token).get('/v1/me')).status).toBe(200)
   expect((await createRequests(fresh.url, fresh.server.firstKey!).get('/v1/me')).status).toBe(401)
 })
 
-test('a backup of an older schema is brought up to date, where the schema is not newer already', async () => {
+test('a backup of an older schema is migrated, unless the target already has a newer schema', async () => {
   using place = makeBackupFolder()
   await startStory()
   await backUp(server.databaseUrl, place.file)
@@ -307,7 +307,7 @@ test('a backup of an older schema is brought up to date, where the schema is not
   await sql.end()
 })
 
-test('a backup that is given up, or finds no room, leaves no file, and the one before stays', async () => {
+test('a cancelled backup, or one without disk space, leaves no file, and the previous one stays', async () => {
   using place = makeBackupFolder()
   await backUp(server.databaseUrl, place.file)
   const before = readFileSync(place.file)
@@ -315,7 +315,7 @@ test('a backup that is given up, or finds no room, leaves no file, and the one b
   await expect(backUp(server.databaseUrl, place.file, AbortSignal.abort(reason))).rejects.toThrow()
   expect(readdirSync(place.folder)).toEqual(['tidings.backup'])
   expect(readFileSync(place.file).equals(before)).toBe(true)
-  // Postgres goes in the middle of it.
+  // Postgres disappears in the middle of the backup.
   const proxy = await startTcpProxy(server.databaseUrl)
   const held = proxy.trap({ from: 'server', type: 'H', application: 'tidings backup' })
   const failure = backUp(proxy.url, place.file).then(

@@ -44,7 +44,7 @@ const COMMANDS = [
   ['version'],
 ]
 
-test.each(COMMANDS.map(words => [words]))('%p --help teaches by example', async words => {
+test.each(COMMANDS.map(words => [words]))('%p --help shows an example', async words => {
   const { code, output } = await run([...words, '--help'])
   expect(code).toBe(0)
   expect(output).toContain('EXAMPLES')
@@ -76,7 +76,7 @@ test.each([
   expect(ended.code).toBe(code)
 })
 
-test('a wrong command line is answered with what is wrong, examples, and the way to all of it', async () => {
+test('an invalid command line prints the mistake, examples, and how to get the full help', async () => {
   const { output } = await run(['keys', 'create', '--bad', '1'])
   expect(output).toStartWith('There is no option --bad\n\nEXAMPLES')
   expect(output).toEndWith('Help: tidings keys create --help\n')
@@ -84,7 +84,7 @@ test('a wrong command line is answered with what is wrong, examples, and the way
   expect(unknown.output).toStartWith('Unknown command nonsense\n')
 })
 
-test('a wrong configuration is reported whole, with exit code 2', async () => {
+test('an invalid configuration is reported completely, with exit code 2', async () => {
   const { code, output } = await run(['serve'], {
     PORT: 'web',
     BASE_URL: 'tidings',
@@ -127,7 +127,7 @@ test('keys are made, listed, rotated and revoked while the server runs', async (
   expect((await get('/v1/me')).status).toBe(401)
 })
 
-test('send and identify speak HTTP, and say what the server refused', async () => {
+test("send and identify use HTTP, and print the server's refusals", async () => {
   const { key } = (await run(['keys', 'create', '--json'])).json() as { key: string }
   const env = { TIDINGS_URL: server.url, TIDINGS_API_KEY: key }
   const sent = await run(
@@ -167,7 +167,7 @@ test('send and identify speak HTTP, and say what the server refused', async () =
   expect(refused.output).not.toContain(key)
 })
 
-test('migrate brings an empty database to the schema, and doctor finds it well', async () => {
+test('migrate creates the schema in an empty database, and doctor accepts it', async () => {
   const DATABASE_URL = await createEmptyDatabase()
   const before = await run(['doctor', '--json'], { DATABASE_URL })
   expect(before.output).toContain('will be applied at the next start')
@@ -179,19 +179,19 @@ test('migrate brings an empty database to the schema, and doctor finds it well',
   expect(after.output).toContain('migrations: up to date')
 })
 
-test('doctor fails with exit code 1 when the database is away', async () => {
+test('doctor fails with exit code 1 if the database is unreachable', async () => {
   const DATABASE_URL = (await cloneDatabase()).replace(/:\d+\//, ':1/')
   const { code, output } = await run(['doctor'], { DATABASE_URL })
   expect(code).toBe(1)
   expect(output).toContain('failed   database')
 })
 
-test('version names the version and the runtime', async () => {
+test('version prints the version and the runtime', async () => {
   expect((await run(['version', '--json'])).json()).toMatchObject({ version: '0.1.0' })
   expect((await run(['--version'])).output).toContain('tidings 0.1.0')
 })
 
-test('a first start that fails leaves the first key to the next one', async () => {
+test('the first key is created by the start after a failed first start', async () => {
   const DATABASE_URL = await createEmptyDatabase()
   const taken = await run(['serve'], { DATABASE_URL, PORT: String(server.server.port) })
   expect(taken.code).toBe(1)

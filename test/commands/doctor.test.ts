@@ -24,7 +24,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const states = (findings: { check: string; state: string }[]) =>
   Object.fromEntries(findings.map(({ check, state }) => [check, state]))
 
-/** A proxy in front of the server that hands on what `change` leaves of the headers, and WebSockets if it is told so. */
+/** A proxy in front of the server: `change` filters the headers, and WebSockets are optional. */
 async function startProxy(
   change: (headers: IncomingHttpHeaders) => IncomingHttpHeaders,
   { hasSockets }: { hasSockets: boolean },
@@ -58,7 +58,7 @@ async function startProxy(
 
 const withoutUpgrade = ({ upgrade: _, connection: __, ...rest }: IncomingHttpHeaders) => rest
 
-test('design §5 doctor asks at BASE_URL, and says what a proxy takes away', async () => {
+test('design §5 doctor requests BASE_URL, and reports what a proxy removes', async () => {
   const check = async (baseUrl: string) => checkAddress({ baseUrl, trustedProxies: [] })
   expect(states(await check(server.url))).toEqual({
     BASE_URL: 'ok',
@@ -69,7 +69,7 @@ test('design §5 doctor asks at BASE_URL, and says what a proxy takes away', asy
   using good = await startProxy(headers => ({ ...headers, host }), { hasSockets: true })
   const passed = await check(good.url)
   expect(states(passed)['reachable']).toBe('ok')
-  // All comes through, and so it turns out that the server goes by another address.
+  // Everything passes: doctor finds that the server has another BASE_URL.
   expect(passed.at(-1)?.message).toContain('has another BASE_URL')
 
   using stripping = await startProxy(headers => withoutUpgrade({ ...headers, host }), {
@@ -87,7 +87,7 @@ test('design §5 doctor asks at BASE_URL, and says what a proxy takes away', asy
   expect(renamed.at(-1)?.message).toContain('changes the header Host')
 })
 
-test('design §5 doctor tells nobody, somebody else, a redirect and a bad certificate apart', async () => {
+test('design §5 doctor distinguishes no server, a foreign server, a redirect and a bad certificate', async () => {
   const check = async (baseUrl: string) =>
     (await checkAddress({ baseUrl, trustedProxies: ['10.0.0.0/8'] })).find(
       one => one.check === 'reachable',
@@ -120,12 +120,12 @@ test.each([
   },
 )
 
-test('doctor warns of plain http that others use', async () => {
+test('doctor warns of plain http outside this machine', async () => {
   const findings = await checkAddress({ baseUrl: 'http://tidings.invalid', trustedProxies: [] })
   expect(states(findings)).toMatchObject({ BASE_URL: 'warning', reachable: 'warning' })
 })
 
-test('doctor hears its own NOTIFY, and fails where LISTEN goes elsewhere', async () => {
+test('doctor receives its own NOTIFY, and fails if LISTEN goes elsewhere', async () => {
   expect(await checkListener(server.sql, server.databaseUrl)).toMatchObject({ state: 'ok' })
   const elsewhere = await checkListener(server.sql, await cloneDatabase())
   expect(elsewhere).toMatchObject({ state: 'failed' })
@@ -134,7 +134,7 @@ test('doctor hears its own NOTIFY, and fails where LISTEN goes elsewhere', async
   expect(await checkListener(server.sql, gone)).toMatchObject({ state: 'failed' })
 })
 
-test('doctor counts what waits to be delivered, and says how late it is', async () => {
+test('doctor counts pending deliveries, and says how late they are', async () => {
   await using quiet = await boot()
   await quiet.server.stop()
   const { sql } = quiet
@@ -161,7 +161,7 @@ test('doctor counts what waits to be delivered, and says how late it is', async 
   expect(states(await checkQueue(sql))).toEqual({ queue: 'failed', 'dead letters': 'warning' })
 })
 
-test('doctor looks for whoever answers for the server at push services', async () => {
+test('doctor checks the VAPID contact', async () => {
   await using fresh = await boot()
   const vapidSubject = undefined
   expect(states(await checkPush(fresh.sql, { vapidSubject }))['push subject']).toBe('warning')
@@ -172,7 +172,7 @@ test('doctor looks for whoever answers for the server at push services', async (
   expect(found.at(-1)).toMatchObject({ state: 'ok', message: `mailto:${operator.email}` })
 })
 
-test('doctor finds secrets that others may read, and a disk that fills up', () => {
+test('doctor finds secrets that other users can read, and a disk that fills up', () => {
   const dataDir = makeFolder(0o700)
   const secret = join(dataDir, 'app-secret')
   writeFileSync(secret, '', { mode: 0o600 })
@@ -197,7 +197,7 @@ test('doctor finds secrets that others may read, and a disk that fills up', () =
   ])
 })
 
-test('doctor --json is a list of findings, and one that failed is exit code 1', async () => {
+test('doctor --json prints a list of findings, and a failed one gives exit code 1', async () => {
   const env = { DATABASE_URL: server.databaseUrl }
   const well = await runProgram({ args: ['doctor', '--json'], env })
   const findings = JSON.parse(well.output) as { check: string; state: string }[]

@@ -24,7 +24,7 @@ async function owner(args: string[], env: Record<string, string> = {}) {
     args: ['owner', ...args],
     env: { DATABASE_URL: server.databaseUrl, BASE_URL: 'https://tidings.example.com', ...env },
   })
-  program.listening.catch(() => {}) // It is not to listen.
+  program.listening.catch(() => {}) // The program is not meant to listen.
   const { code } = await program.exited
   const output = program.output()
   return { code, output, json: () => JSON.parse(output) as Record<string, string> }
@@ -36,7 +36,7 @@ function writePassword(text: string): string {
   return file
 }
 
-test('design §5 owner create makes an operator who owns every organization, though others exist', async () => {
+test('design §5 owner create adds an operator who owns every organization, also with existing accounts', async () => {
   await newAccount(server)
   const { id } = await newOrganization(server)
   const made = await owner([
@@ -75,7 +75,7 @@ test('design §5 owner create without a password prints a link to choose one', a
   expect((await browser.signIn('grace@example.com')).body.data.person.name).toBe('grace')
 })
 
-test('design §5 owner reset prints a link that lets somebody in who was delayed', async () => {
+test('design §5 owner reset prints a link that works during a sign-in delay', async () => {
   const account = await newAccount(server)
   for (let time = 0; time < 5; time++) {
     await createBrowser(server.url).signIn(account.email, WRONG, newAddress())
@@ -89,7 +89,7 @@ test('design §5 owner reset prints a link that lets somebody in who was delayed
     url: expect.stringMatching(/^https:\/\/tidings\.example\.com\/reset#[\w-]{43}$/),
     expiresAt: expect.stringMatching(/^\d{4}-.*Z$/),
   })
-  // The failures are forgotten at once, and whoever remembers the password needs no link.
+  // The delay ends at once: the old password works without the link.
   expect((await browser.signIn(account.email, PASSWORD, newAddress())).status).toBe(200)
   const token = link['url']?.split('#')[1]
   const password = 'gravel monsoon nineteen'
@@ -97,7 +97,7 @@ test('design §5 owner reset prints a link that lets somebody in who was delayed
   expect((await browser.signIn(account.email, password)).status).toBe(200)
 }, 90_000)
 
-test('design §5 on an empty database owner create leaves nothing for a setup link to do', async () => {
+test('design §5 on an empty database owner create replaces the setup link', async () => {
   const DATABASE_URL = await createEmptyDatabase()
   const file = writePassword(PASSWORD)
   const args = ['create', '--email', 'ada@example.com', '--password-file', file]
@@ -139,7 +139,7 @@ test.each([
   expect(output).not.toContain(PASSWORD)
 })
 
-test('owner says what is wrong with a password without showing it, and whom it does not know', async () => {
+test('owner explains a refused password without printing it, and reports unknown accounts', async () => {
   const file = writePassword('qwertyuiop123')
   const unfit = await owner(['create', '--email', 'a@b.c', '--password-file', file])
   expect([unfit.code, unfit.output]).toEqual([2, expect.stringContaining('tried first')])

@@ -23,11 +23,11 @@ afterAll(() => sql.end({ timeout: 1 }))
 
 const fresh = randomBytes(32)
 
-/** A command with this APP_SECRET. */
+/** Runs a command with this APP_SECRET. */
 async function run(appSecret: Buffer, ...args: string[]) {
   const env = { DATABASE_URL: url, APP_SECRET: appSecret.toString('base64') }
   const program = spawnProgram({ args, env })
-  program.listening.catch(() => {}) // It is not to listen.
+  program.listening.catch(() => {}) // The program is not meant to listen.
   const { code } = await program.exited
   return { code, output: program.output() }
 }
@@ -42,7 +42,7 @@ async function count() {
   return row
 }
 
-test('reliability §11 an APP_SECRET that is lost has a way out, which says what is lost, and does it when it is meant', async () => {
+test('reliability §11 secrets reset lists the losses after a lost APP_SECRET, and acts only when confirmed', async () => {
   const source = { appSecret: APP_SECRET, oldAppSecrets: [], dataDir: '/nowhere' }
   await openSecrets(sql, source)
   const server = { sql, url: '' }
@@ -80,7 +80,7 @@ test('reliability §11 an APP_SECRET that is lost has a way out, which says what
   })
   expect(await count()).toEqual({ devices: 0, keys: 0, enabled: 0 })
 
-  // The server starts, shows why the webhook is off, and it can be put right.
+  // The server starts, shows why the webhook is disabled, and it can be repaired.
   const started = await boot({ databaseUrl: url, appSecret: fresh }, { kinds: [] })
   await using _server = started
   const person = await newMember(started, organization, 'admin')

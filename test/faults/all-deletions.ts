@@ -6,16 +6,16 @@ import type { Fleet } from './fleet.ts'
 import type { Random } from './random.ts'
 
 const GAP_MS = 400
-/** Less than the time for which a deletion can be undone, on a machine that has time. */
+/** Less than the undo time of a deletion, for a machine that is not overloaded. */
 const UNDO_MS = 4_000
 
-/** What a person does with single events. */
+/** Deletes and restores single events. */
 export interface Deletions {
   stop(): Promise<void>
   figures(): Record<string, number>
 }
 
-/** An admin deletes events of these projects, whichever server answers, and brings back every other one. */
+/** Has an admin delete events of these projects through any server, and restore every other one. */
 export async function startDeletions(
   { sql, urls }: Fleet,
   {
@@ -36,7 +36,7 @@ export async function startDeletions(
   let restored = 0
   let isStopped = false
 
-  /** What became of a request is known only where it was answered. */
+  /** The outcome of a request is known only if it was answered. */
   async function ask(leaver: Leaver, method: 'DELETE' | 'POST'): Promise<boolean> {
     const { request } = createApi(random.pick(urls()), cookies.get(leaver.projectId))
     const path = `/api/projects/${toId('prj', leaver.projectId)}/events/${toId('evt', leaver.id)}`

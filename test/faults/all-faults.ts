@@ -26,24 +26,27 @@ interface World {
   fleet: Fleet
   load: Load
   followers: readonly Follower[]
-  /** Between each server and its Postgres. */
+  /** The proxies between each server and its Postgres. */
   proxies: readonly TcpProxy[]
 }
 
-/** One fault, drawn before it happens: the same seed gives the same ones. */
+/** One fault, drawn in advance: the same seed gives the same faults. */
 interface Fault {
   kind: Kind
-  /** Before it. */
+  /** Milliseconds before the fault. */
   waitMs: number
   server: number
   way: (typeof CUTS)[number]
-  /** Of what is frozen or cut. */
+  /** The duration of a freeze or a cut, in milliseconds. */
   lastsMs: number
-  /** Who of the followers loses the socket. */
+  /** Followers that lose their socket. */
   victims: number
 }
 
-/** Breaks one thing after the other, every kind in each round; each time all servers must take events again. */
+/**
+ * Injects faults one after the other, every kind in each round; afterwards all servers must accept
+ * events again.
+ */
 export async function breakAll({
   random,
   seconds,
@@ -59,7 +62,7 @@ export async function breakAll({
   const endMs = performance.now() + seconds * 1_000
   let nth = 0
   let round: Fault[] = []
-  // A run that is short on a slow machine meets each kind all the same.
+  // Even a short run on a slow machine has a fault of each kind.
   while (performance.now() < endMs || nth < KINDS.length) {
     if (round.length === 0) round = drawRound(random, isShort)
     const fault = round.shift()!
@@ -98,7 +101,7 @@ function drawRound(random: Random, isShort: boolean): Fault[] {
     }))
 }
 
-/** Returns since when the servers may be expected to recover. */
+/** Returns the time from which the servers should recover. */
 async function inject(
   fault: Fault,
   { fleet, followers, proxies }: World,
@@ -150,7 +153,7 @@ async function inject(
   }
 }
 
-/** One that works for a server. */
+/** Picks a backend that works for a server. */
 async function pickBackend({ sql }: Fleet, share: number): Promise<number> {
   const rows = await sql<{ pid: number }[]>`
     select pid

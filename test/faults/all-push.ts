@@ -8,15 +8,15 @@ import type { Fleet } from './fleet.ts'
 
 const PEOPLE = 2
 
-/** A browser that is to be told of a project's events. */
+/** A browser that gets a project's events. */
 export interface Device {
   projectId: string
-  /** Of the subscription, the uuid. */
+  /** The uuid of the subscription. */
   id: string
   browser: TestBrowser
 }
 
-/** People of each project subscribe; of what a device is told first, every seventh attempt is refused. */
+/** Subscribes members of each project; every seventh first push to a device is refused. */
 export async function addDevices(
   { sql, projects }: Fleet,
   service: PushService,
@@ -41,7 +41,9 @@ export async function addDevices(
   return devices
 }
 
-/** Every event has reached each device, or there is a reason why not; and what is said to have arrived has. */
+/**
+ * Checks that every event reached each device or has a reason, and that recorded pushes arrived.
+ */
 export async function checkPushes({
   sql,
   service,

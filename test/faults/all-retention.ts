@@ -7,18 +7,19 @@ import type { Follower } from './follower.ts'
 const EVERY_MS = 1_000
 const BATCH = 2_000
 
-/** A project whose events are past keeping soon. */
+/** A project whose events expire soon. */
 export interface Retirement {
   stop(): Promise<void>
-  /** How many events were made old. */
+  /** Returns how many events were made old. */
   retired(): number
-  /** How many of them are gone. */
+  /** Returns how many of them are gone. */
   countCut(): Promise<number>
 }
 
 /**
- * A project keeps its events for a day, and what all of its followers have seen and nothing is pending of becomes two days
- * old, from the beginning of the log on: retention may cut it at any time, and nobody may be told of a gap.
+ * Sets a retention of a day. From the beginning of the log on, it makes events two days old that
+ * all followers have seen and that have no pending delivery. Retention may delete them at any time,
+ * and no follower may get a gap.
  */
 export async function startRetirement(
   { sql }: Fleet,
@@ -56,7 +57,7 @@ export async function startRetirement(
       order by e.seq
       limit ${BATCH}
     `
-    // Written down first: whether the statement was done is not always known.
+    // Recorded before the statement, whose outcome is not always known.
     const fresh = events.map((event): Leaver => ({ ...event, isDone: true, fate: 'unknown' }))
     for (const leaver of fresh) leavers.set(leaver.id, leaver)
     await sql`

@@ -24,15 +24,15 @@ import { createRandom, type Random } from './random.ts'
 
 const SERVERS = 3
 const TARGETS = 2
-/** With eight clients some 30 events a second, so that there is time to deliver them, too. */
+/** Eight clients send about 30 events a second, which leaves time to deliver them. */
 const PAUSE_MS = 250
-/** A lease of a push, its next attempts, and what a minute of pushes leaves to be counted. */
+/** Enough for the lease of a push, its next attempts, and a counted burst of a minute. */
 const SETTLE_MS = 240_000
 
 /**
- * Everything at once: clients post, followers follow, webhooks and pushes are delivered, a project keeps its events for a
- * day that is over soon, people delete events and bring them back, while servers, Postgres and what is between them are
- * broken. Then all of it has to settle, and is compared. With short leases more faults find room in the same time.
+ * Runs everything at once: ingest, followers, webhooks, pushes, a short retention, deletions and
+ * restores. Meanwhile servers, Postgres and the network are broken. Then everything must settle,
+ * and is compared. Short leases allow more faults in the same time.
  */
 export async function runAll({
   seed,
@@ -82,7 +82,7 @@ export async function runAll({
     }
     const devices = await addDevices(fleet, service)
     const load = fleet.load({ clients: 8, random, pauseMs: PAUSE_MS })
-    // Some followers begin after one of the first ten.
+    // Some followers start after one of the first ten events.
     await until(async () => {
       const [row] = await sql<[{ least: number }]>`
         select min(last_seq)::int as least from event_logs
@@ -115,11 +115,11 @@ export async function runAll({
     if ((await untilEmpty(sql, SETTLE_MS)) === undefined)
       problems.push(`the outbox is not empty after ${SETTLE_MS} ms`)
     const cutBefore = await retirement.countCut()
-    // Whoever begins looks for what is past keeping at once; else it may be a minute.
+    // A start runs retention at once; otherwise it may take a minute.
     await fleet.programs[0]!.kill('SIGTERM')
     await fleet.restart(0)
     if (!(await untilLeft(fleet.sql, [...leavers.values()])))
-      problems.push(`events that are past keeping or were deleted are there after ${SETTLE_MS} ms`)
+      problems.push(`expired or deleted events are still there after ${SETTLE_MS} ms`)
     const settledMs = performance.now() - startMs
 
     const stored = await fleet.check(leavers)
@@ -170,7 +170,10 @@ export async function runAll({
   }
 }
 
-/** Of first attempts some fail, some hang and some are reset; later ones may be slow. A second failure would take minutes. */
+/**
+ * Of first attempts some fail, some hang and some are reset; later ones may be slow. A second
+ * failure would take minutes.
+ */
 function answerBadly(random: Random): Parameters<Hooks['add']>[3] {
   return (response, isFirst) => {
     const drawn = random.next()
@@ -182,7 +185,7 @@ function answerBadly(random: Random): Parameters<Hooks['add']>[3] {
   }
 }
 
-/** Resolves when nothing is hidden any more and all that is past keeping is gone; false when that takes too long. */
+/** Resolves when no event is hidden and all expired ones are gone; false if that takes too long. */
 async function untilLeft(sql: Sql, leavers: readonly Leaver[]): Promise<boolean> {
   const ids = toArray(leavers.filter(({ fate }) => fate === 'gone').map(({ id }) => id))
   const endMs = performance.now() + SETTLE_MS

@@ -2,20 +2,20 @@ import type { Sql } from '../../src/db/sql.ts'
 import { toId } from '../../src/ids.ts'
 import type { Intent, Ledger } from './ledger.ts'
 
-/** What a run showed: figures for people, and every promise that was broken. */
+/** The result of a run: figures, and every broken promise. */
 export interface Verdict {
   figures: Record<string, number | string>
   problems: string[]
   tables?: Table[]
 }
 
-/** Figures for people, by rows; the first column says of what. */
+/** Figures by rows; the first column is the row's name. */
 export interface Table {
   columns: readonly string[]
   rows: readonly (readonly (string | number)[])[]
 }
 
-/** An event that a run takes out of the log, or tries to; written down before it does. */
+/** An event that a run deletes or tries to delete; recorded beforehand. */
 export interface Leaver {
   projectId: string
   /** The uuid. */
@@ -23,9 +23,12 @@ export interface Leaver {
   seq: number
   intent: string
   channelName: string
-  /** Whether it was seen by all followers and delivered before; else it may have gone unseen. */
+  /**
+   * True if all followers had seen it and it was delivered before; otherwise it may be missing
+   * there.
+   */
   isDone: boolean
-  /** What must become of it, as far as the run was told. */
+  /** The expected outcome, as far as the run knows it. */
   fate: 'gone' | 'there' | 'unknown'
 }
 
@@ -43,7 +46,7 @@ interface Answered {
   data: { id: string; seq: number; metadata: { intent: string } }
 }
 
-/** Compares what clients were told with what the database holds. The ledger's load must have ended. */
+/** Compares the answers to clients with the database. The ledger's load must have ended. */
 export async function checkLedger(
   sql: Sql,
   projectIds: readonly string[],
@@ -109,7 +112,7 @@ function checkIntent(
   return problems
 }
 
-/** The log as it would be if nothing had left it. */
+/** Reads the log with the deleted events in their places. */
 async function readWhole(
   sql: Sql,
   projectId: string,
@@ -150,7 +153,7 @@ async function checkLog(
   const problems: string[] = []
   let lastUs = 0
   rows.forEach(({ id, seq, created_at_us }, index) => {
-    if (seq !== index + 1) problems.push(`seq ${seq} stands where ${index + 1} should`)
+    if (seq !== index + 1) problems.push(`seq ${seq} is in the place of ${index + 1}`)
     if (left.has(id)) return
     if (Number(created_at_us) < lastUs) problems.push(`created_at runs against seq at ${seq}`)
     lastUs = Number(created_at_us)

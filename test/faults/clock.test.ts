@@ -15,7 +15,7 @@ import { until } from '../support/until.ts'
 import { insertHook } from './hooks.ts'
 import { makeFolder } from '../support/scratch.ts'
 
-// Real servers, whose database's clock is moved, or their own.
+// Real servers; the clock of the database or of the server is moved.
 setDefaultTimeout(90_000)
 
 const DAY_S = 86_400
@@ -32,7 +32,7 @@ async function start({ url }: LeapingDatabase, env: Record<string, string> = {})
   })
 }
 
-/** Has the events of a project posted to `url`. */
+/** Inserts a webhook to `url` for the events of a project. */
 async function addHook({ sql }: LeapingDatabase, projectId: string, url: string): Promise<void> {
   const { uuid } = newId('whk')
   await insertHook(sql, testSecrets(), { projectId, uuid, url, secret: newSigningSecret() })
@@ -45,7 +45,7 @@ async function readSeqs({ sql }: LeapingDatabase, { projectId }: TestTenant): Pr
   return rows.map(({ seq }) => seq)
 }
 
-/** Resolves when the server has looked at the clock again, and done all that it did after an earlier look. */
+/** Resolves when the server has checked the clock again and finished the work of earlier checks. */
 async function untilCleared({ sql }: LeapingDatabase): Promise<void> {
   for (let rounds = 0; rounds < 2; rounds++) {
     await sql`update clock set checked_at = now() - interval '2 minutes'`
@@ -56,7 +56,7 @@ async function untilCleared({ sql }: LeapingDatabase): Promise<void> {
   }
 }
 
-test('clock: a leap of a year over a restart cuts nothing off, whatever is kept for how long', async () => {
+test('clock: a leap of a year over a restart deletes nothing, with any retention', async () => {
   await using database = await createLeapingDatabase()
   const { sql } = database
   const first = await start(database)
@@ -77,12 +77,12 @@ test('clock: a leap of a year over a restart cuts nothing off, whatever is kept 
   })
   expect(doctor.output).toContain('has leapt ahead')
 
-  // After three days without another leap it is believed.
+  // After three days without another leap the clock is trusted.
   await sql`update clock set untrusted_until = now()`
   await until(async () => (await readSeqs(database, before)).length === 0)
 })
 
-test('clock: it goes back by an hour under a running server, and nobody waits for it to come back', async () => {
+test('clock: a running server keeps working when the clock goes back by an hour', async () => {
   await using database = await createLeapingDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
@@ -93,7 +93,7 @@ test('clock: it goes back by an hour under a running server, and nobody waits fo
   const limited = await newProject({ sql, url }, { limit: 2 })
   await using feed = await follow(url, tenant)
 
-  // A delivery waits for its second try.
+  // A delivery waits for its second attempt.
   receiver.script('/hook', { status: 500 }, { status: 200 })
   await addHook(database, tenant.projectId, `${receiver.url}/hook`)
   const sent = await tenant.send({}, ONCE)
@@ -110,7 +110,7 @@ test('clock: it goes back by an hour under a running server, and nobody waits fo
   for (const status of [200, 200, 429]) expect((await limited.get('/v1/me')).status).toBe(status)
   expect(await tenant.send({}, ONCE)).toEqual(sent)
   expect((await tenant.send()).seq).toBe(2)
-  // The second try of the first event, and the second event.
+  // The second attempt for the first event, and the second event.
   await receiver.until(3, '/hook')
   await until(async () => (await sql`select from outbox`).length === 0)
   await until(() => program.logged('has gone back by').length > 0)
@@ -123,7 +123,7 @@ test('clock: it goes back by an hour under a running server, and nobody waits fo
   expect(feed.seqs).toEqual([1, 2])
 })
 
-test('clock: it goes ahead by an hour, a day and ten minutes: windows begin anew, people stay signed in', async () => {
+test('clock: it goes ahead by an hour, a day and ten minutes: windows restart, sessions stay valid', async () => {
   await using database = await createLeapingDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
@@ -146,12 +146,12 @@ test('clock: it goes ahead by an hour, a day and ten minutes: windows begin anew
   await until(() => feed.seqs.length === 5)
   expect(feed.seqs).toEqual([1, 2, 3, 4, 5])
   await until(async () => (await sql`select from outbox`).length === 0)
-  // One that is under way when the clock leaps past its lease comes again.
+  // A delivery in flight when the clock leaps past its lease is sent again.
   const ids = receiver.received.map(({ headers }) => headers['webhook-id'])
   expect(new Set(ids).size).toBe(5)
 })
 
-test("clock: the server's own means nothing: it may be off by minutes or years, and jump", async () => {
+test("clock: the server's own clock is irrelevant: it may be off by minutes or years, and jump", async () => {
   await using database = await createLeapingDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
@@ -184,7 +184,7 @@ test("clock: the server's own means nothing: it may be off by minutes or years, 
       expect(Math.abs(cookieS - 30 * DAY_S)).toBeLessThan(60)
       expect(await tenant.send({}, ONCE)).toEqual(sent)
       await receiver.until(nth + 2, '/hook')
-      // Receivers refuse what is older or newer than five minutes.
+      // Receivers refuse messages older or newer than five minutes.
       const signedS = Number(receiver.received.at(-1)?.headers['webhook-timestamp'])
       expect(Math.abs(signedS - Date.now() / 1_000)).toBeLessThan(60)
     }
@@ -208,7 +208,7 @@ test("clock: the server's own means nothing: it may be off by minutes or years, 
   }
 })
 
-/** Resolves when the server's own clock is so far ahead, as its log tells. */
+/** Resolves when the log shows that the server's own clock is ahead by the shift. */
 async function untilShifted(
   { output }: Program,
   { person }: TestTenant,
@@ -221,14 +221,14 @@ async function untilShifted(
   })
 }
 
-/** Signs in, and returns for how many seconds the browser keeps the session. */
+/** Signs in; returns the lifetime of the session cookie in seconds. */
 async function signIn(url: string, email: string): Promise<number> {
   const { headers } = await createBrowser(url).signIn(email, PASSWORD, newAddress())
   const session = headers.getSetCookie().find(text => /^(__Host-)?tidings=/.test(text))
   return Number(/Max-Age=(\d+)/i.exec(session ?? '')?.[1])
 }
 
-/** Follows a project's feed from its beginning, and collects what comes. */
+/** Follows a project's feed from its beginning, and collects the events. */
 async function follow(url: string, { organization, person }: TestTenant) {
   const feed = await openFeed(url, person)
   await feed.subscribe(organization.project.id)

@@ -19,12 +19,12 @@ beforeAll(async () => {
 afterAll(() => sql.end({ timeout: 1 }))
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
-/** Postgres says so after it has committed. */
+/** Postgres sends this after it has committed. */
 const COMMITTED = { from: 'server', type: 'Z', application: 'tidings append' } as const
-/** Outside of a transaction block this is what commits. */
+/** Outside of a transaction block this message commits. */
 const COMMIT = { from: 'client', type: 'S', application: 'tidings append' } as const
 
-test('§13 a server killed after COMMIT, before its answer: the retry at another one is a replay', async () => {
+test('§13 after a server is killed between COMMIT and answer, the retry at another one is a replay', async () => {
   const proxy = await startTcpProxy(databaseUrl)
   await using first = await startProgram({ env: { DATABASE_URL: proxy.url } })
   await using second = await startProgram({ env: { DATABASE_URL: databaseUrl } })
@@ -47,7 +47,9 @@ test('§13 a server killed after COMMIT, before its answer: the retry at another
   await proxy.close()
 })
 
-/** How a connection ends around COMMIT, and how many of the events then in flight are stored. */
+/**
+ * The ways a connection ends around COMMIT, and how many of the events in flight are then stored.
+ */
 const CUTS: {
   name: string
   trap: typeof COMMITTED | typeof COMMIT
@@ -73,7 +75,7 @@ for (const { name, trap, cut, isStored } of CUTS) {
       )
     await send('warm')
 
-    // What comes while one batch is held makes up the next, which is cut.
+    // Events that arrive while one batch is held make up the next one, which is cut.
     const before = proxy.trap(trap)
     const alone = send('alone')
     const first = await before
@@ -91,7 +93,7 @@ for (const { name, trap, cut, isStored } of CUTS) {
     }
     const stored = await countByIntent(project)
     if (isStored !== undefined) {
-      // Together or not at all.
+      // All or none of them.
       for (const intent of 'abcdefgh') expect(stored.get(intent) ?? 0).toBe(isStored ? 1 : 0)
     }
     for (const intent of 'efgh') {
@@ -101,7 +103,7 @@ for (const { name, trap, cut, isStored } of CUTS) {
     }
     const settled = await countByIntent(project)
     for (const intent of 'efgh') expect(settled.get(intent)).toBe(1)
-    // All of the batch shares one fate, and no server's doing makes two of one.
+    // A batch has one outcome, and no server duplicates an event.
     const fates = [...'abcd'].map(intent => settled.get(intent) ?? 0)
     expect(fates).toEqual(new Array(4).fill(fates[0]))
     expect(fates[0]).toBeLessThanOrEqual(1)
@@ -110,7 +112,7 @@ for (const { name, trap, cut, isStored } of CUTS) {
   })
 }
 
-test('§4 the commit waits for the disk, and each statement sees what was committed before it, whatever the database says', async () => {
+test('§4 a commit waits for fsync, and each statement sees earlier commits, with any settings of the database', async () => {
   const url = await cloneDatabase()
   const own = connect(url, { name: 'test', max: 1 })
   const [{ name }] = await own<[{ name: string }]>`select current_database() as name`
@@ -137,7 +139,7 @@ async function countByIntent({ id }: TestProject): Promise<Map<string, number>> 
   return new Map(rows.map(({ intent, events }) => [intent, events]))
 }
 
-/** How many events wait in this process for the next batch. */
+/** Returns how many events wait in this process for the next batch. */
 async function countWaiting(): Promise<number | undefined> {
   const all = await registry.getMetricsAsJSON()
   const waiting = all.find(({ name }) => name === 'tidings_batch_queue_length')?.values

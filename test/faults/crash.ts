@@ -9,9 +9,10 @@ const KINDS = ['server', 'postmaster', 'all of Postgres', 'one backend', 'frozen
 type Kind = (typeof KINDS)[number]
 
 /**
- * Kills, at random moments under load, a server, the first process of its Postgres, all of its processes, or one backend
- * (whereupon Postgres ends all others); or stops all of Postgres for a while, as a machine does that is moved. Each time
- * the load must get through again within `recoveryMs`.
+ * Injects crashes at random moments under load. It kills a server, the first process of its
+ * Postgres, all of its processes, or one backend, whereupon Postgres ends all others. It also stops
+ * all of Postgres for a while, like a machine during a live migration. Each time events must be
+ * accepted again within `recoveryMs`.
  */
 export async function runCrash({
   seed,
@@ -58,7 +59,7 @@ export async function runCrash({
   }
 }
 
-/** Returns the servers that must work again. */
+/** Returns the servers that must recover. */
 async function killOne(
   kind: Exclude<Kind, 'frozen'>,
   fleet: Fleet,
@@ -86,7 +87,7 @@ async function freeze({ dataDir = '' }: Fleet, ms: number): Promise<void> {
   for (const pid of pids) sendSignal(pid, 'SIGCONT')
 }
 
-/** One that works for a server. */
+/** Picks a backend that works for a server. */
 async function pickBackend({ sql }: Fleet): Promise<number> {
   const [row] = await sql<[{ pid: number }]>`
     select pid from pg_stat_activity

@@ -3,19 +3,19 @@ import { sendSignal } from '../../src/embedded/processes.ts'
 import { listConnected } from '../support/connected.ts'
 import { listWorkers, type Exit, type Program } from '../support/process.ts'
 
-/** Counts the workers of servers that really serve, where each server is several. */
+/** Counts the workers that have served connections, for servers with several processes. */
 export interface Served {
-  /** Looks who has a connection at the moment. */
+  /** Records the processes with open connections. */
   look(): void
-  /** Whether every worker of the moment has had one. */
+  /** True if every current worker has had a connection. */
   readonly isEverybody: boolean
   readonly figures: Record<string, string>
 }
 
-/** `port`: an end of the connections that count, by default the one that the server listens on. */
+/** `port` is one end of the counted connections, by default the port that the server listens on. */
 export function createServed(programs: readonly Program[], port?: number): Served {
   const served = new Set<number>()
-  // One that was killed is started again a moment later.
+  // A killed worker is restarted a moment later.
   const whole = programs.map(program => listLiving(program).length)
   return {
     look() {
@@ -40,12 +40,12 @@ export function createServed(programs: readonly Program[], port?: number): Serve
   }
 }
 
-/** The workers of a server that run; none where it is one process. */
+/** Returns the running workers of a server; empty if it is a single process. */
 export function listLiving(program: Program): number[] {
   return listWorkers(program).filter(pid => existsSync(`/proc/${pid}`))
 }
 
-/** Kills a server with all of its workers at once, as when its machine loses power. */
+/** Kills a server with all of its workers at once, like a power failure. */
 export async function killAll(program: Program): Promise<Exit> {
   const workers = listLiving(program)
   const exited = program.kill('SIGKILL')

@@ -24,23 +24,24 @@ const KINDS = [
 ] as const
 type Kind = (typeof KINDS)[number]
 const TARGETS = 2
-/** How long past a lease until somebody else has its job: polls, a busy machine. */
+/** The time past a lease until another worker has the delivery: polls, on a busy machine. */
 const SLACK_MS = 8_000
-/** Of the server as it is: a lease is twice the time-out of an attempt. */
+/** The server's default: a lease is twice the timeout of an attempt. */
 const TIMEOUT_MS = 15_000
 const LEASE_MS = 30_000
-/** How often each receiver hangs in all. */
+/** The maximum number of hangs per receiver. */
 const MAX_HANGS = 3
 const SERVED_MS = 30_000
-/** With six clients some 15 events a second, so that there is time to deliver them, too. */
+/** Six clients send about 15 events a second, which leaves time to deliver them. */
 const PAUSE_MS = 400
 const DRAIN_MS = 90_000
 
 /**
- * Servers take events and deliver them as signed webhooks while they are killed, frozen past their leases and stopped,
- * and Postgres is killed: every event of the log must reach every webhook, and again only where a fault explains it. With
- * short leases more faults find room in the same time. Where each server is several processes, one of those is frozen or
- * killed at times, and each must have delivered something.
+ * Servers accept events and deliver them as signed webhooks. Meanwhile they are killed, frozen past
+ * their leases and stopped, and Postgres is killed. Every event must reach every webhook, and
+ * repeats need a fault as explanation. Short leases allow more faults in the same time. With
+ * several processes per server, one of them is frozen or killed at times, and each must deliver
+ * something.
  */
 export async function runDeliveries({
   seed,
@@ -59,7 +60,7 @@ export async function runDeliveries({
 }): Promise<Verdict> {
   const random = createRandom(seed)
   const leaseMs = isShort ? SHORT_LEASE_MS : LEASE_MS
-  // Who has taken a job over may have to wait until an attempt at the same receiver that hangs has ended.
+  // A worker that took over may have to wait for a hanging attempt at the same receiver.
   const slackMs = SLACK_MS + (isShort ? SHORT_TIMEOUT_MS : TIMEOUT_MS)
   const hooks = await startHooks()
   const fleet = await startFleet({
@@ -105,7 +106,7 @@ export async function runDeliveries({
     }
 
     await until(() => served.isEverybody, SERVED_MS).catch(() => {
-      problems.push('there are workers that deliver nothing')
+      problems.push('some workers deliver nothing')
     })
     const appended = await fleet.check()
     const drainedMs = await untilEmpty(sql)
@@ -132,7 +133,7 @@ export async function runDeliveries({
   }
 }
 
-/** Returns what may explain that something is delivered again: a stop explains nothing. */
+/** Returns the fault that may explain repeats; a graceful stop explains none. */
 async function breakOne(
   kind: Kind,
   {
@@ -156,7 +157,7 @@ async function breakOne(
       const held = await readHeld(sql)
       await killAll(programs[index]!)
       const fault = toFault()
-      // The other takes over what it had, before anybody takes its place.
+      // Another worker takes over its deliveries before it is restarted.
       const problems = await checkTakenOver(sql, held, leaseMs + slackMs)
       await fleet.restart(index)
       return { fault, problems }
@@ -187,7 +188,7 @@ async function breakOne(
   }
 }
 
-/** The one that delivers, or one of several. */
+/** Picks the server's single process, or one of its workers. */
 function pickProcess(program: Program, random: Random): number {
   const workers = listLiving(program)
   return workers.length > 0 ? random.pick(workers) : program.pid
@@ -196,8 +197,8 @@ function pickProcess(program: Program, random: Random): number {
 const isCrew = ({ programs }: Fleet) => programs.some(program => listLiving(program).length > 0)
 
 /**
- * Of first attempts one in twenty fails: a second failure would take minutes. Some take their time, and now and then one
- * hangs, a few in all and never two at once.
+ * One in twenty first attempts fails: a second failure would take minutes. Some are slow. A few
+ * hang, never two at once.
  */
 function answerBadly(random: Random): Parameters<Hooks['add']>[3] {
   let hangs = 0
@@ -216,7 +217,7 @@ function answerBadly(random: Random): Parameters<Hooks['add']>[3] {
   }
 }
 
-/** What is leased at the moment, by id. */
+/** Returns the current leases, by delivery id. */
 async function readHeld(sql: Sql): Promise<{ id: string; token: string }[]> {
   return [
     ...(await sql<{ id: string; token: string }[]>`
@@ -225,7 +226,7 @@ async function readHeld(sql: Sql): Promise<{ id: string; token: string }[]> {
   ]
 }
 
-/** Waits until somebody else must have what was held, and tells which of the jobs nobody has taken since. */
+/** Waits until the leases are over; returns the deliveries that no worker has taken over. */
 async function checkTakenOver(
   sql: Sql,
   held: { id: string; token: string }[],
@@ -247,7 +248,7 @@ export async function readStart(sql: Sql): Promise<string> {
   return row.at
 }
 
-/** A process of the Postgres that was killed may go on answering for a moment. */
+/** A process of the killed Postgres may still answer for a moment. */
 export async function untilStartedAnew(sql: Sql, before: string): Promise<void> {
   await until(async () => {
     const at = await readStart(sql).catch(() => before)
@@ -255,11 +256,14 @@ export async function untilStartedAnew(sql: Sql, before: string): Promise<void> 
   }, 60_000)
 }
 
-/** Resolves with the time until every log is dispatched and nothing is pending; undefined when that takes too long. */
+/**
+ * Resolves with the milliseconds until every log is dispatched and nothing is pending; undefined on
+ * timeout.
+ */
 export async function untilEmpty(sql: Sql, drainMs = DRAIN_MS): Promise<number | undefined> {
   const startMs = performance.now()
   while (performance.now() - startMs < drainMs) {
-    // What a fault has cost a second attempt would wait for minutes.
+    // An attempt that a fault has used up delays the next one by minutes.
     await sql`
       update outbox set available_at = now()
       where token is null and available_at > now() + interval '1 minute'

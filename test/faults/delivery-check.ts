@@ -3,7 +3,10 @@ import { toArray } from '../../src/db/arrays.ts'
 import type { Leavers, Verdict } from './check.ts'
 import type { Hook, Hooks, Receipt } from './hooks.ts'
 
-/** Something that was done to a server or to Postgres, and may have cut off outcomes from start to end; times are of performance.now. */
+/**
+ * A fault of a server or Postgres that may have lost outcomes between start and end, by
+ * performance.now().
+ */
 export interface Fault {
   kind: string
   startMs: number
@@ -14,7 +17,7 @@ export interface Delivered {
   sql: Sql
   hooks: Hooks
   targets: readonly Hook[]
-  /** What explains repeats; without it they are counted alone. */
+  /** The explanation of repeats; without it they are only counted. */
   explained?: Explanation
   leavers?: Leavers
 }
@@ -22,16 +25,16 @@ export interface Delivered {
 interface Explanation {
   faults: readonly Fault[]
   leaseMs: number
-  /** How long past the lease until somebody else has the job. */
+  /** The time past the lease until another worker has the delivery. */
   slackMs: number
 }
 
-/** How long an outcome is under way to the database: what a fault cuts off then is done again. */
+/** The time an outcome takes to the database: a fault during it repeats the delivery. */
 const SETTLING_MS = 3_000
-/** How much of a lease an attempt may have used up before it was accepted. */
+/** The part of a lease that an attempt may have used before it was accepted. */
 const ATTEMPT_MS = 3_000
 
-/** Compares what was received with the logs. */
+/** Compares the received deliveries with the logs. */
 export async function checkDeliveries(delivered: Delivered): Promise<Verdict> {
   const { sql, hooks, targets, explained, leavers = new Map() } = delivered
   const problems = hooks.forgeries.map(text => `a webhook was not genuine: ${text}`)
@@ -45,7 +48,7 @@ export async function checkDeliveries(delivered: Delivered): Promise<Verdict> {
     where e.project_id = any(${toArray(targets.map(({ projectId }) => projectId))}::uuid[])
   `
   const projects = new Map(events.map(event => [event.id, event.project_id]))
-  // What left the log unseen may have been told of or not.
+  // Events deleted unseen may or may not have been delivered.
   const loose = [...leavers.values()].filter(({ id, isDone }) => !isDone && !projects.has(id))
   for (const { id, projectId } of leavers.values()) projects.set(id, projectId)
   const isLoose = new Set(loose.map(({ id }) => id))
@@ -70,8 +73,9 @@ export async function checkDeliveries(delivered: Delivered): Promise<Verdict> {
   const owners = new Map(targets.map(({ projectId, targetId }) => [targetId, projectId]))
   for (const { eventId, targetId } of hooks.receipts) {
     const projectId = projects.get(eventId)
-    if (projectId === undefined) problems.push(`${eventId} was told of and does not exist`)
-    else if (projectId !== owners.get(targetId)) problems.push(`${eventId} is not for ${targetId}`)
+    if (projectId === undefined) problems.push(`${eventId} was delivered and does not exist`)
+    else if (projectId !== owners.get(targetId))
+      problems.push(`${eventId} does not match ${targetId}`)
   }
   let repeated = 0
   for (const receipts of accepted.values()) {
@@ -100,12 +104,13 @@ export async function checkDeliveries(delivered: Delivered): Promise<Verdict> {
 }
 
 /**
- * What was accepted is sent again only when a fault kept its outcome from being written down, not before the lease has
- * ended, and by the end of the next one: or of a later one, where another fault came between.
+ * Checks that an accepted delivery is repeated only if a fault lost its outcome. The repeat comes
+ * after the end of the lease, and by the end of the next lease, or of a later one after another
+ * fault.
  */
 function checkRepeats(receipts: Receipt[], { faults, leaseMs, slackMs }: Explanation): string[] {
   return receipts.slice(1).flatMap((later, nth) => {
-    const { atMs } = receipts[nth]! // There is one before each later one.
+    const { atMs } = receipts[nth]! // Every later receipt has an earlier one.
     const isCutOff = faults.some(
       ({ startMs, endMs }) => startMs - SETTLING_MS <= atMs && atMs <= endMs + SETTLING_MS,
     )
@@ -115,13 +120,13 @@ function checkRepeats(receipts: Receipt[], { faults, leaseMs, slackMs }: Explana
     )
     const isExplained = isCutOff && isInTime
     const tookMs = Math.round(later.atMs - atMs)
-    // A fault that held an attempt up after its claim used up as much of the lease before anything was accepted.
+    // A fault that delayed an attempt after its claim used up as much of the lease.
     const heldUpMs = Math.max(
       0,
       ...faults.map(fault => Math.min(fault.endMs, atMs) - Math.max(fault.startMs, atMs - leaseMs)),
     )
     if (isExplained && tookMs >= leaseMs - ATTEMPT_MS - heldUpMs) return []
-    return [`${toPair(later)} came again after ${tookMs} ms, for no reason`]
+    return [`${toPair(later)} was repeated after ${tookMs} ms without an explanation`]
   })
 }
 

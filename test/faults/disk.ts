@@ -13,8 +13,8 @@ const FULL_MS = 60_000
 const CHUNK = Buffer.alloc(1024 * 1024)
 
 /**
- * The disk of an embedded Postgres is filled up under load, until events are refused, and there is room again; `times`
- * times. Needs Linux and root, because the disk is a small one in memory.
+ * Fills the disk of an embedded Postgres under load until events are refused, then frees it,
+ * `times` times. Needs Linux and root, because the disk is a small one in memory.
  */
 export async function runDisk({ seed, times }: { seed: number; times: number }): Promise<Verdict> {
   const disk = makeFolder()
@@ -50,7 +50,7 @@ export async function runDisk({ seed, times }: { seed: number; times: number }):
   }
 }
 
-/** Writes until there is no room. */
+/** Writes until the disk is full. */
 function fillUp(file: string): void {
   const opened = openSync(file, 'w')
   try {

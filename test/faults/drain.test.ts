@@ -25,7 +25,7 @@ afterAll(() => sql.end({ timeout: 1 }))
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
 
-/** A server with a request inside whose body has half arrived. */
+/** Starts a server with an admitted request whose body has half arrived. */
 async function startWithOneInside() {
   const program = await startProgram({ env: { DATABASE_URL: databaseUrl } })
   const project = await newProject({ sql, url: program.url })
@@ -48,7 +48,9 @@ async function startWithOneInside() {
   }
 }
 
-/** Resolves once a request has taken a place in the rate limit of the project's key: then it is inside. */
+/**
+ * Resolves once a request is counted in the rate limit of the project's key: then it is admitted.
+ */
 function untilInside(projectId: string): Promise<void> {
   return until(async () => {
     const rows = await sql`
@@ -60,7 +62,7 @@ function untilInside(projectId: string): Promise<void> {
   })
 }
 
-test('§5 stop: who is inside is answered, readiness says 503, new work is refused, and the exit is 0', async () => {
+test('§5 stop: admitted requests are answered, readiness says 503, new work is refused, and the exit is 0', async () => {
   await using started = await startWithOneInside()
   const { program, project, inside, rest } = started
   program.signal('SIGTERM')
@@ -85,11 +87,11 @@ test('§5 stop: who is inside is answered, readiness says 503, new work is refus
   expect(row.events).toBe(1)
 })
 
-test('§5 a later SIGTERM does not wait', async () => {
+test('§5 a second SIGTERM stops at once', async () => {
   await using started = await startWithOneInside()
   const { program, inside } = started
   const startedMs = performance.now()
-  // The first of these that comes half a second after the first of all.
+  // Only a signal at least half a second after the first one counts as the second.
   await until(() => {
     program.signal('SIGTERM')
     return !program.isRunning()
@@ -99,14 +101,14 @@ test('§5 a later SIGTERM does not wait', async () => {
   inside[Symbol.dispose]()
 })
 
-test('§5 a signal that arrives twice, as npx and terminals pass it on, is one', async () => {
+test('§5 a signal that arrives twice, as npx and terminals pass it on, counts once', async () => {
   await using program = await startProgram({ env: { DATABASE_URL: databaseUrl } })
   program.signal('SIGTERM')
   program.signal('SIGINT')
   expect(await program.kill('SIGTERM')).toEqual({ code: 0, signal: null })
 })
 
-test('§5 a body that never arrives holds a stop up only until its time-out', async () => {
+test('§5 a body that never arrives delays a stop only until its timeout', async () => {
   const server = await boot({ databaseUrl }, { bodyTimeoutMs: 500 })
   const project = await newProject(server)
   const inside = openRaw(server.url)
@@ -121,7 +123,7 @@ test('§5 a body that never arrives holds a stop up only until its time-out', as
   expect(performance.now() - startedMs).toBeLessThan(10_000)
 })
 
-test('§16 case 25: 1,000 sockets, 50 requests inside and 100 deliveries under way: answered, closed with 1001, none lost', async () => {
+test('§16 case 25: 1,000 sockets, 50 requests and 100 deliveries in flight: all answered or closed with 1001, none lost', async () => {
   await using receiver = await startReceiver({ reply: 'hang' })
   await using program = await startProgram({
     env: { DATABASE_URL: databaseUrl, EGRESS_ALLOW_CIDRS: '127.0.0.0/8' },
@@ -183,7 +185,7 @@ test('§16 case 25: 1,000 sockets, 50 requests inside and 100 deliveries under w
   const answers = await Promise.all(inside.map(one => one.answer()))
   expect(answers.map(answer => answer?.status)).toEqual(new Array(50).fill(201))
   expect(await program.exited).toEqual({ code: 0, signal: null })
-  // The promise is 25 s.
+  // The promised maximum is 25 s.
   expect(performance.now() - startedMs).toBeLessThan(25_000)
   const codes = (await Promise.all(closes)).map(({ code }) => code)
   expect(codes).toEqual(new Array(1_000).fill(1001))
@@ -196,7 +198,7 @@ test('§16 case 25: 1,000 sockets, 50 requests inside and 100 deliveries under w
   expect(await countJobs()).toBeGreaterThanOrEqual(100)
 }, 120_000)
 
-test('§5 SIGTERM under load: every 201 is stored, and nothing is stored that was not answered', async () => {
+test('§5 SIGTERM under load: every 201 is stored, and no unanswered request is stored', async () => {
   const verdict = await runDrain({ seed: newSeed(), times: 4 })
   expect(verdict).toMatchObject({ problems: [] })
 })

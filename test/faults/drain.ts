@@ -5,7 +5,10 @@ import { createRandom } from './random.ts'
 
 const STOP_MS = 25_000
 
-/** Stops and restarts servers in turn under load, as a deployment does. Whoever was let in must be answered. */
+/**
+ * Stops and restarts servers in turn under load, like a deployment. Every admitted request must be
+ * answered.
+ */
 export async function runDrain({ seed, times }: { seed: number; times: number }): Promise<Verdict> {
   const random = createRandom(seed)
   const fleet = await startFleet({ servers: 2, projects: 3 })
@@ -27,7 +30,7 @@ export async function runDrain({ seed, times }: { seed: number; times: number })
     }
     await load.successes(100)
     const verdict = await fleet.check()
-    // An event that is stored was let in, and so its request had to be answered.
+    // A stored event was admitted, so its request had to be answered.
     const cutOff = Number(verdict.figures['of those stored'])
     if (cutOff > 0) problems.push(`${cutOff} events are stored whose requests were cut off`)
     return {

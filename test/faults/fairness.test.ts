@@ -36,14 +36,14 @@ test('case 23: a target with 200,000 pending deliveries does not delay a new one
   await until(() => inbox.counts().has(`${eventId} ${small.targetId}`))
   const tookMs = performance.now() - startedMs
   expect(inbox.counts().size).toBeLessThan(BACKLOG)
-  // Far less than what is before it takes.
+  // Much less than all earlier deliveries take.
   expect(tookMs).toBeLessThan(10_000)
   await outbox.stop()
-  // So that the other tests have the outbox for themselves.
+  // Leaves the outbox empty for the other tests.
   await sql`delete from outbox where project_id = ${big.projectId}`
 })
 
-test('case 23: 300 targets that hang do not delay one that answers', async () => {
+test('case 23: 300 hanging targets do not delay one that answers', async () => {
   const { projectId, targetId } = await deliveries.newTarget()
   const { sql } = deliveries
   for (let made = 0; made < 300; made++) {
@@ -57,7 +57,7 @@ test('case 23: 300 targets that hang do not delay one that answers', async () =>
     inbox.receipts.filter(receipt => events.includes(receipt.eventId)).length
   const first = await deliveries.append(projectId, 2)
   outbox.wake([projectId])
-  // All of them hang, so that there is no place left but those that hanging attempts give up.
+  // All of them hang: free slots come only from attempts that time out.
   await until(() => hanging(first) > 300)
   await until(() => first.every(eventId => inbox.counts().has(`${eventId} ${targetId}`)))
   const [eventId] = await deliveries.append(projectId)

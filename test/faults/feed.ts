@@ -15,7 +15,7 @@ const RUNTIMES = ['bun', 'bun', 'bun', 'deno'] as const
 const FOLLOWERS = 12
 const CATCH_UP_MS = 30_000
 const DEALT_MS = 30_000
-/** Sockets are cut about as often as all else together. */
+/** Sockets are cut about as often as all other faults together. */
 const FAULTS = [
   'cut sockets',
   'terminate LISTEN',
@@ -30,9 +30,10 @@ const FAULTS = [
 ] as const
 
 /**
- * Followers write down what the feed sends them, from three servers on Bun and one on Deno, while sockets, servers, Postgres and
- * the connections to it are broken under load. What each has seen must be what the database holds: nothing lost,
- * nothing twice, in order. Where each server is several processes, each of those must have had followers or load.
+ * Followers record the feed of three servers on Bun and one on Deno under load. Meanwhile sockets,
+ * servers, Postgres and the connections to it are broken. Each record must equal the database:
+ * complete, without repeats, in order. With several processes per server, each must have served
+ * followers or load.
  */
 export async function runFeed({
   seed,
@@ -101,7 +102,7 @@ export async function startFollowers(fleet: Fleet, random: Random): Promise<Foll
       { uuid: row.organization_id },
       'viewer',
     )
-    // A third from now on, a third from the beginning, and a third of those with a filter.
+    // A third starts now, a third at the beginning, and a third has a filter.
     followers.push(
       startFollower({
         name: `follower ${nth}`,
@@ -145,7 +146,7 @@ async function inject(fault: (typeof FAULTS)[number], world: World): Promise<voi
     case 'black hole LISTEN': {
       const proxy = random.pick(proxies)
       proxy.blackHole()
-      // Longer than its heartbeat's patience, at times.
+      // Sometimes longer than the timeout of the heartbeat.
       setTimeout(() => proxy.heal(), random.below(16_000))
       return
     }
@@ -154,16 +155,16 @@ async function inject(fault: (typeof FAULTS)[number], world: World): Promise<voi
   }
 }
 
-/** Ends the backends of these names, of whichever server. */
+/** Ends the backends with these names, of all servers. */
 async function terminate({ sql }: Fleet, names: readonly string[]): Promise<void> {
   for (const name of names) {
     await sql`
       select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${name}
-    `.catch(() => {}) // Postgres may be down from the fault before.
+    `.catch(() => {}) // Postgres may still be down from the previous fault.
   }
 }
 
-/** Deals the followers out anew until every worker has had one. */
+/** Reconnects the followers until every worker has served one. */
 async function checkServed(served: Served, followers: readonly Follower[]): Promise<string[]> {
   let looks = 0
   return until(() => {
@@ -172,11 +173,14 @@ async function checkServed(served: Served, followers: readonly Follower[]): Prom
     return served.isEverybody
   }, DEALT_MS).then(
     () => [],
-    () => ['there are workers that serve nobody'],
+    () => ['some workers serve nobody'],
   )
 }
 
-/** Compares what each follower saw with the log, once they have caught up. What left the log unseen may be missing. */
+/**
+ * Compares each follower's events with the log, once they caught up. Events deleted unseen may be
+ * missing.
+ */
 export async function checkFollowers(
   { sql }: Pick<Fleet, 'sql'>,
   followers: readonly Follower[],

@@ -14,17 +14,20 @@ import { startLoad, type Load, type LoadOptions } from './ledger.ts'
 export interface Fleet {
   programs: Program[]
   databaseUrl: string
-  /** Of an embedded database. */
+  /** The DATA_DIR of an embedded database. */
   dataDir: string | undefined
   sql: Sql
   projects: { id: string; key: string }[]
-  /** The URLs of the servers of the moment. */
+  /** Returns the URLs of the running servers. */
   urls(): string[]
-  /** Lets clients post to the servers of the moment, until the fleet closes. */
+  /** Starts clients that post to the running servers until the fleet closes. */
   load(options: Pick<LoadOptions, 'clients' | 'random' | 'total' | 'pauseMs'>): Load
-  /** Ends the load, and compares what its clients were told with what is stored. A server may not have ended by itself. */
+  /**
+   * Ends the load, and compares the clients' answers with the database. No server may have ended on
+   * its own.
+   */
   check(leavers?: Leavers): Promise<Verdict>
-  /** Starts a server in the place of one that has ended. */
+  /** Restarts a server that has ended. */
   restart(index: number): Promise<Program>
   close(): Promise<void>
 }
@@ -32,22 +35,28 @@ export interface Fleet {
 export interface FleetOptions {
   servers: number
   projects: number
-  /** A Postgres of the servers' own, which may be killed; else a database in the tests' cluster. */
+  /** Uses a separate Postgres, which may be killed, instead of a database in the tests' cluster. */
   isEmbedded?: boolean
-  /** Where that Postgres keeps its data; else in a folder of its own. */
+  /** The data folder of that Postgres; by default a new one. */
   dataDir?: string
-  /** What stands between each server and its Postgres, by the database's URL; an embedded one is then kept running by this process. */
+  /**
+   * Returns the database URL of a server, for a proxy between them; this process then runs the
+   * embedded Postgres.
+   */
   between?(databaseUrl: string, index: number): Promise<string>
   /** Requests per 60 s of each project's key. */
   limit?: number
-  /** A program of the tests' own in place of the server's, and what it is told. */
+  /** A test program instead of the server, with its environment. */
   program?: string
   env?: Record<string, string>
-  /** How many processes each server is; by default what WORKERS says. */
+  /** Processes per server; WORKERS by default. */
   workers?: number | undefined
-  /** What each server runs on; Bun where nothing is said. */
+  /** The runtime of each server; Bun by default. */
   runtimes?: readonly Runtime[]
-  /** What stands between each server and its LISTEN alone; needs a Postgres of its own, which this process keeps running. */
+  /**
+   * Returns the database URL of a server's LISTEN connection, for a proxy. Needs a separate
+   * Postgres, which this process runs.
+   */
   listenBetween?(databaseUrl: string, index: number): Promise<string>
 }
 
@@ -128,7 +137,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   }
 }
 
-/** The processes of the Postgres in a DATA_DIR, the first one first. */
+/** Returns the Postgres processes of a DATA_DIR, the first one first. */
 export function listPostgres(dataDir: string): number[] {
   const folder = join(dataDir, 'postgres', 'data')
   if (!existsSync(folder)) return []

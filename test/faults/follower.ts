@@ -1,24 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from './random.ts'
 
-/** A client of the feed that writes down all that it sees, and comes back with its cursor whenever it is cut off. */
+/**
+ * A feed client that records all events, and reconnects with its cursor after every disconnection.
+ */
 export interface Follower {
   name: string
   projectId: string
-  /** The only channel that it wants, if it does not want all. */
+  /** The only channel that it follows; undefined for all. */
   channelName: string | undefined
-  /** From where on it must have seen everything; undefined until a server has said so. */
+  /** The seq from which its record must be complete; undefined until a server has sent it. */
   from: number | undefined
-  /** How far it has seen everything. */
+  /** The seq up to which its record is complete. */
   cursor: number
-  /** Empty of one that is to see every event. */
+  /** Empty for a follower of a dense log. */
   seen: { seq: number; id: string }[]
-  /** From an event's createdAt to its arrival, while the client was connected before it was made. */
+  /** Milliseconds from createdAt to arrival, for events made while it was connected. */
   delaysMs: number[]
   connects: number
-  /** What may never happen. */
+  /** Violations of the protocol. */
   problems: string[]
-  /** Cuts its connection off without a word. */
+  /** Cuts its connection without a close frame. */
   cut(): void
   stop(): Promise<void>
 }
@@ -29,17 +31,17 @@ export interface FollowerOptions {
   /** The public id. */
   project: string
   cookie: string
-  /** Undefined for what comes from now on. */
+  /** Undefined starts with new events. */
   after: number | undefined
   channelName?: string
-  /** Nothing leaves the log, so that each event must be the next one: what was seen is not kept. */
+  /** For a log without deletions: each event must be the next one, and events are not recorded. */
   isDense?: boolean
-  /** The servers of the moment. */
+  /** The running servers. */
   servers(): readonly string[]
   random: Random
 }
 
-// As a browser's page does that hears no heartbeat.
+// The same timeout for heartbeats as on a browser's page.
 const SILENCE_MS = 32_000
 
 export function startFollower(options: FollowerOptions): Follower {
@@ -88,7 +90,7 @@ export function startFollower(options: FollowerOptions): Follower {
         break
       }
       case 'heartbeat':
-        // All up to the head has been sent: with a filter this is how the cursor moves on.
+        // All events up to the head were sent: with a filter this moves the cursor.
         if (message.head !== undefined && follower.from !== undefined) {
           if (channelName === undefined && message.head > follower.cursor)
             note(`heartbeat of ${message.head} at ${follower.cursor}`)
@@ -105,7 +107,7 @@ export function startFollower(options: FollowerOptions): Follower {
 
   const note = (what: string) => follower.problems.push(`${name}: ${what}`)
 
-  /** Resolves when the connection has ended, for whatever reason. */
+  /** Resolves when the connection has ended. */
   function connect(server: string): Promise<void> {
     return new Promise(resolve => {
       const fresh = new WebSocket(`${server.replace('http', 'ws')}/api/feed`, {

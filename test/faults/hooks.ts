@@ -8,35 +8,35 @@ import type { Secrets } from '../../src/secrets/secrets.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { toPlace } from '../../src/webhooks/sealing.ts'
 
-/** One webhook that arrived; ids are uuids. */
+/** One webhook delivery that arrived; ids are uuids. */
 export interface Receipt {
   /** Its webhook-id. */
   id: string
   eventId: string
   targetId: string
-  /** Of performance.now. */
+  /** The arrival by performance.now(), in milliseconds. */
   atMs: number
-  /** Whether it was answered 2xx. */
+  /** True if it was answered 2xx. */
   isAccepted: boolean
 }
 
-/** A webhook and how those who are told by it verify what they get. */
+/** A webhook, with the secrets that verify its deliveries. */
 export interface Hook {
   projectId: string
   targetId: string
 }
 
-/** A real receiver of the server's own webhooks, which takes nothing on trust. */
+/** A real receiver of the server's own webhooks, which verifies everything. */
 export interface Hooks extends AsyncDisposable {
   port: number
   receipts: Receipt[]
-  /** What was not signed, or not for whom it was sent to. */
+  /** Deliveries with an invalid signature or for another webhook. */
   forgeries: string[]
-  /** Makes a webhook of a project, beside the server. */
+  /** Inserts a webhook of a project. */
   add(sql: Sql, secrets: Secrets, projectId: string, respond: Respond): Promise<Hook>
 }
 
-/** `isFirst`: this event has not come before. */
+/** `isFirst` is true for the first delivery of an event. */
 type Respond = (response: ServerResponse, isFirst: boolean) => void
 
 export async function startHooks(): Promise<Hooks> {
@@ -51,7 +51,7 @@ export async function startHooks(): Promise<Hooks> {
     const body = await text(request)
     const receipt = { id: '', eventId: '', targetId, atMs: performance.now(), isAccepted: false }
     try {
-      if (!hook) throw new Error(`Nobody has made a webhook ${targetId}`)
+      if (!hook) throw new Error(`No webhook ${targetId} was inserted`)
       const headers = Object.entries(request.headers).map(([name, value]) => [name, String(value)])
       const message = hook.verifier.verify(body, Object.fromEntries(headers)) as {
         data: { id: string }
@@ -71,11 +71,11 @@ export async function startHooks(): Promise<Hooks> {
   }
 
   const server = createServer((request, response) => {
-    // A server that is killed may cut off what it sends.
+    // A killed server may cut off its request.
     receive(request, response).catch(() => response.destroy())
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // A TCP server has no other kind.
+  const { port } = server.address() as AddressInfo // The address of a TCP server is never a string.
   return {
     port,
     receipts,
@@ -95,7 +95,7 @@ export async function startHooks(): Promise<Hooks> {
   }
 }
 
-/** Makes a webhook for all events of a project, beside the server. */
+/** Inserts a webhook for all events of a project. */
 export async function insertHook(
   sql: Sql,
   secrets: Secrets,

@@ -3,52 +3,61 @@ import { createHttpClient, type HttpClient } from '../support/http-client.ts'
 import type { RawAnswer } from '../support/raw-http.ts'
 import type { Random } from './random.ts'
 
-/** One event that a client wants stored, written down before it is sent. Its name is in the event's metadata. */
+/**
+ * One event that a client wants to store, recorded before it is sent. Its metadata contains its
+ * name.
+ */
 export interface Intent {
   name: string
   projectId: string
   key: string | undefined
-  /** How often it was sent. */
+  /** The number of requests for it. */
   sent: number
   /** The text of every 201. */
   acknowledged: string[]
-  /** How many of those were replays. */
+  /** The number of replays among those. */
   replays: number
 }
 
 export interface Ledger {
   intents: Map<string, Intent>
-  /** Answers by status, and failures of the connection by message. */
+  /** Counts of answers by status, and of connection failures by message. */
   outcomes: Map<string, number>
-  /** Of an answer, in milliseconds. */
+  /** The slowest answer, in milliseconds. */
   slowestMs: number
-  /** Answers that no client may ever get, or that say what cannot be. */
+  /** Answers that no client may ever get. */
   oddities: string[]
 }
 
 export interface LoadOptions {
-  /** The servers of the moment, by URL. */
+  /** The URLs of the running servers. */
   servers(): readonly string[]
   projects: readonly { id: string; key: string }[]
   clients: number
   random: Random
-  /** The load ends by itself after so many intents. */
+  /** The load ends by itself after this many intents. */
   total?: number
-  /** The share of intents with an Idempotency-Key, and of those that several clients send at once. */
+  /**
+   * The share of intents with an Idempotency-Key, and of those, the share that several clients send
+   * at once.
+   */
   keyed?: number
   shared?: number
-  /** How long each client waits after an intent. */
+  /** The pause of each client after an intent, in milliseconds. */
   pauseMs?: number
 }
 
 export interface Load {
   ledger: Ledger
-  /** Resolves when all clients are done; keyed intents that are still open are retried for 20 s. */
+  /** Resolves when all clients are done; open intents with a key are retried for 20 s. */
   stop(): Promise<void>
-  /** Ends the clients after the request that each is in. */
+  /** Ends each client after its current request. */
   abort(): void
   finished: Promise<void>
-  /** Resolves with the time of the next 201 for a request that starts after now (at `server`, when given). */
+  /**
+   * Resolves with the time of the next 201 for a request that starts after now (at `server`, if
+   * given).
+   */
   nextSuccess(server?: string): Promise<number>
   /** Resolves when `count` more requests were answered 201. */
   successes(count: number): Promise<void>
@@ -58,7 +67,7 @@ const EXPECTED = new Set([201, 409, 503])
 const SETTLE_MS = 20_000
 const STUCK_MS = 40_000
 
-/** Lets many clients post events to the servers, and writes down what they wanted and what they were told. */
+/** Runs clients that post events to the servers, and records their intents and answers. */
 export function startLoad(options: LoadOptions): Load {
   const { random, projects, total = Infinity, keyed = 0.5, shared = 0.2, pauseMs = 0 } = options
   const ledger: Ledger = { intents: new Map(), outcomes: new Map(), slowestMs: 0, oddities: [] }
@@ -72,7 +81,7 @@ export function startLoad(options: LoadOptions): Load {
   function plan(source: Random): Intent {
     const nth = planned++
     const isKeyed = source.next() < keyed
-    // The same name from several clients within a short time: they race for one key.
+    // Several clients send the same name within a short time: they race for one key.
     const isShared = isKeyed && source.next() < shared
     const name = isShared
       ? `s${Math.floor(nth / 16)}-${source.below(2)}`
@@ -133,9 +142,9 @@ export function startLoad(options: LoadOptions): Load {
       for (;;) {
         const server = source.pick(options.servers())
         if (await send(toClient(server), intent, server)) break
-        // So that a server that is down does not cost all the processor's time.
+        // A down server must not cost all processor time.
         await sleep(10 + source.below(60))
-        // Without a key nobody knows what became of it: it may not be sent again.
+        // Without a key the outcome is unknown: it must not be sent again.
         if (intent.key === undefined || performance.now() > deadlineMs) break
       }
       if (pauseMs > 0) await sleep(pauseMs)
@@ -143,7 +152,7 @@ export function startLoad(options: LoadOptions): Load {
     for (const client of clients.values()) client.close()
   }
 
-  /** Resolves at the 201 for which `isWanted` holds. */
+  /** Resolves at the next 201 for which `isWanted` is true. */
   async function untilTold(
     isWanted: (server: string, startedMs: number) => boolean,
   ): Promise<void> {
@@ -153,7 +162,7 @@ export function startLoad(options: LoadOptions): Load {
     }
     const late = setTimeout(() => {
       const outcomes = JSON.stringify([...ledger.outcomes])
-      told.reject(new Error(`Nothing gets through: ${outcomes} ${ledger.oddities.slice(-3)}`))
+      told.reject(new Error(`No request succeeds: ${outcomes} ${ledger.oddities.slice(-3)}`))
     }, STUCK_MS)
     watchers.add(watch)
     try {

@@ -5,7 +5,10 @@ import { createRandom } from './random.ts'
 
 const LIMIT = 100
 
-/** One request more than a window has room for, over three servers, as fast as can be; `times` keys. */
+/**
+ * Sends one request more than the limit over three servers, as fast as possible, for each of
+ * `times` keys.
+ */
 export async function runLimit({ seed, times }: { seed: number; times: number }): Promise<Verdict> {
   const random = createRandom(seed)
   const fleet = await startFleet({ servers: 3, projects: times, limit: LIMIT })

@@ -9,7 +9,7 @@ import { runStart } from './start.ts'
 import { runTerminate } from './terminate.ts'
 import { runWorkers } from './workers.ts'
 
-// Short versions of what `bun test/faults/run.ts` does at length, on machines that may be busy.
+// Short versions of the runs of `bun test/faults/run.ts`, for busy machines.
 setDefaultTimeout(120_000)
 
 const seed = newSeed()
@@ -18,15 +18,15 @@ test('§4 seq is dense and in commit order: no reader of three servers sees n+1 
   expectNothing(await runSeq({ seed, events: 10_000 }))
 })
 
-test('§13 servers, Postgres and its backends are killed at random: nothing acknowledged is lost', async () => {
+test('§13 random kills of servers, Postgres and its backends lose no acknowledged event', async () => {
   expectNothing(await runCrash({ seed, times: 10, recoveryMs: 30_000 }))
 })
 
-test('§13 servers are killed, frozen past their leases and stopped, Postgres is killed: every delivery is made', async () => {
+test('§13 every delivery is made while servers are killed, frozen past their leases and stopped, and Postgres is killed', async () => {
   expectNothing(await runDeliveries({ seed, seconds: 40, isShort: true }))
 }, 240_000)
 
-test('§13 of three processes on one port each delivers; one is killed, Postgres is killed: every delivery is made', async () => {
+test('§13 each of three processes on one port delivers; every delivery is made while one of them and Postgres are killed', async () => {
   const { figures, ...verdict } = await runDeliveries({
     seed,
     seconds: 5,
@@ -39,23 +39,23 @@ test('§13 of three processes on one port each delivers; one is killed, Postgres
   expect(figures['workers that serve']).toStartWith('3 of 3')
 }, 240_000)
 
-test('§13 first starts are killed at random: the next one serves', async () => {
+test('§13 after first starts that were killed at random, the next one serves', async () => {
   expectNothing(await runStart({ seed, times: 2 }))
 })
 
-test('§15 100 backends are terminated under load: no server ends, nothing is lost or made twice', async () => {
+test('§15 100 backends are terminated under load: no server ends, nothing is lost or duplicated', async () => {
   expectNothing(await runTerminate({ seed, times: 100 }))
 })
 
-test('§13 workers that share a port are killed at random: the others go on, nothing is lost or made twice', async () => {
+test('§13 random kills of workers that share a port: the others continue, nothing is lost or duplicated', async () => {
   expectNothing(await runWorkers({ seed, times: 4 }))
 })
 
-test('§6 101 requests over three servers: exactly 100 pass', async () => {
+test('§6 of 101 requests over three servers exactly 100 pass', async () => {
   expectNothing(await runLimit({ seed, times: 3 }))
 })
 
-/** The figures and the seed are shown when there is a problem: TIDINGS_SEED repeats the run. */
+/** Shows the figures and the seed when there is a problem: TIDINGS_SEED repeats the run. */
 function expectNothing({ figures, problems }: Verdict): void {
   if (problems.length > 0) console.error({ seed, ...figures })
   expect(problems.slice(0, 10)).toEqual([])

@@ -12,12 +12,12 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const event = { channelName: 'ops', title: 'Hello' }
 
-test('a project whose log somebody holds answers 503, and its neighbours are served', async () => {
+test('a project whose log is locked answers 503, and other projects are served', async () => {
   const [held, neighbour] = [await newProject(server), await newProject(server)]
   const hold = await holdLog(server.sql, held.id)
   const stuck = held.post('/v1/events', event)
   await hold.untilBlocked()
-  // All of these share the next batch with another event of the held project.
+  // All of these share the next batch with another event of the locked project.
   const [alsoStuck, ...served] = await Promise.all([
     held.post('/v1/events', event),
     neighbour.post('/v1/events', event),
@@ -26,7 +26,7 @@ test('a project whose log somebody holds answers 503, and its neighbours are ser
   expect(served.map(({ status }) => status)).toEqual([201, 200])
   expect([(await stuck).status, alsoStuck.status]).toEqual([503, 503])
 
-  // The held project is left alone for a moment: nobody waits for it again.
+  // The locked project is skipped for a moment: no batch waits for it again.
   const startedMs = performance.now()
   const refused = held.post('/v1/events', event)
   expect((await neighbour.post('/v1/events', event)).status).toBe(201)

@@ -39,7 +39,7 @@ async function bootBehindProxy(databaseDeadlineMs = DEADLINE_MS) {
   }
 }
 
-test('§15 a database behind a black hole: 503 in bounded time, and all is well once it is gone', async () => {
+test('§15 a database behind a black hole gives a 503 in bounded time, and works again afterwards', async () => {
   await using server = await bootBehindProxy()
   expect((await server.post()).status).toBe(201)
   server.proxy.blackHole()
@@ -55,20 +55,20 @@ test('§15 a database behind a black hole: 503 in bounded time, and all is well 
   expect((await server.post('after')).headers.get('x-idempotent-replay')).toBe('true')
 })
 
-test('§15 who finds one connection dead gives up the idle ones of the other pools, too', async () => {
+test('§15 one dead connection closes the idle ones of the other pools, too', async () => {
   await using server = await bootBehindProxy()
   expect((await server.post()).status).toBe(201)
   server.proxy.blackHole()
-  // Admission is what this one waits for: the connection of the append is idle.
+  // This request waits for admission: the connection of the append is idle.
   expect((await server.post()).status).toBe(503)
   server.proxy.heal()
   expect((await server.post()).status).toBe(201)
   expect(await server.isReady()).toBe(true)
 })
 
-test('§15 readiness returns by itself after a black hole, without any other request', async () => {
+test('§15 readiness recovers after a black hole without any other request', async () => {
   await using server = await bootBehindProxy()
-  // All connections are open, and all of them are asked while nothing passes.
+  // All connections are open and used while nothing passes.
   const askAll = () => Promise.all(Array.from({ length: 40 }, server.isReady))
   expect(await askAll()).not.toContain(false)
   server.proxy.blackHole()
@@ -77,7 +77,7 @@ test('§15 readiness returns by itself after a black hole, without any other req
   await until(server.isReady)
 })
 
-test('§15 a black hole between the append and its commit holds no one else up for good', async () => {
+test('§15 a black hole between the append and its commit blocks no other request for good', async () => {
   await using server = await bootBehindProxy()
   await using other = await boot({ databaseUrl })
   const elsewhere = createRequests(other.url, server.key)
@@ -86,7 +86,7 @@ test('§15 a black hole between the append and its commit holds no one else up f
   const lost = server.post('ghost')
   await held
   expect((await lost).status).toBe(503)
-  // The connection was given up, and with it the lock on the project's log.
+  // The connection was closed, and with it the lock on the project's log.
   await until(async () => {
     const { status } = await elsewhere.post('/v1/events', EVENT, { 'idempotency-key': 'ghost' })
     return status === 201
@@ -94,10 +94,10 @@ test('§15 a black hole between the append and its commit holds no one else up f
   expect((await server.post('ghost')).headers.get('x-idempotent-replay')).toBe('true')
 })
 
-test('§15 Postgres notices within half a minute that a client has vanished', async () => {
+test('§15 Postgres notices a vanished client within half a minute', async () => {
   await using server = await bootBehindProxy()
   expect((await server.post()).status).toBe(201)
-  // Such a client may leave a lock behind: its FIN never comes. The defaults are two hours.
+  // A vanished client may leave a lock behind, for its FIN never arrives. The default is two hours.
   const options = connect(databaseUrl, { name: 'settings', max: 1 })
   const [row] = await options<[{ seconds: number; user_timeout: string }]>`
     select
@@ -110,7 +110,7 @@ test('§15 Postgres notices within half a minute that a client has vanished', as
   expect(row.user_timeout).not.toBe('0')
 })
 
-test('§15 a balancer that hangs up on every connection: 503 in bounded time, no storm of connections', async () => {
+test('§15 a balancer that hangs up on every connection gives 503 in bounded time, without a storm of connections', async () => {
   await using server = await bootBehindProxy()
   expect((await server.post()).status).toBe(201)
   server.proxy.hangUp()
@@ -124,7 +124,7 @@ test('§15 a balancer that hangs up on every connection: 503 in bounded time, no
   await until(async () => (await server.post('hung up')).status === 201)
 })
 
-test('§15 connections that are cut or reset between requests cost no request more than a retry', async () => {
+test('§15 connections that are cut or reset between requests cost at most a retry', async () => {
   await using server = await bootBehindProxy()
   for (const fault of ['cut', 'reset', 'cut', 'reset'] as const) {
     expect((await server.post()).status).toBe(201)

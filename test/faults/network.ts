@@ -8,7 +8,10 @@ const ANSWER_MS = 25_000
 const RECOVERY_MS = 10_000
 const FAULTS = ['cut', 'reset', 'blackHole', 'hangUp', 'delay'] as const
 
-/** Breaks the network between two servers and their Postgres in every way, under load, for `seconds`. */
+/**
+ * Breaks the network between two servers and their Postgres in every way, under load, for
+ * `seconds`.
+ */
 export async function runNetwork({
   seed,
   seconds,

@@ -1,4 +1,4 @@
-/** Numbers that the same seed gives again, in order. */
+/** Numbers that are the same for the same seed, in order. */
 export interface Random {
   seed: number
   /** From 0 up to, but not including, 1. */
@@ -6,11 +6,11 @@ export interface Random {
   /** A whole number from 0 up to, but not including, `end`. */
   below(end: number): number
   pick<Item>(items: readonly Item[]): Item
-  /** Another source, independent of how often this one is asked. */
+  /** Another source, independent of the calls to this one. */
   fork(nth: number): Random
 }
 
-/** A new seed for a run that is given none. TIDINGS_SEED repeats an earlier one. */
+/** Returns a new seed for a run without one. TIDINGS_SEED repeats an earlier one. */
 export function newSeed(): number {
   return Number(process.env['TIDINGS_SEED']) || Math.trunc(Math.random() * 2 ** 31)
 }

@@ -19,8 +19,9 @@ import { runSoak } from './soak.ts'
 import { runWorkers } from './workers.ts'
 
 /**
- * What can be run by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N | --minutes N] [--seed N] [--rate N] [--plot FILE]`,
- * each server with WORKERS processes; rate (events/s) and plot are of soak.
+ * Runs by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N | --minutes N] [--seed N]
+ * [--rate N] [--plot FILE]`. Each server has WORKERS processes; rate (events/s) and plot are
+ * options of soak.
  */
 const RUNS: Record<
   string,

@@ -6,7 +6,10 @@ import { createRandom } from './random.ts'
 
 type Read = (after: number) => Promise<number[]>
 
-/** Three servers write to the same projects while readers follow: over `GET /v1/events?after=`, and over SQL. */
+/**
+ * Three servers write to the same projects while readers follow over `GET /v1/events?after=` and
+ * over SQL.
+ */
 export async function runSeq({ seed, events }: { seed: number; events: number }): Promise<Verdict> {
   const fleet = await startFleet({ servers: 3, projects: 3 })
   try {
@@ -15,7 +18,7 @@ export async function runSeq({ seed, events }: { seed: number; events: number })
     const done = load.finished.then(() => (isDone = true))
     const tails = await Promise.all(
       fleet.projects.flatMap((project, nth) => {
-        // Each HTTP reader asks another server.
+        // Each HTTP reader uses another server.
         const url = fleet.urls()[nth % 3]!
         return [
           follow(`HTTP ${nth}`, readByHttp(url, project.key), () => isDone),
@@ -41,7 +44,10 @@ export async function runSeq({ seed, events }: { seed: number; events: number })
   }
 }
 
-/** Reads on from the last seq until nothing more will come, and notes whatever is not the next one. */
+/**
+ * Reads from the last seq until no more events will come, and records each one that is not the
+ * next.
+ */
 async function follow(name: string, read: Read, isDone: () => boolean) {
   const problems: string[] = []
   let last = 0

@@ -14,27 +14,29 @@ const SETTLE_MS = 30_000
 const CHECK_MS = 600_000
 
 /**
- * What one client has sent, in little room: its events are numbered 1, 2, 3, …, and those that were not acknowledged are
- * kept by number.
+ * The events of one client in little memory: they are numbered 1, 2, 3, …, and unacknowledged ones
+ * are kept by number.
  */
 interface Account {
   sent: number
   unknown: Set<number>
-  /** The sum of the places in the log that acknowledged events were said to have. */
+  /** The sum of the seqs in acknowledged answers. */
   seqs: bigint
 }
 
 /** Clients that post at a steady rate. */
 export interface SoakLoad {
-  /** All of them together, in events/s; Infinity for as fast as they can, 0 for nothing. */
+  /** Sets the rate of all clients, in events/s; Infinity for the maximum, 0 for none. */
   pace(perSecond: number): void
-  /** The latencies of answers since the last call, in ms, and how many of these were 201. */
+  /**
+   * Returns the latencies of answers since the last call, in ms, and the number of 201 among them.
+   */
   take(): { latenciesMs: number[]; acknowledged: number }
-  /** Answers by status, and failures of the connection by message. */
+  /** Counts of answers by status, and of connection failures by message. */
   outcomes: ReadonlyMap<string, number>
-  /** Resolves when all clients are done; events with a key that are still open are sent again for 30 s. */
+  /** Resolves when all clients are done; open events with a key are sent again for 30 s. */
   stop(): Promise<void>
-  /** Compares what was acknowledged with what is stored, in one statement. */
+  /** Compares acknowledged with stored events, in one statement. */
   check(databaseUrl: string): Promise<Verdict>
 }
 
@@ -47,7 +49,7 @@ export function startSoakLoad({
 }: {
   servers(): readonly string[]
   projects: readonly { id: string; key: string }[]
-  /** Of the second project, in what is sent: the first has the rest. */
+  /** The second project's share of the events; the first has the rest. */
   shares: { second: number }
   clients: number
   seed: number
@@ -90,7 +92,7 @@ export function startSoakLoad({
         continue
       }
       const everyMs = (clients / perSecond) * 1_000
-      // What an outage has held up is not made up for.
+      // Events that an outage delayed are not made up for.
       dueMs = Math.max(dueMs + everyMs, performance.now() - everyMs)
       const waitMs = dueMs - performance.now()
       if (waitMs > 1) await sleep(waitMs)
@@ -115,14 +117,14 @@ export function startSoakLoad({
           account.seqs += BigInt(seq)
           break
         }
-        // A server that was started again has another address.
+        // A restarted server has another address.
         for (const [url, old] of kept) {
           if (servers().includes(url)) continue
           old.close()
           kept.delete(url)
         }
         await sleep(20 + random.below(80))
-        // Without a key nobody knows what became of it: it may not be sent again.
+        // Without a key the outcome is unknown: it must not be sent again.
         if (!isKeyed || performance.now() > deadlineMs) break
       }
     }
@@ -168,7 +170,10 @@ interface Found {
   last: number
 }
 
-/** Of each client: every event but those of unknown outcome is there, once, and where the sum of all answers says. */
+/**
+ * Checks each client: every event of known outcome exists once, and the seqs equal those of the
+ * answers.
+ */
 async function compare(
   databaseUrl: string,
   { ids, accounts }: { ids: readonly string[]; accounts: readonly Account[] },
@@ -221,7 +226,7 @@ async function compare(
       sums.again += row?.again ?? 0
       if (lost !== 0) problems.push(`client ${client}: ${lost} of ${due} acknowledged are LOST`)
       else if (BigInt(row?.seqs ?? 0) !== seqs)
-        problems.push(`client ${client}: its events are not where the answers said`)
+        problems.push(`client ${client}: the seqs of its events differ from the answers`)
       if (row && row.again > 0) problems.push(`client ${client}: ${row.again} were made twice`)
       if (row && row.last > sent) problems.push(`client ${client}: nobody sent its ${row.last}`)
     }

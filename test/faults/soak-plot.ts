@@ -1,7 +1,7 @@
 import { plot } from '../bench/plot.ts'
 import type { Sample } from './soak-sample.ts'
 
-/** The curves of a run as one SVG; `marks` are the restarts, in seconds. */
+/** Returns the curves of a run as one SVG; `marks` are the restarts, in seconds. */
 export function toPlot(
   samples: readonly Sample[],
   { seconds, rate, marks }: { seconds: number; rate: number; marks: readonly number[] },

@@ -6,17 +6,17 @@ import { listPostgres, type Fleet } from './fleet.ts'
 import type { Random } from './random.ts'
 import type { Life } from './soak-sample.ts'
 
-/** Between two restarts: an eighth of the run, within these. */
+/** The mean time between restarts is an eighth of the run, within these limits. */
 const SHORTEST_MS = 15_000
 const LONGEST_MS = 240_000
 
 export interface World {
   fleet: Fleet
-  /** The present life of each server. */
+  /** The current life of each server. */
   lives: Life[]
 }
 
-/** Returns what was wrong with it. */
+/** Returns the problems of the restart. */
 export async function restart(
   { fleet, lives }: World,
   { index, by }: { index: number; by: 'SIGTERM' | 'SIGKILL' },
@@ -27,7 +27,9 @@ export async function restart(
   return by === 'SIGKILL' || code === 0 ? undefined : `a stop ended with ${ended ?? code}`
 }
 
-/** Restarts, at random moments, until the time is over. Marks are seconds since the beginning. */
+/**
+ * Restarts servers at random moments until the time is over. Marks are seconds since the beginning.
+ */
 export async function disturb(
   world: World,
   { random, seconds, startMs }: { random: Random; seconds: number; startMs: number },
@@ -41,7 +43,7 @@ export async function disturb(
   let round: string[] = []
   let isHalf = false
   for (;;) {
-    // The last stretch is left alone.
+    // There is no restart in the last stretch.
     const nextMs = performance.now() + meanMs * (0.6 + 0.8 * random.next())
     const isLast = nextMs > endMs - meanMs / 2
     await sleep((isLast ? endMs : nextMs) - performance.now())
@@ -82,7 +84,7 @@ function shuffle<Item>(items: readonly Item[], random: Random): Item[] {
     .map(({ item }) => item)
 }
 
-/** The nth life of a server, which begins now. */
+/** Returns the nth life of a server, which begins now. */
 export function toLife(server: number, nth: number): Life {
   return { name: `${server}.${nth}`, startedMs: performance.now() }
 }

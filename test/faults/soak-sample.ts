@@ -5,33 +5,33 @@ import { listPostgres, type Fleet } from './fleet.ts'
 import type { Follower } from './follower.ts'
 import type { SoakLoad } from './soak-load.ts'
 
-/** One server, as a program of its own and its workers, at a moment. */
+/** One server at a moment: its program and its workers. */
 interface ServerSample {
-  /** Which life of which server: `1.3` is the third one of the second. */
+  /** The life of a server: `1.3` is the third one of the second server. */
   life: string
-  /** Since it was started, in seconds. */
+  /** Seconds since its start. */
   ageS: number
   rssMb: number
   files: number
 }
 
-/** What is looked at every few seconds; undefined is what could not be asked for. */
+/** A sample, taken every few seconds; undefined fields could not be read. */
 export interface Sample {
-  /** Since the beginning, in seconds. */
+  /** Seconds since the beginning. */
   atS: number
   servers: ServerSample[]
-  /** Its life is its first process. */
+  /** A life is identified by the first process. */
   postgres: { life: string; rssMb: number; pssMb: number; ownMb: number; processes: number }
   backends: number | undefined
   outboxRows: number | undefined
-  /** Of the oldest delivery, or of the oldest event that nobody has dispatched. */
+  /** The age of the oldest delivery, or of the oldest undispatched event, in seconds. */
   outboxAgeS: number | undefined
   perSecond: number
   postP99Ms: number | undefined
   feedP99Ms: number | undefined
 }
 
-/** A server's present life. */
+/** A server's current life. */
 export interface Life {
   name: string
   startedMs: number
@@ -42,7 +42,7 @@ export interface Sampled {
   load: SoakLoad
   followers: readonly Follower[]
   lives: readonly Life[]
-  /** Since the last sample, and since the beginning. */
+  /** Milliseconds since the last sample, and since the beginning. */
   lastedMs: number
   atMs: number
 }
@@ -107,7 +107,7 @@ async function ask(sql: Sql): Promise<{ backends: number; rows: number; age_s: n
   return row
 }
 
-/** Memory and open files of a server and its workers; undefined while it is gone. */
+/** Returns memory and open files of a server and its workers; undefined while it is down. */
 function measure(program: Program): { rssMb: number; files: number } | undefined {
   try {
     const pids = [program.pid, ...listWorkers(program)].filter(
@@ -126,7 +126,7 @@ function isThere(pid: number): boolean {
   return readRollup(pid).size > 0
 }
 
-/** What a process takes, in KB by name; nothing of one that is gone. */
+/** Returns the memory of a process in KB by name; empty if it has ended. */
 function readRollup(pid: number): Map<string, number> {
   try {
     const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')

@@ -7,29 +7,32 @@ export interface LifeCurve {
   points: readonly (readonly [minute: number, value: number])[]
 }
 
-/** How a figure behaves over all lives. */
+/** The trend of a figure over all lives. */
 export interface Flatness {
   mean: number
-  /** Growth in an hour within a life, and twice its standard error. */
+  /** Growth per hour within a life, and twice its standard error. */
   perHour: number
   errorPerHour: number
-  /** The last lives' median over that of the first ones at the same age, where lives can be compared. */
+  /**
+   * The median of the last lives over that of the first ones at the same age, if lives can be
+   * compared.
+   */
   lateToEarly: number | undefined
-  /** Unknown where chance alone may be more than the growth that is looked for. */
+  /** Unknown if chance alone may exceed the growth that is looked for. */
   isFlat: 'yes' | 'no' | 'too short to say'
 }
 
-/** Over this, as a share of the mean, an hour's growth that is more than chance is a leak. */
+/** More growth per hour than this share of the mean, beyond chance, is a leak. */
 const MAX_HOURLY = 0.25
-/** How much larger a late life may be than an early one of the same age. */
+/** The maximum ratio of a late life to an early one of the same age. */
 const MAX_LATE = 1.2
-/** A median of fewer says little. */
+/** A median of fewer points says little. */
 const LEAST_POINTS = 5
 
 /**
- * Whether a figure stays where it is: within each life after `warmUpMinutes`, and from life to life. Growth is the one
- * slope that fits all lives best, each with a level of its own. It counts where twice its standard error is subtracted,
- * which allows for samples that resemble the ones before them.
+ * Judges whether a figure is stable within each life after `warmUpMinutes`, and from life to life.
+ * Growth is the one slope that fits all lives best, with a separate level each. It counts after
+ * subtracting twice its standard error, which is corrected for autocorrelation.
  */
 export function judgeFlatness(curves: readonly LifeCurve[], warmUpMinutes: number): Flatness {
   const lives = curves
@@ -67,14 +70,17 @@ function fitSlope(lives: readonly LifeCurve['points'][]): { slope: number; error
   const products = sum(
     residuals.map(one => sum(one.slice(1).map((value, nth) => value * one[nth]!))),
   )
-  // Of samples that resemble the ones before them, fewer count.
+  // Autocorrelated samples count as fewer.
   const likeness = squares === 0 ? 0 : Math.min(0.95, Math.max(0, products / squares))
   const degrees = Math.max(1, pairs.length - lives.length - 1)
   const variance = (squares / degrees / sxx) * ((1 + likeness) / (1 - likeness))
   return { slope, error: Math.sqrt(variance) }
 }
 
-/** The later half of the lives against the earlier half, in the minutes that all of them have lived through. */
+/**
+ * Compares the later half of the lives with the earlier half, over the minutes that all of them
+ * have.
+ */
 function compareLives(lives: readonly LifeCurve['points'][]): number | undefined {
   if (lives.length < 2) return undefined
   const fromMinute = Math.max(...lives.map(points => points[0]![0]))
@@ -97,8 +103,8 @@ function toMedian(values: readonly number[]): number {
 }
 
 /**
- * Memory and open files of the servers, and what each process of Postgres has for itself: how many there are follows from
- * the connections that are open. Lives begin to count after a tenth of the run, or three minutes.
+ * Judges memory and open files of the servers, and private memory per Postgres process, whose
+ * number follows from the open connections. Lives count after a tenth of the run, or three minutes.
  */
 export function judgeSamples(
   samples: readonly Sample[],
@@ -136,7 +142,7 @@ export function judgeSamples(
   }
 }
 
-/** By the age of each life. */
+/** Returns the curves by the age of each life. */
 function toLives(samples: readonly Sample[], figure: 'rssMb' | 'files'): LifeCurve[] {
   const all = samples.flatMap(({ servers }) => servers)
   return [...Map.groupBy(all, ({ life }) => life)].map(([name, life]) => ({

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 
 setDefaultTimeout(90_000)
 
-test('the load of a soak knows what is lost, made twice and misplaced from a few numbers', async () => {
+test('the load of a soak detects lost, duplicated and misplaced events from a few numbers', async () => {
   const fleet = await startFleet({ servers: 1, projects: 2 })
   const { sql, projects, databaseUrl } = fleet
   const load = startSoakLoad({
@@ -47,7 +47,7 @@ test('the load of a soak knows what is lost, made twice and misplaced from a few
   }
 })
 
-/** Two lives of `minutes`, with noise of ±5. */
+/** Returns two lives of `minutes`, with noise of ±5. */
 function newLives(minutes: number, toValue: (minute: number, life: number) => number): LifeCurve[] {
   const random = createRandom(7)
   return [0, 1].map(life => ({
@@ -61,10 +61,20 @@ function newLives(minutes: number, toValue: (minute: number, life: number) => nu
 
 test.each([
   ['what stays', 15, () => 100, 'yes'],
-  ['what is larger while it warms up', 15, (minute: number) => (minute < 1 ? 300 : 100), 'yes'],
-  ['what grows by one a minute', 15, (minute: number) => 100 + minute, 'no'],
-  ['what is larger in a later life', 15, (_: number, life: number) => 100 + 30 * life, 'no'],
-  ['what was seen for two minutes', 2, () => 100, 'too short to say'],
-] as const)('%s, of lives of %d minutes', (_, minutes, toValue, isFlat) => {
+  [
+    'a figure that is larger while warming up',
+    15,
+    (minute: number) => (minute < 1 ? 300 : 100),
+    'yes',
+  ],
+  ['a figure that grows by one a minute', 15, (minute: number) => 100 + minute, 'no'],
+  [
+    'a figure that is larger in a later life',
+    15,
+    (_: number, life: number) => 100 + 30 * life,
+    'no',
+  ],
+  ['a figure seen for two minutes', 2, () => 100, 'too short to say'],
+] as const)('%s, in lives of %d minutes', (_, minutes, toValue, isFlat) => {
   expect(judgeFlatness(newLives(minutes, toValue), 1).isFlat).toBe(isFlat)
 })

@@ -20,7 +20,7 @@ import { createRandom, type Random } from './random.ts'
 const CLIENTS = 64
 const MEASURE_MS = 10_000
 const EVERY_MS = 5_000
-/** Of the project that webhooks are told of, in events/s. */
+/** The rate of the project with webhooks, in events/s. */
 const TOLD_PER_SECOND = 40
 const SETTLE_MS = 600_000
 const CATCH_UP_MS = 120_000
@@ -28,16 +28,17 @@ const CATCH_UP_MS = 120_000
 export interface SoakOptions {
   seed: number
   seconds: number
-  /** Events/s; 0 for half of what is measured first. */
+  /** Events/s; 0 for half of the measured maximum. */
   rate: number
-  /** Where the curves are written to, as SVG. */
+  /** The file for the curves, as SVG. */
   plotFile: string
 }
 
 /**
- * Two servers take half of what they could, deliver some of it and show all of it, for a long time. Now and then the
- * first one is stopped or killed, or Postgres; the second one lives long, and is stopped once, at half time. Nothing may
- * be lost, everything must be delivered in the end, and memory and open files must stay where they are.
+ * Runs two servers at half of their maximum rate for a long time, with deliveries and followers.
+ * Now and then the first server is stopped or killed, or Postgres is. The second one is stopped
+ * once, at half time. Nothing may be lost, everything must be delivered, and memory and open files
+ * must be stable.
  */
 export async function runSoak({ seed, seconds, rate, plotFile }: SoakOptions): Promise<Verdict> {
   const random = createRandom(seed)
@@ -46,14 +47,14 @@ export async function runSoak({ seed, seconds, rate, plotFile }: SoakOptions): P
     servers: 2,
     projects: 2,
     isEmbedded: true,
-    // Nothing: this process keeps Postgres running, so that the servers come and go without it.
+    // No proxy: `between` makes this process run Postgres, so that it outlives the servers.
     between: async url => url,
     env: { EGRESS_ALLOW_CIDRS: '127.0.0.0/8' },
   })
   const followers: Follower[] = []
   const samples: Sample[] = []
   const lives: Life[] = fleet.programs.map((_, nth) => toLife(nth, 1))
-  // While the most is measured there is no webhook yet.
+  // There is no webhook yet while the maximum is measured.
   const shares = { second: 0 }
   const load = startSoakLoad({
     servers: fleet.urls,
@@ -67,7 +68,7 @@ export async function runSoak({ seed, seconds, rate, plotFile }: SoakOptions): P
     const most = rate === 0 ? await measureMost(load) : undefined
     const paced = rate === 0 ? most! / 2 : rate
     shares.second = Math.min(0.5, TOLD_PER_SECOND / paced)
-    // What was measured is no part of any life.
+    // The measurement is no part of any life.
     for (const index of lives.keys()) await restart({ fleet, lives }, { index, by: 'SIGTERM' })
     const targets: Hook[] = []
     const respond = answerLate(random.fork(1))
@@ -133,10 +134,10 @@ export async function runSoak({ seed, seconds, rate, plotFile }: SoakOptions): P
   }
 }
 
-/** What all clients get through when they send as fast as they can, in events/s. */
+/** Returns the maximum rate of all clients together, in events/s. */
 async function measureMost(load: SoakLoad): Promise<number> {
   load.pace(Infinity)
-  await sleep(MEASURE_MS / 2) // Of a program that has just begun.
+  await sleep(MEASURE_MS / 2) // Skips the warm-up of the servers.
   load.take()
   const startMs = performance.now()
   await sleep(MEASURE_MS)
@@ -145,7 +146,7 @@ async function measureMost(load: SoakLoad): Promise<number> {
   return acknowledged / ((performance.now() - startMs) / 1_000)
 }
 
-/** Two of the project that is busy, one of the other. */
+/** Starts two followers of the busy project, and one of the other. */
 async function startDense({ sql, projects, urls }: Fleet, random: Random): Promise<Follower[]> {
   return Promise.all(
     [0, 0, 1].map(async (nth, name) => {
@@ -169,7 +170,7 @@ async function startDense({ sql, projects, urls }: Fleet, random: Random): Promi
   )
 }
 
-/** Of first attempts one in a hundred fails; some answers take their time. */
+/** One in a hundred first attempts fails; some answers are slow. */
 function answerLate(random: Random): Parameters<Hooks['add']>[3] {
   return (response, isFirst) => {
     const drawn = random.next()
@@ -200,7 +201,7 @@ function startSampling(take: (lastedMs: number) => Promise<void>): { stop(): Pro
   }
 }
 
-/** Waits until the followers are where the logs end; returns who is not. */
+/** Waits until the followers are at the ends of the logs; returns those that are not. */
 async function untilCaughtUp({ sql }: Fleet, followers: readonly Follower[]): Promise<string[]> {
   const logs = await sql<{ project_id: string; last: number }[]>`
     select project_id, last_seq::int as last from event_logs

@@ -9,7 +9,7 @@ setDefaultTimeout(60_000)
 const WAITING = 'Waiting for the database at'
 
 test.each(['1', '2'])(
-  '§12 Postgres is away at the start of %s workers: it waits, says so, and serves',
+  '§12 %s workers that start without Postgres wait, say so, and then serve',
   async WORKERS => {
     const databaseUrl = await cloneDatabase()
     const proxy = await startTcpProxy(databaseUrl)
@@ -17,7 +17,7 @@ test.each(['1', '2'])(
     await using program = spawnProgram({ env: { DATABASE_URL: proxy.url, WORKERS } })
     await until(() => program.logged(WAITING).length > 0)
     expect(program.isRunning()).toBe(true)
-    // The password is nobody's business.
+    // The output must not contain the password.
     expect(program.output()).not.toContain(new URL(databaseUrl).password)
     proxy.heal()
     const url = await program.listening
@@ -27,7 +27,7 @@ test.each(['1', '2'])(
   },
 )
 
-test('§12 a stop while it waits for Postgres is a stop; a wrong address is said at once', async () => {
+test('§12 a stop ends the wait for Postgres; a wrong address is reported at once', async () => {
   const databaseUrl = await cloneDatabase()
   const away = databaseUrl.replace(/:\d+\//, ':1/')
   await using program = spawnProgram({ env: { DATABASE_URL: away } })

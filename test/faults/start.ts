@@ -9,7 +9,10 @@ import { makeFolder } from '../support/scratch.ts'
 import { listPostgres } from './fleet.ts'
 import { createRandom } from './random.ts'
 
-/** Kills first starts on an empty folder at random moments, every other time Postgres too: the last one must serve. */
+/**
+ * Kills first starts on an empty folder at random moments, every other time Postgres too: the last
+ * one must serve.
+ */
 export async function runStart({ seed, times }: { seed: number; times: number }): Promise<Verdict> {
   const random = createRandom(seed)
   const problems: string[] = []

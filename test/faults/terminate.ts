@@ -3,7 +3,7 @@ import type { Verdict } from './check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
 
-/** Ends the servers' backends one by one under load, as an administrator would. */
+/** Ends the servers' backends one by one under load, like an administrator. */
 export async function runTerminate({
   seed,
   times,

@@ -8,7 +8,10 @@ import { createRandom } from './random.ts'
 const WORKERS = 3
 const RECOVERY_MS = 15_000
 
-/** Kills workers that share one port, at random moments under load. The others go on, and who died is started again. */
+/**
+ * Kills workers that share one port at random moments under load. The others must continue, and
+ * killed ones are restarted.
+ */
 export async function runWorkers({
   seed,
   times,

@@ -3,13 +3,15 @@ import { textOf, textOfLength } from './texts.ts'
 import { typesOf, type Schema } from './operations.ts'
 import { raw, spell } from './spelling.ts'
 
-/** Sizes of an object that is kept as it was sent; the body is bounded, and has room for the other fields. */
+/** Limits of an object that is stored as sent; the body leaves room for the other fields. */
 const FREE = { bytes: 128 * 1024, depth: 63, keys: 5_000, keyLength: 10_000 }
 
-/** What JSON Schema cannot say, by the name of a field: its values, in place of those that the schema alone allows. */
+/**
+ * Values by field name that replace those of the schema, for rules that JSON Schema cannot express.
+ */
 export type Overlay = Readonly<Record<string, Arbitrary<unknown>>>
 
-/** A value that keeps every rule of `schema`. */
+/** Values that satisfy every rule of `schema`. */
 export function valueOf(schema: Schema, overlay: Overlay = {}): Arbitrary<unknown> {
   const types = typesOf(schema)
   const values = types
@@ -49,7 +51,7 @@ function integerOf({ minimum = 0, maximum = 1_000 }: Schema): Arbitrary<number> 
   )
 }
 
-/** An object with the required fields, some of the others, and at times some that the schema does not know. */
+/** Objects with the required fields, some optional ones, and sometimes unknown ones. */
 function objectOf({ properties = {}, required = [] }: Schema, overlay: Overlay) {
   const fields = Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [
@@ -127,7 +129,7 @@ const { value: nested } = fc.letrec(tie => ({
 }))
 const shallowValue = fc.oneof(leaf, nested)
 
-/** Anything that JSON can say, in the shape of an object, at times up to one of its bounds. */
+/** Any JSON object, sometimes at one of its limits. */
 const freeObject: Arbitrary<object> = fc.oneof(
   {
     weight: 12,
@@ -149,14 +151,14 @@ const freeObject: Arbitrary<object> = fc.oneof(
   },
 )
 
-/** Objects, or an object around arrays, `depth` levels deep. */
+/** Returns objects, or an object around arrays, `depth` levels deep. */
 function nestObject(depth: number, inArrays: boolean): object {
   let value: unknown = inArrays ? [] : {}
   for (let level = 2; level < depth; level++) value = inArrays ? [value] : { a: value }
   return { a: value }
 }
 
-/** As many keys as an object may have, each with the beginning of `value`. */
+/** Returns an object with the maximum number of keys, each with the beginning of `value`. */
 function manyKeys(value: unknown): object {
   const small = typeof value === 'string' ? value.slice(0, 5).toWellFormed() : value
   const bytes = Buffer.byteLength(spell({ [`k${FREE.keys}`]: small }))
@@ -164,7 +166,7 @@ function manyKeys(value: unknown): object {
   return Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, small]))
 }
 
-/** An object of exactly so many bytes as JSON text, most of them `unit`. */
+/** Returns an object of exactly `bytes` bytes as JSON text, mostly `unit`. */
 function ofSize(bytes: number, unit: string): object {
   const rest = bytes - '{"a":""}'.length
   const size = Buffer.byteLength(unit)

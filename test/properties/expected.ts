@@ -17,14 +17,14 @@ import { isRaw, meaning, spell } from './spelling.ts'
 import { fitsPath } from './words.ts'
 import type { Lane } from './world.ts'
 
-/** Sends requests to a lane's project and holds every answer against a model of it. */
+/** Sends requests to a lane's project, and compares every answer with a model of it. */
 export interface Tester {
   model: Model
-  /** Lets a read ask for what is there, at times. */
+  /** Returns the request, sometimes changed so that a read asks for existing data. */
   aim(request: ApiRequest): ApiRequest
-  /** Takes in the answer to a valid request: throws unless it is the one that the contract says. */
+  /** Compares the answer to a valid request with the contract; throws if they differ. */
   expectAccepted(request: ApiRequest, answer: RawAnswer): Promise<void>
-  /** Reads everything that was stored, in pages: throws unless it is all there, in its order, without holes. */
+  /** Reads all stored data page by page; throws unless it is complete and in order. */
   expectAll(): Promise<void>
 }
 
@@ -88,7 +88,7 @@ export function createTester(lane: Lane): Tester {
     expectSame('an item', item, event && toCurrent(model, event))
   }
 
-  /** What a request must be answered with, when it is valid. */
+  /** Returns the status that the answer to a valid request must have. */
   function toStatus(request: ApiRequest): number {
     const key = toKey(request)
     const used = key === undefined ? undefined : model.keys.get(key)
@@ -117,7 +117,7 @@ export function createTester(lane: Lane): Tester {
       if (query['after']) query['after'] = String(seq - 1)
       if (query['from']) query['from'] = timestamp
       if (query['to']) query['to'] = timestamp
-      // As many as there are: then there is no next page.
+      // With as many items as there are, a page has no next one.
       if (query['limit'])
         query['limit'] = String(Math.max(1, Math.min(100, listSeqs(model, query).length)))
       return { ...request, query, target: `/v1/events?${new URLSearchParams(query)}` }

@@ -1,15 +1,15 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { toMessage } from './world.ts'
 
-/** A way to send a request, or what looks like one, over a connection. */
+/** A way to send a request, or malformed bytes, over a connection. */
 export interface Framing {
   name: string
-  /** Whether the request is as good as before. */
+  /** True if the request stays as valid as before. */
   isWhole?: boolean
   apply(head: Buffer, body: Buffer, edit: (bytes: Buffer) => Buffer): Uint8Array[]
 }
 
-/** The head with other lines about the length of what follows. */
+/** Returns the head with other header lines for the length of the body. */
 const sized =
   (...lines: string[]) =>
   (head: Buffer, body: Buffer) => [

@@ -1,9 +1,9 @@
 import type { ApiRequest } from './requests.ts'
 
-/** A change of a request's head, and what the answer must be: the same as without it, or one of some statuses. */
+/** A change of a request's head, with the expected answer: unchanged, or one of some statuses. */
 export interface HeadChange {
   name: string
-  /** Undefined where the change does not apply to the request. */
+  /** Returns undefined if the change does not apply to the request. */
   apply(request: ApiRequest, key: string): ApiRequest | undefined
   expected: 'same' | number[]
 }
@@ -120,7 +120,7 @@ export const HEAD_CHANGES: HeadChange[] = [
   }),
 ]
 
-/** Whether the answer repeats the id that the caller claimed. */
+/** Returns true if the answer repeats the id that the caller sent. */
 export function takesClaimedId(text: string): boolean {
   return text.includes(CLAIMED_ID)
 }

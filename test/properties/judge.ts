@@ -2,7 +2,7 @@ import { UUID_V4 } from '../support/answers.ts'
 import { checkDeclared } from '../support/conformance.ts'
 import type { RawAnswer } from '../support/raw-http.ts'
 
-/** What an answer must not tell: where the program is, what it is made of, what went wrong inside. */
+/** Patterns that no answer may contain: paths, dependencies and internal errors of the program. */
 const INTERNALS: [what: string, pattern: RegExp][] = [
   ['a stack', /\n\s*at |\bat \S+ \(|:\d+:\d+\b/],
   ['a file', /node_modules|\/src\/|\.ts\b|file:\/\/|\/tmp\/|\/home\/|\/root\//],
@@ -25,9 +25,9 @@ const FAILURES: Record<number, string[]> = {
 const FAILURE = ['success', 'error', 'code', 'requestId']
 
 export interface Judge {
-  /** Checks one answer of /v1: throws where it breaks the document or the contract, whatever was asked. */
+  /** Checks one answer of /v1; throws if it violates the document or the contract. */
   declared(method: string, target: string, answer: RawAnswer): Promise<void>
-  /** Checks what must hold for an answer to any bytes: over its own ceilings, the platform says a status and no more. */
+  /** Checks rules for answers to any bytes: over its limits, the platform sends a bare status. */
   anything(answer: RawAnswer): void
 }
 
@@ -69,7 +69,7 @@ function judge(answer: RawAnswer, secrets: readonly string[], pathname = ''): vo
   for (const [what, pattern] of INTERNALS) if (pattern.test(words)) fail(`it shows ${what}`)
 }
 
-/** The words of a failure that are the server's own: it repeats paths, of URLs and of fields. */
+/** Returns the server's own words in a failure, without repeated paths of URLs and fields. */
 function toWords({ body }: RawAnswer, pathname: string): string {
   const { details = [], requestId: _, ...rest } = body
   const messages = details.map(({ message, code }: { message: string; code: string }) => [

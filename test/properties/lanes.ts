@@ -3,12 +3,13 @@ import { RUNS, SEED, type Lane, type World } from './world.ts'
 
 const LANES = 8
 
-/** Longer than any run takes: it is there against hanging. */
+/** Longer than any run takes: it catches hangs. */
 export const TIMEOUT_MS = 120_000 + RUNS * 50
 
 /**
- * Checks a property of single requests in several projects at once, `share` of all runs together. `open` gives what
- * checks one request in a lane. A failure shows the seed with which the lane of that seed comes first.
+ * Checks a property of single requests in several projects at once, with a `share` of all runs.
+ * `open` returns the check of one request in a lane. A failure shows a seed; with it, the failing
+ * lane runs first.
  */
 export async function checkInLanes<Request>(
   world: World,
@@ -27,7 +28,8 @@ export async function checkInLanes<Request>(
         await checker.check(request)
         if (++done % 100 === 0) await world.expectHealthy()
       } catch (error) {
-        // What is known of this project may be wrong now: the search for a smaller failure begins with another.
+        // A failed run may leave wrong knowledge of this project: shrinking starts with another
+        // one.
         checker = await start()
         throw error
       }
@@ -46,11 +48,11 @@ export async function checkInLanes<Request>(
 
 export interface Checker<Request> {
   check(request: Request): Promise<void>
-  /** What must hold when all requests were made. */
+  /** Checks the project once all requests were made. */
   finish?(): Promise<void>
 }
 
-/** One line that says what was done, and with which seed it can be done again. */
+/** Writes one line with the number of requests and the seed to repeat them. */
 export function report(world: World, what: string): void {
   console.log(
     `properties: ${world.sent} requests (${what}), PROPERTY_SEED=${SEED} PROPERTY_RUNS=${RUNS}`,

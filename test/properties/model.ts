@@ -1,6 +1,6 @@
 import { canonical, toNumber, type Raw } from './spelling.ts'
 
-/** What a project must have stored: the contract's rules over all requests that were accepted. */
+/** The data that a project must have stored, by the contract's rules over all accepted requests. */
 export interface Model {
   seq: number
   events: Map<string, StoredEvent>
@@ -8,7 +8,7 @@ export interface Model {
   users: Map<string, { id: string; properties: unknown; aliases: Set<string> }>
   /** The owner of each alias. */
   owners: Map<string, string>
-  /** What each Idempotency-Key was used for, and the answer where it is still the first one. */
+  /** The request of each Idempotency-Key, and the answer while it is still the first one. */
   keys: Map<string, { print: string; text: string | undefined }>
 }
 
@@ -42,17 +42,17 @@ export function createModel(): Model {
   }
 }
 
-/** The user_id that a reference means. */
+/** Resolves a reference to a user_id. */
 export function resolveUser({ users, owners }: Model, ref: string): string {
   return users.has(ref) ? ref : (owners.get(ref) ?? ref)
 }
 
-/** What makes two spellings one channel. */
+/** Returns the identity of a channel name: equal for all its spellings. */
 function toSlug(name: string): string {
   return name.normalize('NFC').trim().toLowerCase().normalize('NFC').replace(/\s+/gu, ' ')
 }
 
-/** Takes in a new event; throws unless the answer's data is what was sent, at the next place of the log. */
+/** Adds an event; throws unless the answer's data is the sent event at the next seq of the log. */
 export function addEvent(model: Model, fields: EventFields, data: Record<string, any>): void {
   const slug = toSlug(fields.channelName)
   const known = model.channels.get(slug)
@@ -73,12 +73,12 @@ export function addEvent(model: Model, fields: EventFields, data: Record<string,
   model.events.set(id, { data, ref })
 }
 
-/** The event as a reader must see it now. */
+/** Returns the event as readers must see it now. */
 export function toCurrent(model: Model, { data, ref }: StoredEvent): Record<string, any> {
   return { ...data, userId: ref === null ? null : resolveUser(model, ref) }
 }
 
-/** Takes in an identify; throws unless the answer reports what the contract says. */
+/** Adds an identify; throws unless the answer reports the outcome that the contract requires. */
 export function addUser(
   model: Model,
   sent: { userId: string; properties?: unknown; aliases?: string[] },
@@ -108,7 +108,7 @@ export function addUser(
   expectSame('the failed aliases', reported, failed.length > 0 ? failed : undefined)
 }
 
-/** Forgets a user; returns how many events named them, or undefined where nothing knows the name. */
+/** Erases a user; returns how many events named them, or undefined for an unknown name. */
 export function eraseUser(model: Model, name: string): number | undefined {
   const { users, owners, events, keys } = model
   if (!users.has(name) && owners.has(name)) return undefined
@@ -120,12 +120,12 @@ export function eraseUser(model: Model, name: string): number | undefined {
   }
   const isKnown = users.delete(name)
   for (const [alias, owner] of owners) if (owner === name) owners.delete(alias)
-  // Stored answers may have named them, too.
+  // Stored answers may have contained the name.
   for (const known of keys.values()) known.text = undefined
   return isKnown || forgotten > 0 ? forgotten : undefined
 }
 
-/** The places of the events that a query must list, in its order; all of them, whatever its limit. */
+/** Returns the seqs of the events that a query must list, in order and ignoring its limit. */
 export function listSeqs(model: Model, query: Record<string, string>): number[] {
   const { channel, tag, userId, source, from, to, after } = query
   const isInstant = (text: string | undefined) => (text === undefined ? undefined : toMs(text))
@@ -148,7 +148,10 @@ export function listSeqs(model: Model, query: Record<string, string>): number[] 
   return after === undefined ? seqs.reverse() : seqs
 }
 
-/** Milliseconds since 1970 of a number, or of a date and time as RFC 3339 writes it; NaN for other spellings that are accepted. */
+/**
+ * Parses a number, or a date and time of RFC 3339, to milliseconds since 1970; NaN for other
+ * accepted spellings.
+ */
 export function toMs(moment: string | number | Raw): number {
   if (typeof moment === 'string') return fromText(moment)
   const unix = toNumber(moment)

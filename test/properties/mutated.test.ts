@@ -21,7 +21,7 @@ afterAll(async () => {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 test(
-  'contract §1, §2 whatever bytes a body has, it is refused and stores nothing, or means what is stored',
+  'contract §1, §2 a body of any bytes is refused without effect, or stored with its meaning',
   async () => {
     const posts = world.operations.filter(({ bodies }) => bodies.length > 0)
     const mutated = fc
@@ -49,14 +49,14 @@ test(
   TIMEOUT_MS,
 )
 
-/** The request that a body of these bytes makes; throws where the bytes are no text or no JSON. */
+/** Returns the request that these body bytes mean; throws if they are not text or not JSON. */
 function toMeant(request: ApiRequest, bytes: Buffer): ApiRequest {
   const body = utf8.decode(bytes)
   return request.json ? { ...request, body, json: parse(body) } : { ...request, body }
 }
 
 test(
-  'contract §1 a request with another head gets the answer of the first check that it fails',
+  'contract §1 a request with a changed head gets the answer of the first check that it fails',
   async () => {
     const changed = fc
       .tuple(fc.oneof(...world.operations.map(requestOf)), fc.constantFrom(...HEAD_CHANGES))
@@ -87,9 +87,9 @@ async function expectHead(lane: Lane, tester: Tester, request: ApiRequest, chang
 }
 
 test(
-  'contract §1 whatever arrives on a connection, the server answers or hangs up, and stores no refused request',
+  'contract §1 any bytes on a connection get an answer or a hang-up, and refused requests store nothing',
   async () => {
-    // An erasure waits for no body: it may be done when the platform refuses what follows its head.
+    // An erasure has no body: it may be done before the platform refuses the bytes after its head.
     const operations = world.operations.filter(({ method }) => method !== 'DELETE')
     const framings = fc.tuple(fc.oneof(...operations.map(requestOf)), framing, headEdit)
     const framed = framings.map(([request, frame, edit]) => ({
@@ -108,7 +108,7 @@ test(
         const answer = await lane.sendParts(frame.apply(head, body, edit.apply))
         if (answer) lane.judge.anything(answer)
         else if (frame.isWhole) throw new Error('No answer')
-        // A text cut short is a text, too. The platform's answer to what then follows it overtakes its own.
+        // Text that is cut short is valid text. The platform's answer to the rest may come first.
         const isUnknown = request.id === 'sendText' && !answer?.headers.has('x-request-id')
         if (!isUnknown && !(answer && answer.status < 400)) await expectUnchanged(lane, before)
       },

@@ -1,13 +1,13 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { gzipSync } from 'node:zlib'
 
-/** Something done to the bytes of a body. */
+/** A change of the bytes of a body. */
 export interface Mutation {
   name: string
   apply(bytes: Buffer): Buffer
 }
 
-// What parsers trip over, wherever it lands.
+// Tokens that parsers often mishandle.
 const TOKENS = [
   ...[
     '{',
@@ -62,7 +62,7 @@ const BAD_BYTES = [
   [0xf0, 0x9f],
 ].map(bytes => Buffer.from(bytes))
 
-/** Changes at some places of a body: bits flipped, ranges removed, repeated or cut off, bytes and tokens put in. */
+/** Changes parts of a body: bits flipped, ranges removed, repeated or cut off, tokens inserted. */
 const edit: Arbitrary<Mutation> = fc
   .record({
     kind: fc.constantFrom('flip', 'set', 'remove', 'repeat', 'truncate', 'token', 'bad', 'swap'),
@@ -112,7 +112,7 @@ const text = (change: (text: string) => string) => (bytes: Buffer) =>
 const nested = (depth: number, open: string, close = '') =>
   text(body => body.replace(/}\s*$/, `,"x":${open.repeat(depth)}${close.repeat(depth)}}`))
 
-/** What is done to a body as a whole. */
+/** Changes of a whole body. */
 const WHOLE: Mutation[] = [
   { name: 'BOM', apply: bytes => Buffer.concat([Buffer.from('\ufeff'), bytes]) },
   { name: 'two BOMs', apply: bytes => Buffer.concat([Buffer.from('\ufeff\ufeff'), bytes]) },
@@ -156,7 +156,7 @@ export const mutation: Arbitrary<Mutation> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...WHOLE) },
 )
 
-/** Bytes of a head changed, anywhere. */
+/** Changes bytes anywhere in a head. */
 export const headEdit: Arbitrary<Mutation> = fc
   .array(
     fc.record({

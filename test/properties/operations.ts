@@ -1,4 +1,4 @@
-/** A JSON Schema as the document writes it, with its references resolved. */
+/** A JSON Schema of the document, with its references resolved. */
 export interface Schema {
   type?: string | string[]
   format?: string
@@ -23,13 +23,13 @@ export interface Parameter {
   schema: Schema
 }
 
-/** An operation of the served document: all that the generators know about it. */
+/** An operation of the served document, with all that the generators need. */
 export interface Operation {
   id: string
   method: string
   path: string
   parameters: Parameter[]
-  /** The schema of the body by content type; none where there is no body. */
+  /** The schemas of the body by content type; empty without a body. */
   bodies: [type: string, schema: Schema][]
 }
 
@@ -38,7 +38,7 @@ interface Document {
   components: { schemas: Record<string, Schema> }
 }
 
-/** The operations of the document that the server at `url` serves. */
+/** Returns the operations of the document that the server at `url` serves. */
 export async function readOperations(url: string): Promise<Operation[]> {
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as Document
   return Object.entries(document.paths).flatMap(([path, item]) =>
@@ -66,7 +66,7 @@ function resolve(document: Document, value: unknown): unknown {
   )
 }
 
-/** The types of a schema, which may be one or a list. */
+/** Returns the types of a schema, which has one or a list. */
 export function typesOf({ type }: Schema): string[] {
   return type === undefined ? [] : [type].flat()
 }

@@ -15,7 +15,7 @@ afterAll(async () => {
 })
 
 test(
-  'contract §1, §2 each rule of the document, broken alone, is a 400 that names the field, and nothing is stored',
+  'contract §1, §2 each rule of the document, broken alone, is a 400 that names the field, and stores nothing',
   async () => {
     const broken = fc.oneof(...world.operations.flatMap(brokenRequestsOf))
     await checkInLanes(world, 0.35, broken, lane => {

@@ -9,24 +9,24 @@ import { brokenInWords, BROKEN_CURSORS, BROKEN_TEXTS, overlayOf, parameterOf } f
 export interface ApiRequest {
   id: string
   method: string
-  /** The path with its parameters in place, and the query. */
+  /** The path with its parameters filled in, and the query. */
   target: string
   params: Record<string, string>
   query: Record<string, string>
   headers: [name: string, value: string][]
-  /** The values of Authorization, where they are other than the project's key. */
+  /** The values of Authorization, if they differ from the project's key. */
   authorization?: string[]
-  /** Text; undefined where there is no body. */
+  /** Text; undefined without a body. */
   body?: string
-  /** What a JSON body says. */
+  /** The value of a JSON body. */
   json?: Record<string, unknown>
-  /** Chooses among what the server has, and what is done afterwards. */
+  /** Selects an existing resource and the follow-up action. */
   choice: number
 }
 
 export type BrokenRequest = ApiRequest & { violation: Violation }
 
-/** A request that keeps every rule of the document. */
+/** Requests that satisfy every rule of the document. */
 export function requestOf(operation: Operation): Arbitrary<ApiRequest> {
   return fc
     .record({
@@ -74,7 +74,7 @@ function toRequest(operation: Operation, { values, body, choice, style }: Parts)
   return Object.defineProperty(request, fc.toStringMethod, { value: () => describe(request) })
 }
 
-/** A path and query; `style` varies how spaces are written. */
+/** Returns a path and query; `style` varies how spaces are written. */
 function toTarget(
   path: string,
   params: Record<string, string>,
@@ -92,7 +92,7 @@ function toTarget(
 
 function parametersOf({ parameters }: Operation): Arbitrary<Record<string, unknown>> {
   const fields = parameters
-    // A cursor is what the server gave: those are followed elsewhere.
+    // A cursor comes from the server: other tests follow cursors.
     .filter(({ name }) => name !== 'cursor')
     .map(({ name, in: place, schema }): [string, Arbitrary<unknown>] => [
       name,
@@ -168,15 +168,15 @@ function brokenParameter(
   if (schema.type === 'integer') {
     return [
       toParameter('type', 'invalid_type', 'abc', '1.5', '1e3', ' 1', '0x10', '', '１', '1,2', '+1'),
-      // The first is no number that fits an integer's text.
+      // The first is a number whose text is no integer.
       ...brokenNumber(schema)
         .slice(1)
         .map(one => one.map(broken => ({ ...broken, value: spell(broken.value) }))),
     ]
   }
-  // Without text a path is another one.
+  // An empty parameter makes a different path.
   const text = brokenText(place === 'path' ? { ...schema, minLength: 0 } : schema).map(one =>
-    // A longer one is refused by the platform.
+    // The platform refuses longer ones.
     one.filter(({ value }) => encodeURIComponent(String(value)).length < 8_000),
   )
   if (name === 'cursor') text.push(toParameter('in words', 'invalid_format', ...BROKEN_CURSORS))

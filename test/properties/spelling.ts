@@ -1,6 +1,6 @@
 const RAW = Symbol('raw')
 
-/** A number or other token that is written as it is: JavaScript has no value for it. */
+/** A number or other token that is written as it is, for JavaScript has no value for it. */
 export interface Raw {
   [RAW]: string
 }
@@ -13,7 +13,7 @@ export function isRaw(value: unknown): value is Raw {
   return typeof value === 'object' && value !== null && RAW in value
 }
 
-/** Reads JSON; a number that JavaScript would write in another way stays as it was written. */
+/** Parses JSON; a number that JavaScript would write differently keeps its text. */
 export function parse(text: string): any {
   type Reviver = (this: unknown, key: string, value: unknown, context: { source?: string }) => any
   const keep: Reviver = (_, value, { source = '' }) =>
@@ -21,14 +21,15 @@ export function parse(text: string): any {
   return JSON.parse(text, keep as Parameters<typeof JSON.parse>[1])
 }
 
-/** A number, however it is written. */
+/** Returns the value of a number in any spelling. */
 export function toNumber(value: number | Raw): number {
   return typeof value === 'number' ? value : Number(value[RAW])
 }
 
 /**
- * The JSON text of `value`, in one of many spellings: `style` 0 is what JSON.stringify writes, others differ in white
- * space, escapes and the forms of numbers. Unlike JSON.stringify it keeps -0, and no integer loses digits.
+ * Returns JSON text of `value` in one of many spellings. `style` 0 equals JSON.stringify; others
+ * vary white space, escapes and the forms of numbers. Unlike JSON.stringify it keeps -0 and all
+ * digits of integers.
  */
 export function spell(value: unknown, style = 0): string {
   let state = style >>> 0
@@ -37,7 +38,7 @@ export function spell(value: unknown, style = 0): string {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
     return (state >>> 16) % sides
   }
-  // Escapes make text up to six times as long: long text is left as it is.
+  // Escapes make text up to six times as long: long text is not escaped.
   let left = 10_000
   const space = () => (roll(9) === 0 ? [' ', '\n', '\t ', '\r\n'][roll(4)] : '')
   const text = (value: string) => {
@@ -71,7 +72,7 @@ export function spell(value: unknown, style = 0): string {
   return space() + write(value) + space()
 }
 
-/** JSON text by which two values are equal when they are written alike, but for the order of keys. */
+/** Returns equal JSON text for values that are written alike, regardless of key order. */
 export function canonical(value: unknown, toText = spell): string {
   if (Array.isArray(value)) return `[${value.map(item => canonical(item, toText)).join()}]`
   if (typeof value === 'number' || isRaw(value)) return toText(value)
@@ -80,7 +81,7 @@ export function canonical(value: unknown, toText = spell): string {
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item, toText)}`).join()}}`
 }
 
-/** JSON text by which two values are equal when they mean the same: equal numbers may be written differently. */
+/** Returns equal JSON text for values of equal meaning: numbers may be spelled differently. */
 export function meaning(value: unknown): string {
   return canonical(value, number => {
     const [, sign, whole = '', fraction = '', exponent = '0'] =

@@ -1,7 +1,7 @@
 import fc, { type Arbitrary } from 'fast-check'
 import type { Schema } from './operations.ts'
 
-// One of each kind that some layer may treat in its own way.
+// One character of each kind that some layer may treat differently.
 const UNITS = [
   ...'aZz09 ._-~:;,!?"\'`\\/|<>&%$#@*+=()[]{}^\t\n\r',
   ...'äßéñøİıſÅΩжשאع中日本語한글',
@@ -51,7 +51,7 @@ export const NO_MOMENT = [
   '2025-1-1T0:0:0Z',
 ]
 
-/** Text that keeps every rule of `schema`; each is held against its pattern. */
+/** Text that satisfies every rule of `schema`, including its pattern. */
 export function textOf(schema: Schema): Arbitrary<string> {
   if (schema.format === 'emoji') return fc.constantFrom(...EMOJI)
   if (schema.format === 'date-time') return momentUpTo(9998, schema)
@@ -73,7 +73,7 @@ export function textOf(schema: Schema): Arbitrary<string> {
     .filter(text => pattern?.test(text) ?? true)
 }
 
-/** Text of exactly so many code points, as like any text as the schema's pattern allows. */
+/** Text of exactly `length` code points, as varied as the schema's pattern allows. */
 export function textOfLength(schema: Schema, length: number): Arbitrary<string> {
   const pattern = toPattern(schema)
   return fc
@@ -82,7 +82,7 @@ export function textOfLength(schema: Schema, length: number): Arbitrary<string> 
     .filter(text => pattern?.test(text) ?? true)
 }
 
-/** Text within the bounds that breaks nothing but the pattern: what is refused is inside, for ends are trimmed. */
+/** Text that breaks the pattern alone: refused characters are inside, for ends are trimmed. */
 export function textAgainst(schema: Schema): Arbitrary<string> | undefined {
   const pattern = toPattern(schema)
   if (!pattern) return undefined
@@ -94,7 +94,7 @@ export function textAgainst(schema: Schema): Arbitrary<string> | undefined {
     .filter(text => !pattern.test(text))
 }
 
-/** A date and time as RFC 3339 writes it; no zone leads out of the first and last year that there are. */
+/** Dates and times of RFC 3339; no zone moves them out of the first and last year. */
 export function momentUpTo(lastYear: number, schema: Schema = {}): Arbitrary<string> {
   const pattern = toPattern(schema)
   return fc
@@ -131,7 +131,7 @@ function toPattern({ pattern }: Schema): RegExp | undefined {
   return pattern === undefined ? undefined : new RegExp(pattern, 'u')
 }
 
-/** A length within bounds, the bounds themselves more often than their share. */
+/** A length within bounds; the bounds themselves are more likely. */
 function lengthOf(min: number, max: number): Arbitrary<number> {
   return fc.oneof(
     { weight: 6, arbitrary: fc.integer({ min, max: Math.min(max, min + 30) }) },
@@ -141,7 +141,7 @@ function lengthOf(min: number, max: number): Arbitrary<number> {
   )
 }
 
-/** The points again and again until they are so many. */
+/** Repeats the points up to `length`. */
 function cycle(points: readonly string[], length: number): string {
   const repeated: string[] = []
   while (repeated.length < length) repeated.push(...points)

@@ -16,7 +16,7 @@ afterAll(async () => {
 })
 
 test(
-  'contract §1, §8 what the document allows is accepted, kept, and read back as it was sent',
+  'contract §1, §8 requests that the document allows are accepted, stored and read back unchanged',
   async () => {
     const requests = fc.oneof(
       ...world.operations.map(operation => ({
@@ -45,7 +45,7 @@ test(
   TIMEOUT_MS,
 )
 
-/** §5: the same key with another request is refused, and does nothing. */
+/** §5: the same key with another request is refused, and has no effect. */
 async function expectReused(lane: Lane, request: ApiRequest): Promise<void> {
   const before = await lane.snapshot()
   const body = request.json ? spell({ ...request.json, more: 1 }) : `${request.body} more`

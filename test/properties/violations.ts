@@ -4,10 +4,10 @@ import { typesOf, type Schema } from './operations.ts'
 import { raw } from './spelling.ts'
 import { NO_EMOJI, NO_MOMENT, textAgainst, textOfLength } from './texts.ts'
 
-/** A value that breaks exactly one rule, and what the answer must say about it. */
+/** A value that breaks exactly one rule, with the expected answer. */
 export interface Violation {
   rule: string
-  /** From the value to the field that breaks the rule. */
+  /** The path from the value to the field that breaks the rule. */
   path: string[]
   code: string
   value: unknown
@@ -54,7 +54,7 @@ function brokenRules(schema: Schema, overlay: Overlay): Violations {
   })
 }
 
-/** What breaks the rules of a text by its characters and its length alone; for queries and paths, too. */
+/** Text that breaks a rule by its characters or length alone; also for queries and paths. */
 export function brokenText(schema: Schema): Violations {
   const { format, minLength = 0, maxLength } = schema
   const all: Violations = []
@@ -87,7 +87,7 @@ function toFormat(text: string): Violation {
   return violation('format', 'invalid_format', text)
 }
 
-/** Text for which Postgres has no place. */
+/** Text that Postgres cannot store. */
 function unstorable(): Violations {
   return [
     fc
@@ -150,7 +150,7 @@ function brokenObject(schema: Schema, overlay: Overlay): Violations {
   return [...missing, ...broken]
 }
 
-/** What the caller claims as a prototype counts for nothing. */
+/** A prototype that the caller claims has no effect. */
 function inherit(object: object, prototype: object): object {
   return Object.fromEntries([...Object.entries(object), ['__proto__', prototype]])
 }
@@ -175,7 +175,7 @@ function brokenFreeObject(): Violations {
   return [...inside, ...inside.map(one => one.map(below))]
 }
 
-/** The same violation some levels further down, in objects and arrays. */
+/** Moves a violation some levels down, into objects and arrays. */
 function below({ path, value, ...rest }: Violation): Violation {
   return { ...rest, path: ['a', '1', 'b', ...path], value: { a: [0, { b: value }] } }
 }
@@ -186,7 +186,7 @@ function inKey(broken: Arbitrary<Violation>): Arbitrary<Violation> {
     .map(([key, { value, ...rest }]) => ({ ...rest, path: [key], value: { [key]: value } }))
 }
 
-/** How an answer writes a key that is no valid text. */
+/** Returns a key as answers write it, even if it is no valid text. */
 function toShown(key: string): string {
   return key.toWellFormed().replaceAll('\u0000', '\ufffd')
 }

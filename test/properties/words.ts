@@ -4,16 +4,16 @@ import type { Schema } from './operations.ts'
 import { momentUpTo, textOf } from './texts.ts'
 import type { Violation } from './violations.ts'
 
-// What JSON Schema cannot say and the document says in words: for valid requests, and for broken ones.
+// Rules that the document states in words and not in its schemas: for valid and broken requests.
 
 const PEOPLE = ['ada', 'bob', 'ADA', 'a b/c?d#e', '%2F', 'é', '🦊'] as const
-/** A user_id or alias, so chosen that the same ones turn up again. */
+/** A user_id or alias out of a few, so that they repeat. */
 const person = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom<string>(...PEOPLE) },
   { weight: 1, arbitrary: textOf({ minLength: 1, maxLength: 255 }) },
 )
 
-/** Nothing happens in the future. */
+/** No timestamp is in the future. */
 const timestamp = fc.oneof(
   momentUpTo(2025),
   fc.integer({ min: 0, max: 1.7e9 }),
@@ -35,7 +35,7 @@ const OVERLAYS: Record<string, Overlay> = {
   },
 }
 
-/** The values of fields about which the document says more than their schemas. */
+/** The values of fields whose rules go beyond their schemas. */
 export function overlayOf(id: string, { properties = {} }: Schema): Overlay {
   const channel = properties['channelName'] ?? properties['channel']
   const names = channel && composed(valueOf(channel))
@@ -50,12 +50,12 @@ export function parameterOf(name: string, place: string, schema: Schema): Arbitr
   return (name === 'name' ? composed(value) : value).filter(text => fitsPath(String(text)))
 }
 
-/** The length of a channel's name is that of its composed form. */
+/** The length of a channel name counts its composed form. */
 function composed(names: Arbitrary<unknown>): Arbitrary<unknown> {
   return names.filter(name => [...String(name).normalize('NFC')].length <= 255)
 }
 
-/** Dot segments are resolved by the client, or else by the server: no path can carry them. */
+/** Client or server resolve dot segments: no path can contain them. */
 export function fitsPath(text: string): boolean {
   return !/^(\.|%2e){1,2}$/i.test(text)
 }
@@ -71,7 +71,7 @@ const FIELDS: Record<string, [name: string, code: string, value: Arbitrary<unkno
   logEvent: [['timestamp', 'out_of_range', future]],
 }
 
-/** Bodies that break a rule in words, each alone. */
+/** Bodies that break one rule in words each. */
 export function brokenInWords(id: string, schema: Schema): Arbitrary<Violation>[] {
   const valid = valueOf(schema, overlayOf(id, schema)) as Arbitrary<object>
   return (FIELDS[id] ?? []).map(([name, code, value]) =>
@@ -84,7 +84,7 @@ export function brokenInWords(id: string, schema: Schema): Arbitrary<Violation>[
   )
 }
 
-/** Text that makes no event, by the field that it breaks. */
+/** Text that is no valid event, with the violated field. */
 export const BROKEN_TEXTS: Violation[] = [
   ['title', 'required', ''],
   ['title', 'required', ' \n\t\ufeff '],
@@ -101,7 +101,7 @@ export const BROKEN_TEXTS: Violation[] = [
   value,
 }))
 
-/** What looks like a cursor and is none of the server's. */
+/** Text that looks like a cursor and is not one of the server. */
 export const BROKEN_CURSORS = [
   'a',
   'PA',

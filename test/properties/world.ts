@@ -8,15 +8,15 @@ import { readOperations, type Operation } from './operations.ts'
 import type { ApiRequest } from './requests.ts'
 import { parse } from './spelling.ts'
 
-/** How many requests all properties together make, and where their randomness begins: by environment variable. */
+/** The number of requests of all properties together, and their seed: environment variables. */
 export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10_000)
 export const SEED = Number(process.env['PROPERTY_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 const ANSWER_MS = 30_000
-/** For requests that may never be whole: long enough for any that is. */
+/** For requests that may never be complete: long enough for any that is. */
 const PATIENCE_MS = 500
 const HUGE_LIMIT = 100_000_000
 
-/** The same each time: it is done once, and goes through the log's queue each time. */
+/** An idempotent request: it takes effect once, and passes through the log's queue each time. */
 const FENCE: ApiRequest = {
   id: 'createEvent',
   method: 'POST',
@@ -31,30 +31,32 @@ const FENCE: ApiRequest = {
   choice: 0,
 }
 
-/** A server in a process of its own, with a database of its own. */
+/** A server in its own process, with its own database. */
 export interface World extends AsyncDisposable {
   url: string
   operations: Operation[]
   sent: number
-  /** A project of its own, for requests one after the other. */
+  /** Returns a new project, for requests one after the other. */
   openLane(): Promise<Lane>
-  /** Throws when the server has logged a bug, or does not answer any more. */
+  /** Throws if the server has logged a bug, or does not answer any more. */
   expectHealthy(): Promise<void>
 }
 
 export interface Lane extends Disposable {
   project: TestProject
-  /** Sends over a kept connection; throws when the answer is not one that the document and the contract allow. */
+  /**
+   * Sends over a kept connection; throws if the document and the contract do not allow the answer.
+   */
   send(request: ApiRequest): Promise<RawAnswer>
   get(target: string): Promise<RawAnswer>
-  /** Sends bytes as they are; undefined when the server hangs up without an answer. */
+  /** Sends bytes unchanged; undefined if the server hangs up without an answer. */
   sendBytes(bytes: Uint8Array): Promise<RawAnswer | undefined>
-  /** Sends parts one after the other over a connection of their own, and gives up when no answer comes. */
+  /** Sends parts one after the other over a new connection; gives up without an answer. */
   sendParts(parts: readonly Uint8Array[]): Promise<RawAnswer | undefined>
   judge: Judge
-  /** Waits until the log's queue has been gone through. */
+  /** Resolves when the log's queue is empty. */
   fence(): Promise<unknown>
-  /** Counts and heads of all that the project has stored. */
+  /** Returns counts and heads of all that the project has stored. */
   snapshot(): Promise<string>
 }
 
@@ -131,7 +133,7 @@ function createLane({ world, project, sql, secrets }: LaneOptions): Lane {
     const answer = connection.answer()
     const early = await within(PATIENCE_MS, answer)
     if (early !== 'late') return early
-    // What the server had whole is answered when a later request to the same log is.
+    // A later request to the same log is answered after every complete one.
     await send(FENCE)
     const late = await within(PATIENCE_MS, answer)
     return late === 'late' ? undefined : late
@@ -170,7 +172,7 @@ function createLane({ world, project, sql, secrets }: LaneOptions): Lane {
   }
 }
 
-/** The request as it goes over the wire: header values are bytes, one for each character. */
+/** Returns the request as bytes: header values have one byte per character. */
 export function toBytes(request: ApiRequest, key: string, body = toBody(request)): Buffer {
   const headers: [string, string][] = [
     ['Host', 'localhost'],

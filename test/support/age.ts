@@ -21,7 +21,7 @@ export async function ageWindow(sql: Queryable, keyId: string, interval: string)
   `
 }
 
-/** Makes every failure to sign in older by `interval`: a database belongs to one file of tests. */
+/** Makes every sign-in failure older by `interval`: a database belongs to one test file. */
 export async function ageFailures(sql: Queryable, interval: string): Promise<void> {
   await sql`
     update sign_in_failures set
@@ -30,12 +30,12 @@ export async function ageFailures(sql: Queryable, interval: string): Promise<voi
   `
 }
 
-/** Puts the last failure of everybody `interval` into the past, however long the test has taken since. */
+/** Sets the last failure of every account to `interval` ago, regardless of the test's duration. */
 export async function dateFailures(sql: Queryable, interval: string): Promise<void> {
   await sql`update sign_in_failures set last_at = clock_timestamp() - ${interval}::interval`
 }
 
-/** Makes all sessions of a person older by `interval`: their making, last use and last proof. */
+/** Makes all sessions of an account older by `interval`: creation, last use and confirmation. */
 export async function ageSessions(
   sql: Queryable,
   personId: string,
@@ -50,7 +50,7 @@ export async function ageSessions(
   `
 }
 
-/** Makes it `interval` longer ago that a person typed their password. */
+/** Makes the last password confirmation of an account older by `interval`. */
 export async function ageVerification(
   sql: Queryable,
   sessionId: string,
@@ -69,7 +69,7 @@ export async function ageInvite(sql: Queryable, id: string, interval: string): P
   `
 }
 
-/** Makes the deletion of a project's hidden events older by `interval`. */
+/** Makes the deletions of a project's hidden events older by `interval`. */
 export async function ageDeletion(
   sql: Queryable,
   projectId: string,
@@ -92,7 +92,7 @@ export async function ageEvents(
   `
 }
 
-/** Makes a person a member since `interval` earlier. */
+/** Makes a membership older by `interval`. */
 export async function ageMembership(
   sql: Queryable,
   personId: string,
@@ -104,7 +104,7 @@ export async function ageMembership(
   `
 }
 
-/** Makes what a webhook (its uuid) remembers of failures, pauses and secrets older by `interval`. */
+/** Makes failures, pauses and secrets of a webhook (its uuid) older by `interval`. */
 export async function ageWebhook(sql: Queryable, id: string, interval: string): Promise<void> {
   await sql`
     update webhooks set
@@ -117,7 +117,7 @@ export async function ageWebhook(sql: Queryable, id: string, interval: string): 
   `
 }
 
-/** Makes what a project has pending due: the wait for the next attempt is over, or the lease of whoever has it. */
+/** Makes all pending deliveries of a project due: ends waits between attempts, and leases. */
 export async function endWaits(sql: Queryable, projectId: string): Promise<void> {
   await sql`update outbox set available_at = now() where project_id = ${projectId}`
 }

@@ -7,7 +7,7 @@ export const RATE_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ra
 
 type Answer = Answered | RawAnswer
 
-/** The names of the rate headers that an answer has. */
+/** Returns the names of the rate limit headers that an answer has. */
 export function listRateHeaders({ headers }: Answer): string[] {
   return RATE_HEADERS.filter(name => headers.has(name))
 }
@@ -24,7 +24,10 @@ export function expectFailure(answer: Answer | undefined, status: number, code: 
   expect(answer?.headers.get('x-request-id')).toBe(answer?.body.requestId)
 }
 
-/** Expects a 400 with exactly these issues, each as `path.with.dots code`; the whole body is the empty path. */
+/**
+ * Expects a 400 with exactly these issues, each as `path.with.dots code`; the whole body is the
+ * empty path.
+ */
 export function expectIssues(answer: Answer | undefined, ...issues: string[]): void {
   expect(listIssues(answer)).toEqual(issues)
   expect(answer?.body).toEqual({
@@ -36,7 +39,7 @@ export function expectIssues(answer: Answer | undefined, ...issues: string[]): v
   expect(answer?.status).toBe(400)
 }
 
-/** The issues of a 400, each as `path.with.dots code`; for any other answer its status. */
+/** Returns the issues of a 400, each as `path.with.dots code`; for any other answer its status. */
 export function listIssues(answer: Answer | undefined): string[] {
   if (answer?.status !== 400) return [String(answer?.status)]
   const details: { path: string[]; message: string; code: string }[] = answer.body.details

@@ -1,6 +1,8 @@
 import type { Queryable } from '../../src/db/sql.ts'
 
-/** What the audit log tells of an organization, oldest first: `action target`, and who did it by uuid. */
+/**
+ * Returns an organization's audit entries as `action target` with the actor's uuid, oldest first.
+ */
 export async function listDeeds(
   sql: Queryable,
   organizationId: string,
@@ -21,7 +23,7 @@ export async function listDeeds(
   }))
 }
 
-/** The actions alone. */
+/** Returns the actions alone. */
 export async function listActions(sql: Queryable, organizationId: string): Promise<string[]> {
   return (await listDeeds(sql, organizationId)).map(({ action }) => action)
 }

@@ -10,10 +10,10 @@ import { APP_SECRET } from './secret.ts'
 import { makeFolder } from './scratch.ts'
 
 export const PASSPHRASE = 'violet tractor seventeen'
-/** Of the installation that backups are restored into. */
+/** The APP_SECRET of the installation that backups are restored into. */
 export const OTHER_SECRET = Buffer.alloc(32, 'other')
 
-/** A folder for backups; it goes when it goes out of scope. */
+/** A folder for backups; it is removed when it goes out of scope. */
 export function makeBackupFolder() {
   const folder = makeFolder()
   return {
@@ -41,13 +41,13 @@ export function restore(
   return restoreBackup(url, file, { source, sealedTables: SEALED_TABLES, passphrase }, migrations)
 }
 
-/** Writes a copy whose text is another one, in gzip that is as it should be. */
+/** Writes a copy with changed text, as valid gzip. */
 export function rewrite(file: string, to: string, change: (text: string) => string): string {
   writeFileSync(to, gzipSync(change(gunzipSync(readFileSync(file)).toString())))
   return to
 }
 
-/** The number of rows of every table. */
+/** Returns the number of rows of every table. */
 export async function countRows(sql: Sql): Promise<Record<string, number>> {
   const tables = await sql<{ name: string }[]>`
     select table_name as name

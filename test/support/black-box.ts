@@ -10,9 +10,10 @@ import { startPushService } from './push-service.ts'
 import { startReceiver } from './receiver.ts'
 
 /**
- * The whole product from outside, on a database of its own in `folder`: somebody opens the set-up link, makes a key, a
- * webhook and a push subscription, and an event posted with the key reaches the socket, the webhook and the push service.
- * Then SIGTERM. Nothing but HTTP, sockets and signals; `meanwhile` runs before the end.
+ * Uses the whole product from outside, on a new database in `folder`. The setup link leads to a
+ * key, a webhook and a push subscription. An event posted with the key reaches the socket, the
+ * webhook and the push service. `meanwhile` runs before the final SIGTERM. It uses HTTP, sockets
+ * and signals alone.
  */
 export async function tellStory(
   folder: string,
@@ -27,7 +28,8 @@ export async function tellStory(
     ...options,
     env: {
       DATA_DIR: join(folder, 'data'),
-      // Receivers and the push service are of this machine, and nobody knows who signed for them.
+      // Receivers and the push service run on this machine, with certificates of an unknown
+      // authority.
       EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
       PUSH_HOSTS: service.host,
       VAPID_SUBJECT: 'mailto:ops@example.com',

@@ -7,7 +7,7 @@ import type { Booted } from './server.ts'
 export const PASSWORD = 'violet tractor seventeen'
 export const WRONG = 'violet tractor eighteen'
 
-/** Somebody who can sign in with `PASSWORD`. */
+/** An account that can sign in with `PASSWORD`. */
 export interface TestAccount {
   uuid: string
   id: string
@@ -27,7 +27,7 @@ export async function newAccount({ sql }: Pick<Booted, 'sql'>): Promise<TestAcco
   return { uuid, id, email }
 }
 
-/** A browser with an empty jar of cookies, on a page of the server's own. */
+/** A browser with an empty cookie jar, on a page of the server. */
 export interface TestBrowser {
   cookies: Map<string, string>
   request(path: string, options?: ApiRequest): Promise<Answered>
@@ -36,11 +36,11 @@ export interface TestBrowser {
   put(path: string, json: unknown): Promise<Answered>
   patch(path: string, json: unknown): Promise<Answered>
   delete(path: string): Promise<Answered>
-  /** Signs in; `address` is what a proxy says that the client is. */
+  /** Signs in; `address` is the client address that a proxy reports. */
   signIn(email: string, password?: string, address?: string): Promise<Answered>
 }
 
-/** Keeps cookies by name, whatever their attributes say. */
+/** Keeps cookies by name, and ignores their attributes. */
 export function createBrowser(url: string): TestBrowser {
   const api = createApi(url)
   const cookies = new Map<string, string>()
@@ -76,13 +76,13 @@ export function createBrowser(url: string): TestBrowser {
   }
 }
 
-/** An address that no other test counts under. */
+/** Returns an address that no other test uses. */
 export function newAddress(): string {
   const [a, b, c] = crypto.getRandomValues(new Uint8Array(3))
   return `10.${a}.${b}.${c}`
 }
 
-/** The actions in the audit log of what a person did and of what was done to them, oldest first. */
+/** Returns the audit actions by or about an account, oldest first. */
 export async function listDeeds({ sql }: Pick<Booted, 'sql'>, { uuid, id }: TestAccount) {
   const rows = await sql<{ actor: string; action: string; target: string | null }[]>`
     select actor, action, target

@@ -8,7 +8,7 @@ export interface Certificate {
 }
 
 export interface Authority {
-  /** What a client must trust. */
+  /** The authority that a client must trust. */
   ca: string
   /** A certificate for these names and addresses; `*.many.test` stands for all names below it. */
   issue(names: readonly string[], options?: { isExpired?: boolean }): Certificate
@@ -17,7 +17,7 @@ export interface Authority {
 const DAY_MS = 86_400_000
 const ECDSA_SHA256 = '1.2.840.10045.4.3.2'
 
-/** An authority that nobody trusts unless told so. */
+/** An authority that no client trusts by default. */
 export function createAuthority(): Authority {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const name = `Test authority ${randomBytes(4).toString('hex')}`
@@ -64,7 +64,7 @@ interface Content {
   toMs: number
 }
 
-/** X.509 version 3 in DER (RFC 5280), by hand: no program need be there. */
+/** Encodes an X.509 version 3 certificate in DER (RFC 5280) without external programs. */
 function toCertificate(content: Content): string {
   const algorithm = sequence(oid(ECDSA_SHA256))
   const signed = sequence(

@@ -13,7 +13,7 @@ const PATHS = [
 const SCREENSHOTS = resolve(import.meta.dirname, '../../data/screenshots')
 const AXE = resolve(import.meta.dirname, '../../node_modules/axe-core/axe.min.js')
 
-/** The Chromium of this machine; undefined where there is none. */
+/** Returns the Chromium of this machine; undefined if there is none. */
 function findChromium(): string | undefined {
   const named = process.env['CHROMIUM']
   if (named) return named
@@ -23,18 +23,18 @@ function findChromium(): string | undefined {
 const NO_CHROMIUM =
   'No Chromium, so no test in a browser. Debian: apt-get install chromium; elsewhere name one in CHROMIUM'
 
-/** Whether tests in a browser can run. In CI they run in any case, and fail: a test that is skipped there is none. */
+/** True if tests in a browser can run. In CI it is always true, so that a missing browser fails. */
 export const HAS_BROWSER = findChromium() !== undefined || Boolean(process.env['CI'])
 if (!HAS_BROWSER) console.warn(NO_CHROMIUM)
 
-/** A browser whose pages are watched: what they may not do, and what breaks in them, is kept. */
+/** A browser that records policy violations and errors of its pages. */
 export interface TestBrowser extends AsyncDisposable {
   open(options?: OpenOptions): Promise<TestPage>
 }
 
 interface OpenOptions {
   isPhone?: boolean
-  /** Whether pages may have their service worker; without it they are there sooner, and all requests can be answered. */
+  /** Allows service workers. Without them pages load sooner, and tests can answer every request. */
   hasWorker?: boolean
   /** Called before the first page is opened. */
   prepare?(context: BrowserContext): Promise<void>
@@ -43,13 +43,13 @@ interface OpenOptions {
 export interface TestPage extends AsyncDisposable {
   page: Page
   context: BrowserContext
-  /** What the policy refused and what was thrown, so far. */
+  /** Policy violations and thrown errors so far. */
   readonly problems: string[]
-  /** What axe finds, each as `rule: where`; the second time of a page in other colours, in these alone. */
+  /** Returns axe findings as `rule: where`; a second call for a page checks colours alone. */
   findBarriers(): Promise<string[]>
-  /** With PICTURES set, writes a picture of the page to a folder that git ignores. */
+  /** With PICTURES set, saves a screenshot of the page to a folder that git ignores. */
   picture(name: string): Promise<void>
-  /** Changes the colours that the system wants. */
+  /** Sets the colour scheme of the system. */
   paint(scheme: 'light' | 'dark'): Promise<void>
 }
 

@@ -44,7 +44,7 @@ export async function errorOf<E extends Error>(
     reason => reason,
   )
   expect(error).toBeInstanceOf(type)
-  return error as E // The line above has checked it.
+  return error as E // The line above has checked the type.
 }
 
 export function keysOf(server: ScriptedServer): (string | undefined)[] {

@@ -1,12 +1,12 @@
 import addFormats from 'ajv-formats'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 
-/** An answer of /v1, and what it answers. */
+/** An answer of /v1, with its request. */
 export interface Exchange {
   url: string
   method: string
   status: number
-  /** Asked by names in lower case. */
+  /** Called with names in lower case. */
   headers: { get(name: string): string | null | undefined }
   text: string
 }
@@ -30,8 +30,8 @@ const checks = new Map<string, Promise<Check>>()
 const checksByDocument = new Map<string, Check>()
 
 /**
- * Throws unless the server's OpenAPI document declares the answer: its status, its headers and its body. Returns the
- * operation's id; undefined for an answer that comes before any operation (404, 405, a bad Host).
+ * Throws unless the server's OpenAPI document declares the answer: its status, headers and body.
+ * Returns the operation's id; undefined for an answer without an operation (404, 405, a bad Host).
  */
 export async function checkDeclared(exchange: Exchange): Promise<string | undefined> {
   const { origin } = new URL(exchange.url)
@@ -43,7 +43,7 @@ export async function checkDeclared(exchange: Exchange): Promise<string | undefi
   return (await check)(exchange)
 }
 
-/** Every declared pair of an operation and a status, as `createEvent 201`. */
+/** Returns every declared pair of an operation and a status, as `createEvent 201`. */
 export function listDeclared({ paths }: Document): string[] {
   return Object.values(paths)
     .flatMap(item => Object.values(item))
@@ -92,7 +92,7 @@ function createCheck(document: Document): Check {
   return exchange => {
     const { status, method, headers, text } = exchange
     const { pathname } = new URL(exchange.url)
-    // Over the platform's own ceilings it answers by itself, and says nothing.
+    // Over its own limits the platform answers with an empty body.
     if (text === '' && headers.get('x-request-id') == null) return undefined
     const found = operations.find(one => one.method === method && one.pattern.test(pathname))
     const what = `${method} ${pathname} answered ${status}`

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 const ESTABLISHED = '01'
 
-/** Which of the processes have a TCP connection one end of which is `port`. Linux alone. */
+/** Returns the processes with a TCP connection that has one end at `port`. Linux only. */
 export function listConnected(pids: readonly number[], port: number): number[] {
   const end = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const sockets = new Set<string>()
@@ -17,7 +17,7 @@ export function listConnected(pids: readonly number[], port: number): number[] {
   return pids.filter(pid => listFiles(pid).some(file => sockets.has(file)))
 }
 
-/** What a process has open; nothing where it has ended. */
+/** Returns the open files of a process; none if it has ended. */
 function listFiles(pid: number): string[] {
   const folder = `/proc/${pid}/fd`
   try {
@@ -25,7 +25,7 @@ function listFiles(pid: number): string[] {
       try {
         return [readlinkSync(`${folder}/${name}`)]
       } catch {
-        return [] // Closed meanwhile.
+        return [] // The file was closed meanwhile.
       }
     })
   } catch {

@@ -8,15 +8,15 @@ import { listApiFeatures } from '../../src/server/features.ts'
 /** The declaration of a route of /api. */
 export interface ApiContract {
   method: string
-  /** With parameters as `:name`. */
+  /** The path with parameters as `:name`. */
   path: string
-  /** Undefined for a route without a guard, which no test lets pass. */
+  /** Undefined for a route without a guard; a test refuses those. */
   action: Action
   body: (TSchema & { properties?: object }) | undefined
   query: (TSchema & { properties: Record<string, TSchema> }) | undefined
 }
 
-// Without parts the features can do nothing, but they declare all the same.
+// Without dependencies the features cannot run, but they declare their routes.
 const routes = listApiFeatures({} as never).flatMap(feature => feature.routes)
 
 /** Every route of /api. */
@@ -35,7 +35,7 @@ ajv.addFormat('emoji', true)
 ajv.addSchema(document, 'management')
 const compiled = new Map<string, ValidateFunction>()
 
-/** Throws where an answer is not what the document of /api declares. */
+/** Throws if the document of /api does not declare an answer. */
 export function checkContract(method: string, path: string, status: number, body: unknown): void {
   const pathname = path.split('?')[0] ?? ''
   const found = API.filter(

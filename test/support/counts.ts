@@ -5,7 +5,7 @@ import { HOUR_MS, toEndMs } from '../../src/events/scale.ts'
 import { toId } from '../../src/ids.ts'
 import { findWrongCounts } from './wrong-counts.ts'
 
-/** Expects event_counts to be what counting the project's events gives. */
+/** Expects event_counts to equal the counts of the project's events. */
 export async function expectExactCounts(sql: Queryable, projectId: string): Promise<void> {
   expect(await findWrongCounts(sql, projectId)).toEqual([])
 }
@@ -17,8 +17,8 @@ interface HourlyCounts {
 }
 
 /**
- * Events per hour of each channel that had some, over the whole hours (UTC) that a range in milliseconds meets, a week
- * at the most; of the channels with these ids (uuid), or of all.
+ * Counts events per hour and channel over the UTC hours of a range in milliseconds, a week at most.
+ * Counts the channels with these ids (uuid), or all.
  */
 export async function listHourlyCounts(
   sql: Queryable,

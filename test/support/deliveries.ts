@@ -27,19 +27,19 @@ interface EndedRow {
   reason: string | null
 }
 
-/** A database with targets, and outboxes on it as each server has one: without the server. */
+/** A database with targets and outboxes like those of servers, without a server. */
 export interface Deliveries extends AsyncDisposable {
   sql: Sql
   databaseUrl: string
-  /** A dispatcher and a worker, as in a process of their own. */
+  /** Starts a dispatcher and a worker like those of a separate process. */
   start(kind: DeliveryKind, options?: { graceMs?: number }): Promise<Outbox>
-  /** A project that has a target. */
+  /** Returns a project with one target. */
   newTarget(): Promise<{ projectId: string; targetId: string }>
-  /** What is pending of a project. */
+  /** Returns the pending deliveries of a project. */
   pending(projectId: string): Promise<PendingRow[]>
-  /** What has ended of a project. */
+  /** Returns the ended deliveries of a project. */
   ended(projectId: string): Promise<EndedRow[]>
-  /** Appends `count` events to a project's log, as the appender does; returns their uuids in order. */
+  /** Appends `count` events to a project's log like the appender; returns their uuids in order. */
   append(projectId: string, count?: number): Promise<string[]>
 }
 
@@ -94,7 +94,7 @@ export async function openDeliveries(): Promise<Deliveries> {
   }
 }
 
-/** Events written under the lock of the log, in one statement however many they are. */
+/** Inserts `count` events in one statement under the lock of the log. */
 export async function appendEvents(sql: Sql, projectId: string, count: number): Promise<string[]> {
   const channelId = crypto.randomUUID()
   const rows = await sql.begin(async tx => {
@@ -127,7 +127,7 @@ export async function appendEvents(sql: Sql, projectId: string, count: number): 
   return rows.map(({ id }) => id)
 }
 
-/** A delivery to a webhook that was given up, made beside the server; returns its public id. */
+/** Inserts a dead letter of a webhook; returns its public id. */
 export async function insertDeadLetter(
   { sql }: { sql: Sql },
   projectId: string,

@@ -5,13 +5,14 @@ import { planForeignKeyChecksOnce } from '../../src/db/delivery-settings.ts'
 import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../../src/outbox/kind.ts'
 
 export interface TestKindOptions extends Partial<DeliveryKind> {
-  /** Of an inbox (inbox.ts), which is every target at once. */
+  /** The inbox (inbox.ts) that receives for all targets. */
   url?: string
 }
 
 /**
- * A kind of delivery whose targets are rows of a table of the tests' own: every event of their project is for them. An
- * answer 2xx is done, 410 gone, 404 failed, 409 cancelled, 423 postponed by its Retry-After; the rest is tried again.
+ * A delivery kind whose targets are rows of a test table and match every event of their project. A
+ * 2xx is done, 410 gone, 404 failed, 409 cancelled, 423 postponed by its Retry-After; others are
+ * retried.
  */
 export function createTestKind({ url = '', ...options }: TestKindOptions = {}): DeliveryKind {
   const agent = new Agent({ keepAlive: true, maxSockets: 1_000 })
@@ -49,7 +50,7 @@ export function createTestKind({ url = '', ...options }: TestKindOptions = {}): 
   }
 }
 
-/** The table of the targets; once for a database. */
+/** Creates the table of the targets, once per database. */
 export async function createTargets(sql: Sql): Promise<void> {
   await sql`
     create table test_targets (

@@ -1,11 +1,11 @@
-// The whole server as a process, with its own deliveries, whose leases are short.
+// The whole server as a process, with short leases of its deliveries.
 import { readFileSync } from 'node:fs'
 import { parseConfig } from '../../src/config.ts'
 import { configureLog } from '../../src/log.ts'
 import { startServer } from '../../src/server.ts'
 import { startWorkers, WORKER_VARIABLE } from '../../src/workers.ts'
 
-/** How long an attempt may take, and the shortest lease that this allows. */
+/** The timeout of an attempt, and the shortest lease that it allows. */
 export const SHORT_TIMEOUT_MS = 5_000
 export const SHORT_LEASE_MS = 10_100
 

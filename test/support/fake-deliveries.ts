@@ -3,7 +3,7 @@ import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
 
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
 
-/** A delivery as a server tells of it. */
+/** A delivery as a server returns it. */
 export function toDelivery(some: Partial<Delivery>): Delivery {
   return {
     id: 'dlv_1',
@@ -20,7 +20,7 @@ export function toDelivery(some: Partial<Delivery>): Delivery {
   }
 }
 
-/** A delivery in each state that one can be in. */
+/** A delivery in each possible state. */
 export function listDeliveries(): Delivery[] {
   const hook = (name: string) => ({ id: `whk_${name}`, name })
   const none = { attempts: 0, latencyMs: null }

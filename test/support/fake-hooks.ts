@@ -3,7 +3,7 @@ import type { FakeApi } from './fake-api.ts'
 const MINUTE_MS = 60_000
 const DAY_MINUTES = 1_440
 
-/** A moment so many minutes ago. */
+/** Returns the moment `minutes` minutes ago. */
 function ago(minutes: number): string {
   return new Date(Date.now() - minutes * MINUTE_MS).toISOString()
 }
@@ -14,10 +14,10 @@ function listOf(items: readonly unknown[]) {
 
 const ALL_SCOPES = ['events:write', 'events:read', 'identities:write', 'identities:read']
 const CALM = { state: 'closed', failures: 0, failingSince: null, pausedUntil: null }
-/** What somebody may have typed who wishes us ill: long, from right to left, stacked and marked up. */
+/** Hostile text: long, right-to-left, stacked marks and markup. */
 const HOSTILE = `${'W'.repeat(600)} \u202eevil\u202c Z\u0351\u036b\u0343\u0369 <b onclick="x()">bold</b>`
 
-/** A key as the server shows it. */
+/** A key as the server returns it. */
 function toFakeKey(fields: Record<string, unknown> = {}) {
   return {
     id: 'key_1',
@@ -39,7 +39,7 @@ function toFakeKey(fields: Record<string, unknown> = {}) {
   }
 }
 
-/** Keys in each of their states. */
+/** Adds keys in each of their states. */
 export function fillKeys(api: FakeApi): void {
   const keys = [
     toFakeKey(),
@@ -72,7 +72,7 @@ export function noKeys(api: FakeApi): void {
   api.on('GET /api/projects/:id/keys', listOf([]))
 }
 
-/** A webhook as the server shows it to an admin. */
+/** A webhook as the server returns it to an admin. */
 function toFakeWebhook(fields: Record<string, unknown> = {}) {
   return {
     id: 'whk_1',
@@ -135,7 +135,7 @@ function toFakeAttempt(fields: Record<string, unknown>) {
 const TEST = { kind: 'webhook.test', eventId: null }
 const FAILED = { outcome: 'failed', status: 500, reason: 'It answered 500' }
 
-/** What one of the webhooks was sent, and deliveries that came to nothing. */
+/** Adds webhooks, the attempts of one of them, and dead letters. */
 export function fillWebhooks(api: FakeApi): void {
   const attempts: Record<string, unknown>[] = [
     toFakeAttempt({ id: 'att_4' }),

@@ -1,7 +1,7 @@
 import { ACCOUNT, type FakeApi } from './fake-api.ts'
 
 const AT = '2026-11-01T10:00:00.000Z'
-/** What somebody hostile may call themselves. */
+/** A hostile name of an account. */
 const HOSTILE = `${'W'.repeat(80)}\u202e <b>gnp</b> Z\u0335\u0321a\u0336l`
 
 const person = (id: string, name: string) => ({
@@ -92,7 +92,7 @@ const SERVER = {
   },
 }
 
-/** The same server, with everything that can be wrong. */
+/** The same server, with everything wrong at once. */
 export const BAD_SERVER = {
   ...SERVER,
   url: 'http://localhost:3000',
@@ -109,7 +109,7 @@ const page =
     data: { items, nextCursor },
   })
 
-/** Gives a fake server what the pages of the account, of the organization and of the server ask for. */
+/** Adds the data for the pages of the account, the organization and the server. */
 export function fillOrganization(api: FakeApi): void {
   const organization = '/api/organizations/org_1'
   api.on(
@@ -172,7 +172,7 @@ export function fillOrganization(api: FakeApi): void {
   )
 }
 
-/** The account, in another role. */
+/** Changes the role of the account. */
 export function inRole(api: FakeApi, role: string, isOperator = false): void {
   const [organization] = ACCOUNT.organizations
   api.on('GET /api/me', () => ({

@@ -3,17 +3,17 @@ import type { Subscription } from '../../src/push/schema.ts'
 import { toPhoneLink } from '../../src/push/subscriptions.ts'
 import type { FakeApi } from './fake-api.ts'
 
-/** How a browser without a real push service says that it stands. */
+/** The push state of a browser without a real push service. */
 export interface FakeBrowser {
   permission?: NotificationPermission
-  /** What a person says when the browser asks. */
+  /** The answer of the user to the permission prompt. */
   says?: NotificationPermission
-  /** The base64url of the key that it has subscribed with; undefined while it has not. */
+  /** The base64url of the key that it has subscribed with; undefined if it has not. */
   subscribedFor?: string
   isSecure?: boolean
   canPush?: boolean
   userAgent?: string
-  /** Why it does not subscribe. */
+  /** The reason why it cannot subscribe. */
   refusal?: string
 }
 
@@ -22,7 +22,7 @@ export const PUSH_KEY = Buffer.from([4, ...Array.from({ length: 64 }, (_, n) => 
 )
 export const OTHER_KEY = Buffer.from(PUSH_KEY, 'base64url').reverse().toString('base64url')
 
-/** Puts a service worker and a push service into the pages of a context that are none. */
+/** Puts fake service workers and push managers into the pages of a context. */
 export async function fakeBrowser(context: BrowserContext, fake: FakeBrowser): Promise<void> {
   await context.addInitScript(fake => {
     const define = (on: object, name: string, value: unknown) =>
@@ -107,7 +107,7 @@ export const TABLET: Subscription = {
   flagged: null,
 }
 
-/** Answers what is asked about push: of these devices, by a server at `url`. */
+/** Answers the push routes: for these devices, by a server at `url`. */
 export function fakePush(
   api: FakeApi,
   devices: readonly Subscription[],

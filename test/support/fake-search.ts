@@ -5,7 +5,7 @@ import type { Filters as LiveFilters } from '../../src/dashboard/app/live/messag
 const BUCKETS = 24
 const HOUR_MS = 3_600_000
 
-/** Those of a fake log's events that a request asks for, newest first. */
+/** Returns the events of a fake log that a request asks for, newest first. */
 export function findEvents(log: readonly any[], { searchParams }: URL): any[] {
   const { filters } = parseSearch(searchParams.get('q') ?? '')
   const from = Date.parse(searchParams.get('from') ?? '')
@@ -16,7 +16,7 @@ export function findEvents(log: readonly any[], { searchParams }: URL): any[] {
     .reverse()
 }
 
-/** Whether a socket with these filters is sent an event. */
+/** Returns true if a socket with these filters gets the event. */
 export function isSent(event: any, filters: LiveFilters = {}): boolean {
   const { channels, tags, userId, source, text } = filters
   const is = (values: string[] | undefined) => ({ is: values ?? [], not: [] })
@@ -30,7 +30,7 @@ export function isSent(event: any, filters: LiveFilters = {}): boolean {
   })
 }
 
-/** The histogram that a request asks for. */
+/** Returns the histogram that a request asks for. */
 export function countEvents(log: readonly any[], url: URL) {
   const nowMs = Date.parse(url.searchParams.get('to') ?? '') || Date.now()
   const fromMs =

@@ -4,14 +4,14 @@ export const EPOCH = '5f0c1c4e-8f2b-4b7a-9d35-2f6f4a1f7c10'
 
 /** A socket whose server is the test. */
 export interface FakeSocket extends SocketLike {
-  /** What the client has sent, parsed. */
+  /** Messages that the client has sent, parsed. */
   sent: any[]
   isClosed: boolean
-  /** Says something as the server. */
+  /** Sends a message as the server. */
   say(message: object): void
-  /** Says what a server says to a client that has just come: hello, and that its stream begins. */
+  /** Sends the first messages to a new client: hello, and the start of its stream. */
   welcome(head: number, epoch?: string): void
-  /** Ends it from the server's side. */
+  /** Closes it from the server's side. */
   end(code: number): void
 }
 

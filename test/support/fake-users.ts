@@ -9,7 +9,7 @@ export interface FakeUser {
   properties?: object
 }
 
-/** Gives a fake server users, with their aliases and what happens to them. */
+/** Gives a fake server users with their aliases; returns the changes of them. */
 export function fakeUsers(api: FakeApi, users: FakeUser[]): { changes: any[] } {
   const changes: any[] = []
   const missing = { status: 404, code: 'not_found', error: 'No user has this user_id or alias' }

@@ -3,18 +3,18 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ServerMessage } from '../../src/feed/schema.ts'
 import type { TestPerson } from './person.ts'
 
-/** What a client of the feed sees. Tests look into it freely: what they expect is the check. */
+/** A message that a client gets. `any`: tests check every field that they read. */
 export type Message = any
 
-/** A socket of a person, whose every message is held to the protocol. */
+/** A socket of an account; every message is checked against the protocol. */
 export interface FeedClient {
   /** All messages so far, without heartbeats. */
   all: Message[]
-  /** The next message that has not been taken, without heartbeats. */
+  /** Resolves with the next message that was not taken, without heartbeats. */
   next(): Promise<Message>
-  /** The next heartbeat. */
+  /** Resolves with the next heartbeat. */
   beat(): Promise<Message>
-  /** Takes so many events, and returns their seqs. */
+  /** Takes `count` events, and returns their seqs. */
   seqs(count: number): Promise<number[]>
   send(message: object | string): void
   /** Subscribes and returns the answer. */
@@ -25,7 +25,7 @@ export interface FeedClient {
 
 const ajv = new Ajv2020({ strict: false })
 addFormats.default(ajv)
-// What TypeBox keeps under symbols is none of JSON Schema's.
+// TypeBox keeps metadata under symbols, which JSON Schema does not have.
 const isServerMessage: (message: Message) => boolean = ajv.compile(
   JSON.parse(JSON.stringify(ServerMessage)),
 )
@@ -36,7 +36,7 @@ export interface FeedOptions {
   isBare?: boolean
 }
 
-/** Opens a socket and takes hello; rejects when the handshake is refused. */
+/** Opens a socket and takes hello; rejects if the handshake is refused. */
 export async function openFeed(
   url: string,
   { cookie }: Pick<TestPerson, 'cookie'>,
@@ -94,7 +94,7 @@ export async function openFeed(
 
 const LATE_MS = 10_000
 
-/** What comes, one by one; whoever waits too long is told so. */
+/** A queue of messages to take one by one; taking fails after a while. */
 function createQueue() {
   const arrived: Message[] = []
   const waiting: ((message: Message) => void)[] = []

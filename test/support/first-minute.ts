@@ -6,13 +6,15 @@ import { PASSWORD } from './browser.ts'
 const START_MS = 300_000
 
 interface Journey {
-  /** What a newcomer types, in a checkout. */
+  /** The command that a newcomer types in a checkout. */
   command: readonly [string, ...string[]]
   cwd: string
   env: Record<string, string | undefined>
 }
 
-/** From typing the command to the first event in front of a newcomer: the milliseconds to the link, and to the event. */
+/**
+ * Runs the newcomer's command; returns the milliseconds until the link, and until the first event.
+ */
 export async function measureFirstMinute(
   browser: TestBrowser,
   { command: [program, ...args], cwd, env }: Journey,
@@ -43,13 +45,13 @@ export async function measureFirstMinute(
     await page.getByText('There it is').waitFor()
     return { linkMs, eventMs: performance.now() - began, problems: opened.problems }
   } finally {
-    // The whole group: npx and bun run stand between us and the server.
+    // Kills the whole group: npx and bun run are between us and the server.
     process.kill(-child.pid!, 'SIGTERM')
     await exited
   }
 }
 
-/** The set-up link that the start prints. */
+/** Resolves with the setup link that the start prints. */
 async function readLink({ stdout, stderr }: ReturnType<typeof spawn>): Promise<string> {
   let output = ''
   return new Promise((resolve, reject) => {

@@ -1,20 +1,20 @@
 import type { Sql, Tx } from '../../src/db/sql.ts'
 
-/** A lock that others wait for until it is released. */
+/** A lock that other connections wait for until it is released. */
 export interface Hold extends AsyncDisposable {
   /** Resolves when `count` connections wait for a lock in this database. */
   untilBlocked(count?: number): Promise<void>
-  /** Ends the statements that wait for a lock, as a time-out of Postgres does. */
+  /** Cancels the statements that wait for a lock, like a Postgres timeout. */
   cancelBlocked(): Promise<void>
   release(): Promise<void>
 }
 
-/** Holds the project's log as a writer that has stopped in its transaction does. */
+/** Locks the project's log, like a writer that stopped within its transaction. */
 export function holdLog(sql: Sql, projectId: string): Promise<Hold> {
   return hold(sql, tx => tx`select from event_logs where project_id = ${projectId} for update`)
 }
 
-/** Holds all events: whoever reads or writes one waits. */
+/** Locks the events: every reader and writer waits. */
 export function holdEvents(sql: Sql): Promise<Hold> {
   return hold(sql, tx => tx`lock table events in access exclusive mode`)
 }

@@ -4,20 +4,20 @@ const BIDI = '\u202eenola txeT\u2066 desolc reven \u200f\u200b'
 const ZALGO = 'Z̸̢̛̜͓̘̱͗̈́̓͜͠ą̴̛̫̣̱̈́͋̕͝l̷̨̧̛̪̲̻̀̍̕g̶̡̛̝͓͔̈́̓̕ͅo̵̧̢̤̭̘̒̀̕͝'
 const LONG_WORD = 'W'.repeat(5_000)
 
-/** Texts of applications and people that want to be more than text. */
+/** Texts of applications and accounts that try to be more than text. */
 const HOSTILE = [MARKUP, BIDI + MARKUP, ZALGO.repeat(20), LONG_WORD, `${LONG_WORD} ${BIDI}`]
 
-/** Fields that hold what somebody wrote, and not a word or an id of the server's own. */
+/** Fields with free text, and no words or ids of the server. */
 const WRITTEN = new Set([
   'aliases',
   ...['title', 'description', 'name', 'channelName', 'userId', 'alias', 'source', 'label', 'email'],
   ...['address', 'browser', 'actor', 'targetName', 'message', 'reason', 'error', 'body'],
   ...['did', 'facts', 'lastError', 'disabledReason', 'answer', 'subject', 'target', 'prefix'],
 ])
-/** Fields whose values all are. */
+/** Fields whose values are all free text. */
 const WRITTEN_WHOLE = new Set(['tags', 'metadata', 'properties', 'headers'])
 
-/** An answer of the server with hostile text wherever somebody could have put it. */
+/** Returns an answer of the server with hostile text in every field of free text. */
 export function toHostile(data: unknown): unknown {
   let turn = 0
   const next = () => HOSTILE[turn++ % HOSTILE.length]

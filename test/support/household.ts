@@ -11,15 +11,18 @@ import { insertWebhook } from './webhooks.ts'
 import type { ApiContract } from './contracts.ts'
 import type { Booted } from './server.ts'
 
-/** Somebody's whole installation: an organization with people of every role, and a project with one of everything. */
+/**
+ * A complete installation: an organization with members of every role, and a project with one of
+ * everything.
+ */
 export interface Tenant {
   organization: TestOrganization
   people: Record<Role, TestPerson>
-  /** What each parameter of a path may be here, by its name. */
+  /** The value of each path parameter, by name. */
   params: Record<string, string>
-  /** Names by which nobody else may find anything: of channels, users, tags, words. */
+  /** Names that no other tenant may find: of channels, users, tags and words. */
   names: Record<string, string>
-  /** What identifies its rows in any table. */
+  /** The uuids of its rows in all tables. */
   uuids: string[]
   /** The secret of its open invite. */
   inviteToken: string
@@ -103,7 +106,7 @@ export async function newTenant(server: Booted): Promise<Tenant> {
   }
 }
 
-/** The path of a contract with these parameters; throws for one that it does not know. */
+/** Returns the path of a contract with these parameters; throws for an unknown one. */
 export function toPath({ path }: ApiContract, params: Readonly<Record<string, string>>): string {
   return path.replace(/:(\w+)/g, (_, name: string) => {
     const value = params[name]

@@ -1,8 +1,12 @@
 import { openRaw, toRequest, type RawAnswer, type RawConnection } from './raw-http.ts'
 
-/** A kept connection to one server. It never sends anything twice, as `fetch` does when a kept connection was lost. */
+/**
+ * A kept connection to one server. Unlike `fetch`, it never repeats a request on a lost connection.
+ */
 export interface HttpClient {
-  /** One at a time. Throws when the connection ends before the whole answer has arrived, or after 30 s. */
+  /**
+   * One request at a time. Throws if the connection ends before the whole answer, or after 30 s.
+   */
   request(method: string, path: string, options?: HttpOptions): Promise<RawAnswer>
   close(): void
 }
@@ -14,7 +18,7 @@ interface HttpOptions {
 
 const TIMEOUT_MS = 30_000
 
-/** A client for `url`; it connects anew once the last connection has ended. */
+/** Returns a client for `url`; it reconnects once the last connection has ended. */
 export function createHttpClient(url: string): HttpClient {
   const { host } = new URL(url)
   let kept: RawConnection | undefined

@@ -3,24 +3,24 @@ import type { AddressInfo } from 'node:net'
 
 /** One request that arrived. */
 interface Receipt {
-  /** Of the delivery. */
+  /** The id of the delivery. */
   id: string
   eventId: string
   targetId: string
   attempt: number
-  /** Of performance.now. */
+  /** The arrival by performance.now(), in milliseconds. */
   atMs: number
-  /** Whether it was answered 2xx. */
+  /** True if it was answered 2xx. */
   isAccepted: boolean
 }
 
-/** A real HTTP receiver of what the kind of delivery-kind.ts sends. */
+/** A real HTTP receiver for the delivery kind of delivery-kind.ts. */
 export interface Inbox extends AsyncDisposable {
   url: string
   receipts: Receipt[]
-  /** Of those that were answered 2xx: how often each event reached each target, under `event target`. */
+  /** Counts requests answered 2xx, by `event target`. */
   counts(): Map<string, number>
-  /** What a target is answered, from now on; undefined for 200 at once. */
+  /** Sets the answer for a target; undefined is an immediate 200. */
   answer(targetId: string, respond?: Respond): void
 }
 
@@ -53,7 +53,7 @@ export async function startInbox(): Promise<Inbox> {
     else response.end()
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // A TCP server has no other kind.
+  const { port } = server.address() as AddressInfo // The address of a TCP server is never a string.
   return {
     url: `http://127.0.0.1:${port}`,
     receipts,

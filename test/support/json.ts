@@ -6,11 +6,11 @@ export interface JsonSender {
   send(body: string | Uint8Array<ArrayBuffer>, path?: string): Promise<Answered>
   /** Posts an event with `json` as its metadata. */
   sendMetadata(json: string): Promise<Answered>
-  /** Expects that metadata sent as `sent` comes back as `json`: from its creation, and when it is read. */
+  /** Expects metadata sent as `sent` to be returned as `json`, on creation and on reading. */
   expectKept(sent: string, json?: string): Promise<void>
 }
 
-/** Ways to send what JSON.stringify would not write. */
+/** Sends JSON that JSON.stringify would not write. */
 export function createJsonSender({ request, get }: TestProject): JsonSender {
   function send(body: string | Uint8Array<ArrayBuffer>, path = '/v1/events') {
     const headers = { 'content-type': 'application/json' }
@@ -29,7 +29,7 @@ export function createJsonSender({ request, get }: TestProject): JsonSender {
   }
 }
 
-/** The text of the metadata in an answer. */
+/** Returns the text of the metadata in an answer. */
 function toMetadata({ text }: Answered): string | undefined {
   return /"metadata":(.*),"source"/s.exec(text)?.[1]
 }

@@ -4,7 +4,7 @@ import * as list from '../../src/keys/keys.ts'
 import * as keys from '../../src/keys/keys.ts'
 import type { ApiKey } from '../../src/keys/schema.ts'
 
-/** Keys as the command line makes and ends them, each act in a transaction of its own. */
+/** Creates and ends keys like the command line, each in its own transaction. */
 export async function createKey(
   sql: Sql,
   key: keys.NewKey,
@@ -24,7 +24,7 @@ export async function rotateKey(
   return sql.begin(tx => keys.rotateKey(tx, COMMAND_LINE, { projectId, ...old }))
 }
 
-/** The newest keys of a project. */
+/** Returns the newest keys of a project. */
 export async function listKeys(sql: Sql, projectId: string): Promise<ApiKey[]> {
   return (await list.listKeys(sql, projectId)).items
 }

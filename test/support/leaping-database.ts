@@ -1,7 +1,10 @@
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { createEmptyDatabase } from './postgres.ts'
 
-/** An empty database whose clock is set by the test: that of every statement, function and default, of every server. */
+/**
+ * An empty database whose clock the test sets: for every statement, function and default, on every
+ * server.
+ */
 export interface LeapingDatabase extends AsyncDisposable {
   url: string
   sql: Sql
@@ -10,8 +13,8 @@ export interface LeapingDatabase extends AsyncDisposable {
 }
 
 /**
- * The functions that tell the time are found before those of Postgres itself, and tell it ahead by a row's interval.
- * Time-outs and sleeps go by Postgres' own clock, as they do where the one of a machine is set.
+ * Replaces Postgres' time functions by ones that add a stored interval. Timeouts and sleeps use
+ * Postgres' own clock, as they do when a machine's clock is set.
  */
 export async function createLeapingDatabase(): Promise<LeapingDatabase> {
   const url = await createEmptyDatabase()

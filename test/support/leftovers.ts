@@ -10,7 +10,7 @@ interface Running {
 const HAS_PROC = existsSync('/proc/self/cwd')
 const CLEAR_MS = 20_000
 
-/** Whether the process runs. A zombie does not. */
+/** Returns true if the process runs. A zombie does not. */
 export function isRunning(pid: number): boolean {
   try {
     if (HAS_PROC) return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
@@ -32,7 +32,7 @@ export function listRunning(folder: string): Running[] {
   return found.filter(({ pid }) => pid !== process.pid)
 }
 
-/** Ends what runs in `folder`, and removes the folder. */
+/** Ends the processes in `folder`, and removes the folder. */
 export async function clearFolder(folder: string): Promise<void> {
   const deadline = performance.now() + CLEAR_MS
   for (;;) {
@@ -60,7 +60,7 @@ function listByProc(folder: string): Running[] {
     }))
 }
 
-/** Without /proc, by the command and its environment. */
+/** Without /proc, finds them by command and environment. */
 function listByPs(folder: string): Running[] {
   const { stdout } = spawnSync('/bin/ps', ['-axEww', '-o', 'pid=,command='], { encoding: 'utf8' })
   return stdout
@@ -89,7 +89,7 @@ function tryKill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended by itself.
+    // The process has ended by itself.
   }
 }
 

@@ -15,7 +15,9 @@ export interface Sent {
   isDeleted: boolean
 }
 
-/** Whether an event meets filters, said again in the plainest way. `owners` leads from aliases to users. */
+/**
+ * Returns true if an event matches filters, in the simplest code. `owners` maps aliases to users.
+ */
 export function meets(event: Sent, filters: Filters, owners: Map<string, string>): boolean {
   const toOwner = (name: string) => owners.get(name) ?? name
   const words = `${event.title} ${event.description}`.toLowerCase().match(/[a-z0-9]+/g) ?? []
@@ -49,7 +51,9 @@ export function meets(event: Sent, filters: Filters, owners: Map<string, string>
   )
 }
 
-/** Every value of an object as `path=value`, those of its objects and arrays by all names that lead there. */
+/**
+ * Returns every value of an object as `path=value`, for nested objects and arrays under all names.
+ */
 function listLeaves(value: object, path = ''): string[] {
   return Object.entries(value).flatMap(([name, one]) =>
     typeof one === 'object' && one !== null

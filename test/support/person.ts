@@ -7,7 +7,7 @@ import { checkContract } from './contracts.ts'
 import type { Answered } from './project.ts'
 import type { Booted } from './server.ts'
 
-/** Somebody who is signed in. */
+/** A signed-in account. */
 export interface TestPerson {
   uuid: string
   /** The public id. */
@@ -15,7 +15,10 @@ export interface TestPerson {
   email: string
   sessionId: string
   cookie: string
-  /** Requests `path` of /api as a page of ours; `json` is sent as the body. Answers are held to their contract. */
+  /**
+   * Requests `path` of /api like our own page; `json` is the body. Checks answers against their
+   * contract.
+   */
   request(path: string, options?: ApiRequest): Promise<Answered>
   get(path: string): Promise<Answered>
   post(path: string, json?: unknown): Promise<Answered>
@@ -31,7 +34,7 @@ export interface ApiRequest {
   headers?: Record<string, string>
 }
 
-/** A person with a session, made beside the server: signing in has tests of its own. */
+/** Inserts an account with a session: sign-in has its own tests. */
 export async function newPerson(
   { sql, url }: Pick<Booted, 'sql' | 'url'>,
   { isOperator = false }: { isOperator?: boolean } = {},
@@ -51,7 +54,7 @@ export async function newPerson(
   return { uuid, id, email, sessionId: session.id, cookie, ...createApi(url, cookie) }
 }
 
-/** An organization of its own with one project. */
+/** A new organization with one project. */
 export interface TestOrganization {
   uuid: string
   id: string
@@ -70,7 +73,7 @@ export async function newOrganization({ sql }: Pick<Booted, 'sql'>): Promise<Tes
   }
 }
 
-/** A signed-in person with `role` in `organization`. */
+/** Returns a signed-in account with `role` in `organization`. */
 export async function newMember(
   server: Pick<Booted, 'sql' | 'url'>,
   organization: Pick<TestOrganization, 'uuid'>,
@@ -84,7 +87,7 @@ export async function newMember(
   return person
 }
 
-/** Ways to request /api with a cookie, as a page of the server's own does. */
+/** Returns functions that request /api with a cookie, like a page of the server. */
 export function createApi(url: string, cookie?: string) {
   const request = (path: string, options: ApiRequest = {}) => send(url, path, cookie, options)
   const withBody = (method: string) => (path: string, json?: unknown) =>

@@ -1,13 +1,13 @@
 /** One message of the PostgreSQL protocol, version 3. */
 export interface Message {
-  /** Its type byte; empty for the one that opens a connection, which has none. */
+  /** The type byte; empty for the startup message, which has none. */
   type: string
   bytes: Buffer
-  /** The application_name that an opening message gives, else empty. */
+  /** The application_name of a startup message, else empty. */
   application: string
 }
 
-/** Splits one direction of a connection without TLS into messages, however the chunks fall. */
+/** Splits one direction of a connection without TLS into messages, for any chunks. */
 export function createReader(from: 'client' | 'server'): (chunk: Buffer) => Message[] {
   let waiting: Buffer = Buffer.alloc(0)
   let isOpening = from === 'client'

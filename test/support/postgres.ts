@@ -10,17 +10,20 @@ let cluster: Promise<{ postgres: EmbeddedPostgres; admin: Sql; template: string 
 const made: string[] = []
 let keptDataDir: string | undefined
 
-/** From now on databases are in a cluster that outlives the run: for data that takes minutes to make. */
+/** Puts databases into a cluster that outlives the run, for data that takes minutes to make. */
 export function keepCluster(dataDir: string): void {
   mkdirSync(dataDir, { recursive: true })
-  // Postgres, which may run as another user, enters it.
+  // Postgres may run as another user, which must enter the folder.
   chmodSync(dataDir, 0o755)
-  // The watcher stops it when this run is killed.
+  // The watcher stops the cluster if this run is killed.
   writeFileSync(join(SCRATCH, KEPT_FILE), dataDir)
   keptDataDir = dataDir
 }
 
-/** The Postgres that all tests of this run share, with a template database at the current schema. */
+/**
+ * Returns the Postgres that all tests of this run share, with a template database at the current
+ * schema.
+ */
 async function getCluster() {
   cluster ??= open()
   return cluster
@@ -39,7 +42,7 @@ async function open() {
   return { postgres, admin, template }
 }
 
-/** Drops what a killed run has left in a cluster that is kept. */
+/** Drops databases that a killed run left in a kept cluster. */
 async function dropLost(admin: Sql): Promise<void> {
   const lost = await admin<{ name: string }[]>`
     select datname as name from pg_database where starts_with(datname, 'test_')
@@ -47,7 +50,7 @@ async function dropLost(admin: Sql): Promise<void> {
   for (const { name } of lost) await admin.unsafe(`drop database ${name} with (force)`)
 }
 
-/** Made once for each state of /sql. */
+/** Created once for each state of /sql. */
 async function ensureTemplate(postgres: EmbeddedPostgres, admin: Sql): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify(MIGRATIONS)).digest('hex').slice(0, 12)
   const template = `template_${hash}`
@@ -64,7 +67,7 @@ async function ensureTemplate(postgres: EmbeddedPostgres, admin: Sql): Promise<s
   return template
 }
 
-/** A fresh database at the current schema; it goes when the run ends. */
+/** Returns a fresh database at the current schema; it is dropped at the end of the run. */
 export async function cloneDatabase(): Promise<string> {
   const { postgres, admin, template } = await getCluster()
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
@@ -73,7 +76,9 @@ export async function cloneDatabase(): Promise<string> {
   return toUrl(postgres, name)
 }
 
-/** A database under a name of its own that outlives the run: filled where it is absent, in place of others like it. */
+/**
+ * Returns a named database that outlives the run. Fills it if it is missing, and drops older ones.
+ */
 export async function ensureDatabase(
   name: string,
   { replaces, fill }: { replaces: string; fill(url: string): Promise<void> },
@@ -91,7 +96,7 @@ export async function ensureDatabase(
   return toUrl(postgres, name)
 }
 
-/** A copy of a database; it goes when the run ends. */
+/** Returns a copy of a database; it is dropped at the end of the run. */
 export async function copyDatabase(url: string): Promise<string> {
   const { postgres, admin } = await getCluster()
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
@@ -103,7 +108,7 @@ export async function copyDatabase(url: string): Promise<string> {
   return toUrl(postgres, name)
 }
 
-/** An empty database without any schema. */
+/** Returns an empty database without a schema. */
 export async function createEmptyDatabase(): Promise<string> {
   const { postgres, admin } = await getCluster()
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
@@ -112,7 +117,10 @@ export async function createEmptyDatabase(): Promise<string> {
   return toUrl(postgres, name)
 }
 
-/** Drops what was made, and stops Postgres unless another run uses it; whoever asks for a database afterwards begins anew. */
+/**
+ * Drops the databases, and stops Postgres unless another run uses it. A later request starts it
+ * again.
+ */
 export async function closeCluster(): Promise<void> {
   if (!cluster) return
   const { postgres, admin } = await cluster

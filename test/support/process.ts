@@ -10,29 +10,29 @@ const BUN = process.versions['bun'] ? process.execPath : 'bun'
 export const BINARY = join(SCRATCH, `tidings-${process.pid}`)
 const START_MS = 60_000
 
-/** How a process ended: its exit code, or the signal that ended it. */
+/** The end of a process: its exit code, or the signal that ended it. */
 export interface Exit {
   code: number | null
   signal: NodeJS.Signals | null
 }
 
-/** The real server as a process of its own; it is killed when it goes out of scope. */
+/** The real server as a separate process; it is killed when it goes out of scope. */
 export interface Program extends AsyncDisposable {
   pid: number
-  /** Of its HTTP server, without a trailing slash. */
+  /** The URL of its HTTP server, without a trailing slash. */
   url: string
   port: number
-  /** The token that this start printed, when it was the first on its database. */
+  /** The token that this start printed, if it was the first on its database. */
   firstKey: string | undefined
-  /** The token of the set-up link that it printed, while nobody owns the installation. */
+  /** The token of the setup link that it printed, if the installation has no owner. */
   setupToken: string | undefined
-  /** All that it wrote, to either stream. */
+  /** All output, from both streams. */
   output(): string
-  /** Its log lines that contain `text`. */
+  /** Returns log lines that contain `text`. */
   logged(text: string): string[]
-  /** Whether it still runs. */
+  /** Returns true while it runs. */
   isRunning(): boolean
-  /** Sends a signal, and resolves when the process is gone. */
+  /** Sends a signal, and resolves when the process has ended. */
   kill(signal?: NodeJS.Signals): Promise<Exit>
   /** Sends a signal without waiting. */
   signal(signal: NodeJS.Signals): void
@@ -43,19 +43,25 @@ export type Runtime = 'bun' | 'deno' | 'binary'
 
 export interface ProgramOptions {
   env: Record<string, string>
-  /** What runs it; `binary` is the one that `compileBinary` made. */
+  /** The runtime; `binary` is the executable that `compileBinary` made. */
   runtime?: Runtime
-  /** The words after `src/main.ts`. */
+  /** The arguments after `src/main.ts`. */
   args?: string[]
-  /** Where it runs, without an environment but `env`, and as whom. For the binary, which needs nothing else. */
+  /**
+   * The working directory and user, with no environment but `env`. For the binary, which needs no
+   * other files.
+   */
   bare?: { cwd: string; uid?: number }
-  /** A program of the tests' own that runs instead of `src/main.ts`; on Bun alone. */
+  /** A test program that runs instead of `src/main.ts`; on Bun alone. */
   program?: string
 }
 
 const running = new Set<number>()
 
-/** Starts `serve` on a free port and resolves when it listens; throws with its output when it ends before. */
+/**
+ * Starts `serve` on a free port and resolves when it listens; throws with its output if it ends
+ * before.
+ */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
   const program = spawnProgram(options)
   const url = await program.listening
@@ -73,12 +79,12 @@ export async function runProgram(
   options: ProgramOptions,
 ): Promise<{ code: number | null; output: string }> {
   const program = spawnProgram(options)
-  program.listening.catch(() => {}) // It is not to listen.
+  program.listening.catch(() => {}) // The program is not meant to listen.
   const { code } = await program.exited
   return { code, output: program.output() }
 }
 
-/** Starts the program without waiting for anything: for what ends by itself, or never listens. */
+/** Starts the program without waiting: for programs that end by themselves, or never listen. */
 export function spawnProgram(options: ProgramOptions) {
   const { env, runtime = 'bun', args = ['serve'], bare, program } = options
   const [command, ...before] = program === undefined ? toCommand(runtime) : [BUN, program]
@@ -91,7 +97,7 @@ export function spawnProgram(options: ProgramOptions) {
         : { PATH: process.env['PATH'], HOME: process.env['HOME'] }),
       TMPDIR: SCRATCH,
       PORT: '0',
-      // Beside an embedded database it is kept in DATA_DIR.
+      // With an embedded database the secret is in DATA_DIR.
       ...('DATABASE_URL' in env && { APP_SECRET: APP_SECRET.toString('base64') }),
       ...env,
     },
@@ -110,7 +116,7 @@ export function spawnProgram(options: ProgramOptions) {
   const watch = (chunk: Buffer) => {
     output += chunk.toString()
     const url = findUrl(output)
-    // The greeting, which has the key, follows the line in the log.
+    // The greeting, which contains the key, follows the line in the log.
     if (url !== undefined && output.includes(' is running: ')) listening.resolve(url)
   }
   child.stdout.on('data', watch)
@@ -147,7 +153,7 @@ export function spawnProgram(options: ProgramOptions) {
   }
 }
 
-/** The processes of the workers that a server has started, oldest first. */
+/** Returns the worker processes that a server has started, oldest first. */
 export function listWorkers(program: Pick<Program, 'logged'>): number[] {
   return program
     .logged('"logger":"tidings.workers"')
@@ -155,13 +161,13 @@ export function listWorkers(program: Pick<Program, 'logged'>): number[] {
     .map(line => (JSON.parse(line) as { properties: { pid: number } }).properties.pid)
 }
 
-/** The embedded database of a server with this DATA_DIR. */
+/** Returns the URL of a server's embedded database in this DATA_DIR. */
 export function toEmbeddedUrl(dataDir: string): string {
   const read = (name: string) => readFileSync(join(dataDir, 'postgres', name), 'utf8').trim()
   return `postgres://tidings:${read('password')}@127.0.0.1:${read('port')}/postgres`
 }
 
-/** The log says `"url":"http://localhost:<port>"`; we go by address, so that no name is looked up. */
+/** The log has `"url":"http://localhost:<port>"`; tests use the address to avoid a name lookup. */
 function findUrl(output: string): string | undefined {
   for (const line of output.split('\n')) {
     if (!line.includes('Listening on') || !line.endsWith('}')) continue
@@ -171,7 +177,7 @@ function findUrl(output: string): string | undefined {
   return undefined
 }
 
-/** What runs the program, up to its own words. */
+/** Returns the command that runs the program, without its arguments. */
 function toCommand(runtime: Runtime): string[] {
   const main = join(ROOT, 'src/main.ts')
   if (runtime === 'binary') return [BINARY]
@@ -179,7 +185,7 @@ function toCommand(runtime: Runtime): string[] {
   return [findDeno(), 'run', '-A', '--no-check', main]
 }
 
-/** Deno itself: the script that npm puts in its place hands on no signals. */
+/** Returns Deno itself: the npm wrapper script does not forward signals. */
 export function findDeno(): string {
   const packages = join(ROOT, 'node_modules/@deno')
   const [platform] = readdirSync(packages)
@@ -187,7 +193,7 @@ export function findDeno(): string {
   return join(packages, platform, 'deno')
 }
 
-/** Compiles the program to one executable, as `bun run compile` does. */
+/** Compiles the program to one executable, like `bun run compile`. */
 export async function compileBinary(): Promise<void> {
   const child = spawn(BUN, [join(ROOT, 'src/compile.ts'), '--outfile', BINARY], {
     cwd: ROOT,

@@ -5,14 +5,14 @@ import { checkDeclared } from './conformance.ts'
 import { createKey } from './keys.ts'
 import type { Booted } from './server.ts'
 
-/** A project of its own for one test, and a key to it. */
+/** A new project for one test, with a key. */
 export interface TestProject {
   /** The uuid. */
   id: string
   key: string
   /** The id of the key. */
   keyId: string
-  /** Requests `path` with the key; `json` is sent as the body. */
+  /** Requests `path` with the key; `json` is the body. */
   request(path: string, options?: RequestOptions): Promise<Answered>
   post(path: string, json: unknown, headers?: Record<string, string>): Promise<Answered>
   get(path: string): Promise<Answered>
@@ -29,7 +29,7 @@ export interface Answered {
   status: number
   headers: Headers
   text: string
-  // Tests look into it freely: what they expect is the check.
+  // `any`: tests check every field that they read.
   body: any
 }
 
@@ -47,7 +47,7 @@ export async function newProject(
   return { id, key: key.token, keyId: key.id, ...createRequests(url, key.token) }
 }
 
-/** Ways to request a server with a key. */
+/** Returns functions that request a server with a key. */
 export function createRequests(url: string, key: string) {
   const request = (path: string, options: RequestOptions = {}) =>
     send(`${url}${path}`, key, options)

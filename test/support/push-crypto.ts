@@ -1,13 +1,13 @@
 import { createDecipheriv, createECDH, createPublicKey, hkdfSync, verify } from 'node:crypto'
 
-/** What a browser keeps of a subscription, in base64url. */
+/** The secrets that a browser keeps for a subscription, in base64url. */
 export interface BrowserKeys {
   privateKey: string
   publicKey: string
   auth: string
 }
 
-/** The parts of RFC 8291 that lead from the keys to the content, in base64url. */
+/** The intermediate values of RFC 8291 from the keys to the content, in base64url. */
 export interface Intermediates {
   ecdh: string
   ikm: string
@@ -15,7 +15,7 @@ export interface Intermediates {
   nonce: string
 }
 
-/** The header of RFC 8188, and its records. */
+/** Returns the header of RFC 8188 and the records. */
 export function parseBody(body: Buffer) {
   const idLength = body.readUInt8(20)
   return {
@@ -26,7 +26,7 @@ export function parseBody(body: Buffer) {
   }
 }
 
-/** Decrypts aes128gcm (RFC 8188) by its input keying material. */
+/** Decrypts aes128gcm (RFC 8188) with its input keying material. */
 export function decryptRecords(
   body: Buffer,
   ikm: Buffer,
@@ -53,7 +53,7 @@ export function decryptRecords(
   return { text: Buffer.concat(parts).toString(), records, cek, nonce }
 }
 
-/** Decrypts a push message as a browser does (RFC 8291). */
+/** Decrypts a push message like a browser (RFC 8291). */
 export function decryptPush(
   body: Buffer,
   { privateKey, publicKey, auth }: BrowserKeys,
@@ -75,7 +75,9 @@ export interface Claims {
   sub: string
 }
 
-/** The claims of an Authorization header (RFC 8292), and the key that signed it; throws where it is not genuine. */
+/**
+ * Returns the claims and key of an Authorization header (RFC 8292); throws if it is not genuine.
+ */
 export function verifyVapid(authorization: string): { claims: Claims; key: string } {
   const [, token = '', key = ''] = /^vapid t=([\w.-]+), ?k=([\w-]+)$/.exec(authorization) ?? []
   const [header = '', payload = '', signature = ''] = token.split('.')

@@ -22,7 +22,7 @@ export interface Arrived {
   notification: { title: string; body?: string; navigate: string; tag: string }
 }
 
-/** What a browser tells its page of a subscription. */
+/** The subscription that a browser gives its page. */
 export interface TestBrowser {
   endpoint: string
   path: string
@@ -36,23 +36,26 @@ export interface ScriptedAnswer {
 }
 
 export interface PushService extends AsyncDisposable {
-  /** With its port. */
+  /** The host with its port. */
   host: string
   ca: string
-  /** What was accepted or answered by script, in order of arrival. */
+  /** Pushes that were accepted or answered by script, in order of arrival. */
   arrived: Arrived[]
-  /** What broke a rule of RFC 8030, 8188, 8291 or 8292: it was answered 400. */
+  /** Violations of RFC 8030, 8188, 8291 or 8292; each was answered 400. */
   problems: string[]
-  /** A browser subscribes. */
+  /** Subscribes a browser. */
   subscribe(): TestBrowser
-  /** From now on, what to answer to a subscription; the last answer stays. */
+  /** Sets the answers for a subscription; the last one repeats. */
   script(browser: TestBrowser, ...answers: ScriptedAnswer[]): void
-  /** What came for a browser. */
+  /** Returns the pushes for a browser. */
   of(browser: TestBrowser): Arrived[]
   until(browser: TestBrowser, count: number): Promise<Arrived[]>
 }
 
-/** A push service on loopback that knows its browsers' keys: whatever it accepts, a browser could have shown. */
+/**
+ * A push service on loopback that knows its browsers' keys: a browser could show every push that it
+ * accepts.
+ */
 export async function startPushService(): Promise<PushService> {
   const authority = createAuthority()
   const browsers = new Map<string, BrowserKeys>()
@@ -114,7 +117,7 @@ export async function startPushService(): Promise<PushService> {
   }
 }
 
-/** A push as the standards have it; throws at the first rule that is broken. */
+/** Decodes a push by the standards; throws at the first violation. */
 function read(
   { method, headers, url = '' }: IncomingMessage,
   body: Buffer,
@@ -129,7 +132,7 @@ function read(
   must(method === 'POST', 'RFC 8030 §5: POST')
   must(/^\d+$/.test(header('ttl')), 'RFC 8030 §5.2: TTL')
   must(/^(very-low|low|normal|high)$/.test(header('urgency')), 'RFC 8030 §5.3: Urgency')
-  // Apple's takes no _.
+  // Apple's service refuses `_`.
   must(/^[A-Za-z0-9-]{1,32}$/.test(header('topic')), 'RFC 8030 §5.4: Topic')
   must(header('content-encoding') === 'aes128gcm', 'RFC 8291 §4: aes128gcm')
   must(body.length <= 4096, 'RFC 8030 §7.2: 4096 bytes')

@@ -7,7 +7,7 @@ import { testSecrets } from './secret.ts'
 import { boot, type Booted } from './server.ts'
 import { until } from './until.ts'
 
-/** What a browser says of a subscription that nobody sends to. */
+/** Returns a browser's subscription that nothing is ever sent to. */
 export function newSubscription() {
   return {
     endpoint: `https://updates.push.services.mozilla.com/wpush/v2/${randomBytes(24).toString('base64url')}`,
@@ -18,7 +18,10 @@ export function newSubscription() {
   }
 }
 
-/** The subscription of a person's session, made beside the server; to one of nobody's browser nothing can be sent. Returns its id. */
+/**
+ * Inserts the subscription of an account's session; without a real browser nothing can be sent.
+ * Returns its id.
+ */
 export async function insertSubscription(
   { sql }: Pick<Booted, 'sql'>,
   person: Pick<TestPerson, 'uuid' | 'sessionId'>,
@@ -41,17 +44,17 @@ export async function insertSubscription(
   return toId('psh', row!.id)
 }
 
-/** A server and a push service that it may reach. */
+/** A server and a push service that it can reach. */
 export interface PushWorld extends AsyncDisposable {
   server: Booted
   service: PushService
-  /** A person's browser subscribes. */
+  /** Subscribes a browser of the account. */
   subscribe(person: TestPerson): Promise<TestBrowser & { id: string }>
-  /** Resolves when a project's events are dispatched, for every kind. */
+  /** Resolves when all events of a project are dispatched for every kind. */
   untilDispatched(projectId: string): Promise<void>
-  /** What became of an event's pushes: `state reason`, by the device's id or `nobody`. */
+  /** Returns the outcomes of an event's pushes as `state reason`, by device id or `nobody`. */
   outcomes(event: { id: string }): Promise<Record<string, string>>
-  /** Resolves when pushes of a project wait for their next attempt, and none is under way. */
+  /** Resolves when pushes of a project wait for their next attempt, and none is in flight. */
   untilWaiting(projectId: string): Promise<void>
 }
 

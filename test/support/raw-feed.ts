@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 
-/** A client that speaks just enough to open a socket and follow a project, and does not read until it is told to. */
+/** A minimal client that opens a socket, follows a project, and reads only on request. */
 export interface StalledClient {
-  /** Reads on until `isEnough`, or until the server has had enough; returns all the texts that it was sent. */
+  /** Reads until `isEnough`, or until the server closes; returns all texts so far. */
   read(isEnough?: (texts: readonly string[]) => boolean): Promise<string[]>
   destroy(): void
 }
@@ -47,7 +47,7 @@ export async function openStalled(
   }
 }
 
-/** Takes the bytes of a server apart into its frames: none is masked, and none is a part. */
+/** Splits the server's bytes into frames, which are neither masked nor fragmented. */
 export function createFrameReader(take: (frame: { opcode: number; payload: Buffer }) => void) {
   let rest = Buffer.alloc(0)
   return (chunk: Buffer) => {
@@ -70,7 +70,7 @@ export function createFrameReader(take: (frame: { opcode: number; payload: Buffe
   }
 }
 
-/** A masked text frame of up to 64 KiB; the mask is zero. */
+/** Returns a masked text frame of up to 64 KiB; the mask is zero. */
 export function toFrame(text: string): Buffer {
   const payload = Buffer.from(text)
   const isShort = payload.length < 126

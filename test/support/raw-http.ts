@@ -1,21 +1,21 @@
 import { connect } from 'node:net'
 
-/** What came back on a connection: one whole response. */
+/** One complete response on a connection. */
 export interface RawAnswer {
   status: number
   /** By lower-case name. */
   headers: Map<string, string>
   text: string
-  // Tests look into it freely: what they expect is the check.
+  // `any`: tests check every field that they read.
   body: any
 }
 
-/** A TCP connection, for what `fetch` cannot or will not say. */
+/** A TCP connection, for bytes that `fetch` cannot or will not send. */
 export interface RawConnection extends Disposable {
   write(bytes: string | Uint8Array): void
-  /** Writes, and resolves when the kernel has taken the bytes. */
+  /** Writes, and resolves when the kernel has accepted the bytes. */
   flush(bytes: Uint8Array): Promise<void>
-  /** The next whole response; undefined when the connection ends without one. */
+  /** Resolves with the next complete response; undefined if the connection ends without one. */
   answer(): Promise<RawAnswer | undefined>
   /** Resolves when the server has closed the connection. */
   closed: Promise<void>
@@ -27,7 +27,7 @@ export function openRaw(url: string): RawConnection {
   const closed = Promise.withResolvers<void>()
   let received: Buffer = Buffer.alloc(0)
   let wake = () => {}
-  // The answer to HEAD has no body, whatever its Content-Length says.
+  // The answer to HEAD has no body, whatever its Content-Length.
   let isHead = false
   socket.on('data', (chunk: Buffer) => {
     received = Buffer.concat([received, chunk])
@@ -76,7 +76,7 @@ export async function sendRaw(
   return await connection.answer()
 }
 
-/** The text of a request: its first line, its header lines, and its body. */
+/** Returns the text of a request: its first line, header lines and body. */
 export function toRequest(first: string, headers: readonly string[], body = ''): string {
   return `${[first, ...headers].join('\r\n')}\r\n\r\n${body}`
 }

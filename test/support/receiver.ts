@@ -7,38 +7,38 @@ import { until } from './until.ts'
 /** One request as it arrived. */
 export interface Received {
   method: string
-  /** With the query. */
+  /** The path with the query. */
   path: string
   /** By lower-case name. */
   headers: Record<string, string>
   body: string
-  /** By performance.now(). */
+  /** The arrival by performance.now(), in milliseconds. */
   atMs: number
 }
 
 /** Ways in which a receiver misbehaves. */
 export const FAULTS = [
-  /** Says nothing. */
+  /** Sends nothing. */
   'hang',
-  /** A header line every 50 ms, and no end of them. */
+  /** Sends a header line every 50 ms without end. */
   'slow headers',
-  /** 200, then a byte every 50 ms. */
+  /** Sends 200, then a byte every 50 ms. */
   'drip',
-  /** 500 as slowly. */
+  /** Sends 500 as slowly. */
   'drip 500',
   /** Resets the connection before it answers. */
   'reset',
-  /** 200, half of a body, and the end of the connection. */
+  /** Sends 200 and half a body, then closes. */
   'cut',
-  /** 200 and 48 KB of gzip, which are 50 MB. */
+  /** Sends 200 and 48 KB of gzip, which decompress to 50 MB. */
   'bomb',
-  /** 200 and 50 MB. */
+  /** Sends 200 and 50 MB. */
   'flood',
-  /** 200 and headers without end. */
+  /** Sends 200 and headers without end. */
   'endless headers',
-  /** Says «103 Early Hints» without end. */
+  /** Sends 103 Early Hints without end. */
   'endless hints',
-  /** Not HTTP. */
+  /** Sends bytes that are not HTTP. */
   'garbage',
 ] as const
 type Fault = (typeof FAULTS)[number]
@@ -49,20 +49,20 @@ interface Answer {
   body?: string
 }
 
-/** What to do with a request. */
+/** The reaction to a request. */
 type Reply = Answer | Fault | ((received: Received) => Answer | Fault)
 
 export interface Receiver extends AsyncDisposable {
-  /** Without a trailing slash; by address. */
+  /** By address, without a trailing slash. */
   url: string
   port: number
   /** Every request whose body is complete, in order of arrival. */
   received: Received[]
-  /** Connections so far, those that never said anything included. */
+  /** All connections so far, including silent ones. */
   readonly connections: number
-  /** Connections that are open. */
+  /** Open connections. */
   readonly open: number
-  /** From now on, what to do with the n-th request to `path` (without its query); the last reply stays. */
+  /** Sets the n-th reply to `path` (without its query); the last one repeats. */
   script(path: string, ...replies: Reply[]): void
   /** Resolves when `count` requests have arrived: in all, or at `path`. */
   until(count: number, path?: string): Promise<void>
@@ -70,16 +70,16 @@ export interface Receiver extends AsyncDisposable {
 }
 
 export interface ReceiverOptions {
-  /** Speaks TLS. */
+  /** Speaks TLS with this certificate. */
   certificate?: Certificate
-  /** To every path that has no script: 200 by default. */
+  /** The reply on paths without a script: 200 by default. */
   reply?: Reply
 }
 
 const BOMB = gzipSync(Buffer.alloc(50_000_000))
 const CHUNK = Buffer.alloc(64 * 1024, 'x')
 
-/** A real receiver on loopback that does what it is told, badly if need be. */
+/** A real receiver on loopback that follows scripts, also faulty ones. */
 export async function startReceiver({
   certificate,
   reply = { status: 200, body: 'ok' },
@@ -136,7 +136,7 @@ export async function startReceiver({
   }
 }
 
-/** Reads requests one after the other, each with a body of Content-Length. */
+/** Reads requests one after the other, each with a body of Content-Length bytes. */
 function readRequests(
   socket: Socket,
   onRequest: (socket: Socket, request: Received) => void,
@@ -211,7 +211,7 @@ function drip(socket: Socket, head: string, drop: string): void {
   socket.on('close', () => clearInterval(timer))
 }
 
-/** Writes `piece` again and again, as fast as the other side reads. */
+/** Writes `piece` repeatedly, as fast as the other side reads. */
 function pour(socket: Socket, piece: Buffer, bytes: number): void {
   let left = bytes
   const write = () => {

@@ -2,10 +2,10 @@ import type { Action } from '../../src/accounts/permissions.ts'
 import type { Tenant } from './household.ts'
 import { newSubscription } from './push.ts'
 
-/** The password of whoever has one in these tests. */
+/** The password of every test account that has one. */
 export const PASSWORD = 'correct horse battery staple'
 
-/** A valid body for each action that takes one, as somebody of the tenant would send it. */
+/** A valid body for each action that takes one, with the tenant's names. */
 export const BODIES: Partial<Record<Action, (tenant: Tenant) => object>> = {
   'account.edit': () => ({ name: 'Ada' }),
   'account.verify': () => ({ password: PASSWORD }),

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startEmbedded } from '../../src/embedded/embedded.ts'
 import { clearFolder, isRunning, readStart } from './leftovers.ts'
 
-// Started by scratch.ts: `scratch-watcher.ts <pid of the run> <its start> <its folder> <the name of a file>`. The file names
-// the DATA_DIR of a Postgres that is stopped, and not removed.
+// Started by scratch.ts as `scratch-watcher.ts <pid of the run> <its folder> <file name>`. The file
+// contains the DATA_DIR of a Postgres that is stopped, and not removed.
 
 const [owner, start = '0', folder = '', keptFile = ''] = process.argv.slice(2)
 // A run that has ended may see its id given to another process.

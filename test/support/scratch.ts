@@ -4,18 +4,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readStart } from './leftovers.ts'
 
-/** In the scratch folder, the DATA_DIR of a cluster that is kept and only stopped. */
+/** A file in the scratch folder with the DATA_DIR of a kept cluster, which is only stopped. */
 export const KEPT_FILE = 'kept'
 
 /**
- * The folder of this run. Everything that tests and benches write is below it, because it is also their TMPDIR. Neither
- * `bun test` nor a signal tells a test process of its end, so a watcher of its own ends what still runs there and removes
- * the folder once the run is over.
+ * The folder of this run. It is the TMPDIR of tests and benches, so that they write below it.
+ * Neither `bun test` nor a signal tells a test process of its end. A separate watcher process ends
+ * leftover processes and removes the folder after the run.
  */
 export const SCRATCH = (process.env['TIDINGS_SCRATCH'] ??= openScratch())
 process.env['TMPDIR'] = SCRATCH
 
-/** Makes an empty folder in the scratch folder. Other users, such as that of Postgres, may enter it. */
+/**
+ * Creates an empty folder in the scratch folder. Other users, such as that of Postgres, may enter
+ * it.
+ */
 export function makeFolder(mode = 0o755): string {
   const folder = realpathSync(mkdtempSync(join(SCRATCH, 'folder-')))
   chmodSync(folder, mode)
@@ -30,7 +33,7 @@ function openScratch(): string {
   if (!tryMake(folder)) return folder
   const watcher = join(import.meta.dirname, 'scratch-watcher.ts')
   spawn(process.execPath, [watcher, String(owner), start, folder, KEPT_FILE], {
-    // Out of reach of a Ctrl-C at the terminal.
+    // Ctrl-C at the terminal does not reach it.
     detached: true,
     stdio: ['ignore', 'ignore', 'inherit'],
   }).unref()

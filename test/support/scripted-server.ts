@@ -6,8 +6,9 @@ import type { AddressInfo } from 'node:net'
 type Received = { method: string; url: string; headers: IncomingHttpHeaders; body: string }
 
 /**
- * What to answer: a status with a body (text as it is, anything else as JSON), a connection cut before
- * (`drop`) or within (`cut`) the answer, or one left open before (`hang`) or within (`stall`) it.
+ * A status with a body (text as it is, anything else as JSON), or a fault. The connection is cut
+ * before (`drop`) or within (`cut`) the answer, or left open before (`hang`) or within (`stall`)
+ * it.
  */
 export type Reply =
   | { status: number; headers?: Record<string, string>; body?: unknown }
@@ -26,7 +27,10 @@ export type ScriptedServer = {
   close(): Promise<void>
 }
 
-/** Starts a real HTTP server on loopback that answers its n-th request with the n-th reply, the last one for ever. */
+/**
+ * Starts a real HTTP server on loopback that gives the n-th reply to its n-th request; the last one
+ * repeats.
+ */
 export async function startScriptedServer(...replies: Reply[]): Promise<ScriptedServer> {
   const received: Received[] = []
   const waiting: { count: number; resolve: () => void }[] = []
@@ -41,7 +45,7 @@ export async function startScriptedServer(...replies: Reply[]): Promise<Scripted
     send(response, reply)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // A TCP server has no other kind.
+  const { port } = server.address() as AddressInfo // The address of a TCP server is never a string.
 
   return {
     url: `http://127.0.0.1:${port}`,
@@ -60,7 +64,7 @@ export async function startScriptedServer(...replies: Reply[]): Promise<Scripted
 }
 
 function send(response: ServerResponse, reply: Reply): void {
-  // A kept connection that dies is reopened by some clients unasked, which would count twice.
+  // Some clients reopen a dead kept connection on their own, which would count twice.
   response.setHeader('Connection', 'close')
   if (reply === 'hang') return
   if (reply === 'drop') {

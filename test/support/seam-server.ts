@@ -1,4 +1,4 @@
-// The platform seam alone, as a process: `seam-server.ts` prints its port and serves sockets until SIGTERM.
+// Runs the platform seam alone: prints its port and serves sockets until SIGTERM.
 import { serve } from '../../src/platform.ts'
 
 const listener = serve<{ name: string }>({

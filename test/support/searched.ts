@@ -20,16 +20,16 @@ const TAGS = [
   'é🦊',
 ]
 const WORDS = ['payment', 'pay', 'failed', 'alpha', 'omega', 'beta', 'of', '42']
-/** Whom the aliases lead to. */
+/** The owner of each alias. */
 export const OWNERS = new Map([
   ['@ada', 'ada'],
   ['ada@example.com', 'ada'],
 ])
-/** Between them holes of more than a stretch: they lie in four. */
+/** Each hole is longer than a stretch: the events lie in four stretches. */
 const HOLES = [60, 120, 180]
 export const NOW_MS = Date.parse('2026-03-10T00:00:00Z')
 
-/** A server, and a project in it with the same few hundred events in every run. */
+/** A server with a project that has the same few hundred events in every run. */
 export interface Searched {
   server: Booted
   project: TestProject
@@ -46,7 +46,7 @@ export async function bootSearched(): Promise<Searched> {
     seed: 42,
   })
   const sent = await sendAll(server, project, events)
-  // What is as like it as can be, elsewhere.
+  // Very similar events of another tenant.
   await sendAll(server, other, events.slice(0, 100))
   return { server, project, sent }
 }
@@ -71,7 +71,7 @@ const event = fc.record({
   isDeleted: fc.integer({ min: 0, max: 9 }).map(n => n === 0),
 })
 
-/** Any filters, mostly of a condition or two. */
+/** Any filters, mostly one or two conditions. */
 export const filters: fc.Arbitrary<Filters> = fc
   .record(
     {
@@ -108,7 +108,7 @@ function toText(words: string[]): string {
   return words.join(' ')
 }
 
-/** Sends events one after the other, with holes between; hides those that are deleted. */
+/** Sends events one after another with holes between them; deletes those marked as deleted. */
 async function sendAll(
   server: Booted,
   { id, post }: TestProject,

@@ -1,9 +1,9 @@
 import { toAppKey, createSecrets, type Secrets } from '../../src/secrets/secrets.ts'
 
-/** The APP_SECRET of all servers in tests, so that those on one database agree. */
+/** The APP_SECRET of all test servers, so that those on one database agree. */
 export const APP_SECRET = Buffer.alloc(32, 'test')
 
-/** What those servers seal and open with. */
+/** The secrets of those servers. */
 export function testSecrets(): Secrets {
   const keys = [toAppKey(APP_SECRET)]
   return createSecrets(() => keys)

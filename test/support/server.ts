@@ -4,12 +4,12 @@ import { startServer, type Server, type ServerOptions } from '../../src/server.t
 import { cloneDatabase } from './postgres.ts'
 import { APP_SECRET } from './secret.ts'
 
-/** A real server on a database of its own. */
+/** A real server on its own database. */
 export interface Booted extends AsyncDisposable {
   url: string
   databaseUrl: string
   server: Server
-  /** A pool beside the server's, for looking and for ageing rows. */
+  /** A separate pool for reading and ageing rows. */
   sql: Sql
 }
 

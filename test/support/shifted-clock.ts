@@ -1,4 +1,4 @@
-// Loaded before a program (`bun --preload`): its Date runs ahead by as many milliseconds as the file CLOCK_SHIFT_FILE says.
+// Preloaded with `bun --preload`: adds the milliseconds in the file CLOCK_SHIFT_FILE to Date.
 import { readFileSync } from 'node:fs'
 
 const file = process.env['CLOCK_SHIFT_FILE'] ?? ''

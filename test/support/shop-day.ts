@@ -1,7 +1,7 @@
 import type { FakeApi } from './fake-api.ts'
 import { fakeUsers } from './fake-users.ts'
 
-/** An event with everything that one can have. */
+/** An event with every field. */
 export const REFUND = {
   id: 'evt_7',
   seq: 7,
@@ -24,7 +24,7 @@ export const REFUND = {
   notify: true,
 }
 
-/** People whom the shop knows. */
+/** Adds users of a shop. */
 export function fillPeople(api: FakeApi): void {
   fill(api)
   fakeUsers(api, [
@@ -42,7 +42,7 @@ export function noPeople(api: FakeApi): void {
   fakeUsers(api, [])
 }
 
-/** A day as a shop has it. */
+/** Adds a day's events of a shop. */
 export function fill(api: FakeApi): void {
   const at = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
   api.emit(

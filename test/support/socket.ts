@@ -1,13 +1,13 @@
 /** A WebSocket whose messages are awaited one by one. */
 export interface TestSocket {
-  /** The next message that has not been taken yet. */
+  /** Resolves with the next message that was not taken. */
   next(): Promise<string>
   send(text: string): void
   /** Resolves with the close code. */
   closed: Promise<number>
 }
 
-/** Opens a socket; rejects when the handshake is refused. */
+/** Opens a socket; rejects if the handshake is refused. */
 export async function openSocket(url: string): Promise<TestSocket> {
   const socket = new WebSocket(url)
   const arrived: string[] = []

@@ -1,7 +1,7 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { createReader, type Message } from './postgres-wire.ts'
 
-/** A point at which a conversation with Postgres is stopped: the first message that fits. */
+/** Stops a conversation with Postgres at the first matching message. */
 interface Trap {
   from: 'client' | 'server'
   /** The message's type byte: `S` is the client's Sync, `Z` the server's ReadyForQuery. */
@@ -10,37 +10,39 @@ interface Trap {
   application: string
 }
 
-/** A message that was held back, with all that follows it in its direction. */
+/** A message that is held back, with all later ones of its direction. */
 export interface Held {
   message: Message
-  /** Lets it through, and what follows. */
+  /** Forwards it and all later ones. */
   pass(): void
-  /** Lets it through, then ends the client's side; the server's side stays until `release`. */
+  /** Forwards it, then closes the client's side; the server's side stays until `release`. */
   passAndCut(): void
-  /** Ends both sides: the message never arrives. */
+  /** Closes both sides: the message never arrives. */
   cut(): void
-  /** Ends the client's side with a reset. */
+  /** Resets the client's side. */
   reset(): void
 }
 
-/** A TCP proxy on loopback between a server and its Postgres, which breaks connections by script. */
+/**
+ * A TCP proxy on loopback between a server and its Postgres, which breaks connections by script.
+ */
 export interface TcpProxy {
-  /** The database URL with the proxy's address in place of its own. */
+  /** The database URL with the proxy's address. */
   url: string
-  /** How many connections were opened through it. */
+  /** The number of connections through it. */
   opened: number
-  /** Holds back the next message that fits, once; resolves when it came. */
+  /** Holds back the next matching message, once; resolves when it came. */
   trap(trap: Trap): Promise<Held>
   /** Ends every connection, in good order (`cut`) or with a reset. */
   cut(): void
   reset(): void
-  /** From now on connections open, and nothing passes; those of before never come back. */
+  /** New connections open but pass nothing; existing ones never recover. */
   blackHole(): void
-  /** New connections are ended as soon as they open, as by a balancer without a live server. */
+  /** Closes new connections at once, like a balancer without a live server. */
   hangUp(): void
-  /** Every chunk takes this long in either direction. */
+  /** Delays every chunk in both directions. */
   delay(ms: number): void
-  /** New connections work again. */
+  /** Lets new connections work again. */
   heal(): void
   close(): Promise<void>
 }
@@ -71,7 +73,8 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     join(pair)
   })
   await new Promise<void>(resolve => listener.listen(0, '127.0.0.1', resolve))
-  const { port } = listener.address() as AddressInfo // A TCP server has no other kind.
+  // The address of a TCP server is never a string.
+  const { port } = listener.address() as AddressInfo
   const url = new URL(databaseUrl)
   url.host = `127.0.0.1:${port}`
 
@@ -125,7 +128,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     }
     client.on('data', relay('client', server))
     server.on('data', relay('server', client))
-    // What a client sent before it went still reaches the server, as it would through a network.
+    // Bytes of a client that left still reach the server, as in a network.
     client.on('close', () => pair.isSwallowing || server.end())
     server.on('close', () => {
       pairs.delete(pair)

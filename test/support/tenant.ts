@@ -4,7 +4,7 @@ import { newMember, newOrganization, type TestOrganization, type TestPerson } fr
 import { createRequests } from './project.ts'
 import type { Booted } from './server.ts'
 
-/** An organization with a project, a key to it, and a person in a role. */
+/** An organization with a project, a key, and a member with a role. */
 export interface TestTenant {
   organization: TestOrganization
   /** The project's uuid. */
@@ -14,7 +14,7 @@ export interface TestTenant {
   person: TestPerson
   /** Requests of /v1 with the key. */
   v1: ReturnType<typeof createRequests>
-  /** Sends an event; `data` of the answer. */
+  /** Sends an event; returns `data` of the answer. */
   send(event?: Record<string, unknown>, headers?: Record<string, string>): Promise<any>
   identify(userId: string, aliases?: string[], properties?: object): Promise<any>
 }

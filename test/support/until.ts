@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Resolves once `condition` holds, asked every 10 ms; throws after `timeoutMs`. */
+/** Resolves once `condition` is true, polled every 10 ms; throws after `timeoutMs`. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   timeoutMs = 30_000,

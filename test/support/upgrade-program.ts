@@ -1,5 +1,5 @@
-// Starts an embedded Postgres that carries its data over, and is killed as it writes the line of the log that says KILL_AT
-// for the KILL_NTH time.
+// Starts an embedded Postgres that upgrades its data. It is killed when it writes the log line
+// KILL_AT for the KILL_NTH time.
 import { startEmbedded } from '../../src/embedded/embedded.ts'
 import { configureLog } from '../../src/log.ts'
 

@@ -6,8 +6,8 @@ import { findSignatureProblem } from '../../src/webhooks/signing.ts'
 import { decryptPush, decryptRecords, toBytes, verifyVapid } from './push-crypto.ts'
 import { RFC8188, RFC8291, RFC8292, STANDARD_WEBHOOKS } from './vectors.ts'
 
-// What this runtime makes of the official vectors, with the server's own modules, as JSON: a program of its own, so that
-// it can be compiled, too.
+// Prints what the server's modules compute for the official vectors on this runtime, as JSON. It is
+// a separate program so that it can be compiled.
 const { text, records, intermediates } = decryptPush(toBytes(RFC8291.body), RFC8291.browser)
 
 console.log(
@@ -28,12 +28,12 @@ console.log(
           timestamp * 1000,
         ) === undefined,
     })),
-    // Last: afterwards there is no chance any more.
+    // Last, because it replaces the randomness.
     rfc8291: { text, records, intermediates, encrypted: encryptAsInRfc() },
   }),
 )
 
-/** A signature of ours is another each time: it is verified as that of the RFC is. */
+/** Signatures are random: ours is verified like the one in the RFC. */
 function makeToken(): string {
   const { aud, sub, exp } = RFC8292.claims
   const pair = { id: 'a', ...RFC8291.server }
@@ -41,7 +41,7 @@ function makeToken(): string {
   return createVapidTokenCache().make(pair, { origin: aud, subject: sub, nowMs })
 }
 
-/** Our own encryption, where chance gives what it gave in the RFC. */
+/** Our own encryption, with the random values of the RFC. */
 function encryptAsInRfc(): string {
   const ecdh = createECDH('prime256v1')
   ecdh.setPrivateKey(toBytes(RFC8291.server.privateKey))

@@ -1,4 +1,4 @@
-// Official test vectors of what deliveries are made of, in base64url where they are bytes.
+// Official test vectors for deliveries; bytes are in base64url.
 
 /** RFC 8291, section 5 and appendix A. */
 export const RFC8291 = {
@@ -46,7 +46,7 @@ export const RFC8292 = {
   claims: { aud: 'https://push.example.net', exp: 1453523768, sub: 'mailto:push@example.com' },
 }
 
-/** Of standard-webhooks/standard-webhooks: its JavaScript and Rust libraries. */
+/** From the JavaScript and Rust libraries of standard-webhooks/standard-webhooks. */
 export const STANDARD_WEBHOOKS = [
   {
     secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',

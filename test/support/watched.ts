@@ -3,7 +3,7 @@ import { newMember, type TestPerson } from './person.ts'
 import { newProject, type TestProject } from './project.ts'
 import type { Booted } from './server.ts'
 
-/** A project with a member, and ways to make events in it. */
+/** A project with a member, and functions that send events. */
 export interface WatchedProject extends TestProject {
   /** The public id. */
   project: string
@@ -11,7 +11,7 @@ export interface WatchedProject extends TestProject {
   member: TestPerson
   /** Posts an event with this title; returns its JSON. */
   say(title: string, more?: object): Promise<any>
-  /** Posts so many, one after the other. */
+  /** Posts `count` events, one after the other. */
   sayMany(count: number): Promise<void>
 }
 

@@ -12,7 +12,7 @@ import { createRequests, type Answered } from './project.ts'
 import { testSecrets } from './secret.ts'
 import type { Booted } from './server.ts'
 
-/** A channel, made beside the server. */
+/** Inserts a channel. */
 export async function newChannel(
   { sql }: Pick<Booted, 'sql'>,
   projectId: string,
@@ -26,7 +26,7 @@ export async function newChannel(
   return id
 }
 
-/** A webhook of a project and an attempt of it, made beside the server. Nothing can be sent to its address. */
+/** Inserts a webhook of a project and an attempt of it. Nothing can be sent to its address. */
 export async function insertWebhook(
   { sql }: Pick<Booted, 'sql'>,
   projectId: string,
@@ -57,7 +57,7 @@ export async function insertWebhook(
   return { webhookId: webhook.id, attemptId: attempt.id }
 }
 
-/** A webhook of a project of its own, whose deliveries are made by hand: no dispatcher need run. */
+/** A webhook in its own project, whose deliveries the test makes: no dispatcher is needed. */
 export interface TestWebhook {
   organization: TestOrganization
   admin: TestPerson
@@ -67,23 +67,23 @@ export interface TestWebhook {
   /** Its path below /api. */
   path: string
   post(event: object): Promise<Answered>
-  /** An event of the project, as its id. */
+  /** Appends an event to the project; returns its id. */
   newEvent(event?: object): Promise<string>
-  /** What a worker is given for an attempt. */
+  /** Returns the input of a worker for an attempt. */
   toAttempt(eventId: string, attempt?: number, waitedMs?: number): WebhookAttempt
-  /** One attempt to deliver an event. */
+  /** Makes one attempt to deliver an event. */
   send(
     eventId: string,
     attempt?: number,
     options?: { signal?: AbortSignal; waitedMs?: number },
   ): Promise<DeliveryOutcome>
-  /** As the API shows it. */
+  /** Returns the webhook as the API shows it. */
   get(): Promise<Record<string, unknown> & { breaker: Record<string, unknown> }>
-  /** Its attempts, newest first. */
+  /** Returns its attempts, newest first. */
   attempts(): Promise<Record<string, unknown>[]>
 }
 
-/** Ways to make webhooks of a server that may reach loopback. */
+/** Returns functions that create webhooks of a server that may reach loopback. */
 export function createWebhooks(server: Booted) {
   const pool = createPool(server.databaseUrl, {
     name: 'test worker',

@@ -2,7 +2,10 @@ import type { BrowserContext, Page } from 'playwright-core'
 import type { TestBrowser } from './push-service.ts'
 import { until } from './until.ts'
 
-/** Gives the pages of a context what `browser` has subscribed to, as its push service would: that is the vendor's. */
+/**
+ * Gives the pages of a context the subscription of `browser`; a real one would come from the
+ * vendor.
+ */
 export async function giveSubscription(
   context: BrowserContext,
   { endpoint, keys }: TestBrowser,
@@ -34,19 +37,19 @@ export async function giveSubscription(
   )
 }
 
-/** The service worker behind a page, as DevTools and its push service reach it. */
+/** The service worker of a page, as DevTools and its push service reach it. */
 export interface TestWorker {
-  /** What has gone wrong in it, so far. */
+  /** Errors in it so far. */
   readonly problems: string[]
-  /** Hands it what a push service would, decrypted; resolves when something is shown. */
+  /** Delivers a decrypted push; resolves when a notification is shown. */
   deliver(text: string): Promise<void>
-  /** The titles of the notifications that stand, sorted. */
+  /** Returns the titles of the shown notifications, sorted. */
   readTitles(): Promise<string[]>
   /** Clicks the notification with this title. */
   click(title: string): Promise<void>
 }
 
-/** What the worker's scope has, and what it has shown so far. */
+/** The worker's scope, with the notifications shown so far. */
 interface Scope {
   registration: ServiceWorkerRegistration
   NotificationEvent: new (type: string, init: object) => Event
@@ -67,7 +70,8 @@ export async function reachWorker(context: BrowserContext, page: Page): Promise<
   await until(() => registrationId !== undefined && context.serviceWorkers().length > 0)
   await page.evaluate(async () => void (await navigator.serviceWorker.ready))
   const worker = context.serviceWorkers()[0]!
-  // Chromium forgets a notification that is asked for while it is about to be shown: its list is no thing to wait for.
+  // Chromium may omit a notification that is just being shown: its list is no condition to wait
+  // for.
   await worker.evaluate(() => {
     const scope = self as unknown as Scope
     const { prototype } = ServiceWorkerRegistration
@@ -105,7 +109,7 @@ export async function reachWorker(context: BrowserContext, page: Page): Promise<
         const notification = standing.find(one => one.title === title)
         if (!notification) throw new Error(`No notification says ${title}`)
         const event = new scope.NotificationEvent('notificationclick', { notification })
-        // Events that scripts make cannot be prolonged.
+        // Events made by scripts cannot be extended.
         let work: Promise<unknown> = Promise.resolve()
         Object.defineProperty(event, 'waitUntil', { value: (one: typeof work) => (work = one) })
         self.dispatchEvent(event)

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../src/db/sql.ts'
 
-/** Where event_counts is not what counting the project's events gives, as sentences. */
+/** Returns sentences where event_counts differs from the counts of the project's events. */
 export async function findWrongCounts(sql: Queryable, projectId: string): Promise<string[]> {
   const wrong = await sql<{ hour: Date; kept: string | null; counted: string | null }[]>`
     select hour, c.n as kept, e.n as counted

@@ -18,7 +18,7 @@ test.each([
   expect(toArray(values)).toBe(literal)
 })
 
-test('Postgres reads every array as it was', async () => {
+test('Postgres reads every array back unchanged', async () => {
   const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
   const character = fc.constantFrom(
     'a',

@@ -5,7 +5,7 @@ const noFile = (path: string): string => {
   throw new Error(`ENOENT ${path}`)
 }
 
-/** Every problem of a configuration. */
+/** Returns every problem of a configuration. */
 function listProblems(env: Record<string, string>, readFile = noFile): string[] {
   try {
     parseConfig(env, readFile)
@@ -16,7 +16,7 @@ function listProblems(env: Record<string, string>, readFile = noFile): string[] 
   }
 }
 
-test('an empty environment is a whole configuration', () => {
+test('an empty environment is a complete configuration', () => {
   const defaults: Config = {
     port: 3000,
     host: '127.0.0.1',
@@ -80,7 +80,7 @@ test.each([
   ['LOG_LEVEL', 'DEBUG', 'logLevel', 'debug'],
 ] as const)('%s=%p', (name, text, field, value) => {
   expect(parseConfig({ [name]: text }, noFile)[field]).toEqual(value as never)
-  // The same from a file, whose last line ends.
+  // The same value from a file that ends with a newline.
   const config = parseConfig({ [`${name}_FILE`]: '/run/secrets/x' }, path => {
     expect(path).toBe('/run/secrets/x')
     return `${text}\n`
@@ -110,14 +110,14 @@ test.each([
   ['PUSH_HOSTS', 'a b'],
   ['VAPID_SUBJECT', 'https://localhost'],
   ['VAPID_SUBJECT', 'nobody'],
-])('%s=%p is a problem that names the variable and what it is', (name, text) => {
+])('%s=%p is a problem whose message names the variable and describes the value', (name, text) => {
   const [problem, ...others] = listProblems({ [name]: text })
   expect(others).toEqual([])
   expect(problem).toStartWith(`${name} must be `)
   expect(problem).toEndWith(`: it is ${JSON.stringify(text)}`)
 })
 
-test('all problems come at once, in one message', () => {
+test('all problems are reported at once, in one message', () => {
   const env = {
     PORT: 'x',
     METRICS_PORT: '99999',
@@ -139,7 +139,7 @@ test('all problems come at once, in one message', () => {
   expect(() => parseConfig(env, noFile)).toThrow(problems.join('\n  '))
 })
 
-test('design §5 OWNER_EMAIL and OWNER_PASSWORD come together, also from files, and keep their white space', () => {
+test('design §5 OWNER_EMAIL and OWNER_PASSWORD are set together, also from files, and keep their white space', () => {
   const owner = { email: 'ada@example.com', password: ' violet tractor moon ' }
   const files: Record<string, string> = { '/e': 'Ada@Example.com\n', '/p': `${owner.password}\n` }
   expect(

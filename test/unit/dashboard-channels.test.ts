@@ -31,12 +31,12 @@ test.each([
   expect(found(typed)).toBe(expected)
 })
 
-test('dashboard: what begins so comes before what has it inside, and that before its letters', () => {
+test('dashboard: the palette ranks prefixes before inner matches, and those before scattered letters', () => {
   const names = ['a-p-a-y', 'repay', 'pay'].map(text => ({ text }))
   expect(filterEntries(names, 'pay').map(({ text }) => text)).toEqual(['pay', 'repay', 'a-p-a-y'])
 })
 
-test('dashboard §7 a mute ends by the reader’s clock', () => {
+test("dashboard §7 a mute ends in the reader's time zone", () => {
   const now = new Date(2026, 10, 20, 23, 30)
   const end = (span: Parameters<typeof toMuteEnd>[0]) => new Date(toMuteEnd(span, now.getTime()))
   expect(end('hour')).toEqual(new Date(2026, 10, 21, 0, 30))
@@ -45,7 +45,7 @@ test('dashboard §7 a mute ends by the reader’s clock', () => {
   expect(end('week')).toEqual(new Date(2026, 10, 27, 23, 30))
 })
 
-test('dashboard §7 a setting is asked for again as it was', () => {
+test('dashboard §7 undo restores a notification setting exactly', () => {
   const muteUntil = '2026-11-20T10:00:00.000Z'
   const inherited = { isDefault: true, isCollapseDefault: true, collapse: false } as const
   expect(toSettingChange({ ...inherited, state: 'mute', muteUntil })).toEqual({
@@ -71,6 +71,6 @@ test.each([
   [1_234, '1.2s'],
   [65_200, '1m'],
   [7_200_000, '2h'],
-])('dashboard §5 %d ms are told as %s', (ms, expected) => {
+])('dashboard §5 %d ms are shown as %s', (ms, expected) => {
   expect(toDuration(ms, 'en-GB')).toBe(expected)
 })

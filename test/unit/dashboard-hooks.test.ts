@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000
 const SINCE = '2026-11-20T09:00:00.000Z'
 const UNTIL = '2026-11-20T09:30:00.000Z'
 
-test('every scope of the server has words, and all of them together have their own', () => {
+test('each scope has a description, and all scopes together have their own', () => {
   expect([...SCOPE_NAMES]).toEqual([...SCOPES])
   expect(toScopeSummary(SCOPES)).toBe('may do everything')
   expect(toScopeSummary(['events:write'])).toBe('may post events')
@@ -19,7 +19,7 @@ test('every scope of the server has words, and all of them together have their o
   )
 })
 
-test('the last count is of the hour that is running', () => {
+test('the last count is of the current hour', () => {
   const hours = toHours([3, 0, 7], 10 * HOUR_MS + 59 * 60_000)
   expect(hours).toEqual([
     { atMs: 8 * HOUR_MS, requests: 3 },
@@ -30,7 +30,7 @@ test('the last count is of the hour that is running', () => {
   expect(summarize(toHours([0, 0], 0))).toEqual({ sum: 0, busiest: undefined })
 })
 
-test('a moment goes into an input and comes out as it was, to the minute', () => {
+test('a moment survives the input to the minute', () => {
   const atMs = Date.parse(SINCE)
   expect(toInputTime(atMs)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
   expect(fromInputTime(toInputTime(atMs))).toBe(SINCE)
@@ -46,14 +46,14 @@ function stateOf(fields: Partial<Webhook>) {
   return [word, tone, sentence && `${sentence.before} ${sentence.at}${sentence.after}`]
 }
 
-test('more that waits than is kept is sentence, however it is doing', () => {
+test('a full queue is reported with any state of the webhook', () => {
   const webhook = { isEnabled: true, disabledAt: null, disabledReason: null, breaker: CALM }
   expect(toStatus(webhook as unknown as Webhook).backlogFull).toBeUndefined()
   const full = { ...webhook, backlogFullAt: SINCE } as unknown as Webhook
   expect(toStatus(full).backlogFull).toMatchObject({ before: 'Too much waits since', at: SINCE })
 })
 
-test('how a webhook is doing is sentence in words', () => {
+test('the state of a webhook is described in words', () => {
   expect(stateOf({})).toEqual(['On', 'good', undefined])
   expect(stateOf({ breaker: { ...CALM, failures: 1, failingSince: SINCE } })).toEqual([
     'Failing',

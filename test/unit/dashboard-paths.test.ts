@@ -26,7 +26,7 @@ describe('the paths of the application', () => {
     toUsersPath('prj_1'),
     toUserPath('prj_1', 'a/b c%?#') ?? '',
     toUserPath('prj_1', '...') ?? '',
-  ])('%s is one', path => {
+  ])('include %s', path => {
     expect(APP_PATH.test(path)).toBe(true)
   })
 
@@ -50,29 +50,29 @@ describe('the paths of the application', () => {
     ' /setup',
     '',
     '/\n/evil.example',
-  ])('%j is none', path => {
+  ])('do not include %j', path => {
     expect(APP_PATH.test(path)).toBe(false)
   })
 
-  test('who has signed in goes where they wanted to, if it is here', () => {
+  test('after sign-in the reader goes to the requested page of this server', () => {
     expect(toSafeNext(toFeedPath('prj_1', 'chn_1'))).toBe('/p/prj_1?channel=chn_1')
     expect(
       ['//evil.example', 'https://evil.example', '/sign-in', undefined].map(toSafeNext),
     ).toEqual(Array(4).fill(PATHS.home))
   })
 
-  test('reliability §9 no path is made of what browsers take for a direction', () => {
+  test('reliability §9 no path contains segments that browsers resolve', () => {
     expect(['.', '..', ''].map(userId => toUserPath('prj_1', userId))).toEqual(
       Array(3).fill(undefined),
     )
   })
 
-  test('an escape that is none leads home', () => {
+  test('an invalid escape leads to the home page', () => {
     expect(toSafeNext('/p/prj_1/users/%ff')).toBe(PATHS.home)
     expect(toSafeNext('/p/prj_1/users/a%2Fb')).toBe('/p/prj_1/users/a%2Fb')
   })
 
-  test('the way to sign in leads back', () => {
+  test('the sign-in link leads back to the page', () => {
     const path = toSignInPath('/p/prj_1?channel=a%26b')
     const next = new URL(path, 'http://localhost').searchParams.get('next')
     expect([toSafeNext(next ?? undefined), toSignInPath('/')]).toEqual([

@@ -29,7 +29,7 @@ const EVENT: Event = {
 const filtersOf = (text: string) => parseSearch(text).filters
 const judge = (text: string) => createMatcher(filtersOf(text))(EVENT)
 
-describe('dashboard.md §3 what the socket is asked for', () => {
+describe('dashboard.md §3 the filter of the socket', () => {
   test.each([
     ['', {}],
     ['channel:a channel:b tag:x', { channels: ['a', 'b'], tags: ['x'] }],
@@ -42,7 +42,7 @@ describe('dashboard.md §3 what the socket is asked for', () => {
       { text: 'c'.repeat(150) },
     ],
     ['a'.repeat(201), {}],
-  ])('of %p', (text, expected) => {
+  ])('for %p', (text, expected) => {
     expect<object>(toLiveFilters(filtersOf(text))).toEqual(expected)
   })
 
@@ -68,14 +68,14 @@ describe('dashboard.md §3 what the socket is asked for', () => {
     ['user:ada user:bob', 'maybe'],
     ['-user:ada', 'maybe'],
     ['-user:bob has:icon', 'unwanted'],
-  ] as const)('%p makes of an event: %s', (text, expected) => {
+  ] as const)('with %p the event is %s', (text, expected) => {
     expect(judge(text)).toBe(expected)
     if (expected === 'maybe') expect(needsServer(filtersOf(text))).toBe(true)
   })
 })
 
 describe('dashboard.md §3 a search and its address', () => {
-  test('are the same there and back', () => {
+  test('convert to each other', () => {
     const path = toSearchPath('prj_1', {
       ...{ channelId: 'chn_1', text: 'a "b & c" -tag:d#e' },
       ...{ from: '24h', to: '2026-11-20T10:00:00Z' },
@@ -88,7 +88,7 @@ describe('dashboard.md §3 a search and its address', () => {
     expect(toSearchPath('prj_1', EMPTY_SEARCH, 'evt_1')).toBe('/p/prj_1/e/evt_1')
   })
 
-  test('what is no moment is left out, and a text that names channels goes before the choice', () => {
+  test('omit invalid moments, and a typed channel goes before the chosen one', () => {
     expect(readSearch({ from: 'x', to: 'toString', q: ' channel:a ', channel: 'chn_1' })).toEqual({
       ...EMPTY_SEARCH,
       text: 'channel:a',
@@ -96,7 +96,7 @@ describe('dashboard.md §3 a search and its address', () => {
     expect(readSearch({ from: 'constructor', channel: '' })).toEqual(EMPTY_SEARCH)
   })
 
-  test('a span ends now, and the narrower of two bounds holds', () => {
+  test('have a range that ends now, and the narrower of two bounds applies', () => {
     const nowMs = Date.parse('2026-11-20T10:00:00Z')
     const search = { ...EMPTY_SEARCH, channelId: 'chn_1', text: 'after:2026-11-20', from: '24h' }
     expect(toQuery(search, nowMs)).toEqual({
@@ -106,14 +106,14 @@ describe('dashboard.md §3 a search and its address', () => {
     expect(parse(search, nowMs).filters.after).toBe(Date.parse('2026-11-20'))
   })
 
-  test('a value that no search can name is not searched for', () => {
+  test('a value that no search can express has no search', () => {
     expect(toTermText('users', 'a "b" c')).toBe('user:"a \\"b\\" c"')
     expect(toTermText('users', '   ')).toBeUndefined()
     expect(toTermText('tags', 'x'.repeat(600))).toBeUndefined()
   })
 })
 
-test('reliability §9 JSON for a shell says the same, and nothing that a shell would act on', () => {
+test('reliability §9 JSON for a shell is equal, without characters that a shell would interpret', () => {
   const hostile = {
     a: `'; rm -rf ~ #`,
     b: '" & calc | more > x < y ^ %PATH% !h! `id` $(id)',

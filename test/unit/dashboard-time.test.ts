@@ -7,11 +7,11 @@ import {
   toShortTime,
 } from '../../src/dashboard/app/time.ts'
 
-// In the zone of whoever runs this: every moment is made from a local calendar.
+// Moments are made from a local calendar, so that the test passes in every time zone.
 const NOW = new Date(2026, 10, 20, 15, 30).getTime()
 const ago = (minutes: number) => NOW - minutes * 60_000
 
-describe('dashboard.md: times are relative, with the absolute as title', () => {
+describe('dashboard.md: times are relative, with the absolute time as title', () => {
   test.each([
     [0, 'now'],
     [0.7, 'now'],
@@ -30,12 +30,12 @@ describe('dashboard.md: times are relative, with the absolute as title', () => {
   test.each([
     ['de', '3m', '15:30'],
     ['ja', '3分', '15:30'],
-  ])('in the reader’s language: %s', (locale, short, clock) => {
+  ])("in the reader's language: %s", (locale, short, clock) => {
     expect(toShortTime(ago(3), NOW, locale)).toContain(short.slice(0, 1))
     expect(toClockTime(NOW, locale)).toBe(clock)
   })
 
-  test('the whole truth names the day, the second and the zone', () => {
+  test('the absolute time names day, second and zone', () => {
     expect(toFullTime(NOW, 'en-GB')).toMatch(/Friday.*20 November 2026.*15:30:00 \S+/)
   })
 
@@ -48,7 +48,7 @@ describe('dashboard.md: times are relative, with the absolute as title', () => {
     expect(toDayName(day.getTime(), NOW, 'en-GB').replace(',', '')).toBe(name)
   })
 
-  test('days are those of the reader’s calendar', () => {
+  test("days begin at midnight of the reader's time zone", () => {
     const midnight = new Date(2026, 10, 20).getTime()
     expect([isSameDay(midnight, NOW), isSameDay(midnight - 1, NOW)]).toEqual([true, false])
   })

@@ -9,7 +9,7 @@ import { pack } from '../../src/dashboard/pack.ts'
 
 const assets = { style: '/assets/docs.css', script: '/assets/docs.js', logo: '/assets/tidings.svg' }
 
-/** A document in which every text that an author could write is `text`. */
+/** Returns a document in which every free text is `text`. */
 function toDocument(text: string): Document {
   const field = {
     type: 'string',
@@ -63,32 +63,32 @@ function toDocument(text: string): Document {
   }
 }
 
-describe('contract §8 the page for people', () => {
+describe('contract §8 the HTML page', () => {
   test.each([
     ['an element', '<script>alert(1)</script>', /<script>/],
     ['an attribute in double quotes', '" onclick="alert(1)', /" onclick/],
     ['an attribute in single quotes', "' onclick='alert(1)", /' onclick/],
     ['an element inside code', '`<img src=x onerror=alert(1)>`', /<img src=x/],
     ['an entity', '&lt;', /[^;]&lt;(?!\?php)/],
-  ])('text of the document cannot become %s', (_, text, forbidden) => {
+  ])("the document's text cannot become %s", (_, text, forbidden) => {
     const page = renderDocs(toDocument(text), toDocument(text), assets)
     expect(page).not.toMatch(forbidden)
     expect(page.length).toBeGreaterThan(5_000)
   })
 
-  test('the text of code is escaped, and the backticks go', () => {
+  test('code is escaped and loses its backticks', () => {
     expect(markup`${inline('a < `b > "c"`')}`.markup).toBe(
       'a &lt; <code>b &gt; &quot;c&quot;</code>',
     )
   })
 
-  test('a document without anything optional is rendered', () => {
+  test('a document without optional parts is rendered', () => {
     const bare = { info: { title: 'Bare', version: '1' }, paths: {} }
     const page = renderDocs(bare, bare, assets)
     expect(page).toContain('<title>Bare documentation</title>')
   })
 
-  test('a key’s scopes are listed with what they open', () => {
+  test('the scopes of a key are listed with their operations', () => {
     const document = toDocument('thing')
     expect(renderDocs(document, document, assets)).toContain('<a href="#thing">thing</a>')
     expect(renderDocs(document, document, assets)).toContain(
@@ -106,7 +106,7 @@ test.each([
   [{ format: 'date-time' }, ['ISO 8601']],
   [{ enum: ['a', 'b'] }, ['one of `a`, `b`']],
   [{ pattern: 'x'.repeat(200) }, []],
-])('bounds are in words: %j', (schema, expected) => {
+])('limits are written in words: %j', (schema, expected) => {
   expect(toBounds(schema)).toEqual(expected)
 })
 
@@ -122,11 +122,11 @@ test.each([
     { type: 'object', properties: { a: { const: true }, b: { type: 'string' } }, required: ['a'] },
     '{ a: true, b?: string }',
   ],
-])('a type fits a line: %j', (schema, expected) => {
+])('a type fits on one line: %j', (schema, expected) => {
   expect(markup`${toShape(schema)}`.markup).toBe(expected)
 })
 
-test('a request to copy is one shell command, whatever its example contains', () => {
+test('a copied request is one shell command with any example', () => {
   const document: Document = {
     info: { title: 'T', version: '1' },
     paths: {
@@ -170,12 +170,12 @@ test.each([
   expect(accepts(header, coding)).toBe(expected)
 })
 
-describe('files of the browser', () => {
+describe('files for browsers', () => {
   const toFiles = (files: Record<string, string>) =>
     new Map(Object.entries(files).map(([name, text]) => [name, new TextEncoder().encode(text)]))
   const decode = (base64 = '') => Buffer.from(base64, 'base64').toString()
 
-  test('their URLs follow the content, also that of files which they refer to', () => {
+  test('their URLs change with their content, and with that of files they refer to', () => {
     const style = 'body { background: url(/assets/logo.svg) }'
     const before = pack(toFiles({ 'a.css': style, 'logo.svg': '<svg/>' }))
     const after = pack(toFiles({ 'a.css': style, 'logo.svg': '<svg></svg>' }))
@@ -186,13 +186,13 @@ describe('files of the browser', () => {
     expect(after['a.css']?.url).not.toBe(before['a.css']?.url)
   })
 
-  test('packing is the same in any order of the files', () => {
+  test('packing is the same for any order of the files', () => {
     const files = { 'index.html': '<p>', 'a.css': 'p {}' }
     const reversed = Object.fromEntries(Object.entries(files).reverse())
     expect(JSON.stringify(pack(toFiles(files)))).toBe(JSON.stringify(pack(toFiles(reversed))))
   })
 
-  test('what does not become smaller is not compressed', () => {
+  test('files that do not shrink are not compressed', () => {
     const packed = pack(toFiles({ 'robots.txt': 'a', 'b.css': 'p {}\n'.repeat(100) }))
     expect([packed['robots.txt']?.brotli, packed['robots.txt']?.gzip]).toEqual([
       undefined,

@@ -8,7 +8,7 @@ const problemOf = (url: string, isAllowed = guard) => {
   return 'problem' in target ? target.problem : undefined
 }
 
-// The union of what svix and hook0 refuse.
+// The union of the addresses that svix and hook0 refuse.
 test.each([
   ...['0.0.0.0', '0.1.2.3', '10.0.0.1', '10.254.0.0', '100.64.0.1', '100.100.0.0', '127.0.0.1'],
   ...['127.254.254.254', '169.254.1.1', '169.254.169.254', '172.16.5.4', '172.31.255.255'],
@@ -20,9 +20,9 @@ test.each([
   ...['2001:1ff::1', '2001:db8::1', '2002:7f00:1::1', '2002:a9fe:a9fe::1', '2002:c000:204::1'],
   ...['3fff::1', '3fff:fff::1', '5f00::1', 'fc00::1', 'fd00:ec2::254', 'fd7a:115c:a1e0::1'],
   ...['fe80::1', 'febf:ffff::1', 'fec0::1', 'ff02::1', 'ff0e::1', 'fe80::1%eth0'],
-  // A gateway would make them IPv4 again; ours to refuse, whatever is inside.
+  // NAT64 addresses are refused with any IPv4 address inside: a gateway would turn them into IPv4.
   ...['64:ff9b::5db8:d822', '64:ff9b::808:808'],
-  // No address in one of its spellings.
+  // Invalid spellings of addresses.
   ...['127.1', '0x7f000001', 'localhost', '', '1.2.3', '2606:4700::1%eth0'],
 ])('case 22: %s is refused', address => {
   expect(guard(address)).toBe(false)
@@ -36,7 +36,7 @@ test.each([
   expect(guard(address)).toBe(true)
 })
 
-test('EGRESS_ALLOW_CIDRS opens networks, in whatever clothes an address comes, and nothing else', () => {
+test('EGRESS_ALLOW_CIDRS opens its networks in every spelling of an address, and nothing else', () => {
   const open = createAddressGuard(['10.0.0.0/8', 'fd00::/8'])
   for (const address of ['10.1.2.3', '::ffff:10.1.2.3', 'fd12::1']) expect(open(address)).toBe(true)
   for (const address of ['127.0.0.1', '11.0.0.1.', '192.168.0.1', 'fe80::1', '::1']) {
@@ -115,7 +115,7 @@ test.each([
   expect(toEgressError(Object.assign(new Error(message), { code }))).toBe(kind)
 })
 
-test('no message quotes what a runtime said: addresses would draw a map of a network', () => {
+test("no message quotes the runtime's error: its addresses would map the network", () => {
   const error = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:80'), {
     code: 'ECONNREFUSED',
   })

@@ -25,7 +25,7 @@ describe('contract §2 icons:', () => {
     ['🏽', '🏽'],
     ['🇨', undefined],
     ['😀'.repeat(21), undefined],
-  ])('%p is taken as %p', (text, emoji) => {
+  ])('%p is accepted as %p', (text, emoji) => {
     expect(toEmoji(text)).toBe(emoji)
   })
 
@@ -78,20 +78,23 @@ describe('contract §2 timestamps:', () => {
     expect(parseTimestamp(text)).toBe(ms)
   })
 
-  test('5 minutes ahead are not too far, 5 more seconds are', () => {
+  test('5 minutes in the future are accepted, 5 more seconds are not', () => {
     expect(isTooFarAhead(Date.now() + 299_000)).toBe(false)
     expect(isTooFarAhead(Date.now() + 305_000)).toBe(true)
   })
 })
 
 describe('contract §9 cursors:', () => {
-  test.each([0n, 1n, 42n, 2n ** 53n, 999_999_999_999_999_999n])('of %p lead back to it', seq => {
-    for (const direction of ['older', 'newer'] as const) {
-      const cursor = toPositionCursor({ direction, seq })
-      expect(cursor).toMatch(/^[\w-]+$/)
-      expect(parsePosition(cursor)).toEqual({ direction, seq })
-    }
-  })
+  test.each([0n, 1n, 42n, 2n ** 53n, 999_999_999_999_999_999n])(
+    'cursors of %p lead back to it',
+    seq => {
+      for (const direction of ['older', 'newer'] as const) {
+        const cursor = toPositionCursor({ direction, seq })
+        expect(cursor).toMatch(/^[\w-]+$/)
+        expect(parsePosition(cursor)).toEqual({ direction, seq })
+      }
+    },
+  )
 
   test.each([
     '',
@@ -107,7 +110,7 @@ describe('contract §9 cursors:', () => {
     `${toPositionCursor({ direction: 'older', seq: 42n })}!`,
     ` ${toPositionCursor({ direction: 'older', seq: 42n })}`,
     '\u0000',
-  ])('%p is none of ours', cursor => {
+  ])('%p is refused', cursor => {
     expect(() => parsePosition(cursor)).toThrow(InvalidRequest)
   })
 })
@@ -141,7 +144,7 @@ test.each([
   ['\u03aa\u0301', '\u03aa\u0301', '\u0390'],
   ['Straße', 'Straße', 'straße'],
   ['\u3000全角\u3000名\u3000', '全角\u3000名', '全角 名'],
-])('contract §2 the channel %p is displayed as %p and known as %p', (name, display, slug) => {
+])('contract §2 the channel %p is displayed as %p and identified by %p', (name, display, slug) => {
   expect(toDisplayName(name)).toBe(display)
   expect(toSlug(name)).toBe(slug)
   expect(toSlug(slug)).toBe(slug)
@@ -150,7 +153,7 @@ test.each([
 describe("contract §10 LogSnag's body:", () => {
   const log = { channel: 'a', event: 'b' }
 
-  test('its fields go to ours, and absent notify is false', () => {
+  test('its fields become ours, and absent notify is false', () => {
     expect(fromLog(log)).toEqual({
       channelName: 'a',
       title: 'b',
@@ -172,14 +175,14 @@ describe("contract §10 LogSnag's body:", () => {
     })
   })
 
-  test('tags become metadata as they are, and key:value where that fits', () => {
+  test('tags become metadata unchanged, and tags of the form key:value where they fit', () => {
     const tags = { plan: 'pro', n: 1, yes: true, none: null, deep: { a: 1 }, list: [1], '': '' }
     const event = fromLog({ ...log, tags })
     expect(event.metadata).toBe(tags)
     expect(event.tags).toEqual(['plan:pro', 'n:1', 'yes:true', ':'])
   })
 
-  test('tags over 50 characters and beyond the 20th are left out', () => {
+  test('tags over 50 characters and beyond the 20th are dropped', () => {
     const long = { a: 'x'.repeat(48), b: 'x'.repeat(49), c: '🚀'.repeat(48), d: '🚀'.repeat(49) }
     expect(fromLog({ ...log, tags: long }).tags).toEqual([`a:${long.a}`, `c:${long.c}`])
     const many = Object.fromEntries(Array.from({ length: 25 }, (_, n) => [`k${n}`, n]))

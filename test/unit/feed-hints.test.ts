@@ -15,13 +15,13 @@ const HINTS: Hint[] = [
   { kind: 'access' },
 ]
 
-test('hints survive their payload', () => {
+test('hints survive encoding and decoding', () => {
   const words = new Set(HINTS.map(toWord))
   expect(parsePayload(takePayload('me', words))).toEqual({ origin: 'me', hints: HINTS })
   expect(words.size).toBe(0)
 })
 
-test('a payload is never longer than Postgres takes: many projects become all, the rest waits', () => {
+test("a payload never exceeds Postgres' limit: many projects become all, other hints wait", () => {
   const words = new Set<string>()
   for (let nth = 0; nth < 300; nth++) words.add(`e:${crypto.randomUUID()}`)
   for (let seq = 1; seq <= 300; seq++) words.add(toWord({ kind: 'deleted', projectId: A, seq }))
@@ -45,11 +45,11 @@ test.each([
   `me d:${A}:1e3`,
   `me u:${A}:x`,
   `me e:${A}'`,
-])('a payload that somebody else made up is passed over: %p', payload => {
+])('a foreign payload is ignored: %p', payload => {
   expect(parsePayload(payload).hints).toEqual([])
 })
 
-/** A pool whose statements are kept, and end when told to. */
+/** Returns a notifier on a pool whose statements are recorded, and end on request. */
 function setUp() {
   const sent: { payload: string; end: (error?: Error) => void }[] = []
   const pool = {
@@ -66,20 +66,20 @@ function setUp() {
   return { sent, notifier: createNotifier({ pool, gapMs: 20 }) }
 }
 
-test('research §1 the first hint goes at once, what comes meanwhile goes together, and the last one goes, too', async () => {
+test('research §1 the first hint is sent at once, hints meanwhile are sent together, and the last one is sent, too', async () => {
   const { sent, notifier } = setUp()
   const taken: number[] = []
   notifier.follow(hints => taken.push(hints.length))
   notifier.tell([{ kind: 'events', projectId: A }])
   expect(sent).toHaveLength(1)
   for (let nth = 0; nth < 100; nth++) notifier.tell([{ kind: 'events', projectId: B }])
-  // In this process all of them at once.
+  // Handlers in this process get all of them at once.
   expect(taken).toHaveLength(101)
   expect(sent).toHaveLength(1)
   sent[0]?.end()
   await until(() => sent.length === 2)
   expect(parsePayload(sent[1]?.payload ?? '').hints).toEqual([{ kind: 'events', projectId: B }])
-  // What was lost is not sent again: others find out by themselves.
+  // Lost hints are not sent again: other servers find the changes by polling.
   notifier.tell([{ kind: 'access' }])
   expect(sent).toHaveLength(2)
   sent[1]?.end(new Error('The database is gone'))
@@ -88,7 +88,7 @@ test('research §1 the first hint goes at once, what comes meanwhile goes togeth
   await notifier.stop()
 })
 
-test('a hint that breaks who takes it breaks nothing else', () => {
+test('a hint whose handler throws affects no other', () => {
   const { sent, notifier } = setUp()
   notifier.follow(() => {
     throw new Error('A bug')
@@ -97,7 +97,7 @@ test('a hint that breaks who takes it breaks nothing else', () => {
   expect(sent).toHaveLength(1)
 })
 
-test('a watch looks one at a time; who asks meanwhile gets a look that begins later', async () => {
+test('a watch polls one at a time; a caller during a poll gets the next one', async () => {
   let looks = 0
   let atOnce = 0
   const ends: (() => void)[] = []

@@ -7,7 +7,7 @@ import type { Filters } from '../../src/feed/schema.ts'
 
 const PROJECT = 'p1'
 
-/** A hub with sockets that keep what they are sent, as a platform would hand it out. */
+/** Returns a hub, and sockets that record their messages. */
 function setUp() {
   const topics = new Map<string, Set<string[]>>()
   const hub = createHub((topic, text) => topics.get(topic)?.forEach(sent => sent.push(text)))
@@ -49,7 +49,7 @@ function toEvent(seq: number, facts: Partial<FeedEvent['facts']> = {}, length = 
   }
 }
 
-/** Publishes with what the hub asks for at the moment, as a tail does that is fast. */
+/** Publishes with the fields that the hub needs at the moment, as a fast tail does. */
 function publish(hub: Hub, ...events: FeedEvent[]): void {
   for (const event of events) {
     expect(hub.publish(event, hub.listFollowed()[0]?.needs ?? 0)).toBe(true)
@@ -57,7 +57,7 @@ function publish(hub: Hub, ...events: FeedEvent[]): void {
 }
 
 describe('joining', () => {
-  test('at the position: what comes is sent, once, in order', () => {
+  test('at the position: new events are sent once, in order', () => {
     const { hub, follow } = setUp()
     const one = follow(5)
     expect(hub.add(one.subscription, 5)).toBe(true)
@@ -67,7 +67,7 @@ describe('joining', () => {
     expect(hub.toPosition(PROJECT)).toBe(9)
   })
 
-  test('behind the position: only once the cursor has reached what is kept of the last events', () => {
+  test('behind the position: only once the cursor has reached the kept events', () => {
     const { hub, follow } = setUp()
     const first = follow(10)
     hub.add(first.subscription, 10)
@@ -84,7 +84,7 @@ describe('joining', () => {
     expect(first.seqs()).toEqual([11, 12, 13])
   })
 
-  test('ahead of the position: nothing that the client has comes again', () => {
+  test("ahead of the position: the client's events are not sent again", () => {
     const { hub, follow } = setUp()
     const resident = follow(5)
     hub.add(resident.subscription, 5)
@@ -97,7 +97,7 @@ describe('joining', () => {
     expect(resident.seqs()).toEqual([6, 7, 8, 9])
   })
 
-  test('ahead, over a hole at the cursor itself', () => {
+  test('ahead: a hole at the cursor is skipped', () => {
     const { hub, follow } = setUp()
     const resident = follow(5)
     hub.add(resident.subscription, 5)
@@ -109,7 +109,7 @@ describe('joining', () => {
     expect(ahead.seqs()).toEqual([11])
   })
 
-  test('while more comes than is kept, the floor rises and the stream reads on', () => {
+  test('the floor rises while the kept events overflow, and the stream keeps reading', () => {
     const { hub, follow } = setUp()
     const late = follow(0)
     hub.add(late.subscription, 0)
@@ -125,7 +125,7 @@ describe('joining', () => {
   })
 })
 
-test('an event longer than all that is kept still reaches who catches up', () => {
+test('an event larger than the whole buffer still reaches a stream that catches up', () => {
   const { hub, follow } = setUp()
   const late = follow(0)
   hub.add(late.subscription, 0)
@@ -134,7 +134,7 @@ test('an event longer than all that is kept still reaches who catches up', () =>
   expect(hub.toFloor(late.subscription)).toBe(1)
 })
 
-test('who leaves hears no more, and nothing is left when the last one goes', () => {
+test('a stream that leaves gets nothing more, and the last one leaves nothing behind', () => {
   const { hub, follow, topics } = setUp()
   const [one, two] = [follow(0), follow(0, { tags: ['a'] })]
   for (const { subscription } of [one, two]) {
@@ -153,8 +153,8 @@ test('who leaves hears no more, and nothing is left when the last one goes', () 
   expect([...topics.values()].every(members => members.size === 0)).toBe(true)
 })
 
-describe('what filters need', () => {
-  test('an event that was read before a filter asked for its words is read again', () => {
+describe('fields that filters need', () => {
+  test('an event read before a filter needed its words is read again', () => {
     const { hub, follow } = setUp()
     const open = follow(0)
     hub.add(open.subscription, 0)
@@ -172,7 +172,7 @@ describe('what filters need', () => {
     expect(open.seqs()).toEqual([1])
   })
 
-  test('what was kept before is not handed to a filter that asks for more', () => {
+  test('kept events without the needed fields are not given to a filter', () => {
     const { hub, follow } = setUp()
     const slow = follow(-5)
     hub.add(slow.subscription, 0)
@@ -184,7 +184,7 @@ describe('what filters need', () => {
     expect(hub.listFollowed()[0]?.userNames).toEqual(['ada'])
   })
 
-  test('the same filter again needs nothing new', () => {
+  test('a repeated filter needs no new fields', () => {
     const { hub, follow } = setUp()
     hub.add(follow(0, { userId: 'ada' }).subscription, 0)
     const { needs } = hub.listFollowed()[0]!
@@ -195,7 +195,7 @@ describe('what filters need', () => {
   })
 })
 
-test('heartbeats: the position to who is live, the own cursor to who catches up', () => {
+test('heartbeats carry the position for live streams, and the own cursor during catch-up', () => {
   const { hub, follow } = setUp()
   const [live, late] = [follow(7), follow(2)]
   hub.add(live.subscription, 7)
@@ -209,7 +209,7 @@ test('heartbeats: the position to who is live, the own cursor to who catches up'
   expect(late.sent.at(-1)).toBe('to all of prj_1')
 })
 
-test('a project is followed with at most 500 different filters', () => {
+test('a project has at most 500 different filters', () => {
   const { hub, follow } = setUp()
   for (let nth = 0; nth < 500; nth++) {
     expect(hub.add(follow(0, { source: `s${nth}` }).subscription, 0)).toBe(true)

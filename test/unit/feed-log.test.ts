@@ -29,7 +29,7 @@ const row = (seq: number): Row => ({
   tags: [],
   atMs: seq,
 })
-/** Rows from one seq down to another, newest first. */
+/** Returns rows from one seq down to another, newest first. */
 const rows = (newest: number, oldest: number) =>
   Array.from({ length: newest - oldest + 1 }, (_, at) => row(newest - at))
 const seqs = (some: readonly Row[]) => some.map(({ seq }) => seq)
@@ -38,8 +38,8 @@ const page = (newest: number, oldest: number, nextCursor: string | null = 'on') 
   nextCursor,
 })
 
-describe('a log as a reader sees it', () => {
-  test('takes in what arrives in any order, each seq once, newest first', () => {
+describe('the log of a reader', () => {
+  test('accepts rows in any order, each seq once, newest first', () => {
     const log = arrive(arrive(fromPage(page(3, 1)), [row(5), row(4), row(3)]), [row(7), row(5)])
     expect([seqs(log.rows), seqs(log.waiting)]).toEqual([
       [3, 2, 1],
@@ -48,18 +48,18 @@ describe('a log as a reader sees it', () => {
     expect(seqs(show(log).rows)).toEqual([7, 5, 4, 3, 2, 1])
   })
 
-  test('holds 200 rows while it is live, and knows that it was cut', () => {
+  test('keeps 200 rows while it is live, and records that it was cut', () => {
     const log = show(arrive(fromPage(page(150, 1)), rows(230, 151)))
     expect([log.rows.length, log.rows[0]?.seq, log.rows.at(-1)?.seq]).toEqual([LIVE_ROWS, 230, 31])
     expect(log.older).toEqual({ kind: 'cut' })
   })
 
-  test('showing nothing new is the same object', () => {
+  test('stays the same object if nothing changes', () => {
     const log = fromPage(page(50, 1))
     expect(show(log)).toBe(log)
   })
 
-  test('keeps what waits within a bound; beyond it, nothing is shown that has a hole in it', () => {
+  test('limits the waiting rows; beyond the limit nothing with a hole is shown', () => {
     let log = fromPage(page(10, 1))
     for (let seq = 11; seq <= 11 + MAX_WAITING; seq++) log = arrive(log, [row(seq)])
     expect(log.waiting).toHaveLength(MAX_WAITING)
@@ -70,35 +70,35 @@ describe('a log as a reader sees it', () => {
     expect(shown.hasGap).toBe(false)
   })
 
-  test('adds older rows behind, without those that it has', () => {
+  test('appends older rows without duplicates', () => {
     const log = extend(fromPage(page(10, 6)), page(7, 3))
     expect(seqs(log.rows)).toEqual([10, 9, 8, 7, 6, 5, 4, 3])
     expect(extend(log, page(2, 1, null)).older).toEqual({ kind: 'end' })
   })
 
-  test('stops at as many rows as a browser should hold', () => {
+  test('stops at the maximum number of rows for a browser', () => {
     const log = extend(fromPage(page(MAX_ROWS + 10, 50)), page(49, 1))
     expect(log.older).toEqual({ kind: 'full' })
   })
 
-  test('catches up with a page that touches it', () => {
+  test('catches up with a page that overlaps it', () => {
     const log = show(catchUp(fromPage(page(10, 1, null)), page(12, 5)))
     expect(seqs(log.rows)).toEqual([12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1])
     expect(log.older).toEqual({ kind: 'end' })
   })
 
-  test('lets go of what a page does not touch: a hole is never shown as if it were none', () => {
+  test('drops rows that a page does not reach: a hole is never hidden', () => {
     const log = show(catchUp(fromPage(page(10, 1)), page(90, 41)))
     expect([log.rows[0]?.seq, log.rows.at(-1)?.seq]).toEqual([90, 41])
     expect(log.older).toEqual({ kind: 'cut' })
   })
 
-  test('an empty log becomes the page, with what has come meanwhile before it', () => {
+  test('an empty log becomes the page, preceded by newer rows', () => {
     const log = catchUp(arrive(EMPTY, [row(4), row(3)]), page(3, 1, null))
     expect([seqs(log.rows), seqs(log.waiting)]).toEqual([[3, 2, 1], [4]])
   })
 
-  test('a deleted row goes, wherever it is, and comes back where it was', () => {
+  test('a deleted row disappears from every place, and is restored there', () => {
     const full: Log = arrive(fromPage(page(3, 1, null)), [row(4)])
     const less = remove(remove(full, 2), 4)
     expect([seqs(less.rows), seqs(less.waiting)]).toEqual([[3, 1], []])
@@ -106,7 +106,7 @@ describe('a log as a reader sees it', () => {
     expect(restore(less, 99)).toBe(less)
   })
 
-  test('a row keeps of an event what is shown, whatever its size', () => {
+  test('a row keeps the shown parts of an event, whatever its size', () => {
     const made = toRow({
       ...row(1),
       timestamp: '2026-11-20T10:00:00.000Z',

@@ -15,7 +15,7 @@ const event = (seq: number) => ({
 const message = (seq: number) => ({ type: 'event', project: PROJECT, seq, event: event(seq) })
 const row = (seq: number) => ({ ...event(seq), atMs: Date.parse(AT) }) satisfies Row
 
-/** A feed of a server whose log has `head` events, and pages of `size`. */
+/** Returns the feed of a server whose log has `head` events, and pages of `size`. */
 function start(head: number, { size = 50 } = {}) {
   const clock = createFakeClock()
   const sockets: FakeSocket[] = []
@@ -49,7 +49,7 @@ function start(head: number, { size = 50 } = {}) {
     get seqs() {
       return feed.log.value.rows.map(({ seq }) => seq)
     },
-    /** Answers the oldest read as the server would. */
+    /** Answers the oldest pending read as the server would. */
     async page() {
       const { cursor, answer } = reads.shift()!
       const newest = cursor === undefined ? world.head : Number(cursor) - 1
@@ -72,7 +72,7 @@ function start(head: number, { size = 50 } = {}) {
 }
 
 describe('dashboard.md §4 a feed', () => {
-  test('shows the newest page, and then each event as it comes, at most every 300 ms', async () => {
+  test('shows the newest page, and then each new event, at most every 300 ms', async () => {
     const it = start(3)
     it.socket.welcome(3)
     await it.page()
@@ -88,7 +88,7 @@ describe('dashboard.md §4 a feed', () => {
     expect(it.world.shown).toEqual([4, 8, 7, 6, 5])
   })
 
-  test('reads the page again when the connection begins behind its end', async () => {
+  test('reads the page again if the connection starts behind its end', async () => {
     const it = start(3)
     await it.page()
     it.world.head = 5
@@ -98,7 +98,7 @@ describe('dashboard.md §4 a feed', () => {
     expect(it.seqs).toEqual([5, 4, 3, 2, 1])
   })
 
-  test('also when it began while the page was on its way', async () => {
+  test('also reads it again if the connection started during the first read', async () => {
     const it = start(3)
     it.socket.welcome(5)
     await it.page()
@@ -107,7 +107,7 @@ describe('dashboard.md §4 a feed', () => {
     expect([it.seqs, it.reads.length]).toEqual([[5, 4, 3, 2, 1], 0])
   })
 
-  test('what comes before the page waits for it, and is there once', async () => {
+  test('keeps events that arrive before the page, and shows them once', async () => {
     const it = start(3)
     it.socket.welcome(3)
     it.emit(2)
@@ -118,7 +118,7 @@ describe('dashboard.md §4 a feed', () => {
     expect(it.seqs).toEqual([5, 4, 3, 2, 1])
   })
 
-  test('paused it goes on taking in, and resumes with all of it', async () => {
+  test('collects events while paused, and resumes with all of them', async () => {
     const it = start(1)
     it.socket.welcome(1)
     await it.page()
@@ -130,7 +130,7 @@ describe('dashboard.md §4 a feed', () => {
     expect([it.seqs.length, it.feed.live.value.waiting]).toEqual([38, 0])
   })
 
-  test('hidden it renders nothing, and counts', async () => {
+  test('renders nothing while hidden, and counts', async () => {
     const it = start(1)
     it.socket.welcome(1)
     await it.page()
@@ -145,7 +145,7 @@ describe('dashboard.md §4 a feed', () => {
     expect([it.seqs, it.world.unseen.at(-1)]).toEqual([[5, 4, 3, 2, 1], 0])
   })
 
-  test('a gap keeps what is shown until the newest page is there, and loses nothing after it', async () => {
+  test('keeps its rows during a gap until the newest page arrives, and loses nothing afterwards', async () => {
     const it = start(3)
     it.socket.welcome(3)
     await it.page()
@@ -161,7 +161,7 @@ describe('dashboard.md §4 a feed', () => {
     expect(it.seqs).not.toContain(3)
   })
 
-  test('a page that fails can be tried again, and the next connection does so by itself', async () => {
+  test('retries a failed page on request and on the next connection', async () => {
     const it = start(3)
     it.socket.welcome(3)
     await it.fail()
@@ -172,7 +172,7 @@ describe('dashboard.md §4 a feed', () => {
     expect(it.seqs).toEqual([3, 2, 1])
   })
 
-  test('older pages follow; an empty one that goes on is passed over', async () => {
+  test('loads older pages, and skips an empty one that continues', async () => {
     const it = start(120)
     it.socket.welcome(120)
     await it.page()
@@ -186,7 +186,7 @@ describe('dashboard.md §4 a feed', () => {
     expect([it.seqs.length, it.feed.log.value.older.kind]).toEqual([120, 'end'])
   })
 
-  test('the way back to where rows were cut is found from the newest page', async () => {
+  test('finds the way back to removed rows from the newest page', async () => {
     const it = start(100)
     it.socket.welcome(100)
     await it.page()
@@ -199,7 +199,7 @@ describe('dashboard.md §4 a feed', () => {
     expect(it.seqs).toEqual(Array.from({ length: 250 }, (_, at) => 400 - at))
   })
 
-  test('a page that comes after its place was cut off is dropped', async () => {
+  test('drops a page whose place was removed before it arrived', async () => {
     const it = start(300)
     it.socket.welcome(300)
     await it.page()
@@ -210,7 +210,7 @@ describe('dashboard.md §4 a feed', () => {
     expect(it.seqs).toEqual(Array.from({ length: 200 }, (_, at) => 500 - at))
   })
 
-  test('a deleted event goes, and comes back when that is undone', async () => {
+  test('removes a deleted event, and restores it on undo', async () => {
     const it = start(3)
     it.socket.welcome(3)
     await it.page()
@@ -223,7 +223,7 @@ describe('dashboard.md §4 a feed', () => {
     expect(it.seqs).toEqual([3, 2, 1])
   })
 
-  test('that was stopped changes nothing any more', async () => {
+  test('does not change after it was stopped', async () => {
     const it = start(3)
     it.socket.welcome(3)
     it.feed.stop()

@@ -12,7 +12,9 @@ import { listApiFeatures, listV1Features } from '../../src/server/features.ts'
 import { healthRoutes } from '../../src/server/health.ts'
 
 const site = toSite('http://localhost')
-/** Admits nobody. The features get nothing else, so a request that passes a guard ends as a 500. */
+/**
+ * Admits nobody. A request that passes a guard ends as a 500, for features get no other dependency.
+ */
 const gate = {
   site,
   cookies: createCookies(false),
@@ -26,7 +28,7 @@ const app = createServerApp({
   api: listApiFeatures(gate as never),
   v1: listV1Features(gate as never),
 })
-/** Paths below /api and /v1 that serve a document to everybody. */
+/** Public documents below /api and /v1. */
 const DOCUMENTS = new Set(['/api/openapi.json', '/api/management.json'])
 
 const routes = app.routes.map(({ method, path, hooks }) => ({ method, path, ...hooks.detail }))
@@ -42,7 +44,7 @@ async function ask({ method, path }: { method: string; path: string }) {
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }
 
-test('every route of a program is below /v1 or /api; the others only serve files', () => {
+test('every route for programs is below /v1 or /api; other routes serve files alone', () => {
   const others = routes.filter(({ path }) => !/^\/(v1|api)\//.test(path) || DOCUMENTS.has(path))
   for (const { method, path, hide } of others) {
     expect([path, method, hide]).toEqual([path, 'GET', true])
@@ -51,7 +53,7 @@ test('every route of a program is below /v1 or /api; the others only serve files
 })
 
 describe.each(V1)('contract §1 %s', (_, route) => {
-  test('is behind an API key', async () => {
+  test('needs an API key', async () => {
     const { security, hide } = route
     expect([Object.keys(security[0]), security.length, hide]).toEqual([['apiKey'], 1, undefined])
     expect(await ask(route)).toEqual({
@@ -62,7 +64,7 @@ describe.each(V1)('contract §1 %s', (_, route) => {
 })
 
 describe.each(API)('contract §12 %s', (_, route) => {
-  test('is behind a session, and the permissions rule its action', async () => {
+  test('needs a session, and the permissions decide on its action', async () => {
     const action = route['x-action'] as Action
     expect([action, action in ACTIONS, route.hide]).toEqual([action, true, undefined])
     const isOpen = ACTIONS[action].on === 'anyone'

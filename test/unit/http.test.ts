@@ -8,7 +8,7 @@ import { createValidator, InvalidRequest, type ObjectSchema } from '../../src/ht
 const networks = ['10.0.0.0/8', '2001:db8::/32', '127.0.0.1/32']
 
 test.each([
-  // peer, X-Forwarded-For, trusted -> the client
+  // peer, X-Forwarded-For, trusted proxies -> client address
   ['203.0.113.1', null, [], '203.0.113.1'],
   ['203.0.113.1', '192.0.2.1', [], '203.0.113.1'],
   ['203.0.113.1', '192.0.2.1', networks, '203.0.113.1'],
@@ -26,7 +26,7 @@ test.each([
   ['127.0.0.1', '::ffff:192.0.2.1', networks, '::ffff:192.0.2.1'],
   ['', '192.0.2.1', networks, ''],
 ] as const)(
-  'the client behind %p that sends X-Forwarded-For %p, with %p trusted, is %p',
+  'a client behind %p that sends X-Forwarded-For %p, with %p trusted, is %p',
   (peer, forwarded, trusted, client) => {
     expect(toClientAddress(peer, forwarded, trusted)).toBe(client)
   },
@@ -58,7 +58,7 @@ test.each([
   expect(countCodePoints(text)).toBe(count)
 })
 
-/** The texts that `schema` accepts, or the issues that a request gets, each as `path code`. */
+/** Returns the texts that `schema` accepts, or the issues of a request, each as `path code`. */
 function attempt({ values, issues }: DecodedValues, schema: ObjectSchema): unknown {
   try {
     return createValidator<unknown>(schema).parse(values, issues)

@@ -15,7 +15,7 @@ test.each(PREFIXES)('contract §4 an id of %s is a TypeID with a uuid v7 inside'
   expect(parseId(prefix, id)).toBe(uuid)
 })
 
-// The first from the specification of TypeID.
+// The first is from the TypeID specification.
 test.each([
   ['01h455vb4pex5vsknk084sn02q', '01890a5d-ac96-774b-bcce-b302099a8057'],
   ['0000000000e00800000000000g', '00000000-0000-7000-8000-000000000010'],
@@ -24,12 +24,12 @@ test.each([
   expect(toId('evt', uuid)).toBe(`evt_${suffix}`)
 })
 
-test('contract §4 no two ids are alike', () => {
+test('contract §4 ids are unique', () => {
   const ids = Array.from({ length: 10_000 }, () => newId('evt').id)
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-describe('what is no id of the kind is refused without a throw:', () => {
+describe('an invalid id or one of another kind is refused without an exception:', () => {
   test.each([
     '',
     'evt',

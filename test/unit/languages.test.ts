@@ -6,7 +6,7 @@ import { listFirstEvents, listVerifications } from '../../src/dashboard/docs/lan
 const BASE_URL = 'http://127.0.0.1:1'
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes, yes').toString('base64')}`
 
-test('eight languages send the same event to this server, each with a place for the key', () => {
+test('samples in eight languages send the same event to this server, each with a place for the key', () => {
   const snippets = listFirstEvents(BASE_URL)
   expect(snippets).toHaveLength(8)
   for (const { text } of snippets) {
@@ -17,7 +17,7 @@ test('eight languages send the same event to this server, each with a place for 
   }
 })
 
-test('the first event in curl and in JavaScript arrives as it is written', async () => {
+test('the first event of the curl and JavaScript samples arrives as written', async () => {
   const arrived: unknown[] = []
   using server = Bun.serve({
     hostname: '127.0.0.1',
@@ -44,7 +44,7 @@ test('the first event in curl and in JavaScript arrives as it is written', async
   expect(arrived).toEqual([expected, expected])
 })
 
-test('the verification in JavaScript takes what is genuine and nothing else', async () => {
+test('the JavaScript verification accepts genuine messages and nothing else', async () => {
   const text = listVerifications().find(({ id }) => id === 'verify-javascript')?.text ?? ''
   const program = `${text}
     for (const request of JSON.parse(process.env.REQUESTS))

@@ -54,8 +54,8 @@ describe('contract §6 the window of a key:', () => {
   })
 })
 
-describe('contract §6 failed authentication of an address:', () => {
-  test('the 61st in a minute has to wait for the end of the minute', () => {
+describe('contract §6 failed authentications of an address:', () => {
+  test('the 61st in a minute waits for the end of the minute', () => {
     const failures = createFailureCounter()
     for (let n = 0; n < 60; n++) expect(failures.count('192.0.2.1', 1_000 + n)).toBeUndefined()
     expect(failures.count('192.0.2.1', 2_000)).toBe(59)
@@ -64,7 +64,7 @@ describe('contract §6 failed authentication of an address:', () => {
     expect(failures.count('192.0.2.1', 61_000)).toBeUndefined()
   })
 
-  test('refused ones do not lengthen the wait', () => {
+  test('refused ones do not extend the wait', () => {
     const failures = createFailureCounter()
     for (let n = 0; n < 1_000; n++) failures.count('192.0.2.1', n)
     expect(failures.count('192.0.2.1', 59_000)).toBe(1)
@@ -72,7 +72,7 @@ describe('contract §6 failed authentication of an address:', () => {
     expect(failures.count('192.0.2.1', 60_000)).toBe(60)
   })
 
-  test('memory is bounded: the oldest of 10,000 addresses makes room', () => {
+  test('memory is bounded: the oldest of 10,000 addresses is forgotten', () => {
     const failures = createFailureCounter()
     for (let n = 0; n < 61; n++) failures.count('192.0.2.1', 0)
     for (let n = 0; n < 61; n++) failures.count('192.0.2.2', 0)
@@ -87,7 +87,7 @@ describe('contract §6 failed authentication of an address:', () => {
 describe('contract §6 beyond 60 failures of an address', () => {
   const none = async () => undefined
 
-  /** The results of look-ups, and the largest number that ran at once. */
+  /** Records the results of look-ups, and the largest number of concurrent ones. */
   function createFinder() {
     let running = 0
     const seen = { most: 0, order: [] as string[] }
@@ -109,7 +109,7 @@ describe('contract §6 beyond 60 failures of an address', () => {
     return failed
   }
 
-  test('its unknown keys are looked up one at a time, and every one is answered', async () => {
+  test('its unknown keys are looked up one at a time, and all of them are answered', async () => {
     const failed = await failFrom('192.0.2.1')
     const { find, seen } = createFinder()
     const hashes = Array.from({ length: 100 }, (_, n) =>
@@ -122,7 +122,7 @@ describe('contract §6 beyond 60 failures of an address', () => {
     expect(seen.most).toBe(1)
   })
 
-  test('those of other addresses are not', async () => {
+  test('those of other addresses are not limited', async () => {
     const failed = await failFrom('192.0.2.1')
     const { find, seen } = createFinder()
     const hashes = Array.from({ length: 10 }, (_, n) => `alive ${n}`)
@@ -130,7 +130,7 @@ describe('contract §6 beyond 60 failures of an address', () => {
     expect(seen.most).toBe(10)
   })
 
-  test('a key that was seen alive, from wherever, passes those that wait', async () => {
+  test('a key known to be valid passes the waiting ones from any address', async () => {
     const failed = await failFrom('192.0.2.1')
     const { find, seen } = createFinder()
     await failed.lookUp('alive', find, () => '192.0.2.2')
@@ -142,7 +142,7 @@ describe('contract §6 beyond 60 failures of an address', () => {
     await Promise.all(guesses)
   })
 
-  test('networks take turns, so that one which guesses does not keep another waiting', async () => {
+  test('networks take turns, so that one with many guesses does not delay another', async () => {
     const failed = await failFrom('192.0.2.1')
     for (let n = 0; n < 61; n++) await failed.lookUp(undefined, none, () => '192.0.2.2')
     const { find, seen } = createFinder()
@@ -154,7 +154,7 @@ describe('contract §6 beyond 60 failures of an address', () => {
     await Promise.all(guesses)
   })
 
-  test('memory is bounded: beyond 250 that wait it is unavailable, which is no failure', async () => {
+  test('memory is bounded: beyond 250 waiting look-ups it is unavailable, which is no failure', async () => {
     const failed = await failFrom('192.0.2.1')
     const { find } = createFinder()
     const lookUps = Array.from({ length: 300 }, (_, n) =>
@@ -181,6 +181,6 @@ test.each([
   ['::1', '::2', true],
   ['fe80::1%eth0', 'fe80::2', true],
   ['', 'unknown', false],
-])('contract §6 %p and %p are of one network: %p', (a, b, areOne) => {
+])('contract §6 %p and %p are in one network: %p', (a, b, areOne) => {
   expect(toNetwork(a) === toNetwork(b)).toBe(areOne)
 })

@@ -34,7 +34,7 @@ function follow({ standing = 'signed_in' as SessionStatus } = {}) {
     get socket() {
       return sockets.at(-1)!
     },
-    /** The seqs of the events that came through. */
+    /** The seqs of the received events. */
     get seqs() {
       return messages.flatMap(message => (message.type === 'event' ? [message.seq] : []))
     },
@@ -47,8 +47,8 @@ function follow({ standing = 'signed_in' as SessionStatus } = {}) {
 const event = (seq: number) => ({ type: 'event', project: PROJECT, seq, event: {} })
 const settle = () => new Promise(resolve => setImmediate(resolve))
 
-describe('design §6 the feed’s protocol', () => {
-  test('begins with what comes from now on, and goes on from the last seq after a loss', () => {
+describe("design §6 the feed's protocol", () => {
+  test('starts now, and continues from the last seq after a disconnection', () => {
     const feed = follow()
     feed.socket.welcome(10)
     expect(feed.socket.sent).toEqual([
@@ -66,14 +66,14 @@ describe('design §6 the feed’s protocol', () => {
     expect(feed.kinds).toEqual(['connecting', 'live', 'reconnecting', 'connecting', 'live'])
   })
 
-  test('an event that comes twice is taken once', () => {
+  test('ignores a repeated event', () => {
     const feed = follow()
     feed.socket.welcome(0)
     for (const seq of [1, 2, 2, 1, 3]) feed.socket.say(event(seq))
     expect(feed.seqs).toEqual([1, 2, 3])
   })
 
-  test('a heartbeat moves the cursor over what the filters kept back', () => {
+  test('moves the cursor on heartbeats over filtered events', () => {
     const feed = follow()
     feed.socket.welcome(5)
     feed.socket.say({ type: 'heartbeat', project: PROJECT, head: 900 })
@@ -83,7 +83,7 @@ describe('design §6 the feed’s protocol', () => {
     expect(feed.socket.sent[0].after).toBe(900)
   })
 
-  test('a gap is told, and the stream goes on from the head', () => {
+  test('reports a gap, and continues from the head', () => {
     const feed = follow()
     feed.socket.welcome(5)
     feed.socket.say({ type: 'gap', project: PROJECT, reason: 'retention', head: 40 })
@@ -95,7 +95,7 @@ describe('design §6 the feed’s protocol', () => {
     expect(feed.seqs).toEqual([41])
   })
 
-  test('another epoch begins anew: the old seq means nothing in it', () => {
+  test('starts anew in another epoch: the old seq has no meaning there', () => {
     const feed = follow()
     feed.socket.welcome(500)
     feed.socket.end(1012)
@@ -106,7 +106,7 @@ describe('design §6 the feed’s protocol', () => {
     expect([feed.starts.at(-1), feed.seqs]).toEqual([[7, true], [8]])
   })
 
-  test('another view has a socket of its own, so that nothing of the one before gets into it', () => {
+  test('opens a new socket for another view, so that no event of the old one gets into it', () => {
     const feed = follow()
     const old = feed.socket
     old.welcome(5)
@@ -120,7 +120,7 @@ describe('design §6 the feed’s protocol', () => {
   })
 
   test.each(['', '{', 'null', '[]', '{"type":"event"}', '{"type":"toString"}', '{"type":"news"}'])(
-    'what a newer server may say is passed over: %p',
+    'ignores unknown messages of newer servers: %p',
     text => {
       const feed = follow()
       feed.socket.welcome(0)
@@ -131,8 +131,8 @@ describe('design §6 the feed’s protocol', () => {
   )
 })
 
-describe('a connection that fails', () => {
-  test('is silent for 35 s, is given up, and made again', () => {
+describe('a failing connection', () => {
+  test('is closed after 35 s of silence and made again', () => {
     const feed = follow()
     feed.socket.welcome(0)
     feed.clock.pass(30_000)
@@ -143,7 +143,7 @@ describe('a connection that fails', () => {
     expect([feed.kinds.at(-1), feed.sockets[0]?.isClosed]).toEqual(['reconnecting', true])
   })
 
-  test('tries again after longer and longer, and begins anew once it has succeeded', async () => {
+  test('retries with growing delays, and resets them after a success', async () => {
     const feed = follow({ standing: 'unreachable' })
     const waits: number[] = []
     for (let attempt = 0; attempt < 8; attempt++) {
@@ -160,7 +160,7 @@ describe('a connection that fails', () => {
     expect(feed.links.at(-1)).toEqual({ kind: 'reconnecting', atMs: feed.clock.now() + 500 })
   })
 
-  test('tries at once when the reader asks for it', () => {
+  test('retries at once on request', () => {
     const feed = follow()
     feed.socket.welcome(0)
     feed.socket.end(1006)
@@ -170,7 +170,7 @@ describe('a connection that fails', () => {
     expect(feed.sockets).toHaveLength(2)
   })
 
-  test('is looked at when the browser wakes up: timers have slept, too', () => {
+  test('is checked when the browser wakes up, for its timers slept', () => {
     const feed = follow()
     feed.socket.welcome(0)
     feed.connection.wake()
@@ -180,7 +180,7 @@ describe('a connection that fails', () => {
     expect(feed.sockets).toHaveLength(2)
   })
 
-  test('waits for the network, and comes back with it', () => {
+  test('waits for the network and reconnects with it', () => {
     const feed = follow()
     feed.socket.welcome(3)
     feed.world.isOnline = false
@@ -212,7 +212,7 @@ describe('a connection that fails', () => {
     expect(feed.sockets.length > 1).toBe(kind === 'reconnecting')
   })
 
-  test('an unknown project ends it', () => {
+  test('ends with an unknown project', () => {
     const feed = follow()
     feed.socket.say({ type: 'hello', epoch: EPOCH })
     feed.socket.say({ type: 'error', code: 'not_found', message: 'No project has this id' })
@@ -221,7 +221,7 @@ describe('a connection that fails', () => {
     expect([feed.kinds.at(-1), feed.sockets.length, feed.clock.waiting]).toEqual(['refused', 1, 0])
   })
 
-  test('that was stopped leaves neither socket nor timer', () => {
+  test('leaves neither socket nor timer when stopped', () => {
     const feed = follow()
     feed.socket.welcome(0)
     feed.connection.stop()

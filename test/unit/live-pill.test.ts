@@ -40,14 +40,14 @@ describe('dashboard.md §4 the live pill', () => {
     expect(toText(after(...events))).toBe(text)
   })
 
-  test('a connection that fails is shown over a pause, which is still there afterwards', () => {
+  test('shows a failing connection instead of a pause, which persists afterwards', () => {
     const paused = after(LIVE, { type: 'pause', reason: 'asked' }, { type: 'waiting', count: 2 })
     const lost = reduce(paused, { type: 'link', link: { kind: 'reconnecting', atMs: 9_000 } })
     expect(toText(lost)).toBe('Reconnecting in 9 s')
     expect(toText(reduce(lost, LIVE))).toBe('Paused · 2 new')
   })
 
-  test('offline is since the first moment of it', () => {
+  test('shows the first moment of being offline', () => {
     const offline = (sinceMs: number): LiveEvent => ({
       type: 'link',
       link: { kind: 'offline', sinceMs },
@@ -56,7 +56,7 @@ describe('dashboard.md §4 the live pill', () => {
     expect(toText(after(offline(10), LIVE, offline(20)))).toBe('Offline since clock 20')
   })
 
-  test('what is paused for several reasons flows when the last one is gone', () => {
+  test('resumes when the last of several reasons to pause is gone', () => {
     const both = after(
       LIVE,
       { type: 'pause', reason: 'scrolled' },
@@ -68,7 +68,7 @@ describe('dashboard.md §4 the live pill', () => {
     expect(toPill(none).kind).toBe('live')
   })
 
-  test('to resume is to forget every reason', () => {
+  test('forgets every reason on resume', () => {
     const paused = after(
       LIVE,
       { type: 'pause', reason: 'asked' },
@@ -77,7 +77,7 @@ describe('dashboard.md §4 the live pill', () => {
     expect(isUnpaused(reduce(paused, { type: 'resume' }))).toBe(true)
   })
 
-  test('what changes nothing is the same object, so that nothing is rendered for it', () => {
+  test('stays the same object if nothing changes, so that nothing is rendered', () => {
     const paused = after(LIVE, { type: 'pause', reason: 'asked' })
     expect(reduce(paused, { type: 'pause', reason: 'asked' })).toBe(paused)
     expect(reduce(paused, { type: 'release', reason: 'focus' })).toBe(paused)

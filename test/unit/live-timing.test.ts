@@ -5,14 +5,14 @@ import { createThrottle } from '../../src/dashboard/app/live/throttle.ts'
 import { toTitle } from '../../src/dashboard/app/live/unseen.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
-describe('how long to wait before connecting again', () => {
+describe('the delay before reconnecting', () => {
   test.each([
     [1, 500],
     [2, 1_000],
     [3, 2_000],
     [6, 15_000],
     [60, 15_000],
-  ])('attempt %d waits for 0.25 s to %d ms, anywhere between', (attempt, ceiling) => {
+  ])('attempt %d waits between 0.25 s and %d ms at random', (attempt, ceiling) => {
     expect(toBackoffMs(attempt, () => 0)).toBe(250)
     expect(toBackoffMs(attempt, () => 0.5)).toBe(Math.round(250 + (ceiling - 250) / 2))
     expect(toBackoffMs(attempt, () => 1)).toBe(ceiling)
@@ -39,7 +39,7 @@ describe('a batch', () => {
     expect(runs.at(-1)).toBe(2_000)
   })
 
-  test('has no timer while there is nothing to do, and none after its stop', () => {
+  test('has no timer while idle or after a stop', () => {
     const { clock, runs, batch } = count()
     expect(clock.waiting).toBe(0)
     batch.trigger()
@@ -50,7 +50,7 @@ describe('a batch', () => {
     expect([clock.waiting, runs]).toEqual([0, [0]])
   })
 
-  test('is not held up by a clock that was set back', () => {
+  test('is not delayed by a clock that was set back', () => {
     const { clock, runs, batch } = count()
     batch.trigger()
     clock.pass(-3_600_000)
@@ -60,7 +60,7 @@ describe('a batch', () => {
   })
 })
 
-test('the status line speaks at once, and then every 10 s of all that came', () => {
+test('the status line announces at once, and then everything new every 10 s', () => {
   const clock = createFakeClock()
   const said: string[] = []
   const announcer = createAnnouncer(clock, sentence => said.push(sentence))
@@ -77,6 +77,6 @@ test.each([
   [0, 'Shop'],
   [3, '(3) Shop'],
   [4_000, '(999+) Shop'],
-])('a title says how many are unseen: %d', (count, title) => {
+])('the page title has the number of unseen events: %d', (count, title) => {
   expect(toTitle('Shop', count)).toBe(title)
 })

@@ -22,7 +22,7 @@ const settle = (
     random: more.random ?? 0.5,
   })
 
-test('delivery: what comes of an attempt decides what becomes of the job', () => {
+test('delivery: the outcome of an attempt decides the next state of the delivery', () => {
   const reason = 'http_500'
   expect(settle({ kind: 'done' })).toMatchObject({ state: 'delivered', attempts: 1, latencyMs: 12 })
   expect(settle({ kind: 'gone', reason })).toMatchObject({ state: 'dead', attempts: 1, reason })
@@ -42,7 +42,7 @@ test('delivery: what comes of an attempt decides what becomes of the job', () =>
   expect(settle({ kind: 'retry', reason }, { attempt: 3 })).toMatchObject({ state: 'dead', reason })
 })
 
-test('delivery: retries keep to the schedule give or take 20 %, and to Retry-After up to a day', () => {
+test('delivery: retries follow the schedule within 20 %, and Retry-After up to a day', () => {
   fc.assert(
     fc.property(
       fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
@@ -60,13 +60,13 @@ test('delivery: retries keep to the schedule give or take 20 %, and to Retry-Aft
   )
 })
 
-test('delivery: a reason is text that Postgres takes, of a bounded length', () => {
+test('delivery: a reason is valid text for Postgres, of limited length', () => {
   const { reason } = settle({ kind: 'gone', reason: `\u0000\ud800${'💥'.repeat(600)}` })
   expect([...(reason ?? '')]).toHaveLength(500)
   expect(reason).toStartWith('\ufffd\ufffd💥')
 })
 
-test('delivery: a lease outlasts the time-out by more than 5 s, or nothing starts', () => {
+test('delivery: a lease must outlast the timeout by more than 5 s, else the start fails', () => {
   const kind = (leaseMs: number) => createTestKind({ timeoutMs: 15_000, leaseMs })
   expect(() => checkKinds([kind(20_001)])).not.toThrow()
   expect(() => checkKinds([kind(20_000)])).toThrow('The lease of a webhook (20000 ms)')
@@ -74,7 +74,7 @@ test('delivery: a lease outlasts the time-out by more than 5 s, or nothing start
   expect(() => checkKinds([createTestKind(), createTestKind()])).toThrow('one name')
 })
 
-test('delivery: of many logs each gets its share of a transaction, however long the others are', () => {
+test('delivery: many logs share a transaction fairly, with any lengths', () => {
   const runs = [
     { projectId: 'long', fromSeq: 10n, toSeq: 1_000_000n },
     { projectId: 'short', fromSeq: 0n, toSeq: 3n },
@@ -99,7 +99,7 @@ const due = (...targetIds: string[]) =>
   targetIds.map(targetId => ({ targetId, dueInMs: -1, dueAt: 'then', floor: 'before' }))
 const names = (requests: { targetId: string }[]) => requests.map(({ targetId }) => targetId)
 
-test('delivery: targets take turns, new ones first, and nobody gets more than its share', () => {
+test('delivery: targets take turns, new ones first, each up to its limit', () => {
   const queue = createFairQueue(2)
   queue.update(due('a', 'b', 'c'), 0)
   const first = queue.next(2, 0)
@@ -108,7 +108,7 @@ test('delivery: targets take turns, new ones first, and nobody gets more than it
     { targetId: 'b', room: 2, dueAt: 'then' },
   ])
   queue.claimed(first, { counts: new Map([['a', 2]]), isAll: true })
-  // b had nothing more, a had its turn, d is new.
+  // b has nothing more, a had its turn, d is new.
   queue.update(due('a', 'c', 'd'), 0)
   expect(names(queue.next(9, 0))).toEqual(['d', 'c', 'a'])
   queue.start('c')
@@ -125,14 +125,14 @@ test('delivery: targets take turns, new ones first, and nobody gets more than it
   ])
 })
 
-test('delivery: what is due later is nobody’s turn', () => {
+test('delivery: targets without due deliveries have no turn', () => {
   const queue = createFairQueue(2)
   queue.update([{ targetId: 'a', dueInMs: 5, dueAt: 'then', floor: 'before' }], 0)
   expect(queue.hasDue).toBe(false)
   expect(queue.next(9, 0)).toEqual([])
 })
 
-test('delivery: a cursor of a list is one of ours, or refused', () => {
+test('delivery: a foreign cursor of a list is refused', () => {
   const id = crypto.randomUUID()
   expect(parseCursor(toCursor([id]), [UUID_PATTERN])).toEqual([id])
   expect(parseCursor(undefined, [UUID_PATTERN])).toBeUndefined()
@@ -141,7 +141,7 @@ test('delivery: a cursor of a list is one of ours, or refused', () => {
   }
 })
 
-test('delivery: a loop sleeps until it is woken, or until the first time that it asked for', async () => {
+test('delivery: a loop sleeps until it is woken, or until its next due time', async () => {
   const wakeUp = createWakeUpSignal()
   wakeUp.send()
   await wakeUp.sleep()

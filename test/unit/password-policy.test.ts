@@ -18,7 +18,7 @@ test.each([
   'パスワード変更は大切です!',
   '😀🚀🎸🍕🐙🌵🔑🎲🧊🪁🛶🥑',
   '   kw   q 3 j  z w',
-])('reliability §6 %p is fit: there are no rules of composition', password => {
+])('reliability §6 %p is accepted: there are no rules of composition', password => {
   expect(judge(password)).toBe('fit')
 })
 
@@ -52,14 +52,14 @@ test.each([
       'example.com1234',
     ],
   ],
-])('reliability §6 %s is not fit', (_, passwords) => {
+])('reliability §6 %s is refused', (_, passwords) => {
   expect(passwords.map(password => [password, judge(password)])).toEqual(
     passwords.map(password => [password, 'invalid_value']),
   )
 })
 
-test('reliability §6 from 12 to 128 characters, as people count them', () => {
-  const text = 'x7#Qm!9z'.repeat(20) // A repetition, but judged by its length first.
+test('reliability §6 a password has 12 to 128 characters as people count them', () => {
+  const text = 'x7#Qm!9z'.repeat(20) // Repetitive, but the length is checked first.
   expect(judge(text.slice(0, 11))).toBe('too_short')
   expect(judge('é🚀x7#Qm!9z2')).toBe('too_short')
   expect(judge('é🚀x7#Qm!9z2k'.normalize('NFD'))).toBe('fit')
@@ -69,25 +69,25 @@ test('reliability §6 from 12 to 128 characters, as people count them', () => {
   expect(judge('é'.repeat(129))).toBe('too_long')
 })
 
-test('reliability §6 judging a long password takes no time', () => {
+test('reliability §6 checking a long password is fast', () => {
   const startedMs = performance.now()
   for (const unit of ['a', 'ab', 'password', 'ada', '1!']) judge(unit.repeat(64).slice(0, 128))
   expect(performance.now() - startedMs).toBeLessThan(1_000)
 })
 
-test('reliability §6 4 are hashed at once, 32 wait, and who comes then gets a 503', async () => {
+test('reliability §6 4 passwords are hashed at once, 32 wait, and further ones get a 503', async () => {
   const outcomes = await Promise.allSettled(
     Array.from({ length: 40 }, () => hashPassword('violet tractor seventeen')),
   )
   const failed = outcomes.flatMap(one => (one.status === 'rejected' ? [one.reason] : []))
   expect(failed.map(({ code }) => code)).toEqual(Array(4).fill('unavailable'))
-  // Who failed has given back nothing that was not theirs.
+  // A refused caller releases no slot of another.
   expect(await hashPassword('violet tractor seventeen')).toStartWith(
     '$argon2id$v=19$m=19456,t=2,p=1$',
   )
 }, 90_000)
 
-test('reliability §6 without a hash no password is right', async () => {
+test('reliability §6 without a stored hash every password is wrong', async () => {
   const hash = await hashPassword('violet tractor seventeen')
   expect(await verifyPassword('violet tractor seventeen', hash)).toBe(true)
   expect(await verifyPassword('violet tractor eighteen', hash)).toBe(false)

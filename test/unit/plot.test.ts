@@ -21,7 +21,7 @@ function polyline(svg: string): number[][] {
   return points.split(' ').map(point => point.split(',').map(Number))
 }
 
-test('text of people is text', () => {
+test('labels are escaped', () => {
   const series = [{ name: 'a & <b>', points: [[0, 1]] as Point[] }]
   const svg = plot({ title: '<script>', panels: [{ ...PANEL, series }] })
   expect(svg).toContain('&lt;script&gt;')
@@ -42,7 +42,7 @@ test('long curves are thinned out, keep their spikes, and stay under 12 KB', () 
   expect(Math.max(...heights) - Math.min(...heights)).toBeGreaterThan(100)
 })
 
-test('on logarithmic axes decades are as far apart as others, and 0 is left out', () => {
+test('decades are equally far apart on logarithmic axes, and 0 is left out', () => {
   const points: Point[] = [
     [0, 5],
     [1, 10],
@@ -59,7 +59,7 @@ test('on logarithmic axes decades are as far apart as others, and 0 is left out'
     expect(second![axis]! - first![axis]!).toBeCloseTo(third![axis]! - second![axis]!, 0)
 })
 
-test('names of lines that end in one place stand apart, inside of the picture', () => {
+test('labels of lines that end in one place are spread, inside the picture', () => {
   const series = ['a', 'b', 'c', 'd'].map(name => ({
     name,
     points: [
@@ -77,7 +77,7 @@ test('names of lines that end in one place stand apart, inside of the picture', 
   expect(heights.at(-1)).toBeLessThan(numbersOf(svg, 'height')[0]!)
 })
 
-test('a panel without a single figure is drawn empty', () => {
+test('a panel without figures is drawn empty', () => {
   const svg = plot({ title: 'Cost', panels: [{ ...PANEL, series: [{ name: 'a', points: [] }] }] })
   expect(svg).not.toMatch(/NaN|Infinity|undefined/)
 })

@@ -14,7 +14,7 @@ describe('delivery: a preset', () => {
   const bodyOf = (preset: 'slack' | 'discord' | 'telegram' | 'ntfy', url: string) =>
     JSON.parse(formatForPreset(preset, url, notice).body)
 
-  test('gives nobody a way to mention or to link', () => {
+  test('lets nobody mention or link', () => {
     const slack = bodyOf('slack', 'https://hooks.slack.com/x')
     expect(slack.text).toContain('&lt;!everyone&gt;')
     for (const block of slack.blocks.slice(0, 2)) expect(block.text.type).toBe('plain_text')
@@ -24,7 +24,7 @@ describe('delivery: a preset', () => {
     expect(bodyOf('telegram', 'https://t.test/x?chat_id=1')).not.toHaveProperty('parse_mode')
   })
 
-  test('keeps to the limits of the service, and cuts no character in two', () => {
+  test('respects the limits of the service, and splits no character', () => {
     const long = { ...notice, title: '💰'.repeat(500), description: '€'.repeat(5_000) }
     const of = (preset: 'slack' | 'discord' | 'telegram' | 'ntfy') =>
       JSON.parse(formatForPreset(preset, 'https://a.test/b/topic?chat_id=1', long).body)
@@ -47,7 +47,7 @@ describe('delivery: a preset', () => {
   test.each([
     ['https://ntfy.sh/topic', 'https://ntfy.sh/', 'topic'],
     ['https://a.test/base/topic?auth=x', 'https://a.test/base/?auth=x', 'topic'],
-  ])('ntfy: %s goes to %s', (url, goesTo, topic) => {
+  ])('ntfy: %s is sent to %s', (url, goesTo, topic) => {
     const shaped = formatForPreset('ntfy', url, notice)
     expect(shaped.url).toBe(goesTo)
     expect(JSON.parse(shaped.body).topic).toBe(topic)
@@ -60,7 +60,7 @@ describe('delivery: a preset', () => {
     ['ntfy', 'https://ntfy.sh/a%2Fb', true],
     ['ntfy', 'https://ntfy.sh/topic', false],
     ['slack', 'https://hooks.slack.com/', false],
-  ] as const)('%s: %s lacks something: %p', (preset, url, lacks) => {
+  ] as const)('%s: %s has the problem %p', (preset, url, lacks) => {
     expect(findPresetProblem(preset, new URL(url)) !== undefined).toBe(lacks)
   })
 })

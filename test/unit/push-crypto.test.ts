@@ -12,7 +12,7 @@ import {
 } from '../support/push-crypto.ts'
 import { RFC8188, RFC8291, RFC8292 } from '../support/vectors.ts'
 
-test('RFC 8291 appendix A: what a browser decrypts, with every value on the way', () => {
+test('RFC 8291 appendix A: decryption matches every intermediate value', () => {
   const body = toBytes(RFC8291.body)
   expect(body).toHaveLength(144)
   const { salt, recordSize, keyId } = parseBody(body)
@@ -25,7 +25,7 @@ test('RFC 8291 appendix A: what a browser decrypts, with every value on the way'
   expect(intermediates).toEqual({ ecdh, ikm, cek, nonce })
 })
 
-test('RFC 8188 §3.1 and §3.2: one record, and two', () => {
+test('RFC 8188 §3.1 and §3.2: messages of one and of two records', () => {
   for (const { body, ikm, text, records } of RFC8188) {
     expect(decryptRecords(toBytes(body), toBytes(ikm))).toMatchObject({ text, records })
   }
@@ -45,7 +45,7 @@ test('RFC 8292 §2.4: a token is verified by the key that comes with it', () => 
   expect(() => verifyVapid(`vapid t=${token}, k=${RFC8291.server.publicKey}`)).toThrow('signature')
 })
 
-/** A browser's keys, and the address that it tells. */
+/** Returns a browser's keys, and the subscription that it sends. */
 function newBrowser() {
   const ecdh = createECDH('prime256v1')
   const publicKey = ecdh.generateKeys().toString('base64url')
@@ -54,7 +54,7 @@ function newBrowser() {
   return { keys, address: { endpoint: 'https://push.example.net/x', p256dh: publicKey, auth } }
 }
 
-test('RFC 8291: what we encrypt its browser reads, and no other; each time with a key and a salt of its own', () => {
+test('RFC 8291: only the own browser decrypts a message; each has a new key and salt', () => {
   const { keys, address } = newBrowser()
   const message = { payload: '{"title":"💰 New payment"}', topic: 'abc' }
   const sent = Array.from({ length: 50 }, () => encryptPush(address, message, 86_400))
@@ -75,14 +75,14 @@ test('RFC 8291: what we encrypt its browser reads, and no other; each time with 
   expect(() => decryptPush(Buffer.from(sent[0]!.body), other)).toThrow()
 })
 
-test('RFC 8291 §4: the longest message is one record, and less than what the way to Firefox on Android takes', () => {
+test('RFC 8291 §4: the longest message is one record, and fits the limit of Firefox on Android', () => {
   const { keys, address } = newBrowser()
   const { body } = encryptPush(address, { payload: 'x'.repeat(2_600), topic: 'a' }, 60)
   expect(body.length).toBeLessThanOrEqual(2_744)
   expect(decryptPush(Buffer.from(body), keys).records).toBe(1)
 })
 
-test('RFC 8292: a token is good for 12 hours, kept for 11, for one key and one push service', () => {
+test('RFC 8292: a token is valid for 12 hours, cached for 11, for one key and one push service', () => {
   const ecdh = createECDH('prime256v1')
   const publicKey = ecdh.generateKeys().toString('base64url')
   const privateKey = Buffer.concat([Buffer.alloc(32), ecdh.getPrivateKey()])
@@ -104,7 +104,7 @@ test('RFC 8292: a token is good for 12 hours, kept for 11, for one key and one p
   expect(tokens.find('a', 'https://other.example.net', nowMs)).toBeUndefined()
 })
 
-test('SEC 2: the points of P-256, and what is none', () => {
+test('SEC 2: only points of the curve P-256 are accepted', () => {
   for (let n = 0; n < 50; n++) {
     const point = createECDH('prime256v1').generateKeys()
     expect(isP256Point(point)).toBe(true)

@@ -15,7 +15,7 @@ const NIGHT = hours('22:00', '07:00', 'Europe/Berlin')
 const LEAP = hours('02:30', '03:30', 'Europe/Berlin')
 const EARLY = hours('01:00', '02:30', 'America/New_York')
 
-describe('delivery: quiet hours are those of the clock on the wall', () => {
+describe('delivery: quiet hours follow the local clock', () => {
   test.each([
     // Berlin is an hour ahead of UTC in winter, two in summer.
     [NIGHT, '2026-01-10T20:59:59.999Z', false],
@@ -27,20 +27,20 @@ describe('delivery: quiet hours are those of the clock on the wall', () => {
     [NIGHT, '2026-07-10T20:00:00Z', true],
     [NIGHT, '2026-07-11T04:59:00Z', true],
     [NIGHT, '2026-07-11T05:00:00Z', false],
-    // The night in which clocks go forward is an hour shorter: 2:00 is 3:00 on 29 March, at 1:00 UTC.
+    // The night of 29 March is an hour shorter: clocks go from 2:00 to 3:00 at 1:00 UTC.
     [NIGHT, '2026-03-28T21:00:00Z', true],
     [NIGHT, '2026-03-29T04:59:00Z', true],
     [NIGHT, '2026-03-29T05:00:00Z', false],
-    // And that in which they go back an hour longer: 3:00 is 2:00 on 25 October, at 1:00 UTC.
+    // The night of 25 October is an hour longer: clocks go from 3:00 to 2:00 at 1:00 UTC.
     [NIGHT, '2026-10-24T20:00:00Z', true],
     [NIGHT, '2026-10-25T05:59:00Z', true],
     [NIGHT, '2026-10-25T06:00:00Z', false],
-    // A beginning that the clock leaps over: from 3:00 on.
+    // A start that the clock skips: quiet from 3:00 on.
     [LEAP, '2026-03-29T00:59:59Z', false],
     [LEAP, '2026-03-29T01:00:00Z', true],
     [LEAP, '2026-03-29T01:29:00Z', true],
     [LEAP, '2026-03-29T01:30:00Z', false],
-    // What the clock shows twice is quiet twice.
+    // A time that occurs twice is quiet twice.
     [LEAP, '2026-10-25T00:29:00Z', false],
     [LEAP, '2026-10-25T00:30:00Z', true],
     [LEAP, '2026-10-25T01:15:00Z', false],
@@ -65,7 +65,7 @@ describe('delivery: quiet hours are those of the clock on the wall', () => {
   })
 })
 
-test('delivery: times of the day and time zones', () => {
+test('delivery: times of day and time zones are validated', () => {
   for (const text of ['00:00', '07:05', '22:00', '23:59'])
     expect(formatTimeOfDay(parseTimeOfDay(text)!)).toBe(text)
   for (const text of ['24:00', '7:00', '07:60', '0700', '07:00:00', '', ' 07:00', '٠٧:٠٠']) {

@@ -21,7 +21,7 @@ const ON: Browser = {
   isSubscribed: true,
 }
 
-describe('dashboard §8 how push stands in a browser', () => {
+describe('dashboard §8 the push state of a browser', () => {
   test.each<[string, Partial<Browser>, boolean | undefined]>([
     ['on', {}, true],
     ['on', { isIos: true, isInstalled: true }, true],
@@ -36,7 +36,7 @@ describe('dashboard §8 how push stands in a browser', () => {
     ['needs install', { canPush: false, isIos: true }, undefined],
     ['unsupported', { canPush: false, isIos: true, isInstalled: true }, undefined],
     ['unsupported', { canPush: false }, undefined],
-  ])('%s: %j, of which the server has %j', (state, browser, isOn) => {
+  ])('is %s for %j, with %j on the server', (state, browser, isOn) => {
     expect(toPushState({ ...ON, ...browser }, isOn) as string).toBe(state)
   })
 
@@ -46,12 +46,12 @@ describe('dashboard §8 how push stands in a browser', () => {
     ['Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)', 5, true],
     ['Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)', 0, false],
     ['Mozilla/5.0 (Linux; Android 15)', 5, false],
-  ])('%s with %j touch points is of iOS: %j', (userAgent, touchPoints, expected) => {
+  ])('of %s with %j touch points is iOS: %j', (userAgent, touchPoints, expected) => {
     expect(isIos(userAgent, touchPoints)).toBe(expected)
   })
 })
 
-describe('delivery: a page that loads heals its subscription', () => {
+describe('delivery: a page load repairs its subscription', () => {
   const told = { account: 'per_1', device: 'psh_1' }
   test.each([
     ['tell', 'granted', true, told],
@@ -61,19 +61,19 @@ describe('delivery: a page that loads heals its subscription', () => {
     ['nothing', 'granted', false, undefined],
     ['nothing', 'default', false, told],
     ['nothing', 'denied', true, told],
-    // Somebody else has turned it on in this browser, and never signed out.
+    // Another account turned push on in this browser, and never signed out.
     ['give up', 'granted', true, { ...told, account: 'per_2' }],
     ['nothing', 'granted', false, { ...told, account: 'per_2' }],
   ] as const)('%s: %s, subscribed: %j, told: %j', (care, permission, isSubscribed, told) => {
     expect(toSyncAction({ permission, isSubscribed }, told, 'per_1')).toBe(care)
   })
 
-  test('who was told is kept as two words', () => {
+  test('keeps the registered account as two words', () => {
     expect(parseRegistration('per_1 psh_1')).toEqual(told)
     for (const text of [undefined, '', 'per_1']) expect(parseRegistration(text)).toBeUndefined()
   })
 
-  /** A push service of a browser, which takes one subscription at a time. */
+  /** A push manager of a browser, which holds one subscription at a time. */
   function newManager(key: string | undefined) {
     const acts: string[] = []
     const toSubscription = (key: string) => ({
@@ -95,7 +95,7 @@ describe('delivery: a page that loads heals its subscription', () => {
     [PUSH_KEY, false, []],
     [OTHER_KEY, false, ['unsubscribed', 'subscribed true']],
     [PUSH_KEY, true, ['unsubscribed', 'subscribed true']],
-  ])('a subscription for the key %j, dead: %j', async (key, isDead, expected) => {
+  ])('subscribes for the key %j, dead: %j', async (key, isDead, expected) => {
     const { manager, acts } = newManager(key)
     const { options } = await ensureSubscription(manager, PUSH_KEY, isDead)
     expect(acts).toEqual(expected)
@@ -105,7 +105,7 @@ describe('delivery: a page that loads heals its subscription', () => {
   })
 })
 
-describe('delivery: of every push something is shown', () => {
+describe('delivery: every push shows a notification', () => {
   const read = (text: string) => parsePush(() => JSON.parse(text), ORIGIN)
   const FALLBACK = {
     title: 'Tidings',
@@ -114,7 +114,7 @@ describe('delivery: of every push something is shown', () => {
     path: '/',
   }
 
-  test('Declarative Web Push is read as browsers that know it do', () => {
+  test('Declarative Web Push is read like by browsers that support it', () => {
     const notification = {
       title: '💰 New payment',
       body: 'from Ada',
@@ -131,17 +131,17 @@ describe('delivery: of every push something is shown', () => {
   })
 
   test.each(['', '{', 'null', '8030', '[]', '{}', '{"notification":null}', '{"notification":"x"}'])(
-    'also of %j',
+    'a notification is shown for %j',
     text => expect(read(text)).toEqual(FALLBACK),
   )
 
-  test('fields that are no text are none', () => {
+  test('fields that are not text are ignored', () => {
     expect(
       read('{"notification":{"title":{"toString":1},"body":[],"tag":7,"navigate":true}}'),
     ).toEqual(FALLBACK)
   })
 
-  test('without a payload at all', () => {
+  test('a notification is shown without a payload', () => {
     expect(parsePush(() => undefined, ORIGIN)).toEqual(FALLBACK)
   })
 
@@ -149,7 +149,7 @@ describe('delivery: of every push something is shown', () => {
     [`${ORIGIN}/e/evt_1`, '/e/evt_1'],
     [`${ORIGIN}/p/prj_1?channel=chn_1`, '/p/prj_1?channel=chn_1'],
     ['/notifications', '/notifications'],
-    // The server has more names than one, like localhost and 127.0.0.1.
+    // The server has several names, such as localhost and 127.0.0.1.
     ['http://localhost:3000/e/evt_1', '/e/evt_1'],
     [`${ORIGIN}//evil.example/`, '/'],
     ['//evil.example/a', '/a'],
@@ -170,7 +170,7 @@ test('dashboard §8 a QR code leads to the page, and its path draws each dark mo
     for (let at = Number(x); at < Number(x) + Number(length); at++) dark.add(`${at} ${y}`)
   }
   expect(qr.path.replace(/M\d+ \d+h(\d+)v1h-\1z/g, '')).toBe('')
-  // The three eyes, each a frame of 7 with a light ring and a dark middle, and no fourth.
+  // Exactly three finder patterns, each a frame of 7 with a light ring and a dark centre.
   const isEye = (left: number, top: number) =>
     Array.from({ length: 49 }, (_, n) => [n % 7, Math.floor(n / 7)] as const).every(([x, y]) => {
       const ring = Math.max(Math.abs(x - 3), Math.abs(y - 3))

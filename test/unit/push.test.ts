@@ -29,7 +29,7 @@ const event = {
 }
 const read = ({ payload }: PushMessage) => JSON.parse(payload)
 
-test('delivery: the payload is Declarative Web Push, and opens exactly its event', () => {
+test('delivery: the payload is Declarative Web Push, and opens its event', () => {
   const message = toEventMessage(SITE, event)
   const { web_push, notification } = read(message)
   expect(web_push).toBe(8030)
@@ -67,26 +67,29 @@ const LONG: [string, Partial<typeof event>][] = [
   ],
 ]
 
-test.each(LONG)('delivery: at most 2,600 bytes of %s, cut between code points', (_, long) => {
-  const message = toEventMessage(SITE, { ...event, ...long })
-  const bytes = Buffer.byteLength(message.payload)
-  expect(bytes).toBeLessThanOrEqual(MAX_PAYLOAD_BYTES)
-  // As much as fits, but for the last code point.
-  expect(bytes).toBeGreaterThan(MAX_PAYLOAD_BYTES - 12)
-  const { notification } = read(message)
-  for (const text of [notification.title, notification.body]) {
-    expect(text.isWellFormed()).toBe(true)
-  }
-  expect(notification.body).toContain('…')
-  const short = toShortMessage(message)
-  expect(Buffer.byteLength(short.payload)).toBeLessThan(500)
-  expect(read(short).notification).toMatchObject({
-    navigate: notification.navigate,
-    tag: notification.tag,
-  })
-})
+test.each(LONG)(
+  'delivery: a payload has at most 2,600 bytes of %s, cut between code points',
+  (_, long) => {
+    const message = toEventMessage(SITE, { ...event, ...long })
+    const bytes = Buffer.byteLength(message.payload)
+    expect(bytes).toBeLessThanOrEqual(MAX_PAYLOAD_BYTES)
+    // One more code point would exceed the limit.
+    expect(bytes).toBeGreaterThan(MAX_PAYLOAD_BYTES - 12)
+    const { notification } = read(message)
+    for (const text of [notification.title, notification.body]) {
+      expect(text.isWellFormed()).toBe(true)
+    }
+    expect(notification.body).toContain('…')
+    const short = toShortMessage(message)
+    expect(Buffer.byteLength(short.payload)).toBeLessThan(500)
+    expect(read(short).notification).toMatchObject({
+      navigate: notification.navigate,
+      tag: notification.tag,
+    })
+  },
+)
 
-test('delivery: what fits is not cut', () => {
+test('delivery: a payload that fits is not cut', () => {
   expect(truncateToBytes('abc', 3)).toBe('abc')
   expect(truncateToBytes('abcd', 3)).toBe('…')
   expect(truncateToBytes('abcd', 4)).toBe('abcd')
@@ -97,7 +100,7 @@ test('delivery: what fits is not cut', () => {
   )
 })
 
-test('delivery: a count replaces the one before of the same burst, and no other', () => {
+test('delivery: a count replaces the one before in the same burst alone', () => {
   const count = (n: number, burstAtMs: number, channelId = event.channelId) =>
     toSummaryMessage(SITE, { ...event, channelId, count: n, burstAtMs })
   expect(read(count(37, 5)).notification).toMatchObject({
@@ -135,13 +138,13 @@ test.each([
   [429, 'busy'],
   [500, 'busy'],
   [503, 'busy'],
-])('delivery: %d is %s, whatever the body says', (status, kind) => {
+])('delivery: %d is %s with any body', (status, kind) => {
   for (const body of ['', '{"reason":"Unregistered"}', 'gone', 'ok']) {
     expect(toPushOutcome(answer(status, {}, body), NOW_MS).kind).toBe(kind as never)
   }
 })
 
-test('delivery: Retry-After is kept, and what was not sent says nothing', () => {
+test('delivery: Retry-After is kept, and an unsent push says nothing about its target', () => {
   const after = toPushOutcome(answer(429, { 'retry-after': '120' }), NOW_MS)
   expect(after).toMatchObject({ kind: 'busy', afterMs: 120_000 })
   for (const error of ['dns', 'connect', 'tls', 'timeout', 'reset', 'refused'] as const) {
@@ -152,13 +155,13 @@ test('delivery: Retry-After is kept, and what was not sent says nothing', () => 
   }
 })
 
-test('delivery: pushes are tried for a day', () => {
+test('delivery: pushes are retried for a day', () => {
   const total = PUSH_SCHEDULE_MS.reduce((sum, ms) => sum + ms, 0)
   expect(PUSH_SCHEDULE_MS[0]).toBe(0)
   expect(total).toBeWithin(0.9 * DAY_MS, DAY_MS + 1)
 })
 
-test('delivery: who answers for pushes can be reached by the world', () => {
+test('delivery: the VAPID contact is reachable from the internet', () => {
   for (const text of [
     'mailto:ops@example.com',
     'https://example.com',

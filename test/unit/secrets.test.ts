@@ -6,7 +6,7 @@ const OTHER = toAppKey(Buffer.alloc(32, 2))
 const PLACE = { table: 'webhooks', column: 'secret', rowId: 'a' }
 const secrets = createSecrets(() => [KEY])
 
-/** Why a sealed text does not open. */
+/** Returns the reason why a sealed text does not open. */
 function findReason(sealed: string, place = PLACE, from = secrets): string | undefined {
   try {
     from.open(sealed, place)
@@ -26,14 +26,14 @@ test('reliability §11 a sealed text is v1.<key>.<nonce>.<content>, opens again,
   }
 })
 
-test('reliability §11 it opens in its own row, column and table alone', () => {
+test('reliability §11 a sealed text opens in its own row, column and table alone', () => {
   const sealed = secrets.seal('text', PLACE)
   expect(findReason(sealed, { ...PLACE, rowId: 'b' })).toBe('content')
   expect(findReason(sealed, { ...PLACE, column: 'url' })).toBe('content')
   expect(findReason(sealed, { ...PLACE, table: 'vapid_keys' })).toBe('content')
 })
 
-test('reliability §11 no bit of it can be changed', () => {
+test('reliability §11 a change of any bit is detected', () => {
   const sealed = secrets.seal('some text', PLACE)
   const [version, key, nonce, content] = sealed.split('.') as [string, string, string, string]
   const flip = (text: string, at: number) => {
@@ -61,7 +61,7 @@ test.each([
   'v2.aaaaaaaa.aaaaaaaaaaaaaaaa.aaaaaaaaaaaaaaaaaaaaaaaa',
   'v1...',
   'v1.a.b.c',
-])('reliability §11 %p is no sealed text', text => {
+])('reliability §11 %p is refused', text => {
   expect(findReason(text)).toBe('form')
 })
 
@@ -74,13 +74,13 @@ test('reliability §11 several keys open, the first one seals', () => {
   expect(both.keyId).toBe(KEY.id)
 })
 
-test('reliability §11 a key that claims the id of another opens nothing', () => {
+test('reliability §11 a key with the id of another opens nothing', () => {
   const sealed = secrets.seal('text', PLACE)
   const impostor = createSecrets(() => [{ ...OTHER, id: KEY.id }])
   expect(findReason(sealed, PLACE, impostor)).toBe('content')
 })
 
-test('keys for other purposes are others', () => {
+test('keys for different purposes differ', () => {
   const keys = [secrets.derive('a'), secrets.derive('b'), OTHER.derive('a'), KEY.encryption]
   expect(new Set(keys.map(key => key.toString('hex'))).size).toBe(4)
   expect(secrets.derive('a')).toEqual(secrets.derive('a'))

@@ -20,7 +20,7 @@ test('a key has its own slots, and its callers are served in order', async () =>
   expect([slots.running, slots.waiting]).toEqual([3, 0])
 })
 
-test('a wait is bounded by time, by a signal, and by how many wait', async () => {
+test('waiting is limited by time, by a signal, and by the number of callers', async () => {
   const slots = createSemaphore({ perKey: 1, maxWaiting: 1 })
   const release = await slots.acquire('a')
   expect(await slots.acquire('a', { maxWaitMs: 1 })).toBeUndefined()
@@ -56,7 +56,7 @@ test('reliability §7 where keys share slots, a caller with many does not hold u
   expect(order.indexOf('bob')).toBeLessThan(6)
 })
 
-test('keys that hold equally many slots take turns', async () => {
+test('keys with equally many slots take turns', async () => {
   const slots = createSemaphore({ total: 1 })
   const order: string[] = []
   const keys = ['a', 'a', 'a', 'b', 'b', 'c']
@@ -64,7 +64,7 @@ test('keys that hold equally many slots take turns', async () => {
   expect(order.join('')).toBe('aabcab')
 })
 
-test('a key at its own limit leaves a shared slot to others, and takes its own back', async () => {
+test('a key at its own limit leaves a shared slot to others, and later gets one', async () => {
   const slots = createSemaphore({ total: 3, perKey: 2 })
   const [first] = [await slots.acquire('a'), await slots.acquire('a')]
   const other = await slots.acquire('b')
@@ -77,7 +77,7 @@ test('a key at its own limit leaves a shared slot to others, and takes its own b
   expect(await mine).toBeDefined()
 })
 
-test('work that fails releases its slot', async () => {
+test('failing work releases its slot', async () => {
   const slots = createSemaphore({ total: 1 })
   const failed = slots.run('ada', () => Promise.reject(new Error('no')))
   const next = slots.run('ada', async () => 'done')

@@ -8,7 +8,7 @@ const FILES: TarFile[] = [
   { path: `${'d'.repeat(49)}/${'f'.repeat(50)}`, bytes: Buffer.from('the longest path') },
 ]
 
-/** In pieces of so many bytes. */
+/** Yields pieces of `size` bytes. */
 async function* cut(bytes: Buffer, size: number) {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
@@ -17,7 +17,7 @@ async function readAll(bytes: Buffer, size = 10_000): Promise<TarFile[]> {
   return Array.fromAsync(readTar(cut(bytes, size)))
 }
 
-test('an archive gives back its files, however it arrives; others read it, too', async () => {
+test('an archive returns its files with any chunks; other programs read it, too', async () => {
   const tar = toTar(FILES)
   for (const size of [100, 512, 65_536, tar.length]) expect(await readAll(tar, size)).toEqual(FILES)
   const others = await new Bun.Archive(tar).files()
@@ -27,7 +27,7 @@ test('an archive gives back its files, however it arrives; others read it, too',
   }
 })
 
-test('an archive that is cut short or damaged is refused, and a path that is too long', async () => {
+test('an archive that is cut short or damaged is refused, as is a path that is too long', async () => {
   const tar = toTar(FILES)
   for (const length of [0, 511, 70_000, tar.length - 1_024]) {
     await expect(readAll(tar.subarray(0, length))).rejects.toThrow('ends too early')

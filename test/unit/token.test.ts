@@ -8,10 +8,10 @@ import {
   readToken,
 } from '../../src/keys/token.ts'
 
-// Computed once and kept: a change of the format would end every key in use.
+// Computed once and kept: a change of the format would invalidate every key in use.
 const TOKEN = 'tdg_0123456789ABCDEFGHIJKLMNOPQRSTUV1ggZdL'
 
-describe('contract §7 the form of a key:', () => {
+describe('contract §7 the format of a key:', () => {
   test('tdg_, 32 random base62 characters and 6 of checksum', () => {
     for (let n = 0; n < 1_000; n++) {
       const token = newToken()
@@ -24,7 +24,7 @@ describe('contract §7 the form of a key:', () => {
     expect(isWellFormedToken(TOKEN)).toBe(true)
   })
 
-  test('no two are alike, and every character occurs at every place', () => {
+  test('keys are unique, and every character occurs in every place', () => {
     const tokens = Array.from({ length: 5_000 }, newToken)
     expect(new Set(tokens).size).toBe(tokens.length)
     for (let place = 4; place < 36; place++) {
@@ -32,7 +32,7 @@ describe('contract §7 the form of a key:', () => {
     }
   })
 
-  test('one changed, missing or added character is found out', () => {
+  test('a changed, missing or added character is detected', () => {
     for (let place = 0; place < TOKEN.length; place++) {
       const other = TOKEN[place] === 'x' ? 'y' : 'x'
       expect(isWellFormedToken(TOKEN.slice(0, place) + other + TOKEN.slice(place + 1))).toBe(false)
@@ -67,7 +67,7 @@ test.each([
   [`Bearer "${TOKEN}"`, false],
   [`Basic ${TOKEN}`, false],
   [`Bearer ${TOKEN}\n`, false],
-])('§5 Authorization: %p is read as one key: %p', (header, isKey) => {
+])('§5 Authorization: %p contains one key: %p', (header, isKey) => {
   expect(readToken(header)).toBe(isKey ? TOKEN : undefined)
 })
 
@@ -80,6 +80,6 @@ test.each([
   [`http://a/v1/users/${TOKEN}?a=b`, false],
   ['http://a/v1/me?key=tdg_short', false],
   ['http://a/v1/me', false],
-])('contract §1 a key is seen in the query of %p: %p', (url, isIn) => {
+])('contract §1 a key is detected in the query of %p: %p', (url, isIn) => {
   expect(hasKeyInQuery(url)).toBe(isIn)
 })

@@ -45,7 +45,7 @@ test.each([
   expect(parseRetryAfter(text, Date.parse('2026-10-21T07:27:00Z'))).toBe(ms)
 })
 
-describe('delivery: a verdict', () => {
+describe('delivery: the outcome of an attempt', () => {
   const answer = (status: number, headers = {}): EgressResponse => ({
     status,
     headers,
@@ -67,11 +67,11 @@ describe('delivery: a verdict', () => {
     [429, 'failed'],
     [500, 'failed'],
     [0, 'failed'],
-  ])('of status %d is %s', (status, kind) => {
+  ])('with status %d is %s', (status, kind) => {
     expect(toWebhookOutcome(answer(status), 0).kind).toBe(kind as never)
   })
 
-  test('of a failure to reach it is failed; what says nothing about the endpoint is unsent', () => {
+  test('without a response is failed, or unsent if it says nothing about the endpoint', () => {
     const kinds = {
       refused: 'failed',
       dns: 'failed',
@@ -91,7 +91,7 @@ describe('delivery: a verdict', () => {
 })
 
 describe('delivery: the breaker', () => {
-  /** After so many failures, a second apart. */
+  /** Returns the breaker after `times` failures, a second apart. */
   const failed = (times: number, from: CircuitBreaker = CLOSED_BREAKER) => {
     let breaker = from
     for (let n = 0; n < times; n++) breaker = toBreakerAfterFailure(breaker, false, n * 1000)
@@ -108,11 +108,11 @@ describe('delivery: the breaker', () => {
     })
   })
 
-  test('what was under way when the pause began makes it no longer', () => {
+  test('is not paused for longer by attempts from before the pause', () => {
     expect(failed(15)).toMatchObject({ failures: 15, pauses: 1, pausedUntilMs: 39_000 })
   })
 
-  test('each probe that fails doubles the pause, up to 10 minutes', () => {
+  test('doubles the pause with each failing probe, up to 10 minutes', () => {
     let breaker = failed(10)
     const pauses: number[] = []
     for (let n = 0; n < 7; n++) {
@@ -137,7 +137,7 @@ describe('delivery: the breaker', () => {
 })
 
 test.each(STANDARD_WEBHOOKS)(
-  'delivery: the official vector $id, byte for byte',
+  'delivery: the official vector $id matches byte for byte',
   ({ secret, id, timestamp, body, signature }) => {
     const message = { id, timestampMs: timestamp * 1000 + 999, body }
     expect(signMessage(message, [secret])).toEqual({

@@ -12,15 +12,16 @@ import { startProgram, toEmbeddedUrl, type Program } from '../../support/process
 import { sendRaw, toRequest } from '../../support/raw-http.ts'
 import { makeFolder } from '../../support/scratch.ts'
 
-// Another user of the machine, whoever reads the log, and whoever hands over a backup.
-// Elsewhere: what was changed in a backup by somebody without its passphrase (commands/backup), passwords and tokens in the
-// log and in rows (api/secrets), doctor's look at modes (commands/doctor).
+// Attacks by another user of the machine, a reader of the log, and the author of a backup.
+//
+// Covered elsewhere: backups changed without the passphrase (commands/backup), passwords and tokens
+// in the log and in rows (api/secrets), doctor's check of modes (commands/doctor).
 
 setDefaultTimeout(60_000)
 
 const OWNER_PASSWORD = 'violet tractor seventeen'
 const folder = makeFolder(0o711)
-// Where root runs the tests, Postgres is somebody else.
+// Under root, Postgres runs as another user.
 const dataDir = join(folder, 'data')
 let program: Program
 beforeAll(async () => {
@@ -38,10 +39,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** What other users may see: which port it is, and Postgres itself. */
+/** The files that other users may see: the port, and the Postgres programs. */
 const isOpen = (path: string) => /\/postgres\/(port|\d[^/]*\/.*)$/.test(path)
 
-test('nobody else may read, write or lock what is in DATA_DIR', () => {
+test('other users cannot read, write or lock files in DATA_DIR', () => {
   const files = readdirSync(dataDir, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))
@@ -56,7 +57,7 @@ test('nobody else may read, write or lock what is in DATA_DIR', () => {
   expect(statSync(dataDir).mode & 0o066).toBe(0)
 })
 
-test('Postgres of DATA_DIR opens to its password alone', async () => {
+test('Postgres of DATA_DIR needs its password', async () => {
   for (const password of ['', 'tidings', 'postgres']) {
     const url = new URL(toEmbeddedUrl(dataDir))
     url.password = password
@@ -67,7 +68,7 @@ test('Postgres of DATA_DIR opens to its password alone', async () => {
 })
 
 test.if(process.platform === 'linux')(
-  'no secret is in a command line, nor in the environment of Postgres',
+  'no command line and no environment of Postgres contains a secret',
   () => {
     const secrets = [
       OWNER_PASSWORD,
@@ -80,7 +81,7 @@ test.if(process.platform === 'linux')(
       try {
         return readFileSync(`/proc/${pid}/${name}`, 'utf8')
       } catch {
-        return '' // It has ended meanwhile.
+        return '' // The process has ended meanwhile.
       }
     }
     const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name))
@@ -94,7 +95,7 @@ test.if(process.platform === 'linux')(
   },
 )
 
-test('nothing that is sent makes a line of the log, or moves the cursor of who reads it', async () => {
+test('no request can forge a line of the log, or control the terminal of its reader', async () => {
   const { post, request } = createRequests(program.url, program.firstKey!)
   const forged = '\n{"level":"ERROR","message":"forged"}\u001b[2J\r'
   await post('/v1/events', { channelName: 'c', title: forged, source: forged, userId: forged })
@@ -111,7 +112,7 @@ test('nothing that is sent makes a line of the log, or moves the cursor of who r
   }
   const { output } = program
   expect(program.logged('/v1/users/:userId').length).toBeGreaterThan(0)
-  // The greeting is for people; everything else is a line of JSON.
+  // The greeting is for people; every other line is JSON.
   const lines = output()
     .split('\n')
     .filter(line => line.startsWith('{'))
@@ -125,7 +126,7 @@ test('nothing that is sent makes a line of the log, or moves the cursor of who r
 
 const DAMAGED = 'The backup is damaged, or was cut short'
 
-test('a backup of somebody who has the passphrase writes nothing but its tables', async () => {
+test('a malicious backup with a valid passphrase writes nothing but its tables', async () => {
   using place = makeBackupFolder()
   const { check, scrypt } = await createBackupKeys(PASSPHRASE)
   const head = {
@@ -143,7 +144,7 @@ test('a backup of somebody who has the passphrase writes nothing but its tables'
     writeFileSync(place.file, gzipSync(text, { level: 1 }))
     await expect(restore(databaseUrl, place.file)).rejects.toThrow(message)
   }
-  // More memory than a machine may have, before anything can be trusted; and what is no cost at all.
+  // Costs that need too much memory before anything is verified, and costs that are too low.
   for (const cost of [{ n: 2 ** 20 }, { n: 2 ** 17 + 1 }, { n: 2 }, { r: 16 }, { p: 16 }]) {
     await refused(DAMAGED, [{ ...head, scrypt: { ...scrypt, ...cost } }])
   }
@@ -156,7 +157,8 @@ test('a backup of somebody who has the passphrase writes nothing but its tables'
     await refused(DAMAGED, [head, { table, columns: ['id'] }], '\\.\n')
   }
   await refused(DAMAGED, [head, { table: 'people', columns: ["id\") from program 'id' --"] }])
-  // Rows that name no column, and a line without an end, of a hundred thousand times what the file takes.
+  // Rows without columns, and a line without end that decompresses to a hundred thousand times its
+  // size.
   await refused('refused the rows of people', [head, { table: 'people', columns: [] }], '\\.\n')
   await refused(DAMAGED, [head], 'x'.repeat(80 * 1024 * 1024))
   const sql = connect(databaseUrl, { name: 'test', max: 1 })

@@ -7,9 +7,10 @@ import { newMember, newOrganization, newPerson } from '../../support/person.ts'
 import { newProject } from '../../support/project.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
-// Links that let somebody in, once more, for something else, or for somebody else.
-// Elsewhere: races and ends of set-up links (api/setup), invites (api/invites, api/joining) and reset links (api/reset,
-// api/member-resets).
+// Attacks with sign-in links: used twice, for another purpose, or by another account.
+//
+// Covered elsewhere: races and ends of setup links (api/setup), invites (api/invites, api/joining)
+// and reset links (api/reset, api/member-resets).
 
 setDefaultTimeout(60_000)
 
@@ -21,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** Tokens of every kind, each of which is live. */
+/** Returns a live token of every kind. */
 async function makeTokens(): Promise<Record<string, string>> {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
@@ -48,7 +49,7 @@ async function makeTokens(): Promise<Record<string, string>> {
   }
 }
 
-test('a token opens what it is for, and nothing else', async () => {
+test('a token is valid for its own purpose alone', async () => {
   const tokens = await makeTokens()
   for (const [kind, token] of Object.entries(tokens)) {
     const headers = { 'x-forwarded-for': newAddress() }
@@ -66,12 +67,12 @@ test('a token opens what it is for, and nothing else', async () => {
           headers: { ...headers, authorization: `Bearer ${token}` },
         })
       ).status,
-      // There is somebody already: so it is dead, too.
+      // An owner exists, so the setup token is dead, too.
       setup: (await post('/api/setup', { token, ...person })).status,
     }
     for (const [use, status] of Object.entries(tries)) {
       const opens = use === kind && use !== 'setup'
-      // A password that is not fit is a 400 of somebody who may choose one.
+      // A refused password gets a 400 only with a valid token.
       const expected = opens ? (use === 'reset' ? [400] : [200]) : [401, 404]
       expect([kind, use, expected.includes(status)]).toEqual([kind, use, true])
     }
@@ -93,7 +94,7 @@ test('a reset link that is used again, at once or later, changes nothing', async
   expect(signedIn.status).toBe(200)
 })
 
-test('a reset link is dead once its person has chosen a password by themselves', async () => {
+test('a reset link is dead once its account has chosen a password', async () => {
   const account = await newAccount(server)
   const browser = createBrowser(server.url)
   await browser.signIn(account.email, PASSWORD, newAddress())
@@ -104,7 +105,7 @@ test('a reset link is dead once its person has chosen a password by themselves',
   expect((await createBrowser(server.url).post('/api/reset', json)).status).toBe(404)
 })
 
-test('an invite that was used lets nobody else in, and back in nobody who was removed', async () => {
+test('a used invite admits no other account, and no removed member again', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   const invites = `/api/organizations/${organization.id}/invites`

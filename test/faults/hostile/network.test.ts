@@ -4,9 +4,11 @@ import { newSubscription } from '../../support/push.ts'
 import { startReceiver, type Receiver } from '../../support/receiver.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
-// Ways into the network of the server, by what it sends to.
-// Elsewhere: addresses in any spelling, names that change, redirects, proxies (api/egress, unit/egress,
-// api/webhook-urls), answers that never end, bombs and floods of hints (api/egress, api/egress-many).
+// Attacks on the server's network through the addresses that it sends to.
+//
+// Covered elsewhere: addresses in any spelling, names that change, redirects, proxies (api/egress,
+// unit/egress, api/webhook-urls), answers that never end, bombs and floods of hints (api/egress,
+// api/egress-many).
 
 setDefaultTimeout(60_000)
 
@@ -63,7 +65,7 @@ test.each([
   'ftp://fcm.googleapis.com/x',
   'javascript:alert(1)//fcm.googleapis.com',
   '//fcm.googleapis.com/x',
-])('a push endpoint is none of a push service: %s', async endpoint => {
+])('a push endpoint outside the push services is refused: %s', async endpoint => {
   const { keys } = newSubscription()
   const answer = await admin.post('/api/push/subscriptions', { endpoint, keys })
   expect([answer.status, answer.body.details?.[0].path]).toEqual([400, ['endpoint']])
@@ -74,13 +76,16 @@ test.each([
   'https://FCM.googleapis.com:443/x#evil.example',
   ' https://fcm.googleapis.com/x ',
   'https://ｆｃｍ.googleapis.com/x',
-])('what parsing makes a push service of is sent there and nowhere else: %s', async endpoint => {
-  const { keys } = newSubscription()
-  const answer = await admin.post('/api/push/subscriptions', { endpoint, keys })
-  expect(answer.body.data?.host).toBe('fcm.googleapis.com')
-})
+])(
+  'an endpoint that parses to a push service is sent there and nowhere else: %s',
+  async endpoint => {
+    const { keys } = newSubscription()
+    const answer = await admin.post('/api/push/subscriptions', { endpoint, keys })
+    expect(answer.body.data?.host).toBe('fcm.googleapis.com')
+  },
+)
 
-test('a webhook changes its form only where its address fits, and only to where it may go', async () => {
+test('a webhook changes its preset only if the preset accepts its address', async () => {
   const made = await admin.post(all, { url: 'https://public.test/hook' })
   const one = `${all}/${made.body.data.id}`
   const inside = `http://127.0.0.1:${canary.port}`

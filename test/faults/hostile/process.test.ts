@@ -2,9 +2,11 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { newProject, type TestProject } from '../../support/project.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
-// Texts that cost nothing to send and would cost the process, or its database, seconds.
-// Elsewhere: bodies too large, too slow, too deep (api/body, api/json), floods of faults at webhooks (api/egress-many),
-// endless frames and messages (api/feed-guards), every rule broken at random (api/fuzz, properties).
+// Texts that are cheap to send and would cost the process or its database seconds.
+//
+// Covered elsewhere: bodies too large, too slow, too deep (api/body, api/json), floods of faults at
+// webhooks (api/egress-many), endless frames and messages (api/feed-guards), every rule broken at
+// random (api/fuzz, properties).
 
 setDefaultTimeout(60_000)
 
@@ -19,10 +21,10 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
-/** Runs that Postgres' parser of text would look at again from each of their characters. */
+/** Runs that Postgres' text parser would scan again from each of their characters. */
 const RUNS = ['~/', 'a_', 'http@1', '<!--']
 
-test.each(RUNS)('properties full of %s are kept, and found', async run => {
+test.each(RUNS)('properties full of %s are stored and found', async run => {
   const properties = { bomb: run.repeat(60_000 / run.length), plan: `plan${RUNS.indexOf(run)}` }
   const answer = await mine.post('/v1/identify', { user_id: `user ${run}`, properties })
   expect(answer.status).toBe(200)
@@ -33,7 +35,7 @@ test.each(RUNS)('properties full of %s are kept, and found', async run => {
   expect(n).toBe(1)
 })
 
-test.each(RUNS)('20 events full of %s that come together hold up nobody', async run => {
+test.each(RUNS)('20 concurrent events full of %s delay no other request', async run => {
   const event = { ...EVENT, description: `${run.repeat(4_900 / run.length)} needle` }
   const answers = await Promise.all([
     ...Array.from({ length: 20 }, () => mine.post('/v1/events', event)),
@@ -49,9 +51,9 @@ test.each([
   ['/v1/events', (channelName: string) => ({ ...EVENT, channelName })],
   ['/v1/log', (channel: string) => ({ event: 'New payment', channel })],
 ])(
-  '%s: 80,000 marks in the name of a channel are too long at once',
+  '%s: a channel name of 80,000 marks is refused at once',
   async (path, toBody) => {
-    // Marks that a composed form has in the other order.
+    // The composed form has these marks in the other order.
     const name = `e${'\u0301'.repeat(40_000)}${'\u0316'.repeat(40_000)}`
     const answer = await mine.post(path, toBody(name))
     expect(answer.status).toBe(400)
@@ -60,15 +62,15 @@ test.each([
   10_000,
 )
 
-test('the longest name of a channel may come in its longest spelling', async () => {
-  // Each is one letter, of four when it is written out.
+test('the longest channel name is accepted in its longest spelling', async () => {
+  // Each is one letter, or four when decomposed.
   const longest = 'ᾂ'.repeat(255)
   const answer = await mine.post('/v1/events', { ...EVENT, channelName: longest.normalize('NFD') })
   expect(answer.status).toBe(201)
   expect(answer.body.data.channelName).toBe(longest)
 })
 
-test('a name of a field is told back at no great length, however often it is in a path', async () => {
+test('an error repeats a long field name in shortened form, however often it occurs in a path', async () => {
   const metadata = `{"${'k'.repeat(200_000)}":[${Array.from({ length: 20 }, () => '"\\ud800"').join()}]}`
   const answer = await mine.request('/v1/events', {
     method: 'POST',

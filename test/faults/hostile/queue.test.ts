@@ -4,9 +4,11 @@ import { newProject } from '../../support/project.ts'
 import { openRaw } from '../../support/raw-http.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
-// Somebody who wants others to wait.
-// Elsewhere: webhooks that hang and deliveries that pile up (faults/fairness, api/egress-many), a log that
-// somebody holds (faults/neighbours), sockets of one person (api/feed-guards), guesses at passwords (api/throttle).
+// Attacks that make others wait.
+//
+// Covered elsewhere: webhooks that hang and deliveries that pile up (faults/fairness,
+// api/egress-many), a locked log (faults/neighbours), sockets of one account (api/feed-guards),
+// guesses at passwords (api/throttle).
 
 setDefaultTimeout(60_000)
 
@@ -17,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
-/** Beginnings of requests that never go on. */
+/** Beginnings of requests that never continue. */
 const BEGINNINGS = [
   '',
   'G',
@@ -27,7 +29,7 @@ const BEGINNINGS = [
   'GET /api/feed HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n',
 ]
 
-test('600 connections that never finish a request hold up nobody', async () => {
+test('600 connections that never finish a request delay no other', async () => {
   const { post } = await newProject(server)
   const open = Array.from({ length: 600 }, (_, n) => {
     const connection = openRaw(server.url)
@@ -47,22 +49,25 @@ test.each([
   ['authorization', 'Bearer'],
   ['AUTHORIZATION', 'bearer'],
   ['Authorization', 'BEARER   '],
-])('a limit is the key’s, however it is written: %s: %s', async (name, scheme) => {
-  const { key } = await newProject(server, { limit: 3 })
-  const statuses: number[] = []
-  for (let n = 0; n < 5; n++) {
-    const headers = {
-      [name]: `${scheme} ${key}`,
-      'x-forwarded-for': `192.0.2.${n}`,
-      'x-real-ip': `192.0.2.${n}`,
-      forwarded: `for=192.0.2.${n}`,
+])(
+  'a rate limit belongs to the key in any spelling of the header: %s: %s',
+  async (name, scheme) => {
+    const { key } = await newProject(server, { limit: 3 })
+    const statuses: number[] = []
+    for (let n = 0; n < 5; n++) {
+      const headers = {
+        [name]: `${scheme} ${key}`,
+        'x-forwarded-for': `192.0.2.${n}`,
+        'x-real-ip': `192.0.2.${n}`,
+        forwarded: `for=192.0.2.${n}`,
+      }
+      statuses.push((await fetch(`${server.url}/v1/me?n=${n}`, { headers })).status)
     }
-    statuses.push((await fetch(`${server.url}/v1/me?n=${n}`, { headers })).status)
-  }
-  expect(statuses).toEqual([200, 200, 200, 429, 429])
-})
+    expect(statuses).toEqual([200, 200, 200, 429, 429])
+  },
+)
 
-test('who fails to authenticate is counted by the connection, whatever they say of themselves', async () => {
+test("failed authentications count for the connection's address, regardless of headers", async () => {
   const ask = (n: number) =>
     fetch(`${server.url}/v1/me`, {
       headers: { authorization: `Bearer x${n}`, 'x-forwarded-for': `192.0.2.${n % 250}` },
@@ -70,12 +75,12 @@ test('who fails to authenticate is counted by the connection, whatever they say 
   const answers = await Promise.all(Array.from({ length: 70 }, (_, n) => ask(n)))
   // Contract §6: 429 means the rate limit of a key and nothing else.
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]))
-  // They count all the same: a guess at a session from there is one too many.
+  // The failures count all the same: a guess at a session from there is one too many.
   const guess = await fetch(`${server.url}/api/me`, {
     headers: { cookie: `tidings=${newSecret(256)}`, 'x-forwarded-for': '192.0.2.251' },
   })
   expect(guess.status).toBe(429)
-  // A valid key is served all the same.
+  // A valid key still works.
   const { get } = await newProject(server)
   expect((await get('/v1/me')).status).toBe(200)
 })

@@ -3,7 +3,7 @@ import { newOrganization, newPerson, type TestPerson } from '../../support/perso
 import { newProject, type TestProject } from '../../support/project.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
-// The cost of a refused request.
+// The cost of refused requests.
 
 setDefaultTimeout(60_000)
 
@@ -30,7 +30,7 @@ interface Operation {
   }
 }
 
-/** Every operation that takes JSON, with the names of its fields. */
+/** Returns every operation that takes JSON, with the names of its fields. */
 async function listWrites(document: string) {
   const { paths, components } = (await (await fetch(server.url + document)).json()) as {
     paths: Record<string, Record<string, Operation>>
@@ -47,7 +47,7 @@ async function listWrites(document: string) {
   )
 }
 
-/** A body of about 250 KiB that is 60 levels deep in each of `fields`, and in one that no schema knows. */
+/** Returns a body of about 250 KiB, 60 levels deep in each of `fields` and in an unknown one. */
 function toDeepBody(fields: readonly string[]): string {
   const names = [...fields, 'unknown']
   const width = Math.floor(115_000 / names.length)
@@ -56,7 +56,7 @@ function toDeepBody(fields: readonly string[]): string {
 }
 
 test.each(['/openapi.json', '/api/management.json'])(
-  'a deep body that is refused is written out nowhere: %s',
+  'a refused deep body is never serialized: %s',
   async document => {
     const writes = await listWrites(document)
     expect(writes.length).toBeGreaterThan(2)
@@ -79,15 +79,18 @@ test.each(['/openapi.json', '/api/management.json'])(
   },
 )
 
-test.each(['/v1/events', '/api/me'])('%s: a stranger has no query or cookie read', async path => {
-  const pairs = (separator: string) =>
-    Array.from({ length: 500 }, (_, index) => `%61${index}=%62`).join(separator)
-  const cookie = `${owner.cookie.replace(/=.*/, '=x')}; ${pairs('; ')}`
-  const decode = spyOn(globalThis, 'decodeURIComponent')
-  try {
-    const { status } = await fetch(`${server.url}${path}?${pairs('&')}`, { headers: { cookie } })
-    expect([status, decode.mock.calls.length < 5]).toEqual([401, true])
-  } finally {
-    decode.mockRestore()
-  }
-})
+test.each(['/v1/events', '/api/me'])(
+  '%s: query and cookies are not read without authentication',
+  async path => {
+    const pairs = (separator: string) =>
+      Array.from({ length: 500 }, (_, index) => `%61${index}=%62`).join(separator)
+    const cookie = `${owner.cookie.replace(/=.*/, '=x')}; ${pairs('; ')}`
+    const decode = spyOn(globalThis, 'decodeURIComponent')
+    try {
+      const { status } = await fetch(`${server.url}${path}?${pairs('&')}`, { headers: { cookie } })
+      expect([status, decode.mock.calls.length < 5]).toEqual([401, true])
+    } finally {
+      decode.mockRestore()
+    }
+  },
+)

@@ -5,9 +5,11 @@ import { sendRaw, toRequest } from '../../support/raw-http.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
-// Text that wants to run, or to be a header.
-// Elsewhere: hostile text on every screen (browser/hostile), the policy of pages and files (api/shell), the reference
-// (unit/docs-page), presets for services that read markup (unit/presets).
+// Text that tries to be executed, or to become a header.
+//
+// Covered elsewhere: hostile text on every screen (browser/hostile), the policy of pages and files
+// (api/shell), the reference (unit/docs-page), presets for services that read markup
+// (unit/presets).
 
 setDefaultTimeout(60_000)
 
@@ -29,14 +31,14 @@ test.each([
   ['a path of /api', () => [`GET /api/${MARKUP} HTTP/1.1`, own()]],
   ['a query', () => [`GET /api/me?q=${MARKUP} HTTP/1.1`, own()]],
   ['a host', () => ['GET / HTTP/1.1', 'Host: evil.example']],
-  ['a host that is none', () => ['GET / HTTP/1.1', `Host: ${MARKUP}`]],
+  ['an invalid host', () => ['GET / HTTP/1.1', `Host: ${MARKUP}`]],
   ['an origin', () => ['DELETE /api/session HTTP/1.1', own(), `Origin: http://${MARKUP}`]],
   ['a method', () => ['DELETE /docs HTTP/1.1', own()]],
   ['an upgrade', () => ['GET /api/feed HTTP/1.1', own(), 'Upgrade: websocket']],
 ])('an error is never a page: %s', async (_, toLines) => {
   const [first = '', ...lines] = toLines()
   const answer = await sendRaw(server.url, toRequest(first, [...lines, 'Connection: close']))
-  // What the platform refuses by itself has neither text nor type.
+  // The platform's own refusals have neither text nor type.
   if (answer === undefined || (answer.text === '' && !answer.headers.has('content-type'))) return
   expect(answer.status).toBeGreaterThanOrEqual(400)
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
@@ -44,7 +46,7 @@ test.each([
   expect(answer.headers.has('set-cookie')).toBe(false)
 })
 
-test('nothing that is kept becomes a header: neither of answers, nor of webhooks', async () => {
+test('stored text never becomes a header, neither of answers nor of webhooks', async () => {
   await using receiver = await startReceiver()
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
@@ -81,7 +83,7 @@ test('nothing that is kept becomes a header: neither of answers, nor of webhooks
   expect(JSON.parse(received!.body).data).toMatchObject({ title: HEADER.trim(), source: HEADER })
 })
 
-test('a path that holds a line end, U+0000 or half a character ends at the door', async () => {
+test('a path with a line end, U+0000 or half a character is refused at once', async () => {
   const { request } = await newProject(server)
   for (const name of ['a%0d%0aSet-Cookie:%20a=b', '%00', 'a%e2%80%a8b', '%ed%a0%80']) {
     const answer = await request(`/v1/channels/${name}`, {

@@ -3,10 +3,12 @@ import { createBrowser, newAccount, PASSWORD } from '../../support/browser.ts'
 import { newMember, newOrganization, newPerson, type TestPerson } from '../../support/person.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
-// Somebody who wants to be another, or more than they are.
-// Elsewhere: every unsafe route from every foreign page (api/cross-site), sockets from there (api/feed-guards), cookies
-// of the wrong host, twice, or brought along (api/sign-in), guesses (api/throttle), roles (api/roles), the time in which
-// the password was typed (api/roles, api/password).
+// Attacks that act as another account, or with a higher role.
+//
+// Covered elsewhere: every unsafe route from every foreign page (api/cross-site), sockets from
+// there (api/feed-guards), cookies of the wrong host, twice, or brought along (api/sign-in),
+// guesses (api/throttle), roles (api/roles), the time in which the password was typed (api/roles,
+// api/password).
 
 setDefaultTimeout(60_000)
 
@@ -19,7 +21,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 test.each([
   ['a method in a header', { 'x-http-method-override': 'DELETE' }, 405],
   ['a method in another header', { 'x-method-override': 'DELETE', 'x-http-method': 'DELETE' }, 405],
-])('%s is no method', async (_, headers, status) => {
+])('%s does not replace the method', async (_, headers, status) => {
   const person = await newPerson(server)
   const posted = await person.request('/api/sessions?_method=DELETE', { method: 'POST', headers })
   expect(posted.status).toBe(status)
@@ -35,7 +37,7 @@ test.each([
   'application/json-patch+json',
   'application/jsonp',
   '',
-])('a form cannot be taken for JSON: %s', async type => {
+])('a form cannot be parsed as JSON: %s', async type => {
   const account = await newAccount(server)
   const answer = await createBrowser(server.url).request('/api/session', {
     method: 'POST',
@@ -46,7 +48,7 @@ test.each([
   expect(answer.headers.getSetCookie()).toEqual([])
 })
 
-test('a cookie of any other form is nobody’s', async () => {
+test('a cookie of any other form is ignored', async () => {
   const { cookie } = await newPerson(server)
   const token = cookie.slice('tidings='.length)
   for (const other of [
@@ -69,7 +71,7 @@ test('a cookie of any other form is nobody’s', async () => {
   }
 })
 
-test('nobody makes more of themselves by fields that are not theirs to set', async () => {
+test('fields that callers may not set do not raise their role', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const more = {
@@ -100,7 +102,7 @@ test('nobody makes more of themselves by fields that are not theirs to set', asy
 
 const NAMES = ['\u202eadA', 'Ada\nadmin', '\u001b[31mAda', '\u200b\u2060', '\u3164', '\u2066Ada']
 
-test('nobody is called what turns the text around it, breaks it, or cannot be seen', async () => {
+test('a name cannot contain text that reverses, breaks or hides the text around it', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   const { url } = (
@@ -126,7 +128,7 @@ test('nobody is called what turns the text around it, breaks it, or cannot be se
   }
 })
 
-test('who is asked for their password again cannot go around it', async () => {
+test('the second question for the password cannot be bypassed', async () => {
   const organization = await newOrganization(server)
   const owner: TestPerson = await newMember(server, organization, 'owner')
   await server.sql`update sessions set verified_at = now() - interval '11 minutes'`

@@ -3,7 +3,7 @@ import { newMember, newOrganization } from '../../support/person.ts'
 import { newProject } from '../../support/project.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
-// Slots of an account and of a project: four, which no request may keep.
+// An account and a project have four slots each, which no request may keep.
 
 setDefaultTimeout(90_000)
 
@@ -27,7 +27,7 @@ async function listOperations(document: string) {
   )
 }
 
-test('no operation of /api keeps a slot, whatever it answers', async () => {
+test('every operation of /api releases its slot, with any answer', async () => {
   for (const { method, path, takesBody } of await listOperations('/api/management.json')) {
     const organization = await newOrganization(server)
     const ids: Record<string, string> = {
@@ -54,7 +54,7 @@ test('no operation of /api keeps a slot, whatever it answers', async () => {
   }
 })
 
-test('readers who go away, or whose statements fail, leave their slots', async () => {
+test('requests that are aborted, or whose statements fail, release their slots', async () => {
   const { get, key } = await newProject(server)
   await server.sql.begin(async tx => {
     await tx`lock table events, channels in access exclusive mode`

@@ -3,9 +3,12 @@ import { newProject, type TestProject } from '../../support/project.ts'
 import { newTenant, type Tenant } from '../../support/household.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
-// What is another tenant's, by cursors, by what filters make of text, and by fields that are not the caller's to set.
-// Elsewhere: ids of another tenant in every place of every route, in queries and in bodies (api/tenants, api/tenancy),
-// sockets (api/feed-guards), tags that imitate tokens of the index (api/search).
+// Attacks on another tenant's data: by cursors, by text in filters, and by fields that callers may
+// not set.
+//
+// Covered elsewhere: ids of another tenant in every place of every route, in queries and in bodies
+// (api/tenants, api/tenancy), sockets (api/feed-guards), tags that imitate tokens of the index
+// (api/search).
 
 setDefaultTimeout(60_000)
 
@@ -29,7 +32,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const LISTS = ['/v1/events', '/v1/channels']
 
-test('a cursor leads on in the own log alone, whoever was given it', async () => {
+test("a cursor works in the caller's own log alone, wherever it came from", async () => {
   const theirs = await newProject(server)
   for (let n = 0; n < 3; n++) {
     await theirs.post('/v1/events', { channelName: `theirs ${n}`, title: `theirs ${n}` })
@@ -55,7 +58,7 @@ test.each([
   '<１',
   '{"seq":1}',
   '',
-])('a cursor that was made up is a 400: %j', async text => {
+])('a forged cursor is a 400: %j', async text => {
   for (const list of LISTS) {
     for (const cursor of [encode(text), `${encode(text)}==`, text]) {
       if (cursor === '') continue
@@ -85,7 +88,7 @@ const INJECTIONS = [
   '🦊',
 ]
 
-test('what filters are given is text: nothing in it asks for more', async () => {
+test('filter values are text and cannot widen the query', async () => {
   const session = (path: string) =>
     other.people.owner.get(`/api/projects/${other.params['projectId']}${path}`)
   for (const text of INJECTIONS) {
@@ -94,7 +97,7 @@ test('what filters are given is text: nothing in it asks for more', async () => 
       const page = await own.get(`/v1/events?${name}=${value}`)
       expect([text, name, page.status, page.body.data?.items]).toEqual([text, name, 200, []])
     }
-    // Words are found by their letters alone.
+    // Words are matched by their letters alone.
     const words = await own.get(`/v1/events?text=${value}`)
     expect([text, words.status]).toEqual([text, 200])
     for (const { title } of words.body.data.items) expect(text).toContain(title.split(' ')[0])
@@ -113,7 +116,7 @@ test('what filters are given is text: nothing in it asks for more', async () => 
   expect((await own.get('/v1/events')).body.data.items).toHaveLength(3)
 })
 
-test('an event and a user are the caller’s own, whatever else their fields say', async () => {
+test("an event and a user belong to the caller's project, with any other fields", async () => {
   const { projectId, organizationId, channelId, eventId } = other.params
   const foreign = {
     projectId,

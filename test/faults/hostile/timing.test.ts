@@ -8,8 +8,8 @@ import { newProject } from '../../support/project.ts'
 import { newTenant } from '../../support/household.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
-// What is there, told by how long it takes to say that it is not.
-// Elsewhere: who has an account, by a wrong password (api/sign-in).
+// Response times that reveal whether something exists. Covered elsewhere: sign-in with a wrong
+// password (api/sign-in).
 
 setDefaultTimeout(90_000)
 
@@ -20,15 +20,17 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 const ROUNDS = 60
-/** Beyond what a busy machine does to two medians of the same by turns; hashing a password is more by far. */
+/**
+ * More than a busy machine adds to two interleaved medians; hashing a password takes far longer.
+ */
 const FACTOR = 1.6
 const SLACK_MS = 1
 
-/** Whether two acts, by turns, take about the same time. */
+/** Expects two functions, called in turn, to take about the same time. */
 async function expectAlike(one: () => Promise<unknown>, other: () => Promise<unknown>) {
   const times: [number[], number[]] = [[], []]
   for (let round = 0; round < ROUNDS; round++) {
-    // Which comes first changes, too.
+    // The order alternates, too.
     for (const at of round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
       const startedMs = performance.now()
       await (at === 0 ? one() : other())
@@ -54,7 +56,7 @@ const ask = async (path: string, headers: Record<string, string>, json?: object)
   return response.status
 }
 
-test('a key that was revoked, and one that never was', async () => {
+test('a revoked key takes as long to refuse as an unknown one', async () => {
   const { id, key, keyId } = await newProject(server)
   await revokeKey(server.sql, id, keyId)
   const by = async (token: string) => {
@@ -66,7 +68,7 @@ test('a key that was revoked, and one that never was', async () => {
   )
 })
 
-test('what another tenant has, and what nobody has', async () => {
+test("another tenant's ids take as long to refuse as unknown ones", async () => {
   const other = await newTenant(server)
   const organization = await newOrganization(server)
   const { cookie } = await newMember(server, organization, 'owner')
@@ -78,7 +80,7 @@ test('what another tenant has, and what nobody has', async () => {
   )
 })
 
-test('an invite that is over, and one that never was', async () => {
+test('an expired invite takes as long to refuse as an unknown one', async () => {
   const { inviteToken } = await newTenant(server)
   await server.sql`update invites set expires_at = now() - interval '1 day'`
   const look = async (token: string) => {
