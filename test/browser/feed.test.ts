@@ -304,7 +304,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await using it = await watch(1, { isPhone: true })
     await it.page.goto(`${server.url}/p/${PROJECT}/keys`)
     await it.page.waitForFunction(() => {
-      const box = document.querySelector('.channels [aria-current]')?.getBoundingClientRect()
+      const box = document.querySelector('.sidebar [aria-current]')?.getBoundingClientRect()
       return box && box.left >= 0 && box.right <= innerWidth
     })
   })

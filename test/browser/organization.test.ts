@@ -118,7 +118,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
 
     await ada.page.reload()
     await ada.says('joined')
-    const lines = (await ada.page.locator('.log li p:first-child').allTextContents()).slice(0, 6)
+    const lines = (await ada.page.locator('.audit-log li p:first-child').allTextContents()).slice(
+      0,
+      6,
+    )
     expect(lines).toEqual([
       'Test account removed Grace Hopper',
       'Somebody not signed in used the reset link for Grace Hopper',
@@ -129,7 +132,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     ])
     await ada.says('from member, to admin')
     await ada.field('About').selectOption('invite')
-    await until(async () => (await ada.page.locator('.log li').count()) === 1, STEP_MS)
+    await until(async () => (await ada.page.locator('.audit-log li').count()) === 1, STEP_MS)
     expect([ada.problems, grace.problems, elsewhere.problems]).toEqual([[], [], []])
   })
 

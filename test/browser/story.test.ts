@@ -32,7 +32,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
     await page.keyboard.press('Enter')
 
-    const command = (await page.locator('.code code').textContent()) ?? ''
+    const command = (await page.locator('.code-block code').textContent()) ?? ''
     const key = /Bearer (tdg_\w+)/.exec(command)?.[1] ?? ''
     await page.getByText('Listening for your first event').waitFor()
     const sent = await createRequests(server.url, key).request('/v1/channels/hello', {

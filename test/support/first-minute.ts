@@ -38,7 +38,7 @@ export async function measureFirstMinute(
     await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
     await page.keyboard.press('Enter')
     await page.getByText('Listening for your first event').waitFor()
-    const curl = (await page.locator('.code code').textContent()) ?? ''
+    const curl = (await page.locator('.code-block code').textContent()) ?? ''
     const sent = spawn('sh', ['-c', curl], { stdio: 'ignore' })
     const [code] = await once(sent, 'exit')
     if (code !== 0) throw new Error(`curl ended with ${code}: ${curl}`)

@@ -164,7 +164,7 @@ function SignInGate({ session }: { session: Exclude<Session, { kind: 'signed_in'
 }
 
 function LoadingPage() {
-  return <div class="waiting" role="status" aria-label="Loading" />
+  return <div class="page-loading" role="status" aria-label="Loading" />
 }
 
 function NotFoundPage() {

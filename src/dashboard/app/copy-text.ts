@@ -7,7 +7,7 @@ export async function copyText(text: string): Promise<boolean> {
     const { activeElement } = document
     const place = document.createElement('textarea')
     place.value = text
-    place.className = 'unseen'
+    place.className = 'visually-hidden'
     document.body.append(place)
     place.select()
     const isDone = document.execCommand('copy')

@@ -18,14 +18,14 @@ export function Sessions() {
   }
 
   return (
-    <section class="part" aria-labelledby="sessions">
+    <section class="section" aria-labelledby="sessions">
       <h2 id="sessions">Where you are signed in</h2>
       <PagedList pages={sessions} empty={null}>
         {session => (
           <li key={session.id}>
             <SessionAbout session={session} />
             {!session.isCurrent && (
-              <span class="item-acts">
+              <span class="item-actions">
                 <button
                   type="button"
                   class="quiet-button"
@@ -55,11 +55,11 @@ export function Sessions() {
 function SessionAbout({ session }: { session: Session }) {
   const { userAgent, browser, address, createdAt, lastSeenAt, isInstalled, isCurrent } = session
   return (
-    <div class="item-what">
+    <div class="item-main">
       <span title={userAgent}>{browser}</span>{' '}
       {isCurrent && <span class="badge badge-good">This one</span>}{' '}
       {isInstalled && <span class="badge">Installed</span>}
-      <p class="item-about">
+      <p class="item-details">
         <bdi>{address}</bdi> · seen <Timestamp atMs={Date.parse(lastSeenAt)} hasDate /> · signed in{' '}
         <Timestamp atMs={Date.parse(createdAt)} hasDate />
       </p>

@@ -37,9 +37,9 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
   )
   const kinds = organization === undefined ? SERVER_KINDS : KINDS
   return (
-    <section class="part" aria-labelledby="audit">
+    <section class="section" aria-labelledby="audit">
       <h2 id="audit">Audit log</h2>
-      <div class="narrow">
+      <div class="filters">
         <Select
           name="about"
           label="About"
@@ -61,10 +61,10 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
           />
         )}
       </div>
-      <div class="log">
+      <div class="audit-log">
         <PagedList
           pages={entries}
-          empty={<p class="aside">Nothing of the kind within the last year</p>}
+          empty={<p class="note">Nothing of the kind within the last year</p>}
         >
           {entry => <Entry key={entry.id} entry={entry} />}
         </PagedList>
@@ -89,7 +89,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
   const isOwn = target === (person?.id ?? '')
   return (
     <li>
-      <div class="item-what" title={target ?? undefined}>
+      <div class="item-main" title={target ?? undefined}>
         <p>
           <bdi>{person?.name ?? ACTORS[actor] ?? actor}</bdi> {did}
           {!isOwn && targetName !== null && (
@@ -105,7 +105,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
             </>
           )}
         </p>
-        <p class="item-about">
+        <p class="item-details">
           {facts && (
             <>
               <bdi>{facts}</bdi>

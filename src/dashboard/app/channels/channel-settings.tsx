@@ -65,9 +65,9 @@ export function Retention({
 }: SettingsOptions & { mayChange: boolean }) {
   const [isOpen, setOpen] = useState(false)
   return (
-    <section class="part" aria-labelledby="keeping">
+    <section class="section" aria-labelledby="keeping">
       <h2 id="keeping">Kept</h2>
-      <p class="aside">
+      <p class="note">
         {keepDays === null
           ? 'Its events are kept for as long as the project says.'
           : `Its events are kept for ${toDays(keepDays)}, then deleted.`}
@@ -115,9 +115,9 @@ export function ArchiveChannel({ project, channel: { id, isArchived } }: Setting
     })
   }
   return (
-    <section class="part" aria-labelledby="archive">
+    <section class="section" aria-labelledby="archive">
       <h2 id="archive">Archive</h2>
-      <p class="aside">
+      <p class="note">
         An archived channel is out of the lists and sends no notifications. It takes events and
         tells webhooks as before.
       </p>

@@ -66,7 +66,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
   return (
     <Loaded query={query}>
       {setting => (
-        <div class="bell">
+        <div class="notification-settings">
           <div class="field">
             <label for={id}>My notifications</label>
             <p class="hint" id={`${id}-hint`}>

@@ -10,7 +10,7 @@ export function Sparkline({ counts }: { counts: readonly number[] }) {
       : [],
   )
   return (
-    <svg class="spark" viewBox={`0 0 ${counts.length * 2} ${HEIGHT}`} aria-hidden="true">
+    <svg class="sparkline" viewBox={`0 0 ${counts.length * 2} ${HEIGHT}`} aria-hidden="true">
       <path d={bars.join('')} />
     </svg>
   )

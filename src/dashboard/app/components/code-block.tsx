@@ -16,7 +16,7 @@ export function CodeBlock({ label, text }: { label: string; text: string }) {
   }
 
   return (
-    <figure class="code">
+    <figure class="code-block">
       <figcaption>
         {label}
         <button type="button" class="quiet-button" onClick={copy}>

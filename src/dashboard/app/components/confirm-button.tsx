@@ -38,7 +38,7 @@ export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
     <>
       <button
         type="button"
-        class={isQuiet ? 'quiet-button' : 'button button-bad'}
+        class={isQuiet ? 'quiet-button' : 'button button-danger'}
         aria-disabled={isBusy}
         onClick={() => dialog.current?.showModal()}
       >
@@ -52,7 +52,7 @@ export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
       <dialog ref={dialog} class="dialog" aria-label={yes}>
         <h2>{title}</h2>
         <p>{lead}</p>
-        <button type="button" class="button button-bad" onClick={act}>
+        <button type="button" class="button button-danger" onClick={act}>
           {yes}
         </button>
         <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>

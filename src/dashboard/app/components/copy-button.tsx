@@ -17,7 +17,7 @@ export function CopyButton({ label, toText }: { label: string; toText(): string 
       <button type="button" class="quiet-button" onClick={copy}>
         {said ?? label}
       </button>
-      <span class="unseen" role="status">
+      <span class="visually-hidden" role="status">
         {said}
       </span>
     </>

@@ -62,7 +62,7 @@ export function Checkbox({
   children,
 }: CheckboxOptions) {
   return (
-    <label class="check">
+    <label class="checkbox">
       <input
         type="checkbox"
         name={name}
@@ -86,7 +86,7 @@ interface FieldsetOptions {
 export function Fieldset({ legend, name = '', children }: FieldsetOptions) {
   const issues = useIssues(name)
   return (
-    <fieldset class="choices" name={name || undefined}>
+    <fieldset class="checkbox-group" name={name || undefined}>
       <legend>{legend}</legend>
       {children}
       {issues.length > 0 && <p class="issue">{issues.map(({ message }) => message).join(' · ')}</p>}

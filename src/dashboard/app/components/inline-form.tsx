@@ -32,7 +32,7 @@ export function InlineForm({ action, label, children }: InlineFormOptions) {
     )
   }
   return (
-    <div class="revealed">
+    <div class="inline-form">
       {children(close)}
       <button type="button" class="quiet-button" onClick={close}>
         Cancel

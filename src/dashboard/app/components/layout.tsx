@@ -92,16 +92,16 @@ function Layout({
 }: LayoutOptions & { project: string | undefined; beside: ComponentChildren }) {
   useDocumentTitle(title)
   return (
-    <div class="frame">
+    <div class="layout">
       <a class="skip" href="#content">
         Skip to the content
       </a>
-      <header class="bar">
+      <header class="top-bar">
         <a class="brand" href={PATHS.home} aria-label="Tidings">
           <Logo />
         </a>
         <ProjectMenu account={account} project={project} />
-        <div class="search-place" />
+        <div class="bar-spacer" />
         <AccountMenu account={account} project={project} />
       </header>
       {beside}

@@ -23,7 +23,7 @@ export function AccountMenu({ account, project }: MenuOptions) {
         </span>
       </button>
       <div id="account-menu" class="menu menu-end" popover="auto">
-        <p class="menu-who">
+        <p class="menu-account">
           <bdi>{name}</bdi>
           <span>
             <bdi>{email}</bdi>

@@ -78,7 +78,7 @@ export function Sidebar({ label, current, children }: SidebarOptions) {
     strip.current.scrollLeft = here.offsetLeft + (here.offsetWidth - strip.current.clientWidth) / 2
   }, [current])
   return (
-    <nav ref={strip} class="channels" aria-label={label}>
+    <nav ref={strip} class="sidebar" aria-label={label}>
       {children}
     </nav>
   )
@@ -97,7 +97,7 @@ export function NavLinks({ title, places, current }: NavLinksOptions) {
   return (
     <>
       {title !== undefined && <h2 class="group">{title}</h2>}
-      <ul class="places" aria-label={title}>
+      <ul class="nav-links" aria-label={title}>
         {places.map(({ icon, name, path }) => (
           <li key={path}>
             <a href={path} aria-current={path === current ? 'page' : undefined}>

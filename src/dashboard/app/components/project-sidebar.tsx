@@ -69,7 +69,7 @@ function Muted() {
   return (
     <span class="muted" title="Muted">
       <Icon name="muted" size={16} />
-      <span class="unseen"> muted</span>
+      <span class="visually-hidden"> muted</span>
     </span>
   )
 }
@@ -89,7 +89,7 @@ function toChannel(search: Search, channelId: string | undefined): Search {
 function ChannelSkeletons() {
   return [60, 75, 50].map(width => (
     <li key={width} aria-hidden="true">
-      <span class="channel-waiting">
+      <span class="channel-skeleton">
         <span class={`skeleton line w${width}`} />
       </span>
     </li>

@@ -14,9 +14,9 @@ export function SecretLink({
   onClose(): void
 }) {
   return (
-    <div class="once-link">
+    <div class="secret-link">
       <CodeBlock label={label} text={url} />
-      <p class="item-about">
+      <p class="item-details">
         Shown this once. Hand it over yourself: it works once, until{' '}
         <Timestamp atMs={Date.parse(expiresAt)} hasDate />.
       </p>

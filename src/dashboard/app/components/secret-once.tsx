@@ -16,7 +16,7 @@ export function SecretOnce({ title, label, secret, onDone, children }: SecretOnc
   const place = useRef<HTMLElement>(null)
   useEffect(() => place.current?.focus(), [secret])
   return (
-    <section ref={place} class="once" tabIndex={-1} aria-labelledby="once">
+    <section ref={place} class="secret-once" tabIndex={-1} aria-labelledby="once">
       <h2 id="once">{title}</h2>
       <p>It is shown this once. Keep it now, where only your application finds it.</p>
       <CodeBlock label={label} text={secret} />

@@ -13,9 +13,9 @@ interface StandalonePageOptions {
 export function StandalonePage({ title, lead, children }: StandalonePageOptions) {
   useDocumentTitle(title)
   return (
-    <div class="door">
+    <div class="standalone">
       <Backdrop />
-      <header class="door-top">
+      <header class="standalone-top">
         <Logo />
         <span class="name">Tidings</span>
       </header>
@@ -38,7 +38,7 @@ export function useDocumentTitle(title: string): void {
 /** What went wrong where something should be, and the way to try again. */
 export function ErrorNotice({ failure, onRetry }: { failure: Failure; onRetry(): void }) {
   return (
-    <div class="trouble" role="alert">
+    <div class="error-notice" role="alert">
       <p>{failure.message}</p>
       <button class="button" type="button" onClick={onRetry}>
         Try again

@@ -37,7 +37,7 @@ export function Toast() {
   }
 
   return (
-    <div class="undo" role="status">
+    <div class="toast" role="status">
       {done && (
         <p>
           <span>{done.message}</span>

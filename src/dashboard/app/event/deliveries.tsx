@@ -52,7 +52,7 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
       </div>
       {failure && <ErrorNotice failure={failure} onRetry={read} />}
       {data && data.items.length === 0 && (
-        <p class="aside">
+        <p class="note">
           {data.isDispatched ? 'No record of any is kept.' : 'Nobody has been told yet.'}
         </p>
       )}
@@ -60,7 +60,7 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
         {data?.items.map(one => (
           <li key={`${one.kind} ${one.id} ${one.state}`}>
             <Icon name={one.kind === 'push' ? 'notifications' : 'webhooks'} />
-            <div class="item-what">
+            <div class="item-main">
               <Target project={project} delivery={one} />
               <Outcome delivery={one} />
             </div>
@@ -92,7 +92,7 @@ function Target({ project, delivery: { kind, target } }: { project: string; deli
       {kind === 'push' ? (
         <bdi>{target.name}</bdi>
       ) : (
-        <a class="back" href={toWebhookPath(project, target.id)}>
+        <a class="text-link" href={toWebhookPath(project, target.id)}>
           <bdi>{target.name}</bdi>
         </a>
       )}
@@ -108,7 +108,7 @@ function Outcome({
 }) {
   return (
     <>
-      <p class="item-about">
+      <p class="item-details">
         {at !== null && <Timestamp atMs={Date.parse(at)} hasDate />}
         {latencyMs !== null && <> · after {toDuration(latencyMs)}</>}
         {attempts > 1 && (
@@ -124,7 +124,7 @@ function Outcome({
         )}
       </p>
       {reason !== null && (
-        <p class="item-about">
+        <p class="item-details">
           <bdi>{reason}</bdi>
         </p>
       )}

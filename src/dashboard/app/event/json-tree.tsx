@@ -66,7 +66,7 @@ function Branch({ name, value, path, toOnly }: BranchOptions) {
 /** What can be done with a value. */
 function Acts({ value, only }: { value: unknown; only: string | undefined }) {
   return (
-    <div class="item-acts">
+    <div class="item-actions">
       <CopyButton label="Copy" toText={() => toMetadataText(value)} />
       {only !== undefined && (
         <a class="quiet-button" href={only}>

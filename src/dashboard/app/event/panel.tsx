@@ -94,7 +94,7 @@ export function EventPanel({
         >
           <StrokeIcon path="m4 4 12 12m0-12L4 16" />
         </button>
-        <span class="panel-room" />
+        <span class="panel-spacer" />
         <StepButton label="Newer event" hint="k" to={newer} onGo={onGo} path="m4 12.5 6-6 6 6" />
         <StepButton label="Older event" hint="j" to={older} onGo={onGo} path="m4 7.5 6 6 6-6" />
       </div>
@@ -120,11 +120,11 @@ export function EventPanel({
         <>
           <Body project={project} event={opened.event} search={search} />
           <Deliveries key={id} project={project} event={id} mayReplay={isAdmin} />
-          <div class="panel-acts">
+          <div class="panel-actions">
             <CopyButton label="Copy as JSON" toText={() => JSON.stringify(opened.event, null, 2)} />
             <CopyButton label="Copy as curl" toText={() => toCurl(opened.event, location.origin)} />
             {isAdmin && (
-              <button type="button" class="quiet-button bad" onClick={remove}>
+              <button type="button" class="quiet-button danger" onClick={remove}>
                 Delete
               </button>
             )}
@@ -165,7 +165,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
           <a href={toSearchPath(project, { ...EMPTY_SEARCH, channelId })}>
             <bdi>{channelName}</bdi>
           </a>
-          <a class="only" href={toChannelPath(project, channelId)}>
+          <a class="filter-link" href={toChannelPath(project, channelId)}>
             Settings
           </a>
         </dd>
@@ -228,7 +228,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
 
 function Only({ path }: { path: string | undefined }) {
   return path === undefined ? null : (
-    <a class="only" href={path}>
+    <a class="filter-link" href={path}>
       Only these
     </a>
   )

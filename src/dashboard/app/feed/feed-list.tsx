@@ -85,7 +85,7 @@ function openRow(event: MouseEvent | KeyboardEvent, onOpen: (id: string) => void
 /** Nothing among the newest: the rest of a large log is looked through only for who waits for it. */
 function NotYet({ onGoOn }: { onGoOn(): void }) {
   return (
-    <div class="nothing">
+    <div class="empty-state">
       <h2>Nothing found so far</h2>
       <p>The newest events have been looked through. There are older ones.</p>
       <p>
@@ -101,7 +101,7 @@ function Nothing({ project, search }: { project: string; search: Search }) {
   if (isFiltered(search)) {
     const { channelId } = search
     return (
-      <div class="nothing">
+      <div class="empty-state">
         <h2>Nothing found</h2>
         <p>No event fits this search. One that comes and does appears here at once.</p>
         <p>
@@ -120,7 +120,7 @@ function Nothing({ project, search }: { project: string; search: Search }) {
   }
   if (search.channelId !== undefined) {
     return (
-      <div class="nothing">
+      <div class="empty-state">
         <h2>Nothing in this channel</h2>
         <p>
           What is sent to it appears here at once. <a href={toFeedPath(project)}>All events</a>
@@ -129,7 +129,7 @@ function Nothing({ project, search }: { project: string; search: Search }) {
     )
   }
   return (
-    <div class="nothing">
+    <div class="empty-state">
       <h2>Still water</h2>
       <p>No event has come yet. Send the first one, and watch it arrive:</p>
       <FirstEventCommand />
@@ -161,7 +161,7 @@ function End({ feed }: { feed: Feed }) {
   }, [feed, mayRead, oldest])
 
   return (
-    <div ref={end} class="end">
+    <div ref={end} class="list-end">
       {reading === 'older' && <RowSkeletons count={3} />}
       {kind === 'end' && <p>That is the beginning.</p>}
       {kind === 'full' && <p>{MAX_ROWS} events are shown, as many as fit in one list.</p>}

@@ -38,7 +38,7 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
       aria-busy={counted.kind === 'counting'}
     >
       <div class="histogram-top">
-        <p class="histogram-said">
+        <p class="histogram-summary">
           {counted.kind === 'failed' && (
             <>
               {counted.failure.message}{' '}
@@ -55,7 +55,7 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
             </>
           )}
         </p>
-        <div class="spans" role="group" aria-label="Time until now">
+        <div class="segmented" role="group" aria-label="Time until now">
           {(Object.keys(TIME_RANGES) as (keyof typeof TIME_RANGES)[]).map(name => (
             <button
               key={name}

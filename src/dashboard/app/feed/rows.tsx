@@ -62,7 +62,7 @@ function EventRow({ project, row }: { project: string; row: Row }) {
       <span class="icon" aria-hidden="true">
         {icon ?? channelIcons.value[channelId] ?? <span class="no-icon" />}
       </span>
-      <div class="what">
+      <div class="row-main">
         <h2 id={`title-${seq}`}>
           {/* The row itself takes the keys: one stop for each is enough. */}
           <a href={toEventPath(project, id)} tabIndex={-1}>
@@ -74,7 +74,7 @@ function EventRow({ project, row }: { project: string; row: Row }) {
             <bdi>{description}</bdi>
           </p>
         )}
-        <p class="where">
+        <p class="row-meta">
           <bdi class="channel">{channelName}</bdi>
           {userId !== null && <bdi class="user">{userId}</bdi>}
           {tags.map(tag => (
@@ -96,7 +96,7 @@ export function RowSkeletons({ count }: { count: number }) {
       {Array.from({ length: count }, (_, at) => (
         <div key={at} class="row">
           <span class="icon skeleton" />
-          <div class="what">
+          <div class="row-main">
             <span class="skeleton line" />
             <span class="skeleton line short" />
           </div>

@@ -60,7 +60,7 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
         onKeyDown={leave}
       />
       <kbd aria-hidden="true">/</kbd>
-      <div class="search-said">
+      <div class="search-note">
         {failure ? (
           <p id="search-issue" class="issue" role="alert">
             {toSentence(failure)}

@@ -35,7 +35,7 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
   return (
     <li>
       <About {...apiKey} />
-      <div class="item-acts" role="group" aria-label={name}>
+      <div class="item-actions" role="group" aria-label={name}>
         <DisclosureButton name="requests" {...unfold}>
           Requests
         </DisclosureButton>
@@ -68,7 +68,7 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
         )}
       </div>
       {open !== undefined && (
-        <div class="item-more">
+        <div class="item-expanded">
           {open === 'requests' && <RequestsChart counts={apiKey.requestsPerHour} />}
           {open === 'edit' && (
             <Form
@@ -113,17 +113,17 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
 function About(key: Key) {
   const { name, prefix, lastFour, limit, scopes, createdAt, createdBy, lastUsedAt } = key
   return (
-    <div class="item-what">
+    <div class="item-main">
       <h2>
         <bdi>{name}</bdi> <End {...key} />
       </h2>
-      <p class="item-about">
+      <p class="item-details">
         <code>
           {prefix}…{lastFour}
         </code>{' '}
         · {toScopeSummary(scopes)} · {limit.toLocaleString()} requests a minute
       </p>
-      <p class="item-about">
+      <p class="item-details">
         {lastUsedAt === null ? (
           'Not used yet'
         ) : (

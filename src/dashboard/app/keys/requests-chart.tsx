@@ -31,7 +31,7 @@ export function RequestsChart({ counts }: { counts: readonly number[] }) {
 
   return (
     <>
-      <p class="item-about">
+      <p class="item-details">
         <strong>{toRequests(hour?.requests ?? sum)}</strong>{' '}
         {hour ? toRangeName(hour.atMs, hour.atMs + HOUR_MS) : 'in the last 24 hours'}
       </p>

@@ -37,20 +37,20 @@ export function Invites({ account, own }: InvitesOptions) {
   }
 
   return (
-    <section class="part" aria-labelledby="invites">
+    <section class="section" aria-labelledby="invites">
       <h2 id="invites">Invitations</h2>
-      <PagedList pages={invites} empty={<p class="aside">None is open.</p>}>
+      <PagedList pages={invites} empty={<p class="note">None is open.</p>}>
         {({ id, role, email, invitedBy, expiresAt }) => (
           <li key={id}>
-            <div class="item-what">
+            <div class="item-main">
               <bdi>{email ?? 'Whoever has the link'}</bdi>
-              <p class="item-about">
+              <p class="item-details">
                 from <bdi>{invitedBy}</bdi> · until{' '}
                 <Timestamp atMs={Date.parse(expiresAt)} hasDate />
               </p>
             </div>
             <span class="badge">{role}</span>
-            <span class="item-acts">
+            <span class="item-actions">
               <button
                 type="button"
                 class="quiet-button"

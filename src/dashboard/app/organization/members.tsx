@@ -51,7 +51,7 @@ export function Members({ account, own, members }: MembersOptions) {
   }
 
   return (
-    <section class="part" aria-labelledby="members">
+    <section class="section" aria-labelledby="members">
       <h2 id="members">Members</h2>
       <PagedList pages={members} empty={null}>
         {member => {
@@ -61,9 +61,9 @@ export function Members({ account, own, members }: MembersOptions) {
           const mayRemove = isOwner || (own.role === 'admin' && !isSelf && role !== 'owner')
           return (
             <li key={person.id}>
-              <div class="item-what">
+              <div class="item-main">
                 <bdi>{person.name}</bdi> {isSelf && <span class="badge badge-good">You</span>}
-                <p class="item-about">
+                <p class="item-details">
                   <bdi>{person.email}</bdi>
                   {lastSeenAt !== null && (
                     <>
@@ -91,7 +91,7 @@ export function Members({ account, own, members }: MembersOptions) {
               ) : (
                 <span class="badge">{role}</span>
               )}
-              <span class="item-acts">
+              <span class="item-actions">
                 {isOwner && (
                   <button
                     type="button"

@@ -17,13 +17,13 @@ type Membership = Account['organizations'][number]
 export function Projects({ own }: { own: Membership }) {
   const mayEdit = isAtLeast(own.role, 'admin')
   return (
-    <section class="part" aria-labelledby="projects">
+    <section class="section" aria-labelledby="projects">
       <h2 id="projects">Projects</h2>
-      {own.projects.length === 0 && <p class="aside">None yet</p>}
+      {own.projects.length === 0 && <p class="note">None yet</p>}
       <ul class="items">
         {own.projects.map(({ id, name }) => (
           <li key={id}>
-            <div class="item-what">
+            <div class="item-main">
               <a href={toFeedPath(id)}>
                 <bdi>{name}</bdi>
               </a>

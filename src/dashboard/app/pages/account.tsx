@@ -24,10 +24,10 @@ export default function AccountPage({ account }: AccountPageProps) {
         <h1 class="page-title">
           <bdi>{person.name}</bdi>
         </h1>
-        <p class="lead-in">
+        <p class="page-lead">
           <bdi>{person.email}</bdi>
         </p>
-        <div class="acts">
+        <div class="actions">
           <InlineForm action="Edit">
             {close => <Profile account={account} onDone={close} />}
           </InlineForm>
@@ -44,13 +44,13 @@ export default function AccountPage({ account }: AccountPageProps) {
           <SignOutButton />
         </div>
         <Sessions key={turn} />
-        <section class="part" aria-labelledby="organizations">
+        <section class="section" aria-labelledby="organizations">
           <h2 id="organizations">Organizations</h2>
-          {organizations.length === 0 && <p class="aside">You belong to none.</p>}
+          {organizations.length === 0 && <p class="note">You belong to none.</p>}
           <ul class="items">
             {organizations.map(({ id, name, role }) => (
               <li key={id}>
-                <div class="item-what">
+                <div class="item-main">
                   <a href={toOrganizationPath(id)}>
                     <bdi>{name}</bdi>
                   </a>

@@ -22,12 +22,12 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
       title={query.data?.name ?? 'Channel'}
     >
       <p>
-        <a class="back" href={toProjectPath('channels', project)}>
+        <a class="text-link" href={toProjectPath('channels', project)}>
           Channels
         </a>
       </p>
       {query.failure?.code === 'not_found' ? (
-        <div class="nothing">
+        <div class="empty-state">
           <h1>No such channel</h1>
           <p>It has gone, or the link is not whole.</p>
         </div>
@@ -39,7 +39,7 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
               {isAllowed(account, project, 'member') && (
                 <EditChannel key={id} project={project} channel={channel} />
               )}
-              <section class="part" aria-label="My notifications">
+              <section class="section" aria-label="My notifications">
                 <NotificationSettings
                   key={id}
                   project={project}
@@ -73,7 +73,7 @@ function About({ project, channel }: { project: string; channel: ProjectChannel 
         <bdi>{name}</bdi> {isArchived && <span class="badge">Archived</span>}
       </h1>
       {description !== null && (
-        <p class="lead-in">
+        <p class="page-lead">
           <bdi>{description}</bdi>
         </p>
       )}
@@ -101,7 +101,7 @@ function About({ project, channel }: { project: string; channel: ProjectChannel 
         </div>
       </dl>
       <p>
-        <a class="back" href={toFeedPath(project, id)}>
+        <a class="text-link" href={toFeedPath(project, id)}>
           Its events
         </a>
       </p>

@@ -44,12 +44,12 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
         </ul>
         {failure && <ErrorNotice failure={failure} onRetry={readMore} />}
         {isReading && (
-          <p class="aside" role="status">
+          <p class="note" role="status">
             Reading …
           </p>
         )}
         {!isReading && !failure && items.length === 0 && (
-          <div class="nothing">
+          <div class="empty-state">
             <h2>{search === '' ? 'No channel yet' : 'No channel found'}</h2>
             {search === '' ? (
               <p>An event makes its channel when it is the first one there.</p>
@@ -66,7 +66,7 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
           </button>
         )}
         <p>
-          <a class="back" href={toPath({ search, archived: hasArchived ? '' : 'true' })}>
+          <a class="text-link" href={toPath({ search, archived: hasArchived ? '' : 'true' })}>
             {hasArchived ? 'Without archived ones' : 'With archived ones'}
           </a>
         </p>
@@ -83,11 +83,11 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
       <span class="channel-icon" aria-hidden="true">
         {icon ?? '#'}
       </span>
-      <div class="item-what">
-        <a class="back" href={toChannelPath(project, id)}>
+      <div class="item-main">
+        <a class="text-link" href={toChannelPath(project, id)}>
           <bdi>{name}</bdi>
         </a>
-        <p class="item-about">
+        <p class="item-details">
           {description !== null && (
             <>
               <bdi>{description}</bdi> ·{' '}

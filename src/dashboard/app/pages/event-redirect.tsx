@@ -34,7 +34,7 @@ export default function EventRedirect({ event = '' }: { event?: string | undefin
       isOver = true
     }
   }, [event, value.kind])
-  if (!isMissing) return <div class="waiting" role="status" aria-label="Loading" />
+  if (!isMissing) return <div class="page-loading" role="status" aria-label="Loading" />
   return (
     <StandalonePage
       title="No such event"

@@ -110,30 +110,30 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   }
 
   return (
-    <div class="frame">
+    <div class="layout">
       <div class="contents" inert={isBehind}>
         <a class="skip" href="#feed">
           Skip to the events
         </a>
-        <header class="bar">
+        <header class="top-bar">
           <a class="brand" href={PATHS.home} aria-label="Tidings">
             <Logo />
           </a>
           <ProjectMenu account={account} project={project} />
-          <div class="search-place" />
+          <div class="bar-spacer" />
           <LivePill feed={feed} onResume={resume} />
           <AccountMenu account={account} project={project} />
         </header>
         <SearchBox project={project} search={search} failure={unclear} />
         <ProjectSidebar account={account} project={project} channels={channels} search={search} />
         <main class="stream">
-          <h1 class="unseen">Events</h1>
+          <h1 class="visually-hidden">Events</h1>
           {!unclear && (isSearch || newestSeq !== undefined || reading.kind === 'first') && (
             <HistogramView project={project} search={search} newestSeq={newestSeq} />
           )}
           <Chips project={project} search={search} channels={channels.list} />
           {!unclear && needsServer(parse(search, 0).filters) && (
-            <p class="aside">New events that fit are looked up every two seconds.</p>
+            <p class="note">New events that fit are looked up every two seconds.</p>
           )}
           <WaveLine kind={kind} />
           {waiting > 0 && kind !== 'live' && (
@@ -149,7 +149,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
             open={event}
             onOpen={go}
           />
-          <p class="unseen" role="status">
+          <p class="visually-hidden" role="status">
             {said.value}
           </p>
         </main>

@@ -76,7 +76,7 @@ export default function InvitePage() {
         />
         <NewPasswordField />
       </Form>
-      <p class="aside">
+      <p class="note">
         You have an account here? <a href={toSignInPath(PATHS.invite)}>Sign in first</a>, and then
         join.
       </p>

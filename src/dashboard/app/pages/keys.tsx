@@ -26,7 +26,7 @@ export default function KeysPage({ account, project }: ProjectPageProps) {
         {isAllowed(account, project, 'admin') ? (
           <Keys project={project} />
         ) : (
-          <p class="lead-in">
+          <p class="page-lead">
             Applications post and read events with keys. Admins of your organization see and make
             them: ask one of them for a key.
           </p>
@@ -49,11 +49,11 @@ function Keys({ project }: { project: string }) {
 
   return (
     <>
-      <p class="lead-in">
+      <p class="page-lead">
         Applications post and read events with a key. Give each its own: then you see who is busy,
         and can end one without the others. <a href="/docs">API reference</a>
       </p>
-      <p class="main-act">
+      <p class="primary-action">
         <DisclosureButton isPrimary name="make" open={open} onOpen={setOpen}>
           Make a key
         </DisclosureButton>
@@ -73,7 +73,7 @@ function Keys({ project }: { project: string }) {
           {made.scopes.includes('events:write') && <FirstEventCommand apiKey={made.key} />}
         </SecretOnce>
       )}
-      <PagedList pages={pages} empty={<p class="aside">There is no key yet.</p>}>
+      <PagedList pages={pages} empty={<p class="note">There is no key yet.</p>}>
         {key => (
           <KeyItem
             key={key.id}

@@ -27,7 +27,7 @@ export default function OrganizationPage({ account, organization = '' }: Account
       {own ? (
         <Inside key={own.id} account={account} own={own} />
       ) : (
-        <div class="nothing">
+        <div class="empty-state">
           <h1>Nothing here</h1>
           <p>There is no such organization, or you are not a member of it.</p>
         </div>
@@ -67,9 +67,9 @@ function Inside({ account, own }: InsideOptions) {
           people={members.items.map(({ person: { id, name } }) => ({ id, name }))}
         />
       )}
-      <section class="part" aria-labelledby="end">
+      <section class="section" aria-labelledby="end">
         <h2 id="end">Leave or delete</h2>
-        <div class="acts">
+        <div class="actions">
           <ConfirmButton
             action="Leave"
             title={
@@ -100,7 +100,7 @@ function Inside({ account, own }: InsideOptions) {
         </div>
       </section>
       {account.person.isOperator && (
-        <section class="part" aria-labelledby="another">
+        <section class="section" aria-labelledby="another">
           <h2 id="another">Another organization</h2>
           <CreateOrganization />
         </section>

@@ -30,7 +30,7 @@ export default function ServerPage({ account }: AccountPageProps) {
             <AuditLog />
           </>
         ) : (
-          <p class="lead-in">Only the operator sees this: whoever set the server up.</p>
+          <p class="page-lead">Only the operator sees this: whoever set the server up.</p>
         )}
       </div>
     </SettingsLayout>
@@ -42,7 +42,7 @@ function Facts({ info }: { info: ServerInfo }) {
   const { pending, oldestMs, running } = deliveries
   const isFull = disk !== null && disk.freeBytes < disk.totalBytes * LITTLE
   return (
-    <dl class="state">
+    <dl class="server-facts">
       <Fact
         name="Version"
         value={`Tidings ${version} on ${runtime}`}
@@ -121,7 +121,7 @@ function Fact({ name, value, about, warning }: FactOptions) {
       <dt>{name}</dt>
       <dd>
         <bdi>{value}</bdi> {warning && <span class="badge badge-bad">{warning}</span>}
-        {about && <p class="item-about">{about}</p>}
+        {about && <p class="item-details">{about}</p>}
       </dd>
     </div>
   )

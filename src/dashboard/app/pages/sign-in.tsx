@@ -50,7 +50,7 @@ export default function SignIn() {
         <Field name="email" label="E-mail" type="email" autocomplete="username" />
         <Field name="password" label="Password" type="password" autocomplete="current-password" />
       </Form>
-      <p class="aside">
+      <p class="note">
         Forgotten? An owner of your organization can give you a link that sets a new password.
       </p>
     </StandalonePage>

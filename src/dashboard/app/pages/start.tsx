@@ -46,7 +46,7 @@ export default function Start({ project }: ProjectPageProps) {
         </p>
       )}
       {key !== undefined && <FirstEventCommand apiKey={key} />}
-      <section class="listening" aria-label="What arrives">
+      <section class="first-event" aria-label="What arrives">
         <WaveLine kind={kind} />
         <p role="status">
           {arrived.length > 0

@@ -26,12 +26,12 @@ export default function UserPage({ account, project, user: reference = '' }: Pro
   return (
     <ProjectLayout account={account} project={project} at="users" title={user?.userId ?? 'People'}>
       <p>
-        <a class="back" href={toUsersPath(project)}>
+        <a class="text-link" href={toUsersPath(project)}>
           People
         </a>
       </p>
       {failure?.code === 'not_found' && (
-        <div class="nothing">
+        <div class="empty-state">
           <h1>Nobody</h1>
           <p>Nobody has this id or alias, and no event that is kept names it.</p>
         </div>
@@ -114,7 +114,7 @@ function Counts({ project, user }: { project: string; user: User }) {
 
 function Properties({ properties }: { properties: Record<string, unknown> }) {
   return (
-    <section class="part" aria-labelledby="properties">
+    <section class="section" aria-labelledby="properties">
       <div class="metadata-top">
         <h2 id="properties">Properties</h2>
         <CopyButton label="Copy" toText={() => JSON.stringify(properties, null, 2)} />
@@ -122,7 +122,7 @@ function Properties({ properties }: { properties: Record<string, unknown> }) {
       {Object.keys(properties).length > 0 ? (
         <JsonTree value={properties} />
       ) : (
-        <p class="aside">None</p>
+        <p class="note">None</p>
       )}
     </section>
   )

@@ -32,19 +32,19 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
         text={search}
         toPath={toPath}
       />
-      <ul class="people" aria-busy={isReading}>
+      <ul class="users" aria-busy={isReading}>
         {items.map(user => (
           <Person key={user.id} project={project} user={user} />
         ))}
       </ul>
       {failure && <ErrorNotice failure={failure} onRetry={readMore} />}
       {isReading && (
-        <p class="aside" role="status">
+        <p class="note" role="status">
           Reading …
         </p>
       )}
       {!isReading && !failure && items.length === 0 && (
-        <div class="nothing">
+        <div class="empty-state">
           <h2>{search === '' ? 'Nobody yet' : 'Nobody found'}</h2>
           {search === '' ? (
             <p>
@@ -74,7 +74,7 @@ function Person({ project, user }: { project: string; user: ListedUser }) {
   const shown = Object.entries(properties ?? {}).filter(([, value]) => typeof value !== 'object')
   return (
     <li>
-      <div class="what">
+      <div class="row-main">
         <h2>
           {path === undefined ? (
             <bdi>{userId}</bdi>
@@ -84,7 +84,7 @@ function Person({ project, user }: { project: string; user: ListedUser }) {
             </a>
           )}
         </h2>
-        <p class="where">
+        <p class="row-meta">
           {aliases.slice(0, MOST_SHOWN).map(alias => (
             <bdi key={alias}>{alias}</bdi>
           ))}

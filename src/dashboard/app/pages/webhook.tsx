@@ -25,12 +25,12 @@ export default function WebhookPage({ account, project, webhook: id = '' }: Proj
       title={query.data?.name ?? 'Webhook'}
     >
       <p>
-        <a class="back" href={toProjectPath('webhooks', project)}>
+        <a class="text-link" href={toProjectPath('webhooks', project)}>
           Webhooks
         </a>
       </p>
       {query.failure?.code === 'not_found' ? (
-        <div class="nothing">
+        <div class="empty-state">
           <h1>No such webhook</h1>
           <p>It may have been deleted.</p>
         </div>

@@ -29,11 +29,11 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
     >
       <h1 class="page-title">Webhooks</h1>
       <div class="settings">
-        <p class="lead-in">
+        <p class="page-lead">
           Events are posted to these addresses as they happen, signed, and again until they arrive.
         </p>
         {isAdmin && (
-          <p class="main-act">
+          <p class="primary-action">
             <DisclosureButton isPrimary name="make" open={open} onOpen={setOpen}>
               Add a webhook
             </DisclosureButton>
@@ -50,16 +50,16 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
             }}
           />
         )}
-        <PagedList pages={pages} empty={<p class="aside">There is no webhook yet.</p>}>
+        <PagedList pages={pages} empty={<p class="note">There is no webhook yet.</p>}>
           {webhook => (
             <li key={webhook.id}>
-              <div class="item-what">
+              <div class="item-main">
                 <h2 class="item-name">
                   <a href={toWebhookPath(project, webhook.id)}>
                     <bdi>{webhook.name}</bdi>
                   </a>
                 </h2>
-                <p class="item-about">
+                <p class="item-details">
                   <bdi>{webhook.host}</bdi> · {PRESETS[webhook.preset].text} ·{' '}
                   {toReach(webhook.channels)}
                 </p>

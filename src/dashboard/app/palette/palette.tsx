@@ -91,15 +91,15 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
             aria-selected={n === current}
             onClick={() => run(entry)}
           >
-            <span class="item-what">
+            <span class="item-main">
               {entry.text} {entry.name !== undefined && <bdi>{entry.name}</bdi>}
             </span>
-            <bdi class="item-about">{entry.hint}</bdi>
+            <bdi class="item-details">{entry.hint}</bdi>
           </li>
         ))}
       </ul>
       {found.length === 0 && (
-        <p class="aside" role="status">
+        <p class="note" role="status">
           Nothing has these words.
         </p>
       )}

@@ -14,9 +14,9 @@ interface DevicesOptions {
 /** The browsers in which a person takes notifications. */
 export function Devices({ devices, onChanged }: DevicesOptions) {
   return (
-    <section class="part" aria-labelledby="devices">
+    <section class="section" aria-labelledby="devices">
       <h2 id="devices">Your devices</h2>
-      {devices.length === 0 && <p class="lead-in">None takes notifications yet.</p>}
+      {devices.length === 0 && <p class="page-lead">None takes notifications yet.</p>}
       <ul class="items">
         {devices.map(device => (
           <Device key={device.id} device={device} onChanged={onChanged} />
@@ -31,11 +31,11 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
 
   return (
     <li>
-      <div class="item-what">
+      <div class="item-main">
         <bdi>{label}</bdi> {isCurrent && <span class="badge badge-good">This browser</span>}{' '}
         {!isOn && <span class="badge">Off</span>}{' '}
         {flagged !== null && <span class="badge badge-bad">Refused</span>}
-        <p class="item-about">
+        <p class="item-details">
           {lastPushAt === null ? (
             'No push yet'
           ) : (
@@ -47,7 +47,7 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
           {quietHours && ` · quiet ${quietHours.from} to ${quietHours.to}`}
         </p>
       </div>
-      <div class="item-acts">
+      <div class="item-actions">
         {!isCurrent && (
           <>
             <button

@@ -19,9 +19,9 @@ export function InstallGuide({
     <>
       {link && <Phone link={link} />}
       {isSecure && !isInstalled && !isIos && (
-        <section class="part" aria-labelledby="install">
+        <section class="section" aria-labelledby="install">
           <h2 id="install">As an app</h2>
-          <p class="lead-in">
+          <p class="page-lead">
             Installed, Tidings has a window and an icon of its own, and stays signed in for a year.{' '}
             {!promptInstall.value &&
               'Browsers offer it beside the address or in their menu; Safari on a Mac as “Add to Dock”.'}
@@ -40,19 +40,19 @@ export function InstallGuide({
 function Phone({ link: { url, qr } }: { link: PhoneLink }) {
   const side = qr.size + 2 * EDGE
   return (
-    <section class="part phone" aria-labelledby="phone">
+    <section class="section phone" aria-labelledby="phone">
       <h2 id="phone">On your phone</h2>
       {url.startsWith('https:') ? (
         <div class="phone-way">
           <svg viewBox={`${-EDGE} ${-EDGE} ${side} ${side}`} role="img" aria-label="QR code">
             <path d={qr.path} />
           </svg>
-          <p class="lead-in">
+          <p class="page-lead">
             Point its camera here, or open <bdi>{url}</bdi>. Sign in, and turn notifications on.
           </p>
         </div>
       ) : (
-        <p class="lead-in">
+        <p class="page-lead">
           Phones take notifications over https. This server goes by <bdi>{new URL(url).origin}</bdi>
           : whoever runs it can put it behind a proxy with a certificate and set BASE_URL.
         </p>

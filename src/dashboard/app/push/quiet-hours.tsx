@@ -25,9 +25,9 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
     })
 
   return (
-    <section class="part" aria-labelledby="quiet">
+    <section class="section" aria-labelledby="quiet">
       <h2 id="quiet">Quiet hours in this browser</h2>
-      <p class="lead-in">
+      <p class="page-lead">
         {quietHours
           ? `From ${quietHours.from} to ${quietHours.to}, ${toName(quietHours.timeZone)}: `
           : 'None. In quiet hours '}

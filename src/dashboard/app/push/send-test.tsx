@@ -36,7 +36,7 @@ export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
       >
         Send a test
       </button>
-      <div class="said" role="status">
+      <div class="test-result" role="status">
         {isBusy && 'Asking the push service …'}
         {answer &&
           (answer.ok ? <Said result={answer.data} onRenew={onRenew} /> : answer.failure.message)}

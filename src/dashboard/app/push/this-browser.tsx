@@ -56,7 +56,7 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
   }
 
   return (
-    <section class={`here here-${state}`} aria-labelledby="here">
+    <section class={`push-state push-state-${state}`} aria-labelledby="here">
       <Icon name="notifications" size={28} />
       <div>
         <h2 id="here">{title}</h2>
@@ -96,7 +96,7 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
           </ol>
         )}
         {state === 'on' && device && (
-          <div class="here-acts">
+          <div class="push-state-actions">
             <SendTest
               device={device}
               onRenew={() => act(() => renewSubscription(person))}

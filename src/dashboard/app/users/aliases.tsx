@@ -64,9 +64,9 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
   }
 
   return (
-    <section class="part" aria-labelledby="aliases">
+    <section class="section" aria-labelledby="aliases">
       <h2 id="aliases">Aliases</h2>
-      {aliases.length === 0 && <p class="aside">None</p>}
+      {aliases.length === 0 && <p class="note">None</p>}
       <ul class="aliases">
         {aliases.map(({ alias, since }) => (
           <li key={alias}>
@@ -133,7 +133,7 @@ function History({ project, userId }: { project: string; userId: string }) {
   )
   return (
     <>
-      {items.length === 0 && !isReading && !failure && <p class="aside">Nothing yet</p>}
+      {items.length === 0 && !isReading && !failure && <p class="note">Nothing yet</p>}
       <ol class="changes">
         {items.map(({ at, alias, change, other, person }) => (
           <li key={`${at} ${alias} ${change}`}>

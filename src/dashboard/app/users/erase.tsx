@@ -8,9 +8,9 @@ import { eraseUser, type User } from './api.ts'
 export function EraseUser({ project, user }: { project: string; user: User }) {
   const { route } = useLocation()
   return (
-    <section class="part" aria-labelledby="erase">
+    <section class="section" aria-labelledby="erase">
       <h2 id="erase">Erase</h2>
-      <p class="aside">
+      <p class="note">
         Properties and aliases go, and the events stay without a name. It cannot be undone.
       </p>
       <ConfirmButton

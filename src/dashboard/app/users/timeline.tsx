@@ -8,10 +8,10 @@ import { useFeed } from '../feed/use-feed.ts'
 export function UserTimeline({ project, userId }: { project: string; userId: string }) {
   const text = toTermText('users', userId)
   return (
-    <section class="part" aria-labelledby="timeline">
+    <section class="section" aria-labelledby="timeline">
       <h2 id="timeline">Events</h2>
       {text === undefined ? (
-        <p class="aside">No search can name this user, so their events are not listed here.</p>
+        <p class="note">No search can name this user, so their events are not listed here.</p>
       ) : (
         <Events project={project} search={{ ...EMPTY_SEARCH, text }} />
       )}
@@ -30,7 +30,7 @@ function Events({ project, search }: { project: string; search: Search }) {
       project={project}
       search={search}
       onOpen={id => route(toSearchPath(project, search, id))}
-      empty={<p class="aside">No event that is kept names them.</p>}
+      empty={<p class="note">No event that is kept names them.</p>}
     />
   )
 }

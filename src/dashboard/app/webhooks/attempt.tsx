@@ -32,7 +32,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
         </span>
         <span class="attempt-what">
           <bdi>{reason}</bdi>
-          <span class="item-about">
+          <span class="item-details">
             {eventId === null ? 'Test' : `Event …${eventId.slice(-6)}`}
             {number > 1 && `, attempt ${number}`} · {toLatency(latencyMs)} ·{' '}
             <Timestamp atMs={Date.parse(startedAt)} hasDate />
@@ -41,9 +41,9 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
       </summary>
       {isShown && <Exchange place={place} attempt={attempt} />}
       {isShown && (
-        <div class="acts">
+        <div class="actions">
           {eventId !== null && (
-            <a class="act-link" href={toEventPath(place.project, eventId)}>
+            <a class="action-link" href={toEventPath(place.project, eventId)}>
               Open the event
             </a>
           )}

@@ -42,9 +42,9 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
   }
 
   return (
-    <section class="part" aria-labelledby="attempts">
+    <section class="section" aria-labelledby="attempts">
       <h2 id="attempts">Attempts</h2>
-      <div class="acts">
+      <div class="actions">
         <button type="button" class="quiet-button" onClick={look}>
           Look again
         </button>
@@ -57,7 +57,7 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
       {open && <Recover place={place} onDone={say} />}
       <PagedList
         pages={pages}
-        empty={<p class="aside">Nothing was sent yet. A test shows whether it arrives.</p>}
+        empty={<p class="note">Nothing was sent yet. A test shows whether it arrives.</p>}
       >
         {attempt => (
           <li key={attempt.id}>

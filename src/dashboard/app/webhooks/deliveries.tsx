@@ -14,12 +14,12 @@ export function Deliveries({ project }: { project: string }) {
   const [state, setState] = useState<keyof typeof STATES>('dead')
   const pages = usePages(`${project} ${state}`, cursor => readDeliveries(project, state, cursor))
   return (
-    <section class="part" aria-labelledby="deliveries">
+    <section class="section" aria-labelledby="deliveries">
       <h2 id="deliveries">Not delivered</h2>
-      <p class="lead-in">
+      <p class="page-lead">
         What fails is tried again for three days, a notification for one, and is then given up.
       </p>
-      <div class="spans" role="group" aria-label="Which">
+      <div class="segmented" role="group" aria-label="Which">
         {(Object.keys(STATES) as (keyof typeof STATES)[]).map(one => (
           <button
             key={one}
@@ -34,7 +34,7 @@ export function Deliveries({ project }: { project: string }) {
       <PagedList
         pages={pages}
         empty={
-          <p class="aside">
+          <p class="note">
             {state === 'dead' ? 'Nothing was given up.' : 'Nothing waits: all that was due is out.'}
           </p>
         }
@@ -42,8 +42,8 @@ export function Deliveries({ project }: { project: string }) {
         {delivery => (
           <li key={`${delivery.id} ${delivery.state}`}>
             <About project={project} delivery={delivery} />
-            <div class="item-acts">
-              <a class="act-link" href={toEventPath(project, delivery.eventId)}>
+            <div class="item-actions">
+              <a class="action-link" href={toEventPath(project, delivery.eventId)}>
                 Event
               </a>
               {state === 'dead' && (
@@ -68,7 +68,7 @@ function About({ project, delivery }: { project: string; delivery: Delivery }) {
   const { kind, target, attempts, reason, at, nextAttemptAt } = delivery
   const name = target?.name ?? (kind === 'webhook' ? 'A webhook that is gone' : 'A device')
   return (
-    <div class="item-what">
+    <div class="item-main">
       <p class="item-name">
         {kind === 'webhook' && target?.name != null ? (
           <a href={toWebhookPath(project, target.id)}>
@@ -78,7 +78,7 @@ function About({ project, delivery }: { project: string; delivery: Delivery }) {
           <bdi>{name}</bdi>
         )}
       </p>
-      <p class="item-about">
+      <p class="item-details">
         {reason !== null && (
           <>
             <bdi>{reason}</bdi> ·{' '}

@@ -48,7 +48,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
 
   return (
     <>
-      <div class="acts">
+      <div class="actions">
         <ActionButton
           action="Send a test"
           send={() => testWebhook(place)}
@@ -117,7 +117,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         </Form>
       )}
       {test && (
-        <section class="part" aria-labelledby="test">
+        <section class="section" aria-labelledby="test">
           <h2 id="test">The test</h2>
           <div role="status">
             <AttemptDetails key={test.id} place={place} attempt={test} isOpen />
@@ -125,9 +125,9 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         </section>
       )}
       <Attempts key={test?.id} place={place} isEnabled={isEnabled} onActivity={onActivity} />
-      <section class="part" aria-labelledby="delete">
+      <section class="section" aria-labelledby="delete">
         <h2 id="delete">Delete</h2>
-        <p class="aside">Its secrets and its attempts go, and what waits for it is dropped.</p>
+        <p class="note">Its secrets and its attempts go, and what waits for it is dropped.</p>
         <ConfirmButton
           action="Delete this webhook"
           title={

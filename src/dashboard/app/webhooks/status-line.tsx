@@ -16,7 +16,7 @@ export function StatusLine({ webhook }: { webhook: Webhook }) {
       {[sentence, backlogFull].map(
         line =>
           line && (
-            <p class="item-about" key={line.before}>
+            <p class="item-details" key={line.before}>
               {line.before}{' '}
               {line.at !== null && <Timestamp atMs={Date.parse(line.at)} hasDate isClockTime />}
               <bdi>{line.after}</bdi>

@@ -3,7 +3,7 @@ import { hasUpdate, applyUpdate } from './register.ts'
 /** Says that there is a newer version; nobody is hurried. */
 export function UpdateNotice() {
   return (
-    <div class="undo newer" role="status">
+    <div class="toast update-notice" role="status">
       {hasUpdate.value && (
         <p>
           <span>A new version is ready</span>
