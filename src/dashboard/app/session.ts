@@ -23,10 +23,10 @@ onSessionEnd(() => {
 
 /** Asks the server who is signed in. */
 export async function loadSession(): Promise<void> {
-  const answer = await request<Account>('GET', '/api/me')
-  if (answer.ok) setAccount(answer.data)
-  else if (answer.failure.code !== 'signed_out') {
-    session.value = { kind: 'failed', failure: answer.failure }
+  const result = await request<Account>('GET', '/api/me')
+  if (result.ok) setAccount(result.data)
+  else if (result.failure.code !== 'signed_out') {
+    session.value = { kind: 'failed', failure: result.failure }
   }
 }
 
@@ -37,14 +37,14 @@ export function setAccount(account: Account): void {
 
 /** Whether the session still stands; what is on the screen stays. */
 export async function checkSession(): Promise<SessionStatus> {
-  const answer = await request<Account>('GET', '/api/me')
-  if (answer.ok) return 'signed_in'
-  return answer.failure.code === 'signed_out' ? 'signed_out' : 'unreachable'
+  const result = await request<Account>('GET', '/api/me')
+  if (result.ok) return 'signed_in'
+  return result.failure.code === 'signed_out' ? 'signed_out' : 'unreachable'
 }
 
 export async function signOut(): Promise<Failure | undefined> {
-  const answer = await request('DELETE', '/api/session')
-  if (!answer.ok && answer.failure.code !== 'signed_out') return answer.failure
+  const result = await request('DELETE', '/api/session')
+  if (!result.ok && result.failure.code !== 'signed_out') return result.failure
   clearSession()
   return undefined
 }

@@ -11,8 +11,8 @@ export function Sessions() {
   const sessions = usePages('', readSessions)
 
   async function end({ id, browser }: Session) {
-    const answer = await endSession(id)
-    if (!answer.ok) return showToast({ message: answer.failure.message })
+    const result = await endSession(id)
+    if (!result.ok) return showToast({ message: result.failure.message })
     sessions.change(items => items.filter(one => one.id !== id))
     showToast({ message: `${browser} is signed out.` })
   }

@@ -36,11 +36,11 @@ export async function readSetting(
   if (channel !== undefined) {
     return request('GET', `${toChannelCall(project, channel)}/notifications`)
   }
-  const answer = await request<NotificationSettingsPage>(
+  const result = await request<NotificationSettingsPage>(
     'GET',
     `${toApiPath(project)}/notifications?limit=1`,
   )
-  return answer.ok ? { ok: true, data: answer.data.default } : answer
+  return result.ok ? { ok: true, data: result.data.default } : result
 }
 
 export function changeSetting(
@@ -53,9 +53,9 @@ export function changeSetting(
 }
 
 async function done<Data>(asked: Promise<Result<Data>>): Promise<Result<Data>> {
-  const answer = await asked
-  if (answer.ok) channelChanges.value += 1
-  return answer
+  const result = await asked
+  if (result.ok) channelChanges.value += 1
+  return result
 }
 
 function toChannelCall(project: string, channel: string): `/api/${string}` {

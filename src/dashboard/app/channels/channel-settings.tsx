@@ -107,8 +107,8 @@ export function Retention({
 /** Puts the channel away, and takes it out again. */
 export function ArchiveChannel({ project, channel: { id, isArchived } }: SettingsOptions) {
   async function archive(edit: ChannelEdit) {
-    const answer = await editChannel(project, id, edit)
-    if (!answer.ok) return showToast({ message: answer.failure.message })
+    const result = await editChannel(project, id, edit)
+    if (!result.ok) return showToast({ message: result.failure.message })
     showToast({
       message: edit.isArchived ? 'The channel is archived.' : 'The channel is back.',
       undo: () => editChannel(project, id, { isArchived }),

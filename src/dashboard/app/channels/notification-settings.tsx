@@ -21,15 +21,15 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
   const [isPicking, setPicking] = useState(false)
 
   async function change(before: Setting, wish: SettingChange) {
-    const answer = await changeSetting(project, channel, wish)
-    if (answer.ok) {
+    const result = await changeSetting(project, channel, wish)
+    if (result.ok) {
       setPicking(false)
       showToast({
         message: 'Your notifications are changed.',
         undo: () => changeSetting(project, channel, toSettingChange(before)),
       })
     }
-    return answer
+    return result
   }
 
   /** Sends the state chosen in `select`. After a failure `select` shows the setting again. */
@@ -39,7 +39,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
     setPicking(false)
     if (value === 'until') return
     const span = MUTE_DURATIONS.find(one => one.value === value)
-    const answer = await change(
+    const result = await change(
       setting,
       span
         ? {
@@ -48,19 +48,19 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
           }
         : { state: value as SettingChange['state'] },
     )
-    if (answer.ok) return
+    if (result.ok) return
     select.value = toValue(setting)
-    showToast({ message: answer.failure.message })
+    showToast({ message: result.failure.message })
   }
 
   /** The same for bursts. */
   async function chooseBursts(setting: Setting, select: HTMLSelectElement) {
     const { value } = select
     const collapse = value === 'default' ? null : value === 'collapse'
-    const answer = await change(setting, { ...toSettingChange(setting), collapse })
-    if (answer.ok) return
+    const result = await change(setting, { ...toSettingChange(setting), collapse })
+    if (result.ok) return
     select.value = toBursts(setting)
-    showToast({ message: answer.failure.message })
+    showToast({ message: result.failure.message })
   }
 
   return (

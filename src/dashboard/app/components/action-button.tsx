@@ -18,10 +18,10 @@ export function ActionButton<Data>({ action, send, onDone }: ActionButtonOptions
   async function act() {
     if (isBusy) return
     setBusy(true)
-    const answer = await withPasswordPrompt(send)
+    const result = await withPasswordPrompt(send)
     setBusy(false)
-    if (answer.ok) onDone(answer.data)
-    else showToast({ message: answer.failure.message })
+    if (result.ok) onDone(result.data)
+    else showToast({ message: result.failure.message })
   }
 
   return (

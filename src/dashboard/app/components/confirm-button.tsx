@@ -28,10 +28,10 @@ export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
     if (isBusy) return
     setBusy(true)
     dialog.current?.close()
-    const answer = await withPasswordPrompt(send)
+    const result = await withPasswordPrompt(send)
     setBusy(false)
-    setFailure(answer.ok ? undefined : answer.failure)
-    if (answer.ok) onDone(answer.data)
+    setFailure(result.ok ? undefined : result.failure)
+    if (result.ok) onDone(result.data)
   }
 
   return (

@@ -36,10 +36,10 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
     if (!form.current || isBusy || waitS > 0) return
     const values = new FormData(form.current)
     setBusy(true)
-    const answer = await send(name => String(values.get(name) ?? ''))
+    const result = await send(name => String(values.get(name) ?? ''))
     setBusy(false)
-    setFailure(answer.ok ? undefined : answer.failure)
-    if (answer.ok) onDone(answer.data)
+    setFailure(result.ok ? undefined : result.failure)
+    if (result.ok) onDone(result.data)
   }
 
   return (

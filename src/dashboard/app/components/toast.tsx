@@ -31,9 +31,9 @@ export function Toast() {
   async function undo() {
     if (!done?.undo) return
     deed.value = undefined
-    const answer = await done.undo()
-    if (answer.ok) done.onUndone?.()
-    deed.value = { message: answer.ok ? 'It is back.' : answer.failure.message }
+    const result = await done.undo()
+    if (result.ok) done.onUndone?.()
+    deed.value = { message: result.ok ? 'It is back.' : result.failure.message }
   }
 
   return (

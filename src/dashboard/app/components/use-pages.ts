@@ -33,13 +33,13 @@ export function usePages<Item>(
     wanted.current = from
     setReading(true)
     setFailure(undefined)
-    const answer = await read(from)
+    const result = await read(from)
     // Another list is wanted by now.
     if (mine !== turn.current) return
     setReading(false)
-    if (!answer.ok) return setFailure(answer.failure)
-    setItems(before => (from === undefined ? answer.data.items : [...before, ...answer.data.items]))
-    setCursor(answer.data.nextCursor)
+    if (!result.ok) return setFailure(result.failure)
+    setItems(before => (from === undefined ? result.data.items : [...before, ...result.data.items]))
+    setCursor(result.data.nextCursor)
   }
 
   useEffect(() => {

@@ -19,10 +19,10 @@ export function useQuery<Data>(key: string, ask: () => Promise<Result<Data>>): Q
 
   async function refetch() {
     const mine = ++turn.current
-    const answer = await ask()
+    const result = await ask()
     if (mine !== turn.current) return
-    if (answer.ok) setData(() => answer.data)
-    setFailure(answer.ok ? undefined : answer.failure)
+    if (result.ok) setData(() => result.data)
+    setFailure(result.ok ? undefined : result.failure)
   }
 
   function replaceData(data: Data) {

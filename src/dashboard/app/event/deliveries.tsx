@@ -35,8 +35,8 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
     (!data.isDispatched || data.items.some(({ state }) => state === 'pending'))
 
   async function send(delivery: Delivery) {
-    const answer = await replay(project, delivery)
-    showToast({ message: answer.ok ? 'It is sent again.' : answer.failure.message })
+    const result = await replay(project, delivery)
+    showToast({ message: result.ok ? 'It is sent again.' : result.failure.message })
     read()
   }
 

@@ -72,8 +72,8 @@ export function EventPanel({
   })
 
   async function remove() {
-    const answer = await deleteEvent(project, id)
-    if (!answer.ok) return showToast({ message: answer.failure.message })
+    const result = await deleteEvent(project, id)
+    if (!result.ok) return showToast({ message: result.failure.message })
     showToast({
       message: 'The event is deleted.',
       undo: () => restoreEvent(project, id),

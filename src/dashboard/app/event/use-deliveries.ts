@@ -35,11 +35,11 @@ export function useDeliveries(project: string, event: string): DeliveriesQuery {
     const look = async () => {
       if (!document.hidden) {
         count += 1
-        const answer = await readPages(project, event, pages)
+        const result = await readPages(project, event, pages)
         if (isOver) return
-        if (answer.ok) setData(answer.data)
-        setFailure(answer.ok ? undefined : answer.failure)
-        if (!answer.ok || isSettled(answer.data) || count >= MOST_READS) return
+        if (result.ok) setData(result.data)
+        setFailure(result.ok ? undefined : result.failure)
+        if (!result.ok || isSettled(result.data) || count >= MOST_READS) return
       }
       timer = setTimeout(() => void look(), Math.min(SHORTEST_MS * 2 ** count, LONGEST_MS))
     }
@@ -73,14 +73,14 @@ async function readPages(
   const items: Delivery[] = []
   for (let cursor = '', page = 1; ; page += 1) {
     const query = new URLSearchParams({ limit: String(PAGE), ...(cursor && { cursor }) })
-    const answer = await request<Deliveries>(
+    const result = await request<Deliveries>(
       'GET',
       `${toEventApiPath(project, event)}/deliveries?${query}`,
     )
-    if (!answer.ok) return answer
-    items.push(...answer.data.items)
-    cursor = answer.data.nextCursor ?? ''
-    if (cursor === '' || page >= pages) return { ok: true, data: { ...answer.data, items } }
+    if (!result.ok) return result
+    items.push(...result.data.items)
+    cursor = result.data.nextCursor ?? ''
+    if (cursor === '' || page >= pages) return { ok: true, data: { ...result.data, items } }
   }
 }
 

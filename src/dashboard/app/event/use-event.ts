@@ -17,12 +17,12 @@ export function useEvent(project: string, id: string): Opened {
     let isOver = false
     const read = async () => {
       setOpened({ kind: 'loading' })
-      const answer = await request<Event>('GET', toEventApiPath(project, id))
+      const result = await request<Event>('GET', toEventApiPath(project, id))
       if (isOver) return
       setOpened(
-        answer.ok
-          ? { kind: 'loaded', event: answer.data }
-          : { kind: 'failed', failure: answer.failure, retry: () => void read() },
+        result.ok
+          ? { kind: 'loaded', event: result.data }
+          : { kind: 'failed', failure: result.failure, retry: () => void read() },
       )
     }
     void read()
@@ -54,9 +54,9 @@ export function useNeighbours(
   useEffect(() => {
     if (!isWanted || id === undefined) return
     let isOver = false
-    void request<Neighbours>('GET', `${toEventApiPath(project, id)}/neighbours`).then(answer => {
-      if (isOver || !answer.ok) return
-      const { newer, older } = answer.data
+    void request<Neighbours>('GET', `${toEventApiPath(project, id)}/neighbours`).then(result => {
+      if (isOver || !result.ok) return
+      const { newer, older } = result.data
       setFound({ id, newer: newer?.id, older: older?.id })
     })
     return () => {

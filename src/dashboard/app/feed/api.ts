@@ -16,9 +16,9 @@ export async function readEvents(
 ): Promise<Result<NewestPage>> {
   const query = new URLSearchParams({ ...wanted, limit: String(PAGE_ROWS) })
   if (cursor !== undefined) query.set('cursor', cursor)
-  const answer = await request<EventPage>('GET', `${toApiPath(project)}/events?${query}`)
-  if (!answer.ok) return answer
-  return { ok: true, data: { ...answer.data, items: answer.data.items.map(toRow) } }
+  const result = await request<EventPage>('GET', `${toApiPath(project)}/events?${query}`)
+  if (!result.ok) return result
+  return { ok: true, data: { ...result.data, items: result.data.items.map(toRow) } }
 }
 
 /** How many of a project's events that a query finds happened when. */
@@ -45,10 +45,10 @@ export async function readChannels(
 ): Promise<Result<{ items: readonly ProjectChannel[]; total: number }>> {
   const items: ProjectChannel[] = []
   for (let cursor: string | undefined; ;) {
-    const answer = await readChannelPage(project, { limit: String(PAGE_CHANNELS) }, cursor)
-    if (!answer.ok) return answer
-    const { nextCursor, total } = answer.data
-    items.push(...answer.data.items)
+    const result = await readChannelPage(project, { limit: String(PAGE_CHANNELS) }, cursor)
+    if (!result.ok) return result
+    const { nextCursor, total } = result.data
+    items.push(...result.data.items)
     if (nextCursor === null || items.length >= MOST_CHANNELS)
       return { ok: true, data: { items, total } }
     cursor = nextCursor

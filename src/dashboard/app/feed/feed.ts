@@ -155,16 +155,16 @@ export function createFeed(parts: FeedDependencies): Feed {
     const reach = mustReach
     const mine = ++reads
     reading.value = { kind: 'first' }
-    const answer = await readPages(undefined, page => page.items.length > 0)
+    const result = await readPages(undefined, page => page.items.length > 0)
     if (isStopped || mine !== reads) return
-    if (!answer.ok) {
-      reading.value = { kind: 'failed', what: 'first', failure: answer.failure }
+    if (!result.ok) {
+      reading.value = { kind: 'failed', what: 'first', failure: result.failure }
       return
     }
     takeIn()
-    log = logs.catchUp(log, answer.data)
+    log = logs.catchUp(log, result.data)
     // The connection may have begun meanwhile, behind an end that this page does not know of.
-    if (mustReach > reach && (answer.data.items[0]?.seq ?? 0) < mustReach) return readNewest()
+    if (mustReach > reach && (result.data.items[0]?.seq ?? 0) < mustReach) return readNewest()
     isWhole = true
     batch(() => {
       reading.value = { kind: 'nothing' }
@@ -177,17 +177,17 @@ export function createFeed(parts: FeedDependencies): Feed {
     if (reading.value.kind !== 'nothing' || older.kind === 'end' || older.kind === 'full') return
     reading.value = { kind: 'older' }
     const last = rows.at(-1)?.seq ?? 0
-    const answer =
+    const result =
       older.kind === 'more'
         ? await readPages(older.cursor, page => page.items.length > 0)
         : await readPages(undefined, page => page.items.some(({ seq }) => seq < last))
     if (isStopped || reading.value.kind !== 'older') return
     // What has been cut meanwhile ends elsewhere than where this page begins.
-    if (answer.ok && log.older === older) log = logs.extend(log, answer.data)
+    if (result.ok && log.older === older) log = logs.extend(log, result.data)
     batch(() => {
-      reading.value = answer.ok
+      reading.value = result.ok
         ? { kind: 'nothing' }
-        : { kind: 'failed', what: 'older', failure: answer.failure }
+        : { kind: 'failed', what: 'older', failure: result.failure }
       shown.value = log
     })
   }
@@ -197,12 +197,12 @@ export function createFeed(parts: FeedDependencies): Feed {
     cursor: string | undefined,
     isEnough: (page: NewestPage) => boolean,
   ): Promise<Result<NewestPage>> {
-    let answer = await parts.readPage(cursor)
+    let result = await parts.readPage(cursor)
     for (let count = 1; count < MOST_PAGES; count += 1) {
-      if (!answer.ok || isEnough(answer.data) || answer.data.nextCursor === null) break
-      answer = await parts.readPage(answer.data.nextCursor)
+      if (!result.ok || isEnough(result.data) || result.data.nextCursor === null) break
+      result = await parts.readPage(result.data.nextCursor)
     }
-    return answer
+    return result
   }
 
   void readNewest()

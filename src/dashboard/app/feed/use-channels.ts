@@ -35,9 +35,9 @@ export function useChannels(project: string): Channels {
   useEffect(() => {
     let isOver = false
     const read = async () => {
-      const answer = await readChannels(project)
-      if (isOver || !answer.ok) return
-      const { items, total } = answer.data
+      const result = await readChannels(project)
+      if (isOver || !result.ok) return
+      const { items, total } = result.data
       for (const { id } of items) known.current.add(id)
       const icons = Object.fromEntries(items.map(({ id, icon }) => [id, icon]))
       // Every row without an icon follows them.

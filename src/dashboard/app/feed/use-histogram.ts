@@ -29,15 +29,15 @@ export function useHistogram(
     const count = async () => {
       const nowMs = Date.now()
       if (parse(search, nowMs).issues.length > 0) return setCounted({ kind: 'nothing' })
-      const answer = await readHistogram(project, toQuery(search, nowMs))
+      const result = await readHistogram(project, toQuery(search, nowMs))
       if (isOver) return
       // What was counted before stays when counting it again fails.
       setCounted(before =>
-        answer.ok
-          ? { kind: 'counted', histogram: answer.data }
+        result.ok
+          ? { kind: 'counted', histogram: result.data }
           : before.kind === 'counted'
             ? before
-            : { kind: 'failed', failure: answer.failure, retry: () => void count() },
+            : { kind: 'failed', failure: result.failure, retry: () => void count() },
       )
     }
     counting.current = createThrottle(SYSTEM_CLOCK, REFRESH_MS, () => void count())

@@ -29,8 +29,8 @@ export function Invites({ account, own }: InvitesOptions) {
   const [made, setMade] = useState<NewInvite>()
 
   async function withdraw(id: string) {
-    const answer = await withdrawInvite(own.id, id)
-    if (!answer.ok) return showToast({ message: answer.failure.message })
+    const result = await withdrawInvite(own.id, id)
+    if (!result.ok) return showToast({ message: result.failure.message })
     invites.change(items => items.filter(one => one.id !== id))
     if (made?.id === id) setMade(undefined)
     showToast({ message: 'The invitation is withdrawn: its link leads nowhere.' })

@@ -27,12 +27,12 @@ export function Members({ account, own, members }: MembersOptions) {
 
   /** Returns whether it came about. */
   async function choose({ person, role: before }: Member, role: Role): Promise<boolean> {
-    const answer = await changeRole(own.id, person.id, role)
-    if (!answer.ok) {
-      showToast({ message: answer.failure.message })
+    const result = await changeRole(own.id, person.id, role)
+    if (!result.ok) {
+      showToast({ message: result.failure.message })
       return false
     }
-    show(answer.data)
+    show(result.data)
     showToast({
       message: `${person.name} has the role ${role} now.`,
       async undo() {
@@ -45,9 +45,9 @@ export function Members({ account, own, members }: MembersOptions) {
   }
 
   async function makeLink({ person }: Member) {
-    const answer = await withPasswordPrompt(() => createResetLink(own.id, person.id))
-    if (answer.ok) setLink({ ...answer.data, person: person.id })
-    else showToast({ message: answer.failure.message })
+    const result = await withPasswordPrompt(() => createResetLink(own.id, person.id))
+    if (result.ok) setLink({ ...result.data, person: person.id })
+    else showToast({ message: result.failure.message })
   }
 
   return (

@@ -23,9 +23,9 @@ export default function EventRedirect({ event = '' }: { event?: string | undefin
     const look = async () => {
       for (const project of projects) {
         const path = `${toApiPath(project)}/events/${encodeURIComponent(event)}` as const
-        const answer = await request<Event>('GET', path)
+        const result = await request<Event>('GET', path)
         if (isOver) return
-        if (answer.ok) return route(toEventPath(project, event), true)
+        if (result.ok) return route(toEventPath(project, event), true)
       }
       setMissing(true)
     }

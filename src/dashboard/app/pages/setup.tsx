@@ -72,8 +72,8 @@ export default function Setup() {
 function useIsDone(): boolean {
   const [isDone, setDone] = useState(false)
   useEffect(() => {
-    void request('GET', '/api/setup').then(answer =>
-      setDone(!answer.ok && answer.failure.code === 'not_found'),
+    void request('GET', '/api/setup').then(result =>
+      setDone(!result.ok && result.failure.code === 'not_found'),
     )
   }, [])
   return isDone

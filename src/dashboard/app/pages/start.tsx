@@ -79,7 +79,7 @@ function useKey(project: string) {
   async function makeKey() {
     setFailure(undefined)
     setMaking(true)
-    const answer = await withPasswordPrompt(() =>
+    const result = await withPasswordPrompt(() =>
       request<Static<typeof NewApiKey>>(
         'POST',
         `/api/projects/${encodeURIComponent(project)}/keys`,
@@ -89,8 +89,8 @@ function useKey(project: string) {
       ),
     )
     setMaking(false)
-    if (answer.ok) setKey(answer.data.key)
-    else setFailure(answer.failure)
+    if (result.ok) setKey(result.data.key)
+    else setFailure(result.failure)
   }
   useEffect(() => {
     if (hasJustSetUp.value) void makeKey()

@@ -71,9 +71,9 @@ function listOfChannel({ project, channel, channels, route }: PaletteContext): E
   const hint = known?.name ?? 'Channel'
   const change = async (wish: SettingChange, message: string) => {
     const before = await readSetting(project, channel)
-    const answer = before.ok ? await changeSetting(project, channel, wish) : before
-    if (!before.ok || !answer.ok)
-      return showToast({ message: answer.ok ? '' : answer.failure.message })
+    const result = before.ok ? await changeSetting(project, channel, wish) : before
+    if (!before.ok || !result.ok)
+      return showToast({ message: result.ok ? '' : result.failure.message })
     showToast({
       message,
       undo: () => changeSetting(project, channel, toSettingChange(before.data)),

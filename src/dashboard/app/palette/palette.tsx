@@ -115,18 +115,18 @@ function useFoundChannels(project: string | undefined, text: string): readonly P
 
   useEffect(() => {
     if (project === undefined) return
-    void readChannels(project).then(answer => {
-      if (!answer.ok) return
-      setKnown(answer.data.items)
-      setMore(answer.data.total > answer.data.items.length)
+    void readChannels(project).then(result => {
+      if (!result.ok) return
+      setKnown(result.data.items)
+      setMore(result.data.total > result.data.items.length)
     })
   }, [project])
   useEffect(() => {
     if (!hasMore || project === undefined || text === '') return
     let isOver = false
     const timer = setTimeout(async () => {
-      const answer = await readChannelPage(project, { search: text, limit: '20' }, undefined)
-      if (!isOver && answer.ok) setFound(answer.data.items)
+      const result = await readChannelPage(project, { search: text, limit: '20' }, undefined)
+      if (!isOver && result.ok) setFound(result.data.items)
     }, SETTLE_MS)
     return () => {
       isOver = true

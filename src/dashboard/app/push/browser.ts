@@ -39,10 +39,10 @@ export async function enablePush(person: string): Promise<Result<Subscription>> 
   const permission = await Notification.requestPermission()
   if (permission !== 'granted') return refuse('The browser was not allowed to notify you.')
   try {
-    const answer = await subscribe(person)
-    return answer.ok && !answer.data.isOn
-      ? await editDevice(answer.data.id, { isOn: true })
-      : answer
+    const result = await subscribe(person)
+    return result.ok && !result.data.isOn
+      ? await editDevice(result.data.id, { isOn: true })
+      : result
   } catch (error) {
     return refuse(
       `The browser could not subscribe: its push service may be out of reach, or turned off in its settings. It says: ${String(error)}`,
@@ -73,14 +73,14 @@ async function subscribe(person: string): Promise<Result<Subscription>> {
   const manager = await withDeadline(findManager())
   const send = async (isDead: boolean) =>
     sendSubscription(await withDeadline(ensureSubscription(manager, key.data.publicKey, isDead)))
-  let answer = await send(false)
+  let result = await send(false)
   // What the server has removed since, its push service no longer knows, mostly.
-  const isDead = answer.ok
-    ? told !== undefined && told.device !== answer.data.id
-    : answer.failure.code === 'conflict'
-  if (isDead) answer = await send(true)
-  if (answer.ok) store(REGISTRATION_KEY, `${person} ${answer.data.id}`)
-  return answer
+  const isDead = result.ok
+    ? told !== undefined && told.device !== result.data.id
+    : result.failure.code === 'conflict'
+  if (isDead) result = await send(true)
+  if (result.ok) store(REGISTRATION_KEY, `${person} ${result.data.id}`)
+  return result
 }
 
 async function findManager(): Promise<PushManager> {

@@ -13,8 +13,8 @@ export interface Change {
 
 /** Changes something of a device, and offers to undo it. */
 export async function changeDevice({ id, edit, undo, message, onChanged }: Change): Promise<void> {
-  const answer = await editDevice(id, edit)
-  if (!answer.ok) return showToast({ message: answer.failure.message })
+  const result = await editDevice(id, edit)
+  if (!result.ok) return showToast({ message: result.failure.message })
   showToast({ message: message, undo: () => editDevice(id, undo), onUndone: onChanged })
   await onChanged()
 }

@@ -91,8 +91,8 @@ function toName(timeZone: string): string {
 }
 
 /** The server names the fields inside of what they are part of. */
-function toFields<Data>(answer: Result<Data>): Result<Data> {
-  if (answer.ok) return answer
-  const details = answer.failure.details.map(one => ({ ...one, path: one.path.slice(1) }))
-  return { ok: false, failure: { ...answer.failure, details } }
+function toFields<Data>(result: Result<Data>): Result<Data> {
+  if (result.ok) return result
+  const details = result.failure.details.map(one => ({ ...one, path: one.path.slice(1) }))
+  return { ok: false, failure: { ...result.failure, details } }
 }

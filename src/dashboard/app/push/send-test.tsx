@@ -12,18 +12,18 @@ interface SendTestOptions {
 
 /** A button that pushes something at once, and what the push service says to it. */
 export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
-  const [answer, setAnswer] = useState<Result<PushTestResult>>()
+  const [result, setResult] = useState<Result<PushTestResult>>()
   const [isBusy, setBusy] = useState(false)
 
   async function act() {
     if (isBusy) return
     setBusy(true)
-    setAnswer(undefined)
-    const answer = await sendTest(device.id)
+    setResult(undefined)
+    const result = await sendTest(device.id)
     setBusy(false)
-    setAnswer(answer)
+    setResult(result)
     // One that is gone stays on the page, for what is said of it.
-    if (answer.ok && !answer.data.isRemoved) await onChanged()
+    if (result.ok && !result.data.isRemoved) await onChanged()
   }
 
   return (
@@ -38,15 +38,25 @@ export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
       </button>
       <div class="test-result" role="status">
         {isBusy && 'Asking the push service …'}
-        {answer &&
-          (answer.ok ? <Said result={answer.data} onRenew={onRenew} /> : answer.failure.message)}
+        {result &&
+          (result.ok ? (
+            <TestOutcome outcome={result.data} onRenew={onRenew} />
+          ) : (
+            result.failure.message
+          ))}
       </div>
     </>
   )
 }
 
-function Said({ result, onRenew }: { result: PushTestResult; onRenew: (() => void) | undefined }) {
-  const { isAccepted, isRemoved, reason, body, latencyMs } = result
+function TestOutcome({
+  outcome,
+  onRenew,
+}: {
+  outcome: PushTestResult
+  onRenew: (() => void) | undefined
+}) {
+  const { isAccepted, isRemoved, reason, body, latencyMs } = outcome
   return (
     <>
       <p>

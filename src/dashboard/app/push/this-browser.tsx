@@ -49,10 +49,10 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
   async function act(send: () => Promise<Result<unknown>>) {
     if (isBusy) return
     setBusy(true)
-    const answer = await send()
+    const result = await send()
     await onChanged()
     setBusy(false)
-    setFailure(answer.ok ? undefined : answer.failure)
+    setFailure(result.ok ? undefined : result.failure)
   }
 
   return (

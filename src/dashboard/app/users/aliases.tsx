@@ -27,8 +27,8 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
   const [taken, setTaken] = useState<{ alias: string; owner: string }>()
 
   async function add(alias: string) {
-    const answer = await addAlias(project, userId, alias)
-    if (answer.ok || answer.failure.code !== 'conflict') return answer
+    const result = await addAlias(project, userId, alias)
+    if (result.ok || result.failure.code !== 'conflict') return result
     // It may be somebody else's: then it can be moved.
     const owner = await readUser(project, alias)
     const isTaken =
@@ -36,13 +36,13 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
       owner.data.userId !== userId &&
       owner.data.aliases.some(one => one.alias === alias)
     setTaken(isTaken ? { alias, owner: owner.data.userId } : undefined)
-    return answer
+    return result
   }
 
   async function move({ alias, owner }: { alias: string; owner: string }, close: () => void) {
-    const answer = await addAlias(project, userId, alias, owner)
+    const result = await addAlias(project, userId, alias, owner)
     setTaken(undefined)
-    if (!answer.ok) return showToast({ message: answer.failure.message })
+    if (!result.ok) return showToast({ message: result.failure.message })
     close()
     showToast({
       message: 'The alias is moved.',
@@ -53,8 +53,8 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
   }
 
   async function remove(alias: string) {
-    const answer = await removeAlias(project, userId, alias)
-    if (!answer.ok) return showToast({ message: answer.failure.message })
+    const result = await removeAlias(project, userId, alias)
+    if (!result.ok) return showToast({ message: result.failure.message })
     showToast({
       message: 'The alias is removed.',
       undo: () => addAlias(project, userId, alias),

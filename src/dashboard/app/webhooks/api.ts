@@ -91,14 +91,14 @@ export async function recover(
   let cursor: string | null = null
   // A call looks at so many events; with its cursor, which only goes forward, the next one goes on.
   do {
-    const answer: Result<QueuedEvents> = await request('POST', `${toOne(place)}/recover`, {
+    const result: Result<QueuedEvents> = await request('POST', `${toOne(place)}/recover`, {
       since,
       ...(until && { until }),
       ...(cursor !== null && { cursor }),
     })
-    if (!answer.ok) return answer
-    events += answer.data.events
-    cursor = answer.data.nextCursor
+    if (!result.ok) return result
+    events += result.data.events
+    cursor = result.data.nextCursor
   } while (cursor !== null)
   return { ok: true, data: { events } }
 }
