@@ -21,7 +21,7 @@ export interface Credentials {
   hash: string | null
 }
 
-/** Throws `Invalid` at `field` unless the account may have this password. */
+/** Throws `InvalidRequest` at `field` unless the account may have this password. */
 export function checkPassword(password: string, owner: PasswordOwner, field = 'password'): void {
   const problem = findPasswordProblem(password, owner)
   if (problem) throw invalidField(field, problem.code, problem.message)

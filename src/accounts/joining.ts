@@ -23,7 +23,7 @@ export interface NewAccount {
   password: string
 }
 
-/** Returns the new account in a body. Throws `Invalid` with the missing fields. */
+/** Returns the new account in a body. Throws `InvalidRequest` with the missing fields. */
 export function toNewAccount({ name, email, password }: AcceptInviteBody): NewAccount {
   if (name !== undefined && email !== undefined && password !== undefined) {
     return { name: toName(name), email: parseEmail(email) ?? '', password }

@@ -15,19 +15,20 @@ const TEXT_TYPE = /^\s*(text\/plain|application\/x-www-form-urlencoded|)\s*(;|$)
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i
 
 export interface BodyLimits {
-  /** How long a body may take to arrive. */
+  /** Milliseconds within which a body must arrive. */
   timeoutMs: number
 }
 
-/** A JSON object, and what is wrong with its texts wherever they are. */
+/** A JSON object, and the issues with strings at any depth of it. */
 export interface JsonBody {
   value: object
   issues: readonly Issue[]
 }
 
 /**
- * Reads the JSON object in a request's body. Without `isTypeRequired`, a body without a Content-Type is JSON; browsers
- * send such a body to other sites without asking them. Throws `Fault` (408, 413, 415) or `Invalid` (400).
+ * Reads the JSON object in a request's body. A body without a Content-Type counts as JSON unless
+ * `isTypeRequired`: browsers send such a body across sites without a preflight request. Throws
+ * `Fault` (408, 413, 415) or `InvalidRequest` (400).
  */
 export async function readJson(
   request: Request,
@@ -36,11 +37,11 @@ export async function readJson(
   checkType(request, limits.isTypeRequired ? JSON_TYPE : JSON_OR_NO_TYPE, 'application/json')
   const text = decode(await readBytes(request, limits))
   const value = parseJson(text)
-  // Only an escape can bring U+0000 or half of a surrogate pair into valid UTF-8.
+  // In valid UTF-8, only an escape can encode U+0000 or half of a surrogate pair.
   return { value, issues: text.includes('\\u') ? findBadTexts(value) : NO_ISSUES }
 }
 
-/** The text in a request's body. Throws like `readJson`. */
+/** Reads the text in a request's body. Throws like `readJson`. */
 export async function readText(request: Request, limits: BodyLimits): Promise<string> {
   checkType(request, TEXT_TYPE, 'text/plain')
   const text = decode(await readBytes(request, limits))
@@ -70,20 +71,22 @@ async function readBytes(request: Request, { timeoutMs }: BodyLimits): Promise<U
       timeoutMs,
       bytes,
       () => {
-        throw notArrived('in time')
+        throw incomplete('The body did not arrive in time. Send it again.')
       },
     )
     return new Uint8Array(arrived)
   } catch (error) {
-    throw error instanceof Fault ? error : notArrived('whole')
+    throw error instanceof Fault
+      ? error
+      : incomplete('Only a part of the body arrived. Send it again.')
   }
 }
 
-function notArrived(how: string): Fault {
-  return new Fault('request_timeout', `The body did not arrive ${how}`, { Connection: 'close' })
+function incomplete(message: string): Fault {
+  return new Fault('request_timeout', message, { Connection: 'close' })
 }
 
-/** Reads a body of unknown length, no further than the limit. */
+/** Reads a body of unknown length. Stops at the size limit. */
 async function collect(request: Request): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -107,7 +110,10 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** Numbers below the body's own fields keep their spelling; those in the fields themselves are ordinary numbers. */
+/**
+ * Parses a JSON object. Numbers in nested values keep their spelling; top-level ones become
+ * JavaScript numbers.
+ */
 function parseJson(text: string): object {
   checkDepth(text)
   let value: unknown
@@ -129,7 +135,10 @@ function parseJson(text: string): object {
   return value
 }
 
-/** Deep nesting is cheap to send and dear to parse, walk and store: it is counted in the text. */
+/**
+ * Rejects deep nesting before parsing, because it is cheap to send and expensive to parse and
+ * store.
+ */
 function checkDepth(text: string): void {
   let depth = 0
   let inString = false

@@ -9,22 +9,25 @@ import type { Issue } from './rules.ts'
 
 const log = logger('http')
 
-/** One request, from its arrival to its answer. */
+/** The state of one request, from its arrival to its response. */
 export interface Call {
   readonly requestId: string
-  /** By `performance.now()`. */
+  /** The arrival, as `performance.now()`. */
   readonly startedMs: number
-  /** The path of its route, with parameters as `:name`; `none` until a route is found. */
+  /** The path of its route, with parameters as `:name`, or `none` until a route matches. */
   route: string
-  /** Headers of its answer, whatever that will be. */
+  /** Headers of its response, successful or not. */
   headers: Readonly<Record<string, string>>
-  /** Texts of path, query and body that are wrong whatever the schema says. */
+  /** Issues with text in path, query and body that no schema reports. */
   issues: readonly Issue[]
-  /** Frees what the request holds while it is handled. */
+  /** Releases the concurrency slot that the request holds, if any. */
   release: (() => void) | undefined
 }
 
-/** A call that passed the guard of its route: only a route with a guard can answer. */
+/**
+ * A call that passed the guard of its route. `succeed` takes no other, so every such route has a
+ * guard.
+ */
 export interface GuardedCall extends Call {
   readonly guard: 'key' | 'session'
 }
@@ -40,10 +43,16 @@ export function newCall(): Call {
   }
 }
 
-/** Gives every context its call, as `exchange`: handlers see `call`, which the guard of their route adds. */
+/**
+ * Adds the call to every Elysia context as `exchange`. Guards then add it as `call`, with more
+ * fields.
+ */
 export const withCall = new Elysia({ name: 'call' }).decorate('exchange', newCall())
 
-/** Takes a slot of `key` for the rest of the call. Throws `unavailable` where too many wait for one. */
+/**
+ * Takes a concurrency slot of `key` for the rest of the call. Throws `unavailable` if too many
+ * callers wait.
+ */
 export async function acquireSlot(call: Call, concurrency: Semaphore, key: string): Promise<void> {
   call.release = await concurrency.acquire(key)
   if (!call.release) {
@@ -53,7 +62,7 @@ export async function acquireSlot(call: Call, concurrency: Semaphore, key: strin
 
 type Extra = Pick<ResponseParts, 'headers' | 'cookies'>
 
-/** Answers with the success envelope around `data`. */
+/** Responds with the success envelope around `data`. */
 export function succeed(
   call: GuardedCall,
   status: 200 | 201,
@@ -63,7 +72,7 @@ export function succeed(
   return succeedJson(call, status, JSON.stringify(data), extra)
 }
 
-/** Answers with the success envelope around `dataJson`, which is JSON text already. */
+/** Responds with the success envelope around `dataJson`, which is JSON text. */
 export function succeedJson(
   call: GuardedCall,
   status: 200 | 201,
@@ -73,14 +82,15 @@ export function succeedJson(
   return respond(call, { status, body: toSuccess(dataJson, call.requestId), ...extra })
 }
 
-/** Answers with what a thrown value means to the caller. */
+/** Responds with the failure that `toFailure` makes of a thrown value. */
 export function fail(call: Call, error: unknown): Response {
-  // A project can go while its key is at work: a 401 is the same whenever it comes, and has no rate headers.
+  // A project can be deleted during the request. Every 401 looks the same, without rate limit
+  // headers.
   if (error instanceof Fault && error.code === 'unauthorized') call.headers = {}
   return respond(call, toFailure(error, call.requestId))
 }
 
-/** Ends a call with a JSON answer of ours. */
+/** Ends a call with a JSON response: releases its slot, counts it and logs it. */
 export function respond(call: Call, { status, body, headers, cookies }: ResponseParts): Response {
   call.release?.()
   call.release = undefined

@@ -1,8 +1,9 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * The address of the client: the peer, or, where the peer is a trusted proxy, the last address in X-Forwarded-For that
- * is not one. `trusted` are networks such as `10.0.0.0/8`.
+ * Returns the address of the client. It is the peer's address, unless the peer is a trusted proxy.
+ * Then it is the last address in X-Forwarded-For that is no trusted proxy. `trusted` lists networks
+ * such as `10.0.0.0/8`.
  */
 export function toClientAddress(
   peer: string,

@@ -3,7 +3,7 @@ import { API_FAILURE_CODES, FAILURE_CODES } from '../errors.ts'
 import { ISSUE_CODES } from './rules.ts'
 import { closed } from './schema-parts.ts'
 
-/** One thing wrong with a request: `path` leads to the field, a failure of the whole body has an empty one. */
+/** One validation error. `path` leads to the field, and is empty for an error of the whole body. */
 export const Detail = Type.Object(
   {
     path: Type.Array(Type.String()),
@@ -16,10 +16,10 @@ export type Detail = Static<typeof Detail>
 
 const RequestId = Type.String({
   format: 'uuid',
-  description: 'The id of this request, under which the server logs it.',
+  description: 'The id of this request. The server logs the request under it.',
 })
 
-/** A page of a list. `nextCursor` leads to the next one and is null on the last. */
+/** A page of a list. `nextCursor` leads to the next page; it is null on the last one. */
 export interface Page<Item> {
   items: Item[]
   nextCursor: string | null
@@ -37,7 +37,9 @@ export function PageOf<Item extends TSchema>(item: Item) {
   )
 }
 
-/** The success envelope around `data`; the description is that of the response. */
+/**
+ * Returns the schema of the success envelope around `data`. `description` describes the response.
+ */
 export function SuccessOf<Data extends TSchema>(data: Data, description = 'Done.') {
   return Type.Object(
     { success: Type.Literal(true), data, requestId: RequestId },
@@ -45,7 +47,7 @@ export function SuccessOf<Data extends TSchema>(data: Data, description = 'Done.
   )
 }
 
-/** The success envelope around `dataJson`, which is JSON already. */
+/** Returns the success envelope around `dataJson`, as JSON text. */
 export function toSuccess(dataJson: string, requestId: string): string {
   return `{"success":true,"data":${dataJson},"requestId":"${requestId}"}`
 }
@@ -72,7 +74,7 @@ export const Failure = Type.Object(
   },
   { $id: 'Failure', additionalProperties: false },
 )
-/** A failure of the dashboard's /api: it has codes of its own besides those of /v1. */
+/** A failure of /api, which has more codes than /v1. */
 export const ApiFailure = Type.Object(
   {
     ...failed,

@@ -1,22 +1,23 @@
-// Bun and Deno have these; the compiler's library does not know them yet.
+// Bun and Deno implement these; TypeScript does not declare them yet.
 const { rawJSON, isRawJSON } = JSON as unknown as {
   rawJSON(text: string): object
   isRawJSON(value: unknown): boolean
 }
 
 /**
- * Matches a number that JavaScript may write in another way than JSON text does: one with 16 digits or an exponent, one
- * that ends in `.0` or `.10`, one below a millionth, and -0. A text that looks like one matches, too.
+ * Matches numbers that JavaScript may spell differently than the JSON text: those with 16 digits or
+ * an exponent, those that end in `.0` or `.10`, those below a millionth, and -0. Strings that look
+ * like such a number match, too.
  */
-const OTHER_SPELLING =
+const RESPELLED_NUMBER =
   /[[:,\s](?:-?\d(?:[\d.]{15}|[\d.]*[eE][+-]?\d|\d*\.\d*0(?=[\s,\]}])|\.0{6})|-0(?=[\s,\]}]))/
 
 /**
- * Parses JSON so that `JSON.stringify` writes every number as `text` has it. A number that JavaScript would write in
- * another way becomes an object, see `isRawNumber`. Throws `SyntaxError`.
+ * Parses JSON so that `JSON.stringify` writes every number as `text` spells it. Numbers that
+ * JavaScript would spell differently become objects, see `isRawNumber`. Throws `SyntaxError`.
  */
 export function parseExact(text: string): unknown {
-  return OTHER_SPELLING.test(text) ? JSON.parse(text, keepSpelling) : JSON.parse(text)
+  return RESPELLED_NUMBER.test(text) ? JSON.parse(text, keepSpelling) : JSON.parse(text)
 }
 
 function keepSpelling(
@@ -30,16 +31,20 @@ function keepSpelling(
   return rawJSON(source)
 }
 
+/** Returns whether a parsed value is an object that `parseExact` made of a number. */
 export function isRawNumber(value: unknown): value is object {
   return isRawJSON(value)
 }
 
-/** The text of a raw number. */
+/** Returns the text of a raw number. */
 export function toNumberText(raw: object): string {
   return JSON.stringify(raw)
 }
 
-/** A raw number as a JavaScript number; an integer that would lose digits becomes NaN, which no rule accepts. */
+/**
+ * Converts a raw number. An integer that would lose digits becomes NaN, which no validation rule
+ * accepts.
+ */
 export function toNumber(raw: object): number {
   const text = toNumberText(raw)
   const value = Number(text)

@@ -26,7 +26,7 @@ const STATUS: Record<FaultCode, number> = {
   unavailable: 503,
 }
 
-/** A response that is still to be written. */
+/** The parts of a response that is not built yet. */
 export interface ResponseParts {
   status: number
   body: string
@@ -35,7 +35,9 @@ export interface ResponseParts {
   cookies?: string[]
 }
 
-/** The only place where a thrown value becomes a response. What is no expected failure is a bug: logged here, once. */
+/**
+ * Converts any thrown value to a response. Unexpected errors are bugs: they are logged here, once.
+ */
 export function toFailure(error: unknown, requestId: string): ResponseParts {
   if (error instanceof InvalidRequest) {
     return answer(400, {
@@ -45,10 +47,10 @@ export function toFailure(error: unknown, requestId: string): ResponseParts {
       requestId,
     })
   }
-  const isPassing = isUnavailable(error) || sqlState(error) === DEADLOCK
+  const isTemporary = isUnavailable(error) || sqlState(error) === DEADLOCK
   const fault =
-    isPassing && !(error instanceof Fault)
-      ? new Fault('unavailable', 'The database cannot be reached, try again shortly')
+    isTemporary && !(error instanceof Fault)
+      ? new Fault('unavailable', 'The database cannot be reached. Try again shortly.')
       : error
   if (fault instanceof Fault) {
     if (fault.code === 'unavailable') {
@@ -58,7 +60,7 @@ export function toFailure(error: unknown, requestId: string): ResponseParts {
   }
   log.error('Request failed: {reason}', {
     requestId,
-    reason: toBug(error),
+    reason: describeBug(error),
     stack: toStack(error),
   })
   return answer(500, { success: false, error: 'Internal server error', requestId })
@@ -89,8 +91,10 @@ function answer(
   return { status, body: JSON.stringify(body), headers: { ...headers } }
 }
 
-/** What kind of bug it is. Only what the runtime itself says is sure to quote nothing that a caller sent. */
-function toBug(error: unknown): string {
+/**
+ * Describes a bug for the log. Only messages of the runtime itself cannot quote what a caller sent.
+ */
+function describeBug(error: unknown): string {
   if (
     error instanceof TypeError ||
     error instanceof ReferenceError ||
@@ -102,7 +106,7 @@ function toBug(error: unknown): string {
   return toReason(error)
 }
 
-/** Where it happened, without the message: that may quote what the caller sent. */
+/** Returns the stack without the message, which may quote what a caller sent. */
 function toStack(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   return error.stack

@@ -2,11 +2,11 @@ import { Kind, Type } from '@sinclair/typebox'
 import { isRawNumber, toNumberText } from './exact-json.ts'
 import { defineRule, invalidType, NO_ISSUES, type Issue } from './rules.ts'
 
-/** Keeps numbers within what Postgres' `numeric` holds. */
+/** The largest exponent of a number. Postgres' `numeric` holds every number within it. */
 const MAX_EXPONENT = 10_000
 const MAX_ISSUES = 20
 
-// The body's own bounds hold for its size, depth and texts.
+// Reading the body has already checked its size, depth and strings.
 const JSON_OBJECT = defineRule('JsonObject', value => {
   const isObject =
     typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
@@ -16,15 +16,17 @@ const JSON_OBJECT = defineRule('JsonObject', value => {
   return issues.length > 0 ? issues : NO_ISSUES
 })
 
-/** A JSON object that is kept and returned as it was sent, its numbers included. */
+/**
+ * The schema of a JSON object that is stored and returned exactly as sent, including its numbers.
+ */
 export function JsonObject(description: string) {
   return Type.Unsafe<Record<string, unknown>>({
     [Kind]: JSON_OBJECT,
     type: 'object',
     additionalProperties: true,
     description:
-      `${description} Any JSON object that fits into the body. Numbers come back as they were written; an exponent ` +
-      `is from -10,000 to 10,000.`,
+      `${description} Any JSON object that fits into the body. Numbers are returned exactly as sent. Exponents ` +
+      `range from -10,000 to 10,000.`,
   })
 }
 

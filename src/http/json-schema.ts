@@ -1,10 +1,13 @@
 import { Kind, type TSchema } from '@sinclair/typebox'
 
-// Every named schema that an operation refers to. Schemas are constants, and so are their names.
+// Every named schema that an operation refers to, by name. It only grows, because schemas are
+// constants.
 const NAMED = new Map<string, TSchema>()
 const PREFIX = '#/components/schemas/'
 
-/** Plain JSON Schema, in which a schema with an `$id` becomes a reference to the component of that name. */
+/**
+ * Converts a TypeBox schema to JSON Schema. Schemas with an `$id` become references to components.
+ */
 export function toJsonSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(toJsonSchema)
   if (typeof schema !== 'object' || schema === null) return schema
@@ -16,7 +19,9 @@ export function toJsonSchema(schema: unknown): unknown {
   return expand(schema)
 }
 
-/** The named schemas that `operations` refer to, directly or through each other, in full and by name. */
+/**
+ * Returns the named schemas that `operations` refer to, directly or through each other, by name.
+ */
 export function toComponents(operations: unknown): Record<string, unknown> {
   const components = new Map<string, unknown>()
   const visit = (value: unknown): void => {
@@ -34,7 +39,7 @@ export function toComponents(operations: unknown): Record<string, unknown> {
   return Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** «x or null» is a type array where x is a plain type, and `anyOf` elsewhere. */
+/** Writes `x | null` as a type array if x is a plain type, and as `anyOf` otherwise. */
 function expand(schema: object): unknown {
   if ((schema as TSchema)[Kind] === 'Union') {
     const { anyOf, ...rest } = schema as TSchema

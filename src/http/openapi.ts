@@ -4,58 +4,58 @@ import { toComponents } from './json-schema.ts'
 import { PATH_FAILURES } from './operation.ts'
 import { ISSUE_CODES } from './rules.ts'
 
-/** The page of the plugin. */
+/** The path of the API reference page that the plugin serves. */
 export const SWAGGER_PATH = '/swagger'
-/** Where the document of /v1 is served, each time the same; the first is the plugin's own. */
+/** Paths of the OpenAPI document of /v1. The plugin itself serves the first. */
 export const V1_OPENAPI_PATHS = ['/swagger/json', '/openapi.json', '/api/openapi.json'] as const
-/** Where the document of /api is served. */
+/** The path of the OpenAPI document of /api. */
 export const MANAGEMENT_OPENAPI_PATH = '/api/management.json'
 
-const OPENAPI_DESCRIPTION = `Applications post events with one call, and identify the users to whom they belong. An event answered
-201 is stored durably, once, and in order.
+const OPENAPI_DESCRIPTION = `Applications send events with one call, and identify the users that events are about. A 201 response means
+that the event is stored durably, once, and in order.
 
-Every request carries \`Authorization: Bearer <API_KEY>\`. A key belongs to one project and may make 100 requests in
-60 seconds unless its limit says otherwise. The window begins with the key's first request.
+Every request carries \`Authorization: Bearer <API_KEY>\`. A key belongs to one project. By default, it may make 100
+requests in 60 seconds. The window begins with the key's first request.
 
-Lengths of text count in code points. No text may contain U+0000 or half of a surrogate pair.
+Text lengths are counted in code points. Text must not contain U+0000 or half of a surrogate pair.
 
-Every answer has a \`requestId\`, but for 401. A path that is not listed here is answered 404, a method that its path does
-not have 405 with \`Allow\`, both before authentication and like the other failures: with a \`code\`, one of
+Every response except 401 has a \`requestId\`. Unknown paths get a 404 response, and unsupported methods a 405 response
+with \`Allow\`, both before authentication. Failures have a \`code\`, one of
 ${toList(FAILURE_CODES)}.
 \`details[].code\` of a 400 is one of ${toList(ISSUE_CODES)}.`
 
-const MANAGEMENT_DESCRIPTION = `Everything that the dashboard does, for your own scripts.
+const MANAGEMENT_DESCRIPTION = `The API of the dashboard, for your own scripts.
 
-Sign in with \`POST /api/session\`, keep the cookie that it sets, and send the cookie with every request. A request other
-than GET also carries \`Origin\` with the address of the server. In the OpenAPI document, \`x-action\` names the
-permission that a request takes.
+Sign in with \`POST /api/session\`, and send the cookie that it sets with every request. Requests other than GET also
+carry \`Origin\` with the address of the server. In the OpenAPI document, \`x-action\` names the permission that a
+request requires.
 
 Every failure has a \`code\`, one of ${toList([...FAILURE_CODES, ...API_FAILURE_CODES])}.
 \`details[].code\` of a 400 is one of ${toList(ISSUE_CODES)}.`
 
 const OPENAPI_TAGS = {
-  Events: 'What happened. Events are kept in one log per project.',
-  Identities: 'Who your users are, and the other names that they go by.',
-  Channels: 'The named streams that events are sent to.',
-  Keys: 'What an API key opens.',
+  Events: 'Things that happened. Each project has one log of events.',
+  Identities: 'Your users, their properties and their aliases.',
+  Channels: 'Named streams of events.',
+  Keys: 'The API key of the request.',
 }
 
 const MANAGEMENT_TAGS = {
-  Account: 'Signing in, and the account of the member who does.',
+  Account: 'Signing in, and your own account.',
   Organizations: 'Organizations, their members, invites and audit logs.',
-  Projects: 'Projects, and how long they keep events.',
-  'API keys': 'The keys with which applications send events.',
+  Projects: 'Projects and their settings.',
+  'API keys': 'Keys with which applications call /v1.',
   Channels: 'Channels and their settings.',
   Events: 'Searching and deleting events.',
-  Users: 'The users whom events are about.',
-  Webhooks: 'Webhooks, and the attempts of their deliveries.',
-  Notifications: 'Push notifications: devices, and what each member wants to hear of.',
-  Server: 'The installation as a whole.',
+  Users: 'Users that events are about.',
+  Webhooks: 'Webhooks, and the attempts to deliver to them.',
+  Notifications: 'Push notifications: devices, and settings per channel.',
+  Server: 'The whole installation.',
 }
 
-/** Scalar's configuration: both documents, and nothing that leads to the services of its makers. */
+/** The configuration of Scalar: both documents, without links to Scalar's own services. */
 const SCALAR = {
-  // Else it would be the address of both sources.
+  // Without this, the plugin would set one URL for both sources.
   spec: { url: '' },
   sources: [
     { title: 'API', slug: 'api', url: V1_OPENAPI_PATHS[0], agent: { disabled: true } },
@@ -77,17 +77,20 @@ const SCALAR = {
 interface MountedRoute {
   method: string
   path: string
-  /** `detail` is the whole operation, which the guard of the route wrote. */
+  /** `detail` is the whole OpenAPI operation. The guard of the route wrote it. */
   hooks: { detail?: unknown }
 }
 
 interface Options {
-  /** The routes of the whole server, once all are mounted. */
+  /** Returns all routes of the server. Called only after all are mounted. */
   listRoutes(): readonly MountedRoute[]
   baseUrl: string
 }
 
-/** `@elysiajs/swagger`: the document of /v1, and a page that shows it with the script at `scalarUrl`. */
+/**
+ * The plugin `@elysiajs/swagger`: the document of /v1, and the API reference page with the script
+ * at `scalarUrl`.
+ */
 export function openapiPlugin({ listRoutes, baseUrl, scalarUrl }: Options & { scalarUrl: string }) {
   const [specPath] = V1_OPENAPI_PATHS
   const { components, ...head } = toHead(baseUrl, {
@@ -102,7 +105,7 @@ export function openapiPlugin({ listRoutes, baseUrl, scalarUrl }: Options & { sc
     ...head,
     components: {
       ...components,
-      // Asked for when the document is made: by then every route is mounted.
+      // A getter, because routes are mounted until the document is first requested.
       get schemas() {
         return toComponents(listPaths(listRoutes(), '/v1/'))
       },
@@ -114,7 +117,7 @@ export function openapiPlugin({ listRoutes, baseUrl, scalarUrl }: Options & { sc
     scalarCDN: scalarUrl,
     scalarConfig: SCALAR as object,
     exclude: /^(?!\/v1\/)/,
-    // The types of the plugin are those of OpenAPI 3.0.
+    // The plugin declares the types of OpenAPI 3.0.
     documentation: documentation as unknown as NonNullable<
       Parameters<typeof swagger>[0]
     >['documentation'] &
@@ -122,7 +125,7 @@ export function openapiPlugin({ listRoutes, baseUrl, scalarUrl }: Options & { sc
   })
 }
 
-/** The document of /api. */
+/** Returns the OpenAPI document of /api. */
 export function toManagementDocument({ listRoutes, baseUrl }: Options): object {
   const paths = listPaths(listRoutes(), '/api/')
   const { components, ...head } = toHead(baseUrl, {
@@ -134,7 +137,7 @@ export function toManagementDocument({ listRoutes, baseUrl }: Options): object {
         type: 'apiKey',
         in: 'cookie',
         name: 'tidings',
-        description: 'The session. Over https the cookie is `__Host-tidings`.',
+        description: 'The session cookie. Over https its name is `__Host-tidings`.',
       },
     },
   })
@@ -165,7 +168,7 @@ function toHead(baseUrl: string, { title, description, tags, securitySchemes }: 
   }
 }
 
-/** The documented operations below `prefix`, by path and method. */
+/** Returns the documented operations below `prefix`, by path and method. */
 function listPaths(routes: readonly MountedRoute[], prefix: string): Record<string, object> {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const { method, path, hooks } of routes) {
@@ -181,7 +184,7 @@ interface Operation {
   responses?: object
 }
 
-/** Declares the parameters of a path of /api, which no schema describes, and the failures that come with them. */
+/** Adds path parameters of /api, which have no schema, and the failures that they can cause. */
 function withPathParameters(path: string, operation: Operation): Operation {
   if (!path.includes(':') || !path.startsWith('/api/')) return operation
   const known = operation.parameters ?? []

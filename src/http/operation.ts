@@ -16,17 +16,17 @@ const integer = (description: string, minimum = 0) => ({
   schema: { type: 'integer', minimum },
 })
 const rate = {
-  'X-RateLimit-Limit': integer('Requests allowed in the window.', 1),
+  'X-RateLimit-Limit': integer('Requests allowed per window.', 1),
   'X-RateLimit-Remaining': integer('Requests left in the window.'),
   'X-RateLimit-Reset': integer('Unix seconds at which the window ends.'),
 }
 const replay = {
   'X-Idempotent-Replay': {
-    description: '`true` on the answer to a request that was made before.',
+    description: '`true` if this is the stored response to an earlier request.',
     schema: { type: 'string', enum: ['true'] },
   },
 }
-const retry = { 'Retry-After': integer('Seconds to wait before the next try.', 1) }
+const retry = { 'Retry-After': integer('Seconds to wait before retrying.', 1) }
 const always = {
   'X-Request-Id': {
     description: 'The id of this request.',
@@ -44,9 +44,9 @@ const challenge = {
   },
 }
 
-const BROKEN_RULE = 'A rule of the request is broken; `details` lists every failing field.'
+const INVALID = 'The request is invalid. `details` lists every failing field.'
 
-/** The OpenAPI 3.1 operation of a route behind an API key. */
+/** Returns the OpenAPI 3.1 operation of a route that requires an API key with `scope`. */
 export function toKeyOperation(route: RouteOptions, scope: string): object {
   const { body, response = {} } = route
   const isScoped = scope !== 'any'
@@ -60,20 +60,20 @@ export function toKeyOperation(route: RouteOptions, scope: string): object {
     responses: {
       ...toSuccesses(response, { has: rate, ...(body && { mayHave: replay }) }),
       ...((body || route.query || route.params) && {
-        400: failure(BROKEN_RULE, ValidationFailure),
+        400: failure(INVALID, ValidationFailure),
       }),
       401: toResponse('The API key is missing or invalid.', Unauthorized, { has: challenge }),
       ...(isScoped && { 403: failure(`The key lacks the scope \`${scope}\`.`) }),
-      ...(404 in response && { 404: failure('There is no such thing in this project.') }),
+      ...(404 in response && { 404: failure('The project has nothing with this id.') }),
       ...(body && {
         408: failure('The body did not arrive in time.'),
         409: failure('A request with this Idempotency-Key is still running.', Failure, retry),
-        413: failure('The body is over 256 KiB.'),
-        415: failure('The body is not of the declared content type.'),
+        413: failure('The body is larger than 256 KiB.'),
+        415: failure('The Content-Type is not supported.'),
         422: failure('The Idempotency-Key was used for another request.'),
       }),
       429: failure('The rate limit of the key is exceeded.', RateLimited, retry),
-      500: toResponse('A bug of the server.', InternalFailure, { mayHave: rate }),
+      500: toResponse('An internal error.', InternalFailure, { mayHave: rate }),
       503: toResponse('The database cannot be reached in time.', Failure, {
         has: retry,
         mayHave: rate,
@@ -82,7 +82,10 @@ export function toKeyOperation(route: RouteOptions, scope: string): object {
   }
 }
 
-/** The OpenAPI 3.1 operation of a route of the dashboard; `action` is the permission that it takes. */
+/**
+ * Returns the OpenAPI 3.1 operation of a route of /api. `action` is the permission that it
+ * requires.
+ */
 export function toSessionOperation(route: RouteOptions, action: string, isOpen: boolean): object {
   const { body, query, response = {} } = route
   return {
@@ -93,19 +96,21 @@ export function toSessionOperation(route: RouteOptions, action: string, isOpen: 
     ...(body && { requestBody: toRequestBody(body) }),
     responses: {
       ...toSuccesses(response, {}),
-      ...((body || query) && { 400: failure(BROKEN_RULE, ValidationFailure) }),
-      401: failure('Nobody is signed in, or the password is wrong.'),
-      403: failure('The role, the password or the page that asks is not enough.'),
-      ...(404 in response && { 404: failure('There is no such thing.', ApiFailure) }),
-      409: failure('Something else was changed meanwhile, or a bound is reached.'),
+      ...((body || query) && { 400: failure(INVALID, ValidationFailure) }),
+      401: failure('The request has no valid session, or the password is wrong.'),
+      403: failure(
+        'The role is too low, the password must be entered again, or the request is cross-site.',
+      ),
+      ...(404 in response && { 404: failure('Nothing has this id.') }),
+      409: failure('The request conflicts with another change, or a limit is reached.'),
       ...(body && {
         408: failure('The body did not arrive in time.'),
-        413: failure('The body is over 256 KiB.'),
-        415: failure('The body is not of the declared content type.'),
+        413: failure('The body is larger than 256 KiB.'),
+        415: failure('The Content-Type is not supported.'),
       }),
-      421: failure('The server is known by another name.'),
-      429: toResponse('There were too many failed tries.', RateLimited, { has: retry }),
-      500: failure('A bug of the server.', InternalFailure),
+      421: failure('The Host header names another server.'),
+      429: toResponse('There were too many failed attempts.', RateLimited, { has: retry }),
+      500: failure('An internal error.', InternalFailure),
       503: toResponse('The database cannot be reached in time.', ApiFailure, { has: retry }),
     },
   }
@@ -113,8 +118,8 @@ export function toSessionOperation(route: RouteOptions, action: string, isOpen: 
 
 /** Failures of every route of /api with a parameter in its path. */
 export const PATH_FAILURES = {
-  400: failure(BROKEN_RULE, ValidationFailure),
-  404: failure('There is no such thing.'),
+  400: failure(INVALID, ValidationFailure),
+  404: failure('Nothing has this id.'),
 }
 
 function failure(description: string, schema: TSchema = ApiFailure): object {
@@ -127,7 +132,7 @@ function toParameters({ params, query }: RouteOptions): object[] {
   return [...all('path', params), ...all('query', query)]
 }
 
-/** A body of text may come as what `curl -d` says of it. */
+/** A text body may also have the content type that `curl -d` sends. */
 function toRequestBody(body: TSchema): object {
   const { examples: [example] = [], ...schema } = body
   return {
@@ -147,7 +152,7 @@ function toRequestBody(body: TSchema): object {
   }
 }
 
-/** The successes of a route: its failures are the same for every route of its kind. */
+/** Returns the successful responses of a route. Failures do not depend on the route. */
 function toSuccesses(response: Readonly<Record<number, TSchema>>, headers: ResponseHeaders) {
   return Object.fromEntries(
     Object.entries(response)
@@ -159,14 +164,14 @@ function toSuccesses(response: Readonly<Record<number, TSchema>>, headers: Respo
   )
 }
 
-// White space around it is not part of a header, and quotes around it are stripped.
+// Excludes surrounding white space, which is not part of a header, and an empty quoted string.
 const KEY_PATTERN = '^(?!""$)[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$'
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
   description:
-    'Makes the request safe to retry: for 24 hours the same key gets the same answer and does nothing again.',
+    'Makes the request safe to retry. For 24 hours, requests with the same key return the stored response and have no other effect.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: KEY_PATTERN },
 }
 
@@ -182,7 +187,7 @@ function toParameter(place: 'path' | 'query', name: string, schema: TSchema): ob
 }
 
 interface ResponseHeaders {
-  /** Headers that every such response has. */
+  /** Headers of every such response. */
   has?: object
   mayHave?: object
 }

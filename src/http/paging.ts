@@ -9,15 +9,18 @@ export const DEFAULT_PAGE_LIMIT = 50
 /** The query of a list whose cursor is the id of a page's last item. */
 export const PageQuery = Type.Object({
   cursor: Type.Optional(
-    Text({ minLength: 1, maxLength: 100, description: 'The nextCursor of the page before.' }),
+    Text({ minLength: 1, maxLength: 100, description: 'The `nextCursor` of the previous page.' }),
   ),
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Items on the page.' }),
+    Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Items per page.' }),
   ),
 })
 export type PageQuery = Static<typeof PageQuery>
 
-/** Where a page begins, as the uuid of the item before it, and how many rows to ask for: one more than it shows. */
+/**
+ * Returns the uuid after which a page begins, and the number of rows to read. One extra row tells
+ * whether more follow.
+ */
 export function parsePageQuery(
   prefix: IdPrefix,
   { cursor, limit = DEFAULT_PAGE_LIMIT }: PageQuery,
@@ -27,7 +30,10 @@ export function parsePageQuery(
   return { after, rows: limit + 1 }
 }
 
-/** A page of rows, of which one more was read than the page shows; `cursorOf` returns the cursor that follows an item. */
+/**
+ * Returns a page of `items`, which have one extra row if more follow. `cursorOf` returns the cursor
+ * after an item.
+ */
 export function toPage<Item>(
   items: readonly Item[],
   { limit = DEFAULT_PAGE_LIMIT }: PageQuery,
@@ -38,15 +44,18 @@ export function toPage<Item>(
   return { items: shown, nextCursor: items.length > limit && last ? cursorOf(last) : null }
 }
 
-/** Matches a uuid in a cursor. */
+/** Matches a uuid. */
 export const UUID_PATTERN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** The opaque cursor of a list that goes on after the item with these parts, which contain no space. */
+/** Returns an opaque cursor that encodes these parts, which must not contain spaces. */
 export function toCursor(parts: readonly (string | number)[]): string {
   return Buffer.from(parts.join(' ')).toString('base64url')
 }
 
-/** The parts of a cursor; undefined for the first page. Throws `Invalid` unless each part matches its pattern. */
+/**
+ * Returns the parts of a cursor, or undefined for the first page. Throws `InvalidRequest` if a part
+ * does not match its pattern.
+ */
 export function parseCursor(
   cursor: string | undefined,
   patterns: readonly RegExp[],
@@ -62,5 +71,5 @@ export function parseCursor(
 }
 
 function unknownCursor(): InvalidRequest {
-  return invalidField('cursor', 'invalid_format', 'Must be a nextCursor of this list')
+  return invalidField('cursor', 'invalid_format', 'Must be a nextCursor value of this list')
 }

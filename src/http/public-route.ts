@@ -1,13 +1,13 @@
 import { Elysia } from 'elysia'
 import { withCall, type Call } from './call.ts'
 
-/** A GET route that anybody may ask for: pages, files, health. */
+/** A GET route without authentication, such as a page, a file or a health check. */
 export interface PublicRoute {
   path: string
   respond(request: Request): Response | Promise<Response>
 }
 
-/** Mounts open routes. */
+/** Returns an Elysia plugin with these routes. */
 export function publicRoutes(name: string, routes: readonly PublicRoute[]) {
   const plugin = new Elysia({ name }).use(withCall).onAfterHandle(addRequestId)
   for (const { path, respond } of routes) {
@@ -16,7 +16,7 @@ export function publicRoutes(name: string, routes: readonly PublicRoute[]) {
   return plugin
 }
 
-/** Tells the id of the request, as every answer does. */
+/** Adds the id of the request to a response. */
 export function addRequestId({ response, exchange }: { response: unknown; exchange: Call }): void {
   if (response instanceof Response) response.headers.set('X-Request-Id', exchange.requestId)
 }

@@ -8,17 +8,17 @@ import { InvalidRequest, type ObjectSchema } from './validation.ts'
 
 const PLAIN = Text({ minLength: 1, maxLength: 255 })
 
-/** The options of a route, as they stand before Elysia reads them. */
+/** The options of a route before Elysia reads them. */
 export interface RouteOptions {
   body?: TSchema
   query?: ObjectSchema
   params?: ObjectSchema
-  /** The envelopes that it answers with, by status. */
+  /** The schemas of its response envelopes, by status. */
   response?: Readonly<Record<number, TSchema>>
   detail?: RouteDetail
 }
 
-/** The words of a route in the OpenAPI document. */
+/** The name and texts of a route in the OpenAPI document. */
 interface RouteDetail {
   operationId?: string
   summary?: string
@@ -27,9 +27,10 @@ interface RouteDetail {
 }
 
 /**
- * Rewrites the options of a route for Elysia; returns them as they were. `@elysiajs/swagger` would document a body under
- * three content types of its own choice, so the schema of the body goes where only Elysia's compiler looks, and
- * `operation` documents it. Answers are text that the handler made: their schemas serve the types and the document.
+ * Rewrites the options of a route for Elysia, and returns a copy of the original ones. The body's
+ * schema moves to `standaloneValidator`, because `@elysiajs/swagger` would document it under three
+ * content types. `toOperation` documents it instead. Response schemas serve only types and
+ * documentation: handlers return JSON text.
  */
 export function prepareRoute(
   options: RouteOptions,
@@ -37,7 +38,7 @@ export function prepareRoute(
 ): RouteOptions {
   const route = { ...options }
   options.detail = toOperation(route)
-  // The schema of a text describes what its fields come to: the handler takes it apart and checks them.
+  // A text body's schema describes the fields in the text. The handler parses and checks them.
   if (options.body && options.body.type !== 'string') {
     Object.assign(options, { standaloneValidator: [{ body: toOpenSchema(options.body) }] })
   }
@@ -47,8 +48,8 @@ export function prepareRoute(
 }
 
 /**
- * The schema of a body that ignores unknown properties. Defaults are documentation: Elysia would merge them by
- * `Object.assign`, for which a property `__proto__` is the prototype.
+ * Returns a schema that ignores unknown properties and has no defaults. Elysia would apply defaults
+ * by `Object.assign`, which lets a property `__proto__` set the prototype.
  */
 function toOpenSchema(body: TSchema): TSchema {
   const properties = Object.entries((body as ObjectSchema).properties).map(([name, schema]) => {
@@ -60,8 +61,8 @@ function toOpenSchema(body: TSchema): TSchema {
 }
 
 /**
- * Gives every schema in `value` an error of its own. The error of a schema without one quotes the whole body, indented,
- * and once more for each broken rule: tens of megabytes for one deep body.
+ * Gives every schema in `value` an empty error message. Elysia's default message quotes the whole
+ * body once per broken rule, which takes tens of megabytes for one deep body.
  */
 function withErrors(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withErrors)
@@ -71,26 +72,27 @@ function withErrors(value: unknown): unknown {
 }
 
 /**
- * Elysia's parse hook of every route with a guard. The guard reads the body itself, after it has admitted the request:
- * `@elysiajs/bearer` knows the token only in the transform step, and a 401 may not wait for a body.
+ * The parse hook of every route with a guard: it leaves the body unread. The guard reads it in the
+ * transform step, after admission. Only there does `@elysiajs/bearer` provide the token, and a 401
+ * must not wait for a body.
  */
 export function deferBody(): null {
   return null
 }
 
-/** A request, and the call and the route that it belongs to. */
+/** A request with its call and route. */
 export interface IncomingRequest {
   request: Request
   call: Call
   route: RouteOptions
 }
 
-/** Notes that `path` is the route of the call, and reads the parameters in it. */
+/** Sets the route of the call to `path`, and returns its path parameters. */
 export function readPath(
   { request, call, route }: IncomingRequest,
   path: string,
 ): DecodedValues['values'] {
-  // Elysia answers HEAD by the route of GET, which would take a request of the rate limit.
+  // Elysia serves HEAD with the route of GET, which would count against the rate limit.
   if (request.method === 'HEAD') throw new NotFoundError()
   call.route = path
   if (!path.includes(':')) return {}
@@ -99,21 +101,23 @@ export function readPath(
   return values
 }
 
-/** The issues of parameters without a schema: ids, and names that are looked up. */
+/** Returns the issues with path parameters that have no schema, such as ids. */
 function checkPlain(values: Readonly<Record<string, unknown>>): Issue[] {
   return Object.entries(values).flatMap(([name, value]) =>
     (findIssues(PLAIN, value) ?? []).map(found => ({ ...found, path: [name] })),
   )
 }
 
-/** Reads the query and the body of a request that was admitted. Throws `Fault` (408, 413, 415) or `Invalid`. */
+/**
+ * Reads query and body of an admitted request. Throws `Fault` (408, 413, 415) or `InvalidRequest`.
+ */
 export async function readInput(
   { request, call, route: { query, body } }: IncomingRequest,
   limits: BodyLimits & { isTypeRequired?: boolean },
 ): Promise<{ query?: unknown; body?: unknown }> {
-  const asked = query && readQuery(query, request.url)
-  if (asked) call.issues = [...call.issues, ...asked.issues]
-  const input = asked ? { query: asked.values } : {}
+  const read = query && readQuery(query, request.url)
+  if (read) call.issues = [...call.issues, ...read.issues]
+  const input = read ? { query: read.values } : {}
   if (!body) return input
   if (body.type === 'string') return { ...input, body: await readText(request, limits) }
   const { value, issues } = await readJson(request, limits)
@@ -122,14 +126,15 @@ export async function readInput(
 }
 
 /**
- * The result of a transform step that adds `values` to the context, where Elysia validates them. Its types do not tell. A
- * guard hands no context on: Elysia would prepare everything that a context can have.
+ * Returns `values` as the result of a transform step. Elysia merges them into the context and
+ * validates them, although its types do not say so. Guards must not pass the context itself to a
+ * function: Elysia would then parse everything that a context can hold.
  */
 export function toContext(values: object): void {
   return values as unknown as undefined
 }
 
-/** Throws `Invalid` for texts that no schema looks at. */
+/** Throws `InvalidRequest` if the call has issues. */
 export function checkIssues({ issues }: Call): void {
   if (issues.length > 0) throw new InvalidRequest(issues)
 }

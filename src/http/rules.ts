@@ -1,7 +1,7 @@
 import { Kind, Type, TypeRegistry, type TSchema } from '@sinclair/typebox'
 import { isRawNumber } from './exact-json.ts'
 
-/** The closed set of `details[].code`. */
+/** All values of `details[].code`. */
 export const ISSUE_CODES = [
   'required',
   'invalid_type',
@@ -17,7 +17,7 @@ export const ISSUE_CODES = [
 ] as const
 
 export interface Issue {
-  /** Below the value that was checked. */
+  /** The path from the checked value to the invalid one. */
   path: string[]
   code: (typeof ISSUE_CODES)[number]
   message: string
@@ -25,24 +25,30 @@ export interface Issue {
 
 export const NO_ISSUES: readonly Issue[] = []
 
-/** What a rule checks: the value, and the schema that names the rule and carries its bounds. */
+/** Returns the issues with `value`. `schema` carries the bounds of the rule. */
 export type Rule = (value: unknown, schema: TSchema) => readonly Issue[]
 
 const rules = new Map<string, Rule>()
 
-/** Makes `kind` a TypeBox kind whose values pass when `rule` has no issue with them. */
+/**
+ * Registers the TypeBox kind `kind`. Its values are valid if `rule` returns no issues. Returns
+ * `kind`.
+ */
 export function defineRule(kind: string, rule: Rule): string {
   rules.set(kind, rule)
   TypeRegistry.Set<TSchema>(kind, (schema, value) => rule(value, schema).length === 0)
   return kind
 }
 
-/** What the rule of `schema` has against `value`, or undefined where the schema has no rule. */
+/**
+ * Returns the issues that the rule of `schema` finds in `value`, or undefined if the schema has no
+ * rule.
+ */
 export function findIssues(schema: TSchema, value: unknown): readonly Issue[] | undefined {
   return rules.get(schema[Kind])?.(value, schema)
 }
 
-/** One issue with the value itself. */
+/** Returns one issue with the checked value itself. */
 export function issue(code: Issue['code'], message: string): Issue[] {
   return [{ path: [], code, message }]
 }
@@ -57,7 +63,7 @@ function typeName(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** The length of text in code points. */
+/** Returns the length of `text` in code points. */
 export function countCodePoints(text: string): number {
   let count = text.length
   for (let index = 0; index < text.length - 1; index++) {
@@ -70,7 +76,7 @@ export function countCodePoints(text: string): number {
   return count
 }
 
-/** The issue with the length of `text` in code points, if it is outside the schema's bounds. */
+/** Returns an issue if the length of `text` in code points is outside the schema's bounds. */
 export function checkLength(text: string, schema: TSchema): readonly Issue[] {
   const min = schema['minLength'] ?? 0
   const max = schema['maxLength'] ?? Infinity
@@ -97,7 +103,7 @@ const TRIMMED = defineRule('TrimmedText', (value, schema) => {
   return length.length > 0 ? length : checkCharacters(value)
 })
 
-/** The issue with text that Postgres cannot keep as it is. */
+/** Returns an issue if Postgres cannot store `text`. */
 export function checkCharacters(text: string): readonly Issue[] {
   const bad = findTextProblem(text)
   return bad ? issue('invalid_encoding', bad) : NO_ISSUES
@@ -111,7 +117,7 @@ interface TextOptions {
   default?: string
 }
 
-/** Text kept exactly as sent; its length counts in code points. */
+/** The schema of text that is stored exactly as sent. Its length counts in code points. */
 export function Text(options: TextOptions) {
   return Type.Unsafe<string>({ ...options, [Kind]: TEXT, type: 'string' })
 }
@@ -123,7 +129,7 @@ const ONE_OF = defineRule('OneOf', (value, schema) => {
     : issue('invalid_value', `Must be one of ${values.join(', ')}`)
 })
 
-/** One of a few words. */
+/** The schema of a string that is one of `values`. */
 export function OneOf<const Value extends string>(values: readonly Value[], description?: string) {
   return Type.Unsafe<Value>({
     [Kind]: ONE_OF,
@@ -133,7 +139,10 @@ export function OneOf<const Value extends string>(values: readonly Value[], desc
   })
 }
 
-/** Text that is trimmed; its length counts in code points, and at least one is no white space. */
+/**
+ * The schema of text that is not blank. The trimmed text is what counts for its length, in code
+ * points.
+ */
 export function TrimmedText(options: TextOptions) {
   return Type.Unsafe<string>({
     ...options,
@@ -144,7 +153,10 @@ export function TrimmedText(options: TextOptions) {
   })
 }
 
-/** Why `text` cannot be stored as it is, or undefined: U+0000 and halves of surrogate pairs have no place in Postgres. */
+/**
+ * Returns why Postgres cannot store `text`: U+0000, or half of a surrogate pair. Returns undefined
+ * if it can.
+ */
 export function findTextProblem(text: string): string | undefined {
   if (text.includes('\u0000')) return 'Must not contain U+0000'
   if (!text.isWellFormed()) return 'Must not contain half of a surrogate pair'

@@ -1,14 +1,12 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 
-// What the schemas of answers are made of.
-
-/** For an object that has what its schema says, and nothing else. */
+/** Options of an object schema that allows no additional properties. */
 export const closed = { additionalProperties: false } as const
 
-/** A moment, in ISO 8601. */
+/** A point in time, in ISO 8601. */
 export const Timestamp = Type.String({ format: 'date-time' })
 
-/** A value that may be null instead. */
+/** The schema of a value or null. */
 export function Nullable<Schema extends TSchema>(schema: Schema, description?: string) {
   return Type.Union([schema, Type.Null()], description === undefined ? {} : { description })
 }

@@ -1,14 +1,14 @@
 import { Fault } from '../errors.ts'
 
-/** The address under which people reach this server: `BASE_URL`, or the one that it found for itself. */
+/** The public address of this server: `BASE_URL`, or a default. */
 export interface Site {
   /** Without a trailing slash. */
   readonly url: string
-  /** Whether it is https. */
+  /** True for https. */
   readonly isSecure: boolean
-  /** Whether a Host header names it; the names of the loopback are one. */
+  /** Returns whether a Host header names this server. All loopback names are equal. */
   isOwnHost(host: string): boolean
-  /** Whether an Origin header is its own. */
+  /** Returns whether an Origin header names this server. */
   isOwnOrigin(origin: string): boolean
 }
 
@@ -16,7 +16,7 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 export function toSite(baseUrl: string): Site {
   const { protocol, host } = new URL(baseUrl)
-  const own = toOneLoopback(new URL(`${protocol}//${host}`)).origin
+  const own = normalizeLoopback(new URL(`${protocol}//${host}`)).origin
   return {
     url: baseUrl,
     isSecure: protocol === 'https:',
@@ -26,21 +26,21 @@ export function toSite(baseUrl: string): Site {
 }
 
 /**
- * Throws `wrong_host` unless the Host header names this server: another name that leads here may be that of a page which
- * wants to read what our pages read.
+ * Throws `wrong_host` unless the Host header names this server. Prevents DNS rebinding by other
+ * sites.
  */
 export function checkHost(headers: Headers, site: Site): void {
   const host = headers.get('host') ?? ''
   if (site.isOwnHost(host)) return
   throw new Fault(
     'wrong_host',
-    `This server is ${site.url}, and was asked for as ${host}. If that is its address, set BASE_URL to it`,
+    `This server is ${site.url}, but the request is for ${host}. If that is its address, set BASE_URL to it.`,
   )
 }
 
 /**
- * Throws `cross_site` unless a page of ours made the request. Browsers say so in Sec-Fetch-Site, older ones and other
- * programs in Origin.
+ * Throws `cross_site` unless a page of this server sent the request, by Sec-Fetch-Site. Older
+ * browsers and other programs send Origin instead.
  */
 export function checkSameOrigin(headers: Headers, site: Site): void {
   const relation = headers.get('sec-fetch-site')
@@ -49,19 +49,19 @@ export function checkSameOrigin(headers: Headers, site: Site): void {
   if (isOurs && (origin === null || site.isOwnOrigin(origin))) return
   throw new Fault(
     'cross_site',
-    `Only pages of ${new URL(site.url).origin} may do this: send it as Origin. Where the server has another address, set BASE_URL`,
+    `Only pages of ${new URL(site.url).origin} can do this. Programs send that address as Origin. If the server has another address, set BASE_URL to it.`,
   )
 }
 
 function toOrigin(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
-  // An origin and a host are nothing more than themselves.
+  // A valid Origin or Host has no path, query or user name.
   const isBare = url.pathname === '/' && !text.endsWith('/') && !/[?#@\\\s]/.test(text)
-  return isBare ? toOneLoopback(url).origin : undefined
+  return isBare ? normalizeLoopback(url).origin : undefined
 }
 
-function toOneLoopback(url: URL): URL {
+function normalizeLoopback(url: URL): URL {
   if (LOOPBACK.has(url.hostname)) url.hostname = 'localhost'
   return url
 }

@@ -1,20 +1,23 @@
 import type { Issue } from './rules.ts'
 import type { ObjectSchema } from './validation.ts'
 
-/** The path in a request's URL, as it was sent. The URL itself need not be valid: its host is what the caller claims. */
+/**
+ * Returns the path of a request's URL as sent. Does not parse the URL, which can be invalid: its
+ * host is the Host header.
+ */
 export function toPathname(url: string): string {
   const start = url.indexOf('/', 8)
   const end = url.indexOf('?', start)
   return end < 0 ? url.slice(start) : url.slice(start, end)
 }
 
-/** Texts by name, and what is wrong with the ones that are left out. */
+/** Decoded values by name, and the issues with those that are left out. */
 export interface DecodedValues {
   values: Record<string, unknown>
   issues: readonly Issue[]
 }
 
-/** The parameters of `route` (`:name`) in a request's path, decoded. */
+/** Returns the decoded path parameters (`:name`) of `route`. */
 export function readParams(route: string, pathname: string): DecodedValues {
   const parts = pathname.split('/')
   const values: Record<string, string> = {}
@@ -29,7 +32,9 @@ export function readParams(route: string, pathname: string): DecodedValues {
   return { values, issues }
 }
 
-/** The values in a URL's query that `schema` knows: other names are ignored, as in bodies. */
+/**
+ * Returns the decoded query parameters that `schema` has. Other names are ignored, as in bodies.
+ */
 export function readQuery({ properties }: ObjectSchema, url: string): DecodedValues {
   const query = splitQuery(url)
   const values: Record<string, unknown> = {}
@@ -46,7 +51,7 @@ export function readQuery({ properties }: ObjectSchema, url: string): DecodedVal
   return { values, issues }
 }
 
-/** The values of each name, still encoded: URLSearchParams hides what it cannot decode. */
+/** Returns the encoded values of each name. URLSearchParams would hide invalid percent-encoding. */
 function splitQuery(url: string): Map<string, string[]> {
   const query = new Map<string, string[]>()
   const start = url.indexOf('?')
@@ -61,7 +66,7 @@ function splitQuery(url: string): Map<string, string[]> {
   return query
 }
 
-/** Percent-encoded UTF-8 as text, or undefined when it is none. */
+/** Decodes percent-encoded UTF-8. Returns undefined if it is invalid. */
 function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text)

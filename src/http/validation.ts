@@ -5,10 +5,13 @@ import type { Detail } from './envelope.ts'
 import { findIssues, invalidType, issue, NO_ISSUES, type Issue } from './rules.ts'
 
 const MAX_DETAILS = 20
-/** UTF-16 units of a part of a path: as many as the longest key that is kept may have. */
+/**
+ * The longest segment of a path in a response, in UTF-16 units: the length of the longest stored
+ * key.
+ */
 const MAX_SEGMENT = 512
 
-/** A request that breaks the rules of its body, path, query or headers: a 400 that lists every failing field. */
+/** A 400 response that lists every failing field of body, path, query and headers, up to 20. */
 export class InvalidRequest extends Error {
   readonly details: Detail[]
 
@@ -23,34 +26,36 @@ export class InvalidRequest extends Error {
   }
 }
 
-/** One field that breaks its rule. */
+/** Returns the error for one invalid field. */
 export function invalidField(field: string, code: Issue['code'], message: string): InvalidRequest {
   return new InvalidRequest([{ path: [field], code, message }])
 }
 
-/** A schema of `Value`: TypeBox carries the type along in `static`. */
+/** A schema of `Value`, which is TypeBox's type property `static`. */
 export type SchemaOf<Value> = TSchema & { static: Value }
-/** The schema of an object, as `Type.Object` makes it. */
+/** The schema of an object, as returned by `Type.Object`. */
 export type ObjectSchema = TSchema & { properties: Record<string, TSchema> }
 
 export interface Validator<Value> {
-  /** The value, typed; throws `Invalid` with every issue, those that the caller has found already included. */
+  /**
+   * Returns the typed value. Throws `InvalidRequest` with all issues, including those in `found`.
+   */
   parse(value: unknown, found?: readonly Issue[]): Value
 }
 
-/** Compiles `schema`, for values that are no body of a route. */
+/** Compiles `schema` for values that Elysia does not validate. */
 export function createValidator<Value>(schema: SchemaOf<Value>): Validator<Value> {
   const compiled = TypeCompiler.Compile(schema)
   return {
     parse(value, found = NO_ISSUES) {
       if (!compiled.Check(value)) throw toInvalidRequest(compiled, value, found)
       if (found.length > 0) throw new InvalidRequest(found)
-      return value as Value // The schema's check guarantees it.
+      return value as Value // The check above guarantees the type.
     },
   }
 }
 
-/** The failure of `value` against a compiled schema. Issues that were `found` before come first. */
+/** Returns the error for an invalid `value`. The issues in `found` come first. */
 export function toInvalidRequest(
   compiled: { Errors(value: unknown): Iterable<ValueError> },
   value: unknown,
@@ -59,14 +64,14 @@ export function toInvalidRequest(
   return new InvalidRequest(join(found, toIssues(compiled.Errors(value))))
 }
 
-/** All issues, those of `more` only for paths that `found` does not have. */
+/** Appends to `found` the issues of `more` that have other paths. */
 function join(found: readonly Issue[], more: readonly Issue[]): readonly Issue[] {
   if (found.length === 0) return more
   const paths = new Set(found.map(({ path }) => JSON.stringify(path)))
   return [...found, ...more.filter(({ path }) => !paths.has(JSON.stringify(path)))]
 }
 
-/** One issue a path, in the order of the schema. */
+/** Returns the issues of the first error of each path, in the order of the schema. */
 function toIssues(errors: Iterable<ValueError>): Issue[] {
   const byPath = new Map<string, Issue[]>()
   for (const error of errors) {
@@ -98,7 +103,7 @@ function toOwnIssues({ type, schema, value, errors }: ValueError): readonly Issu
       if (typeof value === 'number') return issue('out_of_range', 'Must be a finite number')
       return invalidType('number', value)
     case ValueErrorType.Union: {
-      // Our unions are «x or null»: what x has against the value is what the caller wants to know.
+      // All unions of ours are `x | null`: the errors of x explain more than those of the union.
       const first = [...(errors[0] ?? [])][0]
       return first ? toOwnIssues(first) : issue('invalid_value', 'Invalid value')
     }
@@ -107,7 +112,7 @@ function toOwnIssues({ type, schema, value, errors }: ValueError): readonly Issu
   }
 }
 
-/** The segments of a JSON pointer. */
+/** Returns the segments of a JSON pointer. */
 function toPath(pointer: string): string[] {
   if (pointer === '') return []
   return pointer
@@ -116,7 +121,7 @@ function toPath(pointer: string): string[] {
     .map(segment => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
-/** A refused key may be no valid text itself, or of any length, and stand in every path below it; the answer may not. */
+/** Shortens and cleans a segment. An invalid key can have any length and contain invalid text. */
 function toSegment(text: string): string {
   return text.slice(0, MAX_SEGMENT).toWellFormed().replaceAll('\u0000', '\ufffd')
 }

@@ -13,7 +13,7 @@ const USAGE_BATCH = 500
 
 const log = logger('keys')
 
-/** A live key, as admission knows it. */
+/** A key that is neither revoked nor expired. */
 export interface Key {
   id: string
   projectId: string
@@ -22,14 +22,17 @@ export interface Key {
 
 export interface AdmittedRequest {
   key: Key
-  grant: RateLimitResult
+  rateLimit: RateLimitResult
 }
 
 export interface Admission {
-  /** Takes one request of the rate window of the key with this SHA-256. Returns undefined without a live key. */
+  /**
+   * Counts one request of the key with this SHA-256 (hex). Returns undefined if no live key has it.
+   */
   admit(hash: string): Promise<AdmittedRequest | undefined>
+  /** Requests that wait for admission. */
   readonly waiting: number
-  /** Stores the remaining usage of keys, and stops. */
+  /** Stores the remaining usage counts, and stops. */
   stop(): Promise<void>
 }
 
@@ -45,28 +48,28 @@ interface Row {
 }
 
 /**
- * Admits requests that arrive together in one statement. Nothing is cached, so that a revocation holds from the next
- * request on, and a limit is exact over any number of processes.
+ * Admits concurrent requests in batches, one statement per batch. Nothing is cached: a revoked key
+ * fails from the next request on, and rate limits are exact across all processes.
  */
 export function createAdmission({ pool, background }: { pool: Pool; background: Pool }): Admission {
-  // Requests of each key that are not stored yet.
-  const used = new Map<string, number>()
+  // Requests by key id, since usage was last stored.
+  const usage = new Map<string, number>()
 
   async function run(hashes: string[]): Promise<(AdmittedRequest | undefined)[]> {
-    const asked = new Map<string, number>()
-    for (const hash of hashes) asked.set(hash, (asked.get(hash) ?? 0) + 1)
-    // Windows are upserted in the order of keys, because two processes could deadlock otherwise.
+    const counts = new Map<string, number>()
+    for (const hash of hashes) counts.set(hash, (counts.get(hash) ?? 0) + 1)
+    // Windows are upserted in the order of keys, so that processes cannot deadlock.
     const rows = await pool.run(
       sql => sql<Row[]>`
-      with asked as (
-        select decode(a.hash, 'hex') as hash, a.n
-        from unnest(${toArray([...asked.keys()])}::text[], ${toArray([...asked.values()])}::int[]) as a (hash, n)
+      with requested as (
+        select decode(r.hash, 'hex') as hash, r.n
+        from unnest(${toArray([...counts.keys()])}::text[], ${toArray([...counts.values()])}::int[]) as r (hash, n)
       ), known as (
-        select k.id, k.hash, k.project_id, k.scopes, k.rate_limit, asked.n
-        from asked
-          join api_keys k on k.hash = asked.hash
+        select k.id, k.hash, k.project_id, k.scopes, k.rate_limit, r.n
+        from requested r
+          join api_keys k on k.hash = r.hash
         where k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
-      ), taken as (
+      ), counted as (
         insert into rate_windows as w (key_id, used, started_at)
         select id, n, now() from known order by id
         on conflict (key_id) do update set
@@ -85,17 +88,17 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
       )
       select
         encode(k.hash, 'hex') as hash, k.id, k.project_id, array_to_string(k.scopes, ' ') as scopes, k.rate_limit,
-        t.used, ceil(extract(epoch from t.started_at + interval '60 s'))::float8 as reset_at,
-        extract(epoch from t.started_at + interval '60 s' - now())::float8 as retry_after
+        c.used, ceil(extract(epoch from c.started_at + interval '60 s'))::float8 as reset_at,
+        extract(epoch from c.started_at + interval '60 s' - now())::float8 as retry_after
       from known k
-        join taken t on t.key_id = k.id
+        join counted c on c.key_id = k.id
     `,
     )
-    const byHash = new Map(rows.map(row => [row.hash, { row, key: toKey(row), dealt: 0 }]))
+    const byHash = new Map(rows.map(row => [row.hash, { row, key: toKey(row), nth: 0 }]))
     return hashes.map(hash => {
       const found = byHash.get(hash)
       if (!found) return undefined
-      used.set(found.key.id, (used.get(found.key.id) ?? 0) + 1)
+      usage.set(found.key.id, (usage.get(found.key.id) ?? 0) + 1)
       const { row, key } = found
       const window = {
         limit: row.rate_limit,
@@ -103,24 +106,25 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
         resetAt: row.reset_at,
         retryAfter: row.retry_after,
       }
-      return { key, grant: toRateLimitResult(window, asked.get(hash) ?? 0, ++found.dealt) }
+      const rateLimit = toRateLimitResult(window, counts.get(hash) ?? 0, ++found.nth)
+      return { key, rateLimit }
     })
   }
 
-  /** Stores usage for the dashboard. A failed write loses its counts. */
+  /** Stores usage counts for the dashboard. A failed write loses its counts. */
   async function writeUsage(): Promise<void> {
-    const counts = [...used]
-    used.clear()
+    const counts = [...usage]
+    usage.clear()
     for (let at = 0; at < counts.length; at += USAGE_BATCH) {
-      const some = counts.slice(at, at + USAGE_BATCH)
-      // In the order of keys, against deadlocks. Deleted keys are left out.
+      const batch = counts.slice(at, at + USAGE_BATCH)
+      // Keys are locked in order, so that processes cannot deadlock. Deleted keys are skipped.
       await background
         .run(
           sql => sql`
             with used as (
               select u.id, u.n
               from unnest(
-                ${toArray(some.map(([id]) => id))}::uuid[], ${toArray(some.map(([, n]) => n))}::bigint[]
+                ${toArray(batch.map(([id]) => id))}::uuid[], ${toArray(batch.map(([, n]) => n))}::bigint[]
               ) as u (id, n)
             ), known as (
               select k.id
@@ -140,7 +144,7 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
           `,
         )
         .catch((error: unknown) => {
-          log.debug('The usage of keys was not stored: {reason}', { reason: toReason(error) })
+          log.debug('Storing the usage of keys failed: {reason}', { reason: toReason(error) })
         })
     }
   }

@@ -18,18 +18,18 @@ interface Row {
   organization: string
 }
 
-/** The key of a request, as its application reads it. */
+/** The route of /v1 that describes the API key of the request. */
 export function currentKeyRoutes({ guard, reads }: { guard: KeyGuard; reads: Pool }) {
   return new Elysia({ name: 'keys' })
     .use(guard)
     .get('/v1/me', async ({ call }) => succeed(call, 200, await getMe(reads, call.key.id)), {
       scope: 'any',
-      response: { 200: SuccessOf(Me, 'The key, its project and organization.') },
-      detail: { operationId: 'getMe', summary: 'Get what the key opens', tags: ['Keys'] },
+      response: { 200: SuccessOf(Me, 'The key, its project and its organization.') },
+      detail: { operationId: 'getMe', summary: 'Get the current API key', tags: ['Keys'] },
     })
 }
 
-/** Throws `unauthorized` where the project is gone. */
+/** Throws `unauthorized` if the project was deleted meanwhile. */
 async function getMe(pool: Pool, keyId: string): Promise<Me> {
   const [row] = await pool.run(
     sql => sql<Row[]>`

@@ -31,34 +31,36 @@ import { hashToken, hasKeyInQuery, readToken } from './token.ts'
 export interface KeyGuardOptions {
   admission: Admission
   failedAuthentications: FailedAuthentications
-  /** Limits how many reads of one project run at a time. */
+  /** Limits concurrent reads per project. */
   concurrency: Semaphore
   bodyLimits: BodyLimits
-  /** The client's address, for counting failed authentications. */
+  /** Returns the client's address, for counting failed authentications. */
   toAddress(request: Request): string
 }
 
-/** A request that its API key admits. */
+/** A request that was admitted by its API key. */
 export interface KeyCall extends GuardedCall {
   readonly guard: 'key'
   readonly key: Key
-  /** The claim of its Idempotency-Key, if it has one. */
+  /** The claim for its Idempotency-Key, if it has one. */
   readonly claim: IdempotencyClaim | undefined
 }
 
-// No URL can carry half of a surrogate pair: leaving the name out would let `?access_token=` in.
-const NOWHERE = '\ud800'
+// No URL can contain half of a surrogate pair. Without a name, the plugin would accept
+// `?access_token=`.
+const NO_FIELD = '\ud800'
 
 export type KeyGuard = ReturnType<typeof createKeyGuard>
 
 /**
- * The guard of /v1, as the route option `scope`: the scope that the key needs, or `any`. It keeps the contract's order:
- * key, rate limit, scope, content type, size, text, JSON, schema, Idempotency-Key, execution.
+ * The guard of /v1, as the route option `scope`: the scope that the key must have, or `any`. It
+ * checks in this order: key, rate limit, scope, content type, size, encoding, JSON, schema,
+ * Idempotency-Key.
  */
 export function createKeyGuard(gate: KeyGuardOptions) {
   return new Elysia({ name: 'keys.guard' })
     .use(withCall)
-    .use(bearer({ extract: { header: 'Bearer', query: NOWHERE, body: NOWHERE } }))
+    .use(bearer({ extract: { header: 'Bearer', query: NO_FIELD, body: NO_FIELD } }))
     .macro({
       scope(scope: Scope | 'any') {
         let route: RouteOptions = {}
@@ -70,9 +72,9 @@ export function createKeyGuard(gate: KeyGuardOptions) {
           async transform({ exchange: call, request, route: path, bearer }) {
             const incoming = { request, call, route }
             const params = readPath(incoming, path)
-            const { key, grant } = await authenticate(gate, request, bearer)
-            call.headers = toRateLimitHeaders(grant)
-            if (!grant.isAllowed) throw tooManyRequests(grant.retryAfter)
+            const { key, rateLimit } = await authenticate(gate, request, bearer)
+            call.headers = toRateLimitHeaders(rateLimit)
+            if (!rateLimit.isAllowed) throw tooManyRequests(rateLimit.retryAfter)
             if (scope !== 'any' && !key.scopes.includes(scope)) {
               throw new Fault('insufficient_scope', `This API key lacks the scope ${scope}`)
             }
@@ -80,14 +82,14 @@ export function createKeyGuard(gate: KeyGuardOptions) {
             return toContext({ params, ...(await readInput(incoming, gate.bodyLimits)) })
           },
           async resolve({ exchange, request, body }) {
-            // The transform step made it one.
+            // The transform step added the fields.
             const call = exchange as KeyCall
             checkIssues(call)
             const key = route.body && readIdempotencyKey(request.headers)
             const claim = key
               ? toIdempotencyClaim(key, request.method, toPathname(request.url), body)
               : undefined
-            // Writes of all keys go together; reads take a connection each.
+            // Only reads need a slot: each takes a connection, and writes share one in batches.
             if (request.method === 'GET')
               await acquireSlot(call, gate.concurrency, call.key.projectId)
             return { call: Object.assign(call, { claim }) }
@@ -97,7 +99,10 @@ export function createKeyGuard(gate: KeyGuardOptions) {
     })
 }
 
-/** Answers a keyed or unkeyed write: a replay says so, and a reused key is refused. */
+/**
+ * Responds to a write. A replayed response carries a header that says so. Throws if the
+ * Idempotency-Key was used for another request.
+ */
 export function respondToWrite(
   call: KeyCall,
   status: 200 | 201,
@@ -110,7 +115,7 @@ export function respondToWrite(
   return respond(call, { status, body, headers })
 }
 
-/** Takes one request of the key's window. Throws `unauthorized`, the same for every cause. */
+/** Counts one request of the key. Throws the same `unauthorized` for every cause. */
 async function authenticate(
   gate: KeyGuardOptions,
   request: Request,
@@ -128,7 +133,10 @@ async function authenticate(
   return admitted
 }
 
-/** The key that bearer read. It knows one spelling of the scheme, and takes any character for the space behind it. */
+/**
+ * Returns the token that the bearer plugin read. The plugin accepts only the spelling `Bearer`, and
+ * any character after it. Other spellings and separators are parsed here.
+ */
 function toToken(bearer: string | undefined, authorization: string | null): string | undefined {
   if (bearer === undefined || authorization?.[6] !== ' ') return readToken(authorization)
   return readToken(`Bearer ${bearer.trimStart()}`)

@@ -11,7 +11,7 @@ import { ApiKey, KeyBody, KeyChange, NewApiKey, RotateBody } from './schema.ts'
 
 const tags = ['API keys']
 
-/** The keys of a project, for members; routes.ts has what a key itself may know. */
+/** Routes of /api that manage the keys of a project. */
 export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
   return new Elysia({ name: 'keys.project' })
     .use(guard)
@@ -30,8 +30,8 @@ export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: P
       '/api/projects/:projectId/keys',
       async ({ call, body: { name, scopes, limit, expiresAt } }) => {
         const { actor, projectId } = call
-        const made = await transact(pool, async tx => {
-          // A member who loses the role meanwhile gets no secret.
+        const created = await transact(pool, async tx => {
+          // The lock checks the role again: a member who has just lost it gets no secret.
           await lockOrganization(tx, call, 'keys.create')
           const { id, token } = await createKey(tx, actor, {
             projectId,
@@ -42,7 +42,7 @@ export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: P
           })
           return { ...(await getKey(tx, { projectId, id })), key: token }
         })
-        return succeed(call, 201, made)
+        return succeed(call, 201, created)
       },
       {
         project: 'keys.create',
@@ -51,7 +51,7 @@ export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: P
         detail: {
           operationId: 'createApiKey',
           summary: 'Create an API key',
-          description: 'The answer carries the key, this once.',
+          description: 'The response contains the secret key. It is shown only once.',
           tags,
         },
       },
@@ -59,14 +59,14 @@ export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: P
     .patch(
       '/api/projects/:projectId/keys/:keyId',
       async ({ call, params: { keyId }, body: { name, limit } }) => {
-        const place = { projectId: call.projectId, id: keyId }
+        const ref = { projectId: call.projectId, id: keyId }
         const edited = await transact(pool, async tx => {
           await editKey(tx, call.actor, {
-            ...place,
+            ...ref,
             ...(name !== undefined && { name: toName(name) }),
             ...(limit !== undefined && { limit }),
           })
-          return getKey(tx, place)
+          return getKey(tx, ref)
         })
         return succeed(call, 200, edited)
       },
@@ -76,7 +76,7 @@ export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: P
         response: { 200: SuccessOf(ApiKey) },
         detail: {
           operationId: 'editApiKey',
-          summary: 'Rename an API key, or change its limit',
+          summary: 'Change the name or rate limit of an API key',
           tags,
         },
       },
@@ -85,12 +85,12 @@ export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: P
       '/api/projects/:projectId/keys/:keyId/rotate',
       async ({ call, params: { keyId }, body: { overlapHours } }) => {
         const { actor, projectId } = call
-        const made = await transact(pool, async tx => {
+        const created = await transact(pool, async tx => {
           await lockOrganization(tx, call, 'keys.rotate')
           const { id, token } = await rotateKey(tx, actor, { projectId, id: keyId, overlapHours })
           return { ...(await getKey(tx, { projectId, id })), key: token }
         })
-        return succeed(call, 201, made)
+        return succeed(call, 201, created)
       },
       {
         project: 'keys.rotate',
@@ -99,7 +99,7 @@ export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: P
         detail: {
           operationId: 'rotateApiKey',
           summary: 'Rotate an API key',
-          description: 'The old key lives on for the overlap, 24 hours unless told otherwise.',
+          description: 'The old key stays valid for `overlapHours`, by default 24.',
           tags,
         },
       },

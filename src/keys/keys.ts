@@ -21,13 +21,13 @@ export interface NewKey {
   expiresAt?: Date
 }
 
-/** A key of a project, by its public id. */
+/** Refers to a key of a project. `projectId` is a uuid, `id` the public id. */
 export interface KeyRef {
   projectId: string
   id: string
 }
 
-/** A new key by its public id. The token is returned here and stored nowhere. */
+/** The public id of a new key, and its token, which is not stored. */
 interface CreatedKey {
   id: string
   token: string
@@ -36,18 +36,18 @@ interface CreatedKey {
 /** Creates a key. */
 export async function createKey(tx: Tx, actor: Actor, key: NewKey): Promise<CreatedKey> {
   const organizationId = await lockProject(tx, key.projectId)
-  const made = await insertKey(tx, actor, { ...key, organizationId })
+  const created = await insertKey(tx, actor, { ...key, organizationId })
   await writeAudit(tx, actor, {
     action: 'key.created',
     organizationId,
     projectId: key.projectId,
-    target: made.id,
+    target: created.id,
     details: { name: key.name, limit: key.limit ?? DEFAULT_RATE_LIMIT },
   })
-  return made
+  return created
 }
 
-/** Changes the name or the limit of a live key, from the next request on. Throws `not_found`. */
+/** Changes the name or rate limit of a live key, from the next request on. Throws `not_found`. */
 export async function editKey(
   tx: Tx,
   actor: Actor,
@@ -58,7 +58,7 @@ export async function editKey(
     update api_keys k set
       name = coalesce(${name ?? null}, k.name),
       rate_limit = coalesce(${limit ?? null}::int, k.rate_limit)
-    where ${isAt(tx, { projectId, id })} and ${isLive(tx)}
+    where ${isKey(tx, { projectId, id })} and ${isLive(tx)}
   `
   if (edited.count === 0) throw liveKeyNotFound()
   await writeAudit(tx, actor, {
@@ -70,13 +70,13 @@ export async function editKey(
   })
 }
 
-/** Revokes a key: every process refuses it from the next request on. Throws `not_found`. */
+/** Revokes a key. Every process rejects it from the next request on. Throws `not_found`. */
 export async function revokeKey(tx: Tx, actor: Actor, { projectId, id }: KeyRef): Promise<void> {
   const organizationId = await lockProject(tx, projectId)
   const [key] = await tx<{ id: string; revoked_at: Date | null }[]>`
     select k.id, k.revoked_at
     from api_keys k
-    where ${isAt(tx, { projectId, id })}
+    where ${isKey(tx, { projectId, id })}
     for no key update
   `
   if (!key) throw keyNotFound()
@@ -86,8 +86,8 @@ export async function revokeKey(tx: Tx, actor: Actor, { projectId, id }: KeyRef)
 }
 
 /**
- * Creates a key like `id`, its expiry included, with a rate window of its own. The old key lives on for `overlapHours`.
- * Throws `not_found` for a key that is unknown, revoked or expired.
+ * Replaces a key by a new one with the same settings and expiry, and its own rate window. The old
+ * key stays valid for `overlapHours`. Throws `not_found` if the key is unknown, revoked or expired.
  */
 export async function rotateKey(
   tx: Tx,
@@ -100,7 +100,7 @@ export async function rotateKey(
   >`
     select k.id, k.name, k.rate_limit, array_to_string(k.scopes, ' ') as scopes, k.expires_at
     from api_keys k
-    where ${isAt(tx, { projectId, id })} and ${isLive(tx)}
+    where ${isKey(tx, { projectId, id })} and ${isLive(tx)}
     for no key update
   `
   if (!old) throw liveKeyNotFound()
@@ -109,7 +109,7 @@ export async function rotateKey(
       expires_at = least(expires_at, now() + make_interval(secs => ${overlapHours * 3600}))
     where id = ${old.id}
   `
-  const made = await insertKey(tx, actor, {
+  const created = await insertKey(tx, actor, {
     organizationId,
     projectId,
     name: old.name,
@@ -122,12 +122,12 @@ export async function rotateKey(
     organizationId,
     projectId,
     target: id,
-    details: { replacedBy: made.id, overlapHours },
+    details: { replacedBy: created.id, overlapHours },
   })
-  return made
+  return created
 }
 
-/** A page of a project's keys, newest first. */
+/** Returns a page of a project's keys, newest first. */
 export async function listKeys(
   sql: Queryable,
   projectId: string,
@@ -138,9 +138,9 @@ export async function listKeys(
   return toPage(await selectKeys(sql, where, rows), query, ({ id }) => id)
 }
 
-/** One key of a project. Throws `not_found`. */
-export async function getKey(sql: Queryable, place: KeyRef): Promise<ApiKey> {
-  const [key] = await selectKeys(sql, isAt(sql, place), 1)
+/** Returns one key of a project. Throws `not_found`. */
+export async function getKey(sql: Queryable, ref: KeyRef): Promise<ApiKey> {
+  const [key] = await selectKeys(sql, isKey(sql, ref), 1)
   if (!key) throw keyNotFound()
   return key
 }
@@ -192,7 +192,7 @@ async function selectKeys(sql: Queryable, where: Fragment, limit: number): Promi
   }))
 }
 
-/** Inserts a key of a project that the caller has locked. */
+/** Inserts a key. The caller has locked the project. */
 async function insertKey(
   tx: Tx,
   actor: Actor,
@@ -203,7 +203,10 @@ async function insertKey(
     select count(*)::int as n from api_keys k where k.project_id = ${projectId} and ${isLive(tx)}
   `
   if (live.n >= MAX_LIVE) {
-    throw new Fault('conflict', `A project has at most ${MAX_LIVE} live keys: revoke one first`)
+    throw new Fault(
+      'conflict',
+      `A project can have at most ${MAX_LIVE} live keys. Revoke one first.`,
+    )
   }
   const { id, uuid } = newId('key')
   const token = newToken()
@@ -220,17 +223,17 @@ async function insertKey(
   return { id, token }
 }
 
-/** The condition of the key `k` at a place. An id that is none matches nothing. */
-function isAt(sql: Queryable, { projectId, id }: KeyRef): Fragment {
+/** The SQL condition that the row `k` is this key. An invalid id matches no row. */
+function isKey(sql: Queryable, { projectId, id }: KeyRef): Fragment {
   return sql`k.project_id = ${projectId} and k.id = ${parseId('key', id) ?? null}`
 }
 
-/** The condition of a live key `k`. */
+/** The SQL condition that the key `k` is neither revoked nor expired. */
 function isLive(sql: Queryable): Fragment {
   return sql`(k.revoked_at is null and (k.expires_at is null or k.expires_at > now()))`
 }
 
-/** The same answer for a key of another project. */
+/** Returns the error for an unknown key, which is the same for a key of another project. */
 function keyNotFound(): Fault {
   return new Fault('not_found', 'No key of this project has this id')
 }

@@ -13,7 +13,10 @@ export const SCOPES = [
 ] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** Parses the scopes of a row, joined by spaces. They were validated when the key was created. */
+/**
+ * Parses the scopes of a row, which are joined by spaces. They were validated when the key was
+ * created.
+ */
 export function parseScopes(text: string): Scope[] {
   return text.split(' ').filter(scope => scope !== '') as Scope[]
 }
@@ -55,27 +58,31 @@ const keyFields = {
   limit: Type.Integer(),
   scopes: Type.Array(ScopeName),
   createdAt: Timestamp,
-  /** The name of the account that created it. Null for the command line and the first start. */
+  /** The name of the account that created it. Null if the command line or the first start did. */
   createdBy: Nullable(Type.String()),
   lastUsedAt: Nullable(Timestamp),
   expiresAt: Nullable(Timestamp),
   revokedAt: Nullable(Timestamp),
-  /** Requests of the last 24 hours, the current hour last. Refused ones count; the last seconds are missing. */
+  /**
+   * Requests per hour of the last 24 hours, the current hour last. Includes rejected requests. Lags
+   * a few seconds behind.
+   */
   requestsPerHour: Type.Array(Type.Integer()),
 }
 
-/** A key without its secret. */
+/** A key, without its token. */
 export const ApiKey = Type.Object(keyFields, closed)
 export type ApiKey = Static<typeof ApiKey>
 
-/** A new key, with its secret once. */
+/** A new key, with its token. */
 export const NewApiKey = Type.Object({ ...keyFields, key: Type.String() }, closed)
 
 const FUTURE_MOMENT = defineRule('FutureMoment', value => {
   if (typeof value !== 'string') return invalidType('string', value)
-  // The server's own clock will do: a key that has expired opens nothing.
+  // Admission checks the expiry by the clock of Postgres. Here the server's own clock is exact
+  // enough.
   if (INSTANT.test(value) && Date.parse(value) > Date.now()) return NO_ISSUES
-  return issue('invalid_value', 'Must be a moment in the future, like 2027-01-31T00:00:00Z')
+  return issue('invalid_value', 'Must be a time in the future, such as 2027-01-31T00:00:00Z')
 })
 const FutureMoment = Type.Unsafe<string>({
   [Kind]: FUTURE_MOMENT,

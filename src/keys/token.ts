@@ -11,23 +11,28 @@ export function newToken(): string {
   return KEY_PREFIX + random + toChecksum(random)
 }
 
-/** Whether `token` has the form and the checksum of a key, without a query. */
+/** Returns whether `token` has the form and checksum of a key. Needs no query. */
 export function isWellFormedToken(token: string): boolean {
   return SHAPE.test(token) && toChecksum(token.slice(4, 36)) === token.slice(36)
 }
 
-/** Returns SHA-256 in hex. A key has too much entropy for guessing, so no slower hash is needed. */
+/** Returns the SHA-256 in hex. Keys have 190 random bits, so a slow hash is not needed. */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }
 
-/** Whether a URL's query carries a key. It must not, because URLs end up in logs. */
+/**
+ * Returns whether a URL's query contains a key. Such requests are rejected, because URLs end up in
+ * logs.
+ */
 export function hasKeyInQuery(url: string): boolean {
   const query = url.indexOf('?')
   return query >= 0 && /tdg_[0-9A-Za-z]{38}/.test(url.slice(query))
 }
 
-/** Returns the token of an `Authorization: Bearer` header, or undefined unless it is one well-formed key. */
+/**
+ * Returns the token of an `Authorization: Bearer` header, or undefined if it is no well-formed key.
+ */
 export function readToken(authorization: string | null): string | undefined {
   const token = /^Bearer +([^ ,]+)$/i.exec(authorization ?? '')?.[1]
   return token !== undefined && isWellFormedToken(token) ? token : undefined

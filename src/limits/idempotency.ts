@@ -19,7 +19,7 @@ const HEADER = 'Idempotency-Key'
 const MAX_WAIT_MS = 300
 const PAUSES_MS = [50, 100, 150]
 
-/** The key in a request's headers, unquoted; undefined when there is none. Throws `Invalid`. */
+/** The key in a request's headers, unquoted; undefined when there is none. Throws `InvalidRequest`. */
 export function readIdempotencyKey(headers: Headers): string | undefined {
   const raw = headers.get(HEADER)
   if (raw === null) return undefined

@@ -31,7 +31,7 @@ export function sealAddress(secrets: Secrets, id: string, address: PushAddress):
   return secrets.seal(JSON.stringify(address), toPlace(id))
 }
 
-/** Opens the address of the subscription with this uuid. Throws `Unreadable` when another APP_SECRET has sealed it. */
+/** Opens the address of the subscription with this uuid. Throws `UnreadableSecret` when another APP_SECRET has sealed it. */
 export function openAddress(secrets: Secrets, id: string, sealed: string): PushAddress {
   return JSON.parse(secrets.open(sealed, toPlace(id))) as PushAddress // By sealAddress.
 }

@@ -99,7 +99,7 @@ export async function findPushTargets(
   return alignRows(rows, ids.length)
 }
 
-/** Opens the address of a device. Throws `Unreadable` when another APP_SECRET has sealed it. */
+/** Opens the address of a device. Throws `UnreadableSecret` when another APP_SECRET has sealed it. */
 export function openPushTarget(
   row: SealedPushTarget,
   { projectId, eventId, targetId }: PushTargetId,

@@ -11,7 +11,7 @@ export interface SealedCell {
 export interface Secrets {
   /** `v1.<key>.<nonce>.<ciphertext and tag>`, for this place alone. */
   seal(text: string, place: SealedCell): string
-  /** Throws `Unreadable` for a changed text, a text from another place, or a missing key. */
+  /** Throws `UnreadableSecret` for a changed text, a text from another place, or a missing key. */
   open(sealed: string, place: SealedCell): string
   /** A key for another purpose than sealing. */
   derive(purpose: string): Buffer

@@ -25,7 +25,7 @@ export interface Editor {
   projectId: string
 }
 
-/** Throws `Invalid` for a URL that the egress guard refuses. It resolves names: call it outside of transactions. */
+/** Throws `InvalidRequest` for a URL that the egress guard refuses. It resolves names: call it outside of transactions. */
 export async function checkUrl(egress: Egress, url: string): Promise<void> {
   const problem = await egress.findProblem(url)
   if (problem !== undefined) throw invalidField('url', 'invalid_value', problem)
@@ -174,7 +174,7 @@ export async function auditWebhook(
   await writeAudit(tx, actor, { action, organizationId, projectId, target, details })
 }
 
-/** Sets the channels that a webhook is for; null for all. Throws `Invalid` for an empty list or an unknown channel. */
+/** Sets the channels that a webhook is for; null for all. Throws `InvalidRequest` for an empty list or an unknown channel. */
 async function setChannels(
   tx: Tx,
   projectId: string,

@@ -103,7 +103,7 @@ export async function findWebhookTargets(
   return alignRows(rows, ids.length)
 }
 
-/** Opens the secrets of a webhook. Throws `Unreadable` when another APP_SECRET has sealed them. */
+/** Opens the secrets of a webhook. Throws `UnreadableSecret` when another APP_SECRET has sealed them. */
 export function openWebhookTarget(
   row: SealedWebhookTarget,
   { projectId, targetId }: WebhookTargetId,

@@ -23,9 +23,9 @@ const appender: Appender = {
   drain: async () => {},
 }
 const key = { id: crypto.randomUUID(), projectId, scopes: SCOPES }
-const grant = toRateLimitResult({ limit: 1e9, used: 1, resetAt: 2e9, retryAfter: 60 }, 1, 1)
+const rateLimit = toRateLimitResult({ limit: 1e9, used: 1, resetAt: 2e9, retryAfter: 60 }, 1, 1)
 const guard = createKeyGuard({
-  admission: { admit: async () => ({ key, grant }), waiting: 0, stop: async () => {} },
+  admission: { admit: async () => ({ key, rateLimit }), waiting: 0, stop: async () => {} },
   failedAuthentications: createFailedAuthentications(),
   concurrency: createSemaphore({}),
   bodyLimits: { timeoutMs: 20_000 },

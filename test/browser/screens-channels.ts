@@ -52,7 +52,7 @@ export const CHANNEL_SCREENS: Screen[] = [
       api.on('GET /api/projects/:id/channels', () => ({
         status: 503,
         code: 'unavailable',
-        error: 'The database cannot be reached, try again shortly',
+        error: 'The database cannot be reached. Try again shortly.',
       })),
     until: 'text=Try again',
   },
@@ -143,7 +143,7 @@ export const CHANNEL_SCREENS: Screen[] = [
       api.on('GET /api/projects/:id/events/:event/deliveries', () => ({
         status: 503,
         code: 'unavailable',
-        error: 'The database cannot be reached, try again shortly',
+        error: 'The database cannot be reached. Try again shortly.',
       }))
     },
     until: 'text=Try again',

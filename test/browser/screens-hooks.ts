@@ -18,7 +18,7 @@ function broken(route: string) {
     api.on(route, () => ({
       status: 503,
       code: 'unavailable',
-      error: 'The database cannot be reached, try again shortly',
+      error: 'The database cannot be reached. Try again shortly.',
     }))
 }
 

@@ -116,7 +116,7 @@ export const NOTIFICATION_SCREENS: Screen[] = [
       api.on('GET /api/push/subscriptions', () => ({
         status: 503,
         code: 'unavailable',
-        error: 'The database cannot be reached, try again shortly',
+        error: 'The database cannot be reached. Try again shortly.',
       }))
     }),
     until: 'text=Try again',

@@ -6,7 +6,7 @@ const ORGANIZATION = '/organizations/org_1'
 const down = () => ({
   status: 503,
   code: 'unavailable',
-  error: 'The database cannot be reached, try again shortly',
+  error: 'The database cannot be reached. Try again shortly.',
 })
 
 const withNothing = (api: FakeApi) => {

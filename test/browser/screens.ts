@@ -69,7 +69,7 @@ export const SCREENS: Screen[] = [
       api.on('GET /api/projects/:id/events', () => ({
         status: 503,
         code: 'unavailable',
-        error: 'The database cannot be reached, try again shortly',
+        error: 'The database cannot be reached. Try again shortly.',
       })),
     until: 'text=Try again',
   },
