@@ -28,6 +28,9 @@ export interface Id {
   uuid: string
 }
 
+/** The nil UUID of RFC 9562. It sorts before every other UUID. */
+export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
+
 export function newId(prefix: IdPrefix): Id {
   const uuid = newUuid()
   return { id: toId(prefix, uuid), uuid }

@@ -146,7 +146,6 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         hints: notifier,
         databaseKind: database.kind,
         dataDir: database.dataDir,
-        deliveryStats: outbox.stats,
         isUrlSet: config.baseUrl !== undefined,
         vapidSubject: config.vapidSubject,
         startedAt,

@@ -1,8 +1,8 @@
-/** Wakes a sleeping loop. */
+/** A signal that wakes a sleeping loop. */
 export interface WakeUpSignal {
-  /** Wakes the loop. If it does not sleep, its next sleep ends at once. */
+  /** Wakes the loop. If it is not asleep, its next sleep ends at once. */
   send(): void
-  /** Wakes the loop in `ms`, unless it is to wake earlier. */
+  /** Wakes the loop in `ms`, unless an earlier wake-up is scheduled. */
   sendIn(ms: number): void
   /** Resolves at the next signal. */
   sleep(): Promise<void>
@@ -16,7 +16,7 @@ export function createWakeUpSignal(): WakeUpSignal {
 
   function arm(): void {
     clearTimeout(timer)
-    // Rounded up: a timer may be early by a fraction.
+    // Rounded up, because a timer can fire a fraction of a millisecond early.
     const leftMs = Math.max(0, Math.ceil(dueMs - performance.now()))
     if (dueMs < Infinity) timer = setTimeout(() => wake?.(), leftMs)
   }

@@ -1,6 +1,10 @@
 import type { Fragment, Queryable } from './sql.ts'
 
-/** The settings of the pools that deliver. Their plans assume no empty table, and none reads a whole table. */
+/**
+ * The Postgres settings of the pools that deliver. Their tables are often empty when a plan is
+ * made, and large when it runs. So every statement is planned anew, and no plan reads a whole
+ * table.
+ */
 export const WORKER_SETTINGS = {
   plan_cache_mode: 'force_custom_plan',
   enable_seqscan: 'off',
@@ -10,14 +14,18 @@ export const WORKER_SETTINGS = {
 }
 
 /**
- * A row to join in a statement that writes many rows with a foreign key. It makes Postgres plan the check of the key once,
- * instead of once for each row, which is what `force_custom_plan` leads to and costs more than the row.
+ * Returns a row to join in a statement that inserts many rows with a foreign key. It makes Postgres
+ * plan the check of the key once for the statement. Under `force_custom_plan` Postgres would plan
+ * it once for each row, which costs more than the insert.
  */
 export function planForeignKeyChecksOnce(sql: Queryable): Fragment {
   return sql`set_config('plan_cache_mode', 'auto', true) as planned`
 }
 
-/** A row to join in a statement that commits without waiting for fsync. A crash undoes the work, and it is done again. */
+/**
+ * Returns a row to join in a statement that can commit without waiting for fsync. After a crash,
+ * the lost work is done again.
+ */
 export function commitWithoutFsync(sql: Queryable): Fragment {
   return sql`set_config('synchronous_commit', 'off', true) as committed`
 }

@@ -4,28 +4,34 @@ import type { ClaimRequest, WaitingTarget } from './fair-queue.ts'
 import type { KindName } from './kind.ts'
 import { commitWithoutFsync } from '../db/delivery-settings.ts'
 
-/** Targets that one walk visits; the next walk goes on behind them. */
+/** The number of targets that one scan returns. The next scan continues after the last of them. */
 export const MAX_TARGETS_PER_SCAN = 5_000
 
-/** The right to settle one delivery, until its token is another's. */
+/**
+ * A lease on one delivery. Only its holder can settle the delivery, until another claim changes the
+ * token.
+ */
 export interface Lease {
   id: string
   token: string
 }
 
-/** A delivery that no other worker has until its lease ends. */
+/** A claimed delivery. No other worker can claim it until its lease ends. */
 export interface ClaimedDelivery extends Lease {
   projectId: string
   eventId: string
   targetId: string
-  /** Claims since the last outcome, this one included. */
+  /** The number of claims since the last outcome, including this one. */
   claimCount: number
-  /** Failed attempts. */
+  /** The number of failed attempts. */
   attempts: number
-  /** Since the event was created, and since the delivery was due first. */
+  /** The time since the event was created, and the time since the delivery was first due. */
   ageMs: number
   waitedMs: number
-  /** Whether the event or its project is gone, and how long ago the event was hidden. */
+  /**
+   * `isGone`: the event or its project no longer exists. `hiddenMs`: the time since the event was
+   * deleted; null for an event that is not deleted.
+   */
   isGone: boolean
   hiddenMs: number | null
 }
@@ -33,23 +39,24 @@ export interface ClaimedDelivery extends Lease {
 interface ClaimOptions {
   kind: KindName
   requests: readonly ClaimRequest[]
-  most: number
+  maxDeliveries: number
   leaseMs: number
 }
 
 /**
- * Walks from target to target, not from row to row: a target with 200,000 deliveries costs no more than one with a
- * single delivery. Deliveries due before `floor` are skipped.
+ * Finds the first delivery of each target. It skips deliveries that were due before `floor`. The
+ * query jumps from target to target, so a target with 200,000 deliveries costs no more than a
+ * target with one.
  */
 export async function findWaitingTargets(
   sql: Sql,
   { kind, after, floor }: { kind: KindName; after: string; floor: string | null },
 ): Promise<WaitingTarget[]> {
-  // After the clock was set back, new deliveries are due earlier.
+  // After the clock was set back, new deliveries are due before the old `floor`.
   const from =
     floor === null ? sql`'-infinity'` : sql`least(${floor}::timestamptz, now() - interval '10 s')`
   return sql<WaitingTarget[]>`
-    with recursive walk as (
+    with recursive targets as (
       (
         select o.target_id, o.available_at
         from outbox o
@@ -60,11 +67,11 @@ export async function findWaitingTargets(
       )
       union all
       select n.target_id, n.available_at
-      from walk w
+      from targets t
         cross join lateral (
           select o.target_id, o.available_at
           from outbox o
-          where o.kind = ${kind} and o.target_id > w.target_id
+          where o.kind = ${kind} and o.target_id > t.target_id
             and o.available_at >= ${from}
           order by o.target_id, o.available_at
           limit 1
@@ -74,28 +81,28 @@ export async function findWaitingTargets(
       target_id as "targetId", available_at::text as "dueAt",
       (least(available_at, now()) - interval '10 s')::text as floor,
       (extract(epoch from available_at - now()) * 1000)::float8 as "dueInMs"
-    from walk
+    from targets
     limit ${MAX_TARGETS_PER_SCAN}
   `
 }
 
 /**
- * Leases at most `most` due deliveries: the first of every target before the second of any, the oldest first. The choice
- * is a materialized step of its own, so that the planner does not repeat it while rows are locked. Locked rows are
- * skipped, not waited for.
+ * Leases at most `maxDeliveries` due deliveries: first the oldest of each target, then the second
+ * oldest of each, and so on. It skips locked rows.
+ * The choice is a materialized step, so that the planner does not repeat it while it locks rows.
  */
 export async function claimDeliveries(
   sql: Sql,
-  { kind, requests, most, leaseMs }: ClaimOptions,
+  { kind, requests, maxDeliveries, leaseMs }: ClaimOptions,
 ): Promise<ClaimedDelivery[]> {
   return sql<ClaimedDelivery[]>`
     with requested as materialized (
-      select w.target_id, w.room, w.low, w.place
+      select w.target_id, w.room, w.due_at, w.place
       from unnest(
         ${toArray(requests.map(({ targetId }) => targetId))}::uuid[],
         ${toArray(requests.map(({ room }) => room))}::int[],
         ${toArray(requests.map(({ dueAt }) => dueAt))}::timestamptz[]
-      ) with ordinality as w (target_id, room, low, place)
+      ) with ordinality as w (target_id, room, due_at, place)
         cross join ${commitWithoutFsync(sql)}
     ), chosen as materialized (
       select r.id
@@ -106,13 +113,13 @@ export async function claimDeliveries(
             select o.id, o.available_at
             from outbox o
             where o.kind = ${kind} and o.target_id = w.target_id
-              and o.available_at >= w.low and o.available_at <= now()
+              and o.available_at >= w.due_at and o.available_at <= now()
             order by o.available_at, o.id
             limit w.room
           ) d
         ) r
       order by r.rank, w.place
-      limit ${most}
+      limit ${maxDeliveries}
     ), locked as materialized (
       select o.id
       from outbox o
@@ -140,20 +147,20 @@ export async function claimDeliveries(
   `
 }
 
-/** Extends leases by `leaseMs` from now on; returns the ids of those that were still the caller's. */
+/**
+ * Extends leases to `leaseMs` from now. Returns the ids of the leases that the caller still held.
+ */
 export async function extendLeases(
   sql: Sql,
   { leases, leaseMs }: { leases: readonly Lease[]; leaseMs: number },
 ): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
-    with input as materialized (
-      select i.id, i.token
-      from unnest(
-        ${toArray(leases.map(({ id }) => id))}::uuid[], ${toArray(leases.map(({ token }) => token))}::uuid[]
-      ) as i (id, token)
-    ), held as materialized (
+    with held as materialized (
       select o.id
-      from input i
+      from unnest(
+          ${toArray(leases.map(({ id }) => id))}::uuid[],
+          ${toArray(leases.map(({ token }) => token))}::uuid[]
+        ) as i (id, token)
         join outbox o on o.id = i.id and o.token = i.token
       order by o.id
       for update of o

@@ -3,32 +3,42 @@ import type { Sql, Tx } from '../db/sql.ts'
 import type { DeliveryKind, KindName, EventRanges } from './kind.ts'
 import { commitWithoutFsync } from '../db/delivery-settings.ts'
 
-/** Logs that one poll reads, in some milliseconds, and those with new events that it returns. */
+/**
+ * The number of logs that one poll reads, and the number of projects that it returns. A poll takes
+ * a few milliseconds.
+ */
 const SLICE = 5_000
 const MAX_FOUND = 1_000
 
-/** The part of a project's log that is not dispatched: after `fromSeq` up to `toSeq`. */
+/**
+ * A range of a project's log that is not dispatched yet: after `fromSeq`, up to and including
+ * `toSeq`.
+ */
 export interface EventRange {
   projectId: string
   fromSeq: bigint
   toSeq: bigint
 }
 
-/** A run whose cursor this transaction has locked. */
+/** A range whose cursor is locked by the current transaction. */
 export interface LockedRange extends EventRange {
   hasTargets: boolean
-  /** How long its oldest event has waited; 0 without targets. */
+  /** How long its oldest event has waited, in ms; 0 for a project without targets. */
   lagMs: number
 }
 
-/** Makes a kind that is new to the installation follow each log from its present end. */
+/**
+ * Registers a kind of delivery. If it is new to this installation, its cursors begin at the present
+ * end of each log.
+ */
 export async function registerKind(sql: Sql, kind: KindName): Promise<void> {
   await sql.begin(async tx => {
     const made = await tx`
       insert into delivery_kinds (kind) values (${kind}) on conflict (kind) do nothing
     `
     if (made.count === 0) return
-    // A project that is created meanwhile has no row, and is followed from its first event.
+    // A project that is created meanwhile has no cursor, so its log is dispatched from the first
+    // event.
     await tx`
       insert into delivery_cursors (project_id, kind, seq)
       select project_id, ${kind}, last_seq from event_logs
@@ -38,8 +48,9 @@ export async function registerKind(sql: Sql, kind: KindName): Promise<void> {
 }
 
 /**
- * Finds projects with events that a kind has not dispatched, in one slice of all logs in the order of their ids. The cost
- * is a walk along two primary keys, however many projects there are. `last` is where the next slice begins.
+ * Finds projects with events that a kind has not dispatched. One call reads one slice of the logs,
+ * in the order of their project ids, so its cost does not grow with the number of projects. `last`
+ * is the id to pass as `after` for the next slice; undefined at the end.
  */
 export async function findProjectsWithNewEvents(
   sql: Sql,
@@ -61,7 +72,7 @@ export async function findProjectsWithNewEvents(
       limit ${MAX_FOUND}
     )
     union all
-    -- The last of a full slice, whose rows are in order.
+    -- The last row of a full slice. Rows come in the order of the ids.
     (select s.project_id, false from slice s limit 1 offset ${SLICE - 1})
   `
   return {
@@ -71,8 +82,9 @@ export async function findProjectsWithNewEvents(
 }
 
 /**
- * Locks the cursors of those projects that have new events and that no other dispatcher holds. All events up to `toSeq`
- * are visible to the transaction, because the log is dense and in commit order.
+ * Locks the cursors of the given projects that have new events. It skips cursors that another
+ * dispatcher holds. All events up to `toSeq` are visible to the transaction, because a log has no
+ * gaps and is in commit order.
  */
 export async function lockRanges(
   tx: Tx,
@@ -96,19 +108,23 @@ export async function lockRanges(
     where l.last_seq > c.seq
     for update of c skip locked
   `
-  return rows.map(({ from, to, ...run }) => ({ ...run, fromSeq: BigInt(from), toSeq: BigInt(to) }))
+  return rows.map(({ from, to, ...range }) => ({
+    ...range,
+    fromSeq: BigInt(from),
+    toSeq: BigInt(to),
+  }))
 }
 
-/** Moves cursors that `lockRanges` has locked in this transaction. */
-export async function advanceCursors(tx: Tx, kind: KindName, runs: EventRanges): Promise<void> {
+/** Advances cursors that `lockRanges` has locked in this transaction. */
+export async function advanceCursors(tx: Tx, kind: KindName, ranges: EventRanges): Promise<void> {
   await tx`
     update delivery_cursors c set seq = r.to_seq
-    from unnest(${runs.projectIds}::uuid[], ${runs.toSeqs}::bigint[]) as r (project_id, to_seq)
+    from unnest(${ranges.projectIds}::uuid[], ${ranges.toSeqs}::bigint[]) as r (project_id, to_seq)
     where c.project_id = r.project_id and c.kind = ${kind}
   `
 }
 
-/** Sets projects without a cursor to the beginning of their logs. */
+/** Creates missing cursors, at the beginning of each log. */
 export async function ensureCursors(
   sql: Sql,
   { kind, projectIds }: { kind: KindName; projectIds: readonly string[] },
@@ -123,16 +139,19 @@ export async function ensureCursors(
   `
 }
 
-/** At most `maxEvents` events of these runs, in equal shares; longer runs take what short ones leave. */
+/**
+ * Limits ranges to `maxEvents` events in all. Each range gets an equal share, and long ranges also
+ * get what short ranges leave unused.
+ */
 export function limitRanges(
-  runs: readonly EventRange[],
+  ranges: readonly EventRange[],
   maxEvents: number,
 ): EventRanges & { events: number } {
   const chosen: EventRange[] = []
-  const byLength = runs.toSorted((a, b) => Number(a.toSeq - a.fromSeq - (b.toSeq - b.fromSeq)))
+  const byLength = ranges.toSorted((a, b) => Number(a.toSeq - a.fromSeq - (b.toSeq - b.fromSeq)))
   let events = 0
   for (const [nth, { projectId, fromSeq, toSeq }] of byLength.entries()) {
-    const share = BigInt(Math.ceil((maxEvents - events) / (runs.length - nth)))
+    const share = BigInt(Math.ceil((maxEvents - events) / (ranges.length - nth)))
     if (share === 0n) break
     const end = toSeq - fromSeq > share ? fromSeq + share : toSeq
     chosen.push({ projectId, fromSeq, toSeq: end })

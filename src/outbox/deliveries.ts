@@ -2,15 +2,13 @@ import type { Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { DEFAULT_PAGE_LIMIT, parseCursor, toCursor, toPage, UUID_PATTERN } from '../http/paging.ts'
-import { toId } from '../ids.ts'
+import { NIL_UUID, toId } from '../ids.ts'
 import { TARGET_PREFIX, type DeliveryKind, type KindName } from './kind.ts'
 import type { Delivery, EventDeliveries, PageQuery } from './schema.ts'
 
 const KIND = /^(webhook|push)$/
-/** 0 for a pending delivery, 1 for one that has ended. */
+/** The rank of a delivery in a cursor: 0 for pending, 1 for ended. */
 const RANK = /^[01]$/
-/** Sorts a record without a target. */
-const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 export interface DeliveryRow {
   id: string
@@ -32,7 +30,7 @@ interface View {
 
 type EventView = View & { eventId: string }
 
-/** The pending deliveries of a project, those of the newest events first. */
+/** Returns a page of a project's pending deliveries, newest events first. */
 export async function listPendingDeliveries(
   sql: Queryable,
   { query, ...view }: View & { query: PageQuery },
@@ -56,7 +54,7 @@ export async function listPendingDeliveries(
   return { ...page, items: await toDeliveries(sql, page.items, view) }
 }
 
-/** The dead letters of a project, the newest deliveries first. */
+/** Returns a page of a project's dead letters, newest first. */
 export async function listDeadLetters(
   sql: Queryable,
   { query, ...view }: View & { query: PageQuery },
@@ -76,8 +74,9 @@ export async function listDeadLetters(
 }
 
 /**
- * The deliveries of an event, pending and ended ones, by kind and target. The first page also says why a kind has none,
- * where that is known. Throws `not_found` for an event of which not even a record is left.
+ * Returns a page of an event's deliveries, pending and ended, by kind and target. The first page
+ * also explains why a kind has none, if that is known. Throws `not_found` if neither the event nor
+ * a record of it exists.
  */
 export async function listEventDeliveries(
   sql: Queryable,
@@ -102,22 +101,22 @@ export async function listEventDeliveries(
     ) as all_of_event
     ${
       after
-        ? sql`where (kind, coalesce(target_id, ${NO_ID}), rank) > (${after[0] ?? ''}, ${after[1] ?? ''}::uuid, ${Number(after[2])})`
+        ? sql`where (kind, coalesce(target_id, ${NIL_UUID}), rank) > (${after[0] ?? ''}, ${after[1] ?? ''}::uuid, ${Number(after[2])})`
         : sql``
     }
-    order by kind, coalesce(target_id, ${NO_ID}), rank
+    order by kind, coalesce(target_id, ${NIL_UUID}), rank
     limit ${(query.limit ?? DEFAULT_PAGE_LIMIT) + 1}
   `
-  const page = toPage(rows, query, row => toCursor([row.kind, row.target_id ?? NO_ID, row.rank]))
+  const page = toPage(rows, query, row => toCursor([row.kind, row.target_id ?? NIL_UUID, row.rank]))
   const isWhole = query.cursor === undefined && page.nextCursor === null
-  // Of a kind that is not on the only page there is nothing.
+  // Only a single, complete page shows that a kind has no delivery.
   const explained =
     isDispatched && isWhole ? await explainMissingDeliveries(sql, view, page.items) : []
   const items = await toDeliveries(sql, [...explained, ...page.items], view)
   return { ...page, items, isDispatched }
 }
 
-/** Deliveries as they are shown, with the names of their targets. */
+/** Converts rows to deliveries as the API returns them, with the names of their targets. */
 export async function toDeliveries(
   sql: Queryable,
   rows: readonly DeliveryRow[],
@@ -152,7 +151,10 @@ export async function toDeliveries(
   }))
 }
 
-/** Whether every kind has dispatched an event. Throws `not_found` for one of which not even a record is left. */
+/**
+ * Returns true if every kind has dispatched the event. Throws `not_found` if neither the event nor
+ * a record of it exists.
+ */
 async function checkDispatched(
   sql: Queryable,
   { projectId, eventId, kinds }: EventView,
@@ -174,7 +176,7 @@ async function checkDispatched(
   return row.cursors >= kinds.length
 }
 
-/** Explains, for each kind without a delivery or record among `rows`, why there is none. */
+/** Explains why there is no delivery, for each kind that is not among `rows`. */
 async function explainMissingDeliveries(
   sql: Queryable,
   { projectId, eventId, kinds }: EventView,
@@ -186,7 +188,7 @@ async function explainMissingDeliveries(
     const explanation = await explainNoDelivery?.(sql, { projectId, eventId })
     if (!explanation) continue
     explained.push({
-      // An event has at most one such entry of a kind.
+      // Unique, because an event has at most one such entry of each kind.
       id: eventId,
       event_id: eventId,
       kind: name,

@@ -23,7 +23,9 @@ export interface DeliveryParts {
   outbox: Pick<Outbox, 'kinds' | 'wakeWorkers'>
 }
 
-/** The deliveries of an event, and the pending deliveries and dead letters of a project. */
+/**
+ * Routes for the deliveries of an event, and for a project's pending deliveries and dead letters.
+ */
 export function deliveryRoutes({ guard, pool, outbox }: DeliveryParts) {
   return new Elysia({ name: 'outbox' })
     .use(guard)
@@ -41,7 +43,7 @@ export function deliveryRoutes({ guard, pool, outbox }: DeliveryParts) {
         response: { 200: SuccessOf(PageOf(Delivery)) },
         detail: {
           operationId: 'listDeliveries',
-          summary: 'List deliveries that wait or were given up',
+          summary: 'List pending deliveries or dead letters',
           tags,
         },
       },
@@ -61,7 +63,7 @@ export function deliveryRoutes({ guard, pool, outbox }: DeliveryParts) {
             details: { kind: row.kind },
           })
           const [delivery] = await toDeliveries(tx, [row], { projectId, kinds })
-          // One row makes one delivery.
+          // One row becomes one delivery.
           return delivery as Delivery
         })
         outbox.wakeWorkers()
@@ -72,7 +74,7 @@ export function deliveryRoutes({ guard, pool, outbox }: DeliveryParts) {
         response: { 200: SuccessOf(Delivery) },
         detail: {
           operationId: 'replayDelivery',
-          summary: 'Try a delivery again that was given up',
+          summary: 'Replay a dead letter',
           tags,
         },
       },

@@ -10,46 +10,60 @@ import {
   limitRanges,
   type LockedRange,
 } from './cursors.ts'
+import { NIL_UUID } from '../ids.ts'
 import type { DeliveryKind, KindName } from './kind.ts'
 import { createWakeUpSignal } from '../wake-up.ts'
 
 const POLL_MS = 1_000
-/** Events and projects of one transaction. */
+/** The most events and projects in one transaction. */
 const MAX_EVENTS = 500
 const MAX_PROJECTS = 200
-/** After this time another dispatcher has committed what it saw of a project. */
+/**
+ * When a cursor is locked, the project is tried again after this time. By then the other dispatcher
+ * has committed.
+ */
 const CONTENDED_MS = 25
-/** Projects without targets are dispatched at this interval: more often would cost as much as their appends. */
+/**
+ * Projects without targets are dispatched at this interval. Dispatching them more often would cost
+ * as much as appending their events.
+ */
 const NO_TARGETS_MS = 250
 const MAX_PAUSE_MS = 30_000
 const MAX_KNOWN = 100_000
-const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 const log = logger('outbox')
 
 interface DispatcherOptions {
   pool: Pool
   kinds: readonly DeliveryKind[]
-  /** Called when a kind has new deliveries, or another process has surely written some. */
+  /** Called when a kind has new deliveries, or when another process must have written some. */
   onDispatched(kind: KindName): void
 }
 
-/** The projects that a kind has to dispatch. Times are of performance.now. */
+/** The projects that a kind has to dispatch. Times are of `performance.now()`. */
 interface Backlog {
   kind: DeliveryKind
   waiting: Set<string>
-  /** Projects that have a cursor. */
+  /** Projects that are known to have a cursor. */
   known: Set<string>
-  /** When projects are looked at again whose cursor another dispatcher may hold, and those without targets. */
+  /**
+   * When to try again: projects whose cursor another dispatcher held, and projects without targets.
+   */
   contended: Map<string, number>
   withoutTargets: Map<string, number>
-  /** Projects that have failed. Each is dispatched alone, fewer events at a time, after a pause. */
+  /**
+   * Projects whose dispatch failed. Each is dispatched alone, after a pause, with fewer events at a
+   * time.
+   */
   failing: Map<string, { maxEvents: number; failures: number; atMs: number }>
-  /** Where the poll goes on. */
+  /** The project id after which the next poll begins. */
   after: string
 }
 
-/** Turns the logs of projects into deliveries, going on from cursors that all processes share. */
+/**
+ * Starts the dispatcher. It turns the logs of projects into deliveries, from cursors that all
+ * processes share.
+ */
 export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions) {
   const wakeUp = createWakeUpSignal()
   const backlogs = kinds.map((kind): Backlog => ({
@@ -59,7 +73,7 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
     contended: new Map(),
     withoutTargets: new Map(),
     failing: new Map(),
-    after: FIRST_ID,
+    after: NIL_UUID,
   }))
   let pollDueMs = 0
   let lagMs = 0
@@ -90,11 +104,11 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
       const { projectIds, last } = await pool.run(sql =>
         findProjectsWithNewEvents(sql, { kind: backlog.kind.name, after: backlog.after }),
       )
-      backlog.after = last ?? FIRST_ID
+      backlog.after = last ?? NIL_UUID
       for (const projectId of projectIds) backlog.waiting.add(projectId)
       if (backlog.waiting.size === 0) lagMs = 0
     } catch (error) {
-      log.warning('The poll for new events runs again in a second: {reason}', {
+      log.warning('The poll for new events failed, and runs again in a second: {reason}', {
         kind: backlog.kind.name,
         reason: toReason(error),
       })
@@ -106,7 +120,7 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
     const maxEvents = failing.get(projectIds[0] ?? '')?.maxEvents ?? MAX_EVENTS
     try {
       const unknown = projectIds.filter(projectId => !known.has(projectId))
-      const { taken, events, deliveries } = await pool.run(async sql => {
+      const { locked, events, deliveries } = await pool.run(async sql => {
         if (unknown.length > 0) {
           await ensureCursors(sql, { kind: kind.name, projectIds: unknown })
         }
@@ -116,13 +130,13 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
       if (withoutTargets.size > MAX_KNOWN) withoutTargets.clear()
       for (const projectId of unknown) known.add(projectId)
       for (const projectId of projectIds) recover(backlog, projectId)
-      lagMs = Math.max(0, ...taken.map(run => run.lagMs))
-      const wasContended = scheduleNextLook(backlog, projectIds, taken, events)
+      lagMs = Math.max(0, ...locked.map(range => range.lagMs))
+      const wasContended = scheduleRetries(backlog, projectIds, locked, events)
       if (deliveries > 0 || wasContended) onDispatched(kind.name)
     } catch (error) {
-      // The events or targets of one project must not hold up the others.
+      // A failing project must not hold up others, so each is tried alone next time.
       for (const projectId of projectIds) fail(backlog, projectId)
-      log.warning('Events wait to be dispatched: {reason}', {
+      log.warning('Events could not be dispatched, and are tried again: {reason}', {
         kind: kind.name,
         projects: projectIds.length,
         reason: toReason(error),
@@ -132,7 +146,10 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
 
   const running = run()
   return {
-    /** Says that these projects have new events. Without it, the poll finds them, a second later for every 5,000 projects. */
+    /**
+     * Announces that these projects have new events. Without this call the poll finds them, at a
+     * rate of 5,000 projects per second.
+     */
     wake(projectIds: Iterable<string>): void {
       let dueMs = Infinity
       for (const backlog of backlogs) {
@@ -146,7 +163,9 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
       if (waitMs <= 0) wakeUp.send()
       else wakeUp.sendIn(waitMs)
     },
-    /** How long the oldest event of the last transaction had waited for it; 0 when nothing waits. */
+    /**
+     * How long the oldest event of the last transaction had waited, in ms; 0 when no event waits.
+     */
     get lagMs() {
       return lagMs
     },
@@ -158,62 +177,66 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
   }
 }
 
-/** Dispatches at most `maxEvents` events of these projects; skips those of projects without targets. */
+/**
+ * Dispatches at most `maxEvents` events of these projects. For projects without targets it only
+ * advances the cursor.
+ */
 async function dispatchSome(
   tx: Tx,
   options: { kind: DeliveryKind; projectIds: readonly string[]; maxEvents: number },
-): Promise<{ taken: LockedRange[]; events: number; deliveries: number }> {
+): Promise<{ locked: LockedRange[]; events: number; deliveries: number }> {
   const { kind, maxEvents } = options
-  const taken = await lockRanges(tx, options)
-  const skipped = taken.filter(({ hasTargets }) => !hasTargets)
+  const locked = await lockRanges(tx, options)
+  const skipped = locked.filter(({ hasTargets }) => !hasTargets)
   if (skipped.length > 0) {
     await advanceCursors(tx, kind.name, limitRanges(skipped, Number.MAX_SAFE_INTEGER))
   }
-  const runs = limitRanges(
-    taken.filter(({ hasTargets }) => hasTargets),
+  const ranges = limitRanges(
+    locked.filter(({ hasTargets }) => hasTargets),
     maxEvents,
   )
-  if (runs.events === 0) return { taken, events: 0, deliveries: 0 }
-  const deliveries = await kind.dispatch(tx, runs)
-  await advanceCursors(tx, kind.name, runs)
-  return { taken, events: runs.events, deliveries }
+  if (ranges.events === 0) return { locked, events: 0, deliveries: 0 }
+  const deliveries = await kind.dispatch(tx, ranges)
+  await advanceCursors(tx, kind.name, ranges)
+  return { locked, events: ranges.events, deliveries }
 }
 
 /**
- * Decides when these projects are looked at again. Returns whether one whose cursor was held is looked at for the second
- * time: its holder has dispatched some events by now.
+ * Schedules when these projects are tried again. Returns true if a cursor was locked for the second
+ * time in a row: by then its holder has dispatched some events.
  */
-function scheduleNextLook(
+function scheduleRetries(
   { waiting, contended, withoutTargets }: Backlog,
   projectIds: readonly string[],
-  taken: readonly LockedRange[],
+  locked: readonly LockedRange[],
   events: number,
 ): boolean {
-  const heard = taken.filter(({ hasTargets }) => hasTargets)
-  const behind = heard.reduce((sum, run) => sum + Number(run.toSeq - run.fromSeq), 0)
-  for (const { projectId, hasTargets } of taken) {
+  const found = locked
+    .filter(({ hasTargets }) => hasTargets)
+    .reduce((sum, range) => sum + Number(range.toSeq - range.fromSeq), 0)
+  for (const { projectId, hasTargets } of locked) {
     contended.delete(projectId)
     if (!hasTargets) withoutTargets.set(projectId, soon(NO_TARGETS_MS))
     else withoutTargets.delete(projectId)
-    // Projects that were not reached, or have more events, come again.
-    if (hasTargets && behind > events) waiting.add(projectId)
+    // The transaction did not reach all events, so every project with targets is tried again.
+    if (hasTargets && found > events) waiting.add(projectId)
   }
-  const seen = new Set(taken.map(({ projectId }) => projectId))
-  const missed = projectIds.filter(projectId => !seen.has(projectId))
-  // The holder moves a cursor only as far as it saw.
-  const rest = missed.filter(projectId => !contended.delete(projectId))
-  for (const projectId of rest) {
+  const lockedIds = new Set(locked.map(({ projectId }) => projectId))
+  const missed = projectIds.filter(projectId => !lockedIds.has(projectId))
+  // The holder of a cursor advances it only over the events that it saw.
+  const firstMissed = missed.filter(projectId => !contended.delete(projectId))
+  for (const projectId of firstMissed) {
     contended.set(projectId, soon(CONTENDED_MS))
     waiting.add(projectId)
   }
-  return rest.length < missed.length
+  return firstMissed.length < missed.length
 }
 
 function soon(ms: number): number {
   return performance.now() + ms
 }
 
-/** When a project that waits may be dispatched. */
+/** Returns when a waiting project may be dispatched. */
 function toDueMs({ failing, contended, withoutTargets }: Backlog, projectId: string): number {
   return Math.max(
     failing.get(projectId)?.atMs ?? 0,
@@ -222,14 +245,14 @@ function toDueMs({ failing, contended, withoutTargets }: Backlog, projectId: str
   )
 }
 
-/** When the first of the projects that wait is due. */
+/** Returns when the first waiting project is due; Infinity if none waits. */
 function findDueMs(backlog: Backlog): number {
   let dueMs = Infinity
   for (const projectId of backlog.waiting) dueMs = Math.min(dueMs, toDueMs(backlog, projectId))
   return dueMs
 }
 
-/** The next projects to dispatch together; one that has failed is on its own. */
+/** Takes the projects to dispatch together. A project that has failed is locked alone. */
 function takeWaiting(backlog: Backlog): string[] {
   const { waiting, failing } = backlog
   const nowMs = performance.now()
@@ -245,7 +268,7 @@ function takeWaiting(backlog: Backlog): string[] {
   return chosen
 }
 
-/** Halves the events of a project that has failed, and doubles its pause. */
+/** Halves the number of events that a failed project may dispatch, and doubles its pause. */
 function fail({ failing, waiting }: Backlog, projectId: string): void {
   const before = failing.get(projectId) ?? { maxEvents: MAX_EVENTS, failures: 0 }
   failing.set(projectId, {
@@ -256,7 +279,10 @@ function fail({ failing, waiting }: Backlog, projectId: string): void {
   waiting.add(projectId)
 }
 
-/** Doubles the events of a project after a success, until it is dispatched together with the others again. */
+/**
+ * Doubles the number of events of a project that had failed, until it is dispatched together with
+ * the others again.
+ */
 function recover({ failing }: Backlog, projectId: string): void {
   const before = failing.get(projectId)
   if (!before) return

@@ -4,7 +4,7 @@ import { Fault } from '../errors.ts'
 import type { KindName } from './kind.ts'
 import type { DeliveryRow } from './deliveries.ts'
 
-/** Events of one statement, and rows that one statement changes. */
+/** The most events and rows that one statement handles. */
 const MAX_ROWS = 1_000
 
 export interface DeliveryTarget {
@@ -14,9 +14,11 @@ export interface DeliveryTarget {
 }
 
 /**
- * Delivers events to a target (again), with a full schedule of attempts: pending deliveries become due, dead letters are
- * revived, deliveries in flight stay as they are. Events that the project does not have are skipped; returns how many
- * there were. Wake the workers after the commit to save up to a second.
+ * Enqueues events for a target, also those that it has received before, with all attempts of the
+ * schedule. A pending delivery becomes due, a dead letter is removed, and a delivery in flight
+ * stays as it is. It skips events that the project does not have, and returns the number of the
+ * others. Call `Outbox.wakeWorkers` after the commit; otherwise the poll finds the deliveries
+ * within a second.
  */
 export async function enqueueDeliveries(
   tx: Tx,
@@ -53,7 +55,10 @@ export async function enqueueDeliveries(
   return events
 }
 
-/** Makes up to 1,000 pending deliveries of a target due, as when it is enabled again; returns how many. */
+/**
+ * Makes up to 1,000 pending deliveries of a target due now, for example after it was enabled.
+ * Returns their number.
+ */
 export async function resumeTarget(
   tx: Tx,
   { kind, projectId, targetId }: DeliveryTarget,
@@ -76,8 +81,9 @@ export async function resumeTarget(
 }
 
 /**
- * Lets a dead letter begin again, with a full schedule of attempts and under its own id. Throws `not_found` unless the
- * project has it, and `conflict` when its event is gone or the delivery is in flight again.
+ * Replays a dead letter with all attempts of the schedule; it keeps its id. Throws `not_found` if
+ * the project has no such dead letter, and `conflict` if its event was deleted or the delivery is
+ * in flight.
  */
 export async function replayDeadLetter(
   tx: Tx,
@@ -104,7 +110,7 @@ export async function replayDeadLetter(
   if (!dead.has_event) {
     throw new Fault('conflict', 'The event of this delivery was deleted. It cannot be sent again.')
   }
-  // If the event was sent again meanwhile, that delivery becomes due.
+  // If the event was enqueued again meanwhile, that delivery becomes due.
   const [pending] = await tx<DeliveryRow[]>`
     insert into outbox as o (id, project_id, event_id, kind, target_id)
     values (${id ?? null}, ${projectId}, ${dead.event_id}, ${dead.kind}, ${dead.target_id})

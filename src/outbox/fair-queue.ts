@@ -1,33 +1,37 @@
 /** A target with pending deliveries. */
 export interface WaitingTarget {
   targetId: string
-  /** Until its first delivery is due; negative when it is overdue. */
+  /** The time until its first delivery is due; negative when overdue. */
   dueInMs: number
-  /** The same moment as Postgres writes it. */
+  /** When its first delivery is due, as Postgres writes it. */
   dueAt: string
-  /** No transaction commits a delivery that is due before this moment any more. */
+  /**
+   * The lower bound of later scans: no delivery that is due before this time can still appear.
+   */
   floor: string
 }
 
-/** A claim request: up to `room` deliveries of a target that are due at `dueAt` or later. */
+/** Requests up to `room` deliveries of a target that are due at `dueAt` or later. */
 export interface ClaimRequest {
   targetId: string
   room: number
   dueAt: string
 }
 
-/** After this time a postponed target is looked at again: it may have recovered early. */
+/**
+ * The longest time that a postponed target is skipped. It can recover before its delivery is due.
+ */
 const MAX_PAUSE_MS = 30_000
 const MAX_PAUSED = 10_000
 
 export type FairQueue = ReturnType<typeof createFairQueue>
 
 /**
- * Chooses fairly between targets: each one with due deliveries comes in turn, new ones first, with at most `perTarget`
- * attempts at a time. Times are of `performance.now`, and given as arguments.
+ * Creates a fair queue: targets with due deliveries take turns, new ones first, and each has at
+ * most `perTarget` attempts at a time. Callers pass times of `performance.now()`.
  */
 export function createFairQueue(perTarget: number) {
-  // In the order of turns: a target that was served moves to the end.
+  // In the order of their turns. A target moves to the end when it is served.
   let due = new Map<string, string>()
   const running = new Map<string, number>()
   const hanging = new Map<string, number>()
@@ -49,7 +53,7 @@ export function createFairQueue(perTarget: number) {
   }
 
   return {
-    /** Takes over the targets that a walk has found. */
+    /** Replaces the due targets by those of a scan. Known targets keep their order. */
     update(found: readonly WaitingTarget[], nowMs: number): void {
       for (const [targetId, untilMs] of paused) if (untilMs <= nowMs) paused.delete(targetId)
       const nowDue = new Map(
@@ -60,7 +64,7 @@ export function createFairQueue(perTarget: number) {
       const fresh = [...nowDue.keys()].filter(targetId => !before.has(targetId))
       due = new Map([...fresh, ...known].map(targetId => [targetId, nowDue.get(targetId) ?? '']))
     },
-    /** The next claim requests, for about `free` deliveries in all. */
+    /** Returns the next claim requests, for about `free` deliveries in all. */
     next(free: number, nowMs: number): ClaimRequest[] {
       const chosen: ClaimRequest[] = []
       for (const [targetId, dueAt] of due) {
@@ -72,8 +76,8 @@ export function createFairQueue(perTarget: number) {
       return chosen.map(request => ({ ...request, room: Math.min(request.room, share) }))
     },
     /**
-     * Notes how many deliveries of each target a claim brought. When the claim was not cut short (`isAll`), a target that
-     * got fewer than requested has no more due deliveries.
+     * Records how many deliveries of each target a claim returned. If the claim was not cut short
+     * (`isAll`), a target with fewer than requested has no more due deliveries.
      */
     claimed(
       requests: readonly ClaimRequest[],
@@ -88,16 +92,16 @@ export function createFairQueue(perTarget: number) {
     },
     start: (targetId: string) => change(running, targetId, 1),
     end: (targetId: string) => change(running, targetId, -1),
-    /** An attempt hangs: the target gets no other one until `unhang`. */
+    /** Marks an attempt as hanging. The target gets no other attempt until `unhang`. */
     hang: (targetId: string) => change(hanging, targetId, 1),
     unhang: (targetId: string) => change(hanging, targetId, -1),
-    /** Skips a target whose delivery was postponed by `afterMs`. */
+    /** Skips a target for `afterMs`, because its delivery was postponed. */
     pause(targetId: string, afterMs: number, nowMs: number): void {
       if (paused.size >= MAX_PAUSED) paused.delete(paused.keys().next().value ?? '')
       paused.set(targetId, nowMs + Math.max(0, Math.min(MAX_PAUSE_MS, afterMs)))
     },
     isPaused,
-    /** Whether a target is known to have due deliveries. */
+    /** True if a target is known to have due deliveries. */
     get hasDue() {
       return due.size > 0
     },

@@ -11,12 +11,12 @@ import { DATABASE_UNAVAILABLE, findEarlyOutcome, RELEASED, toSettlement } from '
 import { createSettler } from './settler.ts'
 
 const TICK_MS = 250
-/** A longer attempt hangs: another one may start in its place. */
+/** An attempt that takes longer hangs. It no longer counts as a slot in use. */
 const HANG_MS = 2_000
 const MAX_HANGING = 1_024
-/** How long an attempt may go on after its signal was aborted. */
+/** How long an attempt may continue after its signal was aborted. */
 const ABORT_MS = 2_000
-/** How long a hidden event may be restored, and a little more. */
+/** A little longer than a deleted event can be restored. */
 const RESTORE_MS = 15_000
 const DRAIN_MS = 3_000
 
@@ -37,11 +37,11 @@ interface Entry {
   /** When the lease was last extended. */
   leasedMs: number
   isHanging: boolean
-  /** Whether its attempt has an outcome, or none is awaited any more. */
-  isOver: boolean
+  /** True when the attempt has an outcome, or its outcome no longer matters. */
+  hasEnded: boolean
 }
 
-/** The deliveries that a worker has claimed and not yet settled. */
+/** Creates the set of in-flight deliveries: those that a worker has claimed and not yet settled. */
 export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlightOptions) {
   const entries = new Map<string, Entry>()
   let running = 0
@@ -68,7 +68,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     if (before) lose(before)
     const controller = new AbortController()
     const times = { startedMs: nowMs, leasedMs: nowMs }
-    const entry: Entry = { delivery, controller, ...times, isHanging: false, isOver: false }
+    const entry: Entry = { delivery, controller, ...times, isHanging: false, hasEnded: false }
     entries.set(delivery.id, entry)
     running++
     queue.start(delivery.targetId)
@@ -90,20 +90,22 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     try {
       finish(entry, await kind.send(delivery, entry.controller.signal))
     } catch (error) {
-      if (entry.isOver) return
+      if (entry.hasEnded) return
       if (entry.controller.signal.aborted) return expire(entry)
-      // Kinds promise that nothing was sent then.
+      // `DeliveryKind.send` throws this only before it sends anything.
       if (isUnavailable(error)) {
-        log.warning('A delivery waits for the database: {reason}', { reason: toReason(error) })
+        log.warning('A delivery is postponed, because the database is unavailable: {reason}', {
+          reason: toReason(error),
+        })
         return finish(entry, DATABASE_UNAVAILABLE)
       }
-      log.error('A delivery met a bug: {reason}', { kind: kind.name, ...toBug(error) })
-      finish(entry, { kind: 'retry', reason: "The attempt met an error of the server's own" })
+      log.error('A bug ended an attempt: {reason}', { kind: kind.name, ...toBugReport(error) })
+      finish(entry, { kind: 'retry', reason: 'The attempt failed with an error of this server' })
     }
   }
 
   function finish(entry: Entry, outcome: DeliveryOutcome): void {
-    if (entry.isOver) return
+    if (entry.hasEnded) return
     end(entry)
     const { targetId, attempts, ageMs, waitedMs } = entry.delivery
     const nowMs = performance.now()
@@ -124,12 +126,12 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
   }
 
   function expire(entry: Entry): void {
-    finish(entry, { kind: 'retry', reason: `No outcome within ${kind.timeoutMs} ms` })
+    finish(entry, { kind: 'retry', reason: `The attempt took longer than ${kind.timeoutMs} ms` })
   }
 
-  /** Ends an attempt, whatever came of it, and makes room for another. */
+  /** Ends an attempt, with or without an outcome, and frees its slot. */
   function end(entry: Entry): void {
-    entry.isOver = true
+    entry.hasEnded = true
     running--
     queue.end(entry.delivery.targetId)
     if (entry.isHanging) {
@@ -140,20 +142,20 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     if (running === 0) onIdle?.()
   }
 
-  /** Drops a delivery whose lease is over: the outcome of our attempt changes nothing any more. */
+  /** Drops a delivery whose lease was lost. The outcome of its attempt can no longer be stored. */
   function lose(entry: Entry): void {
     const { id } = entry.delivery
     if (entries.get(id) === entry) entries.delete(id)
-    if (entry.isOver) return
+    if (entry.hasEnded) return
     lostLeases.inc({ kind: kind.name })
     end(entry)
-    entry.controller.abort(new Error('The lease of this delivery is over'))
+    entry.controller.abort(new Error('The lease of this delivery was lost'))
   }
 
   function tick(): void {
     const nowMs = performance.now()
     for (const entry of entries.values()) {
-      if (entry.isOver) continue
+      if (entry.hasEnded) continue
       const tookMs = nowMs - entry.startedMs
       if (!entry.isHanging && tookMs > HANG_MS && hanging < MAX_HANGING) {
         entry.isHanging = true
@@ -167,7 +169,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     if (!isExtending) void extend(nowMs)
   }
 
-  /** Extends the leases of which a third is over. */
+  /** Extends the leases that are older than a third of their duration. */
   async function extend(nowMs: number): Promise<void> {
     const old = [...entries.values()].filter(({ leasedMs }) => nowMs - leasedMs > kind.leaseMs / 3)
     if (old.length === 0) return
@@ -178,7 +180,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
       const kept = new Set(await pool.run(sql => extendLeases(sql, { leases, leaseMs })))
       for (const entry of old) {
         if (kept.has(entry.delivery.id)) entry.leasedMs = nowMs
-        else if (!entry.isOver) lose(entry)
+        else if (!entry.hasEnded) lose(entry)
       }
     } catch (error) {
       log.warning('Leases could not be extended: {reason}', { reason: toReason(error) })
@@ -188,28 +190,30 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
   }
 
   return {
-    /** Starts an attempt of each delivery, and settles it. */
+    /** Attempts and settles each delivery. */
     add: (claimed: readonly ClaimedDelivery[]) => claimed.forEach(add),
-    /** Attempts that run, without those that hang. */
+    /** The number of running attempts, without those that hang. */
     get slotsInUse() {
       return running - hanging
     },
-    /** Attempts that run. */
+    /** The number of running attempts. */
     get running() {
       return running
     },
-    /** Deliveries with an outcome that is not stored. */
+    /** The number of deliveries whose outcome is not stored yet. */
     get unsettled() {
       return entries.size - running
     },
-    /** Waits up to `graceMs` for the attempts that run, aborts the rest and hands their deliveries back. */
+    /**
+     * Waits up to `graceMs` for running attempts, aborts the others, and releases their deliveries.
+     */
     async stop(graceMs: number): Promise<void> {
       if (running > 0) {
         const idle = new Promise<void>(resolve => (onIdle = resolve))
         await withTimeout(graceMs, idle, () => {})
       }
       for (const entry of entries.values()) {
-        if (entry.isOver) continue
+        if (entry.hasEnded) continue
         end(entry)
         entry.controller.abort(new Error('The server is stopping'))
         settler.add(entry.delivery, RELEASED)
@@ -220,8 +224,11 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
   }
 }
 
-/** The name of a bug, and where it happened. Its message may name the target, which can be a secret. */
-function toBug(error: unknown): { reason: string; stack?: string } {
+/**
+ * Returns the name of an error and its stack. The message is left out, because it may contain the
+ * URL of a target, which is a secret.
+ */
+function toBugReport(error: unknown): { reason: string; stack?: string } {
   if (!(error instanceof Error)) return { reason: typeof error }
   const frames = error.stack?.split('\n').filter(line => /^\s+at /.test(line))
   return { reason: error.name, stack: frames?.slice(0, 8).join('\n') ?? '' }

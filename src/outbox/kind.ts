@@ -5,67 +5,77 @@ import { logger } from '../log.ts'
 export const KIND_NAMES = ['webhook', 'push'] as const
 export type KindName = (typeof KIND_NAMES)[number]
 
-/** The prefixes of the public ids of targets. */
+/** The prefixes of targets' public ids. */
 export const TARGET_PREFIX = { webhook: 'whk', push: 'psh' } as const
 
 const log = logger('outbox')
 
-/** A way to deliver events: which targets there are, and how a delivery is sent. Ids are uuids. */
+/** A kind of delivery: which targets an event has, and how a delivery is sent. Ids are uuids. */
 export interface DeliveryKind {
   readonly name: KindName
   /**
-   * Whether a project (`c.project_id` of the statement around it) has any target. Events of projects without one are
-   * skipped unread. A target that was there when an event was committed must be seen.
+   * Returns a condition: the project `c.project_id` of the enclosing statement has a target. Events
+   * of other projects are skipped unread. The condition must see every target that existed when an
+   * event was committed.
    *
    *     sql`exists (select from webhooks w where w.project_id = c.project_id)`
    */
   hasTargets(sql: Queryable): Fragment
   /**
-   * Writes the deliveries of some events, as one statement, and returns how many. It decides which targets an event is
-   * for, by filters and by preferences. A target that is left out for a reason gets a record (`withheld`, in
-   * `deliveries`) instead.
+   * Writes the deliveries of some events in one statement, and returns their number. Filters and
+   * preferences decide which targets an event has. A target that is left out
+   * for a reason worth showing gets a `withheld` record in `deliveries` instead.
    *
    *     insert into outbox (project_id, event_id, kind, target_id)
    *     select e.project_id, e.id, 'webhook', w.id
-   *     from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[]) as r (project_id, from_seq, to_seq)
+   *     from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
+   *         as r (project_id, from_seq, to_seq)
    *       join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
    *       join webhooks w on …
    *     on conflict (project_id, event_id, kind, target_id) do nothing
    */
-  dispatch(tx: Tx, runs: EventRanges): Promise<number>
+  dispatch(tx: Tx, ranges: EventRanges): Promise<number>
   /**
-   * Makes one attempt, outside of any transaction. Once something was sent it throws nothing (`recordAttempt`). An
-   * unavailable database postpones the delivery; any other error is a bug, and counts as a failed attempt.
+   * Makes one attempt, outside of any transaction. It must not throw after something was sent: use
+   * `tryToRecord`. If it throws because the database is unavailable, the delivery is postponed. Any
+   * other error is a bug, and counts as a failed attempt.
    */
   send(attempt: DeliveryAttempt, signal: AbortSignal): Promise<DeliveryOutcome>
-  /** The names of targets for members who may read the project: never a secret. Deleted targets are left out. */
+  /**
+   * Returns the names of targets, which every member of the project may see. They contain no
+   * secrets. Deleted targets are left out.
+   */
   getTargetNames(
     sql: Queryable,
     targets: { projectId: string; targetIds: readonly string[] },
   ): Promise<ReadonlyMap<string, string>>
-  /** Why a dispatched event has neither delivery nor record, if that is known. */
+  /** Explains why a dispatched event has neither a delivery nor a record; undefined if unknown. */
   explainNoDelivery?(
     sql: Queryable,
     event: { projectId: string; eventId: string },
   ): Promise<{ reason: string; at: Date } | undefined>
   /**
-   * Marks targets with a full backlog, and unmarks those with room again; called every ten seconds. `dispatch` records
-   * what it leaves out for a marked target. `mayBeFull` is false while fewer than 100,000 deliveries of the kind wait.
+   * Marks targets with a full backlog, and unmarks those with room again. For a marked target,
+   * `dispatch` writes a record instead of a delivery. It is called every 10 seconds. `mayBeFull` is
+   * false while the kind has fewer than 100,000 pending deliveries.
    */
   markFullBacklogs?(sql: Sql, mayBeFull: boolean): Promise<void>
-  /** The time before each attempt, in ms, give or take 20 %; the first is 0. */
+  /** The delay before each attempt, in ms, ± 20 %. The first is 0. */
   readonly schedule: readonly number[]
-  /** Attempts at a time to one target. */
+  /** The most concurrent attempts to one target. */
   readonly perTarget: number
-  /** Attempts at a time, not counting those that hang. */
+  /** The most concurrent attempts, not counting those that hang. 256 by default. */
   readonly concurrency?: number
-  /** How long an attempt may take before its signal is aborted. */
+  /** The time after which the signal of an attempt is aborted. */
   readonly timeoutMs: number
-  /** After this time another worker claims the delivery of one that has vanished. */
+  /** The time after which another worker can claim the delivery of a worker that has died. */
   readonly leaseMs: number
 }
 
-/** Events of a few projects, as array literals for `unnest`: of each project those after `fromSeq` up to `toSeq`. */
+/**
+ * Ranges of the logs of a few projects, as array literals for `unnest`. The range of each project
+ * begins after `fromSeq` and ends with `toSeq`.
+ */
 export interface EventRanges {
   readonly projectIds: string
   readonly fromSeqs: string
@@ -74,21 +84,26 @@ export interface EventRanges {
 
 /** One attempt of a delivery. */
 export interface DeliveryAttempt {
-  /** Of the delivery: the same in every attempt. */
+  /** The id of the delivery, the same in every attempt. */
   readonly id: string
   readonly projectId: string
   readonly eventId: string
   readonly targetId: string
-  /** 1 for the first. */
+  /** The number of this attempt, from 1. */
   readonly attempt: number
   readonly isLast: boolean
-  /** Between the time when the delivery was due first and its claim, by the clock of the database. */
+  /**
+   * The time from when the delivery was first due until its claim, by the clock of the database.
+   */
   readonly waitedMs: number
 }
 
 /**
- * What came of an attempt. Reasons are for people: no secrets, nothing of an event.
- * `gone` makes a dead letter at once, `failed` ends without one, and `withheld` was not wanted after all.
+ * The outcome of an attempt. Members see the reason, so it must contain no secret and nothing of
+ * the event.
+ * - `gone` writes a dead letter without further attempts.
+ * - `failed` ends the delivery without a dead letter.
+ * - `withheld` means that the target should not get the event after all.
  */
 export type DeliveryOutcome =
   | { readonly kind: 'done' }
@@ -97,8 +112,8 @@ export type DeliveryOutcome =
   | Postponed
 
 /**
- * Spends no attempt, and skips the target for `afterMs`. A delivery that has waited for more than `giveUpAfterMs` is given up
- * instead: nothing else would end it.
+ * Postpones a delivery by `afterMs` without using up an attempt, and skips the target meanwhile. A
+ * delivery that has waited longer than `giveUpAfterMs` becomes a dead letter.
  */
 export interface Postponed {
   readonly kind: 'postponed'
@@ -108,34 +123,38 @@ export interface Postponed {
 }
 
 /**
- * Stores what is known of an attempt that was made. It never throws: sending again, because a row was locked or the
- * database was slow, would be worse than a missing record.
+ * Runs `work`, which stores the result of an attempt, and logs its error. It never throws, because
+ * the delivery would be sent again. A missing record is better than that.
  */
 export async function tryToRecord(work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    log.error('An attempt was made and could not be recorded: {reason}', {
+    log.error('An attempt was made but could not be recorded: {reason}', {
       reason: toReason(error),
     })
   }
 }
 
-/** How much longer than an attempt a lease must last, so that the attempt can be settled. */
+/** A lease must last this much longer than an attempt, so that the attempt can be settled. */
 const SETTLE_MS = 5_000
 
-/** Throws when a kind cannot keep its promises. */
+/** Throws if the settings of a kind contradict each other. */
 export function checkKinds(kinds: readonly DeliveryKind[]): void {
   for (const { name, leaseMs, timeoutMs, schedule, perTarget } of kinds) {
     if (leaseMs <= timeoutMs + SETTLE_MS) {
       throw new Error(
-        `The lease of a ${name} (${leaseMs} ms) must be longer than its time-out (${timeoutMs} ms) and ${SETTLE_MS} ms`,
+        `The lease of a ${name} (${leaseMs} ms) must be more than ${SETTLE_MS} ms longer than its timeout (${timeoutMs} ms)`,
       )
     }
-    if (schedule[0] !== 0) throw new Error(`The first attempt of a ${name} must be due at once`)
-    if (perTarget < 1) throw new Error(`A ${name} must be allowed one attempt at a time`)
+    if (schedule[0] !== 0)
+      throw new Error(`The first attempt of a ${name} must be due at once: schedule[0] must be 0`)
+    if (perTarget < 1)
+      throw new Error(
+        `A ${name} must allow at least one attempt at a time: perTarget must be 1 or more`,
+      )
   }
   if (new Set(kinds.map(({ name }) => name)).size < kinds.length) {
-    throw new Error('There are two kinds of delivery with one name')
+    throw new Error('Two kinds of delivery have the same name')
   }
 }

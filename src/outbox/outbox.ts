@@ -10,40 +10,41 @@ import { startDeliveryWorker } from './worker.ts'
 
 const GRACE_MS = 10_000
 const COUNT_MS = 10_000
-/** Deliveries beyond this number are not counted. */
+/** The count of pending deliveries stops here. */
 const MAX_COUNTED = 100_000
 
 const log = logger('outbox')
 
-/** The way from the logs of projects to deliveries, for all kinds. */
+/** Turns the logs of projects into deliveries and sends them, for all kinds. */
 export interface Outbox {
   readonly kinds: readonly DeliveryKind[]
-  /** Says that these projects have new events, in this process or another. */
+  /** Announces that these projects have new events, written by this process or another. */
   wake(projectIds: Iterable<string>): void
-  /** Says that `enqueue` or a replay has written deliveries. Call it after the commit. */
+  /**
+   * Announces that `enqueueDeliveries` or a replay has written deliveries. Call it after the
+   * commit.
+   */
   wakeWorkers(): void
-  readonly stats: Readonly<OutboxStats>
-  /** Claims nothing more, waits up to 10 s for the attempts that run, and hands back the rest. */
+  /** How long the oldest due delivery of any kind has been overdue, in ms. */
+  readonly oldestMs: number
+  /** How long the oldest event of the last dispatch had waited, in ms; 0 when no event waits. */
+  readonly lagMs: number
+  /** The number of running attempts. */
+  readonly running: number
+  /** Stops claiming, waits up to 10 s for running attempts, and releases the other deliveries. */
   stop(): Promise<void>
-}
-
-export interface OutboxStats {
-  /** How long the oldest due delivery of any kind has been waiting. */
-  oldestMs: number
-  /** How long the oldest event of the last dispatch had waited for it; 0 when nothing waits. */
-  lagMs: number
-  /** Attempts that run. */
-  running: number
 }
 
 export interface OutboxOptions {
   pool: Pool
   kinds: readonly DeliveryKind[]
-  /** How long a stop waits for attempts that run. */
+  /** How long `stop` waits for running attempts. */
   graceMs?: number
 }
 
-/** Starts the dispatcher and a worker for each kind. Throws when a kind is impossible. */
+/**
+ * Starts the dispatcher, and a worker for each kind. Throws if the settings of a kind are invalid.
+ */
 export async function startOutbox({
   pool,
   kinds,
@@ -82,16 +83,14 @@ export async function startOutbox({
     kinds,
     wake: dispatcher.wake,
     wakeWorkers: () => all.forEach(worker => worker.wake()),
-    stats: {
-      get oldestMs() {
-        return Math.max(0, ...all.map(({ oldestMs }) => oldestMs))
-      },
-      get lagMs() {
-        return dispatcher.lagMs
-      },
-      get running() {
-        return all.reduce((sum, { running }) => sum + running, 0)
-      },
+    get oldestMs() {
+      return Math.max(0, ...all.map(({ oldestMs }) => oldestMs))
+    },
+    get lagMs() {
+      return dispatcher.lagMs
+    },
+    get running() {
+      return all.reduce((sum, { running }) => sum + running, 0)
     },
     stop: once(async () => {
       depth.stop()
@@ -100,7 +99,10 @@ export async function startOutbox({
   }
 }
 
-/** Counts pending deliveries at intervals, so that a scrape of the metrics waits for no query, and marks full backlogs. */
+/**
+ * Counts pending deliveries every 10 seconds, so that no query runs while metrics are scraped. It
+ * also marks full backlogs.
+ */
 function startCounting(pool: Pool, kinds: readonly DeliveryKind[]) {
   const counts = new Map<KindName, number>()
   async function count(): Promise<void> {
@@ -117,7 +119,7 @@ function startCounting(pool: Pool, kinds: readonly DeliveryKind[]) {
   }
   const timer = setInterval(() => {
     count().catch((error: unknown) => {
-      log.debug('Deliveries were not counted: {reason}', { reason: toReason(error) })
+      log.debug('Pending deliveries could not be counted: {reason}', { reason: toReason(error) })
     })
   }, COUNT_MS)
   timer.unref()

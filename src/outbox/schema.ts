@@ -24,7 +24,7 @@ export const Delivery = Type.Object(
     attempts: Type.Integer({ minimum: 0 }),
     latencyMs: Nullable(
       Type.Integer({ minimum: 0 }),
-      'From the creation of the event to its delivery.',
+      'The time from the creation of the event to its delivery, in ms.',
     ),
     reason: Nullable(Type.String(), 'Why the last attempt failed, or why there was none.'),
     at: Nullable(Timestamp, 'When it ended; null while it is pending.'),
@@ -41,7 +41,7 @@ export const EventDeliveries = Type.Object(
   {
     items: Type.Array(Delivery),
     nextCursor: Nullable(Type.String()),
-    /** Whether the event's deliveries are complete. */
+    /** True when every kind has dispatched the event, so the list is complete. */
     isDispatched: Type.Boolean(),
   },
   closed,
@@ -50,7 +50,7 @@ export type EventDeliveries = Static<typeof EventDeliveries>
 
 const page = {
   cursor: Type.Optional(
-    Text({ minLength: 1, maxLength: 200, description: 'The nextCursor of the page before.' }),
+    Text({ minLength: 1, maxLength: 200, description: 'The nextCursor of the previous page.' }),
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
 }

@@ -1,15 +1,17 @@
 import type { ClaimedDelivery } from './claims.ts'
 import type { DeliveryOutcome, Postponed } from './kind.ts'
 
-/** How a delivery ends. */
+/** The final states of a delivery. */
 export const FINAL_STATES = ['delivered', 'failed', 'dead', 'cancelled', 'withheld'] as const
 
-/** The settlement of a claimed delivery: its final `state`, or null when it waits for the next attempt. */
+/**
+ * The settlement of a claimed delivery: its final `state`, or null if it waits for another attempt.
+ */
 export interface Settlement {
   state: (typeof FINAL_STATES)[number] | null
-  /** 1 for an attempt that was made. */
+  /** 1 if an attempt was made. */
   attempts: 0 | 1
-  /** Until the next attempt; null with a state. */
+  /** The time until the next attempt; null with a final state. */
   delayMs: number | null
   reason: string | null
   latencyMs: number | null
@@ -17,14 +19,14 @@ export interface Settlement {
 
 export interface AttemptResult {
   outcome: DeliveryOutcome
-  /** 1 for the first attempt. */
+  /** The number of the attempt, from 1. */
   attempt: number
   schedule: readonly number[]
-  /** Since the event was created. */
+  /** The time since the event was created. */
   latencyMs: number
-  /** Since the delivery was due first. */
+  /** The time since the delivery was first due. */
   waitedMs: number
-  /** From 0 up to 1. */
+  /** A random number from 0 to 1, for the jitter of the schedule. */
   random: number
 }
 
@@ -33,22 +35,25 @@ const DAY_MS = 24 * HOUR_MS
 const MAX_REASON = 500
 const MIN_POSTPONED_MS = 250
 const MAX_POSTPONED_MS = 7 * DAY_MS
-/** Claims without an outcome, after which a delivery is given up: its attempts seem to end the server. */
+/**
+ * A delivery that was claimed this often without an outcome is given up, because its attempts seem
+ * to crash the server.
+ */
 const MAX_CLAIMS = 10
 const NONE = { state: null, attempts: 0, delayMs: null, reason: null, latencyMs: null } as const
 
-/** Returns the delivery as if it had not been claimed. */
+/** Releases the lease: the delivery is due as before its claim. */
 export const RELEASED: Settlement = { ...NONE, delayMs: 0 }
 
-/** The outcome of an attempt that could not begin without the database. */
+/** The outcome of an attempt that could not begin because the database was unavailable. */
 export const DATABASE_UNAVAILABLE: Postponed = {
   kind: 'postponed',
   afterMs: 1_000,
   giveUpAfterMs: 3 * DAY_MS,
-  reason: "The server's own database did not answer",
+  reason: 'The database of this server did not answer',
 }
 
-/** The outcome of a delivery that needs no attempt, if it is one. */
+/** Returns the outcome of a delivery that needs no attempt; undefined if it needs one. */
 export function findEarlyOutcome({
   isGone,
   hiddenMs,
@@ -56,7 +61,7 @@ export function findEarlyOutcome({
 }: ClaimedDelivery): DeliveryOutcome | undefined {
   if (isGone || hiddenMs !== null) return { kind: 'cancelled', reason: 'The event was deleted' }
   if (claimCount <= MAX_CLAIMS) return undefined
-  return { kind: 'gone', reason: `The server ended ${MAX_CLAIMS} times during this attempt` }
+  return { kind: 'gone', reason: `The server stopped ${MAX_CLAIMS} times during this attempt` }
 }
 
 /** Decides what becomes of a delivery after an attempt. */
@@ -81,7 +86,7 @@ export function toSettlement(result: AttemptResult): Settlement {
         return {
           ...NONE,
           state: 'dead',
-          reason: toText(`${reason}. It has waited for ${hours} hours`),
+          reason: toText(`${reason}. It waited for ${hours} hours`),
         }
       }
       const delayMs = Math.max(MIN_POSTPONED_MS, Math.min(MAX_POSTPONED_MS, outcome.afterMs || 0))
@@ -90,7 +95,7 @@ export function toSettlement(result: AttemptResult): Settlement {
     case 'retry': {
       const scheduledMs = schedule[attempt]
       if (scheduledMs === undefined) return { ...NONE, state: 'dead', attempts: 1, reason }
-      // The schedule give or take 20 %, and no less than the target asked for, up to a day.
+      // The delay of the schedule ± 20 %, or what the target asked for if that is longer.
       const askedMs = Math.min(DAY_MS, Math.max(0, outcome.afterMs || 0))
       const delayMs = Math.round(Math.max(scheduledMs * (0.8 + 0.4 * result.random), askedMs))
       return { ...NONE, attempts: 1, delayMs, reason }
@@ -98,7 +103,10 @@ export function toSettlement(result: AttemptResult): Settlement {
   }
 }
 
-/** A reason of bounded length that Postgres can store; targets may have a say in it. */
+/**
+ * Cuts a reason to a length and form that Postgres can store. A part of it can come from the
+ * target.
+ */
 function toText(reason: string): string {
   return [...reason.toWellFormed().replaceAll('\u0000', '\ufffd')].slice(0, MAX_REASON).join('')
 }

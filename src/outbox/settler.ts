@@ -18,11 +18,13 @@ type Settled = Lease & Settlement
 
 interface SettlerOptions {
   pool: Pool
-  /** Called with a batch that was stored, and the ids among it whose lease was still ours. */
+  /** Called with a stored batch, and with the ids whose lease was still held. */
   onSettled(batch: readonly Lease[], held: ReadonlySet<string>): void
 }
 
-/** Stores settlements in batches of 500, or what 50 ms bring. */
+/**
+ * Creates a settler. It stores settlements in batches: every 50 ms, or as soon as there are 500.
+ */
 export function createSettler({ pool, onSettled }: SettlerOptions) {
   let queue: Settled[] = []
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -48,14 +50,17 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
     while (queue.length >= MAX_BATCH)
   }
 
-  /** Tries until the database takes the batch. Leases may end meanwhile, and then nothing of theirs changes. */
+  /**
+   * Retries until the database stores the batch. A lease that ends meanwhile keeps its delivery
+   * from being changed.
+   */
   async function settle(batch: Settled[]): Promise<void> {
     for (let pauseMs = 50; batch.length > 0; pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)) {
       try {
         onSettled(batch, new Set(await pool.run(sql => settleDeliveries(sql, batch))))
         return
       } catch (error) {
-        log.warning('Outcomes of deliveries wait to be stored: {reason}', {
+        log.warning('Outcomes of deliveries could not be stored, and are stored again: {reason}', {
           deliveries: batch.length,
           reason: toReason(error),
         })
@@ -66,7 +71,10 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
     }
   }
 
-  /** Finds the delivery that Postgres refuses. It is claimed again when its lease ends, and given up after some claims. */
+  /**
+   * Stores deliveries one by one, after Postgres refused a batch. A refused delivery is claimed
+   * again when its lease ends, and given up after 10 claims.
+   */
   async function settleSingly(batch: Settled[]): Promise<void> {
     for (const one of batch) {
       try {
@@ -84,7 +92,10 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
       queue.push({ id, token, ...settlement })
       if (!flushing) schedule()
     },
-    /** Stores what there is; resolves when that is done, or at `untilMs` (of performance.now). */
+    /**
+     * Stores the remaining settlements. Resolves when they are stored, or at `untilMs` of
+     * `performance.now()`.
+     */
     async drain(untilMs: number): Promise<void> {
       deadlineMs = untilMs
       while ((queue.length > 0 || flushing) && performance.now() < deadlineMs) await flush()
@@ -94,29 +105,27 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
 }
 
 /**
- * Stores what becomes of claimed deliveries: a record of each that has ended, a dead letter of each that was given up,
- * and the time of the next attempt of the others. Returns the ids of those whose lease was still the caller's; nothing of
- * the others changes. Rows are locked in the order of their ids.
+ * Stores the settlements of claimed deliveries. A delivery that has ended becomes a record, and
+ * also a dead letter if it was given up; any other waits for its next attempt. Returns the ids
+ * whose lease the caller still held; other deliveries stay unchanged. Rows are locked in the order
+ * of their ids.
  */
 export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): Promise<string[]> {
   const column = (value: (one: Settled) => string | number | null) => toArray(settled.map(value))
   const rows = await sql<{ id: string }[]>`
-    with input as materialized (
-      select i.id, i.token, i.state, i.attempts, i.delay_ms, i.reason, i.latency_ms
-      from unnest(
-        ${column(({ id }) => id)}::uuid[],
-        ${column(({ token }) => token)}::uuid[],
-        ${column(({ state }) => state)}::text[],
-        ${column(({ attempts }) => attempts)}::int[],
-        ${column(({ delayMs }) => delayMs)}::float8[],
-        ${column(({ reason }) => reason)}::text[],
-        ${column(({ latencyMs }) => latencyMs)}::bigint[]
-      ) as i (id, token, state, attempts, delay_ms, reason, latency_ms)
-        cross join ${planForeignKeyChecksOnce(sql)}
-    ), held as materialized (
+    with held as materialized (
       select i.id, i.state, i.attempts, i.delay_ms, i.reason, i.latency_ms
-      from input i
+      from unnest(
+          ${column(({ id }) => id)}::uuid[],
+          ${column(({ token }) => token)}::uuid[],
+          ${column(({ state }) => state)}::text[],
+          ${column(({ attempts }) => attempts)}::int[],
+          ${column(({ delayMs }) => delayMs)}::float8[],
+          ${column(({ reason }) => reason)}::text[],
+          ${column(({ latencyMs }) => latencyMs)}::bigint[]
+        ) as i (id, token, state, attempts, delay_ms, reason, latency_ms)
         join outbox o on o.id = i.id and o.token = i.token
+        cross join ${planForeignKeyChecksOnce(sql)}
       order by o.id
       for update of o
     ), ended as (
@@ -126,7 +135,7 @@ export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): P
       returning
         o.id, o.project_id, o.event_id, o.kind, o.target_id, h.state, o.attempts + h.attempts as attempts,
         coalesce(h.reason, o.reason) as reason, h.latency_ms
-    ), recorded as (
+    ), records as (
       insert into deliveries (
         id, project_id, event_id, kind, target_id, state, attempts, latency_ms, reason
       )
@@ -137,14 +146,14 @@ export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): P
       on conflict (project_id, event_id, kind, target_id) do update set
         id = excluded.id, state = excluded.state, attempts = excluded.attempts,
         latency_ms = excluded.latency_ms, reason = excluded.reason, at = excluded.at
-    ), buried as (
+    ), new_dead_letters as (
       insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
       select id, project_id, event_id, kind, target_id, attempts, coalesce(reason, '')
       from ended
       where state = 'dead'
       on conflict (project_id, event_id, kind, target_id) do update set
         id = excluded.id, attempts = excluded.attempts, reason = excluded.reason, at = excluded.at
-    ), kept as (
+    ), waiting as (
       update outbox o set
         available_at = now() + h.delay_ms * interval '1 ms',
         token = null, claim_count = 0, attempts = o.attempts + h.attempts, reason = coalesce(h.reason, o.reason)

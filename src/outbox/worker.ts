@@ -2,6 +2,7 @@ import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import { claimDeliveries, findWaitingTargets, MAX_TARGETS_PER_SCAN } from './claims.ts'
+import { NIL_UUID } from '../ids.ts'
 import { createFairQueue, type WaitingTarget } from './fair-queue.ts'
 import { createInFlightDeliveries } from './in-flight.ts'
 import type { DeliveryKind } from './kind.ts'
@@ -9,56 +10,66 @@ import { createWakeUpSignal } from '../wake-up.ts'
 
 const POLL_MS = 1_000
 const CONCURRENCY = 256
-/** Deliveries whose outcome is not stored. Beyond it no more are claimed. */
+/** With more unsettled deliveries than this, the worker claims no more. */
 const MAX_UNSETTLED = 2_000
-/** When there is little room, the worker waits this long for more: fewer and bigger claims. */
+/**
+ * With few free slots, the worker waits this long for more of them. Claims become fewer and larger.
+ */
 const GATHER_MS = 5
-/** Longer walks take no more than a tenth of the time, but one comes within a second. */
-const SHORT_WALK_MS = 25
-const WALK_PAUSES = 9
-/** After this time a walk skips nothing. */
-const FULL_WALK_MS = 30_000
-const FIRST_ID = '00000000-0000-0000-0000-000000000000'
+/**
+ * Scans that take longer than this use at most a tenth of the time. There is one at least every
+ * second.
+ */
+const SHORT_SCAN_MS = 25
+const SCAN_PAUSE_FACTOR = 9
+/** At this interval a scan starts without a lower bound. */
+const FULL_SCAN_MS = 30_000
 
 const log = logger('outbox')
 
-/** Makes the deliveries of one kind. */
+/** Starts the worker that sends the deliveries of one kind. */
 export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: DeliveryKind }) {
   const wakeUp = createWakeUpSignal()
   const queue = createFairQueue(kind.perTarget)
   const inFlight = createInFlightDeliveries({ pool, kind, queue, onFree: wakeUp.send })
   const concurrency = kind.concurrency ?? CONCURRENCY
   let isStopped = false
-  // Of performance.now: when a walk is due, and when one is allowed.
-  let walkDueMs = 0
-  let mayWalkMs = 0
+  // When a scan is due, and when one is allowed, by `performance.now()`.
+  let scanDueMs = 0
+  let scanAllowedMs = 0
   let claimedMs = 0
   let oldestDueMs = Infinity
-  let after = FIRST_ID
+  let after = NIL_UUID
   let floor: string | null = null
-  let fullWalkMs = -Infinity
+  let fullScanMs = -Infinity
 
   async function run(): Promise<void> {
     while (!isStopped) {
       try {
         if (await claim()) continue
       } catch (error) {
-        log.warning('Deliveries wait for the database: {reason}', {
-          kind: kind.name,
-          reason: toReason(error),
-        })
-        mayWalkMs = performance.now() + POLL_MS
+        log.warning(
+          'Deliveries could not be claimed, and are claimed again in a second: {reason}',
+          {
+            kind: kind.name,
+            reason: toReason(error),
+          },
+        )
+        scanAllowedMs = performance.now() + POLL_MS
         wakeUp.sendIn(POLL_MS)
       }
       await wakeUp.sleep()
     }
   }
 
-  /** Claims what there is room for; returns whether there may be more to claim at once. */
+  /**
+   * Claims as many deliveries as there are free slots. Returns true if the next claim can follow at
+   * once.
+   */
   async function claim(): Promise<boolean> {
     const nowMs = performance.now()
-    if (nowMs >= walkDueMs && nowMs >= mayWalkMs) await walk(nowMs)
-    wakeUp.sendIn(Math.max(walkDueMs, mayWalkMs) - performance.now())
+    if (nowMs >= scanDueMs && nowMs >= scanAllowedMs) await scan(nowMs)
+    wakeUp.sendIn(Math.max(scanDueMs, scanAllowedMs) - performance.now())
     const free = concurrency - inFlight.slotsInUse
     if (free <= 0 || inFlight.unsettled > MAX_UNSETTLED || !queue.hasDue) return false
     const requests = queue.next(free, performance.now())
@@ -74,7 +85,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
     }
     const { name, leaseMs } = kind
     const claimed = await pool.run(sql =>
-      claimDeliveries(sql, { kind: name, requests, most: free, leaseMs }),
+      claimDeliveries(sql, { kind: name, requests, maxDeliveries: free, leaseMs }),
     )
     claimedMs = performance.now()
     const counts = new Map<string, number>()
@@ -84,51 +95,58 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
     return true
   }
 
-  /** Finds the targets with due deliveries, and when the next one will be due. */
-  async function walk(startedMs: number): Promise<void> {
-    walkDueMs = startedMs + POLL_MS
-    const isWhole = after === FIRST_ID
-    if (isWhole && startedMs - fullWalkMs > FULL_WALK_MS) {
+  /** Finds the targets with due deliveries, and when the next delivery is due. */
+  async function scan(startedMs: number): Promise<void> {
+    scanDueMs = startedMs + POLL_MS
+    const isFromStart = after === NIL_UUID
+    if (isFromStart && startedMs - fullScanMs > FULL_SCAN_MS) {
       floor = null
-      fullWalkMs = startedMs
+      fullScanMs = startedMs
     }
     const found = await pool.run(sql => findWaitingTargets(sql, { kind: kind.name, after, floor }))
     const endedMs = performance.now()
     queue.update(found, endedMs)
-    const isCut = found.length === MAX_TARGETS_PER_SCAN
-    after = (isCut && found.at(-1)?.targetId) || FIRST_ID
+    const isPartial = found.length === MAX_TARGETS_PER_SCAN
+    after = (isPartial && found.at(-1)?.targetId) || NIL_UUID
     const first = found.reduce<WaitingTarget | undefined>(
-      (one, other) => (one && one.dueInMs <= other.dueInMs ? one : other),
+      (first, next) => (first && first.dueInMs <= next.dueInMs ? first : next),
       undefined,
     )
-    // A part of the targets says nothing about the others.
-    if (isCut || !isWhole) floor = null
+    // An incomplete scan says nothing about the remaining targets.
+    if (isPartial || !isFromStart) floor = null
     else if (first) floor = first.floor
     const isLate = ({ targetId, dueInMs }: WaitingTarget) =>
       dueInMs <= 0 && !queue.isPaused(targetId, endedMs)
     oldestDueMs = endedMs + Math.min(Infinity, ...found.filter(isLate).map(one => one.dueInMs))
     const next = Math.min(...found.map(({ dueInMs }) => (dueInMs > 0 ? dueInMs : Infinity)))
-    walkDueMs = isCut ? endedMs : Math.min(walkDueMs, endedMs + next)
+    scanDueMs = isPartial ? endedMs : Math.min(scanDueMs, endedMs + next)
     const tookMs = endedMs - startedMs
-    mayWalkMs = endedMs + (tookMs > SHORT_WALK_MS ? Math.min(POLL_MS, WALK_PAUSES * tookMs) : 0)
+    scanAllowedMs =
+      endedMs + (tookMs > SHORT_SCAN_MS ? Math.min(POLL_MS, SCAN_PAUSE_FACTOR * tookMs) : 0)
   }
 
   const running = run()
   return {
-    /** Says that there are new deliveries. Without it, the poll finds them within a second. */
+    /** Announces new deliveries. Without this call the poll finds them within a second. */
     wake(): void {
-      walkDueMs = 0
+      scanDueMs = 0
       wakeUp.send()
     },
-    /** How long the oldest due delivery has been waiting, except for targets that are skipped. */
+    /**
+     * How long the oldest due delivery has been overdue, in ms, leaving out targets that are
+     * skipped.
+     */
     get oldestMs() {
       return Math.max(0, performance.now() - oldestDueMs)
     },
-    /** Attempts that run. */
+    /** The number of running attempts. */
     get running() {
       return inFlight.running
     },
-    /** Claims nothing more, waits up to `graceMs` for the attempts that run, and hands back the rest. */
+    /**
+     * Stops claiming, waits up to `graceMs` for running attempts, and releases the other
+     * deliveries.
+     */
     async stop(graceMs: number): Promise<void> {
       isStopped = true
       wakeUp.send()

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Sql, Tx } from '../db/sql.ts'
+import { NIL_UUID } from '../ids.ts'
 import {
   toAppKey,
   createSecrets,
@@ -78,7 +79,7 @@ async function listLost(
   secrets: Secrets,
 ): Promise<string[]> {
   const lost: string[] = []
-  let after = '00000000-0000-0000-0000-000000000000'
+  let after = NIL_UUID
   for (;;) {
     const rows = await tx<Record<string, string>[]>`
       select id, ${tx(columns)}

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { toArray } from '../db/arrays.ts'
 import type { Sql, Tx } from '../db/sql.ts'
+import { NIL_UUID } from '../ids.ts'
 import {
   openSecrets,
   replaceCanary,
@@ -86,7 +87,7 @@ async function resealColumn(
   column: string,
 ): Promise<number> {
   let resealed = 0
-  let after = '00000000-0000-0000-0000-000000000000'
+  let after = NIL_UUID
   for (;;) {
     const ids = (await sql.begin(tx =>
       resealBatch(tx, secrets, { table, column, after }),

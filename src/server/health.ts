@@ -15,7 +15,7 @@ const MAX_OLDEST_MS = 60_000
 export interface HealthOptions {
   reads: Pool
   appender: Appender
-  outbox: Pick<Outbox, 'stats'>
+  outbox: Pick<Outbox, 'oldestMs' | 'lagMs'>
   state: { isDraining: boolean }
   /** Whether the first key and the first owner exist. */
   isBootstrapped(sql: Queryable): Promise<boolean>
@@ -57,7 +57,7 @@ export function healthRoutes({ reads, isBootstrapped, ...options }: HealthOption
 }
 
 function findDelays({ outbox }: Pick<HealthOptions, 'outbox'>): string[] {
-  const { oldestMs, lagMs } = outbox.stats
+  const { oldestMs, lagMs } = outbox
   const late = (what: string, ms: number) =>
     ms > MAX_OLDEST_MS ? [`${what} ${Math.round(ms / 1000)} s`] : []
   return [

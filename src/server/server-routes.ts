@@ -6,7 +6,7 @@ import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
 import { readDiskUsage } from './disk.ts'
 import type { Site } from '../http/site.ts'
-import type { OutboxStats } from '../outbox/outbox.ts'
+import type { Outbox } from '../outbox/outbox.ts'
 import { RUNTIME } from '../platform.ts'
 import { chooseVapidSubject, toVapidKeyId } from '../push/vapid.ts'
 import { SOURCE_URL, VERSION } from '../version.ts'
@@ -22,7 +22,7 @@ export interface ServerParts {
   databaseKind: string
   dataDir: string
   startedAt: Date
-  deliveryStats: Readonly<OutboxStats>
+  outbox: Pick<Outbox, 'oldestMs' | 'running'>
   vapidSubject: string | undefined
   /** How many live feeds are open. */
   countSockets(): number
@@ -86,7 +86,7 @@ async function readRow(pool: Pool): Promise<Row> {
 
 function toInfo(parts: Omit<ServerParts, 'guard'>, row: Row, disk: ServerInfo['disk']): ServerInfo {
   const { url, isSecure } = parts.site
-  const { oldestMs, running } = parts.deliveryStats
+  const { oldestMs, running } = parts.outbox
   return {
     version: VERSION,
     runtime: RUNTIME,

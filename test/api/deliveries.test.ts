@@ -150,7 +150,7 @@ test('delivery: an attempt that throws counts as failed', async () => {
   failing.wake([projectId])
   await until(async () => (await own.pending(projectId))[0]?.attempts === 1)
   expect((await own.pending(projectId))[0]?.reason).toBe(
-    "The attempt met an error of the server's own",
+    'The attempt failed with an error of this server',
   )
 })
 

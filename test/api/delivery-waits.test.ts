@@ -64,7 +64,7 @@ test('delivery: a delivery that is postponed repeatedly ends as a dead letter af
   `
   await until(async () => (await deliveries.ended(projectId)).length === 1)
   expect(await deliveries.ended(projectId)).toMatchObject([
-    { state: 'dead', attempts: 0, reason: 'It is paused. It has waited for 72 hours' },
+    { state: 'dead', attempts: 0, reason: 'It is paused. It waited for 72 hours' },
   ])
 })
 

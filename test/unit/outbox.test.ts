@@ -71,7 +71,7 @@ test('delivery: a lease must outlast the timeout by more than 5 s, else the star
   expect(() => checkKinds([kind(20_001)])).not.toThrow()
   expect(() => checkKinds([kind(20_000)])).toThrow('The lease of a webhook (20000 ms)')
   expect(() => checkKinds([createTestKind({ schedule: [5] })])).toThrow('due at once')
-  expect(() => checkKinds([createTestKind(), createTestKind()])).toThrow('one name')
+  expect(() => checkKinds([createTestKind(), createTestKind()])).toThrow('the same name')
 })
 
 test('delivery: many logs share a transaction fairly, with any lengths', () => {
