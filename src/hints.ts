@@ -12,5 +12,5 @@ export type Hint =
 
 export interface Hints {
   /** Sends hints to the sockets of every process. Call it after the commit. It never waits and never throws. */
-  tell(hints: readonly Hint[]): void
+  send(hints: readonly Hint[]): void
 }

@@ -12,7 +12,7 @@ import { createServerApp } from './server/app.ts'
 import { listApiFeatures, listV1Features } from './server/features.ts'
 import { bindPort } from './server/bound-port.ts'
 import { healthRoutes } from './server/health.ts'
-import { createIdentifier } from './identities/identify.ts'
+import { createIdentityWriter } from './identities/identify.ts'
 import { createAdmission } from './keys/admission.ts'
 import {
   bootstrap,
@@ -55,7 +55,7 @@ export interface ServerOptions extends DeliveryOptions {
   /** How long the database may take to answer before its connections are replaced. */
   databaseDeadlineMs?: number
   /** The rhythm of the feed: its heartbeats, those of its connection that listens, and the longest silence of that. */
-  feed?: { heartbeatMs?: number; beatMs?: number; silenceMs?: number }
+  feed?: { heartbeatMs?: number; listenerHeartbeatMs?: number; listenerTimeoutMs?: number }
   /** One of several that share the port: what is told once is told by whoever started them. */
   isWorker?: boolean
   /** Ends a start that still waits for its database. */
@@ -98,14 +98,19 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       inflight,
       onAppended(projectIds) {
         // People first: the feed is a matter of milliseconds.
-        notifier.tell([...projectIds].map(projectId => ({ kind: 'events', projectId })))
+        notifier.send([...projectIds].map(projectId => ({ kind: 'events', projectId })))
         outbox.wake(projectIds)
       },
     })
-    const identifier = createIdentifier({ pool: appends, inflight })
+    const identityWriter = createIdentityWriter({ pool: appends, inflight })
     const clearing = startMaintenance(reads)
     cleanup.push(async () => {
-      await Promise.all([appender.drain(), identifier.drain(), admission.stop(), clearing.stop()])
+      await Promise.all([
+        appender.drain(),
+        identityWriter.drain(),
+        admission.stop(),
+        clearing.stop(),
+      ])
     })
 
     const gate = {
@@ -118,12 +123,15 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     }
     const live = await startFeed({
       ...gate,
-      tail: pools.open('tail', 2, { settings: { statement_timeout: 4_000 }, deadlineMs: 5_000 }),
+      tailPool: pools.open('tail', 2, {
+        settings: { statement_timeout: 4_000 },
+        deadlineMs: 5_000,
+      }),
       pool: pools.open('feed', 4),
       listenUrl: config.databaseDirectUrl ?? database.url,
       notifier,
       publish: (topic, text) => listener.publish(topic, text),
-      onNews: outbox.wake,
+      onNewEvents: outbox.wake,
       ...options.feed,
     })
     feed = live
@@ -137,7 +145,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         outbox,
         state: drain,
         isBootstrapped: sql => isBootstrapped(sql, config),
-        getListenerDownMs: () => live.deafMs,
+        getListenerDownMs: () => live.listenerDownMs,
       }),
       api: listApiFeatures({
         ...gate,
@@ -151,14 +159,14 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         startedAt,
         countSockets: () => live.sockets,
       }),
-      v1: listV1Features({ ...gate, admission, appender, identifier, reads }),
+      v1: listV1Features({ ...gate, admission, appender, identityWriter, reads }),
     })
     port.attach({ fetch: app.fetch, feed: live })
 
     const metrics =
       config.metricsPort === undefined ? undefined : serveMetrics(config.host, config.metricsPort)
     if (metrics) cleanup.push(() => metrics.stop())
-    registerWorkGauges({ admission, appender, identifier }, { admissions, appends, reads })
+    registerWorkGauges({ admission, appender, identityWriter }, { admissions, appends, reads })
 
     // Last, so that a start that fails does not use up the one time that the key is shown.
     const first = options.isWorker ? NO_BOOTSTRAP_SECRETS : await bootstrap(reads.sql, config)

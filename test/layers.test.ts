@@ -41,7 +41,7 @@ const BROWSER_PACKAGES = new Set([
   'uplot',
 ])
 /** Server modules that also run in the browser: they import nothing that cannot. */
-const PURE = new Set(['events/search.ts', 'events/moment.ts', 'passwords/length.ts'])
+const PURE = new Set(['events/search-query.ts', 'events/timestamp.ts', 'passwords/length.ts'])
 /** Small folders that belong to one leaf, the file of their name, or to several. */
 const LEAF_FOLDERS = new Set(['config', 'passwords'])
 const IMPORT =

@@ -127,7 +127,7 @@ export function createSessionGuard(gate: SessionGuardOptions) {
           // enter saw that everything is there which the place promises.
           return { call: toSessionCall(gate, request, exchange, admitted) as unknown as CallOn<P> }
         },
-        ...(revokesAccess(action) && { afterHandle: () => gate.hints.tell([{ kind: 'access' }]) }),
+        ...(revokesAccess(action) && { afterHandle: () => gate.hints.send([{ kind: 'access' }]) }),
       }
     }
   return new Elysia({ name: 'accounts.guard' }).use(withCall).macro({

@@ -69,7 +69,7 @@ export async function getProjectChannel(
   id: string,
 ): Promise<ProjectChannel> {
   const [channel] = await selectChannels(sql, reader, sql`and c.id = ${toChannelUuid(id)}`, 1)
-  if (!channel) throw noChannel()
+  if (!channel) throw channelNotFound()
   return channel
 }
 
@@ -97,7 +97,7 @@ export async function editChannel(
       keep_days = ${keepDays === undefined ? tx`keep_days` : keepDays}
     where project_id = ${projectId} and id = ${toChannelUuid(id)}
   `
-  if (changed.count === 0) throw noChannel()
+  if (changed.count === 0) throw channelNotFound()
   const fields = Object.entries({ name, icon, description, isArchived, keepDays })
     .filter(([, value]) => value !== undefined)
     .map(([field]) => field)
@@ -142,11 +142,11 @@ export function unreadColumn(sql: Queryable, { projectId, accountId }: Reader): 
 /** The uuid in a channel's id. Throws `not_found`. */
 export function toChannelUuid(id: string): string {
   const uuid = parseId('chn', id)
-  if (!uuid) throw noChannel()
+  if (!uuid) throw channelNotFound()
   return uuid
 }
 
-export function noChannel(): Fault {
+export function channelNotFound(): Fault {
   return new Fault('not_found', 'No channel of this project has this id')
 }
 

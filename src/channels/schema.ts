@@ -78,11 +78,11 @@ export const ChannelEdit = Type.Object({
 export type ChannelEdit = Static<typeof ChannelEdit>
 
 /** How far an account has read one channel, or all of them without a channelId. */
-export const ReadInput = Type.Object({
+export const ReadMarkInput = Type.Object({
   channelId: Type.Optional(Text({ minLength: 1, maxLength: 255 })),
   seq: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
 })
-export type ReadInput = Static<typeof ReadInput>
+export type ReadMarkInput = Static<typeof ReadMarkInput>
 
 /** Where the read mark is now. */
 export const ReadMark = Type.Object({ seq: Type.Integer({ minimum: 0 }) }, closed)

@@ -1,7 +1,7 @@
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
-import { noChannel, toChannelUuid, unreadColumn, type Reader } from './channels.ts'
-import type { ReadInput, UnreadCounts } from './schema.ts'
+import { channelNotFound, toChannelUuid, unreadColumn, type Reader } from './channels.ts'
+import type { ReadMarkInput, UnreadCounts } from './schema.ts'
 
 const MAX_CHANNELS = 1_000
 const MAX_TOTAL = 1_000
@@ -46,7 +46,7 @@ export async function getUnread(
 export async function markRead(
   sql: Queryable,
   { projectId, accountId }: Reader,
-  { channelId, seq }: ReadInput,
+  { channelId, seq }: ReadMarkInput,
 ): Promise<number> {
   const uuid = channelId === undefined ? null : toChannelUuid(channelId)
   const [mark] = await sql<{ seq: string }[]>`
@@ -61,6 +61,6 @@ export async function markRead(
     on conflict (project_id, channel_id, person_id) do update set seq = greatest(r.seq, excluded.seq)
     returning r.seq
   `
-  if (!mark) throw noChannel()
+  if (!mark) throw channelNotFound()
   return Number(mark.seq)
 }

@@ -10,29 +10,29 @@ import {
   type IdempotencyOutcome,
 } from '../limits/idempotency.ts'
 import { appendBatch } from '../metrics.ts'
-import type { Draft } from './draft.ts'
-import { toEventAnswer, toHead, toTail } from './event-json.ts'
+import type { NewEvent } from './new-event.ts'
+import { toEventResponse, toResponseHead, toResponseTail } from './event-json.ts'
 
 const MAX_ROWS = 500
 const MAX_WAITING = 20_000
 const MAX_CHANNELS = 10_000
 const CHANNEL_FRESH_MS = 5_000
 
-interface Append {
+interface AppendJob {
   projectId: string
-  draft: Draft
+  event: NewEvent
   requestId: string
   claim: IdempotencyClaim | undefined
 }
 
-interface Appended {
+interface AppendResult {
   outcome: IdempotencyOutcome
   body: string
 }
 
 export interface Appender {
   /** Resolves when the event is committed. `body` is the whole answer; that of a replay is the first one. */
-  append(job: Append): Promise<Appended>
+  append(job: AppendJob): Promise<AppendResult>
   readonly waiting: number
   drain(): Promise<void>
 }
@@ -51,15 +51,15 @@ interface Row {
 }
 
 /** A channel as events need it. */
-interface KnownChannel {
+interface EventChannel {
   uuid: string
   id: string
   name: string
 }
 
-interface Placed {
+interface AppendedRow {
   row: Row
-  knownChannel: KnownChannel | undefined
+  cachedChannel: EventChannel | undefined
 }
 
 export interface AppenderOptions {
@@ -71,20 +71,20 @@ export interface AppenderOptions {
 
 /** The only write path of the log. Events that arrive together are appended in one transaction. */
 export function createAppender({ pool, inflight, onAppended }: AppenderOptions): Appender {
-  const known = createKnownChannels()
+  const channelCache = createChannelCache()
 
-  async function run(jobs: Append[]): Promise<(Placed | undefined)[]> {
+  async function run(jobs: AppendJob[]): Promise<(AppendedRow | undefined)[]> {
     const nowMs = performance.now()
-    const channels = jobs.map(({ projectId, draft }) =>
-      known.find(projectId, draft.channelSlug, nowMs),
+    const channels = jobs.map(({ projectId, event }) =>
+      channelCache.find(projectId, event.channelSlug, nowMs),
     )
     try {
       const rows = await pool.run(sql => appendRows(sql, jobs, channels))
-      const placed = new Array<Placed | undefined>(jobs.length)
+      const placed = new Array<AppendedRow | undefined>(jobs.length)
       const appended = new Set<string>()
       for (const row of rows) {
         const index = row.ord - 1
-        placed[index] = { row, knownChannel: channels[index] }
+        placed[index] = { row, cachedChannel: channels[index] }
         const job = jobs[index]
         if (job && row.outcome === 'done') appended.add(job.projectId)
       }
@@ -92,20 +92,23 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
       return placed
     } catch (error) {
       // The retry must look up a channel that may be gone.
-      known.clear()
+      channelCache.clear()
       throw error
     }
   }
 
   /** Throws when the job has no row: its project is gone. */
-  function toResult(placed: Placed | undefined, { projectId, draft, requestId }: Append): Appended {
+  function toResult(
+    placed: AppendedRow | undefined,
+    { projectId, event, requestId }: AppendJob,
+  ): AppendResult {
     if (!placed) throw invalidKey()
-    const { row, knownChannel } = placed
+    const { row, cachedChannel } = placed
     if (row.outcome === 'running') throw new StillRunning()
-    const channel = knownChannel ?? toChannel(row)
+    const channel = cachedChannel ?? toChannel(row)
     // Under a reused key the channel may never have been created.
     if (row.channel_id !== null && row.outcome === 'done') {
-      known.keep(projectId, draft.channelSlug, channel, performance.now())
+      channelCache.remember(projectId, event.channelSlug, channel, performance.now())
     }
     if (row.body !== null) return { outcome: row.outcome, body: row.body }
     const place = {
@@ -115,50 +118,50 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
       userId: row.user_id,
       createdAtMs: Number(row.at_ms),
     }
-    return { outcome: row.outcome, body: toEventAnswer(draft, place, requestId) }
+    return { outcome: row.outcome, body: toEventResponse(event, place, requestId) }
   }
 
   function appendRows(
     sql: Pool['sql'],
-    jobs: Append[],
-    found: (KnownChannel | undefined)[],
+    jobs: AppendJob[],
+    found: (EventChannel | undefined)[],
   ): Promise<Row[]> {
     // Events of a batch that create the same channel share one candidate.
-    const candidates = new Map<string, KnownChannel>()
-    const channels = jobs.map(({ projectId, draft }, index) => {
+    const candidates = new Map<string, EventChannel>()
+    const channels = jobs.map(({ projectId, event }, index) => {
       const channel = found[index]
       // Of a known channel, only an answer that the function writes needs the name.
-      if (channel) return jobs[index]?.claim ? { ...channel, slug: null } : toBare(channel)
-      const key = `${projectId} ${draft.channelSlug}`
-      const candidate = candidates.get(key) ?? { ...newId('chn'), name: draft.channelName }
+      if (channel) return jobs[index]?.claim ? { ...channel, slug: null } : toUuidOnly(channel)
+      const key = `${projectId} ${event.channelSlug}`
+      const candidate = candidates.get(key) ?? { ...newId('chn'), name: event.channelName }
       candidates.set(key, candidate)
-      return { ...candidate, slug: draft.channelSlug }
+      return { ...candidate, slug: event.channelSlug }
     })
-    const column = (value: (job: Append) => string | null) => toArray(jobs.map(value))
-    const keyed = (value: (job: Append, claim: IdempotencyClaim) => string) =>
+    const column = (value: (job: AppendJob) => string | null) => toArray(jobs.map(value))
+    const keyed = (value: (job: AppendJob, claim: IdempotencyClaim) => string) =>
       toArray(jobs.map(job => (job.claim ? value(job, job.claim) : null)))
     return sql<Row[]>`
       select ord, outcome, seq, at_ms, channel_id, channel_public_id, channel_name, user_id, body
       from append_events(
         ${column(({ projectId }) => projectId)}::uuid[],
-        ${column(({ draft }) => draft.id.uuid)}::uuid[],
-        ${column(({ draft }) => toTime(draft.occurredAtMs))}::timestamptz[],
+        ${column(({ event }) => event.id.uuid)}::uuid[],
+        ${column(({ event }) => toTime(event.occurredAtMs))}::timestamptz[],
         ${toArray(channels.map(({ uuid }) => uuid))}::uuid[],
         ${toArray(channels.map(({ id }) => id))}::text[],
         ${toArray(channels.map(({ slug }) => slug))}::text[],
         ${toArray(channels.map(({ name }) => name))}::text[],
-        ${column(({ draft }) => draft.title)}::text[],
-        ${column(({ draft }) => draft.description)}::text[],
-        ${column(({ draft }) => draft.icon)}::text[],
-        ${column(({ draft }) => toArray(draft.tags))}::text[],
-        ${column(({ draft }) => draft.metadataJson)}::text[],
-        ${column(({ draft }) => draft.userRef)}::text[],
-        ${column(({ draft }) => draft.source)}::text[],
-        ${toArray(jobs.map(({ draft }) => draft.notify))}::boolean[],
+        ${column(({ event }) => event.title)}::text[],
+        ${column(({ event }) => event.description)}::text[],
+        ${column(({ event }) => event.icon)}::text[],
+        ${column(({ event }) => toArray(event.tags))}::text[],
+        ${column(({ event }) => event.metadataJson)}::text[],
+        ${column(({ event }) => event.userRef)}::text[],
+        ${column(({ event }) => event.source)}::text[],
+        ${toArray(jobs.map(({ event }) => event.notify))}::boolean[],
         ${keyed((_, { key }) => key)}::text[],
         ${keyed((_, { fingerprint }) => `\\x${fingerprint.toString('hex')}`)}::bytea[],
-        ${keyed(({ draft }) => toHead(draft))}::text[],
-        ${keyed(({ draft, requestId }) => toTail(draft, requestId))}::text[]
+        ${keyed(({ event }) => toResponseHead(event))}::text[],
+        ${keyed(({ event, requestId }) => toResponseTail(event, requestId))}::text[]
       )
     `
   }
@@ -185,12 +188,12 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
   }
 }
 
-function toBare({ uuid }: KnownChannel) {
+function toUuidOnly({ uuid }: EventChannel) {
   return { uuid, id: null, name: null, slug: null }
 }
 
 /** The channel that the function looked up or created. */
-function toChannel(row: Row): KnownChannel {
+function toChannel(row: Row): EventChannel {
   if (row.channel_id === null || row.channel_public_id === null || row.channel_name === null) {
     throw new Error('append_events returned no channel')
   }
@@ -198,8 +201,8 @@ function toChannel(row: Row): KnownChannel {
 }
 
 /** An estimate: short fields count as a constant. A keyed event is sent twice, as a row and as its answer. */
-function toBytes({ draft, claim }: Append): number {
-  const { title, description, metadataJson } = draft
+function toBytes({ event, claim }: AppendJob): number {
+  const { title, description, metadataJson } = event
   const text = 500 + title.length + (description?.length ?? 0) + metadataJson.length
   return claim ? 2 * text : text
 }
@@ -209,14 +212,14 @@ function toTime(ms: number | null): string | null {
 }
 
 /** Remembers channels for some seconds, so that a busy one is not looked up for each event. Ids never change; names may. */
-function createKnownChannels() {
-  const channels = new Map<string, { channel: KnownChannel; untilMs: number }>()
+function createChannelCache() {
+  const channels = new Map<string, { channel: EventChannel; untilMs: number }>()
   return {
-    find(projectId: string, slug: string, nowMs: number): KnownChannel | undefined {
+    find(projectId: string, slug: string, nowMs: number): EventChannel | undefined {
       const entry = channels.get(`${projectId} ${slug}`)
       return entry && entry.untilMs > nowMs ? entry.channel : undefined
     },
-    keep(projectId: string, slug: string, channel: KnownChannel, nowMs: number): void {
+    remember(projectId: string, slug: string, channel: EventChannel, nowMs: number): void {
       if (channels.size >= MAX_CHANNELS) channels.delete(channels.keys().next().value ?? '')
       const name = `${projectId} ${slug}`
       channels.delete(name)

@@ -29,7 +29,7 @@ export function eventDeletionRoutes({ guard, pool, hints }: Parts) {
         const { actor, organizationId, projectId } = call
         const place = { organizationId, projectId, id }
         const { undoUntil, seq } = await transact(pool, tx => deleteEvent(tx, actor, place))
-        hints.tell([{ kind: 'deleted', projectId, seq: Number(seq) }])
+        hints.send([{ kind: 'deleted', projectId, seq: Number(seq) }])
         return succeed(call, 200, { undoUntil })
       },
       {
@@ -44,7 +44,7 @@ export function eventDeletionRoutes({ guard, pool, hints }: Parts) {
         const { actor, organizationId, projectId } = call
         const place = { organizationId, projectId, id }
         const { seq } = await transact(pool, tx => restoreEvent(tx, actor, place))
-        hints.tell([{ kind: 'restored', projectId, seq: Number(seq) }])
+        hints.send([{ kind: 'restored', projectId, seq: Number(seq) }])
         return succeedJson(call, 200, `{"id":${JSON.stringify(id)},"seq":${seq}}`)
       },
       {

@@ -7,10 +7,10 @@ import { parseId } from '../ids.ts'
 /** How long the dashboard offers to undo a deletion. */
 const UNDO_S = 5
 /** How long a deletion can be undone. A click in the last moment arrives a little later. */
-export const GRACE_S = 10
+export const UNDO_GRACE_S = 10
 
 /** An event of a project; the id is the public one. */
-export interface EventPlace {
+export interface EventRef {
   organizationId: string
   projectId: string
   id: string
@@ -20,7 +20,7 @@ export interface EventPlace {
 export async function deleteEvent(
   tx: Tx,
   actor: Actor,
-  place: EventPlace,
+  place: EventRef,
 ): Promise<{ seq: string; undoUntil: Date }> {
   const { seq } = await getStored(tx, place)
   // No row: another request hid it first.
@@ -28,7 +28,7 @@ export async function deleteEvent(
     select h.seq, clock_timestamp() + make_interval(secs => ${UNDO_S}) as undo_until
     from hide_events(${place.projectId}, array[${seq}::bigint]) as h (seq)
   `
-  if (!hidden) throw noEvent()
+  if (!hidden) throw eventNotFound()
   await writeAudit(tx, actor, toEntry('event.deleted', place))
   return { seq: hidden.seq, undoUntil: hidden.undo_until }
 }
@@ -37,44 +37,44 @@ export async function deleteEvent(
 export async function restoreEvent(
   tx: Tx,
   actor: Actor,
-  place: EventPlace,
+  place: EventRef,
 ): Promise<{ seq: string }> {
   const { seq, state } = await getStored(tx, place)
   if (state === 'there') return { seq }
-  if (state === 'gone') throw noEvent()
+  if (state === 'gone') throw eventNotFound()
   const restored = await tx`
     select seq from restore_events(${place.projectId}, array[${seq}::bigint]) as r (seq)
   `
   if (restored.count > 0) await writeAudit(tx, actor, toEntry('event.restored', place))
   // No row: another request restored it, or the purge deleted it.
-  else if ((await getStored(tx, place)).state !== 'there') throw noEvent()
+  else if ((await getStored(tx, place)).state !== 'there') throw eventNotFound()
   return { seq }
 }
 
 async function getStored(
   sql: Queryable,
-  { projectId, id }: EventPlace,
+  { projectId, id }: EventRef,
 ): Promise<{ seq: string; state: 'there' | 'hidden' | 'gone' }> {
   const uuid = parseId('evt', id)
   const [row] = uuid
     ? await sql<{ seq: string; state: 'there' | 'hidden' | 'gone' }[]>`
         select seq, case
             when deleted_at is null then 'there'
-            when deleted_at > clock_timestamp() - make_interval(secs => ${GRACE_S}) then 'hidden'
+            when deleted_at > clock_timestamp() - make_interval(secs => ${UNDO_GRACE_S}) then 'hidden'
             else 'gone'
           end as state
         from events
         where project_id = ${projectId} and id = ${uuid}
       `
     : []
-  if (!row) throw noEvent()
+  if (!row) throw eventNotFound()
   return row
 }
 
-function noEvent(): Fault {
+function eventNotFound(): Fault {
   return new Fault('not_found', 'No event has this id')
 }
 
-function toEntry(action: AuditAction, { organizationId, projectId, id }: EventPlace) {
+function toEntry(action: AuditAction, { organizationId, projectId, id }: EventRef) {
   return { action, organizationId, projectId, target: id }
 }

@@ -1,5 +1,5 @@
 import { toId } from '../ids.ts'
-import type { Draft } from './draft.ts'
+import type { NewEvent } from './new-event.ts'
 
 /** An event with its channel and user, as reads select it. */
 export interface EventRow {
@@ -32,7 +32,7 @@ export function toEventJson(row: EventRow): string {
 }
 
 /** The fields that append_events adds to an event. */
-export interface Place {
+export interface AssignedFields {
   seq: string
   channelId: string
   channelName: string
@@ -41,31 +41,31 @@ export interface Place {
 }
 
 /** The answer to an event up to its seq. append_events writes the part between this and `toTail`. */
-export function toHead(draft: Draft): string {
-  return `{"success":true,"data":{"id":"${draft.id.id}","seq":`
+export function toResponseHead(event: NewEvent): string {
+  return `{"success":true,"data":{"id":"${event.id.id}","seq":`
 }
 
 /** The answer to an event from the end of its createdAt on. */
-export function toTail(draft: Draft, requestId: string): string {
-  return `",${toContentJson(draft)}},"requestId":"${requestId}"}`
+export function toResponseTail(event: NewEvent, requestId: string): string {
+  return `",${toContentJson(event)}},"requestId":"${requestId}"}`
 }
 
 /** The answer to an event without an Idempotency-Key; append_events writes the same for one with a key. */
-export function toEventAnswer(draft: Draft, place: Place, requestId: string): string {
+export function toEventResponse(event: NewEvent, place: AssignedFields, requestId: string): string {
   const createdAt = new Date(place.createdAtMs).toISOString()
   const timestamp =
-    draft.occurredAtMs === null ? createdAt : new Date(draft.occurredAtMs).toISOString()
+    event.occurredAtMs === null ? createdAt : new Date(event.occurredAtMs).toISOString()
   return (
-    `${toHead(draft)}${place.seq},"channelId":"${place.channelId}"` +
+    `${toResponseHead(event)}${place.seq},"channelId":"${place.channelId}"` +
     `,"channelName":${JSON.stringify(place.channelName)},"userId":${JSON.stringify(place.userId)}` +
-    `,"timestamp":"${timestamp}","createdAt":"${createdAt}${toTail(draft, requestId)}`
+    `,"timestamp":"${timestamp}","createdAt":"${createdAt}${toResponseTail(event, requestId)}`
   )
 }
 
-function toContentJson(draft: Draft): string {
+function toContentJson(event: NewEvent): string {
   return (
-    `"title":${JSON.stringify(draft.title)},"description":${JSON.stringify(draft.description)}` +
-    `,"icon":${JSON.stringify(draft.icon)},"tags":${JSON.stringify(draft.tags)}` +
-    `,"metadata":${draft.metadataJson},"source":${JSON.stringify(draft.source)},"notify":${draft.notify}`
+    `"title":${JSON.stringify(event.title)},"description":${JSON.stringify(event.description)}` +
+    `,"icon":${JSON.stringify(event.icon)},"tags":${JSON.stringify(event.tags)}` +
+    `,"metadata":${event.metadataJson},"source":${JSON.stringify(event.source)},"notify":${event.notify}`
   )
 }

@@ -1,18 +1,24 @@
 import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
 import { toId } from '../ids.ts'
-import { resolve, toConditions, type Criteria } from './criteria.ts'
-import { toStretch } from './ranges.ts'
-import { HOUR_MS, toEndMs, toScale, type Scale } from './scale.ts'
-import type { Filters } from './search.ts'
+import { resolveFilters, toConditions, type ResolvedFilters } from './resolved-filters.ts'
+import { toSegment } from './seq-ranges.ts'
+import { HOUR_MS, toEndMs, toTimeBuckets, type TimeBuckets } from './time-buckets.ts'
+import type { SearchFilters } from './search-query.ts'
 import type { Histogram } from './search-schema.ts'
-import { toCandidates, walk, type Patience, type Visited, type Window } from './walk.ts'
+import {
+  toCandidates,
+  scanLog,
+  type ScanLimits,
+  type BatchResult,
+  type ScanBatch,
+} from './log-scan.ts'
 
 const DEFAULT_HOURS = 60
 const TOP_CHANNELS = 8
 /** More events than this are counted by the hour only. */
-const MAX_MOMENTS = 200_000
-const SPEND_MS = 150
+const MAX_COUNTED_EVENTS = 200_000
+const TIME_LIMIT_MS = 150
 
 /** How many events of a channel (uuid) happened in a bucket. */
 interface Count {
@@ -32,12 +38,12 @@ export interface HistogramRange {
  * last 60 hours. With filters by channel only, counts are exact; beyond 200,000 events, buckets and filters are whole
  * hours. Other filters count back for about 150 ms, and `completeSince` says how far that was.
  */
-export async function histogramOf(
+export async function buildHistogram(
   sql: Queryable,
   projectId: string,
-  filters: Filters,
+  filters: SearchFilters,
   range: HistogramRange,
-  patience: Patience = {},
+  limits: ScanLimits = {},
 ): Promise<Histogram> {
   // No event happens later, and the ends of buckets stay valid dates.
   const lastMs = range.nowMs + HOUR_MS
@@ -45,107 +51,115 @@ export async function histogramOf(
   const hourMs = Math.floor((toMs - 1) / HOUR_MS) * HOUR_MS
   const defaultMs = hourMs - (DEFAULT_HOURS - 1) * HOUR_MS
   const fromMs = Math.min(range.fromMs ?? filters.after ?? defaultMs, lastMs)
-  const scale = toScale(fromMs, Math.max(toMs, fromMs + 1))
+  const buckets = toTimeBuckets(fromMs, Math.max(toMs, fromMs + 1))
   const narrow = {
     ...filters,
-    after: Math.max(filters.after ?? -Infinity, scale.fromMs),
-    before: Math.min(filters.before ?? Infinity, toEndMs(scale)),
+    after: Math.max(filters.after ?? -Infinity, buckets.fromMs),
+    before: Math.min(filters.before ?? Infinity, toEndMs(buckets)),
   }
-  const criteria = await resolve(sql, projectId, narrow)
-  if (!criteria) return toHistogram(sql, projectId, scale, [])
-  const bounds = { ...criteria, afterMs: narrow.after, beforeMs: narrow.before }
+  const resolved = await resolveFilters(sql, projectId, narrow)
+  if (!resolved) return toHistogram(sql, projectId, buckets, [])
+  const bounds = { ...resolved, afterMs: narrow.after, beforeMs: narrow.before }
   if (!isByChannel(filters)) {
-    const { counts, sinceMs } = await countMatches(sql, projectId, scale, bounds, patience)
-    return toHistogram(sql, projectId, scale, counts, sinceMs)
+    const { counts, sinceMs } = await countMatches(sql, projectId, buckets, bounds, limits)
+    return toHistogram(sql, projectId, buckets, counts, sinceMs)
   }
-  const isWhole = [scale.stepMs, narrow.after, narrow.before].every(ms => ms % HOUR_MS === 0)
-  const hourly = toScale(fromMs, toMs, HOUR_MS)
-  const counts = await countHours(sql, projectId, isWhole ? scale : hourly, bounds)
-  if (isWhole) return toHistogram(sql, projectId, scale, counts)
-  const isMuch = counts.reduce((sum, { n }) => sum + n, 0) > MAX_MOMENTS
+  const isWhole = [buckets.stepMs, narrow.after, narrow.before].every(ms => ms % HOUR_MS === 0)
+  const hourly = toTimeBuckets(fromMs, toMs, HOUR_MS)
+  const counts = await countByHour(sql, projectId, isWhole ? buckets : hourly, bounds)
+  if (isWhole) return toHistogram(sql, projectId, buckets, counts)
+  const isMuch = counts.reduce((sum, { n }) => sum + n, 0) > MAX_COUNTED_EVENTS
   if (isMuch) return toHistogram(sql, projectId, hourly, counts)
-  return toHistogram(sql, projectId, scale, await countMoments(sql, projectId, scale, bounds))
+  return toHistogram(sql, projectId, buckets, await countEvents(sql, projectId, buckets, bounds))
 }
 
-function isByChannel({ users, sources, tags, metadata, has, words, phrases }: Filters): boolean {
+function isByChannel({
+  users,
+  sources,
+  tags,
+  metadata,
+  has,
+  words,
+  phrases,
+}: SearchFilters): boolean {
   return [users, sources, tags, metadata, has, words, phrases].every(
     ({ is, not }) => is.length === 0 && not.length === 0,
   )
 }
 
-/** Counts matches, newest first, until patience ends; `sinceMs` is the moment that it reached then. */
+/** Counts matches, newest first, until the limits end; `sinceMs` is the time that it reached then. */
 async function countMatches(
   sql: Queryable,
   projectId: string,
-  scale: Scale,
-  criteria: Criteria & Bounds,
-  patience: Patience,
+  buckets: TimeBuckets,
+  resolved: ResolvedFilters & Bounds,
+  limits: ScanLimits,
 ): Promise<{ counts: Count[]; sinceMs: number | undefined }> {
   const counts: Count[] = []
   const options = {
     direction: 'older',
     from: undefined,
     wanted: Infinity,
-    spendMs: SPEND_MS,
-    ...patience,
+    timeLimitMs: TIME_LIMIT_MS,
+    ...limits,
   } as const
-  const stopped = await walk(criteria, options, async window => {
-    const { found, ...visited } = await countWindow(sql, projectId, scale, criteria, window)
+  const stopped = await scanLog(resolved, options, async batch => {
+    const { found, ...visited } = await countBatch(sql, projectId, buckets, resolved, batch)
     counts.push(...found)
     return { ...visited, isDone: false }
   })
   const sinceMs =
-    stopped === undefined ? undefined : await findUnseen(sql, projectId, criteria, stopped)
+    stopped === undefined ? undefined : await findCompleteSince(sql, projectId, resolved, stopped)
   return { counts, sinceMs }
 }
 
-async function countWindow(
+async function countBatch(
   sql: Queryable,
   projectId: string,
-  scale: Scale,
-  criteria: Criteria,
-  window: Window,
-): Promise<Omit<Visited, 'isDone'> & { found: Count[] }> {
+  buckets: TimeBuckets,
+  resolved: ResolvedFilters,
+  batch: ScanBatch,
+): Promise<Omit<BatchResult, 'isDone'> & { found: Count[] }> {
   const rows = await sql<
-    ({ candidates: number; reached: string | null } & (Count | { channelId: null }))[]
+    ({ candidates: number; last_seq: string | null } & (Count | { channelId: null }))[]
   >`
     with candidates as materialized (
-      ${toCandidates(sql, projectId, criteria, window)}
+      ${toCandidates(sql, projectId, resolved, batch)}
     ), met as (
       select e.channel_id, e.bucket, count(*)::float8 as n
       from candidates
         cross join lateral (
-          select e.channel_id, ${toBucket(sql, scale)} as bucket
+          select e.channel_id, ${toBucket(sql, buckets)} as bucket
           from events e
           where e.project_id = ${projectId} and e.seq = candidates.seq
-            and ${toConditions(sql, criteria)}
+            and ${toConditions(sql, resolved)}
           -- Keeps this a look-up by the primary key for each candidate.
           offset 0
         ) e
       group by 1, 2
     ), seen as (
-      select count(*)::int as candidates, min(seq) as reached from candidates
+      select count(*)::int as candidates, min(seq) as last_seq from candidates
     )
-    select seen.candidates, seen.reached, met.channel_id as "channelId", met.bucket, met.n
+    select seen.candidates, seen.last_seq, met.channel_id as "channelId", met.bucket, met.n
     from seen
       left join met on true
   `
-  const [{ candidates, reached } = { candidates: 0, reached: null }] = rows
+  const [{ candidates, last_seq: lastSeq } = { candidates: 0, last_seq: null }] = rows
   return {
     candidates,
-    reached: reached === null ? undefined : BigInt(reached),
+    lastSeq: lastSeq === null ? undefined : BigInt(lastSeq),
     found: rows.filter(row => row.channelId !== null),
   }
 }
 
 /** A moment after which no uncounted event happened: none with a smaller seq that could match. */
-async function findUnseen(
+async function findCompleteSince(
   sql: Queryable,
   projectId: string,
   { afterMs, beforeMs }: Bounds,
   seq: bigint,
 ): Promise<number> {
-  const { first } = toStretch(seq)
+  const { first } = toSegment(seq)
   const [row] = await sql<[{ at: Date | null }]>`
     select greatest(
       (
@@ -162,7 +176,7 @@ async function findUnseen(
       (
         select max(s.last_at)
         from event_stretches s
-        where s.project_id = ${projectId} and s.stretch < ${String(toStretch(seq).stretch)}
+        where s.project_id = ${projectId} and s.stretch < ${String(toSegment(seq).stretch)}
           and s.last_at > ${new Date(afterMs)} and s.first_at < ${new Date(beforeMs)}
       )
     ) as at
@@ -174,24 +188,24 @@ async function findUnseen(
 async function toHistogram(
   sql: Queryable,
   projectId: string,
-  scale: Scale,
+  buckets: TimeBuckets,
   counts: Count[],
   sinceMs?: number,
 ): Promise<Histogram> {
   const totals = new Map<string, number>()
   for (const { channelId, n } of counts) totals.set(channelId, (totals.get(channelId) ?? 0) + n)
   const top = [...totals].toSorted(([, a], [, b]) => b - a).slice(0, TOP_CHANNELS)
-  const series = new Map(top.map(([channelId]) => [channelId, toZeros(scale)]))
-  const others = toZeros(scale)
+  const series = new Map(top.map(([channelId]) => [channelId, toZeros(buckets)]))
+  const others = toZeros(buckets)
   for (const { channelId, bucket, n } of counts) {
     const row = series.get(channelId) ?? others
     row[bucket] = (row[bucket] ?? 0) + n
   }
   const names = await listNames(sql, projectId, [...series.keys()])
   return {
-    from: new Date(scale.fromMs).toISOString(),
-    to: new Date(toEndMs(scale)).toISOString(),
-    stepMs: scale.stepMs,
+    from: new Date(buckets.fromMs).toISOString(),
+    to: new Date(toEndMs(buckets)).toISOString(),
+    stepMs: buckets.stepMs,
     total: counts.reduce((sum, { n }) => sum + n, 0),
     channels: [...series].map(([uuid, row]) => ({
       id: toId('chn', uuid),
@@ -204,7 +218,7 @@ async function toHistogram(
   }
 }
 
-function toZeros({ buckets }: Scale): number[] {
+function toZeros({ buckets }: TimeBuckets): number[] {
   return new Array<number>(buckets).fill(0)
 }
 
@@ -228,18 +242,18 @@ interface Bounds {
   beforeMs: number
 }
 
-type Counted = Pick<Criteria, 'channelIds' | 'withoutChannelIds'> & Bounds
+type CountFilter = Pick<ResolvedFilters, 'channelIds' | 'withoutChannelIds'> & Bounds
 
 /** Counts from the counts per hour. Buckets are whole hours, and bounds are rounded to hours. */
-export async function countHours(
+export async function countByHour(
   sql: Queryable,
   projectId: string,
-  scale: Scale,
-  counted: Counted,
+  buckets: TimeBuckets,
+  counted: CountFilter,
 ): Promise<Count[]> {
   const afterMs = Math.floor(counted.afterMs / HOUR_MS) * HOUR_MS
   return await sql<Count[]>`
-    select e.channel_id as "channelId", ${toBucket(sql, scale, sql`e.hour`)} as bucket, sum(e.n)::float8 as n
+    select e.channel_id as "channelId", ${toBucket(sql, buckets, sql`e.hour`)} as bucket, sum(e.n)::float8 as n
     from event_counts e
     where e.project_id = ${projectId}
       and e.hour >= ${new Date(afterMs)} and e.hour < ${new Date(counted.beforeMs)}
@@ -249,14 +263,14 @@ export async function countHours(
 }
 
 /** Counts from the events themselves, for buckets shorter than an hour. */
-async function countMoments(
+async function countEvents(
   sql: Queryable,
   projectId: string,
-  scale: Scale,
-  counted: Counted,
+  buckets: TimeBuckets,
+  counted: CountFilter,
 ): Promise<Count[]> {
   return await sql<Count[]>`
-    select e.channel_id as "channelId", ${toBucket(sql, scale)} as bucket, count(*)::float8 as n
+    select e.channel_id as "channelId", ${toBucket(sql, buckets)} as bucket, count(*)::float8 as n
     from events e
     where e.project_id = ${projectId} and e.deleted_at is null
       and e.occurred_at >= ${new Date(counted.afterMs)} and e.occurred_at < ${new Date(counted.beforeMs)}
@@ -268,13 +282,13 @@ async function countMoments(
 /** The bucket of a moment, by default of an event `e`. */
 function toBucket(
   sql: Queryable,
-  { fromMs, stepMs }: Scale,
+  { fromMs, stepMs }: TimeBuckets,
   moment = sql`e.occurred_at`,
 ): Fragment {
   return sql`floor((date_part('epoch', ${moment}) * 1000 - ${fromMs}::float8) / ${stepMs}::float8)::int`
 }
 
-function toChannels(sql: Queryable, { channelIds, withoutChannelIds }: Counted): Fragment {
+function toChannels(sql: Queryable, { channelIds, withoutChannelIds }: CountFilter): Fragment {
   return sql`
     ${channelIds ? sql`and e.channel_id = any(${toArray(channelIds)}::uuid[])` : sql``}
     ${

@@ -2,12 +2,23 @@ import { toArray, alignRows } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { parseId, toId } from '../ids.ts'
-import { isExact, resolve, toConditions, type Criteria } from './criteria.ts'
-import { parsePosition, toPositionCursor, type Position } from './ranges.ts'
+import {
+  isCoveredByIndex,
+  resolveFilters,
+  toConditions,
+  type ResolvedFilters,
+} from './resolved-filters.ts'
+import { parseListCursor, toListCursor, type LogPosition } from './seq-ranges.ts'
 import { toEventJson, type EventRow } from './event-json.ts'
-import type { Filters } from './search.ts'
+import type { SearchFilters } from './search-query.ts'
 import type { Neighbours } from './search-schema.ts'
-import { toCandidates, walk, type Patience, type Visited, type Window } from './walk.ts'
+import {
+  toCandidates,
+  scanLog,
+  type ScanLimits,
+  type BatchResult,
+  type ScanBatch,
+} from './log-scan.ts'
 
 /** Where a list begins, and how many events a page has. */
 export interface PageQuery {
@@ -104,46 +115,47 @@ export async function findNeighbours(
 export async function listEventsJson(
   sql: Queryable,
   projectId: string,
-  filters: Filters,
+  filters: SearchFilters,
   { cursor, after, limit = 50 }: PageQuery,
-  patience: Patience = {},
+  limits: ScanLimits = {},
 ): Promise<string> {
-  const start: Position | undefined =
-    parsePosition(cursor) ??
+  const start: LogPosition | undefined =
+    parseListCursor(cursor) ??
     (after === undefined ? undefined : { direction: 'newer', seq: BigInt(after) })
   const direction = start?.direction ?? 'older'
-  const criteria = await resolve(sql, projectId, filters)
-  if (!criteria) return '{"items":[],"nextCursor":null}'
+  const resolved = await resolveFilters(sql, projectId, filters)
+  if (!resolved) return '{"items":[],"nextCursor":null}'
   const rows: EventRow[] = []
-  const firstWindow = isExact(criteria) ? limit + 1 : Math.max(4 * limit, 256)
-  const options = { direction, from: start?.seq, wanted: limit + 1, firstWindow, ...patience }
-  const stopped = await walk(criteria, options, async window => {
-    const { found, ...visited } = await readWindow(sql, projectId, criteria, {
-      ...window,
+  const firstBatch = isCoveredByIndex(resolved) ? limit + 1 : Math.max(4 * limit, 256)
+  const options = { direction, from: start?.seq, wanted: limit + 1, firstBatch, ...limits }
+  const stopped = await scanLog(resolved, options, async batch => {
+    const { found, ...visited } = await readBatch(sql, projectId, resolved, {
+      ...batch,
       limit: limit + 1 - rows.length,
     })
     rows.push(...found)
     return { ...visited, isDone: rows.length > limit }
   })
   const page = rows.slice(0, limit)
-  const goesOn = rows.length > limit ? BigInt(page.at(-1)?.seq ?? 0) : stopped
-  const nextCursor = goesOn === undefined ? null : toPositionCursor({ direction, seq: goesOn })
+  const continueAfter = rows.length > limit ? BigInt(page.at(-1)?.seq ?? 0) : stopped
+  const nextCursor =
+    continueAfter === undefined ? null : toListCursor({ direction, seq: continueAfter })
   return `{"items":[${page.map(toEventJson).join()}],"nextCursor":${JSON.stringify(nextCursor)}}`
 }
 
-type WindowRow = { candidates: number; reached: string | null } & (EventRow | { id: null })
+type BatchRow = { candidates: number; last_seq: string | null } & (EventRow | { id: null })
 
-/** The matching events of a window, and how far its candidates reach. */
-async function readWindow(
+/** The matching events of a batch, and how far its candidates reach. */
+async function readBatch(
   sql: Queryable,
   projectId: string,
-  criteria: Criteria,
-  { limit, ...window }: Window & { limit: number },
-): Promise<Omit<Visited, 'isDone'> & { found: EventRow[] }> {
-  const order = window.direction === 'older' ? sql`desc` : sql`asc`
-  const rows = await sql<WindowRow[]>`
+  resolved: ResolvedFilters,
+  { limit, ...batch }: ScanBatch & { limit: number },
+): Promise<Omit<BatchResult, 'isDone'> & { found: EventRow[] }> {
+  const order = batch.direction === 'older' ? sql`desc` : sql`asc`
+  const rows = await sql<BatchRow[]>`
     with candidates as materialized (
-      ${toCandidates(sql, projectId, criteria, window)}
+      ${toCandidates(sql, projectId, resolved, batch)}
     ), met as materialized (
       select ${stored(sql)}
       from candidates
@@ -151,26 +163,26 @@ async function readWindow(
           select ${stored(sql)}
           from events e
           where e.project_id = ${projectId} and e.seq = candidates.seq
-            and ${toConditions(sql, criteria)}
+            and ${toConditions(sql, resolved)}
           -- Keeps this a look-up by the primary key for each candidate.
           offset 0
         ) e
       order by candidates.seq ${order}
       limit ${limit}
     ), seen as (
-      select count(*)::int as candidates, ${window.direction === 'older' ? sql`min` : sql`max`}(seq) as reached
+      select count(*)::int as candidates, ${batch.direction === 'older' ? sql`min` : sql`max`}(seq) as last_seq
       from candidates
     )
-    select seen.candidates, seen.reached, ${columns(sql)}
+    select seen.candidates, seen.last_seq, ${columns(sql)}
     from seen
       left join met e on true
       ${joins(sql)}
     order by e.seq ${order}
   `
-  const [{ candidates, reached } = { candidates: 0, reached: null }] = rows
+  const [{ candidates, last_seq: lastSeq } = { candidates: 0, last_seq: null }] = rows
   return {
     candidates,
-    reached: reached === null ? undefined : BigInt(reached),
+    lastSeq: lastSeq === null ? undefined : BigInt(lastSeq),
     found: rows.filter(row => row.id !== null),
   }
 }

@@ -4,15 +4,15 @@ import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
 import { toId } from '../ids.ts'
 import { logger } from '../log.ts'
-import { GRACE_S } from './deletion.ts'
+import { UNDO_GRACE_S } from './deletion.ts'
 
 const log = logger('events')
 const EVERY_MS = 5_000
 /** The pause after a pass that left nothing behind. */
-const REST_MS = 60_000
+const IDLE_PAUSE_MS = 60_000
 const BATCH = 500
 /** Channels, or projects, that one query returns. */
-const PAGE = 100
+const PAGE_SIZE = 100
 /** How long expiry runs before deleted events are purged again. */
 const ROUND_MS = 4_000
 /** How long expiry stays at one channel. */
@@ -21,15 +21,15 @@ const CHANNEL_MS = 1_000
 const PAUSE_FACTOR = 3
 
 /** A channel; uuids. */
-interface Place {
+interface ChannelKey {
   project_id: string
   channel_id: string
 }
 
 /** A pass through all channels with a retention. */
-interface Pass {
+interface RetentionPass {
   /** The last channel; undefined at the beginning, and at the end. */
-  after: Place | undefined
+  after: ChannelKey | undefined
   /** Whether a channel was left before its end. */
   isMore: boolean
 }
@@ -43,16 +43,16 @@ export function startRetention(pool: Pool): { stop(): Promise<void> } {
   const { signal } = stopped
 
   async function run(): Promise<void> {
-    const pass: Pass = { after: undefined, isMore: false }
-    let restUntilMs = 0
+    const pass: RetentionPass = { after: undefined, isMore: false }
+    let idleUntilMs = 0
     do {
       try {
         if (await isClockUntrusted(pool)) continue
         await purgeDeleted(pool)
-        if (performance.now() < restUntilMs) continue
-        await expireSome(pool, pass, signal)
+        if (performance.now() < idleUntilMs) continue
+        await expireEvents(pool, pass, signal)
         if (pass.after) continue
-        if (!pass.isMore) restUntilMs = performance.now() + REST_MS
+        if (!pass.isMore) idleUntilMs = performance.now() + IDLE_PAUSE_MS
         pass.isMore = false
       } catch (error) {
         if (!signal.aborted) warn(error)
@@ -73,10 +73,10 @@ export function startRetention(pool: Pool): { stop(): Promise<void> } {
 export async function purgeDeleted(pool: Pool): Promise<void> {
   const rows = await pool.run(
     sql => sql<{ project_id: string; before: string }[]>`
-      select distinct project_id, (now() - make_interval(secs => ${GRACE_S}))::text as before
+      select distinct project_id, (now() - make_interval(secs => ${UNDO_GRACE_S}))::text as before
       from events
-      where deleted_at < now() - make_interval(secs => ${GRACE_S})
-      limit ${PAGE}
+      where deleted_at < now() - make_interval(secs => ${UNDO_GRACE_S})
+      limit ${PAGE_SIZE}
     `,
   )
   for (const { project_id: project, before } of rows) {
@@ -87,12 +87,16 @@ export async function purgeDeleted(pool: Pool): Promise<void> {
 }
 
 /** Continues a pass, and deletes expired events, until its end or for some seconds. */
-export async function expireSome(pool: Pool, pass: Pass, signal?: AbortSignal): Promise<void> {
+export async function expireEvents(
+  pool: Pool,
+  pass: RetentionPass,
+  signal?: AbortSignal,
+): Promise<void> {
   const untilMs = performance.now() + ROUND_MS
   const deleted = new Map<string, number>()
   try {
     for (;;) {
-      const channels = await listKept(pool, pass.after)
+      const channels = await listChannelsWithRetention(pool, pass.after)
       for (const { is_due, ...channel } of channels) {
         if (performance.now() > untilMs || signal?.aborted) return
         pass.after = channel
@@ -101,7 +105,7 @@ export async function expireSome(pool: Pool, pass: Pass, signal?: AbortSignal): 
         pass.isMore ||= isMore
         deleted.set(channel.project_id, (deleted.get(channel.project_id) ?? 0) + count)
       }
-      if (channels.length < PAGE) break
+      if (channels.length < PAGE_SIZE) break
     }
     pass.after = undefined
   } finally {
@@ -118,7 +122,7 @@ export async function expireSome(pool: Pool, pass: Pass, signal?: AbortSignal): 
 /** Deletes a channel's expired events for up to a second. The next pass retries what failed. */
 async function expireChannel(
   pool: Pool,
-  { project_id: project, channel_id: channel }: Place,
+  { project_id: project, channel_id: channel }: ChannelKey,
   signal?: AbortSignal,
 ): Promise<{ count: number; isMore: boolean }> {
   const untilMs = performance.now() + CHANNEL_MS
@@ -143,12 +147,12 @@ async function expireChannel(
 }
 
 /** The next channels with a retention, and whether their oldest event is expired. */
-async function listKept(
+async function listChannelsWithRetention(
   pool: Pool,
-  after: Place | undefined,
-): Promise<(Place & { is_due: boolean })[]> {
+  after: ChannelKey | undefined,
+): Promise<(ChannelKey & { is_due: boolean })[]> {
   return pool.run(
-    sql => sql<(Place & { is_due: boolean })[]>`
+    sql => sql<(ChannelKey & { is_due: boolean })[]>`
       with kept as materialized (
         select c.project_id, c.id
         from channels c
@@ -156,7 +160,7 @@ async function listKept(
         where coalesce(c.keep_days, p.keep_days) is not null
           ${after ? sql`and (c.project_id, c.id) > (${after.project_id}, ${after.channel_id})` : sql``}
         order by c.project_id, c.id
-        limit ${PAGE}
+        limit ${PAGE_SIZE}
       )
       select
         k.project_id, k.id as channel_id,

@@ -7,10 +7,10 @@ import { Failure, PageOf, SuccessOf } from '../http/envelope.ts'
 import { createValidator, invalidField } from '../http/validation.ts'
 import { respondToWrite, type KeyCall, type KeyGuard } from '../keys/guard.ts'
 import type { Appender } from './append.ts'
-import { fromLog, fromText, toDraft } from './draft.ts'
+import { fromLogSnag, fromPlainText, toNewEvent } from './new-event.ts'
 import { getEventJson, listEventsJson } from './read.ts'
 import { Event, EventInput, EventQuery, LogInput, TextInput } from './schema.ts'
-import { toFilters } from './search-schema.ts'
+import { toListFilters } from './search-schema.ts'
 
 const tags = ['Events']
 const created = { 201: SuccessOf(Event, 'The event is committed.') }
@@ -26,8 +26,8 @@ interface Parts {
 export function eventRoutes({ guard, appender, reads }: Parts) {
   async function create(call: KeyCall, input: EventInput): Promise<Response> {
     const { key, requestId, claim } = call
-    const draft = toDraft(input)
-    const written = await appender.append({ projectId: key.projectId, draft, requestId, claim })
+    const event = toNewEvent(input)
+    const written = await appender.append({ projectId: key.projectId, event, requestId, claim })
     return respondToWrite(call, 201, written)
   }
 
@@ -45,7 +45,7 @@ export function eventRoutes({ guard, appender, reads }: Parts) {
         tags,
       },
     })
-    .post('/v1/log', ({ call, body }) => create(call, fromLog(body)), {
+    .post('/v1/log', ({ call, body }) => create(call, fromLogSnag(body)), {
       scope: 'events:write',
       body: LogInput,
       response: created,
@@ -55,7 +55,7 @@ export function eventRoutes({ guard, appender, reads }: Parts) {
       '/v1/channels/:name',
       ({ call, body, params: { name } }) => {
         if (body.trim() === '') throw invalidField('title', 'required', 'Required')
-        return create(call, textEvent.parse({ channelName: name, ...fromText(body) }))
+        return create(call, textEvent.parse({ channelName: name, ...fromPlainText(body) }))
       },
       {
         scope: 'events:write',
@@ -75,7 +75,9 @@ export function eventRoutes({ guard, appender, reads }: Parts) {
       '/v1/events',
       async ({ call, query }) => {
         const { projectId } = call.key
-        const page = await reads.run(sql => listEventsJson(sql, projectId, toFilters(query), query))
+        const page = await reads.run(sql =>
+          listEventsJson(sql, projectId, toListFilters(query), query),
+        )
         return succeedJson(call, 200, page)
       },
       {

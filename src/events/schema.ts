@@ -4,7 +4,7 @@ import { JsonObject } from '../http/json-object.ts'
 import { PageQuery } from '../http/paging.ts'
 import { defineRule, invalidType, issue, NO_ISSUES, Text, TrimmedText } from '../http/rules.ts'
 import { Nullable } from '../http/schema-parts.ts'
-import { parseTimestamp, toMoment } from './moment.ts'
+import { parseIsoTimestamp, parseTimestamp } from './timestamp.ts'
 
 const MAX_AHEAD_MS = 5 * 60_000
 const YEAR = '^(?!00)\\d{4}-'
@@ -15,14 +15,14 @@ const NOT_ISO = issue(
 
 const INSTANT = defineRule('Instant', value => {
   if (typeof value !== 'string') return invalidType('string', value)
-  return parseTimestamp(value) === undefined ? NOT_ISO : NO_ISSUES
+  return parseIsoTimestamp(value) === undefined ? NOT_ISO : NO_ISSUES
 })
 
 const TIMESTAMP = defineRule('Timestamp', value => {
   if (typeof value !== 'string' && typeof value !== 'number') {
     return invalidType('string or number', value)
   }
-  const ms = toMoment(value)
+  const ms = parseTimestamp(value)
   if (ms === undefined && typeof value === 'string') return NOT_ISO
   if (ms === undefined) return issue('out_of_range', 'Must be Unix seconds or milliseconds')
   // The server's own clock is exact enough for this bound.
@@ -32,7 +32,7 @@ const TIMESTAMP = defineRule('Timestamp', value => {
 })
 
 /** A moment of a filter. */
-export function Instant(description: string) {
+export function IsoTimestamp(description: string) {
   return Type.Unsafe<string>({
     [Kind]: INSTANT,
     type: 'string',
@@ -180,8 +180,8 @@ export const EventQuery = Type.Object({
       description: 'Words that begin words of title or description.',
     }),
   ),
-  from: Type.Optional(Instant('Only what happened at this moment or later.')),
-  to: Type.Optional(Instant('Only what happened at this moment or earlier.')),
+  from: Type.Optional(IsoTimestamp('Only what happened at this moment or later.')),
+  to: Type.Optional(IsoTimestamp('Only what happened at this moment or earlier.')),
   after: Type.Optional(
     Type.Integer({
       minimum: 0,

@@ -3,8 +3,8 @@ import type { SessionGuard } from '../accounts/guard.ts'
 import type { Pool } from '../db/pool.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
-import { histogramOf } from './histogram.ts'
-import { parseTimestamp } from './moment.ts'
+import { buildHistogram } from './histogram.ts'
+import { parseIsoTimestamp } from './timestamp.ts'
 import { findNeighbours, getEventJson, listEventsJson } from './read.ts'
 import { EventPage, Histogram, Neighbours, SearchQuery, toSearchFilters } from './search-schema.ts'
 import { Event } from './schema.ts'
@@ -34,12 +34,12 @@ export function searchRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool 
       async ({ call, query }) => {
         const filters = toSearchFilters(query)
         const range = {
-          fromMs: query.from === undefined ? undefined : parseTimestamp(query.from),
-          toMs: query.to === undefined ? undefined : parseTimestamp(query.to),
+          fromMs: query.from === undefined ? undefined : parseIsoTimestamp(query.from),
+          toMs: query.to === undefined ? undefined : parseIsoTimestamp(query.to),
           nowMs: Date.now(),
         }
         const { projectId } = call
-        const histogram = await pool.run(sql => histogramOf(sql, projectId, filters, range))
+        const histogram = await pool.run(sql => buildHistogram(sql, projectId, filters, range))
         return succeed(call, 200, histogram)
       },
       {

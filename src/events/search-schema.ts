@@ -4,9 +4,9 @@ import { PageQuery } from '../http/paging.ts'
 import { Text } from '../http/rules.ts'
 import { closed, Timestamp } from '../http/schema-parts.ts'
 import { InvalidRequest } from '../http/validation.ts'
-import { parseTimestamp } from './moment.ts'
-import { Event, Instant, type EventQuery } from './schema.ts'
-import { noFilters, parseSearch, toWords, type Filters } from './search.ts'
+import { parseIsoTimestamp } from './timestamp.ts'
+import { Event, IsoTimestamp, type EventQuery } from './schema.ts'
+import { noFilters, parseSearch, splitWords, type SearchFilters } from './search-query.ts'
 
 /** The query of the dashboard's list of events and of its histogram. */
 export const SearchQuery = Type.Object({
@@ -16,8 +16,8 @@ export const SearchQuery = Type.Object({
       description: 'A search, like `channel:payments -tag:test "exact words"`.',
     }),
   ),
-  from: Type.Optional(Instant('Only what happened at this moment or later.')),
-  to: Type.Optional(Instant('Only what happened earlier than this moment.')),
+  from: Type.Optional(IsoTimestamp('Only what happened at this moment or later.')),
+  to: Type.Optional(IsoTimestamp('Only what happened earlier than this moment.')),
   after: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   ...PageQuery.properties,
 })
@@ -63,13 +63,13 @@ export const Histogram = Type.Object(
 export type Histogram = Static<typeof Histogram>
 
 /** The filters of a search, narrowed to its range. Throws `Invalid` with the path of each bad term. */
-export function toSearchFilters({ q = '', from, to }: SearchQuery): Filters {
+export function toSearchFilters({ q = '', from, to }: SearchQuery): SearchFilters {
   const { filters, issues } = parseSearch(q)
   if (issues.length > 0) {
     throw new InvalidRequest(issues.map(issue => ({ ...issue, path: ['q', ...issue.path] })))
   }
-  const after = from === undefined ? null : (parseTimestamp(from) ?? null)
-  const before = to === undefined ? null : (parseTimestamp(to) ?? null)
+  const after = from === undefined ? null : (parseIsoTimestamp(from) ?? null)
+  const before = to === undefined ? null : (parseIsoTimestamp(to) ?? null)
   return {
     ...filters,
     after: filters.after === null ? after : Math.max(filters.after, after ?? -Infinity),
@@ -78,7 +78,7 @@ export function toSearchFilters({ q = '', from, to }: SearchQuery): Filters {
 }
 
 /** The filters of v1's list. */
-export function toFilters(query: EventQuery): Filters {
+export function toListFilters(query: EventQuery): SearchFilters {
   const { channel, tag, userId, source, text, from, to } = query
   const only = <Value>(value: Value | undefined) => ({
     is: value === undefined ? [] : [value],
@@ -90,9 +90,9 @@ export function toFilters(query: EventQuery): Filters {
     tags: only(tag),
     users: only(userId),
     sources: only(source),
-    words: { is: text === undefined ? [] : toWords(text), not: [] },
-    after: from === undefined ? null : (parseTimestamp(from) ?? null),
+    words: { is: text === undefined ? [] : splitWords(text), not: [] },
+    after: from === undefined ? null : (parseIsoTimestamp(from) ?? null),
     // `to` is inclusive, and moments have whole milliseconds.
-    before: to === undefined ? null : (parseTimestamp(to) ?? 0) + 1,
+    before: to === undefined ? null : (parseIsoTimestamp(to) ?? 0) + 1,
   }
 }

@@ -4,7 +4,7 @@ import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 
 /** The roles that may read, and so follow, a project's events. */
-export const READERS = ROLES.filter(role => isAtLeast(role, ACTIONS['events.read'].role))
+export const READER_ROLES = ROLES.filter(role => isAtLeast(role, ACTIONS['events.read'].role))
 
 /** A session and a project that it follows, or null for a socket without streams. */
 export interface Grant {
@@ -18,16 +18,16 @@ export interface LogState {
   epoch: string
   head: number
   /** The last seq that retention has removed. */
-  cut: number
+  expiredSeq: number
 }
 
 /** The answer of one look at everything that is open. */
 export interface AccessCheck {
   epoch: string
   /** The indexes of the grants that are no longer valid. */
-  lost: number[]
+  revoked: number[]
   /** The largest distance, in seqs, between a cursor and the head of its log. */
-  behind: number
+  lag: number
 }
 
 /** Returns undefined where the session, the membership or the project does not exist. */
@@ -35,13 +35,13 @@ export async function findLogState(
   sql: Queryable,
   { sessionId, projectId }: { sessionId: string; projectId: string },
 ): Promise<LogState | undefined> {
-  const [row] = await sql<{ role: Role; epoch: string; head: string; cut: string }[]>`
+  const [row] = await sql<{ role: Role; epoch: string; head: string; expired_seq: string }[]>`
     select
       m.role, i.epoch, l.last_seq as head,
       greatest(
         l.cut_seq,
         coalesce((select min(e.seq) from events e where e.project_id = l.project_id), l.last_seq + 1) - 1
-      ) as cut
+      ) as expired_seq
     from sessions s
       join memberships m on m.person_id = s.person_id
       join organizations o on o.id = m.organization_id and o.deleted_at is null
@@ -50,7 +50,14 @@ export async function findLogState(
       cross join installation i
     where s.id = ${sessionId} and not ${isExpired(sql)}
   `
-  return row && { ...row, head: Number(row.head), cut: Number(row.cut) }
+  return (
+    row && {
+      role: row.role,
+      epoch: row.epoch,
+      head: Number(row.head),
+      expiredSeq: Number(row.expired_seq),
+    }
+  )
 }
 
 /** Checks all grants and cursors in one statement. It joins sets, because it runs every second for every stream. */
@@ -59,7 +66,7 @@ export async function checkAccess(
   grants: readonly Grant[],
   cursors: readonly { projectId: string; after: number }[],
 ): Promise<AccessCheck> {
-  const [row] = await sql<[{ epoch: string; lost: string; behind: string }]>`
+  const [row] = await sql<[{ epoch: string; revoked: string; lag: string }]>`
     select
       (select i.epoch from installation i) as epoch,
       (
@@ -72,9 +79,9 @@ export async function checkAccess(
           left join projects p on p.id = g.project_id and p.deleted_at is null
           left join organizations o on o.id = p.organization_id and o.deleted_at is null
           left join memberships m on m.organization_id = o.id and m.person_id = s.person_id
-            and m.role = any(${toArray(READERS)}::text[])
+            and m.role = any(${toArray(READER_ROLES)}::text[])
         where s.id is null or g.project_id is not null and m.person_id is null
-      ) as lost,
+      ) as revoked,
       (
         select coalesce(max(l.last_seq - c.after), 0)
         from unnest(
@@ -82,9 +89,9 @@ export async function checkAccess(
             ${toArray(cursors.map(({ after }) => after))}::bigint[]
           ) as c (project_id, after)
           join event_logs l on l.project_id = c.project_id
-      ) as behind
+      ) as lag
   `
-  return { epoch: row.epoch, lost: JSON.parse(row.lost) as number[], behind: Number(row.behind) }
+  return { epoch: row.epoch, revoked: JSON.parse(row.revoked) as number[], lag: Number(row.lag) }
 }
 
 export async function readEpoch(sql: Queryable): Promise<string> {

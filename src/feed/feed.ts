@@ -7,16 +7,16 @@ import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import { registerGauge } from '../metrics.ts'
 import type { Socket } from '../listener.ts'
 import { checkAccess, readEpoch } from './access.ts'
-import { createGuard, type SocketSession } from './guard.ts'
+import { createSocketGuard, type SocketSession } from './socket-guard.ts'
 import { createHub } from './hub.ts'
-import { startHintListener } from './listener.ts'
+import { startHintListener } from './hint-listener.ts'
 import { toMessage } from './messages.ts'
 import { parsePayload, type Notifier } from './notifier.ts'
-import { logFailure } from './read.ts'
+import { logFailure } from './read-events.ts'
 import { createReplay } from './replay.ts'
 import { createSockets } from './sockets.ts'
-import { startTail } from './tail.ts'
-import { startWatch } from './watch.ts'
+import { startLogTailer } from './log-tailer.ts'
+import { startPeriodicCheck } from './periodic-check.ts'
 
 const CHECK_MS = 1_000
 /** Without a successful check within this time, nothing is sent. */
@@ -25,7 +25,7 @@ const HEARTBEAT_MS = 15_000
 
 export interface FeedOptions {
   /** Reads new events and checks access. Nothing else may delay it. */
-  tail: Pool
+  tailPool: Pool
   /** Opens sockets and streams, and reads the events that clients have missed. */
   pool: Pool
   /** The URL of the database itself, for LISTEN. */
@@ -38,9 +38,9 @@ export interface FeedOptions {
   /** Sends a text to the sockets that have joined a topic. */
   publish(topic: string, text: string): void
   /** Called when other processes have appended events to these projects. */
-  onNews?(projectIds: ReadonlySet<string>): void
-  beatMs?: number | undefined
-  silenceMs?: number | undefined
+  onNewEvents?(projectIds: ReadonlySet<string>): void
+  listenerHeartbeatMs?: number | undefined
+  listenerTimeoutMs?: number | undefined
   heartbeatMs?: number | undefined
 }
 
@@ -48,26 +48,31 @@ export type Feed = Awaited<ReturnType<typeof startFeed>>
 
 /** Starts the live feed, which serves the sockets of the platform. */
 export async function startFeed(options: FeedOptions) {
-  const { tail: tailPool, pool, notifier } = options
+  const { tailPool, pool, notifier } = options
   const hub = createHub(options.publish)
   let epoch = await tailPool.run(readEpoch)
-  let behind = 0
+  let lag = 0
   let isDraining = false
 
   const isAllowed = () => access.isFresh
-  const tail = startTail({ pool: tailPool, hub, isListening: () => listener.isUp, isAllowed })
+  const tailer = startLogTailer({
+    pool: tailPool,
+    hub,
+    isListening: () => listener.isUp,
+    isAllowed,
+  })
   const replay = createReplay({
     pool,
     hub,
     isAllowed,
-    onStalled: subscription => sockets.closeOf(subscription, 'tooSlow'),
+    onStalled: subscription => sockets.closeSocketOf(subscription, 'tooSlow'),
   })
   const sockets = createSockets({
     pool,
     hub,
     replay,
     getEpoch: () => epoch,
-    onStream: projectId => tail.wake([projectId]),
+    onSubscribed: projectId => tailer.wake([projectId]),
   })
 
   /** Closes the sockets that are no longer allowed. */
@@ -78,57 +83,57 @@ export async function startFeed(options: FeedOptions) {
       .listFollowed()
       .map(({ projectId, position }) => ({ projectId, after: position }))
     const found = await tailPool.run(sql => checkAccess(sql, grants, cursors))
-    behind = found.behind
-    for (const index of found.lost) revoke(index)
+    lag = found.lag
+    for (const index of found.revoked) revoke(index)
     if (found.epoch === epoch) return
     epoch = found.epoch
     sockets.closeAll('restored')
   }
 
-  const access = startWatch({
+  const access = startPeriodicCheck({
     everyMs: CHECK_MS,
     freshMs: FRESH_MS,
-    look: check,
+    check,
     onFailure: error => logFailure('Access was not checked', error),
   })
 
   /** Acts on hints, and returns the projects with new events. */
-  function take(hints: readonly Hint[]): ReadonlySet<string> {
-    const news = new Set<string>()
+  function handle(hints: readonly Hint[]): ReadonlySet<string> {
+    const changed = new Set<string>()
     for (const hint of hints) {
       const { kind } = hint
-      if (kind === 'events') news.add(hint.projectId)
-      else if (kind === 'access') void access.look()
+      if (kind === 'events') changed.add(hint.projectId)
+      else if (kind === 'access') void access.checkNow()
       else if (kind === 'unread') sockets.sendUnread(hint.accountId, hint.projectId)
       else
         hub.broadcast(hint.projectId, project => toMessage({ type: kind, project, seq: hint.seq }))
     }
-    if (news.size > 0) tail.wake(news)
-    return news
+    if (changed.size > 0) tailer.wake(changed)
+    return changed
   }
 
-  notifier.follow(take)
+  notifier.follow(handle)
   const listener = startHintListener({
     url: options.listenUrl,
-    beatMs: options.beatMs,
-    silenceMs: options.silenceMs,
+    heartbeatMs: options.listenerHeartbeatMs,
+    timeoutMs: options.listenerTimeoutMs,
     onPayload(payload) {
       const { origin, hints } = parsePayload(payload)
       if (origin === notifier.origin) return
-      if (hints.includes('everything')) tail.wake('all')
-      const news = take(hints.filter(hint => hint !== 'everything'))
-      if (news.size > 0) options.onNews?.(news)
+      if (hints.includes('anyEvents')) tailer.wake('all')
+      const changed = handle(hints.filter(hint => hint !== 'anyEvents'))
+      if (changed.size > 0) options.onNewEvents?.(changed)
     },
     onListening() {
-      tail.wake('all')
-      void access.look()
+      tailer.wake('all')
+      void access.checkNow()
     },
   })
-  await listener.attempted
+  await listener.firstAttempt
 
   const heartbeat = setInterval(() => {
-    hub.beat()
-    sockets.beat()
+    hub.sendHeartbeats()
+    sockets.sendHeartbeats()
   }, options.heartbeatMs ?? HEARTBEAT_MS)
 
   registerGauge('tidings_feed_sockets', 'Open live sockets.', { read: () => sockets.size })
@@ -139,13 +144,13 @@ export async function startFeed(options: FeedOptions) {
     read: () => Number(listener.isUp),
   })
   registerGauge('tidings_feed_events_behind', 'Events that are not published yet.', {
-    read: () => behind,
+    read: () => lag,
   })
 
   return {
-    upgrade: createGuard({
+    upgrade: createSocketGuard({
       ...options,
-      findObstacle() {
+      findRefusal() {
         if (isDraining) return new Fault('unavailable', 'The server is stopping, try again shortly')
         if (sockets.hasRoom) return undefined
         return new Fault('unavailable', 'Too many sockets are open, try again later')
@@ -158,7 +163,7 @@ export async function startFeed(options: FeedOptions) {
     message: sockets.message,
     close: sockets.close,
     /** Milliseconds since hints of other processes were last received; 0 while they are. */
-    get deafMs() {
+    get listenerDownMs() {
       return listener.downMs
     },
     /** The number of open sockets. */
@@ -174,7 +179,7 @@ export async function startFeed(options: FeedOptions) {
     },
     async stop(): Promise<void> {
       clearInterval(heartbeat)
-      await Promise.all([tail.stop(), access.stop(), listener.stop()])
+      await Promise.all([tailer.stop(), access.stop(), listener.stop()])
     },
   }
 }

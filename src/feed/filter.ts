@@ -1,8 +1,8 @@
 import { toSlug } from '../channels/name.ts'
-import type { Filters } from './schema.ts'
+import type { FeedFilters } from './schema.ts'
 
 /** The fields of an event that filters test. */
-export interface Facts {
+export interface FilterFields {
   channelId: string
   channelSlug: string
   tags: readonly string[]
@@ -10,58 +10,58 @@ export interface Facts {
   /** The names in filters that belong to the event's user. */
   userNames: readonly string[]
   /** The sorted lexemes of title and description; empty where no filter has a text. */
-  words: readonly string[]
+  lexemes: readonly string[]
 }
 
-export interface Filter {
+export interface CompiledFilter {
   /** Equal for filters that match the same events. */
   key: string
   channels: ReadonlySet<string> | undefined
   tags: readonly string[] | undefined
   userId: string | undefined
   source: string | undefined
-  words: readonly string[] | undefined
+  lexemes: readonly string[] | undefined
 }
 
-/** Makes the filter of a client; `words` are the lexemes of its text. */
-export function toFilter(
-  { channels, tags, userId, source }: Filters,
-  words: readonly string[] | undefined,
-): Filter {
+/** Makes the filter of a client; `lexemes` are the lexemes of its text. */
+export function compileFilter(
+  { channels, tags, userId, source }: FeedFilters,
+  lexemes: readonly string[] | undefined,
+): CompiledFilter {
   const names = channels && distinct(channels.flatMap(name => [name, toSlug(name)]))
   const allTags = tags && distinct(tags)
-  const isOpen = !names && !allTags && userId === undefined && source === undefined && !words
+  const isOpen = !names && !allTags && userId === undefined && source === undefined && !lexemes
   return {
-    key: isOpen ? '' : JSON.stringify([names, allTags, userId, source, words]),
+    key: isOpen ? '' : JSON.stringify([names, allTags, userId, source, lexemes]),
     channels: names && new Set(names),
     tags: allTags,
     userId,
     source,
-    words,
+    lexemes,
   }
 }
 
-export function matches(filter: Filter, facts: Facts): boolean {
-  const { channels, tags, userId, source, words } = filter
+export function matches(filter: CompiledFilter, fields: FilterFields): boolean {
+  const { channels, tags, userId, source, lexemes } = filter
   if (filter.key === '') return true
-  if (channels && !channels.has(facts.channelId) && !channels.has(facts.channelSlug)) return false
-  if (source !== undefined && facts.source !== source) return false
-  if (tags && !tags.every(tag => facts.tags.includes(tag))) return false
-  if (userId !== undefined && !facts.userNames.includes(userId)) return false
+  if (channels && !channels.has(fields.channelId) && !channels.has(fields.channelSlug)) return false
+  if (source !== undefined && fields.source !== source) return false
+  if (tags && !tags.every(tag => fields.tags.includes(tag))) return false
+  if (userId !== undefined && !fields.userNames.includes(userId)) return false
   // A text without a word matches nothing, as in lists.
-  return !words || (words.length > 0 && words.every(word => hasPrefix(facts.words, word)))
+  return !lexemes || (lexemes.length > 0 && lexemes.every(word => hasPrefix(fields.lexemes, word)))
 }
 
-/** Whether a word begins with `prefix`; `words` are sorted. */
-function hasPrefix(words: readonly string[], prefix: string): boolean {
+/** Whether a word begins with `prefix`; `lexemes` are sorted. */
+function hasPrefix(lexemes: readonly string[], prefix: string): boolean {
   let low = 0
-  let high = words.length
+  let high = lexemes.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if ((words[middle] ?? '') < prefix) low = middle + 1
+    if ((lexemes[middle] ?? '') < prefix) low = middle + 1
     else high = middle
   }
-  return words[low]?.startsWith(prefix) ?? false
+  return lexemes[low]?.startsWith(prefix) ?? false
 }
 
 function distinct(values: readonly string[]): string[] {

@@ -1,6 +1,6 @@
-import { matches, type Filter } from './filter.ts'
+import { matches, type CompiledFilter } from './filter.ts'
 import { toMessage } from './messages.ts'
-import type { FeedEvent } from './read.ts'
+import type { FeedEvent } from './read-events.ts'
 
 const MAX_TOPICS = 500
 const RECENT_EVENTS = 512
@@ -18,7 +18,7 @@ export interface Subscription {
   /** The uuid, and the public id. */
   readonly projectId: string
   readonly project: string
-  readonly filter: Filter
+  readonly filter: CompiledFilter
   /** Every matching event up to this seq has been sent. Meaningless while the stream is live. */
   cursor: number
 }
@@ -26,23 +26,23 @@ export interface Subscription {
 /** The streams of a project with one filter. */
 interface Topic {
   name: string
-  filter: Filter
+  filter: CompiledFilter
   streams: number
   live: number
 }
 
-interface Project {
+interface FollowedProject {
   project: string
   /** The seq that was published last. */
   position: number
   /** Changes when filters ask more of events than before. */
-  needs: number
+  needsVersion: number
   /** By the key of the filter. */
   topics: Map<string, Topic>
   streams: Set<Subscription>
   /** Streams that are not live, and among them those that only wait for the position. */
-  behind: Set<Subscription>
-  waiting: Set<Subscription>
+  catchingUp: Set<Subscription>
+  ahead: Set<Subscription>
   /** Exists while a stream is behind. */
   recent: Recent | undefined
 }
@@ -54,50 +54,53 @@ export type Hub = ReturnType<typeof createHub>
  * falls between two states of a stream, or into both. `publish` sends a text to the sockets that have joined a topic.
  */
 export function createHub(publish: (topic: string, text: string) => void) {
-  const projects = new Map<string, Project>()
-  let topicsMade = 0
-  let needsMade = 0
+  const projects = new Map<string, FollowedProject>()
+  let topicCount = 0
+  let needsVersions = 0
   let subscriptions = 0
 
-  function ensureProject({ projectId, project }: Subscription, position: number): Project {
+  function ensureProject({ projectId, project }: Subscription, position: number): FollowedProject {
     const known = projects.get(projectId)
     if (known) return known
-    const fresh: Project = {
+    const fresh: FollowedProject = {
       project,
       position,
-      needs: ++needsMade,
+      needsVersion: ++needsVersions,
       topics: new Map(),
       streams: new Set(),
-      behind: new Set(),
-      waiting: new Set(),
+      catchingUp: new Set(),
+      ahead: new Set(),
       recent: undefined,
     }
     projects.set(projectId, fresh)
     return fresh
   }
 
-  function goLive(project: Project, subscription: Subscription): void {
+  function goLive(project: FollowedProject, subscription: Subscription): void {
     const { filter, socket } = subscription
     for (const event of project.recent?.after(subscription.cursor) ?? []) {
-      if (matches(filter, event.facts)) socket.send(event.text)
+      if (matches(filter, event.fields)) socket.send(event.text)
     }
     const topic = project.topics.get(filter.key)
     if (!topic) return
     topic.live++
     socket.join(topic.name)
-    leaveBehind(project, subscription)
+    stopCatchingUp(project, subscription)
   }
 
-  function leaveBehind(project: Project, subscription: Subscription): void {
-    project.waiting.delete(subscription)
-    project.behind.delete(subscription)
-    if (project.behind.size === 0) project.recent = undefined
+  function stopCatchingUp(project: FollowedProject, subscription: Subscription): void {
+    project.ahead.delete(subscription)
+    project.catchingUp.delete(subscription)
+    if (project.catchingUp.size === 0) project.recent = undefined
   }
 
-  function sendAll({ position, topics, behind }: Project, toText: (cursor: number) => string) {
+  function sendAll(
+    { position, topics, catchingUp }: FollowedProject,
+    toText: (cursor: number) => string,
+  ) {
     const text = toText(position)
     for (const { name, live } of topics.values()) if (live > 0) publish(name, text)
-    for (const { socket, cursor } of behind) socket.send(toText(cursor))
+    for (const { socket, cursor } of catchingUp) socket.send(toText(cursor))
   }
 
   return {
@@ -112,15 +115,15 @@ export function createHub(publish: (topic: string, text: string) => void) {
       if (!topic) {
         if (project.topics.size >= MAX_TOPICS) return false
         if (needsMore(project, filter)) {
-          project.needs = ++needsMade
+          project.needsVersion = ++needsVersions
           if (project.recent) project.recent = createRecent(project.position)
         }
-        topic = { name: String(++topicsMade), filter, streams: 0, live: 0 }
+        topic = { name: String(++topicCount), filter, streams: 0, live: 0 }
         project.topics.set(filter.key, topic)
       }
       topic.streams++
       project.streams.add(subscription)
-      project.behind.add(subscription)
+      project.catchingUp.add(subscription)
       project.recent ??= createRecent(project.position)
       subscriptions++
       return true
@@ -132,11 +135,11 @@ export function createHub(publish: (topic: string, text: string) => void) {
       const topic = project?.topics.get(filter.key)
       if (!project || !topic || !project.streams.delete(subscription)) return
       subscriptions--
-      if (!project.behind.has(subscription)) {
+      if (!project.catchingUp.has(subscription)) {
         topic.live--
         socket.leave(topic.name)
       }
-      leaveBehind(project, subscription)
+      stopCatchingUp(project, subscription)
       if (--topic.streams === 0) project.topics.delete(filter.key)
       if (project.streams.size === 0) projects.delete(projectId)
     },
@@ -148,16 +151,17 @@ export function createHub(publish: (topic: string, text: string) => void) {
      * Makes a stream live if its cursor is near enough, and sends the recent events that it lacks first. A cursor ahead
      * of the position waits for it. Returns false where the stream must read more from the database before.
      */
-    join(subscription: Subscription): boolean {
+    goLiveIfNear(subscription: Subscription): boolean {
       const project = projects.get(subscription.projectId)
       if (!project?.recent || subscription.cursor < project.recent.floor) return false
-      if (subscription.cursor > project.position) project.waiting.add(subscription)
+      if (subscription.cursor > project.position) project.ahead.add(subscription)
       else goLive(project, subscription)
       return true
     },
 
     /** The seq up to which a stream must read from the database. */
-    toFloor: ({ projectId }: Subscription): number => projects.get(projectId)?.recent?.floor ?? 0,
+    toReplayEnd: ({ projectId }: Subscription): number =>
+      projects.get(projectId)?.recent?.floor ?? 0,
     /** The seq of a project that was published last. */
     toPosition: (projectId: string): number | undefined => projects.get(projectId)?.position,
 
@@ -165,16 +169,16 @@ export function createHub(publish: (topic: string, text: string) => void) {
      * Sends an event to the streams that it matches, at most once. The events of a project come in order. Returns
      * false where filters need more by now than the event was read with: it must be read again.
      */
-    publish(event: FeedEvent, needs: number): boolean {
+    publish(event: FeedEvent, needsVersion: number): boolean {
       const project = projects.get(event.projectId)
       if (!project || event.seq <= project.position) return true
-      if (needs !== project.needs) return false
-      for (const waiting of project.waiting) {
-        if (waiting.cursor < event.seq) goLive(project, waiting)
+      if (needsVersion !== project.needsVersion) return false
+      for (const ahead of project.ahead) {
+        if (ahead.cursor < event.seq) goLive(project, ahead)
       }
       project.position = event.seq
       for (const { name, filter, live } of project.topics.values()) {
-        if (live > 0 && matches(filter, event.facts)) publish(name, event.text)
+        if (live > 0 && matches(filter, event.fields)) publish(name, event.text)
       }
       project.recent?.keep(event)
       return true
@@ -187,7 +191,7 @@ export function createHub(publish: (topic: string, text: string) => void) {
     },
 
     /** Sends every stream its cursor. */
-    beat(): void {
+    sendHeartbeats(): void {
       for (const project of projects.values()) {
         const { project: id } = project
         sendAll(project, head => toMessage({ type: 'heartbeat', project: id, head }))
@@ -199,8 +203,8 @@ export function createHub(publish: (topic: string, text: string) => void) {
       [...projectIds].flatMap(projectId => {
         const project = projects.get(projectId)
         if (!project) return []
-        const { position, needs, topics } = project
-        return [{ projectId, position, needs, ...toNeeds(topics) }]
+        const { position, needsVersion, topics } = project
+        return [{ projectId, position, needsVersion, ...toNeeds(topics) }]
       }),
 
     get subscriptions() {
@@ -210,18 +214,22 @@ export function createHub(publish: (topic: string, text: string) => void) {
 }
 
 /** Whether a filter asks for what no other filter has asked of the project's events. */
-function needsMore({ topics }: Project, { userId, words }: Filter): boolean {
-  const { userNames, wantsWords } = toNeeds(topics)
+function needsMore({ topics }: FollowedProject, { userId, lexemes }: CompiledFilter): boolean {
+  const { userNames, wantsLexemes } = toNeeds(topics)
   return (
-    (userId !== undefined && !userNames.includes(userId)) || (words !== undefined && !wantsWords)
+    (userId !== undefined && !userNames.includes(userId)) ||
+    (lexemes !== undefined && !wantsLexemes)
   )
 }
 
-function toNeeds(topics: ReadonlyMap<string, Topic>): { userNames: string[]; wantsWords: boolean } {
+function toNeeds(topics: ReadonlyMap<string, Topic>): {
+  userNames: string[]
+  wantsLexemes: boolean
+} {
   const filters = [...topics.values()].map(({ filter }) => filter)
   return {
     userNames: [...new Set(filters.flatMap(({ userId }) => userId ?? []))],
-    wantsWords: filters.some(({ words }) => words !== undefined),
+    wantsLexemes: filters.some(({ lexemes }) => lexemes !== undefined),
   }
 }
 

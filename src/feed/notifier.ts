@@ -5,7 +5,7 @@ import { logger } from '../log.ts'
 import { feedHints } from '../metrics.ts'
 
 const log = logger('feed')
-export const CHANNEL = 'tidings'
+export const NOTIFY_CHANNEL = 'tidings'
 const GAP_MS = 10
 const MAX_WAITING = 10_000
 // Postgres allows 7,999 bytes.
@@ -51,7 +51,7 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
   async function send(): Promise<void> {
     const payload = takePayload(origin, waiting)
     try {
-      await pool.run(async sql => sql`select pg_notify(${CHANNEL}, ${payload})`)
+      await pool.run(async sql => sql`select pg_notify(${NOTIFY_CHANNEL}, ${payload})`)
       feedHints.inc({ result: 'sent' })
     } catch (error) {
       // The other processes poll every second.
@@ -60,17 +60,17 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
   }
 
   const hints: Hints = {
-    tell(hints) {
-      for (const take of followers) {
+    send(hints) {
+      for (const handle of followers) {
         try {
-          take(hints)
+          handle(hints)
         } catch (error) {
           // The caller has committed, and must not fail for this.
           log.error('A hint was not taken: {reason}', { reason: toReason(error) })
         }
       }
       for (const hint of hints) {
-        const word = toWord(hint)
+        const word = toPayloadWord(hint)
         if (waiting.has(word)) feedHints.inc({ result: 'coalesced' })
         else if (waiting.size < MAX_WAITING) waiting.add(word)
         else feedHints.inc({ result: 'dropped' })
@@ -83,7 +83,7 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
     ...hints,
     origin,
     /** Calls `take` at once with every hint of this process. */
-    follow: (take: (hints: readonly Hint[]) => void) => void followers.push(take),
+    follow: (handle: (hints: readonly Hint[]) => void) => void followers.push(handle),
     /** Sends the waiting hints. */
     async stop(): Promise<void> {
       clearTimeout(timer)
@@ -95,7 +95,7 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
 }
 
 /** A hint as one ASCII word of a payload. `e:*` means that any project may have new events. */
-export function toWord(hint: Hint): string {
+export function toPayloadWord(hint: Hint): string {
   switch (hint.kind) {
     case 'events':
       return `e:${hint.projectId}`
@@ -125,14 +125,14 @@ export function takePayload(origin: string, words: Set<string>): string {
 }
 
 /** Parses a payload. Every client of the database can send one, so unknown words are ignored. */
-export function parsePayload(payload: string): { origin: string; hints: (Hint | 'everything')[] } {
+export function parsePayload(payload: string): { origin: string; hints: (Hint | 'anyEvents')[] } {
   const [origin = '', ...words] = payload.split(' ')
-  return { origin, hints: words.flatMap(word => parseWord(word) ?? []) }
+  return { origin, hints: words.flatMap(word => parsePayloadWord(word) ?? []) }
 }
 
-function parseWord(word: string): Hint | 'everything' | undefined {
+function parsePayloadWord(word: string): Hint | 'anyEvents' | undefined {
   if (word === 'a') return { kind: 'access' }
-  if (word === 'e:*') return 'everything'
+  if (word === 'e:*') return 'anyEvents'
   const [letter, projectId = '', rest = ''] = word.split(':')
   if (!UUID.test(projectId)) return undefined
   if (letter === 'e') return { kind: 'events', projectId }

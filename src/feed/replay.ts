@@ -3,16 +3,16 @@ import { feedReplayRows } from '../metrics.ts'
 import { createSemaphore } from '../semaphore.ts'
 import { matches } from './filter.ts'
 import type { Hub, Subscription } from './hub.ts'
-import { logFailure, readStretches } from './read.ts'
+import { logFailure, readSlices } from './read-events.ts'
 
 const PAGE = 200
-const LEAST_PAGE = 8
+const MIN_PAGE = 8
 const CONCURRENCY = 2
 /** Beyond this many waiting bytes, a socket gets no more until its client has taken most of them. */
 const FULL_BYTES = 256 * 1024
-const FREE_BYTES = 64 * 1024
-const FIRST_WAIT_MS = 5
-const LONGEST_WAIT_MS = 250
+const DRAINED_BYTES = 64 * 1024
+const MIN_WAIT_MS = 5
+const MAX_WAIT_MS = 250
 const STALLED_MS = 60_000
 const RETRY_MS = 1_000
 
@@ -38,13 +38,13 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
   async function replay(subscription: Subscription, accountId: string): Promise<void> {
     let page = PAGE
     while (hub.has(subscription)) {
-      if (!(await untilFree(subscription))) return
-      if (hub.join(subscription)) return
+      if (!(await untilDrained(subscription))) return
+      if (hub.goLiveIfNear(subscription)) return
       try {
         await slots.run(accountId, async () => {
           // A page of long events is more than the socket takes. The next page has twice what it took.
           const taken = await sendPage(subscription, page)
-          page = taken < page ? Math.max(2 * taken, LEAST_PAGE) : Math.min(2 * page, PAGE)
+          page = taken < page ? Math.max(2 * taken, MIN_PAGE) : Math.min(2 * page, PAGE)
         })
       } catch (error) {
         logFailure('A page could not be read', error)
@@ -57,26 +57,26 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
   async function sendPage(subscription: Subscription, page: number): Promise<number> {
     if (!hub.has(subscription)) return page
     if (!isAllowed()) {
-      await pause(LONGEST_WAIT_MS)
+      await pause(MAX_WAIT_MS)
       return page
     }
     const { projectId, filter, cursor, socket } = subscription
-    const until = hub.toFloor(subscription)
-    const stretch = {
+    const until = hub.toReplayEnd(subscription)
+    const slice = {
       projectId,
       after: cursor,
       until,
       userNames: filter.userId === undefined ? [] : [filter.userId],
-      wantsWords: filter.words !== undefined,
+      wantsLexemes: filter.lexemes !== undefined,
     }
-    const events = await pool.run(sql => readStretches(sql, [stretch], { each: page, most: page }))
+    const events = await pool.run(sql => readSlices(sql, [slice], { each: page, most: page }))
     feedReplayRows.inc(events.length)
     let taken = 0
     for (const event of events) {
       if (!hub.has(subscription)) return page
       // The rest of the page is read again later: keeping it would cost memory for every slow client.
       if (socket.bufferedBytes > FULL_BYTES) return taken
-      if (matches(filter, event.facts)) socket.send(event.text)
+      if (matches(filter, event.fields)) socket.send(event.text)
       subscription.cursor = event.seq
       taken++
     }
@@ -85,15 +85,15 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
   }
 
   /** Returns false where the stream has ended, or its client takes nothing. */
-  async function untilFree(subscription: Subscription): Promise<boolean> {
+  async function untilDrained(subscription: Subscription): Promise<boolean> {
     const { socket } = subscription
     let least = socket.bufferedBytes
     if (least <= FULL_BYTES) return true
     let movedMs = performance.now()
-    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
+    for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
       await pause(waitMs)
       if (!hub.has(subscription)) return false
-      if (socket.bufferedBytes <= FREE_BYTES) return true
+      if (socket.bufferedBytes <= DRAINED_BYTES) return true
       if (socket.bufferedBytes < least) {
         least = socket.bufferedBytes
         movedMs = performance.now()

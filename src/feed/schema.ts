@@ -3,38 +3,38 @@ import { Event } from '../events/schema.ts'
 import { OneOf, Text } from '../http/rules.ts'
 import { closed, Nullable } from '../http/schema-parts.ts'
 
-const Word = (maxLength: number) => Text({ minLength: 1, maxLength })
+const ShortText = (maxLength: number) => Text({ minLength: 1, maxLength })
 const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
 /** A subscription sends the events that match every one of these. */
-export const Filters = Type.Object({
+export const FeedFilters = Type.Object({
   /** Names or ids; the event is in one of these channels. */
-  channels: Type.Optional(Type.Array(Word(255), { minItems: 1, maxItems: 50 })),
+  channels: Type.Optional(Type.Array(ShortText(255), { minItems: 1, maxItems: 50 })),
   /** The event has all of these. */
-  tags: Type.Optional(Type.Array(Word(50), { minItems: 1, maxItems: 20 })),
+  tags: Type.Optional(Type.Array(ShortText(50), { minItems: 1, maxItems: 20 })),
   /** A user_id or an alias, resolved when the event is sent. */
-  userId: Type.Optional(Word(255)),
-  source: Type.Optional(Word(100)),
+  userId: Type.Optional(ShortText(255)),
+  source: Type.Optional(ShortText(100)),
   /** Prefixes of words of title or description. */
-  text: Type.Optional(Word(200)),
+  text: Type.Optional(ShortText(200)),
 })
-export type Filters = Static<typeof Filters>
+export type FeedFilters = Static<typeof FeedFilters>
 
 /** Starts the stream of a project, or replaces it. */
 export const Subscribe = Type.Object({
   type: Type.Literal('subscribe'),
-  project: Word(64),
+  project: ShortText(64),
   /** The last seq that the client has: 0 for all stored events, null or absent for new events only. */
   after: Type.Optional(Nullable(Seq)),
   /** The epoch of `after`. */
-  epoch: Type.Optional(Word(64)),
-  filters: Type.Optional(Filters),
+  epoch: Type.Optional(ShortText(64)),
+  filters: Type.Optional(FeedFilters),
 })
 export type Subscribe = Static<typeof Subscribe>
 
 export const Unsubscribe = Type.Object({
   type: Type.Literal('unsubscribe'),
-  project: Word(64),
+  project: ShortText(64),
 })
 
 const GAP_REASONS = ['retention', 'epoch', 'ahead'] as const
@@ -78,7 +78,7 @@ export const ServerMessage = Type.Union([
 ])
 
 /** The reasons for which the server closes a socket, beside the protocol errors of RFC 6455. */
-export const CLOSE = {
+export const CLOSE_REASONS = {
   /** The client reconnects, to another server where there is one. */
   stopping: [1001, 'The server is stopping'],
   /** The session has ended, or the account has lost access to a project. */

@@ -2,23 +2,23 @@ import type { Pool } from '../db/pool.ts'
 import { toId } from '../ids.ts'
 import { feedCloses } from '../metrics.ts'
 import type { Socket } from '../listener.ts'
-import { findLogState, READERS, type Grant, type LogState } from './access.ts'
-import { toFilter } from './filter.ts'
-import type { SocketSession } from './guard.ts'
+import { findLogState, READER_ROLES, type Grant, type LogState } from './access.ts'
+import { compileFilter } from './filter.ts'
+import type { SocketSession } from './socket-guard.ts'
 import type { Hub, Subscription } from './hub.ts'
 import { parseMessage, toMessage } from './messages.ts'
-import { logFailure, readWords } from './read.ts'
+import { logFailure, readLexemes } from './read-events.ts'
 import type { Replay } from './replay.ts'
-import { CLOSE, type GapReason, type Subscribe } from './schema.ts'
+import { CLOSE_REASONS, type GapReason, type Subscribe } from './schema.ts'
 
 const MAX_SOCKETS = 10_000
 const MAX_SOCKETS_PER_ACCOUNT = 20
 const MAX_STREAMS_PER_SOCKET = 10
 const WINDOW_MS = 10_000
 const MAX_MESSAGES_PER_WINDOW = 20
-const MAX_MISTAKES = 5
+const MAX_INVALID_MESSAGES = 5
 /** Half of the waiting bytes at which the platform closes a socket. */
-const FULL_BYTES = 512 * 1024
+const BACKED_UP_BYTES = 512 * 1024
 const RETRY_MS = 500
 
 /** An open socket. */
@@ -26,15 +26,15 @@ interface Connection {
   socket: Socket<SocketSession>
   /** By the uuid of the project; without a subscription while the stream is being opened. */
   streams: Map<string, { subscription?: Subscription }>
-  isOver: boolean
-  windowMs: number
+  isClosed: boolean
+  windowEndsMs: number
   messages: number
-  mistakes: number
+  invalidMessages: number
   /** Whether many bytes waited for the client at the last check. */
-  isFull: boolean
+  isBackedUp: boolean
 }
 
-type CloseReason = keyof typeof CLOSE
+type CloseReason = keyof typeof CLOSE_REASONS
 
 export interface SocketsOptions {
   pool: Pool
@@ -42,24 +42,24 @@ export interface SocketsOptions {
   replay: Replay
   getEpoch(): string
   /** Called when a stream has started. */
-  onStream(projectId: string): void
+  onSubscribed(projectId: string): void
 }
 
 /** The open sockets of this process: their limits, their messages and their streams. */
-export function createSockets({ pool, hub, replay, getEpoch, onStream }: SocketsOptions) {
+export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: SocketsOptions) {
   const connections = new Map<Socket<SocketSession>, Connection>()
   const byAccount = new Map<string, Set<Connection>>()
 
   function end(connection: Connection, why: CloseReason): void {
-    if (connection.isOver) return
-    const [code, reason] = CLOSE[why]
+    if (connection.isClosed) return
+    const [code, reason] = CLOSE_REASONS[why]
     feedCloses.inc({ reason: why })
     forget(connection)
     connection.socket.close(code, reason)
   }
 
   function forget(connection: Connection): void {
-    connection.isOver = true
+    connection.isClosed = true
     const { socket, streams } = connection
     if (!connections.delete(socket)) return
     const { accountId } = socket.data
@@ -73,14 +73,14 @@ export function createSockets({ pool, hub, replay, getEpoch, onStream }: Sockets
   function receive(connection: Connection, text: string): void {
     const { socket, streams } = connection
     const nowMs = performance.now()
-    if (nowMs >= connection.windowMs) {
-      connection.windowMs = nowMs + WINDOW_MS
+    if (nowMs >= connection.windowEndsMs) {
+      connection.windowEndsMs = nowMs + WINDOW_MS
       connection.messages = 0
     }
     if (++connection.messages > MAX_MESSAGES_PER_WINDOW) return end(connection, 'tooManyMessages')
     const parsed = parseMessage(text)
     if ('problem' in parsed) {
-      if (++connection.mistakes >= MAX_MISTAKES) return end(connection, 'invalid')
+      if (++connection.invalidMessages >= MAX_INVALID_MESSAGES) return end(connection, 'invalid')
       return socket.send(toMessage({ type: 'error', code: 'invalid', message: parsed.problem }))
     }
     const { message, projectId } = parsed
@@ -116,14 +116,14 @@ export function createSockets({ pool, hub, replay, getEpoch, onStream }: Sockets
     const stream: { subscription?: Subscription } = {}
     streams.set(projectId, stream)
     // The client may have sent another request meanwhile, or be gone.
-    const isWanted = () => !connection.isOver && streams.get(projectId) === stream
+    const isWanted = () => !connection.isClosed && streams.get(projectId) === stream
     const found = await findStart(connection, { message, projectId, isWanted })
     if (!found || !isWanted()) return
 
-    const { state, words } = found
-    if (!state || !READERS.includes(state.role)) return refuse(toNotFound(message.project))
+    const { state, lexemes } = found
+    if (!state || !READER_ROLES.includes(state.role)) return refuse(toNotFound(message.project))
     const project = toId('prj', projectId)
-    const filter = toFilter(message.filters ?? {}, words)
+    const filter = compileFilter(message.filters ?? {}, lexemes)
     const subscription: Subscription = { socket, projectId, project, filter, cursor: 0 }
     if (!hub.add(subscription, state.head))
       return tooMany('The project is followed with too many different filters')
@@ -137,7 +137,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onStream }: Sockets
     subscription.cursor = isFromNow ? position : after
     socket.send(toMessage({ type: 'subscribed', project, head, recovered: gap === undefined }))
     if (gap) socket.send(toMessage({ type: 'gap', project, reason: gap, head }))
-    onStream(projectId)
+    onSubscribed(projectId)
     await replay(subscription, socket.data.accountId)
   }
 
@@ -149,13 +149,17 @@ export function createSockets({ pool, hub, replay, getEpoch, onStream }: Sockets
       projectId,
       isWanted,
     }: { message: Subscribe; projectId: string; isWanted(): boolean },
-  ): Promise<{ state: LogState | undefined; words: string[] | undefined } | undefined> {
+  ): Promise<{ state: LogState | undefined; lexemes: string[] | undefined } | undefined> {
     const { sessionId } = socket.data
     const text = message.filters?.text
     while (isWanted()) {
       try {
-        const words = text === undefined ? undefined : await pool.run(sql => readWords(sql, text))
-        return { state: await pool.run(sql => findLogState(sql, { sessionId, projectId })), words }
+        const lexemes =
+          text === undefined ? undefined : await pool.run(sql => readLexemes(sql, text))
+        return {
+          state: await pool.run(sql => findLogState(sql, { sessionId, projectId })),
+          lexemes,
+        }
       } catch (error) {
         logFailure('A stream was not opened', error)
         await new Promise(resolve => setTimeout(resolve, RETRY_MS))
@@ -173,8 +177,8 @@ export function createSockets({ pool, hub, replay, getEpoch, onStream }: Sockets
     },
 
     open(socket: Socket<SocketSession>): void {
-      const counters = { windowMs: 0, messages: 0, mistakes: 0, isFull: false }
-      const connection = { socket, streams: new Map(), isOver: false, ...counters }
+      const counters = { windowEndsMs: 0, messages: 0, invalidMessages: 0, isBackedUp: false }
+      const connection = { socket, streams: new Map(), isClosed: false, ...counters }
       const { accountId } = socket.data
       const others = byAccount.get(accountId) ?? new Set()
       connections.set(socket, connection)
@@ -198,7 +202,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onStream }: Sockets
       const connection = connections.get(socket)
       if (!connection) return
       // The platform ends a full socket without a close frame, so the last check is the only sign of the reason.
-      const isTooSlow = code === 1013 || (code === 1006 && connection.isFull)
+      const isTooSlow = code === 1013 || (code === 1006 && connection.isBackedUp)
       feedCloses.inc({ reason: isTooSlow ? 'tooSlow' : 'client' })
       forget(connection)
     },
@@ -208,7 +212,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onStream }: Sockets
     },
 
     /** Closes the socket of a stream. */
-    closeOf({ socket }: Subscription, why: CloseReason): void {
+    closeSocketOf({ socket }: Subscription, why: CloseReason): void {
       // The socket of every stream is one of these.
       const connection = connections.get(socket as Socket<SocketSession>)
       if (connection) end(connection, why)
@@ -219,7 +223,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onStream }: Sockets
       const held = new Map<string, { grant: Grant; connections: Connection[] }>()
       for (const connection of connections.values()) {
         const { sessionId } = connection.socket.data
-        connection.isFull = connection.socket.bufferedBytes > FULL_BYTES
+        connection.isBackedUp = connection.socket.bufferedBytes > BACKED_UP_BYTES
         const open = [...connection.streams].filter(([, { subscription }]) => subscription)
         const projectIds = open.length > 0 ? open.map(([projectId]) => projectId) : [null]
         for (const projectId of projectIds) {
@@ -244,7 +248,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onStream }: Sockets
     },
 
     /** Sends a heartbeat to the sockets without streams. */
-    beat(): void {
+    sendHeartbeats(): void {
       const text = toMessage({ type: 'heartbeat' })
       for (const { socket, streams } of connections.values())
         if (streams.size === 0) socket.send(text)
@@ -261,5 +265,5 @@ function findGap({ after, epoch }: Subscribe, state: LogState): GapReason | unde
   if (after === null || after === undefined) return undefined
   if (epoch !== undefined && epoch !== state.epoch) return 'epoch'
   if (after > state.head) return 'ahead'
-  return after > 0 && after < state.cut ? 'retention' : undefined
+  return after > 0 && after < state.expiredSeq ? 'retention' : undefined
 }

@@ -11,11 +11,11 @@ import {
   type PageQuery,
 } from '../http/paging.ts'
 import { toId } from '../ids.ts'
-import type { AliasChange, AliasInput, OwnAlias } from './user-schema.ts'
-import { noUser, resolveUser } from './users.ts'
+import type { AliasChange, AliasInput, UserAlias } from './user-schema.ts'
+import { userNotFound, resolveUser } from './users.ts'
 
 /** A user of a project, by the exact user_id. */
-export interface UserPlace {
+export interface UserRef {
   organizationId: string
   projectId: string
   userId: string
@@ -28,11 +28,11 @@ export interface UserPlace {
 export async function addAlias(
   tx: Tx,
   actor: Actor,
-  place: UserPlace,
+  place: UserRef,
   { alias, from }: AliasInput,
-): Promise<OwnAlias> {
+): Promise<UserAlias> {
   const { projectId, userId } = place
-  const { id, owner, owner_id: ownerId, is_user_id } = await lockNames(tx, actor, place, alias)
+  const { id, owner, owner_id: ownerId, is_user_id } = await lockAlias(tx, actor, place, alias)
   if (alias === userId) throw new Fault('conflict', "Equals this user's own user_id")
   if (is_user_id) throw new Fault('conflict', "Equals another user's user_id")
   if (owner === userId) throw new Fault('conflict', 'Already an alias of this user')
@@ -73,10 +73,10 @@ export async function addAlias(
 export async function removeAlias(
   tx: Tx,
   actor: Actor,
-  place: UserPlace,
+  place: UserRef,
   alias: string,
 ): Promise<void> {
-  const { id } = await lockNames(tx, actor, place, alias)
+  const { id } = await lockAlias(tx, actor, place, alias)
   const removed = await tx`
     delete from aliases
     where project_id = ${place.projectId} and alias = ${alias} and user_id = ${place.userId}
@@ -99,7 +99,7 @@ export async function listAliasChanges(
     from identities
     where project_id = ${projectId} and user_id = ${resolveUser(sql, projectId, reference)}
   `
-  if (!user) throw noUser()
+  if (!user) throw userNotFound()
   const rows = await sql<
     {
       at: Date
@@ -148,10 +148,10 @@ interface Names {
  * Locks the project's log, like every writer of aliases, and then reads the user's public id and who owns the alias. It
  * names the account for the history of aliases. Throws `not_found`.
  */
-async function lockNames(
+async function lockAlias(
   tx: Tx,
   actor: Actor,
-  { projectId, userId }: UserPlace,
+  { projectId, userId }: UserRef,
   alias: string,
 ): Promise<Names> {
   await tx`select set_config('tidings.person', ${actor.accountId ?? ''}, true)`
@@ -165,10 +165,10 @@ async function lockNames(
       left join identities o on o.project_id = i.project_id and o.user_id = a.user_id
     where i.project_id = ${projectId} and i.user_id = ${userId}
   `
-  if (!names) throw noUser()
+  if (!names) throw userNotFound()
   return names
 }
 
-function toEntry({ organizationId, projectId }: UserPlace, action: AuditAction, target: string) {
+function toEntry({ organizationId, projectId }: UserRef, action: AuditAction, target: string) {
   return { action, organizationId, projectId, target }
 }

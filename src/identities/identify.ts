@@ -21,7 +21,7 @@ interface Identify {
   claim: IdempotencyClaim | undefined
 }
 
-export interface Identifier {
+export interface IdentityWriter {
   /** Creates or updates one identity and claims its aliases; `body` is the whole answer. */
   identify(job: Identify): Promise<{ outcome: IdempotencyOutcome; body: string }>
   readonly waiting: number
@@ -38,13 +38,13 @@ interface Row {
 }
 
 /** Identifies that arrive together share a transaction, and the project's lock with the events. */
-export function createIdentifier({
+export function createIdentityWriter({
   pool,
   inflight,
 }: {
   pool: Pool
   inflight: InFlightRequests
-}): Identifier {
+}): IdentityWriter {
   const batcher = createBatcher({
     async run(jobs: Prepared[]) {
       const rows = await pool.run(sql => identifyRows(sql, jobs))

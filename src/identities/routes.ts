@@ -5,7 +5,7 @@ import { succeed, succeedJson } from '../http/call.ts'
 import { Failure, SuccessOf } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'
 import { respondToWrite, type KeyGuard } from '../keys/guard.ts'
-import type { Identifier } from './identify.ts'
+import type { IdentityWriter } from './identify.ts'
 import { Erased, Identified, IdentifyInput, User } from './schema.ts'
 import { eraseUser, getUserJson } from './users.ts'
 
@@ -13,12 +13,12 @@ const tags = ['Identities']
 
 interface Parts {
   guard: KeyGuard
-  identifier: Identifier
+  identityWriter: IdentityWriter
   reads: Pool
 }
 
 /** Users, as applications identify, read and erase them. */
-export function identityRoutes({ guard, identifier, reads }: Parts) {
+export function identityRoutes({ guard, identityWriter, reads }: Parts) {
   return new Elysia({ name: 'identities' })
     .use(guard)
     .post(
@@ -26,7 +26,7 @@ export function identityRoutes({ guard, identifier, reads }: Parts) {
       async ({ call, body: input }) => {
         const { key, requestId, claim } = call
         const { projectId } = key
-        const written = await identifier.identify({ projectId, input, requestId, claim })
+        const written = await identityWriter.identify({ projectId, input, requestId, claim })
         return respondToWrite(call, 200, written)
       },
       {

@@ -10,11 +10,11 @@ import { Erased } from './schema.ts'
 import {
   AliasChange,
   AliasInput,
-  OwnAlias,
+  UserAlias,
   RemovedAlias,
   UserDetail,
   UserQuery,
-  UserRow,
+  UserListItem,
 } from './user-schema.ts'
 import { eraseUser, getUserDetailJson, listUsersJson } from './users.ts'
 
@@ -31,7 +31,7 @@ export function userRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool })
       {
         project: 'users.read',
         query: UserQuery,
-        response: { 200: SuccessOf(PageOf(UserRow)) },
+        response: { 200: SuccessOf(PageOf(UserListItem)) },
         detail: { operationId: 'listUsers', summary: 'List users', tags },
       },
     )
@@ -100,7 +100,7 @@ export function userRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool })
       {
         project: 'users.editAliases',
         body: AliasInput,
-        response: { 201: SuccessOf(OwnAlias) },
+        response: { 201: SuccessOf(UserAlias) },
         detail: { operationId: 'addAlias', summary: 'Add an alias', tags },
       },
     )

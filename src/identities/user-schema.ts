@@ -9,7 +9,7 @@ const Properties = Type.Unsafe<Record<string, unknown>>({
 })
 
 /** A user in a list. */
-export const UserRow = Type.Object(
+export const UserListItem = Type.Object(
   {
     id: Type.String(),
     userId: Type.String(),
@@ -69,11 +69,11 @@ export const AliasInput = Type.Object({
 })
 export type AliasInput = Static<typeof AliasInput>
 
-export const OwnAlias = Type.Object(
+export const UserAlias = Type.Object(
   { userId: Type.String(), alias: Type.String(), since: Timestamp },
   closed,
 )
-export type OwnAlias = Static<typeof OwnAlias>
+export type UserAlias = Static<typeof UserAlias>
 
 export const RemovedAlias = Type.Object({ userId: Type.String(), alias: Type.String() }, closed)
 

@@ -7,7 +7,7 @@ import type { Erased } from './schema.ts'
 import type { UserQuery } from './user-schema.ts'
 
 const MAX_WORDS = 10
-const ERASE_STEP = 5_000
+const ERASE_BATCH = 5_000
 
 interface Row {
   public_id: string
@@ -36,7 +36,7 @@ export async function getUserJson(
     from identities i
     where i.project_id = ${projectId} and i.user_id = ${resolveUser(sql, projectId, reference)}
   `
-  if (!row) throw noUser()
+  if (!row) throw userNotFound()
   return toUserJson(row)
 }
 
@@ -144,7 +144,7 @@ export async function getUserDetailJson(
       left join identities i on i.project_id = ${projectId} and i.user_id = n.user_id
       cross join lateral user_activity(${projectId}, n.user_id) s
   `
-  if (row.public_id === null && row.events === 0) throw noUser()
+  if (row.public_id === null && row.events === 0) throw userNotFound()
   return (
     `{"id":${JSON.stringify(row.public_id)},"userId":${JSON.stringify(row.user_id)}` +
     `,"properties":${row.properties},"aliases":${row.aliases}` +
@@ -175,7 +175,7 @@ export function resolveUser(sql: Queryable, projectId: string, reference: string
   )`
 }
 
-export function noUser(): Fault {
+export function userNotFound(): Fault {
   return new Fault('not_found', 'No user has this user_id or alias')
 }
 
@@ -200,11 +200,11 @@ export async function eraseUser(
   for (let isMore = true; isMore;) {
     const [step] = await pool.run(
       sql => sql<[{ events: number; answers: number }]>`
-        select events, answers from forget_user(${projectId}, ${userId}, ${ERASE_STEP})
+        select events, answers from forget_user(${projectId}, ${userId}, ${ERASE_BATCH})
       `,
     )
     events += step.events
-    isMore = step.events === ERASE_STEP || step.answers === ERASE_STEP
+    isMore = step.events === ERASE_BATCH || step.answers === ERASE_BATCH
   }
   await transact(pool, async tx => {
     await tx`select from event_logs where project_id = ${projectId} for update`

@@ -2,7 +2,7 @@ import { toArray } from '../db/arrays.ts'
 import { createBatcher, type Batcher } from '../db/batch.ts'
 import type { Queryable } from '../db/sql.ts'
 import { transact } from '../db/pool.ts'
-import { GRACE_S } from '../events/deletion.ts'
+import { UNDO_GRACE_S } from '../events/deletion.ts'
 import type { Site } from '../http/site.ts'
 import {
   tryToRecord,
@@ -99,7 +99,7 @@ async function sendPush(
   if (!event) return { kind: 'cancelled', reason: 'The person is no member any more' }
   if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
   // Deleted after the claim. Unless the event is restored, the next claim ends the delivery.
-  if (target.isHidden) return postpone(GRACE_S * SECOND, 'The event is hidden')
+  if (target.isHidden) return postpone(UNDO_GRACE_S * SECOND, 'The event is hidden')
   const leftS = DAY_S - Math.floor(attempt.waitedMs / SECOND)
   if (leftS <= 0) return { kind: 'failed', reason: 'It was not accepted within a day' }
 

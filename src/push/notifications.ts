@@ -1,5 +1,5 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import { noChannel, toChannelUuid } from '../channels/channels.ts'
+import { channelNotFound, toChannelUuid } from '../channels/channels.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
@@ -70,7 +70,7 @@ export async function getChannelNotifications(
         on n.project_id = c.project_id and n.channel_id = c.id and n.account_id = ${recipient.accountId}
     where c.project_id = ${recipient.projectId} and c.id = ${uuid}
   `
-  if (!row) throw noChannel()
+  if (!row) throw channelNotFound()
   return toChannelNotification(uuid, row, await getDefault(sql, recipient))
 }
 
@@ -95,7 +95,7 @@ export async function setChannelNotifications(
   const found = await tx`
     select id from channels where project_id = ${recipient.projectId} and id = ${uuid} for key share
   `
-  if (found.count === 0) throw noChannel()
+  if (found.count === 0) throw channelNotFound()
   await store(tx, recipient, uuid, input)
   return getChannelNotifications(tx, recipient, channelId)
 }

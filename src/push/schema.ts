@@ -1,5 +1,5 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
-import { Instant } from '../events/schema.ts'
+import { IsoTimestamp } from '../events/schema.ts'
 import {
   defineRule,
   issue,
@@ -178,7 +178,9 @@ export const PushTestResult = Type.Object(
 export type PushTestResult = Static<typeof PushTestResult>
 
 const STATES = ['on', 'mute'] as const
-const Until = Type.Optional(Nullable(Instant('The end of the mute; without it the mute has none.')))
+const Until = Type.Optional(
+  Nullable(IsoTimestamp('The end of the mute; without it the mute has none.')),
+)
 const COLLAPSE =
   'Whether more than 10 notifications from one channel in a minute become one that counts the rest.'
 

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import { withTimeout } from '../functions.ts'
 import { Fault } from '../errors.ts'
-import { FEED_PATH, type SocketSession } from '../feed/guard.ts'
+import { FEED_PATH, type SocketSession } from '../feed/socket-guard.ts'
 import { fail, newCall } from '../http/call.ts'
 import { toClientAddress } from '../http/client-address.ts'
 import { toSite, type Site } from '../http/site.ts'

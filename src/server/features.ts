@@ -9,14 +9,14 @@ import { projectRoutes } from '../accounts/project-routes.ts'
 import { resetRoutes } from '../accounts/reset-routes.ts'
 import { sessionRoutes } from '../accounts/session-routes.ts'
 import { setupRoutes } from '../accounts/setup-routes.ts'
-import { projectChannelRoutes } from '../channels/channel-routes.ts'
+import { projectChannelRoutes } from '../channels/project-routes.ts'
 import { channelRoutes } from '../channels/routes.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Appender } from '../events/append.ts'
 import { eventDeletionRoutes } from '../events/deletion-routes.ts'
 import { eventRoutes } from '../events/routes.ts'
 import { searchRoutes } from '../events/search-routes.ts'
-import type { Identifier } from '../identities/identify.ts'
+import type { IdentityWriter } from '../identities/identify.ts'
 import { identityRoutes } from '../identities/routes.ts'
 import { userRoutes } from '../identities/user-routes.ts'
 import { createKeyGuard, type KeyGuardOptions } from '../keys/guard.ts'
@@ -64,7 +64,7 @@ export function listApiFeatures(gate: ApiParts) {
 /** The dependencies of the features of /v1. */
 interface V1Parts extends KeyGuardOptions {
   appender: Appender
-  identifier: Identifier
+  identityWriter: IdentityWriter
   reads: Pool
 }
 

@@ -1,12 +1,12 @@
 import type { Pool } from '../db/pool.ts'
 import { registerGauge } from '../metrics.ts'
 
-type Batches = Record<'admission' | 'appender' | 'identifier', { readonly waiting: number }>
+type Batches = Record<'admission' | 'appender' | 'identityWriter', { readonly waiting: number }>
 type Pools = Record<'admissions' | 'appends' | 'reads', Pool>
 
 /** Registers gauges of waiting work and of connections in use. */
 export function registerWorkGauges(
-  { admission, appender, identifier }: Batches,
+  { admission, appender, identityWriter }: Batches,
   { admissions, appends, reads }: Pools,
 ): void {
   registerGauge('tidings_batch_queue_length', 'Requests that wait for the next batch.', {
@@ -14,7 +14,7 @@ export function registerWorkGauges(
     readEach: {
       admission: () => admission.waiting,
       append: () => appender.waiting,
-      identify: () => identifier.waiting,
+      identify: () => identityWriter.waiting,
     },
   })
   registerGauge('tidings_database_pool_waiting', 'Work that waits for a connection.', {

@@ -1,6 +1,6 @@
 import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
-import { parseTimestamp } from '../events/moment.ts'
+import { parseIsoTimestamp } from '../events/timestamp.ts'
 import { parseCursor, toCursor } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
 import { newId, parseId } from '../ids.ts'
@@ -94,5 +94,5 @@ async function lockEnabled(tx: Tx, projectId: string, id: string): Promise<strin
 }
 
 function toDate(text: string): Date {
-  return new Date(parseTimestamp(text) ?? NaN)
+  return new Date(parseIsoTimestamp(text) ?? NaN)
 }

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Name } from '../accounts/schema.ts'
-import { Instant } from '../events/schema.ts'
+import { IsoTimestamp } from '../events/schema.ts'
 import { OneOf, Text } from '../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 import { PRESETS } from './presets.ts'
@@ -129,8 +129,8 @@ export const AttemptDetail = Type.Object(
 export type AttemptDetail = Static<typeof AttemptDetail>
 
 export const RecoverInput = Type.Object({
-  since: Instant('Recovers events with this timestamp or a later one, at most 30 days ago.'),
-  until: Type.Optional(Instant('Recovers events with an earlier timestamp; now by default.')),
+  since: IsoTimestamp('Recovers events with this timestamp or a later one, at most 30 days ago.'),
+  until: Type.Optional(IsoTimestamp('Recovers events with an earlier timestamp; now by default.')),
   cursor: Type.Optional(
     Text({ minLength: 1, maxLength: 100, description: 'The nextCursor of the answer before.' }),
   ),

@@ -3,7 +3,7 @@ import { type Pool, transact } from '../db/pool.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import type { Egress } from '../egress/egress.ts'
 import { Fault } from '../errors.ts'
-import { GRACE_S } from '../events/deletion.ts'
+import { UNDO_GRACE_S } from '../events/deletion.ts'
 import { findEventsJson } from '../events/read.ts'
 import { newId } from '../ids.ts'
 import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/kind.ts'
@@ -108,7 +108,7 @@ async function sendEvent(
   if (eventJson === undefined) {
     const mayReturn = await pool.run(sql => isHidden(sql, attempt))
     return mayReturn
-      ? postpone(GRACE_S * 1000, 'The event is hidden')
+      ? postpone(UNDO_GRACE_S * 1000, 'The event is hidden')
       : { kind: 'cancelled', reason: 'The event was deleted' }
   }
   const made = await makeAttempt(
@@ -207,7 +207,7 @@ async function isHidden(sql: Queryable, { projectId, eventId }: WebhookAttempt):
     from events
     where project_id = ${projectId} and id = ${eventId}
       -- Null where it was restored just now.
-      and deleted_at > now() - make_interval(secs => ${GRACE_S}) is not false
+      and deleted_at > now() - make_interval(secs => ${UNDO_GRACE_S}) is not false
   `
   return rows.count > 0
 }

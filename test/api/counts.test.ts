@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect } from '../../src/db/sql.ts'
-import { histogramOf } from '../../src/events/histogram.ts'
-import { noFilters } from '../../src/events/search.ts'
+import { buildHistogram } from '../../src/events/histogram.ts'
+import { noFilters } from '../../src/events/search-query.ts'
 import { newProject, type TestProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { listHourlyCounts } from '../support/counts.ts'
@@ -94,7 +94,7 @@ test('hours are in UTC, regardless of the time zone of the session or timestamp'
   for (const sql of [server.sql, odd]) {
     const { from, channels } = await listHourlyCounts(sql, project.id, range)
     expect([from, channels[0]?.hourly]).toEqual(['2026-03-10T11:00:00.000Z', [1, 2]])
-    const histogram = await histogramOf(sql, project.id, noFilters(), range)
+    const histogram = await buildHistogram(sql, project.id, noFilters(), range)
     expect([histogram.stepMs, histogram.others.length, histogram.total]).toEqual([120_000, 60, 3])
     expect(histogram.channels[0]?.counts[29]).toBe(1)
     expect(histogram.channels[0]?.counts[30]).toBe(1)
@@ -111,10 +111,10 @@ test('a histogram shows the channels with the most events, and the others as a s
       await project.post('/v1/events', { channelName: `channel ${channel}`, title: 't', timestamp })
     }
   }
-  const histogram = await histogramOf(server.sql, project.id, noFilters(), { nowMs: NOON_MS })
+  const histogram = await buildHistogram(server.sql, project.id, noFilters(), { nowMs: NOON_MS })
   expect(histogram.to).toBe('2026-03-10T12:00:00.000Z')
   expect(histogram.total).toBe(0)
-  const later = await histogramOf(server.sql, project.id, noFilters(), { nowMs: NOON_MS + 1 })
+  const later = await buildHistogram(server.sql, project.id, noFilters(), { nowMs: NOON_MS + 1 })
   expect([later.stepMs, later.others.length, later.total]).toEqual([HOUR_MS, 60, 78])
   expect(later.channels.map(({ name, counts }) => [name, counts.at(-1)])).toEqual(
     [11, 10, 9, 8, 7, 6, 5, 4].map(n => [`channel ${n}`, n + 1]),
@@ -132,10 +132,10 @@ test('a histogram whose range is empty or in the future has no events', async ()
     [Date.now() + 2 * HOUR_MS, far],
   ]) {
     const range = { fromMs, toMs, nowMs: Date.now() }
-    expect((await histogramOf(server.sql, project.id, noFilters(), range)).total).toBe(0)
+    expect((await buildHistogram(server.sql, project.id, noFilters(), range)).total).toBe(0)
   }
   const always = { fromMs: Date.parse('0100-01-01T00:00:00Z'), toMs: far, nowMs: Date.now() }
-  expect((await histogramOf(server.sql, project.id, noFilters(), always)).total).toBe(1)
+  expect((await buildHistogram(server.sql, project.id, noFilters(), always)).total).toBe(1)
 })
 
 /**

@@ -21,7 +21,7 @@ beforeAll(async () => {
   proxy = await startTcpProxy(server.databaseUrl)
   other = await boot(
     { databaseUrl: server.databaseUrl, databaseDirectUrl: proxy.url },
-    { feed: { beatMs: 100, silenceMs: 400 } },
+    { feed: { listenerHeartbeatMs: 100, listenerTimeoutMs: 400 } },
   )
   pool = createPool(server.databaseUrl, { name: 'notify', max: 1 })
   notifier = createNotifier({ pool })
@@ -49,8 +49,8 @@ test('§11 a deletion is sent to every stream of the project on every server, re
   await clients[1]?.subscribe(watched.project)
   const bystander = await openFeed(other.url, stranger.member)
   await bystander.subscribe(stranger.project)
-  notifier.tell([{ kind: 'deleted', projectId: watched.id, seq: 2 }])
-  notifier.tell([{ kind: 'restored', projectId: watched.id, seq: 2 }])
+  notifier.send([{ kind: 'deleted', projectId: watched.id, seq: 2 }])
+  notifier.send([{ kind: 'restored', projectId: watched.id, seq: 2 }])
   for (const client of clients) {
     const { project } = watched
     expect(await client.next()).toEqual({ type: 'deleted', project, seq: 2 })
@@ -68,7 +68,7 @@ test('read marks are sent to the sockets of their account alone', async () => {
   const mine = await openFeed(other.url, watched.member)
   const theirs = await openFeed(other.url, colleague)
   for (const client of [mine, theirs]) await client.subscribe(watched.project)
-  notifier.tell([{ kind: 'unread', projectId: watched.id, accountId: watched.member.uuid }])
+  notifier.send([{ kind: 'unread', projectId: watched.id, accountId: watched.member.uuid }])
   expect(await mine.next()).toEqual({ type: 'unread', project: watched.project })
   await watched.say('to both')
   for (const client of [mine, theirs]) {
@@ -86,7 +86,7 @@ test('case 19: with a hint, sign-out closes sockets within a moment', async () =
     await client.subscribe(watched.project)
     await server.sql`delete from sessions where id = ${member.sessionId}`
     const startedMs = performance.now()
-    notifier.tell([{ kind: 'access' }])
+    notifier.send([{ kind: 'access' }])
     expect((await client.closed).code).toBe(1008)
     took.push(performance.now() - startedMs)
   }

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { createPool } from '../../src/db/pool.ts'
 import { connect } from '../../src/db/sql.ts'
-import { toFilter } from '../../src/feed/filter.ts'
+import { compileFilter } from '../../src/feed/filter.ts'
 import { createHub } from '../../src/feed/hub.ts'
-import { startTail } from '../../src/feed/tail.ts'
+import { startLogTailer } from '../../src/feed/log-tailer.ts'
 import { toId } from '../../src/ids.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
@@ -42,10 +42,16 @@ test('among many logs the hinted one is sent first, and every log is sent once',
   const socket = { send: () => {}, join: () => {}, leave: () => {}, bufferedBytes: 0 }
   for (const projectId of projectIds) {
     const project = toId('prj', projectId)
-    const subscription = { socket, projectId, project, filter: toFilter({}, undefined), cursor: 0 }
-    expect(hub.add(subscription, 0) && hub.join(subscription)).toBe(true)
+    const subscription = {
+      socket,
+      projectId,
+      project,
+      filter: compileFilter({}, undefined),
+      cursor: 0,
+    }
+    expect(hub.add(subscription, 0) && hub.goLiveIfNear(subscription)).toBe(true)
   }
-  const tail = startTail({ pool, hub, isListening: () => true, isAllowed: () => true })
+  const tail = startLogTailer({ pool, hub, isListening: () => true, isAllowed: () => true })
   try {
     const hinted = projectIds.at(-1) ?? ''
     tail.wake('all')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
-import { histogramOf } from '../../src/events/histogram.ts'
-import { noFilters, parseSearch } from '../../src/events/search.ts'
+import { buildHistogram } from '../../src/events/histogram.ts'
+import { noFilters, parseSearch } from '../../src/events/search-query.ts'
 import { meets, type Sent } from '../support/naive.ts'
 import type { TestProject } from '../support/project.ts'
 import { bootSearched, filters, NOW_MS, OWNERS } from '../support/searched.ts'
@@ -31,8 +31,8 @@ test('histograms count the events that lists find, with every way of counting', 
   )
   await fc.assert(
     fc.asyncProperty(some, range, async (filters, range) => {
-      const patience = { beforeSearch: 0, spendMs: 10_000 }
-      const histogram = await histogramOf(server.sql, project.id, filters, range, patience)
+      const limits = { candidatesBeforeIndex: 0, timeLimitMs: 10_000 }
+      const histogram = await buildHistogram(server.sql, project.id, filters, range, limits)
       const [from, to] = [Date.parse(histogram.from), Date.parse(histogram.to)]
       expect(from).toBeLessThanOrEqual(range.fromMs)
       expect(to).toBeGreaterThanOrEqual(range.toMs)
@@ -58,12 +58,12 @@ test('histograms count the events that lists find, with every way of counting', 
 test('a histogram whose budget ran out is exact from `completeSince` on', async () => {
   const range = { fromMs: NOW_MS - 9 * 86_400_000, toMs: NOW_MS, nowMs: NOW_MS }
   const { filters } = parseSearch('-tag:test')
-  const spendMs = 60_000
-  const whole = await histogramOf(server.sql, project.id, filters, range, { spendMs })
-  const partial = await histogramOf(server.sql, project.id, filters, range, {
-    spendMs,
-    spendCandidates: 1,
-    firstWindow: 30,
+  const timeLimitMs = 60_000
+  const whole = await buildHistogram(server.sql, project.id, filters, range, { timeLimitMs })
+  const partial = await buildHistogram(server.sql, project.id, filters, range, {
+    timeLimitMs,
+    maxCandidates: 1,
+    firstBatch: 30,
   })
   expect(whole.isPartial).toBe(false)
   expect(partial.isPartial).toBe(true)

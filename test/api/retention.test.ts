@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { expireSome } from '../../src/events/retention.ts'
+import { expireEvents } from '../../src/events/retention.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
 import { ageEvents } from '../support/age.ts'
 import { expectExactCounts } from '../support/counts.ts'
@@ -173,7 +173,7 @@ async function expire(): Promise<void> {
   const pass = { after: undefined, isMore: true }
   while (pass.isMore) {
     pass.isMore = false
-    do await expireSome(pool, pass)
+    do await expireEvents(pool, pass)
     while (pass.after)
   }
 }

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'
-import { histogramOf } from '../../src/events/histogram.ts'
+import { buildHistogram } from '../../src/events/histogram.ts'
 import { toSearchFilters, type SearchQuery } from '../../src/events/search-schema.ts'
 import { InvalidRequest } from '../../src/http/validation.ts'
-import { noFilters, parseSearch, type Filters } from '../../src/events/search.ts'
-import type { Patience } from '../../src/events/walk.ts'
+import { noFilters, parseSearch, type SearchFilters } from '../../src/events/search-query.ts'
+import type { ScanLimits } from '../../src/events/log-scan.ts'
 import { meets, type Sent } from '../support/naive.ts'
 import { newProject, type TestProject } from '../support/project.ts'
 import { bootSearched, filters, OWNERS } from '../support/searched.ts'
@@ -28,9 +28,9 @@ test('contract §9 every search finds the same events as checking each one, in b
   const options = {
     direction: fc.constantFrom('older', 'newer' as const),
     limit: fc.integer({ min: 1, max: 60 }),
-    spendCandidates: fc.constantFrom(1, 7, 50, Infinity),
-    firstWindow: fc.constantFrom(1, 5, 256),
-    beforeSearch: fc.constantFrom(0, 0, 20, Infinity),
+    maxCandidates: fc.constantFrom(1, 7, 50, Infinity),
+    firstBatch: fc.constantFrom(1, 5, 256),
+    candidatesBeforeIndex: fc.constantFrom(0, 0, 20, Infinity),
   }
   await fc.assert(
     fc.asyncProperty(filters, fc.record(options), async (filters, { direction, ...rest }) => {
@@ -49,7 +49,7 @@ test('contract §9 a page whose budget ran out is short or empty, and has a curs
   const page = await readPage(
     { ...filters, tags: { is: [], not: [] } },
     { limit: 50 },
-    { spendCandidates: 1, firstWindow: 5 },
+    { maxCandidates: 1, firstBatch: 5 },
   )
   expect(page.items.length).toBeLessThan(50)
   expect(page.nextCursor).not.toBeNull()
@@ -59,7 +59,7 @@ test('contract §9 a page whose budget ran out is short or empty, and has a curs
     const next = await readPage(
       rare,
       { ...(cursor && { cursor }) },
-      { spendCandidates: 1, firstWindow: 5 },
+      { maxCandidates: 1, firstBatch: 5 },
     )
     isMore = next.nextCursor !== null
     cursor = next.nextCursor ?? undefined
@@ -167,10 +167,16 @@ test('case 20: a search finds nothing of another tenant, with any tags', async (
   expect(imitated.n).toBe(6)
   for (const text of ['tag:vip', 'source:web', 'alpha', ...tags.map(tag => `tag:"${tag}"`)]) {
     const { filters } = parseSearch(text)
-    const page = await listEventsJson(server.sql, asking.id, filters, {}, { beforeSearch: 0 })
+    const page = await listEventsJson(
+      server.sql,
+      asking.id,
+      filters,
+      {},
+      { candidatesBeforeIndex: 0 },
+    )
     expect((JSON.parse(page).items as Sent[]).map(({ seq }) => seq)).toEqual([3, 2, 1])
     expect(
-      (await histogramOf(server.sql, asking.id, filters, { nowMs: Date.now() + 1_000 })).total,
+      (await buildHistogram(server.sql, asking.id, filters, { nowMs: Date.now() + 1_000 })).total,
     ).toBe(3)
   }
 })
@@ -221,22 +227,22 @@ test('invalid terms of a search are issues with their paths', () => {
 })
 
 async function readPage(
-  filters: Filters,
+  filters: SearchFilters,
   query: PageQuery,
-  patience?: Patience,
+  limits?: ScanLimits,
 ): Promise<{ items: Sent[]; nextCursor: string | null }> {
-  return JSON.parse(await listEventsJson(server.sql, project.id, filters, query, patience))
+  return JSON.parse(await listEventsJson(server.sql, project.id, filters, query, limits))
 }
 
 /** Returns the seqs on all pages. */
 async function readAll(
-  filters: Filters,
+  filters: SearchFilters,
   { after }: { after?: number },
-  { limit, ...patience }: Patience & { limit: number },
+  { limit, ...limits }: ScanLimits & { limit: number },
 ): Promise<number[]> {
   const seqs: number[] = []
   for (let query: PageQuery = after === undefined ? {} : { after }; ;) {
-    const page = await readPage(filters, { ...query, limit }, patience)
+    const page = await readPage(filters, { ...query, limit }, limits)
     expect(page.items.length).toBeLessThanOrEqual(limit)
     seqs.push(...page.items.map(({ seq }) => seq))
     if (page.nextCursor === null) return seqs

@@ -3,8 +3,8 @@
 import { createApp } from '../../src/app.ts'
 import { connect } from '../../src/db/sql.ts'
 import type { Appender } from '../../src/events/append.ts'
-import type { Draft } from '../../src/events/draft.ts'
-import { toEventAnswer } from '../../src/events/event-json.ts'
+import type { NewEvent } from '../../src/events/new-event.ts'
+import { toEventResponse } from '../../src/events/event-json.ts'
 import { eventRoutes } from '../../src/events/routes.ts'
 import { createSemaphore } from '../../src/semaphore.ts'
 import { createFailedAuthentications } from '../../src/limits/failed-authentications.ts'
@@ -51,9 +51,9 @@ console.log(`PORT ${port}`)
 /** The same route and schema without a database: the cost of HTTP, JSON and validation. */
 function keepNothing(): Appender['append'] {
   let seq = 0
-  return async ({ draft, requestId }) => ({
+  return async ({ event, requestId }) => ({
     outcome: 'done',
-    body: answer(draft, String(++seq), requestId),
+    body: answer(event, String(++seq), requestId),
   })
 }
 
@@ -70,32 +70,32 @@ async function createInsert(): Promise<Appender['append']> {
     alter table plain_events alter occurred_at set default now();
     alter table plain_events alter created_at set default now();
   `)
-  return async ({ draft, requestId }) => {
+  return async ({ event, requestId }) => {
     const [row] = await sql<[{ seq: string }]>`
       with made as (
         insert into plain_events (
           project_id, id, channel_id, title, description, icon, tags, metadata, user_ref, source, notify
         )
         values (
-          ${projectId}, ${draft.id.uuid}, ${channelId}, ${draft.title}, ${draft.description}, ${draft.icon},
-          ${`{${draft.tags.join()}}`}::text[], ${draft.metadataJson}::text::json, ${draft.userRef},
-          ${draft.source}, ${draft.notify}
+          ${projectId}, ${event.id.uuid}, ${channelId}, ${event.title}, ${event.description}, ${event.icon},
+          ${`{${event.tags.join()}}`}::text[], ${event.metadataJson}::text::json, ${event.userRef},
+          ${event.source}, ${event.notify}
         )
         returning seq
       )
       select seq, pg_notify('events', seq::text) from made
     `
-    return { outcome: 'done', body: answer(draft, row.seq, requestId) }
+    return { outcome: 'done', body: answer(event, row.seq, requestId) }
   }
 }
 
-function answer(draft: Draft, seq: string, requestId: string): string {
+function answer(event: NewEvent, seq: string, requestId: string): string {
   const place = {
     seq,
     channelId,
-    channelName: draft.channelName,
-    userId: draft.userRef,
+    channelName: event.channelName,
+    userId: event.userRef,
     createdAtMs: Date.now(),
   }
-  return toEventAnswer(draft, place, requestId)
+  return toEventResponse(event, place, requestId)
 }

@@ -2,7 +2,7 @@
 import { createPool } from '../../src/db/pool.ts'
 import { connect } from '../../src/db/sql.ts'
 import { createAppender } from '../../src/events/append.ts'
-import { toDraft } from '../../src/events/draft.ts'
+import { toNewEvent } from '../../src/events/new-event.ts'
 import { createInFlightRequests } from '../../src/limits/idempotency.ts'
 import { startDispatcher } from '../../src/outbox/dispatcher.ts'
 import type { DeliveryKind } from '../../src/outbox/kind.ts'
@@ -84,9 +84,9 @@ async function createOutbox(databaseUrl: string): Promise<Queue> {
       await dispatch([stuck.id], count)
     },
     async add() {
-      const draft = toDraft({ channelName: 'bench', title: 'New payment' })
-      await appender.append({ projectId: alone.id, draft, requestId: 'bench', claim: undefined })
-      return draft.id.uuid
+      const event = toNewEvent({ channelName: 'bench', title: 'New payment' })
+      await appender.append({ projectId: alone.id, event, requestId: 'bench', claim: undefined })
+      return event.id.uuid
     },
     async work(tell) {
       onStart = tell

@@ -1,8 +1,8 @@
 import { createPool } from '../../src/db/pool.ts'
 import { connect, type Fragment, type Sql } from '../../src/db/sql.ts'
-import { toPositionCursor } from '../../src/events/ranges.ts'
+import { toListCursor } from '../../src/events/seq-ranges.ts'
 import { listEventsJson } from '../../src/events/read.ts'
-import { parseSearch } from '../../src/events/search.ts'
+import { parseSearch } from '../../src/events/search-query.ts'
 import { closeCluster } from '../support/postgres.ts'
 import { BIG_PROJECT, createRandom, ensureBenchDatabase, EVENTS } from './read-data.ts'
 import { interleave, SHARE, type Line } from './table.ts'
@@ -51,7 +51,7 @@ export async function compareRead(): Promise<Line[]> {
         const cursor =
           before === undefined
             ? {}
-            : { cursor: toPositionCursor({ direction: 'older', seq: BigInt(before) }) }
+            : { cursor: toListCursor({ direction: 'older', seq: BigInt(before) }) }
         return pool.run(sql => listEventsJson(sql, BIG_PROJECT, filters, cursor))
       }
       const readPlain: Read = async before => {

@@ -1,9 +1,9 @@
 import { createPool } from '../../src/db/pool.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
-import { toPositionCursor } from '../../src/events/ranges.ts'
-import { histogramOf } from '../../src/events/histogram.ts'
+import { toListCursor } from '../../src/events/seq-ranges.ts'
+import { buildHistogram } from '../../src/events/histogram.ts'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'
-import { parseSearch } from '../../src/events/search.ts'
+import { parseSearch } from '../../src/events/search-query.ts'
 import { createKey } from '../support/keys.ts'
 import { cloneDatabase, closeCluster, copyDatabase } from '../support/postgres.ts'
 import { BIG_PROJECT, createRandom, END_MS, ensureBenchDatabase, EVENTS } from './read-data.ts'
@@ -37,14 +37,14 @@ const histogram =
   random => {
     const toMs = END_MS - Math.floor(random() * 300) * 24 * HOUR_MS
     const range = { fromMs: toMs - days * 24 * HOUR_MS, toMs, nowMs: END_MS }
-    return sql => histogramOf(sql, BIG_PROJECT, parseSearch(text).filters, range)
+    return sql => buildHistogram(sql, BIG_PROJECT, parseSearch(text).filters, range)
   }
 
 const deep =
   (text: string): Query =>
   random => {
     const seq = BigInt(Math.ceil(random() * BIG_EVENTS))
-    const cursor = toPositionCursor({ direction: 'older', seq })
+    const cursor = toListCursor({ direction: 'older', seq })
     return sql => listEventsJson(sql, BIG_PROJECT, parseSearch(text).filters, { cursor })
   }
 

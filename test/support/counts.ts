@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import type { Queryable } from '../../src/db/sql.ts'
-import { countHours } from '../../src/events/histogram.ts'
-import { HOUR_MS, toEndMs } from '../../src/events/scale.ts'
+import { countByHour } from '../../src/events/histogram.ts'
+import { HOUR_MS, toEndMs } from '../../src/events/time-buckets.ts'
 import { toId } from '../../src/ids.ts'
 import { findWrongCounts } from './wrong-counts.ts'
 
@@ -28,7 +28,7 @@ export async function listHourlyCounts(
   const first = Math.floor(fromMs / HOUR_MS) * HOUR_MS
   const hours = Math.min(168, Math.max(1, Math.ceil((toMs - first) / HOUR_MS)))
   const scale = { fromMs: first, stepMs: HOUR_MS, buckets: hours }
-  const counts = await countHours(sql, projectId, scale, {
+  const counts = await countByHour(sql, projectId, scale, {
     channelIds,
     withoutChannelIds: [],
     afterMs: first,

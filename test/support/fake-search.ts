@@ -1,5 +1,5 @@
 import { matchesMetadata } from '../../src/dashboard/app/feed/metadata.ts'
-import { noFilters, parseSearch, type Filters } from '../../src/events/search.ts'
+import { noFilters, parseSearch, type SearchFilters } from '../../src/events/search-query.ts'
 import type { Filters as LiveFilters } from '../../src/dashboard/app/live/messages.ts'
 
 const BUCKETS = 24
@@ -57,7 +57,7 @@ export function countEvents(log: readonly any[], url: URL) {
 
 function fits(
   event: any,
-  { channels, users, sources, tags, metadata, words, phrases }: Filters,
+  { channels, users, sources, tags, metadata, words, phrases }: SearchFilters,
 ): boolean {
   const text = `${event.title} ${event.description ?? ''}`.toLowerCase()
   const has = {

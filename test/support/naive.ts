@@ -1,4 +1,4 @@
-import type { Choice, Filters, Has } from '../../src/events/search.ts'
+import type { ValueFilter, SearchFilters, HasField } from '../../src/events/search-query.ts'
 
 /** An event as a test sent it. */
 export interface Sent {
@@ -18,21 +18,23 @@ export interface Sent {
 /**
  * Returns true if an event matches filters, in the simplest code. `owners` maps aliases to users.
  */
-export function meets(event: Sent, filters: Filters, owners: Map<string, string>): boolean {
+export function meets(event: Sent, filters: SearchFilters, owners: Map<string, string>): boolean {
   const toOwner = (name: string) => owners.get(name) ?? name
   const words = `${event.title} ${event.description}`.toLowerCase().match(/[a-z0-9]+/g) ?? []
   const at = Date.parse(event.timestamp)
-  const has: Record<Has, boolean> = {
+  const has: Record<HasField, boolean> = {
     description: event.description !== '',
     metadata: Object.keys(event.metadata).length > 0,
     tags: event.tags.length > 0,
     user: event.userId !== null,
     icon: event.icon !== undefined,
   }
-  const oneOf = ({ is, not }: Choice, test: (value: string) => boolean) =>
+  const oneOf = ({ is, not }: ValueFilter, test: (value: string) => boolean) =>
     (is.length === 0 || is.some(test)) && !not.some(test)
-  const all = <Value extends string>({ is, not }: Choice<Value>, test: (value: Value) => boolean) =>
-    is.every(test) && !not.some(test)
+  const all = <Value extends string>(
+    { is, not }: ValueFilter<Value>,
+    test: (value: Value) => boolean,
+  ) => is.every(test) && !not.some(test)
   return (
     !event.isDeleted &&
     oneOf(filters.channels, name => name.toLowerCase() === event.channelName.toLowerCase()) &&

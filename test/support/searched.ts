@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import fc from 'fast-check'
-import { HAS, noFilters, type Filters } from '../../src/events/search.ts'
+import { HAS_FIELDS, noFilters, type SearchFilters } from '../../src/events/search-query.ts'
 import type { Sent } from './naive.ts'
 import { newProject, type TestProject } from './project.ts'
 import { boot, type Booted } from './server.ts'
@@ -72,7 +72,7 @@ const event = fc.record({
 })
 
 /** Any filters, mostly one or two conditions. */
-export const filters: fc.Arbitrary<Filters> = fc
+export const filters: fc.Arbitrary<SearchFilters> = fc
   .record(
     {
       channels: choice([...CHANNELS, 'PAYMENTS', 'no such'], 2),
@@ -83,7 +83,7 @@ export const filters: fc.Arbitrary<Filters> = fc
         ['amount=1', 'amount=', 'plan=null', 'order.lines.0.sku=b 12', 'order.paid=true', 'a.b=c'],
         1,
       ),
-      has: choice(HAS, 1),
+      has: choice(HAS_FIELDS, 1),
       words: choice(['pay', 'PAYMENT', 'fail', 'alpha', 'omega', '4', 'absent'], 1),
       phrases: choice(['pay of', 'alpha omega', 'payment', 'failed 42'], 1),
       after: fc.option(moment, { nil: null }),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Event } from '../../src/events/schema.ts'
-import { parseSearch } from '../../src/events/search.ts'
+import { parseSearch } from '../../src/events/search-query.ts'
 import { toShellJson } from '../../src/dashboard/app/event/curl.ts'
 import {
   createMatcher,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { splitEmoji, toDisplayName, toEmoji, toSlug } from '../../src/channels/name.ts'
-import { fromLog, fromText } from '../../src/events/draft.ts'
-import { parseTimestamp } from '../../src/events/moment.ts'
-import { parsePosition, toPositionCursor } from '../../src/events/ranges.ts'
+import { fromLogSnag, fromPlainText } from '../../src/events/new-event.ts'
+import { parseIsoTimestamp } from '../../src/events/timestamp.ts'
+import { parseListCursor, toListCursor } from '../../src/events/seq-ranges.ts'
 import { isTooFarAhead } from '../../src/events/schema.ts'
-import { toTextQuery, toWords } from '../../src/events/search.ts'
+import { toTextQuery, splitWords } from '../../src/events/search-query.ts'
 import { InvalidRequest } from '../../src/http/validation.ts'
 
 describe('contract §2 icons:', () => {
@@ -75,7 +75,7 @@ describe('contract §2 timestamps:', () => {
     ['9999-12-31T23:59:59.999Z', 253_402_300_799_999],
     ['9999-12-31T23:59:59-00:01', undefined],
   ])('%p is %p', (text, ms) => {
-    expect(parseTimestamp(text)).toBe(ms)
+    expect(parseIsoTimestamp(text)).toBe(ms)
   })
 
   test('5 minutes in the future are accepted, 5 more seconds are not', () => {
@@ -89,9 +89,9 @@ describe('contract §9 cursors:', () => {
     'cursors of %p lead back to it',
     seq => {
       for (const direction of ['older', 'newer'] as const) {
-        const cursor = toPositionCursor({ direction, seq })
+        const cursor = toListCursor({ direction, seq })
         expect(cursor).toMatch(/^[\w-]+$/)
-        expect(parsePosition(cursor)).toEqual({ direction, seq })
+        expect(parseListCursor(cursor)).toEqual({ direction, seq })
       }
     },
   )
@@ -106,12 +106,12 @@ describe('contract §9 cursors:', () => {
     btoa('<042').replaceAll('=', ''),
     btoa('<42 ').replaceAll('=', ''),
     btoa(`<${'9'.repeat(19)}`).replaceAll('=', ''),
-    `${toPositionCursor({ direction: 'older', seq: 42n })}=`,
-    `${toPositionCursor({ direction: 'older', seq: 42n })}!`,
-    ` ${toPositionCursor({ direction: 'older', seq: 42n })}`,
+    `${toListCursor({ direction: 'older', seq: 42n })}=`,
+    `${toListCursor({ direction: 'older', seq: 42n })}!`,
+    ` ${toListCursor({ direction: 'older', seq: 42n })}`,
     '\u0000',
   ])('%p is refused', cursor => {
-    expect(() => parsePosition(cursor)).toThrow(InvalidRequest)
+    expect(() => parseListCursor(cursor)).toThrow(InvalidRequest)
   })
 })
 
@@ -126,7 +126,7 @@ test.each([
   ['a '.repeat(30), Array.from({ length: 20 }, () => "'a':*").join(' & ')],
 ])('contract §9 the text %p becomes the query %p', (text, query) => {
   const nothing = { is: [], not: [] }
-  expect(toTextQuery({ is: toWords(text), not: [] }, nothing)).toBe(query)
+  expect(toTextQuery({ is: splitWords(text), not: [] }, nothing)).toBe(query)
 })
 
 test.each([
@@ -154,7 +154,7 @@ describe("contract §10 LogSnag's body:", () => {
   const log = { channel: 'a', event: 'b' }
 
   test('its fields become ours, and absent notify is false', () => {
-    expect(fromLog(log)).toEqual({
+    expect(fromLogSnag(log)).toEqual({
       channelName: 'a',
       title: 'b',
       tags: [],
@@ -162,7 +162,14 @@ describe("contract §10 LogSnag's body:", () => {
       notify: false,
     })
     expect(
-      fromLog({ ...log, description: 'c', icon: '💰', user_id: 'd', notify: true, timestamp: 1.5 }),
+      fromLogSnag({
+        ...log,
+        description: 'c',
+        icon: '💰',
+        user_id: 'd',
+        notify: true,
+        timestamp: 1.5,
+      }),
     ).toEqual({
       channelName: 'a',
       title: 'b',
@@ -177,16 +184,16 @@ describe("contract §10 LogSnag's body:", () => {
 
   test('tags become metadata unchanged, and tags of the form key:value where they fit', () => {
     const tags = { plan: 'pro', n: 1, yes: true, none: null, deep: { a: 1 }, list: [1], '': '' }
-    const event = fromLog({ ...log, tags })
+    const event = fromLogSnag({ ...log, tags })
     expect(event.metadata).toBe(tags)
     expect(event.tags).toEqual(['plan:pro', 'n:1', 'yes:true', ':'])
   })
 
   test('tags over 50 characters and beyond the 20th are dropped', () => {
     const long = { a: 'x'.repeat(48), b: 'x'.repeat(49), c: '🚀'.repeat(48), d: '🚀'.repeat(49) }
-    expect(fromLog({ ...log, tags: long }).tags).toEqual([`a:${long.a}`, `c:${long.c}`])
+    expect(fromLogSnag({ ...log, tags: long }).tags).toEqual([`a:${long.a}`, `c:${long.c}`])
     const many = Object.fromEntries(Array.from({ length: 25 }, (_, n) => [`k${n}`, n]))
-    expect(fromLog({ ...log, tags: many }).tags).toHaveLength(20)
+    expect(fromLogSnag({ ...log, tags: many }).tags).toHaveLength(20)
   })
 })
 
@@ -202,5 +209,5 @@ test.each([
   ['💾', { icon: '💾', title: '' }],
   ['a=b&c=%20+', { title: 'a=b&c=%20+' }],
 ])('contract §10 the text %p is the event %p', (text, event) => {
-  expect(fromText(text)).toEqual(event)
+  expect(fromPlainText(text)).toEqual(event)
 })

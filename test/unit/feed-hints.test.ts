@@ -1,7 +1,12 @@
 import { expect, test } from 'bun:test'
 import type { Pool } from '../../src/db/pool.ts'
-import { createNotifier, parsePayload, takePayload, toWord } from '../../src/feed/notifier.ts'
-import { startWatch } from '../../src/feed/watch.ts'
+import {
+  createNotifier,
+  parsePayload,
+  takePayload,
+  toPayloadWord,
+} from '../../src/feed/notifier.ts'
+import { startPeriodicCheck } from '../../src/feed/periodic-check.ts'
 import type { Hint } from '../../src/hints.ts'
 import { until } from '../support/until.ts'
 
@@ -16,7 +21,7 @@ const HINTS: Hint[] = [
 ]
 
 test('hints survive encoding and decoding', () => {
-  const words = new Set(HINTS.map(toWord))
+  const words = new Set(HINTS.map(toPayloadWord))
   expect(parsePayload(takePayload('me', words))).toEqual({ origin: 'me', hints: HINTS })
   expect(words.size).toBe(0)
 })
@@ -24,14 +29,15 @@ test('hints survive encoding and decoding', () => {
 test("a payload never exceeds Postgres' limit: many projects become all, other hints wait", () => {
   const words = new Set<string>()
   for (let nth = 0; nth < 300; nth++) words.add(`e:${crypto.randomUUID()}`)
-  for (let seq = 1; seq <= 300; seq++) words.add(toWord({ kind: 'deleted', projectId: A, seq }))
+  for (let seq = 1; seq <= 300; seq++)
+    words.add(toPayloadWord({ kind: 'deleted', projectId: A, seq }))
   const seqs: number[] = []
   for (let nth = 0; words.size > 0; nth++) {
     const payload = takePayload('me', words)
     expect(Buffer.byteLength(payload)).toBeLessThanOrEqual(7_500)
     const { hints } = parsePayload(payload)
-    expect(hints.includes('everything')).toBe(nth === 0)
-    for (const hint of hints) if (hint !== 'everything' && 'seq' in hint) seqs.push(hint.seq)
+    expect(hints.includes('anyEvents')).toBe(nth === 0)
+    for (const hint of hints) if (hint !== 'anyEvents' && 'seq' in hint) seqs.push(hint.seq)
   }
   expect(seqs).toEqual(Array.from({ length: 300 }, (_, nth) => nth + 1))
 })
@@ -70,9 +76,9 @@ test('research §1 the first hint is sent at once, hints meanwhile are sent toge
   const { sent, notifier } = setUp()
   const taken: number[] = []
   notifier.follow(hints => taken.push(hints.length))
-  notifier.tell([{ kind: 'events', projectId: A }])
+  notifier.send([{ kind: 'events', projectId: A }])
   expect(sent).toHaveLength(1)
-  for (let nth = 0; nth < 100; nth++) notifier.tell([{ kind: 'events', projectId: B }])
+  for (let nth = 0; nth < 100; nth++) notifier.send([{ kind: 'events', projectId: B }])
   // Handlers in this process get all of them at once.
   expect(taken).toHaveLength(101)
   expect(sent).toHaveLength(1)
@@ -80,7 +86,7 @@ test('research §1 the first hint is sent at once, hints meanwhile are sent toge
   await until(() => sent.length === 2)
   expect(parsePayload(sent[1]?.payload ?? '').hints).toEqual([{ kind: 'events', projectId: B }])
   // Lost hints are not sent again: other servers find the changes by polling.
-  notifier.tell([{ kind: 'access' }])
+  notifier.send([{ kind: 'access' }])
   expect(sent).toHaveLength(2)
   sent[1]?.end(new Error('The database is gone'))
   await until(() => sent.length === 3)
@@ -93,7 +99,7 @@ test('a hint whose handler throws affects no other', () => {
   notifier.follow(() => {
     throw new Error('A bug')
   })
-  notifier.tell([{ kind: 'access' }])
+  notifier.send([{ kind: 'access' }])
   expect(sent).toHaveLength(1)
 })
 
@@ -101,19 +107,19 @@ test('a watch polls one at a time; a caller during a poll gets the next one', as
   let looks = 0
   let atOnce = 0
   const ends: (() => void)[] = []
-  const watch = startWatch({
+  const watch = startPeriodicCheck({
     everyMs: 1_000_000,
     freshMs: 1_000,
     onFailure() {},
-    async look() {
+    async check() {
       looks++
       expect(++atOnce).toBe(1)
       await new Promise<void>(resolve => ends.push(resolve))
       atOnce--
     },
   })
-  const first = watch.look()
-  const [second, third] = [watch.look(), watch.look()]
+  const first = watch.checkNow()
+  const [second, third] = [watch.checkNow(), watch.checkNow()]
   await until(() => ends.length === 1)
   ends[0]?.()
   await first

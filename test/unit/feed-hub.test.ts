@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { toFilter } from '../../src/feed/filter.ts'
+import { compileFilter } from '../../src/feed/filter.ts'
 import { createHub, type Hub, type Subscription } from '../../src/feed/hub.ts'
 import { toEventMessage, toMessage } from '../../src/feed/messages.ts'
-import type { FeedEvent } from '../../src/feed/read.ts'
-import type { Filters } from '../../src/feed/schema.ts'
+import type { FeedEvent } from '../../src/feed/read-events.ts'
+import type { FeedFilters } from '../../src/feed/schema.ts'
 
 const PROJECT = 'p1'
 
@@ -11,7 +11,7 @@ const PROJECT = 'p1'
 function setUp() {
   const topics = new Map<string, Set<string[]>>()
   const hub = createHub((topic, text) => topics.get(topic)?.forEach(sent => sent.push(text)))
-  function follow(cursor: number, filters: Filters = {}, words?: string[]) {
+  function follow(cursor: number, filters: FeedFilters = {}, words?: string[]) {
     const sent: string[] = []
     const subscription: Subscription = {
       socket: {
@@ -22,7 +22,7 @@ function setUp() {
       },
       projectId: PROJECT,
       project: 'prj_1',
-      filter: toFilter(filters, words),
+      filter: compileFilter(filters, words),
       cursor,
     }
     const seqs = () => sent.map(text => JSON.parse(text).seq).filter(seq => seq !== undefined)
@@ -31,19 +31,19 @@ function setUp() {
   return { hub, follow, topics }
 }
 
-function toEvent(seq: number, facts: Partial<FeedEvent['facts']> = {}, length = 0): FeedEvent {
+function toEvent(seq: number, fields: Partial<FeedEvent['fields']> = {}, length = 0): FeedEvent {
   return {
     projectId: PROJECT,
     seq,
     text: toEventMessage('prj_1', seq, JSON.stringify('x'.repeat(length))),
-    facts: {
+    fields: {
       channelId: 'chn_1',
       channelSlug: 'payments',
       tags: [],
       source: 'api',
       userNames: [],
-      words: [],
-      ...facts,
+      lexemes: [],
+      ...fields,
     },
     createdAtMs: 0,
   }
@@ -52,7 +52,7 @@ function toEvent(seq: number, facts: Partial<FeedEvent['facts']> = {}, length = 
 /** Publishes with the fields that the hub needs at the moment, as a fast tail does. */
 function publish(hub: Hub, ...events: FeedEvent[]): void {
   for (const event of events) {
-    expect(hub.publish(event, hub.listFollowed()[0]?.needs ?? 0)).toBe(true)
+    expect(hub.publish(event, hub.listFollowed()[0]?.needsVersion ?? 0)).toBe(true)
   }
 }
 
@@ -61,7 +61,7 @@ describe('joining', () => {
     const { hub, follow } = setUp()
     const one = follow(5)
     expect(hub.add(one.subscription, 5)).toBe(true)
-    expect(hub.join(one.subscription)).toBe(true)
+    expect(hub.goLiveIfNear(one.subscription)).toBe(true)
     publish(hub, toEvent(6), toEvent(7), toEvent(7), toEvent(6), toEvent(9))
     expect(one.seqs()).toEqual([6, 7, 9])
     expect(hub.toPosition(PROJECT)).toBe(9)
@@ -71,14 +71,14 @@ describe('joining', () => {
     const { hub, follow } = setUp()
     const first = follow(10)
     hub.add(first.subscription, 10)
-    hub.join(first.subscription)
+    hub.goLiveIfNear(first.subscription)
     const late = follow(3)
     hub.add(late.subscription, 99)
-    expect(hub.toFloor(late.subscription)).toBe(10)
-    expect(hub.join(late.subscription)).toBe(false)
+    expect(hub.toReplayEnd(late.subscription)).toBe(10)
+    expect(hub.goLiveIfNear(late.subscription)).toBe(false)
     publish(hub, toEvent(11), toEvent(12))
     late.subscription.cursor = 10
-    expect(hub.join(late.subscription)).toBe(true)
+    expect(hub.goLiveIfNear(late.subscription)).toBe(true)
     publish(hub, toEvent(13))
     expect(late.seqs()).toEqual([11, 12, 13])
     expect(first.seqs()).toEqual([11, 12, 13])
@@ -88,10 +88,10 @@ describe('joining', () => {
     const { hub, follow } = setUp()
     const resident = follow(5)
     hub.add(resident.subscription, 5)
-    hub.join(resident.subscription)
+    hub.goLiveIfNear(resident.subscription)
     const ahead = follow(8)
     hub.add(ahead.subscription, 8)
-    expect(hub.join(ahead.subscription)).toBe(true)
+    expect(hub.goLiveIfNear(ahead.subscription)).toBe(true)
     publish(hub, toEvent(6), toEvent(7), toEvent(8), toEvent(9))
     expect(ahead.seqs()).toEqual([9])
     expect(resident.seqs()).toEqual([6, 7, 8, 9])
@@ -101,10 +101,10 @@ describe('joining', () => {
     const { hub, follow } = setUp()
     const resident = follow(5)
     hub.add(resident.subscription, 5)
-    hub.join(resident.subscription)
+    hub.goLiveIfNear(resident.subscription)
     const ahead = follow(8)
     hub.add(ahead.subscription, 8)
-    hub.join(ahead.subscription)
+    hub.goLiveIfNear(ahead.subscription)
     publish(hub, toEvent(7), toEvent(11))
     expect(ahead.seqs()).toEqual([11])
   })
@@ -116,11 +116,11 @@ describe('joining', () => {
     const other = follow(0, { tags: ['other'] })
     hub.add(other.subscription, 0)
     for (let seq = 1; seq <= 2_000; seq++) publish(hub, toEvent(seq, {}, 1_000))
-    const floor = hub.toFloor(late.subscription)
+    const floor = hub.toReplayEnd(late.subscription)
     expect(floor).toBeGreaterThan(1_800)
-    expect(hub.join(late.subscription)).toBe(false)
+    expect(hub.goLiveIfNear(late.subscription)).toBe(false)
     late.subscription.cursor = floor
-    expect(hub.join(late.subscription)).toBe(true)
+    expect(hub.goLiveIfNear(late.subscription)).toBe(true)
     expect(late.seqs()).toEqual(Array.from({ length: 2_000 - floor }, (_, nth) => floor + nth + 1))
   })
 })
@@ -130,8 +130,8 @@ test('an event larger than the whole buffer still reaches a stream that catches 
   const late = follow(0)
   hub.add(late.subscription, 0)
   publish(hub, toEvent(1, {}, 300_000))
-  expect(hub.join(late.subscription)).toBe(false)
-  expect(hub.toFloor(late.subscription)).toBe(1)
+  expect(hub.goLiveIfNear(late.subscription)).toBe(false)
+  expect(hub.toReplayEnd(late.subscription)).toBe(1)
 })
 
 test('a stream that leaves gets nothing more, and the last one leaves nothing behind', () => {
@@ -139,7 +139,7 @@ test('a stream that leaves gets nothing more, and the last one leaves nothing be
   const [one, two] = [follow(0), follow(0, { tags: ['a'] })]
   for (const { subscription } of [one, two]) {
     hub.add(subscription, 0)
-    hub.join(subscription)
+    hub.goLiveIfNear(subscription)
   }
   expect(hub.subscriptions).toBe(2)
   hub.remove(one.subscription)
@@ -158,16 +158,16 @@ describe('fields that filters need', () => {
     const { hub, follow } = setUp()
     const open = follow(0)
     hub.add(open.subscription, 0)
-    hub.join(open.subscription)
+    hub.goLiveIfNear(open.subscription)
     const before = hub.listFollowed()[0]!
     const searching = follow(0, {}, ['paid'])
     hub.add(searching.subscription, 0)
-    hub.join(searching.subscription)
-    expect(hub.publish(toEvent(1), before.needs)).toBe(false)
+    hub.goLiveIfNear(searching.subscription)
+    expect(hub.publish(toEvent(1), before.needsVersion)).toBe(false)
     expect(hub.toPosition(PROJECT)).toBe(0)
     const after = hub.listFollowed()[0]!
     expect(after).toMatchObject({ wantsWords: true, position: 0 })
-    expect(hub.publish(toEvent(1, { words: ['paid'] }), after.needs)).toBe(true)
+    expect(hub.publish(toEvent(1, { lexemes: ['paid'] }), after.needsVersion)).toBe(true)
     expect(searching.seqs()).toEqual([1])
     expect(open.seqs()).toEqual([1])
   })
@@ -179,19 +179,19 @@ describe('fields that filters need', () => {
     publish(hub, toEvent(1))
     const byUser = follow(0, { userId: 'ada' })
     hub.add(byUser.subscription, 1)
-    expect(hub.join(byUser.subscription)).toBe(false)
-    expect(hub.toFloor(byUser.subscription)).toBe(1)
+    expect(hub.goLiveIfNear(byUser.subscription)).toBe(false)
+    expect(hub.toReplayEnd(byUser.subscription)).toBe(1)
     expect(hub.listFollowed()[0]?.userNames).toEqual(['ada'])
   })
 
   test('a repeated filter needs no new fields', () => {
     const { hub, follow } = setUp()
     hub.add(follow(0, { userId: 'ada' }).subscription, 0)
-    const { needs } = hub.listFollowed()[0]!
+    const { needsVersion } = hub.listFollowed()[0]!
     hub.add(follow(0, { userId: 'ada', tags: ['x'] }).subscription, 0)
-    expect(hub.listFollowed()[0]?.needs).toBe(needs)
+    expect(hub.listFollowed()[0]?.needsVersion).toBe(needsVersion)
     hub.add(follow(0, { userId: 'bob' }).subscription, 0)
-    expect(hub.listFollowed()[0]?.needs).not.toBe(needs)
+    expect(hub.listFollowed()[0]?.needsVersion).not.toBe(needsVersion)
   })
 })
 
@@ -199,9 +199,9 @@ test('heartbeats carry the position for live streams, and the own cursor during 
   const { hub, follow } = setUp()
   const [live, late] = [follow(7), follow(2)]
   hub.add(live.subscription, 7)
-  hub.join(live.subscription)
+  hub.goLiveIfNear(live.subscription)
   hub.add(late.subscription, 7)
-  hub.beat()
+  hub.sendHeartbeats()
   expect(live.sent).toEqual([toMessage({ type: 'heartbeat', project: 'prj_1', head: 7 })])
   expect(late.sent).toEqual([toMessage({ type: 'heartbeat', project: 'prj_1', head: 2 })])
   hub.broadcast(PROJECT, project => `to all of ${project}`)

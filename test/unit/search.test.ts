@@ -1,10 +1,16 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { HAS, noFilters, parseSearch, toSearchText, type Filters } from '../../src/events/search.ts'
+import {
+  HAS_FIELDS,
+  noFilters,
+  parseSearch,
+  toSearchText,
+  type SearchFilters,
+} from '../../src/events/search-query.ts'
 
 const DAY = Date.UTC(2026, 0, 1)
 
-test.each<[string, Partial<Filters>]>([
+test.each<[string, Partial<SearchFilters>]>([
   ['', {}],
   ['  \t\n ', {}],
   ['channel:payments', { channels: is('payments') }],
@@ -104,13 +110,13 @@ test('written filters are parsed unchanged', () => {
   const moment = fc.option(fc.integer({ min: Date.UTC(1000, 0), max: Date.UTC(9999, 0) }), {
     nil: null,
   })
-  const filters: fc.Arbitrary<Filters> = fc.record({
+  const filters: fc.Arbitrary<SearchFilters> = fc.record({
     channels: choice(value),
     users: choice(value),
     sources: choice(value),
     tags: choice(value),
     metadata: choice(value.map(one => `a${one}=${one}`)),
-    has: choice(fc.constantFrom(...HAS)),
+    has: choice(fc.constantFrom(...HAS_FIELDS)),
     words: choice(word),
     phrases: choice(value),
     after: moment,

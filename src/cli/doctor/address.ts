@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../../config.ts'
 import { toReason } from '../../errors.ts'
-import { FEED_PATH } from '../../feed/guard.ts'
+import { FEED_PATH } from '../../feed/socket-guard.ts'
 import { httpGet } from '../../http-get.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 

@@ -1,4 +1,4 @@
-import { toSearchText } from '../../../events/search.ts'
+import { toSearchText } from '../../../events/search-query.ts'
 import type { Account } from '../../../accounts/schema.ts'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Icon } from './icon.tsx'

@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
 import type { ProjectChannel } from '../../../channels/schema.ts'
-import { toSearchText, type Filters } from '../../../events/search.ts'
+import { toSearchText, type SearchFilters } from '../../../events/search-query.ts'
 import { toDateTime, toRangeName } from '../time.ts'
 import {
   EMPTY_SEARCH,
@@ -104,7 +104,7 @@ function listChips(search: Search, channels: readonly ProjectChannel[] | undefin
   ]
 }
 
-function toBound(search: Search, filters: Filters, bound: 'after' | 'before'): Chip[] {
+function toBound(search: Search, filters: SearchFilters, bound: 'after' | 'before'): Chip[] {
   const ms = filters[bound]
   if (ms === null) return []
   const text = toSearchText({ ...filters, [bound]: null })

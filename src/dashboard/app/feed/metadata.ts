@@ -1,5 +1,5 @@
 import type { Event } from '../../../events/schema.ts'
-import { splitMetadata } from '../../../events/search.ts'
+import { splitMetadata } from '../../../events/search-query.ts'
 
 /** Whether an event's metadata has what `meta:` asks for, as Postgres tells: whatever is there as text, but for null. */
 export function matchesMetadata(event: Event, text: string): boolean {

@@ -1,14 +1,14 @@
 import type { Event } from '../../../events/schema.ts'
-import { parseTimestamp } from '../../../events/moment.ts'
+import { parseIsoTimestamp } from '../../../events/timestamp.ts'
 import {
   noFilters,
   parseSearch,
   toSearchText,
-  type Choice,
-  type Filters,
-  type Has,
+  type ValueFilter,
+  type SearchFilters,
+  type HasField,
   type SearchIssue,
-} from '../../../events/search.ts'
+} from '../../../events/search-query.ts'
 import type { Filters as LiveFilters } from '../live/messages.ts'
 import { toEventPath, toFeedPath } from '../paths.ts'
 import { toFailure, type Failure } from '../request.ts'
@@ -86,11 +86,11 @@ export function toQuery(search: Search, nowMs: number): Record<string, string> {
 export function parse(
   search: Search,
   nowMs: number,
-): { filters: Filters; issues: readonly SearchIssue[] } {
+): { filters: SearchFilters; issues: readonly SearchIssue[] } {
   const { q = '', from, to } = toQuery(search, nowMs)
   const { filters, issues } = parseSearch(q)
-  const after = from === undefined ? undefined : parseTimestamp(from)
-  const before = to === undefined ? undefined : parseTimestamp(to)
+  const after = from === undefined ? undefined : parseIsoTimestamp(from)
+  const before = to === undefined ? undefined : parseIsoTimestamp(to)
   return {
     filters: {
       ...filters,
@@ -109,7 +109,7 @@ export function toLiveFilters({
   sources,
   words,
   phrases,
-}: Filters): LiveFilters {
+}: SearchFilters): LiveFilters {
   const [userId] = users.is
   const [source] = sources.is
   const text = toText(words, phrases)
@@ -127,7 +127,7 @@ export function toLiveFilters({
  * and channels and words in every spelling. The socket tells one user, channels and words; what is shut out by them,
  * exact words and several users are looked up.
  */
-export function needsServer({ channels, users, words, phrases }: Filters): boolean {
+export function needsServer({ channels, users, words, phrases }: SearchFilters): boolean {
   return (
     users.is.length > 1 ||
     users.not.length + channels.not.length + words.not.length > 0 ||
@@ -137,7 +137,7 @@ export function needsServer({ channels, users, words, phrases }: Filters): boole
 }
 
 /** Tells whether what comes through `toLiveFilters` is wanted. */
-export function createMatcher(filters: Filters): (event: Event) => Match {
+export function createMatcher(filters: SearchFilters): (event: Event) => Match {
   const { sources, tags, metadata, has, after, before } = filters
   const unsure: Match = needsServer(filters) ? 'maybe' : 'wanted'
   return event => {
@@ -164,7 +164,7 @@ export function toSearchFailure(issues: readonly SearchIssue[]): Failure {
 }
 
 /** The text of a search without one of its terms. */
-export function withoutTerm(filters: Filters, { list, sign, value }: Term): string {
+export function withoutTerm(filters: SearchFilters, { list, sign, value }: Term): string {
   const choice = filters[list]
   const left = { ...choice, [sign]: choice[sign].filter(other => other !== value) }
   return toSearchText({ ...filters, [list]: left })
@@ -173,12 +173,12 @@ export function withoutTerm(filters: Filters, { list, sign, value }: Term): stri
 /** A value that a search asks for or shuts out. */
 export interface Term {
   list: (typeof LISTS)[number]
-  sign: keyof Choice
+  sign: keyof ValueFilter
   value: string
 }
 
 /** All that a text asks for, but for its moments. */
-export function listTerms(filters: Filters): Term[] {
+export function listTerms(filters: SearchFilters): Term[] {
   return LISTS.flatMap(list =>
     (['is', 'not'] as const).flatMap(sign =>
       filters[list][sign].map(value => ({ list, sign, value })),
@@ -206,7 +206,7 @@ const LISTS = [
   'phrases',
   'words',
 ] as const
-const HAVING: Record<Has, (event: Event) => boolean> = {
+const HAVING: Record<HasField, (event: Event) => boolean> = {
   description: ({ description }) => description !== null && description !== '',
   metadata: ({ metadata }) => Object.keys(metadata).length > 0,
   tags: ({ tags }) => tags.length > 0,
@@ -215,7 +215,7 @@ const HAVING: Record<Has, (event: Event) => boolean> = {
 }
 
 /** Words that begin words, and exact ones: the socket tells the first, which the second are, too. */
-function toText(words: Choice, phrases: Choice): string {
+function toText(words: ValueFilter, phrases: ValueFilter): string {
   return [...words.is, ...phrases.is].join(' ')
 }
 
@@ -233,7 +233,7 @@ function isSpan(name: string): name is keyof typeof TIME_RANGES {
 }
 
 function isMoment(text: string): boolean {
-  return parseTimestamp(text) !== undefined
+  return parseIsoTimestamp(text) !== undefined
 }
 
 function toMoment(moment: string, nowMs: number): string {

@@ -1,12 +1,17 @@
 import type { Static } from '@sinclair/typebox'
 import type { Page } from '../../../http/envelope.ts'
 import type { Erased } from '../../../identities/schema.ts'
-import type { AliasChange, OwnAlias, UserDetail, UserRow } from '../../../identities/user-schema.ts'
+import type {
+  AliasChange,
+  UserAlias,
+  UserDetail,
+  UserListItem,
+} from '../../../identities/user-schema.ts'
 import { toApiPath } from '../feed/api.ts'
 import { isSafeSegment } from '../paths.ts'
 import { request, toFailure, type Result } from '../request.ts'
 
-export type ListedUser = Static<typeof UserRow>
+export type ListedUser = Static<typeof UserListItem>
 export type User = Static<typeof UserDetail>
 
 export function readUsers(
@@ -43,7 +48,7 @@ export function addAlias(
   user: string,
   alias: string,
   from?: string,
-): Promise<Result<OwnAlias>> {
+): Promise<Result<UserAlias>> {
   const body = { alias, ...(from !== undefined && { from }) }
   return about(user, path => request('POST', `${toApiPath(project)}/users/${path}/aliases`, body))
 }

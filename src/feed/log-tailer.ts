@@ -1,7 +1,7 @@
 import type { Pool } from '../db/pool.ts'
 import { feedLagSeconds } from '../metrics.ts'
 import type { Hub } from './hub.ts'
-import { logFailure, readStretches } from './read.ts'
+import { logFailure, readSlices } from './read-events.ts'
 
 const POLL_MS = 1_000
 const POLL_WITHOUT_HINTS_MS = 250
@@ -10,9 +10,9 @@ const MAX_EVENTS = 500
 const MAX_EVENTS_PER_LOG = 200
 const MAX_LOGS = 1_000
 /** Characters that are published before the event loop gets its turn to write to sockets. */
-const TURN_CHARACTERS = 128 * 1024
+const YIELD_CHARACTERS = 128 * 1024
 
-export interface TailOptions {
+export interface LogTailerOptions {
   pool: Pool
   hub: Hub
   /** Whether hints of other processes arrive. */
@@ -25,7 +25,7 @@ export interface TailOptions {
  * Reads and publishes the new events of all followed projects. A hint starts a round of one statement, and a poll every
  * second replaces lost hints. One round runs at a time, and hinted logs come before polled ones.
  */
-export function startTail({ pool, hub, isListening, isAllowed }: TailOptions) {
+export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerOptions) {
   const hinted = new Set<string>()
   const polled = new Set<string>()
   let isAllHinted = false
@@ -60,36 +60,36 @@ export function startTail({ pool, hub, isListening, isAllowed }: TailOptions) {
       polledMs = performance.now()
       for (const { projectId } of hub.listFollowed()) polled.add(projectId)
     }
-    const chosen = new Set(take(hinted, MAX_LOGS))
-    for (const projectId of take(polled, MAX_LOGS - chosen.size)) chosen.add(projectId)
+    const chosen = new Set(takeFirst(hinted, MAX_LOGS))
+    for (const projectId of takeFirst(polled, MAX_LOGS - chosen.size)) chosen.add(projectId)
     const followed = hub.listFollowed(chosen)
     if (followed.length === 0) return
     // Another project is first in each round, so that none fills every round.
     const first = rounds++ % followed.length
-    const stretches = [...followed.slice(first), ...followed.slice(0, first)].map(
-      ({ projectId, position, userNames, wantsWords }) => ({
+    const slices = [...followed.slice(first), ...followed.slice(0, first)].map(
+      ({ projectId, position, userNames, wantsLexemes }) => ({
         projectId,
         after: position,
         until: Number.MAX_SAFE_INTEGER,
         userNames,
-        wantsWords,
+        wantsLexemes,
       }),
     )
     const bounds = { each: MAX_EVENTS_PER_LOG, most: MAX_EVENTS }
-    const events = await pool.run(sql => readStretches(sql, stretches, bounds))
-    const needs = new Map(followed.map(one => [one.projectId, one.needs]))
+    const events = await pool.run(sql => readSlices(sql, slices, bounds))
+    const needsVersions = new Map(followed.map(one => [one.projectId, one.needsVersion]))
     const counts = new Map<string, number>()
     let characters = 0
     for (const event of events) {
       const { projectId } = event
-      const isPublished = hub.publish(event, needs.get(projectId) ?? 0)
+      const isPublished = hub.publish(event, needsVersions.get(projectId) ?? 0)
       if (!isPublished) hinted.add(projectId)
       else feedLagSeconds.observe(Math.max(0, Date.now() - event.createdAtMs) / 1000)
       const count = (counts.get(projectId) ?? 0) + 1
       counts.set(projectId, count)
       if (count === MAX_EVENTS_PER_LOG) hinted.add(projectId)
       characters += event.text.length
-      if (characters > TURN_CHARACTERS) {
+      if (characters > YIELD_CHARACTERS) {
         characters = 0
         await new Promise<void>(resolve => setImmediate(resolve))
       }
@@ -114,7 +114,7 @@ export function startTail({ pool, hub, isListening, isAllowed }: TailOptions) {
 }
 
 /** Removes the first `most` members of a set, and returns them. */
-function take(from: Set<string>, most: number): string[] {
+function takeFirst(from: Set<string>, most: number): string[] {
   const taken: string[] = []
   for (const one of from) {
     if (taken.length >= most) break

@@ -2,7 +2,7 @@ import type { Queryable } from '../db/sql.ts'
 import { parseCursor, toCursor } from '../http/paging.ts'
 
 /** Seqs of a log, both ends included. */
-export interface Range {
+export interface SeqRange {
   first: bigint
   last: bigint
 }
@@ -10,46 +10,46 @@ export interface Range {
 export type Direction = 'older' | 'newer'
 
 /** Where a list goes on: after `seq`, in a direction. */
-export interface Position {
+export interface LogPosition {
   direction: Direction
   seq: bigint
 }
 
 /** The cursor of a position. */
-export function toPositionCursor({ direction, seq }: Position): string {
+export function toListCursor({ direction, seq }: LogPosition): string {
   return toCursor([`${direction === 'older' ? '<' : '>'}${seq}`])
 }
 
 /** The position in a cursor; undefined without one. Throws `Invalid`. */
-export function parsePosition(cursor: string | undefined): Position | undefined {
+export function parseListCursor(cursor: string | undefined): LogPosition | undefined {
   const [text] = parseCursor(cursor, [/^[<>](0|[1-9]\d{0,17})$/]) ?? []
   if (text === undefined) return undefined
   return { direction: text.startsWith('<') ? 'older' : 'newer', seq: BigInt(text.slice(1)) }
 }
 
-export interface RangesOptions {
+export interface SeqRangeOptions {
   afterMs: number | null
   beforeMs: number | null
-  isEnded: boolean
+  endsAtHead: boolean
 }
 
 // The largest bigint of Postgres.
 const MAX_SEQ = 2n ** 63n - 1n
 
 /** A stretch of a log has 2^12 seqs, as in sql/0007_events.sql. */
-const STRETCH_BITS = 12n
+const SEGMENT_BITS = 12n
 
 /**
  * Lists where in a log the events between two moments can be, in the order of seq. Without moments that is the whole log.
- * `isEnded` makes it end at the last event, which costs a query; otherwise it ends at the largest seq.
+ * `endsAtHead` makes it end at the last event, which costs a query; otherwise it ends at the largest seq.
  */
-export async function listRanges(
+export async function listSeqRanges(
   sql: Queryable,
   projectId: string,
-  { afterMs, beforeMs, isEnded }: RangesOptions,
-): Promise<Range[]> {
+  { afterMs, beforeMs, endsAtHead }: SeqRangeOptions,
+): Promise<SeqRange[]> {
   if (afterMs === null && beforeMs === null) {
-    if (!isEnded) return [{ first: 1n, last: MAX_SEQ }]
+    if (!endsAtHead) return [{ first: 1n, last: MAX_SEQ }]
     const [row] = await sql<{ last: string }[]>`
       select last_seq as last from event_logs where project_id = ${projectId}
     `
@@ -70,19 +70,19 @@ export async function listRanges(
     order by 1
   `
   return rows.map(({ first, last }) => ({
-    first: BigInt(first) << STRETCH_BITS || 1n,
-    last: ((BigInt(last) + 1n) << STRETCH_BITS) - 1n,
+    first: BigInt(first) << SEGMENT_BITS || 1n,
+    last: ((BigInt(last) + 1n) << SEGMENT_BITS) - 1n,
   }))
 }
 
 /** The stretch of a seq, and the stretch's first seq. */
-export function toStretch(seq: bigint): { stretch: bigint; first: bigint } {
-  const stretch = seq >> STRETCH_BITS
-  return { stretch, first: stretch << STRETCH_BITS }
+export function toSegment(seq: bigint): { stretch: bigint; first: bigint } {
+  const stretch = seq >> SEGMENT_BITS
+  return { stretch, first: stretch << SEGMENT_BITS }
 }
 
 /** The parts of `ranges` beyond `seq` in a direction, in the same order. */
-export function clip(ranges: Range[], direction: Direction, seq: bigint): Range[] {
+export function clipRanges(ranges: SeqRange[], direction: Direction, seq: bigint): SeqRange[] {
   return ranges.flatMap(({ first, last }) => {
     const clipped =
       direction === 'older'

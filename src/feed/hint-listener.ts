@@ -1,13 +1,13 @@
 import { connect } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
-import { CHANNEL } from './notifier.ts'
+import { NOTIFY_CHANNEL } from './notifier.ts'
 
 const log = logger('feed')
-const BEAT_MS = 5_000
-const SILENCE_MS = 10_000
-const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 2_000
+const HEARTBEAT_MS = 5_000
+const TIMEOUT_MS = 10_000
+const MIN_PAUSE_MS = 100
+const MAX_PAUSE_MS = 2_000
 
 export interface HintListenerOptions {
   /** The URL of the database itself: LISTEN does not work through a pooler. */
@@ -15,8 +15,8 @@ export interface HintListenerOptions {
   onPayload(payload: string): void
   /** Called whenever listening starts. Earlier payloads are lost. */
   onListening(): void
-  beatMs?: number | undefined
-  silenceMs?: number | undefined
+  heartbeatMs?: number | undefined
+  timeoutMs?: number | undefined
 }
 
 /**
@@ -24,19 +24,19 @@ export interface HintListenerOptions {
  * error. So the listener notifies itself, and replaces a connection on which its own payload does not arrive.
  */
 export function startHintListener(options: HintListenerOptions) {
-  const { beatMs = BEAT_MS, silenceMs = SILENCE_MS } = options
-  const attempted = Promise.withResolvers<void>()
+  const { heartbeatMs = HEARTBEAT_MS, timeoutMs = TIMEOUT_MS } = options
+  const firstAttempt = Promise.withResolvers<void>()
   const stopped = Promise.withResolvers<void>()
   let isStopped = false
   let isUp = false
   let failures = 0
   let sinceMs = performance.now()
-  let giveUp = (_reason: string) => {}
+  let dropConnection = (_reason: string) => {}
 
   /** Listens until the connection is lost, and returns the reason. */
   async function listen(): Promise<string> {
     const lost = Promise.withResolvers<string>()
-    giveUp = lost.resolve
+    dropConnection = lost.resolve
     let heardMs = performance.now()
     const sql = connect(options.url, {
       name: 'listen',
@@ -50,23 +50,24 @@ export function startHintListener(options: HintListenerOptions) {
         onClose: () => lost.resolve('the connection was closed'),
       },
     })
-    const beat = () => void sql`select pg_notify(${CHANNEL}, 'beat')`.catch(() => {})
+    const heartbeat = () =>
+      void sql`select pg_notify(${NOTIFY_CHANNEL}, 'heartbeat')`.catch(() => {})
     const timers: ReturnType<typeof setInterval>[] = []
     try {
-      timers.push(setTimeout(() => lost.resolve('the database did not answer'), silenceMs))
-      const begun = sql`listen ${sql(CHANNEL)}`.then(() => undefined)
+      timers.push(setTimeout(() => lost.resolve('the database did not answer'), timeoutMs))
+      const begun = sql`listen ${sql(NOTIFY_CHANNEL)}`.then(() => undefined)
       const reason = await Promise.race([begun, lost.promise])
       if (reason !== undefined) return reason
       clearTimeout(timers.pop())
       isUp = true
       failures = 0
-      attempted.resolve()
+      firstAttempt.resolve()
       options.onListening()
       timers.push(
-        setInterval(beat, beatMs),
+        setInterval(heartbeat, heartbeatMs),
         setInterval(() => {
-          if (performance.now() - heardMs > silenceMs) lost.resolve('no payload arrives')
-        }, silenceMs / 10),
+          if (performance.now() - heardMs > timeoutMs) lost.resolve('no payload arrives')
+        }, timeoutMs / 10),
       )
       return await lost.promise
     } finally {
@@ -80,10 +81,10 @@ export function startHintListener(options: HintListenerOptions) {
   async function run(): Promise<void> {
     while (!isStopped) {
       const reason = await listen().catch(toReason)
-      attempted.resolve()
+      firstAttempt.resolve()
       if (isStopped) return
       log.debug('The LISTEN connection was lost: {reason}', { reason })
-      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures++, LONGEST_PAUSE_MS)
+      const pauseMs = Math.min(MIN_PAUSE_MS * 2 ** failures++, MAX_PAUSE_MS)
       await Promise.race([stopped.promise, new Promise(resolve => setTimeout(resolve, pauseMs))])
     }
   }
@@ -98,12 +99,12 @@ export function startHintListener(options: HintListenerOptions) {
       return isUp ? 0 : performance.now() - sinceMs
     },
     /** Resolves after the first attempt, successful or not. */
-    attempted: attempted.promise,
+    firstAttempt: firstAttempt.promise,
     /** Replaces the connection. */
-    renew: () => giveUp('connections of other pools were lost'),
+    renew: () => dropConnection('connections of other pools were lost'),
     async stop(): Promise<void> {
       isStopped = true
-      giveUp('the server is stopping')
+      dropConnection('the server is stopping')
       stopped.resolve()
       await running
     },

@@ -2,14 +2,14 @@ import { splitEmoji, toDisplayName, toEmoji, toSlug } from '../channels/name.ts'
 import { isRawNumber, toNumberText } from '../http/exact-json.ts'
 import { countCodePoints } from '../http/rules.ts'
 import { newId, type Id } from '../ids.ts'
-import { toMoment } from './moment.ts'
+import { parseTimestamp } from './timestamp.ts'
 import type { EventInput, LogInput } from './schema.ts'
 
 const MAX_TAGS = 20
 const MAX_TAG_LENGTH = 50
 
 /** A validated event on its way into the log. */
-export interface Draft {
+export interface NewEvent {
   id: Id
   channelName: string
   channelSlug: string
@@ -26,7 +26,7 @@ export interface Draft {
 }
 
 /** Fills in defaults, and normalizes names, tags and icon. */
-export function toDraft(input: EventInput): Draft {
+export function toNewEvent(input: EventInput): NewEvent {
   return {
     id: newId('evt'),
     channelName: toDisplayName(input.channelName),
@@ -39,12 +39,12 @@ export function toDraft(input: EventInput): Draft {
     userRef: input.userId ?? null,
     source: input.source ?? 'api',
     notify: input.notify ?? true,
-    occurredAtMs: input.timestamp === undefined ? null : (toMoment(input.timestamp) ?? null),
+    occurredAtMs: input.timestamp === undefined ? null : (parseTimestamp(input.timestamp) ?? null),
   }
 }
 
 /** An event from LogSnag's body. Its tags become the metadata, and tags `key:value` where they fit. */
-export function fromLog(input: LogInput): EventInput {
+export function fromLogSnag(input: LogInput): EventInput {
   const pairs = Object.entries(input.tags ?? {})
   return {
     channelName: input.channel,
@@ -64,7 +64,7 @@ export function fromLog(input: LogInput): EventInput {
 }
 
 /** The fields of an event from plain text: a leading emoji, the first line, the rest. */
-export function fromText(text: string): Pick<EventInput, 'title'> & Partial<EventInput> {
+export function fromPlainText(text: string): Pick<EventInput, 'title'> & Partial<EventInput> {
   const { icon, rest } = splitEmoji(text.trimStart())
   const [first = '', ...lines] = rest.trimStart().split(/\r?\n/)
   const description = lines.join('\n').trim()

@@ -10,14 +10,14 @@ import { requests } from '../metrics.ts'
 export const FEED_PATH = '/api/feed'
 const HEADERS = { 'Referrer-Policy': 'no-referrer', Vary: 'Cookie' }
 
-export interface GuardOptions {
+export interface SocketGuardOptions {
   pool: Pool
   site: Site
   cookies: Cookies
   failedAuthentications: FailedAuthentications
   toAddress(request: Request): string
   /** Returns why no new sockets are accepted now. */
-  findObstacle(): Fault | undefined
+  findRefusal(): Fault | undefined
 }
 
 /** The session that has opened a socket. */
@@ -30,8 +30,8 @@ export interface SocketSession {
  * Authenticates a request for a socket, or answers why it is refused. Browsers let any page open a socket to any server,
  * with cookies and without CORS. So the Origin header is required, and must be our own.
  */
-export function createGuard(
-  options: GuardOptions,
+export function createSocketGuard(
+  options: SocketGuardOptions,
 ): (request: Request) => Promise<SocketSession | Response> {
   async function admit(request: Request): Promise<SocketSession> {
     const { headers, method } = request
@@ -45,8 +45,8 @@ export function createGuard(
         'Only pages of this server may do this: send its address as Origin',
       )
     checkSameOrigin(headers, site)
-    const obstacle = options.findObstacle()
-    if (obstacle) throw obstacle
+    const refusal = options.findRefusal()
+    if (refusal) throw refusal
     const token = options.cookies.read(headers, 'session')
     if (token === undefined) throw new Fault('signed_out', 'Sign in first')
     const admitted = await options.pool.run(sql => admitSession(sql, { hash: hashSecret(token) }))

@@ -12,7 +12,7 @@ import {
   ProjectChannel,
   ProjectChannelQuery,
   ProjectChannels,
-  ReadInput,
+  ReadMarkInput,
   ReadMark,
   UnreadCounts,
 } from './schema.ts'
@@ -59,7 +59,7 @@ export function projectChannelRoutes({ guard, pool, hints }: Parts) {
       '/api/projects/:projectId/channels/:channelId',
       async ({ call, params: { channelId: id }, body: edit }) => {
         const { actor, organizationId, projectId } = call
-        if (edit.keepDays !== undefined) checkKeeping(call, edit.keepDays)
+        if (edit.keepDays !== undefined) checkRetentionChange(call, edit.keepDays)
         const channel = await transact(pool, async tx => {
           await editChannel(tx, actor, { organizationId, projectId, id, edit })
           return getProjectChannel(tx, toReader(call), id)
@@ -79,12 +79,12 @@ export function projectChannelRoutes({ guard, pool, hints }: Parts) {
         // No entry in the audit log: it changes nothing for other members, and comes with every look at a channel.
         const reader = toReader(call)
         const seq = await pool.run(sql => markRead(sql, reader, body))
-        hints.tell([{ kind: 'unread', projectId: call.projectId, accountId: reader.accountId }])
+        hints.send([{ kind: 'unread', projectId: call.projectId, accountId: reader.accountId }])
         return succeed(call, 200, { seq })
       },
       {
         project: 'events.markRead',
-        body: ReadInput,
+        body: ReadMarkInput,
         response: { 200: SuccessOf(ReadMark) },
         detail: { operationId: 'markRead', summary: 'Mark events as read', tags },
       },
@@ -105,7 +105,7 @@ function toReader({ projectId, admitted }: CallOn<'project'>): Reader {
 }
 
 /** How long events are kept is no setting like the others: it deletes events, which takes an admin and the password. */
-function checkKeeping(
+function checkRetentionChange(
   { role, admitted }: { role: Role; admitted: { isVerified: boolean } },
   keepDays: number | null,
 ): void {

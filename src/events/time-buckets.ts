@@ -1,5 +1,5 @@
 /** Equal buckets of time, the first of which begins at `fromMs`. */
-export interface Scale {
+export interface TimeBuckets {
   fromMs: number
   stepMs: number
   buckets: number
@@ -14,7 +14,7 @@ const STEPS_MS = [
 ]
 
 /** Up to 60 buckets that cover a range, as short as possible but not below `minStepMs`. Long ones are whole hours. */
-export function toScale(fromMs: number, toMs: number, minStepMs = 0): Scale {
+export function toTimeBuckets(fromMs: number, toMs: number, minStepMs = 0): TimeBuckets {
   for (const stepMs of STEPS_MS) {
     if (stepMs < minStepMs) continue
     const scale = cover(fromMs, toMs, stepMs, stepMs)
@@ -26,11 +26,11 @@ export function toScale(fromMs: number, toMs: number, minStepMs = 0): Scale {
   return scale.buckets <= MAX_BUCKETS ? scale : cover(fromMs, toMs, (hours + 1) * HOUR_MS, HOUR_MS)
 }
 
-export function toEndMs({ fromMs, stepMs, buckets }: Scale): number {
+export function toEndMs({ fromMs, stepMs, buckets }: TimeBuckets): number {
   return fromMs + stepMs * buckets
 }
 
-function cover(fromMs: number, toMs: number, stepMs: number, alignMs: number): Scale {
+function cover(fromMs: number, toMs: number, stepMs: number, alignMs: number): TimeBuckets {
   const first = Math.floor(fromMs / alignMs) * alignMs
   return { fromMs: first, stepMs, buckets: Math.max(1, Math.ceil((toMs - first) / stepMs)) }
 }

@@ -8,14 +8,14 @@ const SHAPE =
 const FIRST_UNIX_MS = 1e11
 
 /** Milliseconds since 1970 of ISO 8601, or of a number in Unix seconds or milliseconds; undefined for anything else. */
-export function toMoment(timestamp: string | number): number | undefined {
-  if (typeof timestamp === 'string') return parseTimestamp(timestamp)
+export function parseTimestamp(timestamp: string | number): number | undefined {
+  if (typeof timestamp === 'string') return parseIsoTimestamp(timestamp)
   const ms = Math.round(timestamp >= FIRST_UNIX_MS ? timestamp : timestamp * 1000)
   return ms >= 0 && ms <= LAST_MS ? ms : undefined
 }
 
 /** Milliseconds since 1970 of an ISO 8601 date, or date and time with a zone; undefined for anything else. */
-export function parseTimestamp(text: string): number | undefined {
+export function parseIsoTimestamp(text: string): number | undefined {
   const match = SHAPE.exec(text)
   if (!match) return undefined
   const [

@@ -1,13 +1,13 @@
-/** Runs `look` every `everyMs`, and sooner on request, one look at a time. */
-export function startWatch({
+/** Runs `check` every `everyMs`, and sooner on request, one check at a time. */
+export function startPeriodicCheck({
   everyMs,
   freshMs,
-  look,
+  check,
   onFailure,
 }: {
   everyMs: number
   freshMs: number
-  look(): Promise<void>
+  check(): Promise<void>
   onFailure(error: unknown): void
 }) {
   let running: Promise<void> | undefined
@@ -19,7 +19,7 @@ export function startWatch({
     if (isStopped) return
     const startedMs = performance.now()
     try {
-      await look()
+      await check()
       succeededMs = startedMs
     } catch (error) {
       onFailure(error)
@@ -34,7 +34,7 @@ export function startWatch({
     return started
   }
 
-  function lookSoon(): Promise<void> {
+  function checkNow(): Promise<void> {
     if (!running) return start()
     next ??= running.then(() => {
       next = undefined
@@ -43,11 +43,11 @@ export function startWatch({
     return next
   }
 
-  const timer = setInterval(() => void (running ?? lookSoon()), everyMs)
+  const timer = setInterval(() => void (running ?? checkNow()), everyMs)
   return {
-    /** Looks as soon as possible. Resolves when a look that begins after the call is over. */
-    look: lookSoon,
-    /** Whether a look has succeeded within `freshMs`. */
+    /** Looks as soon as possible. Resolves when a check that begins after the call is over. */
+    checkNow,
+    /** Whether a check has succeeded within `freshMs`. */
     get isFresh() {
       return performance.now() - succeededMs < freshMs
     },

@@ -4,20 +4,20 @@ import { Fault, toReason } from '../errors.ts'
 import { toEventJson, type EventRow } from '../events/event-json.ts'
 import { toId } from '../ids.ts'
 import { logger } from '../log.ts'
-import type { Facts } from './filter.ts'
+import type { FilterFields } from './filter.ts'
 import { toEventMessage } from './messages.ts'
 
 const log = logger('feed')
 
 /** A part of a project's log, and what the filters of the project need to know of its events. */
-export interface Stretch {
+export interface LogSlice {
   projectId: string
   /** Events with after < seq <= until. */
   after: number
   until: number
   /** The names of users in filters: user_ids and aliases. */
   userNames: readonly string[]
-  wantsWords: boolean
+  wantsLexemes: boolean
 }
 
 /** An event for sockets. `text` is the whole message, made once for all sockets. */
@@ -25,7 +25,7 @@ export interface FeedEvent {
   projectId: string
   seq: number
   text: string
-  facts: Facts
+  fields: FilterFields
   createdAtMs: number
 }
 
@@ -33,19 +33,19 @@ interface Row extends EventRow {
   project_id: string
   channel_slug: string
   user_names: string | null
-  words: string | null
+  lexemes: string | null
 }
 
 /**
- * Reads the first events of each stretch in order, at most `each` of a stretch and `most` in all. One statement sees
+ * Reads the first events of each slice in order, at most `each` of a slice and `most` in all. One statement sees
  * events and aliases as of one moment.
  */
-export async function readStretches(
+export async function readSlices(
   sql: Queryable,
-  stretches: readonly Stretch[],
+  slices: readonly LogSlice[],
   { each, most }: { each: number; most: number },
 ): Promise<FeedEvent[]> {
-  const names = stretches.flatMap(({ projectId, userNames }) =>
+  const names = slices.flatMap(({ projectId, userNames }) =>
     userNames.map(name => ({ projectId, name })),
   )
   const rows = await sql<Row[]>`
@@ -64,13 +64,13 @@ export async function readStretches(
     ), fresh as materialized (
       select
         e.project_id, e.id, e.seq, e.channel_id, e.occurred_at, e.created_at, e.title, e.description, e.icon, e.tags,
-        e.metadata, e.user_ref, e.source, e.notify, s.wants_words
+        e.metadata, e.user_ref, e.source, e.notify, s.wants_lexemes
       from unnest(
-          ${toArray(stretches.map(({ projectId }) => projectId))}::uuid[],
-          ${toArray(stretches.map(({ after }) => after))}::bigint[],
-          ${toArray(stretches.map(({ until }) => until))}::bigint[],
-          ${toArray(stretches.map(({ wantsWords }) => wantsWords))}::boolean[]
-        ) as s (project_id, after, until, wants_words)
+          ${toArray(slices.map(({ projectId }) => projectId))}::uuid[],
+          ${toArray(slices.map(({ after }) => after))}::bigint[],
+          ${toArray(slices.map(({ until }) => until))}::bigint[],
+          ${toArray(slices.map(({ wantsLexemes }) => wantsLexemes))}::boolean[]
+        ) as s (project_id, after, until, wants_lexemes)
         -- The poll asks for every followed log: a log without new events costs one read of its head.
         cross join lateral (
           select from event_logs l where l.project_id = s.project_id and l.last_seq > s.after limit 1
@@ -84,7 +84,7 @@ export async function readStretches(
           order by e.seq
           limit ${each}
         ) e
-      -- Shortens stretches at their ends alone, because each is read in order.
+      -- Shortens slices at their ends alone, because each is read in order.
       limit ${most}
     )
     select
@@ -97,9 +97,9 @@ export async function readStretches(
         from named n
         where n.project_id = f.project_id and n.user_id = coalesce(u.user_id, a.user_id, f.user_ref)
       ) as user_names,
-      case when f.wants_words then
+      case when f.wants_lexemes then
         array_to_json(tsvector_to_array(words_of_event(f.title, f.description)))::text
-      end as words
+      end as lexemes
     from fresh f
       join lateral (
         select c.public_id, c.name, c.slug
@@ -117,27 +117,27 @@ export async function readStretches(
 }
 
 /** The lexemes of a filter's text, as search makes them. */
-export async function readWords(sql: Queryable, text: string): Promise<string[]> {
-  const [row] = await sql<[{ words: string }]>`
-    select array_to_json(tsvector_to_array(to_tsvector('simple', ${text})))::text as words
+export async function readLexemes(sql: Queryable, text: string): Promise<string[]> {
+  const [row] = await sql<[{ lexemes: string }]>`
+    select array_to_json(tsvector_to_array(to_tsvector('simple', ${text})))::text as lexemes
   `
-  return JSON.parse(row.words) as string[]
+  return JSON.parse(row.lexemes) as string[]
 }
 
 function toFeedEvent(row: Row): FeedEvent {
   const seq = Number(row.seq)
-  const words = row.words === null ? [] : (JSON.parse(row.words) as string[])
+  const lexemes = row.lexemes === null ? [] : (JSON.parse(row.lexemes) as string[])
   return {
     projectId: row.project_id,
     seq,
     text: toEventMessage(toId('prj', row.project_id), seq, toEventJson(row)),
-    facts: {
+    fields: {
       channelId: row.channel_public_id,
       channelSlug: row.channel_slug,
       tags: JSON.parse(row.tags) as string[],
       source: row.source,
       userNames: row.user_names === null ? [] : (JSON.parse(row.user_names) as string[]),
-      words: words.sort(),
+      lexemes: lexemes.sort(),
     },
     createdAtMs: row.created_at.getTime(),
   }

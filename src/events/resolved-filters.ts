@@ -3,44 +3,50 @@ import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
 import { parseId } from '../ids.ts'
 import { listReferences } from '../identities/users.ts'
-import { listRanges, type Range } from './ranges.ts'
-import { splitMetadata, toTextQuery, type Choice, type Filters, type Has } from './search.ts'
+import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
+import {
+  splitMetadata,
+  toTextQuery,
+  type ValueFilter,
+  type SearchFilters,
+  type HasField,
+} from './search-query.ts'
 
 const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,4})?$/i
 
 /** Filters in terms of the tables. An undefined list filters nothing. */
-export interface Criteria {
+export interface ResolvedFilters {
   channelIds: string[] | undefined
   withoutChannelIds: string[]
   /** Every user_id and alias of the users. */
   references: string[] | undefined
   withoutReferences: string[]
-  sources: Choice
-  tags: Choice
-  metadata: Choice
-  has: Choice<Has>
+  sources: ValueFilter
+  tags: ValueFilter
+  metadata: ValueFilter
+  has: ValueFilter<HasField>
   textQuery: string
   /** Every match has words that begin like these. */
   lexemes: string[]
   afterMs: number | null
   beforeMs: number | null
   /** Where in the log matches can be, in the order of seq. */
-  ranges: Range[]
+  ranges: SeqRange[]
 }
 
 /** Looks up channels, users and words. Returns undefined when no event can match. */
-export async function resolve(
+export async function resolveFilters(
   sql: Queryable,
   projectId: string,
-  filters: Filters,
-): Promise<Criteria | undefined> {
+  filters: SearchFilters,
+): Promise<ResolvedFilters | undefined> {
   const { channels, users, words, phrases, sources, tags, after, before } = filters
   const hasText = words.is.length + phrases.is.length > 0
-  const ranges = await listRanges(sql, projectId, {
+  const ranges = await listSeqRanges(sql, projectId, {
     afterMs: after,
     beforeMs: before,
     // The search index reads every bucket of a range, even empty ones.
-    isEnded: hasText || sources.is.length + tags.is.length > 0,
+    endsAtHead: hasText || sources.is.length + tags.is.length > 0,
   })
   const channelIds = await listChannelIds(sql, projectId, channels.is)
   const textQuery = toTextQuery(words, phrases)
@@ -64,9 +70,9 @@ export async function resolve(
 }
 
 /** The condition for an event `e`, whichever driver found it. It excludes hidden events. */
-export function toConditions(sql: Queryable, criteria: Criteria): Fragment {
-  const { channelIds, withoutChannelIds, references, withoutReferences } = criteria
-  const { sources, tags, metadata, has, textQuery } = criteria
+export function toConditions(sql: Queryable, resolved: ResolvedFilters): Fragment {
+  const { channelIds, withoutChannelIds, references, withoutReferences } = resolved
+  const { sources, tags, metadata, has, textQuery } = resolved
   const each = <Value>(values: Value[], toFragment: (value: Value) => Fragment) =>
     values.reduce((all, value) => sql`${all} and ${toFragment(value)}`, sql``)
   const some = (values: string[], toFragment: (list: string) => Fragment) =>
@@ -93,13 +99,13 @@ export function toConditions(sql: Queryable, criteria: Criteria): Fragment {
         ? sql``
         : sql`and words_of_event(e.title, e.description) @@ (select to_tsquery('simple', ${textQuery}))`
     }
-    ${criteria.afterMs === null ? sql`` : sql`and e.occurred_at >= ${toDate(criteria.afterMs)}`}
-    ${criteria.beforeMs === null ? sql`` : sql`and e.occurred_at < ${toDate(criteria.beforeMs)}`}
+    ${resolved.afterMs === null ? sql`` : sql`and e.occurred_at >= ${toDate(resolved.afterMs)}`}
+    ${resolved.beforeMs === null ? sql`` : sql`and e.occurred_at < ${toDate(resolved.beforeMs)}`}
   `
 }
 
 /** Whether every candidate of the drivers `channels` or `users` matches, unless it is hidden. */
-export function isExact({
+export function isCoveredByIndex({
   channelIds,
   references,
   tags,
@@ -107,7 +113,7 @@ export function isExact({
   metadata,
   has,
   ...rest
-}: Criteria): boolean {
+}: ResolvedFilters): boolean {
   const lists = [rest.withoutChannelIds, rest.withoutReferences, rest.lexemes]
   const choices = [tags, sources, metadata, has].flatMap(choice => [choice.is, choice.not])
   return (
@@ -134,7 +140,7 @@ function toEquals(sql: Queryable, text: string): Fragment {
   `
 }
 
-function toHas(sql: Queryable, has: Has): Fragment {
+function toHas(sql: Queryable, has: HasField): Fragment {
   switch (has) {
     case 'description':
       return sql`coalesce(e.description, '') <> ''`

@@ -1,14 +1,14 @@
-import { parseTimestamp } from './moment.ts'
+import { parseIsoTimestamp } from './timestamp.ts'
 
 // The language of the search box. Pure: the browser runs it, too.
 
 const MAX_LENGTH = 500
 const MAX_TERMS = 20
-export const HAS = ['description', 'metadata', 'tags', 'user', 'icon'] as const
-export type Has = (typeof HAS)[number]
+export const HAS_FIELDS = ['description', 'metadata', 'tags', 'user', 'icon'] as const
+export type HasField = (typeof HAS_FIELDS)[number]
 
 /** Values to include, and values to exclude. */
-export interface Choice<Value extends string = string> {
+export interface ValueFilter<Value extends string = string> {
   is: Value[]
   not: Value[]
 }
@@ -17,20 +17,20 @@ export interface Choice<Value extends string = string> {
  * The filters of a search. An event matches one of the channels, users and sources, and all of the tags, metadata, words,
  * phrases and `has`. It matches nothing that is excluded.
  */
-export interface Filters {
+export interface SearchFilters {
   /** Names in any spelling, or ids. */
-  channels: Choice
+  channels: ValueFilter
   /** Each a user_id or an alias. */
-  users: Choice
-  sources: Choice
-  tags: Choice
+  users: ValueFilter
+  sources: ValueFilter
+  tags: ValueFilter
   /** `order.number=42`: a path in the metadata, and its value as text. */
-  metadata: Choice
-  has: Choice<Has>
+  metadata: ValueFilter
+  has: ValueFilter<HasField>
   /** Words by their beginnings. */
-  words: Choice
+  words: ValueFilter
   /** Whole words in this order. */
-  phrases: Choice
+  phrases: ValueFilter
   /** Inclusive; milliseconds since 1970. */
   after: number | null
   /** Exclusive; milliseconds since 1970. */
@@ -47,7 +47,7 @@ export interface SearchIssue {
 // A minus, a known name, and a value: in quotes, where \ escapes, or up to the next space.
 const TERM =
   /\s*(-?)(?:(channel|user|source|tag|meta|has|before|after):)?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
-const NAMES = {
+const LIST_TERMS = {
   channel: 'channels',
   user: 'users',
   source: 'sources',
@@ -56,7 +56,7 @@ const NAMES = {
 } as const
 
 /** Filters that every event matches. */
-export function noFilters(): Filters {
+export function noFilters(): SearchFilters {
   const none = () => ({ is: [], not: [] })
   return {
     ...{ channels: none(), users: none(), sources: none(), tags: none(), metadata: none() },
@@ -68,7 +68,7 @@ export function noFilters(): Filters {
  * Reads `channel:payments -tag:test user:"Ada L" meta:plan=pro has:icon before:2026-01-01 "exact words" word -word`.
  * A term without a known name is a word. Terms with an issue are left out.
  */
-export function parseSearch(text: string): { filters: Filters; issues: SearchIssue[] } {
+export function parseSearch(text: string): { filters: SearchFilters; issues: SearchIssue[] } {
   const filters = noFilters()
   const issues: SearchIssue[] = []
   if ([...text].length > MAX_LENGTH) {
@@ -82,7 +82,7 @@ export function parseSearch(text: string): { filters: Filters; issues: SearchIss
     const value = quoted === undefined ? plain : quoted.replace(/\\(.)/gsu, '$1')
     if (value === undefined || value.trim() === '') continue
     const term = { name: name.toLowerCase(), value, isQuoted: quoted !== undefined }
-    const found = take(filters, term, minus === '-' ? 'not' : 'is')
+    const found = addTerm(filters, term, minus === '-' ? 'not' : 'is')
     if (found) issues.push(found)
     if (++count === MAX_TERMS + 1) {
       issues.push({ path: [], code: 'too_many', message: `Must have at most ${MAX_TERMS} terms` })
@@ -92,13 +92,13 @@ export function parseSearch(text: string): { filters: Filters; issues: SearchIss
 }
 
 /** The text that `parseSearch` reads as these filters. */
-export function toSearchText(filters: Filters): string {
+export function toSearchText(filters: SearchFilters): string {
   const terms: string[] = []
-  const add = (choice: Choice, toTerm: (value: string) => string) => {
+  const add = (choice: ValueFilter, toTerm: (value: string) => string) => {
     for (const value of choice.is) terms.push(toTerm(value))
     for (const value of choice.not) terms.push(`-${toTerm(value)}`)
   }
-  for (const [name, list] of Object.entries(NAMES)) {
+  for (const [name, list] of Object.entries(LIST_TERMS)) {
     add(filters[list], value => `${name}:${toValue(value)}`)
   }
   add(filters.has, value => `has:${value}`)
@@ -116,13 +116,13 @@ export function splitMetadata(text: string): { path: string[]; value: string } |
 }
 
 /** The words of v1's filter `text`, up to 20. White space alone is one word, which matches nothing. */
-export function toWords(text: string): string[] {
+export function splitWords(text: string): string[] {
   const words = text.split(/\s+/).filter(word => word !== '')
   return words.length > 0 ? words.slice(0, 20) : [text]
 }
 
 /** A Postgres tsquery for texts with words that begin like `words`, and with the phrases, but without the excluded ones. */
-export function toTextQuery(words: Choice, phrases: Choice): string {
+export function toTextQuery(words: ValueFilter, phrases: ValueFilter): string {
   return [
     ...words.is.map(word => `${quoteTerm(word)}:*`),
     // Postgres, too, reads several words in quotes as a phrase.
@@ -143,41 +143,41 @@ interface Term {
 }
 
 /** Adds a term to the filters, or returns its issue. */
-function take(
-  filters: Filters,
+function addTerm(
+  filters: SearchFilters,
   { name, value, isQuoted }: Term,
-  sign: keyof Choice,
+  sign: keyof ValueFilter,
 ): SearchIssue | undefined {
   if (name === 'before' || name === 'after') {
-    return takeMoment(filters, name, value, (name === 'before') === (sign === 'is'))
+    return addTimeBound(filters, name, value, (name === 'before') === (sign === 'is'))
   }
   if (name === 'has') {
-    const known = HAS.find(one => one === value.toLowerCase())
+    const known = HAS_FIELDS.find(one => one === value.toLowerCase())
     if (!known) {
-      const message = `Must be one of ${HAS.join(', ')}`
+      const message = `Must be one of ${HAS_FIELDS.join(', ')}`
       return { path: ['has'], code: 'invalid_value', message }
     }
     addOnce(filters.has[sign], known)
   } else if (name === 'meta' && !splitMetadata(value)) {
     const message = 'Must be a name and a value, like plan=pro or order.number=42'
     return { path: ['meta'], code: 'invalid_format', message }
-  } else if (isOneOf(name)) addOnce(filters[NAMES[name]][sign], value)
+  } else if (isListTerm(name)) addOnce(filters[LIST_TERMS[name]][sign], value)
   else addOnce((isQuoted ? filters.phrases : filters.words)[sign], value)
   return undefined
 }
 
-function isOneOf(name: string): name is keyof typeof NAMES {
-  return Object.hasOwn(NAMES, name)
+function isListTerm(name: string): name is keyof typeof LIST_TERMS {
+  return Object.hasOwn(LIST_TERMS, name)
 }
 
 /** Narrows the range: the narrowest of several bounds holds. */
-function takeMoment(
-  filters: Filters,
+function addTimeBound(
+  filters: SearchFilters,
   name: string,
   value: string,
   isBefore: boolean,
 ): SearchIssue | undefined {
-  const moment = parseTimestamp(value)
+  const moment = parseIsoTimestamp(value)
   if (moment === undefined) {
     const message = 'Must be a date, or ISO 8601 with a time zone, like 2026-11-20T09:30Z'
     return { path: [name], code: 'invalid_format', message }

@@ -1,0 +1,176 @@
+import { toArray } from '../db/arrays.ts'
+import type { Fragment, Queryable } from '../db/sql.ts'
+import type { ResolvedFilters } from './resolved-filters.ts'
+import { clipRanges, type Direction, type SeqRange } from './seq-ranges.ts'
+
+/** The source of candidates in the order of seq: the log, the index of channels or users, or the search index. */
+type AccessPath = 'log' | 'channels' | 'users' | 'tokens'
+
+/** One step: up to `limit` candidates of `accessPath`, among the seqs of `range`. */
+export interface ScanBatch {
+  accessPath: AccessPath
+  direction: Direction
+  range: SeqRange
+  size: number
+  /** The time limit of the search index; it reads at least some buckets. */
+  timeLimitMs: number
+}
+
+/** The result of visiting one batch. */
+export interface BatchResult {
+  candidates: number
+  /** The last candidate, if any; for the search index, how far it looked. */
+  lastSeq: bigint | undefined
+  /** Whether the list is complete. */
+  isDone: boolean
+}
+
+/** Limits of a walk that finds few matches. */
+export interface ScanLimits {
+  /** Begins no batch after this time, 80 ms by default. */
+  timeLimitMs?: number
+  /** Begins no batch after this many candidates. */
+  maxCandidates?: number
+  /** Candidates of the first batch. */
+  firstBatch?: number
+  /** Candidates after which a search continues with its index. */
+  candidatesBeforeIndex?: number
+}
+
+export interface ScanOptions extends ScanLimits {
+  direction: Direction
+  /** Begins after this seq, in the direction. */
+  from: bigint | undefined
+  /** How many events the caller wants. */
+  wanted: number
+}
+
+const TIME_LIMIT_MS = 80
+const FIRST_BATCH = 256
+const MAX_BATCH = 4_096
+
+/**
+ * Visits the log in windows that grow, with the cheapest access path for the resolved. Returns the seq that it reached when
+ * time or candidates ran out. Returns undefined at the end of the log, or when `visit` is done.
+ */
+export async function scanLog(
+  resolved: ResolvedFilters,
+  { direction, from, wanted, ...limits }: ScanOptions,
+  visit: (batch: ScanBatch) => Promise<BatchResult>,
+): Promise<bigint | undefined> {
+  const deadline = performance.now() + (limits.timeLimitMs ?? TIME_LIMIT_MS)
+  const first = chooseAccessPath(resolved)
+  let { accessPath } = first
+  let budget = canUseSearchIndex(resolved)
+    ? (limits.candidatesBeforeIndex ?? first.budget)
+    : Infinity
+  let ranges = direction === 'older' ? resolved.ranges.toReversed() : resolved.ranges
+  if (from !== undefined) ranges = clipRanges(ranges, direction, from)
+  let size = limits.firstBatch ?? FIRST_BATCH
+  let spent = 0
+  for (let [range] = ranges; range; [range] = ranges) {
+    if (budget <= 0) {
+      accessPath = 'tokens'
+      budget = Infinity
+      // Most of its candidates match, and it reads until it has this many.
+      size = Math.min(2 * wanted, MAX_BATCH)
+    }
+    const limit = Math.min(size, budget)
+    const timeLimitMs = Math.max(deadline - performance.now(), 1)
+    const batch = { accessPath, direction, range, size: limit, timeLimitMs }
+    const { candidates, lastSeq, isDone } = await visit(batch)
+    if (isDone) return undefined
+    const isCut = lastSeq !== undefined && (accessPath === 'tokens' || candidates >= limit)
+    const seen = isCut ? lastSeq : direction === 'older' ? range.first : range.last
+    ranges = clipRanges(ranges, direction, seen)
+    size = Math.min(4 * size, MAX_BATCH)
+    spent += candidates
+    budget -= candidates
+    const isOver = performance.now() > deadline || spent >= (limits.maxCandidates ?? Infinity)
+    if (isOver && ranges.length > 0) return seen
+  }
+  return undefined
+}
+
+/**
+ * A user has few events, and their index is enough. Frequent matches are among the newest events of the log or of a
+ * channel; after the budget, the search index finds the rare ones.
+ */
+function chooseAccessPath({ channelIds, references }: ResolvedFilters): {
+  accessPath: AccessPath
+  budget: number
+} {
+  if (references) return { accessPath: 'users', budget: 2_048 }
+  return { accessPath: channelIds ? 'channels' : 'log', budget: 512 }
+}
+
+/** Whether the search index can help. Channels have a better one, in the order of the log. */
+function canUseSearchIndex({ sources, tags, lexemes }: ResolvedFilters): boolean {
+  return [sources.is, tags.is, lexemes].some(list => list.length > 0)
+}
+
+/**
+ * Selects the `seq` of the candidates in a batch, in its direction. The comparisons of rows keep the planner from using
+ * the primary key in place of the access path's index.
+ */
+export function toCandidates(
+  sql: Queryable,
+  projectId: string,
+  resolved: ResolvedFilters,
+  { accessPath, direction, range, size, timeLimitMs }: ScanBatch,
+): Fragment {
+  const [first, last] = [String(range.first), String(range.last)]
+  const order = direction === 'older' ? sql`desc` : sql`asc`
+  switch (accessPath) {
+    case 'log':
+      return sql`
+        select e.seq
+        from events e
+        where e.project_id = ${projectId} and e.seq between ${first} and ${last}
+        order by e.seq ${order}
+        limit ${size}
+      `
+    case 'channels':
+      return sql`
+        select found.seq
+        from unnest(${toArray(resolved.channelIds ?? [])}::uuid[]) as asked (id)
+          cross join lateral (
+            select e.seq
+            from events e
+            where e.project_id = ${projectId}
+              and (e.channel_id, e.seq) >= (asked.id, ${first}::bigint)
+              and (e.channel_id, e.seq) <= (asked.id, ${last}::bigint)
+            order by e.channel_id ${order}, e.seq ${order}
+            limit ${size}
+          ) found
+        order by found.seq ${order}
+        limit ${size}
+      `
+    case 'users':
+      return sql`
+        select found.seq
+        from unnest(${toArray(resolved.references ?? [])}::text[]) as asked (reference)
+          cross join lateral (
+            select e.seq
+            from events e
+            where e.project_id = ${projectId} and e.user_ref is not null
+              and (e.user_ref, e.seq) >= (asked.reference, ${first}::bigint)
+              and (e.user_ref, e.seq) <= (asked.reference, ${last}::bigint)
+            order by e.user_ref ${order}, e.seq ${order}
+            limit ${size}
+          ) found
+        order by found.seq ${order}
+        limit ${size}
+      `
+    case 'tokens':
+      return sql`
+        select f.seq
+        from find_events(
+          ${projectId}, ${toArray(resolved.channelIds ?? [])}::uuid[],
+          ${toArray(resolved.sources.is)}::text[], ${toArray(resolved.tags.is)}::text[],
+          ${toArray(resolved.lexemes)}::text[], ${first}, ${last}, ${direction === 'older'}, ${size},
+          ${timeLimitMs}
+        ) as f (seq)
+      `
+  }
+}
