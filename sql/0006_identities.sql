@@ -35,7 +35,7 @@ create table alias_changes (
   change text not null check (change in ('added', 'removed', 'moved from', 'moved to')),
   other text,
   -- The account that changed it in the dashboard; null for an application.
-  person_id uuid references people on delete set null,
+  account_id uuid references people on delete set null,
   -- Serves a user's history, newest first.
   primary key (project_id, user_id, at, id)
 );
@@ -47,26 +47,26 @@ create index alias_changes_of_alias on alias_changes (project_id, alias);
 create index alias_changes_of_other on alias_changes (project_id, other) where other is not null;
 
 -- Serves the deletion of an account.
-create index alias_changes_of_person on alias_changes (person_id) where person_id is not null;
+create index alias_changes_of_account on alias_changes (account_id) where account_id is not null;
 
--- Records a change of an alias. The transaction's setting tidings.person holds the account that made it, if any.
+-- Records a change of an alias. The transaction's setting tidings.account holds the account that made it, if any.
 create function record_alias_change() returns trigger
 language plpgsql as $$
 declare
-  moment timestamptz := date_trunc('milliseconds', clock_timestamp());
-  person uuid := nullif(current_setting('tidings.person', true), '')::uuid;
+  changed_at timestamptz := date_trunc('milliseconds', clock_timestamp());
+  account uuid := nullif(current_setting('tidings.account', true), '')::uuid;
 begin
   if tg_op = 'INSERT' then
-    insert into alias_changes (project_id, user_id, at, alias, change, person_id)
-      values (new.project_id, new.user_id, moment, new.alias, 'added', person);
+    insert into alias_changes (project_id, user_id, at, alias, change, account_id)
+      values (new.project_id, new.user_id, changed_at, new.alias, 'added', account);
   elsif tg_op = 'DELETE' then
-    insert into alias_changes (project_id, user_id, at, alias, change, person_id)
-      values (old.project_id, old.user_id, moment, old.alias, 'removed', person);
+    insert into alias_changes (project_id, user_id, at, alias, change, account_id)
+      values (old.project_id, old.user_id, changed_at, old.alias, 'removed', account);
   elsif new.user_id <> old.user_id then
-    insert into alias_changes (project_id, user_id, at, alias, change, other, person_id)
+    insert into alias_changes (project_id, user_id, at, alias, change, other, account_id)
       values
-        (old.project_id, old.user_id, moment, old.alias, 'moved to', new.user_id, person),
-        (new.project_id, new.user_id, moment, new.alias, 'moved from', old.user_id, person);
+        (old.project_id, old.user_id, changed_at, old.alias, 'moved to', new.user_id, account),
+        (new.project_id, new.user_id, changed_at, new.alias, 'moved from', old.user_id, account);
   end if;
   return null;
 end
@@ -76,56 +76,56 @@ create trigger aliases_have_history after insert or update or delete on aliases
   for each row execute function record_alias_change();
 
 -- Returns a moment as it stands in responses: ISO 8601 in UTC, with milliseconds.
-create function to_iso(moment timestamptz) returns text
+create function to_iso(ts timestamptz) returns text
 language sql stable parallel safe
-return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+return to_char(ts at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 
 -- Creates the aliases in `wanted`, a JSON array, that nobody owns. Returns the JSON of `aliases` in the response to
 -- identify, and the aliases in it that name another user. The caller holds the project's log.
 create function claim_aliases(
-  project uuid, owner text, wanted json, at timestamptz, out answer text, out others text[]
+  project uuid, owner text, wanted json, at timestamptz, out response text, out others text[]
 )
 language plpgsql as $$
 begin
-  with asked as (
+  with requested as (
     select a.alias, a.ord, row_number() over (partition by a.alias order by a.ord) as nth
     from json_array_elements_text(wanted) with ordinality as a (alias, ord)
-  ), judged as (
-    select asked.alias, asked.ord, case
-        when asked.nth > 1 then 'Repeated in this request'
-        when asked.alias = owner then 'Equals this user''s own user_id'
+  ), checked as (
+    select requested.alias, requested.ord, case
+        when requested.nth > 1 then 'Repeated in this request'
+        when requested.alias = owner then 'Equals this user''s own user_id'
         when i.user_id is not null then 'Equals another user''s user_id'
         when a.user_id = owner then 'Already an alias of this user'
         when a.user_id is not null then 'Already an alias of another user'
       end as reason
-    from asked
+    from requested
       left join lateral (
         select i.user_id
-        from identities i where i.project_id = project and i.user_id = asked.alias limit 1
+        from identities i where i.project_id = project and i.user_id = requested.alias limit 1
       ) i on true
       left join lateral (
         select a.user_id
-        from aliases a where a.project_id = project and a.alias = asked.alias limit 1
+        from aliases a where a.project_id = project and a.alias = requested.alias limit 1
       ) a on true
-  ), made as (
+  ), created as (
     insert into aliases (project_id, alias, user_id, created_at)
-    select project, judged.alias, owner, at from judged where judged.reason is null
+    select project, checked.alias, owner, at from checked where checked.reason is null
   )
   select
       '{"created":['
-        || coalesce(string_agg(to_json(judged.alias)::text, ',' order by ord) filter (where reason is null), '')
+        || coalesce(string_agg(to_json(checked.alias)::text, ',' order by ord) filter (where reason is null), '')
         || ']'
         || coalesce(
           ',"failed":[' || string_agg(
-            '{"alias":' || to_json(judged.alias)::text || ',"reason":' || to_json(reason)::text || '}', ','
+            '{"alias":' || to_json(checked.alias)::text || ',"reason":' || to_json(reason)::text || '}', ','
             order by ord
           ) filter (where reason is not null) || ']',
           ''
         )
         || '}',
-      array_agg(judged.alias) filter (where reason like '%another user%')
-    into answer, others
-    from judged;
+      array_agg(checked.alias) filter (where reason like '%another user%')
+    into response, others
+    from checked;
 end
 $$;
 
@@ -135,7 +135,7 @@ $$;
 -- The plan is pinned: a plan made on empty tables would scan them after they have grown.
 create function identify_users(
   project_ids uuid[], user_ids text[], ids uuid[], public_ids text[], properties_list text[], alias_lists text[],
-  keys text[], fingerprints bytea[], tails text[]
+  keys text[], fingerprints bytea[], response_tails text[]
 ) returns table (ord int, outcome text, body text)
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -144,7 +144,7 @@ as $$
 declare
   at timestamptz;
   seen record;
-  person record;
+  identity record;
   claimed record;
   running bigint[] := lock_keys(project_ids, keys);
 begin
@@ -184,17 +184,17 @@ begin
       on conflict (project_id, user_id) do update set
         properties = coalesce(properties_list[n]::json, i.properties),
         updated_at = greatest(at, i.updated_at + interval '1 ms')
-      returning i.public_id, i.properties, i.updated_at into person;
+      returning i.public_id, i.properties, i.updated_at into identity;
 
     claimed := claim_aliases(project_ids[n], user_ids[n], alias_lists[n]::json, at);
 
     outcome := 'done';
-    body := '{"success":true,"data":{"id":"' || person.public_id
+    body := '{"success":true,"data":{"id":"' || identity.public_id
       || '","userId":' || to_json(user_ids[n])::text
-      || ',"properties":' || person.properties::text
-      || ',"aliases":' || claimed.answer
-      || ',"updatedAt":"' || to_iso(person.updated_at)
-      || '"}' || tails[n];
+      || ',"properties":' || identity.properties::text
+      || ',"aliases":' || claimed.response
+      || ',"updatedAt":"' || to_iso(identity.updated_at)
+      || '"}' || response_tails[n];
 
     if keys[n] is not null then
       insert into idempotency_keys as k (

@@ -5,7 +5,7 @@ create table event_logs (
   last_seq bigint not null default 0,
   -- The last seq that retention has deleted, 0 for none. A reader with an earlier cursor has missed events. A hole after
   -- it is an event that somebody deleted.
-  cut_seq bigint not null default 0
+  expired_seq bigint not null default 0
 ) with (fillfactor = 50);
 
 -- One row is an event. user_ref is the user_id or alias as it was sent; reads resolve it.
@@ -47,9 +47,9 @@ create index events_of_time on events (project_id, occurred_at);
 create index events_deleted on events (deleted_at) where deleted_at is not null;
 
 -- Returns the hour of a moment, whatever the session's time zone.
-create function hour_of(moment timestamptz) returns timestamptz
+create function hour_of(ts timestamptz) returns timestamptz
 language sql immutable parallel safe
-return date_trunc('hour', moment at time zone 'UTC') at time zone 'UTC';
+return date_trunc('hour', ts at time zone 'UTC') at time zone 'UTC';
 
 -- One row is the number of a channel's events within an hour (UTC). It is exact, without hidden events. Only the holder of
 -- the lock on the project's log writes it.
@@ -63,21 +63,21 @@ create table event_counts (
   foreign key (project_id, channel_id) references channels (project_id, id)
 ) with (fillfactor = 70);
 
--- One row is a stretch of a log, 4,096 seqs, and the bounds of its events' occurred_at in whole hours. Bounds stay when
+-- One row is a segment of a log, 4,096 seqs, and the bounds of its events' occurred_at in whole hours. Bounds stay when
 -- events are deleted. They limit a list with a time range to the seqs that can match.
-create table event_stretches (
+create table event_segments (
   project_id uuid not null references projects,
-  stretch bigint not null,
+  segment bigint not null,
   first_at timestamptz not null,
   last_at timestamptz not null,
-  primary key (project_id, stretch)
+  primary key (project_id, segment)
 );
 
 -- Appends events to the logs of their projects, in order. Returns one row each.
 -- Each statement of a volatile function has its own snapshot, so the second one sees what others committed while the first
 -- waited for the lock.
 -- A row either brings the id of its channel (channel_slug is null, and its names come only with a key) or a candidate for a
--- new channel. heads, tails and fingerprints come only with a key. A row returns its channel only when it was looked up.
+-- new channel. response_heads, response_tails and fingerprints come only with a key. A row returns its channel only when it was looked up.
 -- A deleted project returns no row.
 -- The plan is pinned: planning each time costs more than the work, and a plan made on empty tables would scan them.
 create function append_events(
@@ -85,7 +85,7 @@ create function append_events(
   channel_ids uuid[], channel_public_ids text[], channel_slugs text[], channel_names text[],
   titles text[], descriptions text[], icons text[], tag_lists text[], metadatas text[], user_refs text[],
   sources text[], notifies boolean[],
-  keys text[], fingerprints bytea[], heads text[], tails text[]
+  keys text[], fingerprints bytea[], response_heads text[], response_tails text[]
 ) returns table (
   ord int, outcome text, seq bigint, at_ms bigint, channel_id uuid, channel_public_id text, channel_name text,
   user_id text, body text
@@ -118,20 +118,20 @@ begin
     from unnest(
       project_ids, ids, occurred_ats, channel_ids, channel_public_ids, channel_slugs, channel_names,
       titles, descriptions, icons, tag_lists, metadatas, user_refs, sources, notifies,
-      keys, fingerprints, heads, tails
+      keys, fingerprints, response_heads, response_tails
     ) with ordinality as i (
       project_id, id, occurred_at, channel_id, channel_public_id, channel_slug, channel_name,
       title, description, icon, tags, metadata, user_ref, source, notify,
-      key, fingerprint, head, tail, ord
+      key, fingerprint, response_head, response_tail, ord
     )
     where i.ord <> all(running)
-  ), seen as (
+  ), resolved as (
     select
       i.project_id, i.id, i.occurred_at, i.channel_slug, i.title, i.description, i.icon, i.tags, i.metadata,
-      i.user_ref, i.source, i.notify, i.key, i.fingerprint, i.head, i.tail, i.ord,
+      i.user_ref, i.source, i.notify, i.key, i.fingerprint, i.response_head, i.response_tail, i.ord,
       l.last_seq,
       k.fingerprint as known_fingerprint, k.body as known_body,
-      coalesce(k.expires_at > at, false) as done,
+      coalesce(k.expires_at > at, false) as is_repeat,
       i.channel_slug is not null and c.id is null as is_new_channel,
       coalesce(c.id, i.channel_id) as channel_id,
       coalesce(c.public_id, i.channel_public_id) as channel_public_id,
@@ -157,26 +157,26 @@ begin
         select a.user_id
         from aliases a where a.project_id = i.project_id and a.alias = i.user_ref limit 1
       ) a on i.user_ref is not null
-  ), placed as (
+  ), numbered as (
     select *,
-      last_seq + count(*) filter (where not done) over (partition by project_id order by ord) as seq,
+      last_seq + count(*) filter (where not is_repeat) over (partition by project_id order by ord) as seq,
       hour_of(coalesce(occurred_at, at)) as hour
-    from seen
+    from resolved
   ), ready as materialized (
     select *, case
-        when done then known_body
+        when is_repeat then known_body
         when key is not null then
-          head || seq || ',"channelId":"' || channel_public_id || '","channelName":' || to_json(channel_name)::text
+          response_head || seq || ',"channelId":"' || channel_public_id || '","channelName":' || to_json(channel_name)::text
           || ',"userId":' || coalesce(to_json(user_id)::text, 'null') || ',"timestamp":"'
-          || coalesce(to_iso(occurred_at), at_text) || '","createdAt":"' || at_text || tail
+          || coalesce(to_iso(occurred_at), at_text) || '","createdAt":"' || at_text || response_tail
       end as body
-    from placed
+    from numbered
   ), new_channels as (
     insert into channels (project_id, id, public_id, slug, name, icon, created_at)
     select distinct on (project_id, channel_slug)
       project_id, channel_id, channel_public_id, channel_slug, channel_name, icon, at
     from ready
-    where is_new_channel and not done
+    where is_new_channel and not is_repeat
     order by project_id, channel_slug, ord
   ), new_events as (
     insert into events (
@@ -187,50 +187,50 @@ begin
       project_id, id, channel_id, seq, coalesce(occurred_at, at), at, title, description, icon, tags::text[],
       metadata::json, user_ref, source, notify
     from ready
-    where not done
-  ), counted as (
+    where not is_repeat
+  ), updated_counts as (
     insert into event_counts as n (project_id, hour, channel_id, n)
     select project_id, hour, channel_id, count(*)
     from ready
-    where not done
+    where not is_repeat
     group by project_id, hour, channel_id
     order by project_id, hour, channel_id
     on conflict (project_id, hour, channel_id) do update set n = n.n + excluded.n
-  ), stretched as (
-    insert into event_stretches as s (project_id, stretch, first_at, last_at)
-    select r.project_id, r.stretch, r.first_at, r.last_at
+  ), updated_segments as (
+    insert into event_segments as s (project_id, segment, first_at, last_at)
+    select r.project_id, r.segment, r.first_at, r.last_at
     from (
       select
-        project_id, seq >> 12 as stretch, min(hour) as first_at, max(hour) + interval '1 hour' as last_at
+        project_id, seq >> 12 as segment, min(hour) as first_at, max(hour) + interval '1 hour' as last_at
       from ready
-      where not done
+      where not is_repeat
       group by project_id, seq >> 12
     ) r
       left join lateral (
         select s.first_at, s.last_at
-        from event_stretches s where s.project_id = r.project_id and s.stretch = r.stretch limit 1
+        from event_segments s where s.project_id = r.project_id and s.segment = r.segment limit 1
       ) s on true
     where s.first_at is null or r.first_at < s.first_at or r.last_at > s.last_at
-    order by r.project_id, r.stretch
-    on conflict (project_id, stretch) do update set
+    order by r.project_id, r.segment
+    on conflict (project_id, segment) do update set
       first_at = least(s.first_at, excluded.first_at), last_at = greatest(s.last_at, excluded.last_at)
-  ), answers as (
+  ), stored_responses as (
     insert into idempotency_keys as k (project_id, key, fingerprint, status, user_id, body, expires_at)
     select project_id, key, fingerprint, 201, user_id, body, at + interval '24 hours'
     from ready
-    where not done and key is not null
+    where not is_repeat and key is not null
     on conflict (project_id, key) do update set
       fingerprint = excluded.fingerprint, status = excluded.status, user_id = excluded.user_id,
       body = excluded.body, expires_at = excluded.expires_at
-  ), heads_moved as (
+  ), advanced_heads as (
     -- The rows exist: this is an update that finds each by its key, however many projects there are.
     insert into event_logs (project_id, last_seq)
-    select project_id, max(seq) from ready where not done group by project_id
+    select project_id, max(seq) from ready where not is_repeat group by project_id
     on conflict (project_id) do update set last_seq = excluded.last_seq
   )
   select
     ord::int,
-    case when not done then 'done' when known_fingerprint = fingerprint then 'replayed' else 'reused' end,
+    case when not is_repeat then 'done' when known_fingerprint = fingerprint then 'replayed' else 'reused' end,
     seq, (extract(epoch from at) * 1000)::bigint,
     case when channel_slug is not null then channel_id end,
     case when channel_slug is not null then channel_public_id end,

@@ -1,9 +1,9 @@
--- Subtracts events of `project` at these moments in these channels from the counts. The caller holds the project's log.
-create function uncount_events(project uuid, moments timestamptz[], channel_ids uuid[]) returns void
+-- Subtracts events of `project` at these times and channels from the counts. The caller holds the project's log.
+create function subtract_event_counts(project uuid, occurred_ats timestamptz[], channel_ids uuid[]) returns void
 language sql as $$
   with gone as (
-    select hour_of(g.moment) as hour, g.channel_id, count(*) as n
-    from unnest(moments, channel_ids) as g (moment, channel_id)
+    select hour_of(g.occurred_at) as hour, g.channel_id, count(*) as n
+    from unnest(occurred_ats, channel_ids) as g (occurred_at, channel_id)
     group by 1, 2
   ), emptied as (
     delete from event_counts c
@@ -16,11 +16,11 @@ language sql as $$
 $$;
 
 -- Adds events to the counts again. The caller holds the project's log.
-create function recount_events(project uuid, moments timestamptz[], channel_ids uuid[]) returns void
+create function add_event_counts(project uuid, occurred_ats timestamptz[], channel_ids uuid[]) returns void
 language sql as $$
   insert into event_counts as c (project_id, hour, channel_id, n)
-  select project, hour_of(g.moment), g.channel_id, count(*)
-  from unnest(moments, channel_ids) as g (moment, channel_id)
+  select project, hour_of(g.occurred_at), g.channel_id, count(*)
+  from unnest(occurred_ats, channel_ids) as g (occurred_at, channel_id)
   group by 2, 3
   on conflict (project_id, hour, channel_id) do update set n = c.n + excluded.n
 $$;
@@ -31,7 +31,7 @@ create function hide_events(project uuid, seqs bigint[]) returns setof bigint
 language plpgsql as $$
 declare
   hidden bigint[];
-  moments timestamptz[];
+  occurred_ats timestamptz[];
   channel_ids uuid[];
 begin
   perform from event_logs l where l.project_id = project for update;
@@ -41,9 +41,9 @@ begin
       returning e.seq, e.occurred_at, e.channel_id
   )
   select array_agg(c.seq order by c.seq), array_agg(c.occurred_at order by c.seq), array_agg(c.channel_id order by c.seq)
-    into hidden, moments, channel_ids
+    into hidden, occurred_ats, channel_ids
     from changed c;
-  perform uncount_events(project, moments, channel_ids);
+  perform subtract_event_counts(project, occurred_ats, channel_ids);
   return query select h.seq from unnest(hidden) as h (seq);
 end
 $$;
@@ -53,7 +53,7 @@ create function restore_events(project uuid, seqs bigint[]) returns setof bigint
 language plpgsql as $$
 declare
   restored bigint[];
-  moments timestamptz[];
+  occurred_ats timestamptz[];
   channel_ids uuid[];
 begin
   perform from event_logs l where l.project_id = project for update;
@@ -63,9 +63,9 @@ begin
       returning e.seq, e.occurred_at, e.channel_id
   )
   select array_agg(c.seq order by c.seq), array_agg(c.occurred_at order by c.seq), array_agg(c.channel_id order by c.seq)
-    into restored, moments, channel_ids
+    into restored, occurred_ats, channel_ids
     from changed c;
-  perform recount_events(project, moments, channel_ids);
+  perform add_event_counts(project, occurred_ats, channel_ids);
   return query select r.seq from unnest(restored) as r (seq);
 end
 $$;
@@ -75,7 +75,7 @@ create function delete_events(project uuid, seqs bigint[]) returns setof bigint
 language plpgsql as $$
 declare
   deleted bigint[];
-  moments timestamptz[];
+  occurred_ats timestamptz[];
   channel_ids uuid[];
 begin
   perform from event_logs l where l.project_id = project for update;
@@ -88,16 +88,16 @@ begin
       array_agg(g.seq order by g.seq),
       array_agg(g.occurred_at order by g.seq) filter (where g.deleted_at is null),
       array_agg(g.channel_id order by g.seq) filter (where g.deleted_at is null)
-    into deleted, moments, channel_ids
+    into deleted, occurred_ats, channel_ids
     from gone g;
-  perform uncount_events(project, moments, channel_ids);
+  perform subtract_event_counts(project, occurred_ats, channel_ids);
   return query select d.seq from unnest(deleted) as d (seq);
 end
 $$;
 
 -- Deletes those of `seqs` that no other transaction has locked; with `before`, only events hidden before it. Returns how
 -- many. It waits for the project's log, like every writer, and for nothing else, so it cannot take part in a deadlock.
-create function delete_unlocked(project uuid, seqs bigint[], before timestamptz) returns int
+create function delete_unlocked_events(project uuid, seqs bigint[], before timestamptz) returns int
 language plpgsql as $$
 declare
   free bigint[];
@@ -118,18 +118,18 @@ end
 $$;
 
 -- Returns whether this transaction is the only one that clears old events of a project, until it ends.
-create function may_clear(project uuid) returns boolean
+create function try_lock_cleanup(project uuid) returns boolean
 language sql as $$
   select pg_try_advisory_xact_lock(hashtextextended('clear events', hashtextextended(project::text, 0)))
 $$;
 
--- Deletes up to `most` events of a project that were hidden before `before`. Returns how many.
-create function purge_events(project uuid, before timestamptz, most int) returns int
+-- Deletes up to `max_rows` events of a project that were hidden before `before`. Returns how many.
+create function purge_events(project uuid, before timestamptz, max_rows int) returns int
 language plpgsql as $$
 declare
   seqs bigint[];
 begin
-  if not may_clear(project) then
+  if not try_lock_cleanup(project) then
     return 0;
   end if;
   select array_agg(h.seq) into seqs
@@ -138,15 +138,15 @@ begin
       from events e
       where e.deleted_at < before and e.project_id = project
       order by e.deleted_at
-      limit most
+      limit max_rows
     ) h;
-  return case when seqs is null then 0 else delete_unlocked(project, seqs, before) end;
+  return case when seqs is null then 0 else delete_unlocked_events(project, seqs, before) end;
 end
 $$;
 
 -- Returns the moment before which a channel's events have expired; null when they are kept forever or the project is
 -- deleted.
-create function kept_since(project uuid, channel uuid) returns timestamptz
+create function retention_cutoff(project uuid, channel uuid) returns timestamptz
 language sql stable as $$
   select now() - make_interval(days => coalesce(c.keep_days, p.keep_days))
   from channels c
@@ -156,7 +156,7 @@ $$;
 
 -- Returns when the oldest event of a channel was created; null when there is none.
 -- The plan is pinned, as in count_unread.
-create function oldest_event(project uuid, channel uuid) returns timestamptz
+create function oldest_event_at(project uuid, channel uuid) returns timestamptz
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
@@ -176,9 +176,9 @@ begin
 end
 $$;
 
--- Deletes up to `most` expired events of a channel, starting with the oldest after after_seq. Returns how many, and the last
+-- Deletes up to `max_rows` expired events of a channel, starting with the oldest after after_seq. Returns how many, and the last
 -- seq examined. Returns no row when nothing has expired, or when another transaction clears this project.
-create function expire_events(project uuid, channel uuid, after_seq bigint, most int)
+create function expire_events(project uuid, channel uuid, after_seq bigint, max_rows int)
 returns table (deleted int, last_seq bigint)
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -189,7 +189,7 @@ as $$
 declare
   seqs bigint[];
 begin
-  if not may_clear(project) then
+  if not try_lock_cleanup(project) then
     return;
   end if;
   -- Before the lock, so that no writer waits while old pages are read from the disk.
@@ -201,16 +201,16 @@ begin
         and (e.channel_id, e.seq) > (channel, after_seq)
         and (e.channel_id, e.seq) <= (channel, 9223372036854775807)
       order by e.channel_id, e.seq
-      limit most
+      limit max_rows
     ) o
-    where o.created_at < kept_since(project, channel);
+    where o.created_at < retention_cutoff(project, channel);
   if seqs is null then
     return;
   end if;
-  deleted := delete_unlocked(project, seqs, null);
+  deleted := delete_unlocked_events(project, seqs, null);
   last_seq := seqs[cardinality(seqs)];
   -- The feed reports a gap to clients with an older cursor.
-  update event_logs l set cut_seq = greatest(l.cut_seq, expire_events.last_seq) where l.project_id = project;
+  update event_logs l set expired_seq = greatest(l.expired_seq, expire_events.last_seq) where l.project_id = project;
   return next;
 end
 $$;

@@ -16,7 +16,7 @@ $$;
 -- of 16,384 seqs of one project, so a search reads no other project, and only the buckets that it asks for.
 -- Matches are candidates, to be checked again: two buckets can share a name, a tag can imitate a token, long words are cut.
 -- The body calls only built-in functions: Postgres builds indexes without our search path. So it repeats words_of_event.
-create function tokens_of(
+create function search_tokens(
   project uuid, seq bigint, channel_id uuid, source text, tags text[], title text, description text
 ) returns tsvector
 language plpgsql immutable parallel safe as $$
@@ -48,15 +48,15 @@ begin
 end
 $$;
 
--- Serves the search by words, tags and sources (find_events). New rows wait in a pending list, which keeps inserts cheap.
+-- Serves the search by words, tags and sources (find_search_candidates). New rows wait in a pending list, which keeps inserts cheap.
 -- The list is short, because the insert that fills it sorts it in, and every search reads it.
 create index events_tokens on events
-  using gin (tokens_of(project_id, seq, channel_id, source, tags, title, description))
+  using gin (search_tokens(project_id, seq, channel_id, source, tags, title, description))
   with (gin_pending_list_limit = 256);
 
 -- Returns a query for the tokens of events in one of the channels, from one of the sources, with all `tags`, and with words
 -- that begin like all of `words`, in a range of a project's buckets. An empty list does not filter.
-create function tokens_query(
+create function search_query(
   project uuid, first_bucket bigint, last_bucket bigint,
   channel_ids uuid[], sources text[], tags text[], words text[]
 ) returns tsquery
@@ -86,13 +86,13 @@ language sql immutable as $$
   select string_agg(all_of, '|')::tsquery from parts
 $$;
 
--- Returns the seqs of up to `most` candidates for tokens_query, in order, from first_seq to last_seq. It stops after
--- spend_ms. When it found fewer, a last seq says how far it looked; that one is a candidate like the others.
+-- Returns the seqs of up to `max_rows` candidates for search_query, in order, from first_seq to last_seq. It stops after
+-- time_limit_ms. When it found fewer, a last seq says how far it looked; that one is a candidate like the others.
 -- The settings force the index events_tokens: no statistics may choose another one. A match costs by the number of
 -- buckets, so it takes few at a time while they are slow, and more while they are quick.
-create function find_events(
+create function find_search_candidates(
   project uuid, channel_ids uuid[], sources text[], tags text[], words text[],
-  first_seq bigint, last_seq bigint, is_newest_first boolean, most int, spend_ms float8
+  first_seq bigint, last_seq bigint, is_newest_first boolean, max_rows int, time_limit_ms float8
 ) returns setof bigint
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
@@ -103,7 +103,7 @@ set max_parallel_workers_per_gather = 0
 set jit = off
 as $$
 declare
-  ends_at timestamptz := clock_timestamp() + spend_ms * interval '1 ms';
+  ends_at timestamptz := clock_timestamp() + time_limit_ms * interval '1 ms';
   at timestamptz;
   buckets int := 1;
   part_first bigint := first_seq;
@@ -112,7 +112,7 @@ declare
   reached bigint;
   query tsquery;
   found bigint[];
-  missing int := most;
+  missing int := max_rows;
 begin
   loop
     at := clock_timestamp();
@@ -121,11 +121,11 @@ begin
     else
       part_last := least(last_seq, (((part_first >> 14) + buckets) << 14) - 1);
     end if;
-    query := tokens_query(project, part_first >> 14, part_last >> 14, channel_ids, sources, tags, words);
+    query := search_query(project, part_first >> 14, part_last >> 14, channel_ids, sources, tags, words);
     found := array(
       select e.seq
       from events e
-      where tokens_of(e.project_id, e.seq, e.channel_id, e.source, e.tags, e.title, e.description) @@ query
+      where search_tokens(e.project_id, e.seq, e.channel_id, e.source, e.tags, e.title, e.description) @@ query
         -- `is true` hides these conditions from the indexes that could serve them.
         and (e.project_id = project) is true
         and (e.seq between part_first and part_last) is true

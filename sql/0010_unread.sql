@@ -1,16 +1,16 @@
 -- One row is how far an account has read a channel; a null channel stands for all channels. The further one counts.
 create table read_marks (
-  person_id uuid not null references people on delete cascade,
+  account_id uuid not null references people on delete cascade,
   project_id uuid not null references projects on delete cascade,
   channel_id uuid,
   seq bigint not null check (seq >= 0),
   -- Serves the unread counts; and, by its first columns, the deletion of a project or channel.
-  unique nulls not distinct (project_id, channel_id, person_id),
+  unique nulls not distinct (project_id, channel_id, account_id),
   foreign key (project_id, channel_id) references channels (project_id, id) on delete cascade
 );
 
 -- Serves the deletion of an account.
-create index read_marks_of_person on read_marks (person_id);
+create index read_marks_of_account on read_marks (account_id);
 
 -- Counts the events of a channel after `mark`, up to 100. Without a mark it counts those since `since`.
 -- The plan is pinned: a channel with few events must not be searched for among all events of its project. Comparing both

@@ -42,12 +42,12 @@ create index identities_words on identities using gin (words_of_user(project_id,
   with (gin_pending_list_limit = 64);
 
 -- Returns a word as a tsquery that matches every word that begins like it.
-create function quote_word(word text) returns text
+create function to_prefix_lexeme(word text) returns text
 language sql immutable
 return '''' || replace(replace(word, E'\\', E'\\\\'), '''', '''''') || ''':*';
 
 -- Returns a query for the words of users that begin like all of `words`, or like the parts of those.
-create function words_query(project uuid, words text[]) returns tsquery
+create function user_words_query(project uuid, words text[]) returns tsquery
 language sql immutable as $$
   with tokens as (
     select w.ord, w.word as whole, p.part
@@ -59,7 +59,7 @@ language sql immutable as $$
       ) p
   ), quoted as (
     select ord, part is null as is_whole,
-      quote_word(
+      to_prefix_lexeme(
         encode(substr(int8send(uuid_hash_extended(project, 0)), 1, 6), 'base64')
           || ' ' || left(coalesce(part, lower(whole)), 200)
       ) as token
@@ -74,19 +74,19 @@ language sql immutable as $$
   select string_agg(text, '&')::tsquery from alternatives
 $$;
 
--- Returns the ids of up to `most` users, newest first and before `before`, whose user_id or alias matches `pattern`, or whose
+-- Returns the ids of up to `max_rows` users, newest first and before `before`, whose user_id or alias matches `pattern`, or whose
 -- properties have all of `words`. It reads up to 10,000 users of each kind. When there are more, it also reads the newest
 -- 2,000 users, which fill a page when that many match.
 -- It is planned each time, because the pattern uses its index only when the value is known. The settings force the index of
 -- words: no statistics may choose to read all properties.
-create function find_users(project uuid, pattern text, words text[], before uuid, most int) returns setof uuid
+create function find_users(project uuid, pattern text, words text[], before uuid, max_rows int) returns setof uuid
 language plpgsql stable
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
 set jit = off
 as $$
 declare
-  query tsquery := words_query(project, words);
+  query tsquery := user_words_query(project, words);
   named uuid[] := array(
     select i.id
     from identities i
@@ -125,7 +125,7 @@ begin
         )
         or words_of_user(i.project_id, i.properties) @@ query
       order by i.id desc
-      limit most
+      limit max_rows
     );
   end if;
   return query
@@ -133,13 +133,13 @@ begin
   from unnest(named || aliased || described || newest) as f (id)
   where before is null or f.id < before
   order by f.id desc
-  limit most;
+  limit max_rows;
 end
 $$;
 
 -- Returns when the first and the last of a user's events happened. An event that was reported later can be anywhere in the
--- log. So it reads the ends of the log first, and then each stretch that can hold an earlier or a later event.
-create function user_seen(project uuid, names text[], out first_at timestamptz, out last_at timestamptz)
+-- log. So it reads the ends of the log first, and then each segment that can hold an earlier or a later event.
+create function user_seen_times(project uuid, names text[], out first_at timestamptz, out last_at timestamptz)
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
@@ -176,10 +176,10 @@ begin
       ) e;
 
   for part in
-    select s.stretch, s.first_at as starts_at
-    from event_stretches s
-    where s.project_id = project and s.stretch between first_seq >> 12 and last_seq >> 12
-      and s.first_at < user_seen.first_at
+    select s.segment, s.first_at as starts_at
+    from event_segments s
+    where s.project_id = project and s.segment between first_seq >> 12 and last_seq >> 12
+      and s.first_at < user_seen_times.first_at
     order by s.first_at
   loop
     exit when part.starts_at >= first_at;
@@ -187,16 +187,16 @@ begin
       select min(e.occurred_at)
       from unnest(names) as n (name)
         join events e on e.project_id = project and e.user_ref = n.name and e.user_ref is not null
-          and e.seq between part.stretch << 12 and ((part.stretch + 1) << 12) - 1
+          and e.seq between part.segment << 12 and ((part.segment + 1) << 12) - 1
       where e.deleted_at is null
     ));
   end loop;
 
   for part in
-    select s.stretch, s.last_at as ends_at
-    from event_stretches s
-    where s.project_id = project and s.stretch between first_seq >> 12 and last_seq >> 12
-      and s.last_at > user_seen.last_at
+    select s.segment, s.last_at as ends_at
+    from event_segments s
+    where s.project_id = project and s.segment between first_seq >> 12 and last_seq >> 12
+      and s.last_at > user_seen_times.last_at
     order by s.last_at desc
   loop
     exit when part.ends_at <= last_at;
@@ -204,7 +204,7 @@ begin
       select max(e.occurred_at)
       from unnest(names) as n (name)
         join events e on e.project_id = project and e.user_ref = n.name and e.user_ref is not null
-          and e.seq between part.stretch << 12 and ((part.stretch + 1) << 12) - 1
+          and e.seq between part.segment << 12 and ((part.segment + 1) << 12) - 1
       where e.deleted_at is null
     ));
   end loop;
@@ -259,6 +259,6 @@ begin
       )::text
       from top t
     )
-  from user_seen(project, array(select n.name from names n)) as seen;
+  from user_seen_times(project, array(select n.name from names n)) as seen;
 end
 $$;

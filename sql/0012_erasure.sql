@@ -1,5 +1,5 @@
--- Removes `names` from up to `most` events. Returns how many.
-create function forget_events(project uuid, names text[], most int) returns int
+-- Removes `names` from up to `max_rows` events. Returns how many.
+create function erase_user_from_events(project uuid, names text[], max_rows int) returns int
 language plpgsql as $$
 declare
   n int;
@@ -9,7 +9,7 @@ begin
     from events e
     where e.project_id = project and e.user_ref = any(names)
     order by e.seq
-    limit most
+    limit max_rows
     for update
   )
   update events e set user_ref = null
@@ -20,8 +20,8 @@ begin
 end
 $$;
 
--- Removes `names` from up to `most` stored responses about them. Returns how many.
-create function forget_answers(project uuid, names text[], most int) returns int
+-- Removes `names` from up to `max_rows` stored responses about them. Returns how many.
+create function erase_user_from_responses(project uuid, names text[], max_rows int) returns int
 language plpgsql as $$
 declare
   n int;
@@ -31,7 +31,7 @@ begin
     from idempotency_keys k
     where k.project_id = project and k.user_id = any(names)
     order by k.key
-    limit most
+    limit max_rows
     for update
   )
   update idempotency_keys k set
@@ -55,52 +55,52 @@ begin
 end
 $$;
 
--- Performs the long part of an erasure in steps: removes a user from up to `most` events and responses. It is planned each
+-- Performs the long part of an erasure in steps: removes a user from up to `max_rows` events and responses. It is planned each
 -- time, like erase_user: a plan made on a small table would scan it after it has grown.
-create function forget_user(project uuid, name text, most int) returns table (events int, answers int)
+create function erase_user_batch(project uuid, name text, max_rows int) returns table (events int, responses int)
 language plpgsql
 set plan_cache_mode = force_custom_plan
 as $$
 declare
   names text[] := names_of_user(project, name);
 begin
-  events := forget_events(project, names, most);
-  answers := forget_answers(project, names, most);
+  events := erase_user_from_events(project, names, max_rows);
+  responses := erase_user_from_responses(project, names, max_rows);
   return next;
 end
 $$;
 
 -- Returns a response to identify without the aliases in `names`.
-create function forget_aliases(answer json, names text[]) returns text
+create function remove_aliases_from_response(response json, names text[]) returns text
 language sql immutable as $$
-  select '{"success":true,"data":{"id":' || (answer #> '{data,id}')::text
-    || ',"userId":' || (answer #> '{data,userId}')::text
-    || ',"properties":' || (answer #> '{data,properties}')::text
+  select '{"success":true,"data":{"id":' || (response #> '{data,id}')::text
+    || ',"userId":' || (response #> '{data,userId}')::text
+    || ',"properties":' || (response #> '{data,properties}')::text
     || ',"aliases":{"created":[' || coalesce((
       select string_agg(to_json(c.alias)::text, ',' order by c.ord)
-      from json_array_elements_text(answer #> '{data,aliases,created}') with ordinality as c (alias, ord)
+      from json_array_elements_text(response #> '{data,aliases,created}') with ordinality as c (alias, ord)
       where c.alias <> all(names)
     ), '') || ']'
     || coalesce(',"failed":[' || (
       select string_agg(f.item::text, ',' order by f.ord)
-      from json_array_elements(answer #> '{data,aliases,failed}') with ordinality as f (item, ord)
+      from json_array_elements(response #> '{data,aliases,failed}') with ordinality as f (item, ord)
       where f.item ->> 'alias' <> all(names)
     ) || ']', '')
-    || '},"updatedAt":' || (answer #> '{data,updatedAt}')::text
-    || '},"requestId":' || (answer -> 'requestId')::text || '}'
+    || '},"updatedAt":' || (response #> '{data,updatedAt}')::text
+    || '},"requestId":' || (response -> 'requestId')::text || '}'
 $$;
 
 -- Removes `names` from stored responses to identify about other users.
-create function forget_mentions(project uuid, names text[]) returns void
+create function erase_user_from_other_responses(project uuid, names text[]) returns void
 language plpgsql as $$
 begin
   -- Some say that a name was taken.
   update idempotency_keys k set
       others = array(select o.name from unnest(k.others) as o (name) where o.name <> all(names)),
-      body = forget_aliases(k.body::json, names)
+      body = remove_aliases_from_response(k.body::json, names)
     where k.project_id = project and k.status = 200 and k.others is not null and k.others && names;
   -- Others say that an earlier owner was given a name.
-  update idempotency_keys k set body = forget_aliases(k.body::json, names)
+  update idempotency_keys k set body = remove_aliases_from_response(k.body::json, names)
     where k.project_id = project and k.status = 200
       and k.user_id in (
         select h.user_id from alias_changes h where h.project_id = project and h.alias = any(names)
@@ -110,7 +110,7 @@ $$;
 
 -- Erases a user: deletes the identity, its properties, aliases and alias history, and replaces the user by null in events
 -- and stored responses. Returns the number of events that named the user, and whether an identity existed. It blocks the
--- project's writers, so forget_user runs first and leaves little to do.
+-- project's writers, so erase_user_batch runs first and leaves little to do.
 create function erase_user(project uuid, name text) returns table (events int, was_known boolean)
 language plpgsql
 set plan_cache_mode = force_custom_plan
@@ -121,9 +121,9 @@ begin
   perform from event_logs l where l.project_id = project for update;
   -- After the lock, because identify can add a name until then.
   names := names_of_user(project, name);
-  events := forget_events(project, names, null);
-  perform forget_answers(project, names, null);
-  perform forget_mentions(project, names);
+  events := erase_user_from_events(project, names, null);
+  perform erase_user_from_responses(project, names, null);
+  perform erase_user_from_other_responses(project, names);
 
   delete from identities i where i.project_id = project and i.user_id = erase_user.name;
   was_known := found;

@@ -126,7 +126,7 @@ export function unreadColumn(sql: Queryable, { projectId, accountId }: Reader): 
       (
         select max(r.seq)
         from read_marks r
-        where r.project_id = ${projectId} and r.person_id = ${accountId}
+        where r.project_id = ${projectId} and r.account_id = ${accountId}
           and (r.channel_id = c.id or r.channel_id is null)
       ),
       (

@@ -50,7 +50,7 @@ export async function markRead(
 ): Promise<number> {
   const uuid = channelId === undefined ? null : toChannelUuid(channelId)
   const [mark] = await sql<{ seq: string }[]>`
-    insert into read_marks as r (person_id, project_id, channel_id, seq)
+    insert into read_marks as r (account_id, project_id, channel_id, seq)
     select ${accountId}::uuid, l.project_id, ${uuid}::uuid, least(${seq}::bigint, l.last_seq)
     from event_logs l
     where l.project_id = ${projectId} and ${
@@ -58,7 +58,7 @@ export async function markRead(
         ? sql`true`
         : sql`exists (select from channels where project_id = ${projectId} and id = ${uuid})`
     }
-    on conflict (project_id, channel_id, person_id) do update set seq = greatest(r.seq, excluded.seq)
+    on conflict (project_id, channel_id, account_id) do update set seq = greatest(r.seq, excluded.seq)
     returning r.seq
   `
   if (!mark) throw channelNotFound()

@@ -175,8 +175,8 @@ async function findCompleteSince(
       ),
       (
         select max(s.last_at)
-        from event_stretches s
-        where s.project_id = ${projectId} and s.stretch < ${String(toSegment(seq).stretch)}
+        from event_segments s
+        where s.project_id = ${projectId} and s.segment < ${String(toSegment(seq).segment)}
           and s.last_at > ${new Date(afterMs)} and s.first_at < ${new Date(beforeMs)}
       )
     ) as at

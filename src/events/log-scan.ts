@@ -165,7 +165,7 @@ export function toCandidates(
     case 'tokens':
       return sql`
         select f.seq
-        from find_events(
+        from find_search_candidates(
           ${projectId}, ${toArray(resolved.channelIds ?? [])}::uuid[],
           ${toArray(resolved.sources.is)}::text[], ${toArray(resolved.tags.is)}::text[],
           ${toArray(resolved.lexemes)}::text[], ${first}, ${last}, ${direction === 'older'}, ${size},

@@ -164,7 +164,7 @@ async function listChannelsWithRetention(
       )
       select
         k.project_id, k.id as channel_id,
-        coalesce(oldest_event(k.project_id, k.id) < kept_since(k.project_id, k.id), false) as is_due
+        coalesce(oldest_event_at(k.project_id, k.id) < retention_cutoff(k.project_id, k.id), false) as is_due
       from kept k
       order by k.project_id, k.id
     `,

@@ -36,7 +36,7 @@ export interface SeqRangeOptions {
 // The largest bigint of Postgres.
 const MAX_SEQ = 2n ** 63n - 1n
 
-/** A stretch of a log has 2^12 seqs, as in sql/0007_events.sql. */
+/** A segment of a log has 2^12 seqs, as in sql/0007_events.sql. */
 const SEGMENT_BITS = 12n
 
 /**
@@ -58,10 +58,10 @@ export async function listSeqRanges(
   const after = afterMs === null ? null : afterMs / 1000
   const before = beforeMs === null ? null : beforeMs / 1000
   const rows = await sql<{ first: string; last: string }[]>`
-    select min(s.stretch) as first, max(s.stretch) as last
+    select min(s.segment) as first, max(s.segment) as last
     from (
-      select stretch, stretch - row_number() over (order by stretch) as island
-      from event_stretches
+      select segment, segment - row_number() over (order by segment) as island
+      from event_segments
       where project_id = ${projectId}
         and last_at > coalesce(to_timestamp(${after}::float8), '-infinity')
         and first_at < coalesce(to_timestamp(${before}::float8), 'infinity')
@@ -75,10 +75,10 @@ export async function listSeqRanges(
   }))
 }
 
-/** The stretch of a seq, and the stretch's first seq. */
-export function toSegment(seq: bigint): { stretch: bigint; first: bigint } {
-  const stretch = seq >> SEGMENT_BITS
-  return { stretch, first: stretch << SEGMENT_BITS }
+/** The segment of a seq, and the segment's first seq. */
+export function toSegment(seq: bigint): { segment: bigint; first: bigint } {
+  const segment = seq >> SEGMENT_BITS
+  return { segment, first: segment << SEGMENT_BITS }
 }
 
 /** The parts of `ranges` beyond `seq` in a direction, in the same order. */

@@ -39,7 +39,7 @@ export async function findLogState(
     select
       m.role, i.epoch, l.last_seq as head,
       greatest(
-        l.cut_seq,
+        l.expired_seq,
         coalesce((select min(e.seq) from events e where e.project_id = l.project_id), l.last_seq + 1) - 1
       ) as expired_seq
     from sessions s

@@ -113,7 +113,7 @@ export async function listAliasChanges(
   >`
     select h.at, h.id, h.alias, h.change, h.other, p.id as account_id, p.name as account_name
     from alias_changes h
-      left join people p on p.id = h.person_id
+      left join people p on p.id = h.account_id
     where h.project_id = ${projectId} and h.user_id = ${user.user_id}
       ${
         before
@@ -154,7 +154,7 @@ async function lockAlias(
   { projectId, userId }: UserRef,
   alias: string,
 ): Promise<Names> {
-  await tx`select set_config('tidings.person', ${actor.accountId ?? ''}, true)`
+  await tx`select set_config('tidings.account', ${actor.accountId ?? ''}, true)`
   await tx`select from event_logs where project_id = ${projectId} for update`
   const [names] = await tx<Names[]>`
     select

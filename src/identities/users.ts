@@ -199,12 +199,12 @@ export async function eraseUser(
   // Short steps: a user with many events would otherwise block the project, and run into a time-out.
   for (let isMore = true; isMore;) {
     const [step] = await pool.run(
-      sql => sql<[{ events: number; answers: number }]>`
-        select events, answers from forget_user(${projectId}, ${userId}, ${ERASE_BATCH})
+      sql => sql<[{ events: number; responses: number }]>`
+        select events, responses from erase_user_batch(${projectId}, ${userId}, ${ERASE_BATCH})
       `,
     )
     events += step.events
-    isMore = step.events === ERASE_BATCH || step.answers === ERASE_BATCH
+    isMore = step.events === ERASE_BATCH || step.responses === ERASE_BATCH
   }
   await transact(pool, async tx => {
     await tx`select from event_logs where project_id = ${projectId} for update`

@@ -156,9 +156,9 @@ async function expectExact({ id }: TestProject): Promise<void> {
   const [outside] = await server.sql<[{ n: number }]>`
     select count(*)::int as n
     from events e
-      left join event_stretches s on s.project_id = e.project_id and s.stretch = e.seq >> 12
+      left join event_segments s on s.project_id = e.project_id and s.segment = e.seq >> 12
         and e.occurred_at >= s.first_at and e.occurred_at < s.last_at
-    where e.project_id = ${id} and s.stretch is null
+    where e.project_id = ${id} and s.segment is null
   `
   expect(outside.n).toBe(0)
 }

@@ -143,8 +143,8 @@ test('research §3 gap: retention, another epoch, or a cursor ahead of the head'
   expect(await client.seqs(2)).toEqual([4, 6])
   expect(await client.subscribe(project, { after: 0 })).toMatchObject({ recovered: true })
   expect(await client.seqs(2)).toEqual([4, 6])
-  // A channel with a shorter retention moves `cut_seq`.
-  await server.sql`update event_logs set cut_seq = 5 where project_id = ${watched.id}`
+  // A channel with a shorter retention moves `expired_seq`.
+  await server.sql`update event_logs set expired_seq = 5 where project_id = ${watched.id}`
   await server.sql`delete from events where project_id = ${watched.id} and seq = 5`
   expect(await client.subscribe(project, { after: 4 })).toMatchObject({ recovered: false })
   expect((await client.next()).reason).toBe('retention')

@@ -24,7 +24,7 @@ beforeAll(async () => {
   server = await boot({}, { bodyTimeoutMs: 200 })
   broken = await boot()
   brokenProject = await newProject(broken)
-  for (const name of ['append_events', 'identify_users', 'forget_events']) {
+  for (const name of ['append_events', 'identify_users', 'erase_user_from_events']) {
     await broken.sql.unsafe(`alter function ${name} rename to gone_${name}`)
   }
   for (const name of ['events', 'event_logs', 'channels', 'identities', 'organizations']) {

@@ -142,7 +142,7 @@ test('contract §11 a project that another process clears is skipped', async () 
   const released = Promise.withResolvers<void>()
   const held = Promise.withResolvers<void>()
   const other = server.sql.begin(async tx => {
-    await tx`select may_clear(${projectId})`
+    await tx`select try_lock_cleanup(${projectId})`
     held.resolve()
     await released.promise
   })

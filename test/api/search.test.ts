@@ -161,7 +161,7 @@ test('case 20: a search finds nothing of another tenant, with any tags', async (
   const [imitated] = await server.sql<[{ n: number }]>`
     select count(*)::int as n
     from events e
-    where tokens_of(e.project_id, e.seq, e.channel_id, e.source, e.tags, e.title, e.description)
+    where search_tokens(e.project_id, e.seq, e.channel_id, e.source, e.tags, e.title, e.description)
       @@ ${`'${bucket.name}#vip'`}::tsquery
   `
   expect(imitated.n).toBe(6)

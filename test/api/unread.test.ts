@@ -114,7 +114,7 @@ test('case 20: marking a channel of another tenant is 404 and writes nothing', a
   expectFailure(await own.person.put(`${own.path}/read`, json), 404, 'not_found')
   expectFailure(await own.person.put(`${other.path}/read`, json), 404, 'not_found')
   expectFailure(await own.person.get(`${other.path}/unread`), 404, 'not_found')
-  const marks = await server.sql`select from read_marks where person_id = ${own.person.uuid}`
+  const marks = await server.sql`select from read_marks where account_id = ${own.person.uuid}`
   expect(marks).toHaveLength(0)
 })
 

@@ -25,7 +25,7 @@ export const OWNERS = new Map([
   ['@ada', 'ada'],
   ['ada@example.com', 'ada'],
 ])
-/** Each hole is longer than a stretch: the events lie in four stretches. */
+/** Each hole is longer than a segment: the events lie in four segments. */
 const HOLES = [60, 120, 180]
 export const NOW_MS = Date.parse('2026-03-10T00:00:00Z')
 
