@@ -4,7 +4,8 @@ import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { parseId } from '../ids.ts'
-import { toDisplayName, toEmoji } from './name.ts'
+import { toEmoji } from './icon.ts'
+import { toDisplayName } from './name.ts'
 import type {
   Channel,
   ChannelEdit,

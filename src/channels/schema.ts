@@ -2,7 +2,8 @@ import { Type, type Static } from '@sinclair/typebox'
 import { PageQuery } from '../http/paging.ts'
 import { OneOf, Text } from '../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
-import { ChannelName, Icon } from './name.ts'
+import { Icon } from './icon.ts'
+import { ChannelName } from './name.ts'
 
 export const Channel = Type.Object(
   {

@@ -1,4 +1,5 @@
-import { splitEmoji, toDisplayName, toEmoji, toSlug } from '../channels/name.ts'
+import { splitEmoji, toEmoji } from '../channels/icon.ts'
+import { toDisplayName, toSlug } from '../channels/name.ts'
 import { isRawNumber, toNumberText } from '../http/exact-json.ts'
 import { countCodePoints } from '../http/rules.ts'
 import { newId, type Id } from '../ids.ts'

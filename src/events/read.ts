@@ -1,5 +1,5 @@
 import { toArray, alignRows } from '../db/arrays.ts'
-import type { Fragment, Queryable } from '../db/sql.ts'
+import type { Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { parseId, toId } from '../ids.ts'
 import {
@@ -9,6 +9,7 @@ import {
   type ResolvedFilters,
 } from './resolved-filters.ts'
 import { parseListCursor, toListCursor, type LogPosition } from './seq-ranges.ts'
+import { eventColumns, eventJoins, storedColumns } from './event-columns.ts'
 import { toEventJson, type EventRow } from './event-json.ts'
 import type { SearchFilters } from './search-query.ts'
 import type { Neighbours } from './search-schema.ts'
@@ -44,9 +45,9 @@ export async function findEventJson(
   const uuid = parseId('evt', id)
   const [row] = uuid
     ? await sql<EventRow[]>`
-        select ${columns(sql)}
+        select ${eventColumns(sql)}
         from events e
-          ${joins(sql)}
+          ${eventJoins(sql)}
         where e.project_id = ${projectId} and e.id = ${uuid} and e.deleted_at is null
       `
     : []
@@ -59,21 +60,19 @@ export async function findEventsJson(
   wanted: readonly { projectId: string; eventId: string }[],
 ): Promise<(string | undefined)[]> {
   const rows = await sql<(EventRow & { ord: number })[]>`
-    select
-      w.ord::int as ord, e.id, e.seq, e.channel_public_id, e.channel_name, e.user_id, e.occurred_at, e.created_at,
-      e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify
+    select w.ord::int as ord, ${eventColumns(sql)}
     from unnest(
         ${toArray(wanted.map(({ projectId }) => projectId))}::uuid[],
         ${toArray(wanted.map(({ eventId }) => eventId))}::uuid[]
       ) with ordinality as w (project_id, id, ord)
       cross join lateral (
-        select ${columns(sql)}
+        select ${storedColumns(sql)}
         from events e
-          ${joins(sql)}
         where e.project_id = w.project_id and e.id = w.id and e.deleted_at is null
         -- Keeps this a look-up for each event.
         offset 0
       ) e
+      ${eventJoins(sql)}
   `
   return alignRows(rows, wanted.length).map(row => row && toEventJson(row))
 }
@@ -157,10 +156,10 @@ async function readBatch(
     with candidates as materialized (
       ${toCandidates(sql, projectId, resolved, batch)}
     ), met as materialized (
-      select ${stored(sql)}
+      select ${storedColumns(sql)}
       from candidates
         cross join lateral (
-          select ${stored(sql)}
+          select ${storedColumns(sql)}
           from events e
           where e.project_id = ${projectId} and e.seq = candidates.seq
             and ${toConditions(sql, resolved)}
@@ -173,10 +172,10 @@ async function readBatch(
       select count(*)::int as candidates, ${batch.direction === 'older' ? sql`min` : sql`max`}(seq) as last_seq
       from candidates
     )
-    select seen.candidates, seen.last_seq, ${columns(sql)}
+    select seen.candidates, seen.last_seq, ${eventColumns(sql)}
     from seen
       left join met e on true
-      ${joins(sql)}
+      ${eventJoins(sql)}
     order by e.seq ${order}
   `
   const [{ candidates, last_seq: lastSeq } = { candidates: 0, last_seq: null }] = rows
@@ -185,39 +184,4 @@ async function readBatch(
     lastSeq: lastSeq === null ? undefined : BigInt(lastSeq),
     found: rows.filter(row => row.id !== null),
   }
-}
-
-/** The columns of an event `e` that its JSON needs. */
-function stored(sql: Queryable): Fragment {
-  return sql`
-    e.project_id, e.id, e.seq, e.channel_id, e.user_ref, e.occurred_at, e.created_at, e.title, e.description, e.icon,
-    e.tags, e.metadata, e.source, e.notify
-  `
-}
-
-function columns(sql: Queryable): Fragment {
-  return sql`
-    e.id, e.seq, c.public_id as channel_public_id, c.name as channel_name,
-    coalesce(u.user_id, a.user_id, e.user_ref) as user_id,
-    e.occurred_at, e.created_at, e.title, e.description, e.icon, to_json(e.tags)::text as tags,
-    e.metadata::text as metadata, e.source, e.notify
-  `
-}
-
-/** Lateral joins keep one look-up for each event, whatever the sizes of the tables. */
-function joins(sql: Queryable): Fragment {
-  return sql`
-    left join lateral (
-      select c.public_id, c.name
-      from channels c where c.project_id = e.project_id and c.id = e.channel_id limit 1
-    ) c on true
-    left join lateral (
-      select u.user_id
-      from identities u where u.project_id = e.project_id and u.user_id = e.user_ref limit 1
-    ) u on true
-    left join lateral (
-      select a.user_id
-      from aliases a where a.project_id = e.project_id and a.alias = e.user_ref limit 1
-    ) a on true
-  `
 }

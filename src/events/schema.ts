@@ -1,5 +1,6 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
-import { ChannelName, Icon } from '../channels/name.ts'
+import { Icon } from '../channels/icon.ts'
+import { ChannelName } from '../channels/name.ts'
 import { JsonObject } from '../http/json-object.ts'
 import { PageQuery } from '../http/paging.ts'
 import { defineRule, invalidType, issue, NO_ISSUES, Text, TrimmedText } from '../http/rules.ts'

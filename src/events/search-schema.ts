@@ -68,8 +68,8 @@ export function toSearchFilters({ q = '', from, to }: SearchQuery): SearchFilter
   if (issues.length > 0) {
     throw new InvalidRequest(issues.map(issue => ({ ...issue, path: ['q', ...issue.path] })))
   }
-  const after = from === undefined ? null : (parseIsoTimestamp(from) ?? null)
-  const before = to === undefined ? null : (parseIsoTimestamp(to) ?? null)
+  const after = parseBound(from)
+  const before = parseBound(to)
   return {
     ...filters,
     after: filters.after === null ? after : Math.max(filters.after, after ?? -Infinity),
@@ -84,6 +84,7 @@ export function toListFilters(query: EventQuery): SearchFilters {
     is: value === undefined ? [] : [value],
     not: [],
   })
+  const last = parseBound(to)
   return {
     ...noFilters(),
     channels: only(channel),
@@ -91,8 +92,13 @@ export function toListFilters(query: EventQuery): SearchFilters {
     users: only(userId),
     sources: only(source),
     words: { is: text === undefined ? [] : splitWords(text), not: [] },
-    after: from === undefined ? null : (parseIsoTimestamp(from) ?? null),
-    // `to` is inclusive, and moments have whole milliseconds.
-    before: to === undefined ? null : (parseIsoTimestamp(to) ?? 0) + 1,
+    after: parseBound(from),
+    // `to` is inclusive here, and timestamps have whole milliseconds.
+    before: last === null ? null : last + 1,
   }
+}
+
+/** Returns milliseconds since 1970; null for no bound. The schema has validated the text. */
+function parseBound(text: string | undefined): number | null {
+  return text === undefined ? null : (parseIsoTimestamp(text) ?? null)
 }

@@ -1,6 +1,7 @@
 import { toArray } from '../db/arrays.ts'
 import { isUnavailable, type Queryable } from '../db/sql.ts'
 import { Fault, toReason } from '../errors.ts'
+import { eventColumns, eventJoins, storedColumns } from '../events/event-columns.ts'
 import { toEventJson, type EventRow } from '../events/event-json.ts'
 import { toId } from '../ids.ts'
 import { logger } from '../log.ts'
@@ -62,9 +63,7 @@ export async function readSlices(
           select a.user_id from aliases a where a.project_id = n.project_id and a.alias = n.name limit 1
         ) a on true
     ), fresh as materialized (
-      select
-        e.project_id, e.id, e.seq, e.channel_id, e.occurred_at, e.created_at, e.title, e.description, e.icon, e.tags,
-        e.metadata, e.user_ref, e.source, e.notify, s.wants_lexemes
+      select ${storedColumns(sql)}, s.wants_lexemes
       from unnest(
           ${toArray(slices.map(({ projectId }) => projectId))}::uuid[],
           ${toArray(slices.map(({ after }) => after))}::bigint[],
@@ -76,9 +75,7 @@ export async function readSlices(
           select from event_logs l where l.project_id = s.project_id and l.last_seq > s.after limit 1
         ) l
         cross join lateral (
-          select
-            e.project_id, e.id, e.seq, e.channel_id, e.occurred_at, e.created_at, e.title, e.description, e.icon,
-            e.tags, e.metadata, e.user_ref, e.source, e.notify
+          select ${storedColumns(sql)}
           from events e
           where e.project_id = s.project_id and e.seq > s.after and e.seq <= s.until and e.deleted_at is null
           order by e.seq
@@ -88,30 +85,18 @@ export async function readSlices(
       limit ${most}
     )
     select
-      f.project_id, f.id, f.seq, c.public_id as channel_public_id, c.name as channel_name, c.slug as channel_slug,
-      coalesce(u.user_id, a.user_id, f.user_ref) as user_id,
-      f.occurred_at, f.created_at, f.title, f.description, f.icon, to_json(f.tags)::text as tags,
-      f.metadata::text as metadata, f.source, f.notify,
+      e.project_id, ${eventColumns(sql)}, c.slug as channel_slug,
       (
         select json_agg(n.name)::text
         from named n
-        where n.project_id = f.project_id and n.user_id = coalesce(u.user_id, a.user_id, f.user_ref)
+        where n.project_id = e.project_id and n.user_id = coalesce(u.user_id, a.user_id, e.user_ref)
       ) as user_names,
-      case when f.wants_lexemes then
-        array_to_json(tsvector_to_array(words_of_event(f.title, f.description)))::text
+      case when e.wants_lexemes then
+        array_to_json(tsvector_to_array(words_of_event(e.title, e.description)))::text
       end as lexemes
-    from fresh f
-      join lateral (
-        select c.public_id, c.name, c.slug
-        from channels c where c.project_id = f.project_id and c.id = f.channel_id limit 1
-      ) c on true
-      left join lateral (
-        select i.user_id from identities i where i.project_id = f.project_id and i.user_id = f.user_ref limit 1
-      ) u on f.user_ref is not null
-      left join lateral (
-        select a.user_id from aliases a where a.project_id = f.project_id and a.alias = f.user_ref limit 1
-      ) a on f.user_ref is not null
-    order by f.project_id, f.seq
+    from fresh e
+      ${eventJoins(sql)}
+    order by e.project_id, e.seq
   `
   return rows.map(toFeedEvent)
 }

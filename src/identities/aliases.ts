@@ -12,7 +12,7 @@ import {
 } from '../http/paging.ts'
 import { toId } from '../ids.ts'
 import type { AliasChange, AliasInput, UserAlias } from './user-schema.ts'
-import { userNotFound, resolveUser } from './users.ts'
+import { lockLog, resolveUser, userNotFound } from './users.ts'
 
 /** A user of a project, by the exact user_id. */
 export interface UserRef {
@@ -155,7 +155,7 @@ async function lockAlias(
   alias: string,
 ): Promise<Names> {
   await tx`select set_config('tidings.account', ${actor.accountId ?? ''}, true)`
-  await tx`select from event_logs where project_id = ${projectId} for update`
+  await lockLog(tx, projectId)
   const [names] = await tx<Names[]>`
     select
       i.public_id as id, a.user_id as owner, o.public_id as owner_id,

@@ -123,10 +123,7 @@ export async function getUserDetailJson(
       (
         select coalesce(
           json_agg(
-            json_build_object(
-              'alias', a.alias,
-              'since', to_char(a.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-            )
+            json_build_object('alias', a.alias, 'since', to_iso(a.created_at))
             order by a.created_at, a.alias
           ),
           '[]'
@@ -175,6 +172,11 @@ export function resolveUser(sql: Queryable, projectId: string, reference: string
   )`
 }
 
+/** Locks a project's log until the transaction ends, like every writer of events, channels, identities and aliases. */
+export async function lockLog(tx: Tx, projectId: string): Promise<void> {
+  await tx`select from event_logs where project_id = ${projectId} for update`
+}
+
 export function userNotFound(): Fault {
   return new Fault('not_found', 'No user has this user_id or alias')
 }
@@ -207,7 +209,7 @@ export async function eraseUser(
     isMore = step.events === ERASE_BATCH || step.responses === ERASE_BATCH
   }
   await transact(pool, async tx => {
-    await tx`select from event_logs where project_id = ${projectId} for update`
+    await lockLog(tx, projectId)
     const [identity] = await tx<{ public_id: string }[]>`
       select public_id from identities where project_id = ${projectId} and user_id = ${userId}
     `

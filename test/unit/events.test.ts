@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { splitEmoji, toDisplayName, toEmoji, toSlug } from '../../src/channels/name.ts'
+import { splitEmoji, toEmoji } from '../../src/channels/icon.ts'
+import { toDisplayName, toSlug } from '../../src/channels/name.ts'
 import { fromLogSnag, fromPlainText } from '../../src/events/new-event.ts'
 import { parseIsoTimestamp } from '../../src/events/timestamp.ts'
 import { parseListCursor, toListCursor } from '../../src/events/seq-ranges.ts'
