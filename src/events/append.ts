@@ -31,7 +31,10 @@ interface AppendResult {
 }
 
 export interface Appender {
-  /** Resolves when the event is committed. `body` is the whole answer; that of a replay is the first one. */
+  /**
+   * Resolves when the event is committed. `body` is the whole JSON response. A repeated
+   * Idempotency-Key gets the response of the first request.
+   */
   append(job: AppendJob): Promise<AppendResult>
   readonly waiting: number
   drain(): Promise<void>
@@ -42,7 +45,7 @@ interface Row {
   outcome: IdempotencyOutcome | 'running'
   seq: string
   at_ms: string
-  /** This and the next two are null for a known channel. */
+  /** This and the next two fields are null for a cached channel. */
   channel_id: string | null
   channel_public_id: string | null
   channel_name: string | null
@@ -50,7 +53,7 @@ interface Row {
   body: string | null
 }
 
-/** A channel as events need it. */
+/** The fields of a channel that an event's row and response need. */
 interface EventChannel {
   uuid: string
   id: string
@@ -69,7 +72,7 @@ export interface AppenderOptions {
   onAppended?(projectIds: ReadonlySet<string>): void
 }
 
-/** The only write path of the log. Events that arrive together are appended in one transaction. */
+/** The only writer of events. Events that arrive together are appended in one transaction. */
 export function createAppender({ pool, inflight, onAppended }: AppenderOptions): Appender {
   const channelCache = createChannelCache()
 
@@ -91,13 +94,13 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
       if (appended.size > 0) onAppended?.(appended)
       return placed
     } catch (error) {
-      // The retry must look up a channel that may be gone.
+      // A cached channel may have been deleted, so the retry must look it up.
       channelCache.clear()
       throw error
     }
   }
 
-  /** Throws when the job has no row: its project is gone. */
+  /** Throws when the job has no row, because its project was deleted. */
   function toResult(
     placed: AppendedRow | undefined,
     { projectId, event, requestId }: AppendJob,
@@ -106,7 +109,7 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
     const { row, cachedChannel } = placed
     if (row.outcome === 'running') throw new StillRunning()
     const channel = cachedChannel ?? toChannel(row)
-    // Under a reused key the channel may never have been created.
+    // With a reused key, the channel may never have been created.
     if (row.channel_id !== null && row.outcome === 'done') {
       channelCache.remember(projectId, event.channelSlug, channel, performance.now())
     }
@@ -130,7 +133,7 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
     const candidates = new Map<string, EventChannel>()
     const channels = jobs.map(({ projectId, event }, index) => {
       const channel = found[index]
-      // Of a known channel, only an answer that the function writes needs the name.
+      // For a cached channel, the name is only needed in a response that the function stores.
       if (channel) return jobs[index]?.claim ? { ...channel, slug: null } : toUuidOnly(channel)
       const key = `${projectId} ${event.channelSlug}`
       const candidate = candidates.get(key) ?? { ...newId('chn'), name: event.channelName }
@@ -192,7 +195,7 @@ function toUuidOnly({ uuid }: EventChannel) {
   return { uuid, id: null, name: null, slug: null }
 }
 
-/** The channel that the function looked up or created. */
+/** Returns the channel that append_events looked up or created. */
 function toChannel(row: Row): EventChannel {
   if (row.channel_id === null || row.channel_public_id === null || row.channel_name === null) {
     throw new Error('append_events returned no channel')
@@ -200,7 +203,10 @@ function toChannel(row: Row): EventChannel {
   return { uuid: row.channel_id, id: row.channel_public_id, name: row.channel_name }
 }
 
-/** An estimate: short fields count as a constant. A keyed event is sent twice, as a row and as its answer. */
+/**
+ * Estimates the bytes that a job sends to Postgres. Short fields count as a constant. An event with
+ * an Idempotency-Key is sent twice: as a row and as its response.
+ */
 function toBytes({ event, claim }: AppendJob): number {
   const { title, description, metadataJson } = event
   const text = 500 + title.length + (description?.length ?? 0) + metadataJson.length
@@ -211,7 +217,10 @@ function toTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString()
 }
 
-/** Remembers channels for some seconds, so that a busy one is not looked up for each event. Ids never change; names may. */
+/**
+ * Caches channels for 5 s, so that a busy channel is not looked up for each event. Ids never change;
+ * a name may be out of date.
+ */
 function createChannelCache() {
   const channels = new Map<string, { channel: EventChannel; untilMs: number }>()
   return {

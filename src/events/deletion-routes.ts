@@ -9,7 +9,7 @@ import { closed, Timestamp } from '../http/schema-parts.ts'
 import { deleteEvent, restoreEvent } from './deletion.ts'
 
 const tags = ['Events']
-/** What the deletion of an event answers: until when the dashboard offers to undo it. */
+/** The response to a deletion. The dashboard offers to undo it until `undoUntil`. */
 const Deleted = Type.Object({ undoUntil: Timestamp }, closed)
 const Restored = Type.Object({ id: Type.String(), seq: Type.Integer({ minimum: 1 }) }, closed)
 
@@ -19,7 +19,7 @@ interface Parts {
   hints: Hints
 }
 
-/** Deletes events, and undoes that. */
+/** Routes that delete an event and undo the deletion. */
 export function eventDeletionRoutes({ guard, pool, hints }: Parts) {
   return new Elysia({ name: 'events.deletion' })
     .use(guard)

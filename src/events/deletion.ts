@@ -4,12 +4,12 @@ import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { parseId } from '../ids.ts'
 
-/** How long the dashboard offers to undo a deletion. */
+/** Seconds for which the dashboard offers to undo a deletion. */
 const UNDO_S = 5
-/** How long a deletion can be undone. A click in the last moment arrives a little later. */
+/** Seconds for which a deletion can be undone. It exceeds UNDO_S, because a late click takes time to arrive. */
 export const UNDO_GRACE_S = 10
 
-/** An event of a project; the id is the public one. */
+/** An event of a project. `id` is its public id. */
 export interface EventRef {
   organizationId: string
   projectId: string
@@ -23,7 +23,7 @@ export async function deleteEvent(
   place: EventRef,
 ): Promise<{ seq: string; undoUntil: Date }> {
   const { seq } = await getStored(tx, place)
-  // No row: another request hid it first.
+  // No row means that another request deleted the event first.
   const [hidden] = await tx<{ seq: string; undo_until: Date }[]>`
     select h.seq, clock_timestamp() + make_interval(secs => ${UNDO_S}) as undo_until
     from hide_events(${place.projectId}, array[${seq}::bigint]) as h (seq)
@@ -33,7 +33,10 @@ export async function deleteEvent(
   return { seq: hidden.seq, undoUntil: hidden.undo_until }
 }
 
-/** Restores a deleted event. An event that is not deleted stays as it is. Throws `not_found` when it is too late. */
+/**
+ * Restores a deleted event. An event that is not deleted stays as it is. Throws `not_found` when the
+ * event does not exist, or was deleted more than UNDO_GRACE_S ago.
+ */
 export async function restoreEvent(
   tx: Tx,
   actor: Actor,
@@ -46,7 +49,7 @@ export async function restoreEvent(
     select seq from restore_events(${place.projectId}, array[${seq}::bigint]) as r (seq)
   `
   if (restored.count > 0) await writeAudit(tx, actor, toEntry('event.restored', place))
-  // No row: another request restored it, or the purge deleted it.
+  // No row means that another request restored the event, or that it was purged.
   else if ((await getStored(tx, place)).state !== 'there') throw eventNotFound()
   return { seq }
 }

@@ -1,7 +1,7 @@
 import { toId } from '../ids.ts'
 import type { NewEvent } from './new-event.ts'
 
-/** An event with its channel and user, as reads select it. */
+/** A row of `eventColumns`: an event with its channel and user. `tags` and `metadata` are JSON. */
 export interface EventRow {
   id: string
   seq: string
@@ -19,7 +19,7 @@ export interface EventRow {
   notify: boolean
 }
 
-/** The JSON of an event, with the fields of the answer to its creation in the same order. */
+/** Returns an event as JSON, with the same fields in the same order as the response to its creation. */
 export function toEventJson(row: EventRow): string {
   return (
     `{"id":"${toId('evt', row.id)}","seq":${row.seq},"channelId":"${row.channel_public_id}"` +
@@ -31,7 +31,7 @@ export function toEventJson(row: EventRow): string {
   )
 }
 
-/** The fields that append_events adds to an event. */
+/** The fields of an event that append_events assigns. */
 export interface AssignedFields {
   seq: string
   channelId: string
@@ -40,17 +40,23 @@ export interface AssignedFields {
   createdAtMs: number
 }
 
-/** The answer to an event up to its seq. append_events writes the part between this and `toTail`. */
+/**
+ * Returns the start of the response to an event, up to its seq. append_events writes the part
+ * between this and `toResponseTail`.
+ */
 export function toResponseHead(event: NewEvent): string {
   return `{"success":true,"data":{"id":"${event.id.id}","seq":`
 }
 
-/** The answer to an event from the end of its createdAt on. */
+/** Returns the end of the response to an event, from the quote that closes `createdAt`. */
 export function toResponseTail(event: NewEvent, requestId: string): string {
   return `",${toContentJson(event)}},"requestId":"${requestId}"}`
 }
 
-/** The answer to an event without an Idempotency-Key; append_events writes the same for one with a key. */
+/**
+ * Returns the response to an event without an Idempotency-Key. For an event with a key,
+ * append_events writes the same text.
+ */
 export function toEventResponse(event: NewEvent, place: AssignedFields, requestId: string): string {
   const createdAt = new Date(place.createdAtMs).toISOString()
   const timestamp =

@@ -22,11 +22,11 @@ export interface NewEvent {
   userRef: string | null
   source: string
   notify: boolean
-  /** Milliseconds since 1970; null for the moment of creation. */
+  /** Milliseconds since 1970. Null means the time of creation. */
   occurredAtMs: number | null
 }
 
-/** Fills in defaults, and normalizes names, tags and icon. */
+/** Fills in defaults and normalizes the channel name, tags and icon. */
 export function toNewEvent(input: EventInput): NewEvent {
   return {
     id: newId('evt'),
@@ -44,7 +44,10 @@ export function toNewEvent(input: EventInput): NewEvent {
   }
 }
 
-/** An event from LogSnag's body. Its tags become the metadata, and tags `key:value` where they fit. */
+/**
+ * Converts LogSnag's body. Its `tags` object becomes the metadata. Each pair also becomes a tag
+ * `key:value`, if it is not an object and fits the limits of tags.
+ */
 export function fromLogSnag(input: LogInput): EventInput {
   const pairs = Object.entries(input.tags ?? {})
   return {
@@ -64,7 +67,10 @@ export function fromLogSnag(input: LogInput): EventInput {
   }
 }
 
-/** The fields of an event from plain text: a leading emoji, the first line, the rest. */
+/**
+ * Converts plain text. An emoji at the start is the icon, the rest of the first line is the title,
+ * and the other lines are the description.
+ */
 export function fromPlainText(text: string): Pick<EventInput, 'title'> & Partial<EventInput> {
   const { icon, rest } = splitEmoji(text.trimStart())
   const [first = '', ...lines] = rest.trimStart().split(/\r?\n/)

@@ -14,11 +14,11 @@ import {
 
 const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,4})?$/i
 
-/** Filters in terms of the tables. An undefined list filters nothing. */
+/** Search filters as database values. An undefined list does not filter. */
 export interface ResolvedFilters {
   channelIds: string[] | undefined
   withoutChannelIds: string[]
-  /** Every user_id and alias of the users. */
+  /** Every user_id and alias of the users that match. */
   references: string[] | undefined
   withoutReferences: string[]
   sources: ValueFilter
@@ -26,15 +26,15 @@ export interface ResolvedFilters {
   metadata: ValueFilter
   has: ValueFilter<HasField>
   textQuery: string
-  /** Every match has words that begin like these. */
+  /** Each is a prefix of at least one word in every match. */
   lexemes: string[]
   afterMs: number | null
   beforeMs: number | null
-  /** Where in the log matches can be, in the order of seq. */
+  /** The parts of the log that can contain matches, in the order of seq. */
   ranges: SeqRange[]
 }
 
-/** Looks up channels, users and words. Returns undefined when no event can match. */
+/** Looks up the channels, users and words of filters. Returns undefined when no event can match. */
 export async function resolveFilters(
   sql: Queryable,
   projectId: string,
@@ -45,7 +45,7 @@ export async function resolveFilters(
   const ranges = await listSeqRanges(sql, projectId, {
     afterMs: after,
     beforeMs: before,
-    // The search index reads every bucket of a range, even empty ones.
+    // The search index reads every bucket of a range, including empty ones.
     endsAtHead: hasText || sources.is.length + tags.is.length > 0,
   })
   const channelIds = await listChannelIds(sql, projectId, channels.is)
@@ -69,7 +69,7 @@ export async function resolveFilters(
   }
 }
 
-/** The condition for an event `e`, whichever driver found it. It excludes hidden events. */
+/** The SQL condition that an event `e` matches all filters. It excludes deleted events. */
 export function toConditions(sql: Queryable, resolved: ResolvedFilters): Fragment {
   const { channelIds, withoutChannelIds, references, withoutReferences } = resolved
   const { sources, tags, metadata, has, textQuery } = resolved
@@ -104,7 +104,10 @@ export function toConditions(sql: Queryable, resolved: ResolvedFilters): Fragmen
   `
 }
 
-/** Whether every candidate of the drivers `channels` or `users` matches, unless it is hidden. */
+/**
+ * Whether the index of channels or users alone decides a match: every candidate from it matches,
+ * unless the event is deleted.
+ */
 export function isCoveredByIndex({
   channelIds,
   references,
@@ -125,12 +128,15 @@ export function isCoveredByIndex({
   )
 }
 
-/** Whether the metadata has this value at its path; numbers are equal in any spelling. Null when the path is empty. */
+/**
+ * The condition that the metadata has this value at its path. Numbers are compared by value, so
+ * `1.10` equals `1.1`. The condition is null when the metadata has no such path.
+ */
 function toEquals(sql: Queryable, text: string): Fragment {
   const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
   const found = sql`e.metadata #>> ${toArray(path)}::text[]`
   if (!NUMBER.test(value)) return sql`${found} = ${value}`
-  // Postgres has no `numeric` for very long numbers.
+  // Very long numbers are out of range for `numeric`.
   return sql`
     (${found} = ${value} or case
       when json_typeof(e.metadata #> ${toArray(path)}::text[]) = 'number' and length(${found}) <= 200
@@ -155,12 +161,12 @@ function toHas(sql: Queryable, has: HasField): Fragment {
   }
 }
 
-/** Postgres reads any year, Date writes those to 9999 alone. */
+/** Limits the year to 9999: a Date writes later years in a form that Postgres cannot read. */
 function toDate(ms: number): Date {
   return new Date(Math.min(ms, Date.parse('9999-12-31T23:59:59.999Z')))
 }
 
-/** The uuids of channels by name or id. An id wins over an equal name. */
+/** Returns the uuids of channels by name or id. An id takes precedence over an equal name. */
 async function listChannelIds(
   sql: Queryable,
   projectId: string,
@@ -193,7 +199,7 @@ async function listAllReferences(
   return [...all]
 }
 
-/** Parses a text query and its words in Postgres. It is empty when it has no word. */
+/** Parses a text query and its words in Postgres. `isEmpty`: the query contains no searchable word. */
 async function parseText(
   sql: Queryable,
   textQuery: string,

@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/sql.ts'
 import { parseCursor, toCursor } from '../http/paging.ts'
 
-/** Seqs of a log, both ends included. */
+/** A range of seqs, both ends included. */
 export interface SeqRange {
   first: bigint
   last: bigint
@@ -9,18 +9,18 @@ export interface SeqRange {
 
 export type Direction = 'older' | 'newer'
 
-/** Where a list goes on: after `seq`, in a direction. */
+/** The position in a log from which a list continues: after `seq`, in a direction. */
 export interface LogPosition {
   direction: Direction
   seq: bigint
 }
 
-/** The cursor of a position. */
+/** Encodes a position as an opaque cursor. */
 export function toListCursor({ direction, seq }: LogPosition): string {
   return toCursor([`${direction === 'older' ? '<' : '>'}${seq}`])
 }
 
-/** The position in a cursor; undefined without one. Throws `Invalid`. */
+/** Decodes a cursor. Returns undefined without one. Throws `Invalid` for any other text. */
 export function parseListCursor(cursor: string | undefined): LogPosition | undefined {
   const [text] = parseCursor(cursor, [/^[<>](0|[1-9]\d{0,17})$/]) ?? []
   if (text === undefined) return undefined
@@ -36,12 +36,13 @@ export interface SeqRangeOptions {
 // The largest bigint of Postgres.
 const MAX_SEQ = 2n ** 63n - 1n
 
-/** A segment of a log has 2^12 seqs, as in sql/0007_events.sql. */
+/** A segment of a log has 2^12 seqs, as event_segments in sql/0007_events.sql. */
 const SEGMENT_BITS = 12n
 
 /**
- * Lists where in a log the events between two moments can be, in the order of seq. Without moments that is the whole log.
- * `endsAtHead` makes it end at the last event, which costs a query; otherwise it ends at the largest seq.
+ * Lists the parts of a log that can contain events between two times, in the order of seq. Without
+ * times that is the whole log. With `endsAtHead` it ends at the last event, which costs a query.
+ * Otherwise it ends at the largest possible seq.
  */
 export async function listSeqRanges(
   sql: Queryable,
@@ -75,13 +76,13 @@ export async function listSeqRanges(
   }))
 }
 
-/** The segment of a seq, and the segment's first seq. */
+/** Returns the segment that contains a seq, and the segment's first seq. */
 export function toSegment(seq: bigint): { segment: bigint; first: bigint } {
   const segment = seq >> SEGMENT_BITS
   return { segment, first: segment << SEGMENT_BITS }
 }
 
-/** The parts of `ranges` beyond `seq` in a direction, in the same order. */
+/** Returns the parts of `ranges` that come after `seq` in a direction, in the same order. */
 export function clipRanges(ranges: SeqRange[], direction: Direction, seq: bigint): SeqRange[] {
   return ranges.flatMap(({ first, last }) => {
     const clipped =
