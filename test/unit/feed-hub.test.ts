@@ -166,7 +166,7 @@ describe('fields that filters need', () => {
     expect(hub.publish(toEvent(1), before.needsVersion)).toBe(false)
     expect(hub.toPosition(PROJECT)).toBe(0)
     const after = hub.listFollowed()[0]!
-    expect(after).toMatchObject({ wantsWords: true, position: 0 })
+    expect(after).toMatchObject({ wantsLexemes: true, position: 0 })
     expect(hub.publish(toEvent(1, { lexemes: ['paid'] }), after.needsVersion)).toBe(true)
     expect(searching.seqs()).toEqual([1])
     expect(open.seqs()).toEqual([1])
