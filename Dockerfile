@@ -6,6 +6,7 @@ COPY patches patches
 RUN bun install --frozen-lockfile --ignore-scripts
 COPY sql sql
 COPY src src
+COPY docs docs
 RUN bun run compile
 
 FROM debian:12-slim

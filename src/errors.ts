@@ -24,7 +24,7 @@ export const API_FAILURE_CODES = [
 
 /** The expected failures; 401 and 429 have answers of their own form. Their HTTP form is in http/failures.ts. */
 export type FaultCode = V1FaultCode | (typeof API_FAILURE_CODES)[number]
-export type V1FaultCode = (typeof FAILURE_CODES)[number] | 'unauthorized' | 'rate_limited'
+type V1FaultCode = (typeof FAILURE_CODES)[number] | 'unauthorized' | 'rate_limited'
 
 /** An expected failure: its message is written for, and shown to, the caller. */
 export class Fault extends Error {

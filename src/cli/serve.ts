@@ -66,7 +66,7 @@ export const migrate = command({
 /** The text on standard error at the start; the log goes to standard output. */
 function toBanner({ url, firstKey, setupToken }: BootstrapSecrets & { url: string }): string {
   const parts = [
-    `\nTidings ${VERSION} is running: ${url}   (API reference: ${url}/docs)\n`,
+    `\nTidings ${VERSION} is running: ${url}   (documentation: ${url}/docs)\n`,
     firstKey !== undefined &&
       `Your first API key is shown here once. Send your first event:
 

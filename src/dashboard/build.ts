@@ -2,18 +2,22 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import { gzipAsync as gzip } from '@gfx/zopfli'
 import { toReason } from '../errors.ts'
 import { PATHS } from './app/paths.ts'
 import type { AppShell } from './app/worker/scope.ts'
 import { bundle, bundlePages, toPreload } from './bundle.ts'
 import { drawIcons } from './icons.ts'
+import { listGroups, renderMarkdown } from './docs/markdown.ts'
+import type { BuiltDocs } from './docs/pages.ts'
 import { pack, type PackedFile } from './pack.ts'
 
 // Bundles the browser's code in app/ and packs it with the other files there into the module built.ts, which the
 // program carries on every runtime and in the binary. `--watch` goes on doing so whenever a file changes.
 const app = fileURLToPath(new URL('app/', import.meta.url))
 const root = fileURLToPath(new URL('../../', import.meta.url))
+const guides = join(root, 'docs')
 const output = fileURLToPath(new URL('built.ts', import.meta.url))
 
 /** What is bundled together: the application, and the documentation, which does without it. */
@@ -26,6 +30,8 @@ const LOGO = 'tidings.svg'
 const AS_THEY_ARE = /^(?!icons).*\.(html|txt|svg|webmanifest)$/
 /** The symbols that every page has in it, for its icons to use. */
 const ICONS = 'icons.html'
+/** Pictures that the guides show. */
+const IMAGES = /\.(svg|webp)$/
 /** The script of /swagger: Scalar, for browsers, in one file. */
 const REFERENCE = 'scalar.js'
 const REFERENCE_SOURCE = 'node_modules/@scalar/api-reference/dist/browser/standalone.js'
@@ -43,10 +49,11 @@ const SETTLE_MS = 100
 
 if (process.argv.includes('--watch')) {
   let timer: ReturnType<typeof setTimeout> | undefined
-  watch(app, { recursive: true }, () => {
-    clearTimeout(timer)
-    timer = setTimeout(() => void build(false).catch(logError), SETTLE_MS)
-  })
+  for (const folder of [app, guides])
+    watch(folder, { recursive: true }, () => {
+      clearTimeout(timer)
+      timer = setTimeout(() => void build(false).catch(logError), SETTLE_MS)
+    })
 } else await build(true)
 
 /** What is half written does not end the watch. */
@@ -61,8 +68,10 @@ async function build(isSmall: boolean): Promise<void> {
   const scripts = await bundlePages(BUNDLES, isSmall)
   const icons = drawIcons(readFileSync(join(app, LOGO), 'utf8'))
   const pages = pack(new Map([...readStatic(scripts), ...scripts, ...icons]))
+  const images = pack(readGuides(IMAGES, name => `docs/${name}`))
   const files = {
     ...pages,
+    ...images,
     ...pack(await bundleWorker(pages, isSmall)),
     // Apart from the others, so that browsers keep it from one version to the next.
     ...pack(new Map([[REFERENCE, readReference()]]), 'large'),
@@ -76,17 +85,21 @@ async function build(isSmall: boolean): Promise<void> {
     `${header}import type { PackedFile } from './pack.ts'
 
 export const FILES: Readonly<Record<string, PackedFile>> = ${toSource(files)}
+
+/** The guides, as gzip of JSON in base64. */
+export const DOCS = '${packDocs(images)}'
 `,
   )
 }
 
-/** What the files depend on: all sources, since some of the server's run in browsers, too, and all packages. */
+/** Hashes what the files depend on: all sources, all guides and all packages. Browsers run some sources of the server. */
 function hashSources(): string {
   const hash = createHash('sha256').update(readFileSync(join(root, 'bun.lock')))
   const sources = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name))
     .filter(path => path !== output)
+    .concat(readdirSync(guides).map(name => join(guides, name)))
   for (const path of sources.sort()) hash.update(`${path}\0`).update(readFileSync(path))
   return hash.digest('hex').slice(0, 16)
 }
@@ -116,6 +129,29 @@ async function bundleWorker(
 function readReference(): Uint8Array {
   const code = readFileSync(join(root, REFERENCE_SOURCE))
   return Buffer.concat([Buffer.from('globalThis.__zod_globalConfig={jitless:true};'), code])
+}
+
+/** The guides as `readDocs` reads them. */
+function packDocs(images: Readonly<Record<string, PackedFile>>): string {
+  const toImageUrl = (name: string) => {
+    const image = images[`docs/${name}`]
+    if (!image) throw new Error(`There is no image ${name} in docs`)
+    return image.url
+  }
+  const rendered = [...readGuides(/\.md$/, name => name.replace('.md', ''))].map(([name, text]) =>
+    renderMarkdown({ name, text: String(text) }, { toImageUrl }),
+  )
+  const index = rendered.find(({ name }) => name === '')
+  if (!index) throw new Error('There is no docs/README.md')
+  const pages = rendered.filter(page => page !== index)
+  const docs: BuiltDocs = { index, pages, groups: listGroups(index) }
+  return gzipSync(JSON.stringify(docs), { level: 9 }).toString('base64')
+}
+
+/** The files of docs/ whose names match, by the names that `toName` gives them. */
+function readGuides(pattern: RegExp, toName: (name: string) => string): Map<string, Buffer> {
+  const names = readdirSync(guides).filter(name => pattern.test(name))
+  return new Map(names.sort().map(name => [toName(name), readFileSync(join(guides, name))]))
 }
 
 function readStatic(scripts: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {

@@ -22,6 +22,7 @@ const TYPES: Record<string, string> = {
   png: 'image/png',
   svg: 'image/svg+xml',
   txt: 'text/plain; charset=utf-8',
+  webp: 'image/webp',
   webmanifest: 'application/manifest+json',
 }
 const IS_TEXT = /^text\/|svg|json/

@@ -11,7 +11,7 @@ let files: string[]
 beforeAll(async () => {
   server = await boot()
   document = (await (await fetch(`${server.url}/openapi.json`)).json()) as Document
-  page = await (await fetch(`${server.url}/docs`)).text()
+  page = await (await fetch(`${server.url}/docs/api`)).text()
   files = [...new Set([...page.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, url = '']) => url))]
 })
 afterAll(() => server[Symbol.asyncDispose]())
@@ -88,6 +88,7 @@ describe('contract §8 the HTML page', () => {
     expect(files.map(url => url.replace(/\/\w{10}\//, '/')).sort()).toEqual([
       '/assets/docs.css',
       '/assets/docs.js',
+      '/assets/theme-early.js',
       '/assets/tidings.svg',
     ])
     const texts = await Promise.all(files.map(async url => (await get(url)).text()))
@@ -98,49 +99,55 @@ describe('contract §8 the HTML page', () => {
   })
 
   test('has a policy that allows nothing inline, and nothing inline', async () => {
-    const { headers } = await get('/docs')
+    const { headers } = await get('/docs/api')
     const policy = headers.get('content-security-policy')
     expect(policy).toContain("default-src 'none'; script-src 'self'; connect-src 'self'; style-src")
     expect(policy).not.toMatch(/unsafe|data:|http/)
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(headers.get('x-frame-options')).toBe('DENY')
     expect(headers.get('referrer-policy')).toBe('no-referrer')
-    expect(page).not.toMatch(/<script(?! type="module" src=)|<style|\sstyle=|\son\w+=/i)
+    expect(page).not.toMatch(/<script(?!( type="module")? src=)|<style|\sstyle=|\son\w+=/i)
   })
 })
 
 describe('files for browsers', () => {
-  test.each(['/docs', '/', '/openapi.json', 'docs.css', 'tidings.svg'])(
-    '%s has the encoding that the request asks for',
-    async name => {
-      const path = toPath(name)
-      const plain = Buffer.from(await (await get(path)).arrayBuffer())
-      const brotli = await get(path, { 'accept-encoding': 'gzip, deflate, br' })
-      const gzip = await get(path, { 'accept-encoding': 'gzip, br;q=0' })
-      expect(brotli.headers.get('content-encoding')).toBe('br')
-      expect(gzip.headers.get('content-encoding')).toBe('gzip')
-      expect(gzip.headers.get('vary')).toBe('Accept-Encoding')
-      expect(brotliDecompressSync(await brotli.arrayBuffer()).equals(plain)).toBeTrue()
-      expect(gunzipSync(await gzip.arrayBuffer()).equals(plain)).toBeTrue()
-    },
-  )
+  test.each([
+    '/docs',
+    '/docs/api',
+    '/docs/search.json',
+    '/',
+    '/openapi.json',
+    'docs.css',
+    'tidings.svg',
+  ])('%s has the encoding that the request asks for', async name => {
+    const path = toPath(name)
+    const plain = Buffer.from(await (await get(path)).arrayBuffer())
+    const brotli = await get(path, { 'accept-encoding': 'gzip, deflate, br' })
+    const gzip = await get(path, { 'accept-encoding': 'gzip, br;q=0' })
+    expect(brotli.headers.get('content-encoding')).toBe('br')
+    expect(gzip.headers.get('content-encoding')).toBe('gzip')
+    expect(gzip.headers.get('vary')).toBe('Accept-Encoding')
+    expect(brotliDecompressSync(await brotli.arrayBuffer()).equals(plain)).toBeTrue()
+    expect(gunzipSync(await gzip.arrayBuffer()).equals(plain)).toBeTrue()
+  })
 
-  test.each(['/docs', '/', '/openapi.json', '/robots.txt', '/favicon.ico', 'docs.css'])(
-    '%s is answered 304 if the client has it',
-    async name => {
-      const path = toPath(name)
-      const etag = (await get(path)).headers.get('etag') ?? ''
-      for (const known of [etag, etag.replace('W/', ''), `"other", ${etag}`]) {
-        const again = await get(path, { 'if-none-match': known })
-        expect([again.status, again.headers.get('etag'), await again.text()]).toEqual([
-          304,
-          etag,
-          '',
-        ])
-      }
-      expect((await get(path, { 'if-none-match': '"other"' })).status).toBe(200)
-    },
-  )
+  test.each([
+    '/docs',
+    '/docs/api',
+    '/docs/search.json',
+    '/',
+    '/openapi.json',
+    '/robots.txt',
+    'docs.css',
+  ])('%s is answered 304 if the client has it', async name => {
+    const path = toPath(name)
+    const etag = (await get(path)).headers.get('etag') ?? ''
+    for (const known of [etag, etag.replace('W/', ''), `"other", ${etag}`]) {
+      const again = await get(path, { 'if-none-match': known })
+      expect([again.status, again.headers.get('etag'), await again.text()]).toEqual([304, etag, ''])
+    }
+    expect((await get(path, { 'if-none-match': '"other"' })).status).toBe(200)
+  })
 
   test('hashed files are immutable, pages are revalidated', async () => {
     for (const url of files) {
@@ -148,7 +155,7 @@ describe('files for browsers', () => {
         'public, max-age=31536000, immutable',
       )
     }
-    for (const path of ['/docs', '/'])
+    for (const path of ['/docs', '/docs/api', '/docs/contract', '/'])
       expect((await get(path)).headers.get('cache-control')).toBe('no-cache')
   })
 

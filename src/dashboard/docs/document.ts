@@ -44,7 +44,7 @@ export interface Reply {
   content?: Record<string, { schema: Schema }>
 }
 
-export interface Header {
+interface Header {
   description?: string
   schema: Schema
 }

@@ -66,7 +66,7 @@ export function toExample(document: Document, examples: Examples, schema: Schema
   return type === 'boolean' ? true : type === 'object' ? {} : '…'
 }
 
-/** A `curl` line that a reader can paste: it has everything but the key. */
+/** A `curl` line that a reader can paste: the key comes from the environment. */
 export function toCurl(
   document: Document,
   examples: Examples,
@@ -81,7 +81,7 @@ export function toCurl(
   return [
     `curl ${quote(baseUrl + toPath(document, examples, operation))}`,
     method !== implied && `-X ${method}`,
-    "-H 'Authorization: Bearer YOUR_API_KEY'",
+    '-H "Authorization: Bearer $TIDINGS_API_KEY"',
     // curl declares a form by itself, which is accepted where the document says so.
     type !== undefined && !isForm && `-H 'Content-Type: ${type}'`,
     example !== undefined && `-d ${quote(toBody(example))}`,

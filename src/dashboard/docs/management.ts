@@ -1,7 +1,7 @@
 import { MANAGEMENT_OPENAPI_PATH, SWAGGER_PATH } from '../../http/openapi.ts'
 import { listOperations, type Document, type Operation } from './document.ts'
 import { inline, markup, prose, toAnchor, type Markup } from './html.ts'
-import { anchorLink } from './operation.ts'
+import { anchorLink } from './sample.ts'
 
 /** The anchor of the whole section. */
 export const MANAGEMENT = 'management'
@@ -20,7 +20,7 @@ export function managementSection(document: Document): Markup {
   const [, signIn = ''] = (document.info.description ?? '').split(/\n{2,}/)
   const operations = listOperations(document)
   return markup`<section id="${MANAGEMENT}" class="group">
-<h2><span class="emoji" aria-hidden="true">🛠️</span> Management API ${anchorLink(MANAGEMENT, 'Management API')}</h2>
+<h2>Management API ${anchorLink(MANAGEMENT, 'Management API')}</h2>
 <p>The dashboard uses this API. Your own scripts can use it, too.</p>
 ${prose(signIn)}
 <p>The <a href="${SWAGGER_PATH}#${MANAGEMENT}">interactive reference</a> shows the fields of every request, and sends
@@ -44,8 +44,14 @@ function routeTable(operations: readonly Operation[]): Markup {
 </table>`
 }
 
-function routeRow({ method, path, summary, 'x-action': action = '' }: Operation): Markup {
-  return markup`<tr>
+function routeRow({
+  operationId,
+  method,
+  path,
+  summary,
+  'x-action': action = '',
+}: Operation): Markup {
+  return markup`<tr id="${toAnchor(operationId)}">
 <th scope="row"><span class="method method-${method.toLowerCase()}">${method}</span> <code>${path}</code></th>
 <td>${inline(summary)} <span class="type">Permission: <code>${action}</code></span></td>
 </tr>`

@@ -7,6 +7,7 @@ import {
   type Reply,
 } from './document.ts'
 import { toCurl, toExample, type Examples } from './example.ts'
+import { anchorLink, sample } from './sample.ts'
 import { fieldTable, parameterTable, toShape } from './schema.ts'
 import { inline, join, markup, prose, toAnchor, type Markup, type Piece } from './html.ts'
 
@@ -50,34 +51,6 @@ ${schema.properties ? fieldTable(document, examples, schema) : markup`<p>${toSha
 </article>`
 }
 
-/** A link to a heading, which shows when the heading is pointed at. */
-export function anchorLink(anchor: string, title: string): Markup {
-  return markup`<a class="anchor" href="#${anchor}" aria-label="Link to ${title}">#</a>`
-}
-
-/** Code under a title, to be copied. */
-export function sample(title: string, text: Piece): Markup {
-  return markup`<figure class="sample">
-<figcaption>${title}</figcaption>
-<pre><code>${text}</code></pre>
-</figure>`
-}
-
-/** A value as indented JSON, its names and texts marked. */
-export function jsonText(value: unknown): Piece {
-  const text = JSON.stringify(value, null, 2)
-  return text.split(/("(?:[^"\\]|\\.)*":?)/).map((part, at) => {
-    if (at % 2 === 0) return part
-    return part.endsWith(':')
-      ? [markup`<span class="name">${part.slice(0, -1)}</span>`, ':']
-      : markup`<span class="text">${part}</span>`
-  })
-}
-
-export function headerAnchor(name: string): string {
-  return toAnchor('header', name.toLowerCase())
-}
-
 function bodyPart(document: Document, examples: Examples, { requestBody }: Operation): Piece {
   const contents = Object.entries(requestBody?.content ?? {})
   const [, first] = contents[0] ?? []
@@ -114,9 +87,7 @@ function replyTable(replies: readonly [status: string, reply: Reply][]): Markup 
 }
 
 function replyRow(status: string, { description, headers = {}, content = {} }: Reply): Markup {
-  const names = Object.keys(headers).map(
-    name => markup`<a href="#${headerAnchor(name)}">${name}</a>`,
-  )
+  const names = Object.keys(headers).map(code)
   return markup`<tr>
 <th scope="row"><span class="status${status.startsWith('2') && ' good'}">${status}</span></th>
 <td><p>${inline(description)}</p>
@@ -130,7 +101,7 @@ function replySample(document: Document, examples: Examples, { responses }: Oper
     .filter(([status]) => status.startsWith('2'))
     .flatMap(([status, { content = {} }]) =>
       Object.values(content).map(({ schema }) =>
-        sample(`Answer ${status}`, jsonText(toExample(document, examples, schema))),
+        sample(`Answer ${status}`, JSON.stringify(toExample(document, examples, schema), null, 2)),
       ),
     )
 }

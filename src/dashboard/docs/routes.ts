@@ -1,26 +1,32 @@
+import { once } from '../../functions.ts'
 import { MANAGEMENT_OPENAPI_PATH } from '../../http/openapi.ts'
 import type { PublicRoute } from '../../http/public-route.ts'
 import type { Site } from '../../http/site.ts'
 import { assetUrl, FILE_POLICY } from '../assets.ts'
 import { toContent, toContentResponse, type Content } from '../content.ts'
-import { renderDocs } from './page.ts'
-import type { Document } from './document.ts'
 import { pageRoute } from '../page.ts'
-import { once } from '../../functions.ts'
+import type { Document } from './document.ts'
+import { markup } from './html.ts'
+import { guide, REFERENCE_PATH, renderLayout, type Layout } from './layout.ts'
+import { readDocs, type DocsPage } from './pages.ts'
+import { referenceContent, referenceContents } from './reference.ts'
+import { listSearchEntries } from './search-entries.ts'
 
 export const HTML = 'text/html; charset=utf-8'
 export const JSON_TYPE = 'application/json; charset=utf-8'
-/** The headers of an OpenAPI document. */
+/** The headers of an OpenAPI document, and of the search index. */
 export const DOCUMENT_HEADERS = {
   'Cache-Control': 'public, max-age=300',
   'Content-Security-Policy': FILE_POLICY,
 }
 
-/** A page that needs no script; with it, samples can be copied, and who is signed in gets a key into them. */
+/** Scripts of our own alone. They fetch the search index, and a key for a member who is signed in. */
 const POLICY =
   "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
   "require-trusted-types-for 'script'; trusted-types 'none'"
+/** The address that the guides use. The pages of a server show its own. */
+const EXAMPLE_URL = 'http://localhost:3000'
 
 export interface DocsOptions {
   site: Site
@@ -30,29 +36,57 @@ export interface DocsOptions {
   getManagement(): object
 }
 
-/** The API descriptions, and the page that is made from them. */
+/** The OpenAPI documents, the API reference made from them, the guides, and the index of their search. */
 export function docsRoutes({ site, getOpenapi, getManagement }: DocsOptions): PublicRoute[] {
-  const getOpenapiJson = once(async () => toContent(JSON_TYPE, JSON.stringify(await getOpenapi())))
-  const getManagementJson = once(() => toContent(JSON_TYPE, JSON.stringify(getManagement())))
-  const getDocs = once(async () => {
-    // Both documents are made by http/openapi.ts, which guarantees their shape.
-    const document = (await getOpenapi()) as Document
-    const management = getManagement() as Document
-    const files = {
-      style: assetUrl('docs.css'),
-      script: assetUrl('docs.js'),
-      logo: assetUrl('tidings.svg'),
-    }
-    return toContent(HTML, renderDocs(document, management, files))
-  })
+  const docs = readDocs()
+  const getAssets = once(() => ({
+    style: assetUrl('docs.css'),
+    theme: assetUrl('theme-early.js'),
+    script: assetUrl('docs.js'),
+    logo: assetUrl('tidings.svg'),
+  }))
+  const page = (path: string, getLayout: () => LayoutParts | Promise<LayoutParts>): PublicRoute => {
+    const getContent = once(async () =>
+      toContent(HTML, renderLayout({ docs, path, assets: getAssets(), ...(await getLayout()) })),
+    )
+    return pageRoute(path, getContent, { site, toPolicy: () => POLICY })
+  }
   const json = (path: string, getContent: () => Content | Promise<Content>): PublicRoute => ({
     path,
     respond: async request => toContentResponse(request, await getContent(), DOCUMENT_HEADERS),
   })
+  // http/openapi.ts makes both documents, and guarantees their shape.
+  const readDocuments = async () => ({
+    document: (await getOpenapi()) as Document,
+    management: getManagement() as Document,
+  })
+  const getOpenapiJson = once(async () => toContent(JSON_TYPE, JSON.stringify(await getOpenapi())))
+  const getManagementJson = once(() => toContent(JSON_TYPE, JSON.stringify(getManagement())))
+  const getSearchJson = once(async () =>
+    toContent(JSON_TYPE, JSON.stringify(listSearchEntries({ docs, ...(await readDocuments()) }))),
+  )
   return [
     json('/openapi.json', getOpenapiJson),
     json('/api/openapi.json', getOpenapiJson),
     json(MANAGEMENT_OPENAPI_PATH, getManagementJson),
-    pageRoute('/docs', getDocs, { site, toPolicy: () => POLICY }),
+    json('/docs/search.json', getSearchJson),
+    page('/docs', () => toLayoutParts(docs.index, site)),
+    page(REFERENCE_PATH, async () => {
+      const { document, management } = await readDocuments()
+      return {
+        title: 'API reference',
+        description: 'Every request that Tidings answers, with its fields and failures.',
+        contents: referenceContents(document, management),
+        content: referenceContent(document, management),
+      }
+    }),
+    ...docs.pages.map(one => page(`/docs/${one.name}`, () => toLayoutParts(one, site))),
   ]
+}
+
+type LayoutParts = Pick<Layout, 'title' | 'description' | 'contents' | 'content'>
+
+function toLayoutParts(page: DocsPage, site: Site): LayoutParts {
+  const html = page.html.replaceAll(EXAMPLE_URL, () => markup`${site.url}`.markup)
+  return { title: page.title, description: page.lead, content: guide({ ...page, html }) }
 }

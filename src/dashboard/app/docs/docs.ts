@@ -1,8 +1,16 @@
 import { copyText } from '../copy-text.ts'
 import { offerKey } from './key-offer.ts'
+import { offerSearch } from './search.ts'
 
-// The documentation is whole without this: it adds buttons to copy, and a key for who is signed in.
-const SAID_MS = 2_000
+// The pages can be read without this. It adds the search, buttons that copy code, and a key for signed-in members.
+const COPIED_MS = 2_000
+/** From these widths on the stylesheet shows them as columns. */
+const COLUMNS = { '.contents': '(min-width: 62rem)', '.on-this-page': '(min-width: 84rem)' }
+
+for (const [selector, width] of Object.entries(COLUMNS)) {
+  const details = document.querySelector(`${selector} details`)
+  if (details instanceof HTMLDetailsElement && matchMedia(width).matches) details.open = true
+}
 
 for (const caption of document.querySelectorAll('.sample figcaption')) {
   const button = document.createElement('button')
@@ -11,11 +19,24 @@ for (const caption of document.querySelectorAll('.sample figcaption')) {
   button.className = 'copy'
   button.textContent = 'Copy'
   button.addEventListener('click', async () => {
-    button.textContent = (await copyText(text?.textContent ?? '')) ? 'Copied' : 'Refused'
-    setTimeout(() => (button.textContent = 'Copy'), SAID_MS)
+    button.textContent = (await copyText(text?.textContent ?? '')) ? 'Copied' : 'Not copied'
+    setTimeout(() => (button.textContent = 'Copy'), COPIED_MS)
   })
   caption.append(button)
 }
 
+// A table that is wider than the screen scrolls, also by keyboard.
+for (const wide of document.querySelectorAll('.wide'))
+  if (wide instanceof HTMLElement && wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0
+
+const search = document.getElementById('search')
+if (search) offerSearch(search)
+
 const place = document.getElementById('key-offer')
-if (place) void offerKey(place)
+if (place && listKeySamples().length > 0) void offerKey(place)
+
+function listKeySamples(): Element[] {
+  return [...document.querySelectorAll('.sample code')].filter(code =>
+    code.textContent.includes('TIDINGS_API_KEY=tdg_…'),
+  )
+}

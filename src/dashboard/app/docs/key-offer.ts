@@ -3,21 +3,21 @@ import type { NewApiKey } from '../../../keys/schema.ts'
 import type { Static } from '@sinclair/typebox'
 import { request } from '../request.ts'
 
-const PLACEHOLDER = 'YOUR_API_KEY'
+const PLACEHOLDER = 'tdg_…'
 
 interface Project {
   id: string
   name: string
 }
 
-/** Offers a key to who is signed in and may make one; puts it in place of the placeholder in all samples. */
+/** Offers an API key to an admin who is signed in, and puts it into the samples of the page. */
 export async function offerKey(place: HTMLElement): Promise<void> {
   const answer = await request<Account>('GET', '/api/me')
   const projects = answer.ok ? listProjects(answer.data) : []
   if (projects.length > 0) ask(place, projects)
 }
 
-/** Those in which the person may make keys; the server has the last word. */
+/** The projects in which the account may make keys. The server decides. */
 function listProjects({ organizations }: Account): Project[] {
   return organizations
     .filter(({ role }) => role === 'owner' || role === 'admin')

@@ -134,7 +134,8 @@ function Nothing({ project, search }: { project: string; search: Search }) {
       <p>No event has come yet. Send the first one, and watch it arrive:</p>
       <FirstEventCommand />
       <p>
-        <a href={toStartPath(project)}>Get a key for it</a> · <a href="/docs">API reference</a>
+        <a href={toStartPath(project)}>Get a key for it</a> ·{' '}
+        <a href="/docs/sending-events">How to send events</a>
       </p>
     </div>
   )

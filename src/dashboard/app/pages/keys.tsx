@@ -51,7 +51,7 @@ function Keys({ project }: { project: string }) {
     <>
       <p class="page-lead">
         Applications post and read events with a key. Give each its own: then you see who is busy,
-        and can end one without the others. <a href="/docs">API reference</a>
+        and can end one without the others. <a href="/docs/api">API reference</a>
       </p>
       <p class="primary-action">
         <DisclosureButton isPrimary name="make" open={open} onOpen={setOpen}>

@@ -49,7 +49,7 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
           {search === '' ? (
             <p>
               Who is named with <code>POST /v1/identify</code> appears here.{' '}
-              <a href="/docs">API reference</a>
+              <a href="/docs/sending-events#identify-users">How to identify users</a>
             </p>
           ) : (
             <p>

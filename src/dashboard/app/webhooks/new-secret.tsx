@@ -16,7 +16,7 @@ export function NewSecret({ webhook }: { webhook: string }) {
     >
       <p class="hint">
         Every request is signed with it. Check the signature before you believe a request:{' '}
-        <a href="/docs#webhooks">how to verify</a>
+        <a href="/docs/webhooks#verify-a-signature">how to verify</a>
       </p>
     </SecretOnce>
   )

@@ -1,0 +1,107 @@
+import { markup, type Markup, type Piece } from './html.ts'
+import type { BuiltDocs, DocsPage, Heading } from './pages.ts'
+
+/** URLs of the files that every page loads. */
+interface PageAssets {
+  style: string
+  /** Sets the chosen theme before the first paint. */
+  theme: string
+  script: string
+  logo: string
+}
+
+export interface Layout {
+  docs: BuiltDocs
+  assets: PageAssets
+  /** The path of the page itself. */
+  path: string
+  title: string
+  /** For search engines and previews. */
+  description: string
+  /** Links within the page, listed in the navigation below the page's own. */
+  contents?: Piece
+  content: Piece
+}
+
+export const REFERENCE_PATH = '/docs/api'
+
+/** The pages after the guides in the navigation. */
+const REFERENCE_LINKS = [
+  [REFERENCE_PATH, 'API reference'],
+  ['/swagger', 'Interactive reference'],
+  ['/openapi.json', 'OpenAPI document'],
+] as const
+
+/** A page of the documentation. It can be read without script. */
+export function renderLayout(layout: Layout): string {
+  const { assets, title, description, content } = layout
+  return markup`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="description" content="${description}">
+<title>${title} · Tidings documentation</title>
+<link rel="icon" type="image/svg+xml" href="${assets.logo}">
+<link rel="stylesheet" href="${assets.style}">
+<script src="${assets.theme}"></script>
+<script type="module" src="${assets.script}"></script>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header class="top">
+<a class="brand" href="/"><img src="${assets.logo}" alt="" width="28" height="28"> Tidings</a>
+<a class="home" href="/docs">Documentation</a>
+<div id="search" class="search" role="search" hidden></div>
+</header>
+<div class="layout">
+${navigation(layout)}
+<main id="content" tabindex="-1">
+${content}
+</main>
+</div>
+</body>
+</html>
+`.markup
+}
+
+/** A guide, with its list of headings. */
+export function guide({ html, headings }: DocsPage): Markup {
+  const list = headings.filter(({ level }) => level <= 3)
+  return markup`${list.length > 2 && onThisPage(list)}
+<article class="guide">
+<div id="key-offer" class="key-offer" hidden></div>
+${{ markup: html }}</article>`
+}
+
+function onThisPage(headings: readonly Heading[]): Markup {
+  return markup`<nav class="on-this-page" aria-label="On this page">
+<details><summary>On this page</summary>
+<ul>${headings.map(({ level, id, text }) => markup`<li class="level-${level}"><a href="#${id}">${text}</a></li>`)}</ul>
+</details>
+</nav>`
+}
+
+/** Folded on a phone, a column beside the page on wide screens. */
+function navigation({ docs, path, contents }: Layout): Markup {
+  const pages = new Map(docs.pages.map(page => [page.name, page]))
+  const groups = docs.groups.map(
+    ({ title, names }) => markup`<p class="contents-title">${title}</p>
+<ul>${names.map(name => item(`/docs/${name}`, pages.get(name)?.title ?? name, path, contents))}</ul>`,
+  )
+  return markup`<nav class="contents" aria-label="Documentation">
+<details><summary>All pages</summary>
+<ul>${item('/docs', 'Overview', path, contents)}</ul>
+${groups}
+<p class="contents-title">Reference</p>
+<ul>${REFERENCE_LINKS.map(([url, title]) => item(url, title, path, contents))}</ul>
+</details>
+</nav>`
+}
+
+function item(url: string, title: string, path: string, contents: Piece): Markup {
+  return url === path
+    ? markup`<li><a href="${url}" aria-current="page">${title}</a>${contents}</li>`
+    : markup`<li><a href="${url}">${title}</a></li>`
+}

@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Webhook } from 'standardwebhooks'
+import { hashPassword } from '../../src/accounts/credentials.ts'
+import { ISSUE_CODES } from '../../src/http/rules.ts'
+import { FAILURE_CODES } from '../../src/errors.ts'
+import { PASSWORD } from '../support/browser.ts'
+import { listCodeBlocks, listMarkdown, ROOT, type CodeBlock } from '../support/docs.ts'
+import { createKey } from '../support/keys.ts'
+import { newMember, newOrganization } from '../support/person.ts'
+import { makeFolder } from '../support/scratch.ts'
+import { boot, type Booted } from '../support/server.ts'
+
+setDefaultTimeout(60_000)
+
+/** Pages whose blocks run as they stand. Blocks with an ellipsis are for the reader to fill in. */
+const RUNNABLE = ['sending-events', 'webhooks', 'live-feed', 'management-api', 'push'].map(
+  name => `docs/${name}.md`,
+)
+const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes, yes').toString('base64')}`
+/** Runs a program whose packages are installed, and only parses any other. */
+const PYTHON = `
+import ast, importlib.util, sys
+source = open(sys.argv[1]).read()
+names = [name for node in ast.walk(ast.parse(source)) for name in (
+    [alias.name for alias in node.names] if isinstance(node, ast.Import)
+    else [node.module] if isinstance(node, ast.ImportFrom) else [])]
+if all(importlib.util.find_spec(name.split(".")[0]) for name in names):
+    exec(compile(source, sys.argv[1], "exec"), {"__name__": "__main__"})
+`
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+function has(command: string): boolean {
+  return spawnSync('sh', ['-c', `command -v ${command}`]).status === 0
+}
+
+interface Reader {
+  env: Record<string, string | undefined>
+  /** Where the blocks run. */
+  cwd: string
+}
+
+/** A reader who owns a project, with the variables and files that the pages expect. */
+async function newReader(): Promise<Reader> {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  await server.sql`
+    update people set password_hash = ${await hashPassword(PASSWORD)} where id = ${owner.uuid}
+  `
+  const { text, body } = await owner.post(`/api/projects/${organization.project.id}/webhooks`, {
+    url: 'https://example.com/hooks',
+  })
+  if (body.data === undefined) throw new Error(text)
+  const { token } = await createKey(server.sql, {
+    projectId: organization.project.uuid,
+    name: 'docs',
+  })
+  const cwd = makeFolder()
+  mkdirSync(join(cwd, 'node_modules'))
+  symlinkSync(ROOT, join(cwd, 'node_modules/tidings'))
+  const packages = join(ROOT, 'node_modules/standardwebhooks')
+  symlinkSync(packages, join(cwd, 'node_modules/standardwebhooks'))
+  const command = join(cwd, 'tidings')
+  writeFileSync(command, `#!/bin/sh\nexec '${process.execPath}' '${ROOT}/src/main.ts' "$@"\n`)
+  chmodSync(command, 0o755)
+  const [name, value] = owner.cookie.split('=')
+  const { hostname } = new URL(server.url)
+  writeFileSync(join(cwd, 'cookies.txt'), `${hostname}\tFALSE\t/\tFALSE\t0\t${name}\t${value}\n`)
+  return {
+    cwd,
+    env: {
+      ...process.env,
+      PATH: `${cwd}:${process.env['PATH']}`,
+      TIDINGS_URL: server.url,
+      TIDINGS_API_KEY: token,
+      TIDINGS_EMAIL: owner.email,
+      TIDINGS_PASSWORD: PASSWORD,
+      WEBHOOK_SECRET: SECRET,
+      PROJECT: organization.project.id,
+      ORGANIZATION: organization.id,
+      WEBHOOK: body.data.id,
+    },
+  }
+}
+
+/** Runs a command and returns what it printed. Throws when it fails. */
+async function run({ cwd, env }: Reader, command: string, args: readonly string[]) {
+  const child = spawn(command, args, { cwd, env: env as NodeJS.ProcessEnv, stdio: 'pipe' })
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (printed += chunk))
+  child.stdin.end()
+  const [status] = (await once(child, 'close')) as [number]
+  if (status !== 0)
+    throw new Error(`${command} ended with ${status}:
+${printed}`)
+  return printed
+}
+
+/** Writes a block to a file of the reader and returns the name. */
+function write({ cwd }: Reader, { place, language, text }: CodeBlock, after = ''): string {
+  const endings: Record<string, string> = { python: 'py', js: 'mjs' }
+  const name = `${place.replace(/\W/g, '-')}.${endings[language] ?? language}`
+  writeFileSync(join(cwd, name), text + after)
+  return name
+}
+
+describe.each(RUNNABLE)('%s runs as it stands', path => {
+  const blocks = listCodeBlocks(path).filter(({ isTemplate }) => !isTemplate)
+  const shell = blocks.filter(({ language }) => language === 'sh')
+  const scripts = blocks.filter(({ language }) => ['ts', 'js'].includes(language))
+  const python = blocks.filter(({ language }) => language === 'python')
+
+  test.skipIf(!has('curl') || !has('jq'))('its shell blocks, one after the other', async () => {
+    const reader = await newReader()
+    const script = shell.map(({ place, text }) => `echo '--- ${place}' >&2\n${text}`).join('\n')
+    // The variables of one block are those of the next, as in the shell of a reader.
+    await run(reader, 'sh', ['-eu', '-c', script])
+  })
+
+  test.each(scripts.filter(({ text }) => !text.includes('WebSocket')))(
+    '$place in JavaScript',
+    async block => {
+      const reader = await newReader()
+      await run(reader, process.execPath, [write(reader, block)])
+    },
+  )
+
+  test.skipIf(!has('python3')).each(python)('$place in Python', async block => {
+    const reader = await newReader()
+    await run(reader, 'python3', ['-c', PYTHON, write(reader, block)])
+  })
+})
+
+test('the client of the live feed prints events', async () => {
+  const reader = await newReader()
+  const block = listCodeBlocks('docs/live-feed.md').find(({ language }) => language === 'ts')
+  const sent = await fetch(`${server.url}/v1/channels/payments`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${reader.env['TIDINGS_API_KEY']}` },
+    body: 'New payment',
+  })
+  expect(sent.status).toBe(201)
+  const child = spawn(process.execPath, [write(reader, block!)], {
+    cwd: reader.cwd,
+    env: reader.env as Record<string, string>,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  try {
+    let printed = ''
+    child.stderr.on('data', (chunk: Buffer) => (printed += chunk))
+    await new Promise<void>((resolve, reject) => {
+      child.stdout.on('data', (chunk: Buffer) => {
+        printed += chunk
+        if (printed.includes('1 payments New payment')) resolve()
+      })
+      child.on('exit', () => reject(new Error(printed)))
+    })
+  } finally {
+    child.kill('SIGKILL')
+  }
+})
+
+describe('the verifications of docs/webhooks.md accept genuine webhooks and no others', () => {
+  const body = '{"type":"event.created","data":{"title":"New payment 💰"}}'
+  const now = Math.floor(Date.now() / 1000)
+  const signature = new Webhook(SECRET).sign('msg_1', new Date(now * 1000), body)
+  const headers = {
+    'webhook-id': 'msg_1',
+    'webhook-timestamp': String(now),
+    'webhook-signature': `v1,AAAA ${signature}`,
+  }
+  const cases = [
+    { headers, body },
+    { headers, body: body.replace('New', 'Old') },
+    { headers: { ...headers, 'webhook-timestamp': String(now - 301) }, body },
+  ]
+  const blocks = listCodeBlocks('docs/webhooks.md')
+  const find = (language: string, name: string) =>
+    blocks.find(block => block.language === language && block.text.includes(name))!
+  const json = JSON.stringify(JSON.stringify(cases))
+
+  test.each([
+    ['js', 'isGenuine', `isGenuine('${SECRET}', one.headers, one.body)`],
+    [
+      'ts',
+      'standardwebhooks',
+      `(await receive(new Request('http://a', { method: 'POST', ...one }))).status === 204`,
+    ],
+  ])('%s with %s', async (language, name, call) => {
+    const reader = await newReader()
+    const after = `\nconst results: boolean[] = []; for (const one of JSON.parse(${json})) results.push(${call}); console.log(JSON.stringify(results))`
+    const block = find(language, name)
+    const file = write(reader, { ...block, language: 'ts' }, after)
+    expect(await run(reader, process.execPath, [file])).toContain('[true,false,false]')
+  })
+
+  test.skipIf(!has('python3'))('python', async () => {
+    const reader = await newReader()
+    const after = `\nimport json\nprint([is_genuine("${SECRET}", one["headers"], one["body"].encode()) for one in json.loads(${json})])`
+    const file = write(reader, find('python', 'is_genuine'), after)
+    expect(await run(reader, 'python3', [file])).toContain('[True, False, False]')
+  })
+})
+
+/** Tools that check a program without running it, by language. They get the name of a file. */
+const CHECKS: Record<string, readonly string[]> = {
+  sh: ['sh', '-n'],
+  python: ['python3', '-m', 'py_compile'],
+  go: ['gofmt', '-e'],
+  ruby: ['ruby', '-c'],
+  php: ['php', '-l'],
+}
+
+describe.each(listMarkdown())('the blocks of %s', path => {
+  const blocks = listCodeBlocks(path)
+  test.skipIf(blocks.length === 0)('have no syntax errors', async () => {
+    const reader: Reader = { cwd: makeFolder(), env: process.env }
+    for (const block of blocks) {
+      const { language, text, place, isTemplate } = block
+      const [command, ...args] = CHECKS[language] ?? []
+      if (command !== undefined && has(command))
+        await run(reader, command, [...args, write(reader, block)])
+      if (language === 'json' && !isTemplate) expect(() => JSON.parse(text), place).not.toThrow()
+      if (language === 'ts' || language === 'js')
+        expect(() => new Bun.Transpiler({ loader: 'ts' }).transformSync(text), place).not.toThrow()
+    }
+  })
+})
+
+test('docs/sending-events.md lists every code of a failure', async () => {
+  const page = await Bun.file(join(ROOT, 'docs/sending-events.md')).text()
+  for (const code of [...ISSUE_CODES, ...FAILURE_CODES]) expect(page).toContain(`| \`${code}\``)
+})

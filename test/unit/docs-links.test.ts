@@ -1,0 +1,40 @@
+import { expect, test } from 'bun:test'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { renderMarkdown } from '../../src/dashboard/docs/markdown.ts'
+import { listMarkdown, ROOT } from '../support/docs.ts'
+
+const files = listMarkdown()
+const texts = new Map(files.map(path => [path, readFileSync(join(ROOT, path), 'utf8')]))
+
+function listAnchors(path: string): string[] {
+  const text = texts.get(path) ?? readFileSync(join(ROOT, path), 'utf8')
+  const page = renderMarkdown({ name: path, text }, { toImageUrl: name => name })
+  return page.headings.map(({ id }) => id)
+}
+
+/** The targets of links and images, outside of code. */
+function listTargets(text: string): string[] {
+  const prose = text.replace(/^( *)```[\s\S]*?^\1```$/gm, '').replace(/`[^`\n]*`/g, '')
+  const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
+  const attributes = [...prose.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url = '']) => url)
+  return [...links, ...attributes].filter(target => !/^[a-z]+:/.test(target))
+}
+
+test.each(files)('every relative link and image of %s has its target', path => {
+  const broken = listTargets(texts.get(path) ?? '').filter(target => {
+    const [file = '', anchor] = target.split('#')
+    const goal = file === '' ? path : normalize(join(dirname(path), file))
+    if (!existsSync(join(ROOT, goal))) return true
+    return anchor !== undefined && goal.endsWith('.md') && !listAnchors(goal).includes(anchor)
+  })
+  expect(broken).toEqual([])
+})
+
+test('docs/README.md links to every page', () => {
+  const index = texts.get('docs/README.md') ?? ''
+  const missing = files.filter(
+    path => /^docs\/(?!README)/.test(path) && !index.includes(`](${path.slice(5)})`),
+  )
+  expect(missing).toEqual([])
+})
