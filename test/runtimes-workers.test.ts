@@ -106,7 +106,7 @@ test('a worker that gets its signal before it can handle one has stopped in good
   expect(await exit).toEqual({ code: 0, signal: null })
 })
 
-test('one embedded Postgres serves them, and goes with the last of them, even if their parent is killed', async () => {
+test('one embedded Postgres serves all workers, and stops with the last one, even if their parent is killed', async () => {
   const dataDir = makeFolder()
   const start = () => startProgram({ env: { DATA_DIR: dataDir, WORKERS: '2' } })
   await using program = await start()

@@ -26,7 +26,7 @@ export function readStart(pid: number): string | undefined {
   return stat.slice(stat.lastIndexOf(')')).split(' ')[20]
 }
 
-/** The other processes that work in `folder`: they stand in it, or it is their TMPDIR. */
+/** Returns other processes that work in `folder`: their working directory or TMPDIR. */
 export function listRunning(folder: string): Running[] {
   const found = HAS_PROC ? listByProc(folder) : listByPs(folder)
   return found.filter(({ pid }) => pid !== process.pid)
