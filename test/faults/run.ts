@@ -63,7 +63,7 @@ const { values, positionals } = parseArgs({
 const [name = ''] = positionals
 const run = RUNS[name]
 if (!run) {
-  console.error(`Which one: ${Object.keys(RUNS).join(', ')}?`)
+  console.error(`Name a run: ${Object.keys(RUNS).join(', ')}`)
   process.exit(2)
 }
 configureLog('error', line => process.stderr.write(line))

@@ -68,7 +68,7 @@ export function createTester(lane: Lane): Tester {
           expectSame(`the places of ${JSON.stringify(query)}`, seqs, expected.slice(0, limit))
           expectSame('whether there is more', nextCursor !== null, expected.length > limit)
         } else if (!seqs.every(seq => expected.includes(seq)))
-          throw new Error('What was not asked for')
+          throw new Error('An item was not requested')
         for (const item of items) expectKept(item)
       },
       listChannels({ query }, { body }) {

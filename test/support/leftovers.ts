@@ -20,7 +20,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Returns when a process was started, in clock ticks. Returns undefined on systems without /proc. */
+/** Returns the start of a process in clock ticks; undefined on systems without /proc. */
 export function readStart(pid: number): string | undefined {
   const stat = read(`/proc/${pid}/stat`)
   return stat.slice(stat.lastIndexOf(')')).split(' ')[20]

@@ -22,7 +22,7 @@ export const BODIES: Partial<Record<Action, (tenant: Tenant) => object>> = {
   'keys.create': () => ({ name: 'Another' }),
   'keys.edit': () => ({ name: 'Renamed' }),
   'keys.rotate': () => ({ overlapHours: 1 }),
-  'channels.edit': () => ({ name: 'Renamed', description: 'What it is about' }),
+  'channels.edit': () => ({ name: 'Renamed', description: 'About payments' }),
   'events.markRead': ({ params }) => ({ channelId: params['channelId'], seq: 1 }),
   'users.editAliases': () => ({ alias: 'another-alias' }),
   'push.subscribe': () => newSubscription(),

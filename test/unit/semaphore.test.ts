@@ -37,7 +37,7 @@ test('waiting is limited by time, by a signal, and by the number of callers', as
   expect(await slots.acquire('a')).toBeDefined()
 })
 
-test('reliability §7 where keys share slots, a caller with many does not hold up one with few', async () => {
+test('reliability §7 a key with many shared slots does not delay one with few', async () => {
   const slots = createSemaphore({ total: 2 })
   const order: string[] = []
   let atOnce = 0
