@@ -16,7 +16,7 @@ import {
   startServer,
   stopServer,
 } from './support/embedded.ts'
-import { newTenant, type Tenant } from './support/household.ts'
+import { newFullTenant, type FullTenant } from './support/full-tenant.ts'
 import { runProgram, spawnProgram, startProgram, toEmbeddedUrl } from './support/process.ts'
 import { createRequests, type Answered } from './support/project.ts'
 import { APP_SECRET, testSecrets } from './support/secret.ts'
@@ -35,7 +35,7 @@ const majorTest = test.if(hasOld)
 setDefaultTimeout(240_000)
 
 let made: string
-let tenant: Tenant
+let tenant: FullTenant
 let sent: Answered
 let sums: Record<string, string>
 
@@ -48,7 +48,7 @@ beforeAll(async () => {
   const old = await startServer(dataDir, { root: program })
   const databaseUrl = toEmbeddedUrl(dataDir)
   const server = await boot({ databaseUrl })
-  tenant = await newTenant(server)
+  tenant = await newFullTenant(server)
   sent = await createRequests(server.url, tenant.key).post('/v1/events', EVENT, KEY)
   await server[Symbol.asyncDispose]()
   const sql = connect(databaseUrl, { name: 'test', max: 1, settings: COPY_SETTINGS })

@@ -6,7 +6,7 @@ import { cloneDatabase } from './support/postgres.ts'
 import { BINARY, compileBinary, startProgram, type Runtime } from './support/process.ts'
 import { openStalled } from './support/raw-feed.ts'
 import { until } from './support/until.ts'
-import { newWatched } from './support/watched.ts'
+import { newFeedProject } from './support/feed-project.ts'
 
 let databaseUrl: string
 let sql: Sql
@@ -23,8 +23,8 @@ afterAll(async () => {
 describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
   test('a socket is refused, gets replayed, live and filtered events, and is closed for each reason', async () => {
     await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
-    const watched = await newWatched({ sql, url: program.url })
-    await watched.sayMany(300)
+    const watched = await newFeedProject({ sql, url: program.url })
+    await watched.postEvents(300)
     await expect(
       openFeed(program.url, watched.member, { headers: { origin: 'http://evil.example' } }),
     ).rejects.toThrow()
@@ -34,14 +34,14 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
     const some = await openFeed(program.url, watched.member)
     await some.subscribe(watched.project, { filters: { tags: ['some'] } })
     expect(await all.seqs(300)).toEqual(Array.from({ length: 300 }, (_, nth) => nth + 1))
-    await watched.say('not for all')
-    await watched.say('for all', { tags: ['some'] })
+    await watched.postEvent('not for all')
+    await watched.postEvent('for all', { tags: ['some'] })
     expect(await all.seqs(2)).toEqual([301, 302])
     expect(await some.seqs(1)).toEqual([302])
 
     some.send('x'.repeat(5_000))
     expect((await some.closed).code).toBe(1009)
-    const stays = await newWatched({ sql, url: program.url })
+    const stays = await newFeedProject({ sql, url: program.url })
     const last = await openFeed(program.url, stays.member)
     await sql`delete from sessions where id = ${watched.member.sessionId}`
     expect((await all.closed).code).toBe(1008)
@@ -52,18 +52,18 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
 
   test('case 21: a client that does not read is closed, and costs no other client an event', async () => {
     await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
-    const watched = await newWatched({ sql, url: program.url })
+    const watched = await newFeedProject({ sql, url: program.url })
     const reader = await openFeed(program.url, watched.member)
     await reader.subscribe(watched.project)
     const message = { type: 'subscribe', project: watched.project }
     const stalled = await openStalled(program.url, { cookie: watched.member.cookie, message })
-    await watched.say('both are there')
+    await watched.postEvent('both are there')
     expect(await reader.seqs(1)).toEqual([1])
 
     // 18 MB: more than the kernels of both ends hold, and ten times the limit of the server.
     const metadata = { filler: 'x'.repeat(60_000) }
     for (let nth = 0; nth < 30; nth++) {
-      await Promise.all(Array.from({ length: 10 }, () => watched.say('long', { metadata })))
+      await Promise.all(Array.from({ length: 10 }, () => watched.postEvent('long', { metadata })))
     }
     expect(await reader.seqs(300)).toEqual(Array.from({ length: 300 }, (_, nth) => nth + 2))
     expect(reader.all).toHaveLength(303)
@@ -87,10 +87,10 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
 
   test('case 21: a replay waits for a slow reader', async () => {
     await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
-    const watched = await newWatched({ sql, url: program.url })
+    const watched = await newFeedProject({ sql, url: program.url })
     const metadata = { filler: 'x'.repeat(60_000) }
     for (let nth = 0; nth < 30; nth++) {
-      await Promise.all(Array.from({ length: 10 }, () => watched.say('long', { metadata })))
+      await Promise.all(Array.from({ length: 10 }, () => watched.postEvent('long', { metadata })))
     }
     const message = { type: 'subscribe', project: watched.project, after: 0 }
     const stalled = await openStalled(program.url, { cookie: watched.member.cookie, message })

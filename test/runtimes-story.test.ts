@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chownSync, lstatSync, mkdirSync, readdirSync, rmSync, truncateSync } from 'node:fs'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { tellStory } from './support/black-box.ts'
+import { runBlackBox } from './support/black-box.ts'
 import { findPid, isNamed, isRoot, makeFolder } from './support/embedded.ts'
 import { BINARY, compileBinary, runProgram, startProgram, type Runtime } from './support/process.ts'
 import { until } from './support/until.ts'
@@ -31,7 +31,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
     'one story on its own database: link, key, event, feed, webhook, push, health, stop',
     async () => {
       const folder = makeFolder()
-      await tellStory(folder, { runtime }, async ({ port }) => {
+      await runBlackBox(folder, { runtime }, async ({ port }) => {
         const env = { PORT: String(port) }
         // On a busy machine the database may answer late once.
         await until(async () => {
@@ -53,7 +53,7 @@ describe('the executable', () => {
     'runs the whole story in an empty folder, with no environment, as %s',
     async (_, uid) => {
       const folder = makeEmpty(uid)
-      await tellStory(folder, { runtime: 'binary', bare: { cwd: folder, uid } })
+      await runBlackBox(folder, { runtime: 'binary', bare: { cwd: folder, uid } })
       expect(findPid(join(folder, 'data'))).toBeUndefined()
     },
     STORY_MS,

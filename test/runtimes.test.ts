@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { createBrowser, PASSWORD, WRONG } from './support/browser.ts'
+import { createBrowser, PASSWORD, WRONG_PASSWORD } from './support/browser.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
 import {
   BINARY,
@@ -43,7 +43,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
 
     // This runtime hashed the password, and tells it from a wrong one.
     const browser = createBrowser(program.url)
-    expect((await browser.signIn(owner.OWNER_EMAIL, WRONG)).status).toBe(401)
+    expect((await browser.signIn(owner.OWNER_EMAIL, WRONG_PASSWORD)).status).toBe(401)
     expect((await browser.signIn(owner.OWNER_EMAIL)).body.data.organizations).toHaveLength(1)
 
     const made = await run(runtime, ['keys', 'create', '--name', 'story', '--json'], env)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SERVER, writeAudit } from '../../src/audit/audit.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
-import { listActions } from '../support/audit.ts'
+import { listAuditActions } from '../support/audit.ts'
 import { newMember, newOrganization, newPerson } from '../support/person.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -112,7 +112,7 @@ test('reliability §11 audit entries cannot be changed, nor deleted within a yea
   expect(sql`update audit_log set action = 'x' where ${mine}`).rejects.toThrow('append-only')
   expect(sql`delete from audit_log where ${mine}`).rejects.toThrow('append-only')
   expect(sql`truncate audit_log`).rejects.toThrow('append-only')
-  expect(await listActions(sql, organization.uuid)).toEqual(['organization.renamed'])
+  expect(await listAuditActions(sql, organization.uuid)).toEqual(['organization.renamed'])
 })
 
 test('reliability §11 a failed action leaves no entry, and an action that cannot be recorded does not happen', async () => {
@@ -140,7 +140,10 @@ test('reliability §11 a failed action leaves no entry, and an action that canno
     alter table audit_log add constraint refuse check (details ->> 'name' is distinct from 'unheard')
   `
   expect((await create('unheard')).status).toBe(500)
-  expect([await count(), await listActions(sql, organization.uuid)]).toEqual([0, []])
+  expect([await count(), await listAuditActions(sql, organization.uuid)]).toEqual([0, []])
   expect((await create('both')).status).toBe(201)
-  expect([await count(), await listActions(sql, organization.uuid)]).toEqual([1, ['key.created']])
+  expect([await count(), await listAuditActions(sql, organization.uuid)]).toEqual([
+    1,
+    ['key.created'],
+  ])
 })

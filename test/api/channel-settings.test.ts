@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { ageVerification } from '../support/age.ts'
+import { ageVerification } from '../support/ageing.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { newMember, type TestPerson } from '../support/person.ts'
 import { boot, type Booted } from '../support/server.ts'

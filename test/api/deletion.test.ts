@@ -3,8 +3,8 @@ import { listProjects } from '../../src/accounts/projects.ts'
 import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import * as keys from '../../src/keys/keys.ts'
 import { expectFailure } from '../support/answers.ts'
-import { listDeeds } from '../support/audit.ts'
-import { holdLog } from '../support/hold.ts'
+import { listAuditEntries } from '../support/audit.ts'
+import { lockLog } from '../support/database-lock.ts'
 import { createKey } from '../support/keys.ts'
 import { newMember, newOrganization, newPerson, type TestOrganization } from '../support/person.ts'
 import { createRequests } from '../support/project.ts'
@@ -77,7 +77,7 @@ test('contract §11 a deleted project is gone at once, on every server', async (
   expect(
     createKey(server.sql, { projectId: organization.project.uuid, name: 'k' }),
   ).rejects.toThrow('No project has this id')
-  expect(await listDeeds(server.sql, organization.uuid)).toEqual([
+  expect(await listAuditEntries(server.sql, organization.uuid)).toEqual([
     expect.objectContaining({ action: 'key.created', personId: null }),
     {
       action: 'project.deleted',
@@ -116,7 +116,7 @@ test('contract §11 under load, every event answered 201 was stored, and none is
 test('contract §11 an append that waits for a deletion is 401 and stores nothing', async () => {
   const { organization, owner, key, path } = await newTenant()
   const { post } = createRequests(server.url, key)
-  const hold = await holdLog(server.sql, organization.project.uuid)
+  const hold = await lockLog(server.sql, organization.project.uuid)
   const deleted = owner.delete(path)
   await hold.untilBlocked()
   const sent = [post('/v1/events', EVENT), post('/v1/events', EVENT, { 'idempotency-key': 'k' })]

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { enqueueDeliveries, resumeTarget } from '../../src/outbox/enqueue.ts'
 import type { Outbox } from '../../src/outbox/outbox.ts'
-import { endWaits } from '../support/age.ts'
+import { makeDeliveriesDue } from '../support/ageing.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { addTarget, createTestKind } from '../support/delivery-kind.ts'
 import { startInbox, type Inbox } from '../support/inbox.ts'
@@ -71,14 +71,14 @@ test('delivery: a failed delivery is retried on schedule, and is dead after its 
   expect(first?.due_in_s).toBeGreaterThan(3.5)
   expect(first?.due_in_s).toBeLessThan(6)
 
-  await endWaits(deliveries.sql, projectId)
+  await makeDeliveriesDue(deliveries.sql, projectId)
   outbox.wakeWorkers()
   await until(async () => (await deliveries.pending(projectId))[0]?.attempts === 2)
   const [second] = await deliveries.pending(projectId)
   expect(second?.due_in_s).toBeGreaterThan(235)
   expect(second?.due_in_s).toBeLessThan(360)
 
-  await endWaits(deliveries.sql, projectId)
+  await makeDeliveriesDue(deliveries.sql, projectId)
   outbox.wakeWorkers()
   await until(async () => (await deliveries.ended(projectId)).length === 1)
   expect(await deliveries.pending(projectId)).toEqual([])

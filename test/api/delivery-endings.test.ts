@@ -3,7 +3,7 @@ import { reap } from '../../src/accounts/deletion.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
 import type { Outbox } from '../../src/outbox/outbox.ts'
 import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
-import { endWaits } from '../support/age.ts'
+import { makeDeliveriesDue } from '../support/ageing.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 import { until } from '../support/until.ts'
@@ -64,7 +64,7 @@ test('contract §11 a hidden event is not delivered until it is restored', async
   const { projectId, eventId } = await newPending()
   const { sql } = deliveries
   await sql`update events set deleted_at = clock_timestamp() where id = ${eventId}`
-  await endWaits(sql, projectId)
+  await makeDeliveriesDue(sql, projectId)
   outbox.wakeWorkers()
   await until(async () => {
     const [row] = await deliveries.pending(projectId)
@@ -74,7 +74,7 @@ test('contract §11 a hidden event is not delivered until it is restored', async
 
   failing.delete(eventId)
   await sql`update events set deleted_at = null where id = ${eventId}`
-  await endWaits(sql, projectId)
+  await makeDeliveriesDue(sql, projectId)
   outbox.wakeWorkers()
   await until(async () => (await deliveries.ended(projectId)).length === 1)
   expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered', attempts: 2 })
@@ -86,7 +86,7 @@ test('contract §11 an event that stays hidden is never delivered', async () => 
     update events set deleted_at = clock_timestamp() - interval '20 seconds' where id = ${eventId}
   `
   const attempts = sent.filter(id => id === eventId).length
-  await endWaits(deliveries.sql, projectId)
+  await makeDeliveriesDue(deliveries.sql, projectId)
   outbox.wakeWorkers()
   await until(async () => (await deliveries.ended(projectId)).length === 1)
   expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'cancelled', attempts: 1 })
@@ -98,7 +98,7 @@ test('contract §11 deleting a project cancels its deliveries and deletes their 
   const { sql } = deliveries
   await sql`update projects set deleted_at = now() where id = ${projectId}`
   const attempts = sent.filter(id => id === eventId).length
-  await endWaits(sql, projectId)
+  await makeDeliveriesDue(sql, projectId)
   outbox.wakeWorkers()
   await until(async () => (await deliveries.pending(projectId)).length === 0)
   expect(sent.filter(id => id === eventId)).toHaveLength(attempts)

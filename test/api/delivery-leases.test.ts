@@ -5,7 +5,7 @@ import { settleDeliveries } from '../../src/outbox/settler.ts'
 import { RELEASED, toSettlement } from '../../src/outbox/settlement.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
-import { endWaits } from '../support/age.ts'
+import { makeDeliveriesDue } from '../support/ageing.ts'
 import { until } from '../support/until.ts'
 
 setDefaultTimeout(60_000)
@@ -63,7 +63,7 @@ test('case 17: a worker that lost its lease changes nothing', async () => {
   const { projectId, claim } = await queue()
   const zombie = (await claim())!
   expect(await claim()).toBeUndefined()
-  await endWaits(deliveries.sql, projectId)
+  await makeDeliveriesDue(deliveries.sql, projectId)
   const heir = (await claim())!
   expect(heir.id).toBe(zombie.id)
   expect(heir.claimCount).toBe(2)
@@ -94,7 +94,7 @@ test('case 17: of two workers, the one with the newer lease settles the delivery
   one.outbox.wake([projectId])
   await until(() => zombie.sent.length === 1)
   await using two = await run(heir.kind)
-  await endWaits(deliveries.sql, projectId)
+  await makeDeliveriesDue(deliveries.sql, projectId)
   two.outbox.wakeWorkers()
   await until(() => heir.sent.length === 1)
   expect(heir.sent[0]?.job).toMatchObject({ id: zombie.sent[0]!.job.id, attempt: 1 })
@@ -112,7 +112,7 @@ test('delivery: a worker that claims its own delivery again aborts its first att
   await deliveries.append(projectId)
   one.outbox.wake([projectId])
   await until(() => held.sent.length === 1)
-  await endWaits(deliveries.sql, projectId)
+  await makeDeliveriesDue(deliveries.sql, projectId)
   one.outbox.wakeWorkers()
   await until(() => held.sent.length === 2)
   expect(held.sent[0]?.signal.aborted).toBe(true)
@@ -165,7 +165,7 @@ test('delivery: a delivery that crashes every worker is given up', async () => {
   const { projectId, eventId, claim } = await queue('webhook')
   for (let claims = 1; claims <= 10; claims++) {
     expect((await claim())?.claimCount).toBe(claims)
-    await endWaits(deliveries.sql, projectId)
+    await makeDeliveriesDue(deliveries.sql, projectId)
   }
   const held = createHeldKind()
   await using _ = await run(held.kind)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { toId } from '../../src/ids.ts'
-import { endWaits } from '../support/age.ts'
+import { makeDeliveriesDue } from '../support/ageing.ts'
 import { addTarget, createTargets, createTestKind } from '../support/delivery-kind.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { newMember, newOrganization, type TestOrganization } from '../support/person.ts'
@@ -120,7 +120,7 @@ test('delivery: pending deliveries and dead letters are listed page by page', as
   expect(Date.parse(pending[0].nextAttemptAt)).toBeGreaterThan(0)
   expect(await read('dead')).toEqual([])
 
-  await endWaits(server.sql, uuid)
+  await makeDeliveriesDue(server.sql, uuid)
   await until(async () => (await read('dead')).length === 3)
   const dead = await read('dead')
   expect(dead.map(one => one.eventId).sort()).toEqual(ids.sort())

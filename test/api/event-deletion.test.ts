@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { purgeDeleted } from '../../src/events/retention.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
-import { ageDeletion } from '../support/age.ts'
+import { ageDeletion } from '../support/ageing.ts'
 import { expectFailure } from '../support/answers.ts'
 import { expectExactCounts } from '../support/counts.ts'
 import { newMember } from '../support/person.ts'

@@ -3,7 +3,7 @@ import { openFeed } from '../support/feed.ts'
 import { createRequests } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { newWatched, type WatchedProject } from '../support/watched.ts'
+import { newFeedProject, type FeedProject } from '../support/feed-project.ts'
 
 let server: Booted
 let other: Booted
@@ -17,7 +17,7 @@ afterAll(async () => {
 })
 
 /** Ways to end a member's access, done directly in the database. */
-const ENDS: [string, (watched: WatchedProject) => Promise<unknown>][] = [
+const ENDS: [string, (watched: FeedProject) => Promise<unknown>][] = [
   ['sign-out', ({ member }) => server.sql`delete from sessions where person_id = ${member.uuid}`],
   [
     'seven days without use',
@@ -53,8 +53,8 @@ const ENDS: [string, (watched: WatchedProject) => Promise<unknown>][] = [
 
 describe.each(ENDS)('case 19: %s', (_, end) => {
   test("closes the member's sockets on every server with 1008, and no others", async () => {
-    const watched = await newWatched(server)
-    const stays = await newWatched(server)
+    const watched = await newFeedProject(server)
+    const stays = await newFeedProject(server)
     const clients = [
       await openFeed(server.url, watched.member),
       await openFeed(other.url, watched.member),
@@ -68,35 +68,35 @@ describe.each(ENDS)('case 19: %s', (_, end) => {
     for (const client of clients) expect((await client.closed).code).toBe(1008)
     // One second, plus time for a busy machine.
     expect(performance.now() - startedMs).toBeLessThan(8_000)
-    const seq = (await stays.say('still there')).seq
+    const seq = (await stays.postEvent('still there')).seq
     expect(await bystander.seqs(1)).toEqual([seq])
     bystander.close()
   })
 })
 
 test('case 19: a socket without streams is closed at sign-out, too', async () => {
-  const { member } = await newWatched(server)
+  const { member } = await newFeedProject(server)
   const client = await openFeed(other.url, member)
   await server.sql`delete from sessions where id = ${member.sessionId}`
   expect((await client.closed).code).toBe(1008)
 })
 
 test('case 19: a former member gets no event later than a second after the end of the membership', async () => {
-  const watched = await newWatched(server)
+  const watched = await newFeedProject(server)
   const client = await openFeed(server.url, watched.member)
   await client.subscribe(watched.project)
   await server.sql`delete from memberships where person_id = ${watched.member.uuid}`
   let isClosed = false
   void client.closed.then(() => (isClosed = true))
   await until(async () => {
-    await watched.say('x')
+    await watched.postEvent('x')
     return isClosed
   })
   expect((await client.closed).code).toBe(1008)
 })
 
 test('reliability §7 events accepted by one server reach the sockets of both in one order', async () => {
-  const watched = await newWatched(server)
+  const watched = await newFeedProject(server)
   const there = createRequests(other.url, watched.key)
   const clients = [
     await openFeed(server.url, watched.member),
@@ -116,15 +116,15 @@ test('reliability §7 events accepted by one server reach the sockets of both in
 })
 
 test('reliability §7 a client that is ahead of its new server gets no event twice', async () => {
-  const watched = await newWatched(server)
+  const watched = await newFeedProject(server)
   const resident = await openFeed(other.url, watched.member)
   await resident.subscribe(watched.project)
   for (let nth = 0; nth < 20; nth++) {
-    const { seq } = await watched.say('x')
+    const { seq } = await watched.postEvent('x')
     // Connects at once, so that the other server may not have seen the event yet.
     const client = await openFeed(other.url, watched.member)
     expect((await client.subscribe(watched.project, { after: seq })).recovered).toBe(true)
-    await watched.say('y')
+    await watched.postEvent('y')
     expect(await client.seqs(1)).toEqual([seq + 1])
     client.close()
   }
@@ -139,7 +139,7 @@ test('§5 readiness says that the listener is connected', async () => {
 
 test('§5 stop: sockets are closed with 1001', async () => {
   const leaving = await boot({ databaseUrl: server.databaseUrl })
-  const watched = await newWatched(leaving)
+  const watched = await newFeedProject(leaving)
   const client = await openFeed(leaving.url, watched.member)
   await client.subscribe(watched.project)
   const stopped = leaving[Symbol.asyncDispose]()

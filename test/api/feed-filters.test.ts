@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openFeed, type FeedClient } from '../support/feed.ts'
 import { boot, type Booted } from '../support/server.ts'
-import { newWatched, type WatchedProject } from '../support/watched.ts'
+import { newFeedProject, type FeedProject } from '../support/feed-project.ts'
 
 let server: Booted
 beforeAll(async () => {
@@ -10,12 +10,12 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 /** Returns the seqs that pass a filter in the replay, and those of the same events sent live. */
-async function listSeqs(watched: WatchedProject, filters: object, events: object[]) {
+async function listSeqs(watched: FeedProject, filters: object, events: object[]) {
   const client = await openFeed(server.url, watched.member)
   await client.subscribe(watched.project, { after: 0, filters })
   const sent: number[] = []
   for (const { title = 'title', ...more } of events as { title?: string }[]) {
-    sent.push((await watched.say(title, more)).seq)
+    sent.push((await watched.postEvent(title, more)).seq)
   }
   const last = sent.at(-1) ?? 0
   await untilHead(watched, client, last)
@@ -24,7 +24,7 @@ async function listSeqs(watched: WatchedProject, filters: object, events: object
 }
 
 /** Resolves when all events up to `head` were sent; later messages are answered after it. */
-async function untilHead(watched: WatchedProject, client: FeedClient, head: number) {
+async function untilHead(watched: FeedProject, client: FeedClient, head: number) {
   const other = await openFeed(server.url, watched.member)
   await other.subscribe(watched.project, { after: head - 1 })
   expect(await other.seqs(1)).toEqual([head])
@@ -54,33 +54,33 @@ test.each([
   ['no word at all', { text: '...' }, []],
   ['several at once', { channels: ['ops'], tags: ['b'], text: 'pai' }, [3]],
 ] as const)('design §6 filters: %s, the same in replay and live', async (_, filters, expected) => {
-  const watched = await newWatched(server)
-  for (const event of EVENTS) await watched.say(event.title, event)
+  const watched = await newFeedProject(server)
+  for (const event of EVENTS) await watched.postEvent(event.title, event)
   const seqs = await listSeqs(watched, filters, EVENTS)
   expect(seqs).toEqual([...expected, ...expected.map(seq => seq + 3)])
 })
 
 test('design §6 filters: a channel by its id', async () => {
-  const watched = await newWatched(server)
-  const { channelId } = await watched.say('one', { channelName: 'ops' })
-  await watched.say('two')
+  const watched = await newFeedProject(server)
+  const { channelId } = await watched.postEvent('one', { channelName: 'ops' })
+  await watched.postEvent('two')
   const again = [{ title: 'three', channelName: 'ops' }]
   expect(await listSeqs(watched, { channels: [channelId] }, again)).toEqual([1, 3])
 })
 
 test('§3 a filter by user uses the aliases of the moment when the event is sent', async () => {
-  const watched = await newWatched(server)
-  await watched.say('by user_id', { userId: 'ada' })
-  await watched.say('by alias', { userId: 'ada@example.com' })
-  await watched.say('of another', { userId: 'bob' })
+  const watched = await newFeedProject(server)
+  await watched.postEvent('by user_id', { userId: 'ada' })
+  await watched.postEvent('by alias', { userId: 'ada@example.com' })
+  await watched.postEvent('of another', { userId: 'bob' })
   const byAlias = await openFeed(server.url, watched.member)
   await byAlias.subscribe(watched.project, { after: 0, filters: { userId: 'ada@example.com' } })
   expect(await byAlias.seqs(1)).toEqual([2])
   // From now on the alias is one of ada's: filters for it match all her names at once.
   await watched.post('/v1/identify', { user_id: 'ada', aliases: ['ada@example.com', 'a2'] })
-  await watched.say('by user_id', { userId: 'ada' })
-  await watched.say('of another', { userId: 'bob' })
-  await watched.say('by the other alias', { userId: 'a2' })
+  await watched.postEvent('by user_id', { userId: 'ada' })
+  await watched.postEvent('of another', { userId: 'bob' })
+  await watched.postEvent('by the other alias', { userId: 'a2' })
   expect(await byAlias.seqs(2)).toEqual([4, 6])
   const byId = await openFeed(server.url, watched.member)
   await byId.subscribe(watched.project, { after: 0, filters: { userId: 'ada' } })
@@ -89,14 +89,14 @@ test('§3 a filter by user uses the aliases of the moment when the event is sent
 })
 
 test('design §6 a new filter misses no event of a running stream', async () => {
-  const watched = await newWatched(server)
+  const watched = await newFeedProject(server)
   const open = await openFeed(server.url, watched.member)
   await open.subscribe(watched.project)
   let isDone = false
   const writing = (async () => {
     for (let nth = 0; nth < 40; nth++) {
       await Promise.all(
-        Array.from({ length: 10 }, (_, i) => watched.say(`n${i}`, { userId: `user ${i}` })),
+        Array.from({ length: 10 }, (_, i) => watched.postEvent(`n${i}`, { userId: `user ${i}` })),
       )
     }
     isDone = true

@@ -5,7 +5,7 @@ import { openFeed } from '../support/feed.ts'
 import { newPerson, type TestPerson } from '../support/person.ts'
 import { sendRaw, toRequest } from '../support/raw-http.ts'
 import { boot, type Booted } from '../support/server.ts'
-import { newWatched } from '../support/watched.ts'
+import { newFeedProject } from '../support/feed-project.ts'
 
 let server: Booted
 beforeAll(async () => {
@@ -90,9 +90,9 @@ test('only /api/feed accepts sockets, and /api/feed accepts nothing else', async
 })
 
 test("case 20: another tenant's project is not_found, like an unknown one, and reveals nothing", async () => {
-  const own = await newWatched(server)
-  const other = await newWatched(server)
-  await other.sayMany(3)
+  const own = await newFeedProject(server)
+  const other = await newFeedProject(server)
+  await other.postEvents(3)
   const client = await openFeed(server.url, own.member)
   await client.subscribe(own.project)
   for (const project of [other.project, newId('prj').id, 'prj_nonsense', own.organizationId, 'x']) {
@@ -104,21 +104,21 @@ test("case 20: another tenant's project is not_found, like an unknown one, and r
         project,
       })
       client.send({ type: 'unsubscribe', project: other.project })
-      if (after === 0) await other.say('secret')
+      if (after === 0) await other.postEvent('secret')
     }
     // Stays below the limit of messages per socket.
     client.close()
     Object.assign(client, await openFeed(server.url, own.member))
     await client.subscribe(own.project)
   }
-  await own.say('mine')
+  await own.postEvent('mine')
   expect(await client.seqs(1)).toEqual([1])
   expect(JSON.stringify(client.all)).not.toContain('secret')
   client.close()
 })
 
 test('malformed messages are answered, and the fifth closes the socket', async () => {
-  const { member, project } = await newWatched(server)
+  const { member, project } = await newFeedProject(server)
   const client = await openFeed(server.url, member)
   for (const bad of [
     'nonsense',
@@ -142,17 +142,17 @@ test.each([
   ['an array', []],
   ['text', 'x'],
 ])('filters with %s are invalid, and the socket stays open', async (_, filters) => {
-  const { member, project, say } = await newWatched(server)
+  const { member, project, postEvent } = await newFeedProject(server)
   const client = await openFeed(server.url, member)
   expect(await client.subscribe(project, { filters })).toMatchObject({ code: 'invalid' })
   expect((await client.subscribe(project)).type).toBe('subscribed')
-  await say('x')
+  await postEvent('x')
   expect(await client.seqs(1)).toEqual([1])
   client.close()
 })
 
 test('case 21: a frame over 4 KB closes with 1009, one of 5 MB too', async () => {
-  const { member } = await newWatched(server)
+  const { member } = await newFeedProject(server)
   for (const size of [4_200, 5_000_000]) {
     const client = await openFeed(server.url, member)
     client.send('x'.repeat(size))
@@ -161,7 +161,7 @@ test('case 21: a frame over 4 KB closes with 1009, one of 5 MB too', async () =>
 })
 
 test('reliability §7: more than 20 messages in 10 s close with 4029', async () => {
-  const { member, project } = await newWatched(server)
+  const { member, project } = await newFeedProject(server)
   const client = await openFeed(server.url, member)
   for (let nth = 0; nth < 21; nth++) client.send({ type: 'unsubscribe', project })
   expect((await client.closed).code).toBe(4029)
@@ -183,7 +183,7 @@ test('reliability §7: an account has at most 20 sockets, independent of other a
 })
 
 test('a socket follows at most 10 projects', async () => {
-  const { organizationId, member } = await newWatched(server)
+  const { organizationId, member } = await newFeedProject(server)
   const client = await openFeed(server.url, member)
   const answers: string[] = []
   for (let nth = 0; nth < 11; nth++) {

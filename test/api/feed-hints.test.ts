@@ -7,7 +7,7 @@ import { createRequests } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
-import { newWatched } from '../support/watched.ts'
+import { newFeedProject } from '../support/feed-project.ts'
 
 let server: Booted
 let proxy: TcpProxy
@@ -38,9 +38,9 @@ const isListening = async () =>
   ((await (await fetch(`${other.url}/readyz`)).json()) as { listener: string }).listener === 'up'
 
 test('§11 a deletion is sent to every stream of the project on every server, regardless of filters', async () => {
-  const watched = await newWatched(server)
-  await watched.sayMany(3)
-  const stranger = await newWatched(server)
+  const watched = await newFeedProject(server)
+  await watched.postEvents(3)
+  const stranger = await newFeedProject(server)
   const clients = [
     await openFeed(server.url, watched.member),
     await openFeed(other.url, watched.member),
@@ -57,20 +57,20 @@ test('§11 a deletion is sent to every stream of the project on every server, re
     expect(await client.next()).toEqual({ type: 'restored', project, seq: 2 })
     client.close()
   }
-  expect((await stranger.say('mine')).seq).toBe(1)
+  expect((await stranger.postEvent('mine')).seq).toBe(1)
   expect(await bystander.seqs(1)).toEqual([1])
   bystander.close()
 })
 
 test('read marks are sent to the sockets of their account alone', async () => {
-  const watched = await newWatched(server)
+  const watched = await newFeedProject(server)
   const colleague = await newMember(server, { uuid: watched.organizationId }, 'admin')
   const mine = await openFeed(other.url, watched.member)
   const theirs = await openFeed(other.url, colleague)
   for (const client of [mine, theirs]) await client.subscribe(watched.project)
   notifier.send([{ kind: 'unread', projectId: watched.id, accountId: watched.member.uuid }])
   expect(await mine.next()).toEqual({ type: 'unread', project: watched.project })
-  await watched.say('to both')
+  await watched.postEvent('to both')
   for (const client of [mine, theirs]) {
     expect(await client.seqs(1)).toEqual([1])
     client.close()
@@ -78,7 +78,7 @@ test('read marks are sent to the sockets of their account alone', async () => {
 })
 
 test('case 19: with a hint, sign-out closes sockets within a moment', async () => {
-  const watched = await newWatched(server)
+  const watched = await newFeedProject(server)
   const took: number[] = []
   for (let nth = 0; nth < 5; nth++) {
     const member = await newMember(server, { uuid: watched.organizationId }, 'viewer')
@@ -105,11 +105,11 @@ test.each([
   ['its connection is cut', () => proxy.cut()],
   ['its connection is reset', () => proxy.reset()],
 ])('reliability §7 the listener: %s, and nothing is lost, late or twice', async (_, break_) => {
-  const watched = await newWatched(server)
+  const watched = await newFeedProject(server)
   const client = await openFeed(other.url, watched.member)
   await client.subscribe(watched.project)
   for (let nth = 1; nth <= 10; nth++) {
-    await watched.say('x')
+    await watched.postEvent('x')
     if (nth % 3 === 0) await break_()
     expect(await client.seqs(1)).toEqual([nth])
   }
@@ -119,18 +119,18 @@ test.each([
 
 test('reliability §7 a listener behind a black hole: polling delivers events until the heartbeat reconnects it', async () => {
   await until(isListening)
-  const watched = await newWatched(server)
+  const watched = await newFeedProject(server)
   const client = await openFeed(other.url, watched.member)
   await client.subscribe(watched.project)
   proxy.blackHole()
   const startedMs = performance.now()
   for (let seq = 1; seq <= 3; seq++) {
-    await watched.say('x')
+    await watched.postEvent('x')
     expect(await client.seqs(1)).toEqual([seq])
   }
   expect(performance.now() - startedMs).toBeLessThan(6_000)
   await until(async () => !(await isListening()))
-  await watched.say('x')
+  await watched.postEvent('x')
   expect(await client.seqs(1)).toEqual([4])
   proxy.heal()
   await until(isListening)
@@ -138,7 +138,7 @@ test('reliability §7 a listener behind a black hole: polling delivers events un
 })
 
 test('a batch that is partly stored sends hints for the stored events', async () => {
-  const watched = await newWatched(server)
+  const watched = await newFeedProject(server)
   const there = createRequests(server.url, watched.key)
   const client = await openFeed(server.url, watched.member)
   await client.subscribe(watched.project)

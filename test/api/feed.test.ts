@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { registry } from '../../src/metrics.ts'
 import { openFeed } from '../support/feed.ts'
 import { boot, type Booted } from '../support/server.ts'
-import { newWatched } from '../support/watched.ts'
+import { newFeedProject } from '../support/feed-project.ts'
 
 let server: Booted
 beforeAll(async () => {
@@ -17,7 +17,7 @@ async function readEpoch(): Promise<string> {
 }
 
 test('design §6 hello has the epoch; an event equals the 201 answer plus its seq', async () => {
-  const watched = await newWatched(server)
+  const watched = await newFeedProject(server)
   const client = await openFeed(server.url, watched.member)
   expect(client.hello).toEqual({ type: 'hello', epoch: await readEpoch() })
   expect(await client.subscribe(watched.project)).toEqual({
@@ -26,14 +26,14 @@ test('design §6 hello has the epoch; an event equals the 201 answer plus its se
     head: 0,
     recovered: true,
   })
-  const event = await watched.say('First', { tags: ['a'], metadata: { b: 1 }, userId: 'ada' })
+  const event = await watched.postEvent('First', { tags: ['a'], metadata: { b: 1 }, userId: 'ada' })
   expect(await client.next()).toEqual({ type: 'event', project: watched.project, seq: 1, event })
   client.close()
 })
 
 test('design §6 after: null starts now, after: 0 replays all kept events, after: n replays events after n', async () => {
-  const watched = await newWatched(server)
-  await watched.sayMany(5)
+  const watched = await newFeedProject(server)
+  await watched.postEvents(5)
   const now = await openFeed(server.url, watched.member)
   expect(await now.subscribe(watched.project, { after: null })).toMatchObject({ recovered: true })
   const all = await openFeed(server.url, watched.member)
@@ -45,7 +45,7 @@ test('design §6 after: null starts now, after: 0 replays all kept events, after
   expect(await rest.subscribe(watched.project, { after: 3 })).toMatchObject({ head: 5 })
   expect(await all.seqs(5)).toEqual([1, 2, 3, 4, 5])
   expect(await rest.seqs(2)).toEqual([4, 5])
-  await watched.say('Sixth')
+  await watched.postEvent('Sixth')
   for (const client of [now, all, rest]) {
     expect(await client.seqs(1)).toEqual([6])
     client.close()
@@ -53,8 +53,8 @@ test('design §6 after: null starts now, after: 0 replays all kept events, after
 })
 
 test('reliability §7 replay and live join without a gap or a duplicate during appends', async () => {
-  const watched = await newWatched(server)
-  const batch = () => Promise.all(Array.from({ length: 50 }, () => watched.say('x')))
+  const watched = await newFeedProject(server)
+  const batch = () => Promise.all(Array.from({ length: 50 }, () => watched.postEvent('x')))
   for (let nth = 0; nth < 10; nth++) await batch()
   let isDone = false
   const writing = (async () => {
@@ -80,19 +80,19 @@ test('reliability §7 replay and live join without a gap or a duplicate during a
 }, 90_000)
 
 test('design §6 a second subscribe replaces the first; after unsubscribe nothing is sent', async () => {
-  const watched = await newWatched(server)
-  await watched.sayMany(3)
+  const watched = await newFeedProject(server)
+  await watched.postEvents(3)
   const client = await openFeed(server.url, watched.member)
   await client.subscribe(watched.project, { after: 0 })
   expect(await client.seqs(3)).toEqual([1, 2, 3])
   expect((await client.subscribe(watched.project, { after: 2 })).type).toBe('subscribed')
   expect(await client.seqs(1)).toEqual([3])
-  await watched.say('once')
+  await watched.postEvent('once')
   expect(await client.seqs(1)).toEqual([4])
   client.send({ type: 'unsubscribe', project: watched.project })
   // A socket without streams gets heartbeats without a project.
   while ('project' in (await client.beat()));
-  await watched.say('unheard')
+  await watched.postEvent('unheard')
   expect((await client.subscribe(watched.project, { after: 4 })).head).toBe(5)
   expect(await client.seqs(1)).toEqual([5])
   expect(client.all.filter(({ seq }) => seq === 4)).toHaveLength(1)
@@ -100,10 +100,10 @@ test('design §6 a second subscribe replaces the first; after unsubscribe nothin
 })
 
 test('design §6 a heartbeat has the head: every event up to it was sent', async () => {
-  const watched = await newWatched(server)
+  const watched = await newFeedProject(server)
   const client = await openFeed(server.url, watched.member)
   await client.subscribe(watched.project, { filters: { tags: ['none has it'] } })
-  await watched.sayMany(2)
+  await watched.postEvents(2)
   let beat = await client.beat()
   while (beat.head !== 2) beat = await client.beat()
   expect(beat).toEqual({ type: 'heartbeat', project: watched.project, head: 2 })
@@ -112,8 +112,8 @@ test('design §6 a heartbeat has the head: every event up to it was sent', async
 })
 
 test('research §3 gap: retention, another epoch, or a cursor ahead of the head', async () => {
-  const watched = await newWatched(server)
-  await watched.sayMany(6)
+  const watched = await newFeedProject(server)
+  await watched.postEvents(6)
   const { project } = watched
   const epoch = await readEpoch()
   const client = await openFeed(server.url, watched.member)
@@ -152,12 +152,12 @@ test('research §3 gap: retention, another epoch, or a cursor ahead of the head'
 })
 
 test('§5 metrics count sockets, streams, listener, lag and replayed events', async () => {
-  const watched = await newWatched(server)
-  await watched.sayMany(2)
+  const watched = await newFeedProject(server)
+  await watched.postEvents(2)
   const client = await openFeed(server.url, watched.member)
   await client.subscribe(watched.project, { after: 0 })
   await client.seqs(2)
-  await watched.say('live')
+  await watched.postEvent('live')
   await client.seqs(1)
   const text = await registry.metrics()
   const read = (name: string) =>
@@ -178,7 +178,7 @@ test('§5 metrics count sockets, streams, listener, lag and replayed events', as
 })
 
 test('research §3 a new epoch closes every socket with 1012, and clients learn it', async () => {
-  const watched = await newWatched(server)
+  const watched = await newFeedProject(server)
   const client = await openFeed(server.url, watched.member)
   await client.subscribe(watched.project)
   await server.sql`select renew_epoch()`

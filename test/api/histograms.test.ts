@@ -4,16 +4,16 @@ import { buildHistogram } from '../../src/events/histogram.ts'
 import { noFilters, parseSearch } from '../../src/events/search-query.ts'
 import { meets, type Sent } from '../support/naive.ts'
 import type { TestProject } from '../support/project.ts'
-import { bootSearched, filters, NOW_MS, OWNERS } from '../support/searched.ts'
+import { bootSearchProject, filters, NOW_MS, OWNERS } from '../support/search-project.ts'
 import type { Booted } from '../support/server.ts'
 
 setDefaultTimeout(90_000)
 
 let server: Booted
 let project: TestProject
-let sent: Sent[]
+let sent: SentEvent[]
 beforeAll(async () => {
-  ;({ server, project, sent } = await bootSearched())
+  ;({ server, project, sent } = await bootSearchProject())
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
@@ -40,7 +40,7 @@ test('histograms count the events that lists find, with every way of counting', 
       expect(buckets).toBeLessThanOrEqual(60)
       expect(from + buckets * histogram.stepMs).toBe(to)
       const counts = new Array<number>(buckets).fill(0)
-      for (const one of sent.filter(one => meets(one, filters, OWNERS))) {
+      for (const one of sent.filter(one => matchesFilters(one, filters, OWNERS))) {
         const bucket = Math.floor((Date.parse(one.timestamp) - from) / histogram.stepMs)
         if (counts[bucket] !== undefined) counts[bucket]++
       }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { ageAnswers } from '../support/age.ts'
-import { holdLog } from '../support/hold.ts'
+import { ageAnswers } from '../support/ageing.ts'
+import { lockLog } from '../support/database-lock.ts'
 import { createRequests, newProject, type Answered } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -98,7 +98,7 @@ test('contract §1 a key that is still running is 409 after 300 ms, and replays 
     ['/v1/log', { channel: 'payments', event: 'New payment' }],
     ['/v1/identify', { user_id: 'ada' }],
   ]
-  await using hold = await holdLog(server.sql, project.id)
+  await using hold = await lockLog(server.sql, project.id)
   const winners = routes.map(([path, json]) =>
     project.post(path, json, { 'idempotency-key': path }),
   )
@@ -127,7 +127,7 @@ test('contract §1 a key that is still running is 409 after 300 ms, and replays 
 test('case 11: requests that wait for a running key hold no database connection', async () => {
   const project = await newProject(server)
   const bystander = await newProject(server)
-  await using hold = await holdLog(server.sql, project.id)
+  await using hold = await lockLog(server.sql, project.id)
   const winner = project.post('/v1/events', event, KEYED)
   await hold.untilBlocked()
   const waiting = Array.from({ length: 50 }, () => project.post('/v1/events', event, KEYED))
@@ -148,7 +148,7 @@ test('case 11: requests that wait for a running key hold no database connection'
 
 test('contract §5 a failed first request frees its key, and a waiting one takes over', async () => {
   const project = await newProject(server)
-  await using hold = await holdLog(server.sql, project.id)
+  await using hold = await lockLog(server.sql, project.id)
   const winner = project.post('/v1/events', event, KEYED)
   await hold.untilBlocked()
   const waiting = Array.from({ length: 5 }, () => project.post('/v1/events', event, KEYED))

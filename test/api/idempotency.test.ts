@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { rotateKey } from '../support/keys.ts'
-import { ageAnswers } from '../support/age.ts'
+import { ageAnswers } from '../support/ageing.ts'
 import { createRequests, newProject, type TestProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { ageInvite } from '../support/age.ts'
+import { ageInvite } from '../support/ageing.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
-import { listDeeds } from '../support/audit.ts'
+import { listAuditEntries } from '../support/audit.ts'
 import {
   createApi,
   newMember,
@@ -62,7 +62,7 @@ test('reliability §6 an invite is a link of 256 bits, valid for 7 days and kept
     select (select json_agg(i)::text from invites i) || (select json_agg(a)::text from audit_log a) as text
   `
   expect(stored?.['text']).not.toContain(token)
-  expect(await listDeeds(server.sql, organization.uuid)).toEqual([
+  expect(await listAuditEntries(server.sql, organization.uuid)).toEqual([
     {
       action: 'invite.created',
       target: body.data.id,

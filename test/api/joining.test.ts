@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { expectFailure, expectIssues } from '../support/answers.ts'
-import { listDeeds } from '../support/audit.ts'
+import { listAuditEntries } from '../support/audit.ts'
 import {
   createApi,
   newMember,
@@ -56,7 +56,7 @@ test('dashboard 2 a signed-in account joins with the link, which is then used up
   const late = await newPerson(server)
   expectFailure(await late.post('/api/invites/accept', { token }), 404, 'not_found')
   expect(await listMembers(organization)).toEqual([`${person.email} member`])
-  expect((await listDeeds(server.sql, organization.uuid)).at(-1)).toEqual({
+  expect((await listAuditEntries(server.sql, organization.uuid)).at(-1)).toEqual({
     action: 'member.joined',
     target: person.id,
     personId: person.uuid,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { expectFailure, expectIssues } from '../support/answers.ts'
-import { listDeeds } from '../support/audit.ts'
+import { listAuditEntries } from '../support/audit.ts'
 import {
   newMember,
   newOrganization,
@@ -61,7 +61,7 @@ describe('contract §12 roles:', () => {
       const { status, body } = await owner.patch(toPath(organization, member), { role })
       expect([status, body.data.role, body.data.person.id]).toEqual([200, role, member.id])
     }
-    const deeds = await listDeeds(server.sql, organization.uuid)
+    const deeds = await listAuditEntries(server.sql, organization.uuid)
     expect(deeds.map(({ action, details }) => [action, details])).toEqual([
       ['member.roleChanged', { from: 'viewer', to: 'admin' }],
       ['member.roleChanged', { from: 'admin', to: 'owner' }],
@@ -99,7 +99,7 @@ describe('contract §12 roles:', () => {
     const removed = await admin.delete(toPath(organization, other))
     expect([removed.status, removed.body.data]).toEqual([200, { id: other.id }])
     expect(await readRoles(organization)).toEqual({ [owner.uuid]: 'owner', [admin.uuid]: 'admin' })
-    const deeds = await listDeeds(server.sql, organization.uuid)
+    const deeds = await listAuditEntries(server.sql, organization.uuid)
     expect(deeds).toEqual([
       {
         action: 'member.removed',
@@ -201,5 +201,5 @@ test('reliability §11 a role change without an audit entry does not happen', as
   expect((await readRoles(organization))[member.uuid]).toBe('viewer')
   await server.sql`alter table audit_log drop constraint no_entry`
   expect((await owner.delete(toPath(organization, await newPerson(server)))).status).toBe(404)
-  expect(await listDeeds(server.sql, organization.uuid)).toEqual([])
+  expect(await listAuditEntries(server.sql, organization.uuid)).toEqual([])
 })

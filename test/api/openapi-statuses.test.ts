@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect } from '../../src/db/sql.ts'
 import { expectFailure, listRateHeaders, RATE_HEADERS } from '../support/answers.ts'
 import { checkDeclared, listDeclared } from '../support/conformance.ts'
-import { holdLog } from '../support/hold.ts'
+import { lockLog } from '../support/database-lock.ts'
 import {
   createRequests,
   newProject,
@@ -127,7 +127,7 @@ const provocations: Record<string, (operation: string) => Promise<{ status: numb
   async 409(operation) {
     const project = await newProject(server)
     const sample = withHeaders(toSample(operation), KEYED)
-    await using hold = await holdLog(server.sql, project.id)
+    await using hold = await lockLog(server.sql, project.id)
     const winner = send(project, sample)
     await hold.untilBlocked()
     const answer = await send(project, sample)
@@ -201,7 +201,7 @@ test('contract §1 503 says when to retry; after the rate limit it has its heade
   expect(listRateHeaders(early)).toEqual([])
 
   const project = await newProject(server)
-  await using hold = await holdLog(server.sql, project.id)
+  await using hold = await lockLog(server.sql, project.id)
   const sent = send(project, toSample('createEvent'))
   await hold.untilBlocked()
   await hold.cancelBlocked()

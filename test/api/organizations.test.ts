@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { ageVerification } from '../support/age.ts'
+import { ageVerification } from '../support/ageing.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
-import { listActions, listDeeds } from '../support/audit.ts'
+import { listAuditActions, listAuditEntries } from '../support/audit.ts'
 import { newMember, newOrganization, newPerson } from '../support/person.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -70,7 +70,7 @@ test('contract §12 an owner renames the organization; the audit log has each ch
   expect([status, body.data.name]).toEqual([200, 'B'])
   await owner.post(`/api/organizations/${organization.id}/projects`, { name: 'P' })
   await owner.patch(`/api/projects/${organization.project.id}`, { name: 'Q', keepDays: 30 })
-  const deeds = await listDeeds(server.sql, organization.uuid)
+  const deeds = await listAuditEntries(server.sql, organization.uuid)
   expect(deeds).toEqual([
     {
       action: 'organization.renamed',
@@ -156,7 +156,7 @@ test('contract §12 an organization has at most 100 projects, also under concurr
   expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, ...Array(8).fill(409)])
   const refused = answers.find(({ status }) => status === 409)
   expect(refused?.body.error).toContain('at most 100 projects')
-  expect(await listActions(server.sql, organization.uuid)).toHaveLength(2)
+  expect(await listAuditActions(server.sql, organization.uuid)).toHaveLength(2)
 })
 
 test('case 20: an invalid id, one of another kind or of another tenant is 404', async () => {

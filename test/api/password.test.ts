@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { ageFailures, ageSessions } from '../support/age.ts'
+import { ageFailures, ageSessions } from '../support/ageing.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import {
   createBrowser,
-  listDeeds,
+  listAccountAudit,
   newAccount,
   newAddress,
   PASSWORD,
-  WRONG,
+  WRONG_PASSWORD,
 } from '../support/browser.ts'
 import { newPerson } from '../support/person.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -38,7 +38,7 @@ test('dashboard §5 typing the password again confirms the session for 10 minute
   expectFailure(await browser.request('/api/me', { headers: before }), 401, 'signed_out')
   await ageSessions(server.sql, account.uuid, '9 minutes 50 seconds')
   expect((await browser.get('/api/me')).body.data.isVerified).toBe(true)
-  expect((await listDeeds(server, account)).at(-1)).toBe('person: session.verified')
+  expect((await listAccountAudit(server, account)).at(-1)).toBe('person: session.verified')
 })
 
 test('reliability §6 of two concurrent confirmations of one session, one succeeds and keeps the session', async () => {
@@ -64,9 +64,9 @@ test('reliability §6 a stolen session does not help to guess the password, and 
   for (let time = 0; time < 5; time++) {
     const json =
       time % 2 === 0
-        ? await browser.post('/api/session/verify', { password: WRONG })
+        ? await browser.post('/api/session/verify', { password: WRONG_PASSWORD })
         : await browser.put('/api/me/password', {
-            currentPassword: WRONG,
+            currentPassword: WRONG_PASSWORD,
             newPassword: NEW_PASSWORD,
           })
     expectFailure(json, 401, 'wrong_credentials')
@@ -78,7 +78,7 @@ test('reliability §6 a stolen session does not help to guess the password, and 
   expect((await other.signIn(account.email, PASSWORD, newAddress())).status).toBe(200)
   await ageFailures(server.sql, '15 minutes')
   expect((await browser.post('/api/session/verify', { password: PASSWORD })).status).toBe(200)
-  expect((await listDeeds(server, account)).slice(1, 6)).toEqual(
+  expect((await listAccountAudit(server, account)).slice(1, 6)).toEqual(
     Array(5).fill('person: password.refused'),
   )
 })
@@ -103,7 +103,7 @@ test('dashboard §2 a new password ends all other sessions and open reset links,
   expect(await server.sql`select from reset_links where person_id = ${account.uuid}`).toHaveLength(
     0,
   )
-  expect((await listDeeds(server, account)).at(-1)).toBe('person: password.changed')
+  expect((await listAccountAudit(server, account)).at(-1)).toBe('person: password.changed')
 
   const fresh = createBrowser(server.url)
   expect((await fresh.signIn(account.email, PASSWORD, newAddress())).status).toBe(401)
@@ -158,7 +158,9 @@ test('contract §12 PATCH /api/me changes the name, and the e-mail within 10 min
   expect((await browser.get('/api/me')).body.data).toEqual(moved.body.data)
   expect((await createBrowser(server.url).signIn(email)).status).toBe(200)
   expect((await createBrowser(server.url).signIn(account.email)).status).toBe(401)
-  expect((await listDeeds(server, account)).filter(deed => deed.includes('edited'))).toHaveLength(3)
+  expect(
+    (await listAccountAudit(server, account)).filter(deed => deed.includes('edited')),
+  ).toHaveLength(3)
 })
 
 test('contract §12 an e-mail belongs to one account: a second use is a conflict', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { parseId } from '../../src/ids.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
-import { listDeeds } from '../support/audit.ts'
+import { listAuditEntries } from '../support/audit.ts'
 import {
   newMember,
   newOrganization,
@@ -63,7 +63,7 @@ test('contract §7 a key is shown once, on creation, and has four scopes and 100
   const list = await admin.get(path)
   expect(list.body.data).toEqual({ items: [info], nextCursor: null })
   expect(list.text).not.toContain(key.slice(4, 30))
-  expect(await listDeeds(server.sql, organization.uuid)).toEqual([
+  expect(await listAuditEntries(server.sql, organization.uuid)).toEqual([
     {
       action: 'key.created',
       target: info.id,
@@ -126,11 +126,9 @@ test('contract §7 rotation creates a new key, and the old one works for 24 hour
     const { status } = await admin.post(`${path}/${next.body.data.id}/rotate`, { overlapHours })
     expect(status).toBe(400)
   }
-  expect((await listDeeds(server.sql, organization.uuid)).map(({ action }) => action)).toEqual([
-    'key.created',
-    'key.rotated',
-    'key.rotated',
-  ])
+  expect(
+    (await listAuditEntries(server.sql, organization.uuid)).map(({ action }) => action),
+  ).toEqual(['key.created', 'key.rotated', 'key.rotated'])
 })
 
 test('contract §7 every server refuses a revoked key on the next request, and the list keeps it', async () => {
@@ -144,7 +142,7 @@ test('contract §7 every server refuses a revoked key on the next request, and t
   expect(item).toMatchObject({ id, revokedAt: expect.any(String) })
   expectFailure(await admin.patch(`${path}/${id}`, { name: 'n' }), 404, 'not_found')
   expectFailure(await admin.post(`${path}/${id}/rotate`, {}), 404, 'not_found')
-  expect(await listDeeds(server.sql, organization.uuid)).toHaveLength(2)
+  expect(await listAuditEntries(server.sql, organization.uuid)).toHaveLength(2)
 })
 
 test('case 20: keys of another project cannot be seen or changed', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
-import { endWaits } from '../support/age.ts'
+import { makeDeliveriesDue } from '../support/ageing.ts'
 import { newMember } from '../support/person.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import type { Arrived } from '../support/push-service.ts'
@@ -157,7 +157,7 @@ test('delivery: a count that its push service refuses for now is retried, and is
   await untilPushed(tenant)
   world.service.script(browser, { status: 503 }, { status: 201 })
   const [event] = await sendMany(tenant, 'payments', 1)
-  await endWaits(world.server.sql, tenant.projectId)
+  await makeDeliveriesDue(world.server.sql, tenant.projectId)
   await world.service.until(browser, 11)
   await world.untilWaiting(tenant.projectId)
   await untilPushed(tenant)

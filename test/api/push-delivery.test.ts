@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
-import { endWaits } from '../support/age.ts'
+import { makeDeliveriesDue } from '../support/ageing.ts'
 import { newMember, newPerson } from '../support/person.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
@@ -199,7 +199,7 @@ test('delivery: membership and settings are checked when a push is sent, also on
   await world.service.until(browser, 1)
   await member.put(`${tenant.path}/notifications`, { state: 'mute' })
   await world.untilWaiting(tenant.projectId)
-  await endWaits(world.server.sql, tenant.projectId)
+  await makeDeliveriesDue(world.server.sql, tenant.projectId)
   expect(await untilOutcomes(event)).toEqual({
     [browser.id]: `withheld: ${WITHHELD_REASONS.muted}`,
   })

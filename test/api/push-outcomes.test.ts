@@ -5,7 +5,7 @@ import { toSite } from '../../src/http/site.ts'
 import { parseId } from '../../src/ids.ts'
 import { createPushKind } from '../../src/push/kind.ts'
 import { createPushClient } from '../../src/push/push-client.ts'
-import { endWaits } from '../support/age.ts'
+import { makeDeliveriesDue } from '../support/ageing.ts'
 import { createApi, newMember } from '../support/person.ts'
 import type { ScriptedAnswer } from '../support/push-service.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
@@ -103,10 +103,10 @@ test('delivery: 429 and 5xx are retried, not before Retry-After, with the rest o
   await sql`
     update outbox set requested_at = requested_at - interval '12 hours' where project_id = ${tenant.projectId}
   `
-  await endWaits(sql, tenant.projectId)
+  await makeDeliveriesDue(sql, tenant.projectId)
   await world.service.until(browser, 2)
   await world.untilWaiting(tenant.projectId)
-  await endWaits(sql, tenant.projectId)
+  await makeDeliveriesDue(sql, tenant.projectId)
   const pushes = await world.service.until(browser, 3)
   expect(pushes[0]!.ttl).toBe(86_400)
   expect(pushes[1]!.ttl).toBeWithin(43_000, 43_201)
@@ -124,7 +124,7 @@ test('delivery: nothing is sent after a day', async () => {
   await sql`
     update outbox set requested_at = requested_at - interval '1 day' where project_id = ${tenant.projectId}
   `
-  await endWaits(sql, tenant.projectId)
+  await makeDeliveriesDue(sql, tenant.projectId)
   await until(async () => Object.keys(await world.outcomes(event)).length > 0)
   expect(await world.outcomes(event)).toEqual({
     [browser.id]: 'failed: It was not accepted within a day',

@@ -4,10 +4,10 @@ import { ACTIONS, type Action } from '../../src/accounts/permissions.ts'
 import { toId } from '../../src/ids.ts'
 import { API, type ApiContract } from '../support/contracts.ts'
 import { createApi, newPerson } from '../support/person.ts'
-import { BODIES, PASSWORD } from '../support/samples.ts'
+import { BODIES, PASSWORD } from '../support/request-bodies.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { insertSubscription } from '../support/push.ts'
-import { newTenant, toPath, type Tenant } from '../support/household.ts'
+import { newFullTenant, toPath, type FullTenant } from '../support/full-tenant.ts'
 
 // Repeats contract §12 on purpose: a change of permissions.ts must be made here, too.
 const LEAST: Partial<Record<Action, Asker>> = {}
@@ -47,11 +47,11 @@ type Asker = (typeof LADDER)[number] | 'operator'
 let server: Booted
 let hash: string
 /** A tenant whose members all requests are refused for, so that it never changes. */
-let untouched: Tenant
+let untouched: FullTenant
 beforeAll(async () => {
   server = await boot({}, { kinds: [] })
   hash = await hashPassword(PASSWORD)
-  untouched = await newTenant(server)
+  untouched = await newFullTenant(server)
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
@@ -75,7 +75,7 @@ describe.each(
   const least = LEAST[contract.action]!
   test.each([...LADDER, 'operator'] as const)(`%s (from ${least} on)`, async asker => {
     const isWelcome = isAllowed(asker, least)
-    const tenant = isWelcome ? await newTenant(server) : untouched
+    const tenant = isWelcome ? await newFullTenant(server) : untouched
     const { status, body } = await ask(tenant, contract, asker)
     if (isWelcome) expect([status < 300, body.code]).toEqual([true, undefined])
     else expect([status, body.code]).toEqual(toRefusal(asker, contract))
@@ -83,7 +83,7 @@ describe.each(
 
   if (!GUARDED.has(contract.action)) return
   test('reliability §6 asks for the password if it was typed more than 10 minutes ago', async () => {
-    const tenant = await newTenant(server)
+    const tenant = await newFullTenant(server)
     await server.sql`
       update sessions set verified_at = now() - interval '601 seconds'
       where person_id = ${tenant.people.owner.uuid}
@@ -93,7 +93,7 @@ describe.each(
   })
 })
 
-async function ask(tenant: Tenant, contract: ApiContract, asker: Asker) {
+async function ask(tenant: FullTenant, contract: ApiContract, asker: Asker) {
   const json = BODIES[contract.action]?.(tenant)
   if (contract.body && !json) throw new Error(`No test knows a body for ${contract.action}`)
   const options = { method: contract.method, ...(contract.body && { json }) }

@@ -8,7 +8,7 @@ import { noFilters, parseSearch, type SearchFilters } from '../../src/events/sea
 import type { ScanLimits } from '../../src/events/log-scan.ts'
 import { meets, type Sent } from '../support/naive.ts'
 import { newProject, type TestProject } from '../support/project.ts'
-import { bootSearched, filters, OWNERS } from '../support/searched.ts'
+import { bootSearchProject, filters, OWNERS } from '../support/search-project.ts'
 import type { Booted } from '../support/server.ts'
 
 setDefaultTimeout(90_000)
@@ -18,9 +18,9 @@ const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 100)
 
 let server: Booted
 let project: TestProject
-let sent: Sent[]
+let sent: SentEvent[]
 beforeAll(async () => {
-  ;({ server, project, sent } = await bootSearched())
+  ;({ server, project, sent } = await bootSearchProject())
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
@@ -34,7 +34,9 @@ test('contract §9 every search finds the same events as checking each one, in b
   }
   await fc.assert(
     fc.asyncProperty(filters, fc.record(options), async (filters, { direction, ...rest }) => {
-      const expected = sent.filter(one => meets(one, filters, OWNERS)).map(({ seq }) => seq)
+      const expected = sent
+        .filter(one => matchesFilters(one, filters, OWNERS))
+        .map(({ seq }) => seq)
       if (direction === 'older') expected.reverse()
       expect(await readAll(filters, direction === 'older' ? {} : { after: 0 }, rest)).toEqual(
         expected,
@@ -71,7 +73,7 @@ test('contract §9 a cursor in the middle of any search continues there', async 
   await fc.assert(
     fc.asyncProperty(filters, fc.integer({ min: 0, max: 240 }), async (filters, n) => {
       const after = sent[n]?.seq ?? 0
-      const expected = sent.filter(one => one.seq > after && meets(one, filters, OWNERS))
+      const expected = sent.filter(one => one.seq > after && matchesFilters(one, filters, OWNERS))
       expect(await readAll(filters, { after }, { limit: 13 })).toEqual(
         expected.map(({ seq }) => seq),
       )
@@ -105,7 +107,7 @@ test('tags and words of any length are found, words by their beginning', async (
   }
   const found = async (text: string) => {
     const page = await listEventsJson(server.sql, id, parseSearch(text).filters, {})
-    return (JSON.parse(page).items as Sent[]).map(({ seq }) => seq)
+    return (JSON.parse(page).items as SentEvent[]).map(({ seq }) => seq)
   }
   expect(await found(long)).toEqual([1])
   expect(await found(long.slice(1))).toEqual([1])

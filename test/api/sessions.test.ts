@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { ageSessions } from '../support/age.ts'
+import { ageSessions } from '../support/ageing.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
-import { createBrowser, listDeeds, newAccount, newAddress, PASSWORD } from '../support/browser.ts'
+import {
+  createBrowser,
+  listAccountAudit,
+  newAccount,
+  newAddress,
+  PASSWORD,
+} from '../support/browser.ts'
 import { newMember, newOrganization, newPerson } from '../support/person.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -144,7 +150,7 @@ test('dashboard §2 an account ends one of its own sessions, and no other', asyn
   const own = (await there.get('/api/sessions')).body.data.items[0].id
   const left = await there.delete(`/api/sessions/${own}`)
   expect(left.headers.getSetCookie()[0]).toStartWith('tidings=;')
-  expect((await listDeeds(server, account)).slice(-2)).toEqual([
+  expect((await listAccountAudit(server, account)).slice(-2)).toEqual([
     'person: session.ended',
     'person: session.ended',
   ])
@@ -160,7 +166,7 @@ test('dashboard §2 signing out everywhere ends every session, including this on
   expect(browsers[0]!.cookies.has('tidings')).toBe(false)
   for (const browser of browsers) expect((await browser.get('/api/me')).status).toBe(401)
   expect((await stranger.get('/api/me')).status).toBe(200)
-  expect((await listDeeds(server, account)).at(-1)).toBe('person: sessions.ended')
+  expect((await listAccountAudit(server, account)).at(-1)).toBe('person: sessions.ended')
 })
 
 test('an account has at most 100 sessions: the least recently used one ends', async () => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import {
   createBrowser,
-  listDeeds,
+  listAccountAudit,
   newAccount,
   newAddress,
   PASSWORD,
-  WRONG,
+  WRONG_PASSWORD,
 } from '../support/browser.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -29,7 +29,7 @@ test('design §6 POST /api/session signs in and answers like GET /api/me', async
     organizations: [],
   })
   expect((await browser.get('/api/me')).body.data).toEqual(body.data)
-  expect(await listDeeds(server, account)).toEqual(['person: session.created'])
+  expect(await listAccountAudit(server, account)).toEqual(['person: session.created'])
 })
 
 test('reliability §6 cookies over http are HttpOnly, SameSite=Lax and of 256 bits, without Secure', async () => {
@@ -85,7 +85,7 @@ test('reliability §6 an unknown e-mail, an account without password and a wrong
   const browser = createBrowser(server.url)
   const answers = []
   for (const [email, password] of [
-    [account.email, WRONG],
+    [account.email, WRONG_PASSWORD],
     [account.email, PASSWORD.toUpperCase()],
     [without.email, PASSWORD],
     [broken.email, PASSWORD],
@@ -97,7 +97,7 @@ test('reliability §6 an unknown e-mail, an account without password and a wrong
     answers.push({ ...answered.body, requestId: '' })
   }
   expect(new Set(answers.map(answer => JSON.stringify(answer))).size).toBe(1)
-  expect(await listDeeds(server, account)).toEqual([
+  expect(await listAccountAudit(server, account)).toEqual([
     'stranger: session.refused',
     'stranger: session.refused',
   ])
@@ -110,7 +110,7 @@ test('reliability §6 a refusal takes as long for an unknown e-mail as for a kno
     const { email } = await newAccount(server)
     for (const kind of ['known', 'unknown'] as const) {
       const startedMs = performance.now()
-      await browser.signIn(kind === 'known' ? email : `not-${email}`, WRONG, newAddress())
+      await browser.signIn(kind === 'known' ? email : `not-${email}`, WRONG_PASSWORD, newAddress())
       times[kind].push(performance.now() - startedMs)
     }
   }
@@ -138,7 +138,7 @@ test('reliability §6 signing in ends the former session of the browser', async 
   await browser.signIn(other.email)
   expect((await browser.request('/api/me', { headers: before })).status).toBe(401)
   expect((await browser.get('/api/me')).body.data.person.id).toBe(other.id)
-  expect(await listDeeds(server, account)).toEqual([
+  expect(await listAccountAudit(server, account)).toEqual([
     'person: session.created',
     'person: session.ended',
   ])
@@ -148,7 +148,7 @@ test('reliability §6 a failed sign-in leaves the session unchanged', async () =
   const account = await newAccount(server)
   const browser = createBrowser(server.url)
   await browser.signIn(account.email)
-  expect((await browser.signIn(account.email, WRONG)).status).toBe(401)
+  expect((await browser.signIn(account.email, WRONG_PASSWORD)).status).toBe(401)
   expect((await browser.get('/api/me')).status).toBe(200)
 })
 

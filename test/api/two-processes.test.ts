@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { holdLog } from '../support/hold.ts'
+import { lockLog } from '../support/database-lock.ts'
 import { createRequests, newProject } from '../support/project.ts'
 import { boot } from '../support/server.ts'
 
@@ -8,7 +8,7 @@ test('contract §1 a key that runs in another process is 409 after 300 ms, and r
   await using other = await boot({ databaseUrl: one.databaseUrl })
   const here = await newProject(one)
   const there = createRequests(other.url, here.key)
-  const hold = await holdLog(one.sql, here.id)
+  const hold = await lockLog(one.sql, here.id)
   const event = { channelName: 'ops', title: 'Hello' }
   const headers = { 'idempotency-key': 'one' }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { ageEvents, ageMembership } from '../support/age.ts'
+import { ageEvents, ageMembership } from '../support/ageing.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { createApi, newMember } from '../support/person.ts'
 import { boot, type Booted } from '../support/server.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { createWebhookSender } from '../../src/webhooks/sender.ts'
-import { ageWebhook } from '../support/age.ts'
+import { ageWebhook } from '../support/ageing.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { createWebhooks, type TestWebhook } from '../support/webhooks.ts'

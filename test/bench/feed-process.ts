@@ -27,7 +27,7 @@ export interface LoadJob {
 export type Job = Omit<LoadJob, 'sockets'>
 
 /** A process that answers each line of input with a line. */
-export interface Worker {
+export interface LineProcess {
   pid: number
   say(line: string): void
   hear(): Promise<string>
@@ -37,11 +37,11 @@ export interface Worker {
 /**
  * Starts one of this folder's programs; resolves at its line `READY`, with the rest of that line.
  */
-export async function startWorker(
+export async function startLineProcess(
   program: string,
   args: string[],
   runtime = process.execPath,
-): Promise<Worker & { ready: string }> {
+): Promise<LineProcess & { ready: string }> {
   const child = spawn(runtime, [join(import.meta.dir, program), ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
@@ -67,12 +67,12 @@ export async function startWorker(
   }
 }
 
-export function startLoad(job: LoadJob): Promise<Worker> {
-  return startWorker('feed-load.ts', [JSON.stringify(job)])
+export function startLoad(job: LoadJob): Promise<LineProcess> {
+  return startLineProcess('feed-load.ts', [JSON.stringify(job)])
 }
 
 /** Sends a line to a load; returns its figures by name. */
-export async function ask(load: Worker, line: string): Promise<Record<string, number>> {
+export async function ask(load: LineProcess, line: string): Promise<Record<string, number>> {
   load.say(line)
   return readFigures(await load.hear())
 }

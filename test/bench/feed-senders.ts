@@ -1,5 +1,5 @@
 import { createEmptyDatabase } from '../support/postgres.ts'
-import { ask, readFigures, startLoad, startWorker, type Job } from './feed-process.ts'
+import { ask, readFigures, startLoad, startLineProcess, type Job } from './feed-process.ts'
 import { SHARE } from './table.ts'
 import { findNode, installPeers } from './peers.ts'
 import { PARSE_HEADERS, PARSE_PATH } from './server.ts'
@@ -21,7 +21,7 @@ const BARE = { path: '/', cookies: [], script: [], ready: '' }
 
 /** Bun's own publish of a text, with nothing around it. */
 export async function startPublish(messages: number, text: string): Promise<Sender> {
-  const { ready, say, stop } = await startWorker('feed-candidate.ts', ['publish'])
+  const { ready, say, stop } = await startLineProcess('feed-candidate.ts', ['publish'])
   return {
     job: { ...BARE, url: toUrl(ready) },
     messages,
@@ -33,7 +33,7 @@ export async function startPublish(messages: number, text: string): Promise<Send
 /** socket.io's broadcast of a text as JSON. */
 export async function startSocketIo(messages: number, text: string): Promise<Sender> {
   installPeers()
-  const { ready, say, stop } = await startWorker('feed-candidate.ts', ['socket.io'])
+  const { ready, say, stop } = await startLineProcess('feed-candidate.ts', ['socket.io'])
   return {
     job: {
       ...BARE,
@@ -51,7 +51,7 @@ export async function startSocketIo(messages: number, text: string): Promise<Sen
 /** parse-server notifies each socket of every object it creates, by a subscription to its class. */
 export async function startLiveQuery(): Promise<Sender> {
   installPeers()
-  const { ready, say, stop } = await startWorker(
+  const { ready, say, stop } = await startLineProcess(
     'parse-server.mjs',
     [await createEmptyDatabase(), 'live'],
     findNode(),

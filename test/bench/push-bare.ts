@@ -2,10 +2,10 @@
 import { createHash } from 'node:crypto'
 import { Agent } from 'node:https'
 import webPush from 'web-push'
-import { AT_A_TIME, runSender, sendAll } from './sending.ts'
+import { CONCURRENCY, runSender, sendAll } from './sender.ts'
 
 const { ca, browsers } = JSON.parse(process.argv[2] ?? '')
-const agent = new Agent({ keepAlive: true, maxSockets: AT_A_TIME, ca })
+const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY, ca })
 const vapidDetails = { subject: 'mailto:ops@example.com', ...webPush.generateVAPIDKeys() }
 let sent = 0
 

@@ -1,7 +1,7 @@
 // The encryption of our push alone: `push-encryption.ts <push service as JSON>`.
 import { encryptPush } from '../../src/push/push-client.ts'
 import type { TestBrowser } from '../support/push-service.ts'
-import { runSender } from './sending.ts'
+import { runSender } from './sender.ts'
 
 const { browsers } = JSON.parse(process.argv[2] ?? '') as { browsers: [TestBrowser] }
 const [{ endpoint, keys }] = browsers

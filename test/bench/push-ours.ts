@@ -10,7 +10,7 @@ import { sealAddress } from '../../src/push/address.ts'
 import type { TestBrowser } from '../support/push-service.ts'
 import { newMember, newOrganization } from '../support/person.ts'
 import { openOutbox } from './outbox-world.ts'
-import { runSender } from './sending.ts'
+import { runSender } from './sender.ts'
 
 const [, , databaseUrl = '', json = ''] = process.argv
 const { host, ca, browsers } = JSON.parse(json) as {

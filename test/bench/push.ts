@@ -1,7 +1,7 @@
 import { closeCluster, cloneDatabase } from '../support/postgres.ts'
-import { startWorker, type Worker } from './feed-process.ts'
+import { startLineProcess, type LineProcess } from './feed-process.ts'
 import { findNode, installPeers } from './peers.ts'
-import { measureSending, toLines } from './sent.ts'
+import { measureSending, toLines } from './sender-figures.ts'
 import { interleaveFigures, toShare, type Line } from './table.ts'
 
 const COUNTS = { warmUp: toShare(400), messages: toShare(4_000) }
@@ -11,16 +11,16 @@ const COUNTS = { warmUp: toShare(400), messages: toShare(4_000) }
  */
 export async function comparePush(): Promise<Line[]> {
   installPeers()
-  const receiver = await startWorker('push-receiver.ts', [])
+  const receiver = await startLineProcess('push-receiver.ts', [])
   const service = receiver.ready.slice('READY '.length)
-  const measure = (sender: Worker) => measureSending(sender, receiver, COUNTS)
+  const measure = (sender: LineProcess) => measureSending(sender, receiver, COUNTS)
   try {
     const figures = await interleaveFigures({
       tidings: async () =>
-        measure(await startWorker('push-ours.ts', [await cloneDatabase(), service])),
-      bare: async () => measure(await startWorker('push-bare.ts', [service], findNode())),
+        measure(await startLineProcess('push-ours.ts', [await cloneDatabase(), service])),
+      bare: async () => measure(await startLineProcess('push-bare.ts', [service], findNode())),
       encryption: async () =>
-        measureSending(await startWorker('push-encryption.ts', [service]), undefined, COUNTS),
+        measureSending(await startLineProcess('push-encryption.ts', [service]), undefined, COUNTS),
     })
     const { tidings, encryption } = figures
     const share = ((100 * encryption.processorMs) / tidings.processorMs).toFixed(0)

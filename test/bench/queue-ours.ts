@@ -77,7 +77,7 @@ async function createOutbox(databaseUrl: string): Promise<Queue> {
       for (const id of projectIds) await appendEvents(sql, id, count / EACH)
     },
     enqueue: count => dispatch(projectIds, count),
-    async stick(count) {
+    async enqueueStuck(count) {
       const stuck = await newTargets(1)
       stuckId = stuck.targets[0] ?? ''
       await appendEvents(sql, stuck.id, count)
@@ -97,7 +97,7 @@ async function createOutbox(databaseUrl: string): Promise<Queue> {
         await sql`select from outbox where target_id is distinct from ${stuckId || null} limit 1`
       return left.count === 0
     },
-    async rest() {
+    async stop() {
       await outbox?.stop()
     },
   }

@@ -28,7 +28,7 @@ async function createPgBoss(): Promise<Queue> {
         await boss.insert('bench', jobs)
       }
     },
-    async stick(count) {
+    async enqueueStuck(count) {
       isStuck = true
       for (let first = 0; first < count; first += BATCH) {
         const jobs = Array.from({ length: Math.min(BATCH, count - first) }, () => ({
@@ -65,7 +65,7 @@ async function createPgBoss(): Promise<Queue> {
       `)
       return left.length === 0
     },
-    rest: () => boss.offWork('bench', { wait: true }),
+    stop: () => boss.offWork('bench', { wait: true }),
   }
 }
 
@@ -112,7 +112,7 @@ async function createGraphileWorker(): Promise<Queue> {
         })),
       )
     },
-    async stick(count) {
+    async enqueueStuck(count) {
       // Its own performance test does the same: two named queues that are locked.
       await addJobs(
         Array.from({ length: count }, (_, nth) => ({
@@ -141,7 +141,7 @@ async function createGraphileWorker(): Promise<Queue> {
       `)
       return left.length === 0
     },
-    async rest() {
+    async stop() {
       await pool?.gracefulShutdown()
     },
   }

@@ -9,7 +9,7 @@ export interface Queue {
   /** Enqueues `count` jobs as fast as possible; resolves when they are committed. */
   enqueue(count: number): Promise<void>
   /** Enqueues `count` jobs of one hanging target, which block each other. */
-  stick(count: number): Promise<void>
+  enqueueStuck(count: number): Promise<void>
   /** Enqueues one job; resolves when it is committed, with the name that `onStart` will get. */
   add(): Promise<string>
   /** Starts to work; `onStart` gets the name of each job that starts. */
@@ -17,7 +17,7 @@ export interface Queue {
   /** Resolves with true if every job is done and recorded, except for the stuck ones. */
   isDone(): Promise<boolean>
   /** Stops working. */
-  rest(): Promise<void>
+  stop(): Promise<void>
 }
 
 /** Answers lines of input, `<command> <numbers>`, with a line of JSON each. */
@@ -26,7 +26,7 @@ export async function runQueue(queue: Queue): Promise<void> {
   for await (const line of createInterface({ input: process.stdin })) {
     const [command, ...numbers] = line.split(' ')
     const [count = 0, perSecond = 1] = numbers.map(Number)
-    if (command === 'stick') await queue.stick(count)
+    if (command === 'stick') await queue.enqueueStuck(count)
     const answer =
       command === 'enqueue'
         ? await enqueue(queue, count)
@@ -57,7 +57,7 @@ async function drain(queue: Queue, count: number) {
   while (starts.size < count || !(await queue.isDone())) await sleep(5)
   if (starts.size > count) fail(`${starts.size} jobs started, of ${count}`)
   const perSecond = toRate(count, startedMs)
-  await queue.rest()
+  await queue.stop()
   return { perSecond }
 }
 
@@ -73,7 +73,7 @@ async function pace(queue: Queue, count: number, perSecond: number) {
   }
   const jobs = await Promise.all(added)
   while (started.size < count || !(await queue.isDone())) await sleep(5)
-  await queue.rest()
+  await queue.stop()
   const delays = jobs.map(({ job, atMs }) => (started.get(job) ?? NaN) - atMs).sort((a, b) => a - b)
   const at = (share: number) => delays[Math.floor(delays.length * share)]
   return { p50Ms: at(0.5), p99Ms: at(0.99) }

@@ -1,5 +1,5 @@
 import { cloneDatabase, closeCluster, createEmptyDatabase } from '../support/postgres.ts'
-import { startWorker, type Worker } from './feed-process.ts'
+import { startLineProcess, type LineProcess } from './feed-process.ts'
 import { findNode, installPeers } from './peers.ts'
 import { interleaveFigures, toShare, type Line } from './table.ts'
 
@@ -35,10 +35,11 @@ const FIGURES: [figure: keyof Figures, what: string, better: Line['better']][] =
 export async function compareQueue(): Promise<Line[]> {
   installPeers()
   const startPeer = async (name: string) =>
-    startWorker('queue-peers.ts', [name, await createEmptyDatabase()], findNode())
+    startLineProcess('queue-peers.ts', [name, await createEmptyDatabase()], findNode())
   try {
     const figures = await interleaveFigures({
-      tidings: async () => measure(await startWorker('queue-ours.ts', [await cloneDatabase()])),
+      tidings: async () =>
+        measure(await startLineProcess('queue-ours.ts', [await cloneDatabase()])),
       'pg-boss': async () => measure(await startPeer('pg-boss')),
       'graphile-worker': async () => measure(await startPeer('graphile-worker')),
     })
@@ -59,7 +60,7 @@ export async function compareQueue(): Promise<Line[]> {
 }
 
 /** Throws or never answers for a queue that loses a job or starts one twice. */
-async function measure(queue: Worker): Promise<Figures> {
+async function measure(queue: LineProcess): Promise<Figures> {
   const ask = async (line: string) => {
     queue.say(line)
     return JSON.parse(await queue.hear()) as Record<'perSecond' | 'p50Ms' | 'p99Ms', number>

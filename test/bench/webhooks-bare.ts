@@ -3,10 +3,10 @@
 import { randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { Webhook } from 'standardwebhooks'
-import { AT_A_TIME, runSender, sendAll } from './sending.ts'
+import { CONCURRENCY, runSender, sendAll } from './sender.ts'
 
 const [, , url = ''] = process.argv
-const agent = new Agent({ keepAlive: true, maxSockets: AT_A_TIME })
+const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY })
 const webhook = new Webhook(`whsec_${randomBytes(32).toString('base64')}`)
 const event = {
   id: 'evt_01kahwq7f4e8xbv0a3n9m2c6rt',

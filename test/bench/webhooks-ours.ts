@@ -6,7 +6,7 @@ import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { toPlace } from '../../src/webhooks/sealing.ts'
 import { newProject } from '../support/project.ts'
 import { openOutbox } from './outbox-world.ts'
-import { runSender } from './sending.ts'
+import { runSender } from './sender.ts'
 
 const WEBHOOKS = 4
 

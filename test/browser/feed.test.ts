@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import type { Locator } from 'playwright-core'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { fakeApi, PROJECT, type FakeApi, type FakeEvent } from '../support/fake-api.ts'
-import { fillOrganization, inRole } from '../support/fake-organization.ts'
+import { fillOrganization, setRole } from '../support/fake-organization.ts'
 import { fillKeys, fillWebhooks } from '../support/fake-hooks.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -270,7 +270,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
       await using it = await watch(1, { isPhone })
       const { page } = it
       for (const fill of [fillOrganization, fillKeys, fillWebhooks]) fill(it.api)
-      inRole(it.api, role, isOperator)
+      setRole(it.api, role, isOperator)
       it.api.emit(...Array.from({ length: 40 }, (_, at) => ({ title: '', channelName: `c${at}` })))
       await page.reload()
       await page.getByRole('link', { name: 'c39' }).waitFor()

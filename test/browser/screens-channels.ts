@@ -1,6 +1,6 @@
 import { listDeliveries } from '../support/fake-deliveries.ts'
 import { PROJECT, type FakeApi } from '../support/fake-api.ts'
-import { fill, REFUND } from '../support/shop-day.ts'
+import { fillShop, REFUND } from '../support/fake-shop.ts'
 import type { Screen } from './screens.ts'
 
 const CHANNEL = 'GET /api/projects/:id/channels/:channel'
@@ -9,7 +9,7 @@ const TOMORROW = new Date(Date.now() + 86_400_000).toISOString()
 
 /** Answers about a channel like at the end of a day, except for `some`. */
 function fillChannel(api: FakeApi, some: object = {}): void {
-  fill(api)
+  fillShop(api)
   const read = api.handler(CHANNEL)
   api.on(CHANNEL, (body, url) => {
     const { data } = read(body, url) as { data: object }
@@ -32,7 +32,7 @@ export const CHANNEL_SCREENS: Screen[] = [
     name: 'channels',
     path: `/p/${PROJECT}/channels`,
     prepare: api => {
-      fill(api)
+      fillShop(api)
       mute(api)
     },
     until: '.items li',
@@ -42,7 +42,7 @@ export const CHANNEL_SCREENS: Screen[] = [
   {
     name: 'channels-not-found',
     path: `/p/${PROJECT}/channels?search=tide`,
-    prepare: fill,
+    prepare: fillShop,
     until: 'text=No channel found',
   },
   {
@@ -121,7 +121,7 @@ export const CHANNEL_SCREENS: Screen[] = [
     name: 'event-deliveries',
     path: `/p/${PROJECT}/e/evt_7`,
     prepare: api => {
-      fill(api)
+      fillShop(api)
       api.on('GET /api/projects/:id/events/:event', () => ({ data: REFUND }))
       api.on('GET /api/projects/:id/events/:event/deliveries', () => ({
         data: { items: listDeliveries(), nextCursor: 'more', isDispatched: true },
@@ -138,7 +138,7 @@ export const CHANNEL_SCREENS: Screen[] = [
     name: 'event-deliveries-broken',
     path: `/p/${PROJECT}/e/evt_7`,
     prepare: api => {
-      fill(api)
+      fillShop(api)
       api.on('GET /api/projects/:id/events/:event', () => ({ data: REFUND }))
       api.on('GET /api/projects/:id/events/:event/deliveries', () => ({
         status: 503,
@@ -151,7 +151,7 @@ export const CHANNEL_SCREENS: Screen[] = [
   {
     name: 'palette',
     path: `/p/${PROJECT}?channel=chn_payments`,
-    prepare: fill,
+    prepare: fillShop,
     until: 'text=Refund requested',
     act: async page => {
       await page.keyboard.press('Control+k')
@@ -161,7 +161,7 @@ export const CHANNEL_SCREENS: Screen[] = [
   {
     name: 'palette-nothing',
     path: `/p/${PROJECT}`,
-    prepare: fill,
+    prepare: fillShop,
     until: 'text=Refund requested',
     act: async page => {
       await page.keyboard.press('Control+k')
@@ -172,7 +172,7 @@ export const CHANNEL_SCREENS: Screen[] = [
   {
     name: 'keys',
     path: `/p/${PROJECT}`,
-    prepare: fill,
+    prepare: fillShop,
     until: 'text=Refund requested',
     act: async page => {
       await page.keyboard.press('?')

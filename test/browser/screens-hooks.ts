@@ -1,6 +1,6 @@
 import { ACCOUNT, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { fillKeys, fillWebhooks, noKeys, noWebhooks } from '../support/fake-hooks.ts'
-import { fill } from '../support/shop-day.ts'
+import { fillShop } from '../support/fake-shop.ts'
 import type { Screen } from './screens.ts'
 
 const KEYS = `/p/${PROJECT}/keys`
@@ -9,7 +9,7 @@ const WEBHOOK = `${WEBHOOKS}/whk_1`
 
 function prepare(...steps: ((api: FakeApi) => void)[]) {
   return (api: FakeApi) => {
-    for (const step of [fill, ...steps]) step(api)
+    for (const step of [fillShop, ...steps]) step(api)
   }
 }
 

@@ -1,5 +1,5 @@
 import { ACCOUNT, type FakeApi } from '../support/fake-api.ts'
-import { BAD_SERVER, fillOrganization, inRole } from '../support/fake-organization.ts'
+import { BAD_SERVER, fillOrganization, setRole } from '../support/fake-organization.ts'
 import type { Screen } from './screens.ts'
 
 const ORGANIZATION = '/organizations/org_1'
@@ -112,7 +112,7 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     path: ORGANIZATION,
     prepare: api => {
       fillOrganization(api)
-      inRole(api, 'viewer')
+      setRole(api, 'viewer')
     },
     until: 'text=Grace Hopper',
   },
@@ -150,7 +150,7 @@ export const ORGANIZATION_SCREENS: Screen[] = [
   {
     name: 'server-not-operator',
     path: '/server',
-    prepare: api => inRole(api, 'owner'),
+    prepare: api => setRole(api, 'owner'),
     until: 'text=Only the operator',
   },
 ]

@@ -1,6 +1,6 @@
 import type { TestPage } from '../support/chromium.ts'
 import { PROJECT, type FakeApi } from '../support/fake-api.ts'
-import { fill, fillPeople, noPeople, REFUND } from '../support/shop-day.ts'
+import { fillShop, fillUsers, noUsers, REFUND } from '../support/fake-shop.ts'
 import { NOTIFICATION_SCREENS } from './screens-notifications.ts'
 import { CHANNEL_SCREENS } from './screens-channels.ts'
 import { ORGANIZATION_SCREENS } from './screens-organization.ts'
@@ -76,33 +76,38 @@ export const SCREENS: Screen[] = [
   {
     name: 'feed',
     path: `/p/${PROJECT}`,
-    prepare: fill,
+    prepare: fillShop,
     until: 'text=Backup finished',
     act: page => page.getByText('Live', { exact: true }).waitFor(),
   },
   {
     name: 'search',
     path: `/p/${PROJECT}?q=channel%3Apayments+-tag%3Atest+%22new+payment%22&from=7d`,
-    prepare: fill,
+    prepare: fillShop,
     until: '.chip',
   },
   { name: 'search-unclear', path: `/p/${PROJECT}?q=has%3Aall`, until: '#search-issue' },
-  { name: 'search-nothing', path: `/p/${PROJECT}?q=tide`, prepare: fill, until: 'text=Clear the' },
+  {
+    name: 'search-nothing',
+    path: `/p/${PROJECT}?q=tide`,
+    prepare: fillShop,
+    until: 'text=Clear the',
+  },
   {
     name: 'event',
     path: `/p/${PROJECT}/e/evt_7`,
     prepare: api => {
-      fill(api)
+      fillShop(api)
       api.on('GET /api/projects/:id/events/:event', () => ({ data: REFUND }))
     },
     until: 'text=Copy as curl',
   },
   { name: 'event-missing', path: `/p/${PROJECT}/e/evt_99`, until: 'text=No such event' },
-  { name: 'people', path: `/p/${PROJECT}/users`, prepare: fillPeople, until: 'text=plan: pro' },
+  { name: 'people', path: `/p/${PROJECT}/users`, prepare: fillUsers, until: 'text=plan: pro' },
   {
     name: 'person',
     path: `/p/${PROJECT}/users/user_123`,
-    prepare: fillPeople,
+    prepare: fillUsers,
     until: 'article',
     act: async page => {
       await page.getByText('History').click()
@@ -112,15 +117,15 @@ export const SCREENS: Screen[] = [
   {
     name: 'person-erase',
     path: `/p/${PROJECT}/users/user_123`,
-    prepare: fillPeople,
+    prepare: fillUsers,
     until: 'article',
     act: page => page.getByRole('button', { name: 'Erase this person' }).click(),
   },
-  { name: 'people-none', path: `/p/${PROJECT}/users`, prepare: noPeople, until: 'text=Nobody yet' },
+  { name: 'people-none', path: `/p/${PROJECT}/users`, prepare: noUsers, until: 'text=Nobody yet' },
   {
     name: 'feed-paused',
     path: `/p/${PROJECT}`,
-    prepare: fill,
+    prepare: fillShop,
     until: 'text=Live',
     act: async page => {
       await page.keyboard.press('Space')
@@ -130,7 +135,7 @@ export const SCREENS: Screen[] = [
   {
     name: 'menu',
     path: `/p/${PROJECT}`,
-    prepare: fill,
+    prepare: fillShop,
     until: 'text=Live',
     act: page => page.getByRole('button', { name: 'Account' }).click(),
   },

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createBrowser, newAccount, newAddress, PASSWORD, WRONG } from '../support/browser.ts'
+import {
+  createBrowser,
+  newAccount,
+  newAddress,
+  PASSWORD,
+  WRONG_PASSWORD,
+} from '../support/browser.ts'
 import { newOrganization } from '../support/person.ts'
 import { createEmptyDatabase } from '../support/postgres.ts'
 import { spawnProgram, startProgram } from '../support/process.ts'
@@ -78,7 +84,7 @@ test('design §5 owner create without a password prints a link to choose one', a
 test('design §5 owner reset prints a link that works during a sign-in delay', async () => {
   const account = await newAccount(server)
   for (let time = 0; time < 5; time++) {
-    await createBrowser(server.url).signIn(account.email, WRONG, newAddress())
+    await createBrowser(server.url).signIn(account.email, WRONG_PASSWORD, newAddress())
   }
   await server.sql`update sign_in_failures set failures = 15`
   const browser = createBrowser(server.url)

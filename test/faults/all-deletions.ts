@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toId } from '../../src/ids.ts'
 import { createApi, newMember } from '../support/person.ts'
-import type { Leaver } from './check.ts'
+import type { RemovedEvent } from './ledger-check.ts'
 import type { Fleet } from './fleet.ts'
 import type { Random } from './random.ts'
 
@@ -22,7 +22,7 @@ export async function startDeletions(
     projectIds,
     random,
     leavers,
-  }: { projectIds: readonly string[]; random: Random; leavers: Map<string, Leaver> },
+  }: { projectIds: readonly string[]; random: Random; leavers: Map<string, RemovedEvent> },
 ): Promise<Deletions> {
   const cookies = new Map<string, string>()
   for (const id of projectIds) {
@@ -37,7 +37,7 @@ export async function startDeletions(
   let isStopped = false
 
   /** The outcome of a request is known only if it was answered. */
-  async function ask(leaver: Leaver, method: 'DELETE' | 'POST'): Promise<boolean> {
+  async function ask(leaver: RemovedEvent, method: 'DELETE' | 'POST'): Promise<boolean> {
     const { request } = createApi(random.pick(urls()), cookies.get(leaver.projectId))
     const path = `/api/projects/${toId('prj', leaver.projectId)}/events/${toId('evt', leaver.id)}`
     const answer = await request(method === 'POST' ? `${path}/restore` : path, { method }).catch(
@@ -51,7 +51,7 @@ export async function startDeletions(
       await sleep(random.below(GAP_MS))
       const event = await findOne(random.pick(projectIds), random.next())
       if (!event || leavers.has(event.id)) continue
-      const leaver: Leaver = { ...event, isDone: false, fate: 'unknown' }
+      const leaver: RemovedEvent = { ...event, isDone: false, fate: 'unknown' }
       leavers.set(leaver.id, leaver)
       const isDeleted = await ask(leaver, 'DELETE')
       if (isDeleted) deleted++
@@ -67,7 +67,7 @@ export async function startDeletions(
   }
 
   async function findOne(projectId: string, share: number) {
-    const rows = await sql<Omit<Leaver, 'isDone' | 'fate'>[]>`
+    const rows = await sql<Omit<RemovedEvent, 'isDone' | 'fate'>[]>`
       select
         e.project_id as "projectId", e.id, e.seq::int as seq, e.metadata ->> 'intent' as intent,
         c.name as "channelName"

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sendSignal } from '../../src/embedded/processes.ts'
 import type { TcpProxy } from '../support/tcp-proxy.ts'
-import type { Table } from './check.ts'
+import type { Table } from './ledger-check.ts'
 import { readStart, untilStartedAnew } from './deliveries.ts'
 import { listPostgres, type Fleet } from './fleet.ts'
 import type { Follower } from './follower.ts'
@@ -47,7 +47,7 @@ interface Fault {
  * Injects faults one after the other, every kind in each round; afterwards all servers must accept
  * events again.
  */
-export async function breakAll({
+export async function injectFaults({
   random,
   seconds,
   isShort,

@@ -3,7 +3,7 @@ import { parseId, toId } from '../../src/ids.ts'
 import { newMember } from '../support/person.ts'
 import { insertSubscription } from '../support/push.ts'
 import type { PushService, TestBrowser } from '../support/push-service.ts'
-import type { Leavers, Verdict } from './check.ts'
+import type { RemovedEvents, RunResult } from './ledger-check.ts'
 import type { Fleet } from './fleet.ts'
 
 const PEOPLE = 2
@@ -53,8 +53,8 @@ export async function checkPushes({
   sql: Sql
   service: PushService
   devices: readonly Device[]
-  leavers: Leavers
-}): Promise<Verdict> {
+  leavers: RemovedEvents
+}): Promise<RunResult> {
   const problems = service.problems.map(problem => `a push was refused: ${problem}`)
   const table: (string | number)[][] = []
   const sums = { pushed: 0, withheld: 0 }

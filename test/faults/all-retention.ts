@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toArray } from '../../src/db/arrays.ts'
-import type { Leaver } from './check.ts'
+import type { RemovedEvent } from './ledger-check.ts'
 import type { Fleet } from './fleet.ts'
 import type { Follower } from './follower.ts'
 
@@ -8,7 +8,7 @@ const EVERY_MS = 1_000
 const BATCH = 2_000
 
 /** A project whose events expire soon. */
-export interface Retirement {
+export interface ExpiringProject {
   stop(): Promise<void>
   /** Returns how many events were made old. */
   retired(): number
@@ -21,22 +21,22 @@ export interface Retirement {
  * all followers have seen and that have no pending delivery. Retention may delete them at any time,
  * and no follower may get a gap.
  */
-export async function startRetirement(
+export async function startExpiringProject(
   { sql }: Fleet,
   {
     projectId,
     followers,
     leavers,
-  }: { projectId: string; followers: readonly Follower[]; leavers: Map<string, Leaver> },
-): Promise<Retirement> {
+  }: { projectId: string; followers: readonly Follower[]; leavers: Map<string, RemovedEvent> },
+): Promise<ExpiringProject> {
   await sql`update projects set keep_days = 1 where id = ${projectId}`
   const own = followers.filter(follower => follower.projectId === projectId)
-  const isOwn = (leaver: Leaver) => leaver.projectId === projectId && leaver.isDone
+  const isOwn = (leaver: RemovedEvent) => leaver.projectId === projectId && leaver.isDone
   let isStopped = false
 
   async function retire(): Promise<void> {
     const seen = Math.min(...own.map(({ from, cursor }) => (from === undefined ? 0 : cursor)))
-    const events = await sql<Omit<Leaver, 'isDone' | 'fate'>[]>`
+    const events = await sql<Omit<RemovedEvent, 'isDone' | 'fate'>[]>`
       select
         e.project_id as "projectId", e.id, e.seq::int as seq, e.metadata ->> 'intent' as intent,
         c.name as "channelName"
@@ -58,7 +58,7 @@ export async function startRetirement(
       limit ${BATCH}
     `
     // Recorded before the statement, whose outcome is not always known.
-    const fresh = events.map((event): Leaver => ({ ...event, isDone: true, fate: 'unknown' }))
+    const fresh = events.map((event): RemovedEvent => ({ ...event, isDone: true, fate: 'unknown' }))
     for (const leaver of fresh) leavers.set(leaver.id, leaver)
     await sql`
       update events set created_at = created_at - interval '2 days'

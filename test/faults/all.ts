@@ -9,17 +9,21 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import { findWrongCounts } from '../support/wrong-counts.ts'
 import { startDeletions } from './all-deletions.ts'
-import { breakAll } from './all-faults.ts'
+import { injectFaults } from './all-faults.ts'
 import { addDevices, checkPushes } from './all-push.ts'
-import { startRetirement } from './all-retention.ts'
-import type { Leaver, Verdict } from './check.ts'
+import { startExpiringProject } from './all-retention.ts'
+import type { RemovedEvent, RunResult } from './ledger-check.ts'
 import { checkDeliveries } from './delivery-check.ts'
 import { untilEmpty } from './deliveries.ts'
 import { checkFollowers, startFollowers } from './feed.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { startFleet } from './fleet.ts'
 import type { Follower } from './follower.ts'
-import { startHooks, type Hook, type Hooks } from './hooks.ts'
+import {
+  startWebhookReceiver,
+  type ReceivingWebhook,
+  type WebhookReceiver,
+} from './webhook-receiver.ts'
 import { createRandom, type Random } from './random.ts'
 
 const SERVERS = 3
@@ -42,9 +46,9 @@ export async function runAll({
   seed: number
   seconds: number
   isShort?: boolean
-}): Promise<Verdict> {
+}): Promise<RunResult> {
   const random = createRandom(seed)
-  await using hooks = await startHooks()
+  await using hooks = await startWebhookReceiver()
   await using service = await startPushService()
   const folder = makeFolder()
   const authority = join(folder, 'authority.pem')
@@ -69,11 +73,11 @@ export async function runAll({
     ...(isShort && { program: join(import.meta.dirname, '../support/delivery-server.ts') }),
   })
   const followers: Follower[] = []
-  const leavers = new Map<string, Leaver>()
+  const leavers = new Map<string, RemovedEvent>()
   const problems: string[] = []
   try {
     const { sql, projects } = fleet
-    const targets: Hook[] = []
+    const targets: ReceivingWebhook[] = []
     for (const { id } of projects) {
       for (let made = 0; made < TARGETS; made++) {
         const respond = answerBadly(random.fork(100 + targets.length))
@@ -92,14 +96,14 @@ export async function runAll({
     })
     followers.push(...(await startFollowers(fleet, random)))
     const [brief, ...others] = projects.map(({ id }) => id)
-    const retirement = await startRetirement(fleet, { projectId: brief!, followers, leavers })
+    const retirement = await startExpiringProject(fleet, { projectId: brief!, followers, leavers })
     const deletions = await startDeletions(fleet, {
       projectIds: others,
       random: random.fork(200),
       leavers,
     })
 
-    const broken = await breakAll({
+    const broken = await injectFaults({
       fleet,
       load,
       followers,
@@ -174,7 +178,7 @@ export async function runAll({
  * Of first attempts some fail, some hang and some are reset; later ones may be slow. A second
  * failure would take minutes.
  */
-function answerBadly(random: Random): Parameters<Hooks['add']>[3] {
+function answerBadly(random: Random): Parameters<WebhookReceiver['add']>[3] {
   return (response, isFirst) => {
     const drawn = random.next()
     if (isFirst && drawn < 0.05) return void response.writeHead(500).end()
@@ -186,7 +190,7 @@ function answerBadly(random: Random): Parameters<Hooks['add']>[3] {
 }
 
 /** Resolves when no event is hidden and all expired ones are gone; false if that takes too long. */
-async function untilLeft(sql: Sql, leavers: readonly Leaver[]): Promise<boolean> {
+async function untilLeft(sql: Sql, leavers: readonly RemovedEvent[]): Promise<boolean> {
   const ids = toArray(leavers.filter(({ fate }) => fate === 'gone').map(({ id }) => id))
   const endMs = performance.now() + SETTLE_MS
   while (performance.now() < endMs) {

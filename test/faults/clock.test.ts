@@ -3,16 +3,22 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../src/ids.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
-import { createBrowser, newAccount, newAddress, PASSWORD, WRONG } from '../support/browser.ts'
+import {
+  createBrowser,
+  newAccount,
+  newAddress,
+  PASSWORD,
+  WRONG_PASSWORD,
+} from '../support/browser.ts'
 import { openFeed } from '../support/feed.ts'
-import { createLeapingDatabase, type LeapingDatabase } from '../support/leaping-database.ts'
+import { createClockedDatabase, type ClockedDatabase } from '../support/clocked-database.ts'
 import { runProgram, startProgram, type Program } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { testSecrets } from '../support/secret.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-import { insertHook } from './hooks.ts'
+import { insertReceivingWebhook } from './webhook-receiver.ts'
 import { makeFolder } from '../support/scratch.ts'
 
 // Real servers; the clock of the database or of the server is moved.
@@ -21,7 +27,7 @@ setDefaultTimeout(90_000)
 const DAY_S = 86_400
 const ONCE = { 'idempotency-key': 'an order' }
 
-async function start({ url }: LeapingDatabase, env: Record<string, string> = {}): Promise<Program> {
+async function start({ url }: ClockedDatabase, env: Record<string, string> = {}): Promise<Program> {
   return startProgram({
     env: {
       DATABASE_URL: url,
@@ -33,12 +39,17 @@ async function start({ url }: LeapingDatabase, env: Record<string, string> = {})
 }
 
 /** Inserts a webhook to `url` for the events of a project. */
-async function addHook({ sql }: LeapingDatabase, projectId: string, url: string): Promise<void> {
+async function addHook({ sql }: ClockedDatabase, projectId: string, url: string): Promise<void> {
   const { uuid } = newId('whk')
-  await insertHook(sql, testSecrets(), { projectId, uuid, url, secret: newSigningSecret() })
+  await insertReceivingWebhook(sql, testSecrets(), {
+    projectId,
+    uuid,
+    url,
+    secret: newSigningSecret(),
+  })
 }
 
-async function readSeqs({ sql }: LeapingDatabase, { projectId }: TestTenant): Promise<number[]> {
+async function readSeqs({ sql }: ClockedDatabase, { projectId }: TestTenant): Promise<number[]> {
   const rows = await sql<{ seq: number }[]>`
     select seq::int as seq from events where project_id = ${projectId} order by seq
   `
@@ -46,7 +57,7 @@ async function readSeqs({ sql }: LeapingDatabase, { projectId }: TestTenant): Pr
 }
 
 /** Resolves when the server has checked the clock again and finished the work of earlier checks. */
-async function untilCleared({ sql }: LeapingDatabase): Promise<void> {
+async function untilCleared({ sql }: ClockedDatabase): Promise<void> {
   for (let rounds = 0; rounds < 2; rounds++) {
     await sql`update clock set checked_at = now() - interval '2 minutes'`
     await until(async () => {
@@ -57,7 +68,7 @@ async function untilCleared({ sql }: LeapingDatabase): Promise<void> {
 }
 
 test('clock: a leap of a year over a restart deletes nothing, with any retention', async () => {
-  await using database = await createLeapingDatabase()
+  await using database = await createClockedDatabase()
   const { sql } = database
   const first = await start(database)
   const before = await newTenant({ sql, url: first.url })
@@ -66,7 +77,7 @@ test('clock: a leap of a year over a restart deletes nothing, with any retention
   await until(async () => (await sql`select from clock`).length > 0)
   expect((await first.kill('SIGTERM')).code).toBe(0)
 
-  await database.leap('1 year')
+  await database.moveClock('1 year')
   await using second = await start(database)
   await until(() => second.logged('has leapt ahead by').length > 0)
   await untilCleared(database)
@@ -83,7 +94,7 @@ test('clock: a leap of a year over a restart deletes nothing, with any retention
 })
 
 test('clock: a running server keeps working when the clock goes back by an hour', async () => {
-  await using database = await createLeapingDatabase()
+  await using database = await createClockedDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
   await using program = await start(database)
@@ -102,11 +113,11 @@ test('clock: a running server keeps working when the clock goes back by an hour'
     return rows.length === 1
   })
   for (const status of [200, 200, 429]) expect((await limited.get('/v1/me')).status).toBe(status)
-  const fail = () => createBrowser(url).signIn(email, WRONG, newAddress())
+  const fail = () => createBrowser(url).signIn(email, WRONG_PASSWORD, newAddress())
   expect((await fail()).status).toBe(401)
   await sql`update sign_in_failures set failures = 30`
 
-  await database.leap('-1 hour')
+  await database.moveClock('-1 hour')
   for (const status of [200, 200, 429]) expect((await limited.get('/v1/me')).status).toBe(status)
   expect(await tenant.send({}, ONCE)).toEqual(sent)
   expect((await tenant.send()).seq).toBe(2)
@@ -124,7 +135,7 @@ test('clock: a running server keeps working when the clock goes back by an hour'
 })
 
 test('clock: it goes ahead by an hour, a day and ten minutes: windows restart, sessions stay valid', async () => {
-  await using database = await createLeapingDatabase()
+  await using database = await createClockedDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
   await using program = await start(database)
@@ -136,7 +147,7 @@ test('clock: it goes ahead by an hour, a day and ten minutes: windows restart, s
   const sent = await tenant.send({}, ONCE)
   for (const [nth, interval] of ['1 hour', '10 minutes', '-10 minutes', '1 day'].entries()) {
     await limited.get('/v1/me')
-    await database.leap(interval)
+    await database.moveClock(interval)
     for (const status of [200, 200, 429]) expect((await limited.get('/v1/me')).status).toBe(status)
     if (interval !== '1 day') expect(await tenant.send({}, ONCE)).toEqual(sent)
     expect((await tenant.send()).seq).toBe(nth + 2)
@@ -152,7 +163,7 @@ test('clock: it goes ahead by an hour, a day and ten minutes: windows restart, s
 })
 
 test("clock: the server's own clock is irrelevant: it may be off by minutes or years, and jump", async () => {
-  await using database = await createLeapingDatabase()
+  await using database = await createClockedDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
   const folder = makeFolder()

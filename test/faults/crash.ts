@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sendSignal } from '../../src/embedded/processes.ts'
-import type { Verdict } from './check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
 import { createRandom, type Random } from './random.ts'
 
@@ -24,7 +24,7 @@ export async function runCrash({
   times: number
   freezeMs?: number
   recoveryMs?: number
-}): Promise<Verdict> {
+}): Promise<RunResult> {
   const random = createRandom(seed)
   const fleet = await startFleet({ servers: 2, projects: 3, isEmbedded: true })
   try {

@@ -6,11 +6,15 @@ import { openSecrets } from '../../src/secrets/open-secrets.ts'
 import { SHORT_LEASE_MS, SHORT_TIMEOUT_MS } from '../support/delivery-server.ts'
 import type { Program } from '../support/process.ts'
 import { until } from '../support/until.ts'
-import type { Verdict } from './check.ts'
-import { createServed, killAll, listLiving } from './crew.ts'
+import type { RunResult } from './ledger-check.ts'
+import { createServedWorkers, killAll, listLiveWorkers } from './served-workers.ts'
 import { checkDeliveries, type Fault } from './delivery-check.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
-import { startHooks, type Hook, type Hooks } from './hooks.ts'
+import {
+  startWebhookReceiver,
+  type ReceivingWebhook,
+  type WebhookReceiver,
+} from './webhook-receiver.ts'
 import { createRandom, type Random } from './random.ts'
 
 const KINDS = [
@@ -57,12 +61,12 @@ export async function runDeliveries({
   servers?: number
   workers?: number
   kinds?: readonly Kind[]
-}): Promise<Verdict> {
+}): Promise<RunResult> {
   const random = createRandom(seed)
   const leaseMs = isShort ? SHORT_LEASE_MS : LEASE_MS
   // A worker that took over may have to wait for a hanging attempt at the same receiver.
   const slackMs = SLACK_MS + (isShort ? SHORT_TIMEOUT_MS : TIMEOUT_MS)
-  const hooks = await startHooks()
+  const hooks = await startWebhookReceiver()
   const fleet = await startFleet({
     servers,
     workers,
@@ -74,15 +78,15 @@ export async function runDeliveries({
   try {
     const { sql, dataDir = '' } = fleet
     const secrets = await openSecrets(sql, { appSecret: undefined, oldAppSecrets: [], dataDir })
-    const targets: Hook[] = []
-    const served = createServed(fleet.programs, hooks.port)
+    const targets: ReceivingWebhook[] = []
+    const served = createServedWorkers(fleet.programs, hooks.port)
     const usable = kinds.filter(kind => kind !== 'kill worker' || isCrew(fleet))
     for (const { id } of fleet.projects) {
       for (let made = 0; made < TARGETS; made++) {
         const answer = answerBadly(random.fork(made))
         targets.push(
           await hooks.add(sql, secrets, id, (response, isFirst) => {
-            served.look()
+            served.sample()
             answer(response, isFirst)
           }),
         )
@@ -105,7 +109,7 @@ export async function runDeliveries({
       problems.push(...found)
     }
 
-    await until(() => served.isEverybody, SERVED_MS).catch(() => {
+    await until(() => served.isComplete, SERVED_MS).catch(() => {
       problems.push('some workers deliver nothing')
     })
     const appended = await fleet.check()
@@ -190,17 +194,18 @@ async function breakOne(
 
 /** Picks the server's single process, or one of its workers. */
 function pickProcess(program: Program, random: Random): number {
-  const workers = listLiving(program)
+  const workers = listLiveWorkers(program)
   return workers.length > 0 ? random.pick(workers) : program.pid
 }
 
-const isCrew = ({ programs }: Fleet) => programs.some(program => listLiving(program).length > 0)
+const isCrew = ({ programs }: Fleet) =>
+  programs.some(program => listLiveWorkers(program).length > 0)
 
 /**
  * One in twenty first attempts fails: a second failure would take minutes. Some are slow. A few
  * hang, never two at once.
  */
-function answerBadly(random: Random): Parameters<Hooks['add']>[3] {
+function answerBadly(random: Random): Parameters<WebhookReceiver['add']>[3] {
   let hangs = 0
   let isHanging = false
   return (response, isFirst) => {

@@ -1,7 +1,7 @@
 import type { Sql } from '../../src/db/sql.ts'
 import { toArray } from '../../src/db/arrays.ts'
-import type { Leavers, Verdict } from './check.ts'
-import type { Hook, Hooks, Receipt } from './hooks.ts'
+import type { RemovedEvents, RunResult } from './ledger-check.ts'
+import type { ReceivingWebhook, WebhookReceiver, Receipt } from './webhook-receiver.ts'
 
 /**
  * A fault of a server or Postgres that may have lost outcomes between start and end, by
@@ -15,11 +15,11 @@ export interface Fault {
 
 export interface Delivered {
   sql: Sql
-  hooks: Hooks
-  targets: readonly Hook[]
+  hooks: WebhookReceiver
+  targets: readonly ReceivingWebhook[]
   /** The explanation of repeats; without it they are only counted. */
   explained?: Explanation
-  leavers?: Leavers
+  leavers?: RemovedEvents
 }
 
 interface Explanation {
@@ -35,7 +35,7 @@ const SETTLING_MS = 3_000
 const ATTEMPT_MS = 3_000
 
 /** Compares the received deliveries with the logs. */
-export async function checkDeliveries(delivered: Delivered): Promise<Verdict> {
+export async function checkDeliveries(delivered: Delivered): Promise<RunResult> {
   const { sql, hooks, targets, explained, leavers = new Map() } = delivered
   const problems = hooks.forgeries.map(text => `a webhook was not genuine: ${text}`)
   const accepted = Map.groupBy(

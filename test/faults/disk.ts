@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../support/until.ts'
-import type { Verdict } from './check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
 import { makeFolder } from '../support/scratch.ts'
@@ -16,7 +16,13 @@ const CHUNK = Buffer.alloc(1024 * 1024)
  * Fills the disk of an embedded Postgres under load until events are refused, then frees it,
  * `times` times. Needs Linux and root, because the disk is a small one in memory.
  */
-export async function runDisk({ seed, times }: { seed: number; times: number }): Promise<Verdict> {
+export async function runDisk({
+  seed,
+  times,
+}: {
+  seed: number
+  times: number
+}): Promise<RunResult> {
   const disk = makeFolder()
   run('mount', '-t', 'tmpfs', '-o', `size=${SIZE},mode=0755`, 'tmpfs', disk)
   const [dataDir, ballast] = [join(disk, 'data'), join(disk, 'ballast')]

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Verdict } from './check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
 
@@ -9,7 +9,13 @@ const STOP_MS = 25_000
  * Stops and restarts servers in turn under load, like a deployment. Every admitted request must be
  * answered.
  */
-export async function runDrain({ seed, times }: { seed: number; times: number }): Promise<Verdict> {
+export async function runDrain({
+  seed,
+  times,
+}: {
+  seed: number
+  times: number
+}): Promise<RunResult> {
   const random = createRandom(seed)
   const fleet = await startFleet({ servers: 2, projects: 3 })
   try {

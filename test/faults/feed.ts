@@ -5,8 +5,8 @@ import { newMember } from '../support/person.ts'
 import type { Runtime } from '../support/process.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
-import type { Leavers, Verdict } from './check.ts'
-import { createServed, type Served } from './crew.ts'
+import type { RemovedEvents, RunResult } from './ledger-check.ts'
+import { createServedWorkers, type ServedWorkers } from './served-workers.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
 import { startFollower, type Follower } from './follower.ts'
 import { createRandom, type Random } from './random.ts'
@@ -45,7 +45,7 @@ export async function runFeed({
   seconds: number
   runtimes?: readonly Runtime[]
   workers?: number
-}): Promise<Verdict> {
+}): Promise<RunResult> {
   const random = createRandom(seed)
   const proxies: TcpProxy[] = []
   const fleet = await startFleet({
@@ -66,11 +66,11 @@ export async function runFeed({
     await load.successes(50)
     followers.push(...(await startFollowers(fleet, random)))
     const endMs = performance.now() + seconds * 1000
-    const served = createServed(fleet.programs)
+    const served = createServedWorkers(fleet.programs)
     let faults = 0
     while (performance.now() < endMs) {
       await load.successes(20)
-      served.look()
+      served.sample()
       await sleep(random.below(300))
       const fault = FAULTS[faults++ % FAULTS.length]!
       await inject(fault, { fleet, followers, proxies, random })
@@ -165,12 +165,15 @@ async function terminate({ sql }: Fleet, names: readonly string[]): Promise<void
 }
 
 /** Reconnects the followers until every worker has served one. */
-async function checkServed(served: Served, followers: readonly Follower[]): Promise<string[]> {
+async function checkServed(
+  served: ServedWorkers,
+  followers: readonly Follower[],
+): Promise<string[]> {
   let looks = 0
   return until(() => {
-    served.look()
-    if (!served.isEverybody && ++looks % 20 === 0) for (const follower of followers) follower.cut()
-    return served.isEverybody
+    served.sample()
+    if (!served.isComplete && ++looks % 20 === 0) for (const follower of followers) follower.cut()
+    return served.isComplete
   }, DEALT_MS).then(
     () => [],
     () => ['some workers serve nobody'],
@@ -184,8 +187,8 @@ async function checkServed(served: Served, followers: readonly Follower[]): Prom
 export async function checkFollowers(
   { sql }: Pick<Fleet, 'sql'>,
   followers: readonly Follower[],
-  leavers: Leavers = new Map(),
-): Promise<Verdict> {
+  leavers: RemovedEvents = new Map(),
+): Promise<RunResult> {
   const problems: string[] = []
   const table: (string | number)[][] = []
   let compared = 0

@@ -7,7 +7,7 @@ import { cloneDatabase } from '../support/postgres.ts'
 import { startProgram, toEmbeddedUrl, type Program, type Runtime } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
 import { makeFolder } from '../support/scratch.ts'
-import { checkLedger, type Leavers, type Verdict } from './check.ts'
+import { checkLedger, type RemovedEvents, type RunResult } from './ledger-check.ts'
 import { startLoad, type Load, type LoadOptions } from './ledger.ts'
 
 /** Real servers, each a process, on one database. */
@@ -26,7 +26,7 @@ export interface Fleet {
    * Ends the load, and compares the clients' answers with the database. No server may have ended on
    * its own.
    */
-  check(leavers?: Leavers): Promise<Verdict>
+  check(leavers?: RemovedEvents): Promise<RunResult>
   /** Restarts a server that has ended. */
   restart(index: number): Promise<Program>
   close(): Promise<void>

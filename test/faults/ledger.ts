@@ -26,7 +26,7 @@ export interface Ledger {
   /** The slowest answer, in milliseconds. */
   slowestMs: number
   /** Answers that no client may ever get. */
-  oddities: string[]
+  unexpected: string[]
 }
 
 export interface LoadOptions {
@@ -70,7 +70,7 @@ const STUCK_MS = 40_000
 /** Runs clients that post events to the servers, and records their intents and answers. */
 export function startLoad(options: LoadOptions): Load {
   const { random, projects, total = Infinity, keyed = 0.5, shared = 0.2, pauseMs = 0 } = options
-  const ledger: Ledger = { intents: new Map(), outcomes: new Map(), slowestMs: 0, oddities: [] }
+  const ledger: Ledger = { intents: new Map(), outcomes: new Map(), slowestMs: 0, unexpected: [] }
   const watchers = new Set<(server: string, startedMs: number) => void>()
   let deadlineMs = Infinity
   let planned = 0
@@ -121,7 +121,7 @@ export function startLoad(options: LoadOptions): Load {
     }
     count(String(answer.status))
     ledger.slowestMs = Math.max(ledger.slowestMs, performance.now() - startedMs)
-    if (!EXPECTED.has(answer.status)) ledger.oddities.push(`${answer.status} ${answer.text}`)
+    if (!EXPECTED.has(answer.status)) ledger.unexpected.push(`${answer.status} ${answer.text}`)
     if (answer.status !== 201) return false
     intent.acknowledged.push(answer.text)
     if (answer.headers.has('x-idempotent-replay')) intent.replays++
@@ -162,7 +162,7 @@ export function startLoad(options: LoadOptions): Load {
     }
     const late = setTimeout(() => {
       const outcomes = JSON.stringify([...ledger.outcomes])
-      told.reject(new Error(`No request succeeds: ${outcomes} ${ledger.oddities.slice(-3)}`))
+      told.reject(new Error(`No request succeeds: ${outcomes} ${ledger.unexpected.slice(-3)}`))
     }, STUCK_MS)
     watchers.add(watch)
     try {

@@ -1,8 +1,8 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import type { Verdict } from './check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { runCrash } from './crash.ts'
 import { runDeliveries } from './deliveries.ts'
-import { runLimit } from './limit.ts'
+import { runLimit } from './rate-limit.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
 import { runStart } from './start.ts'
@@ -56,7 +56,7 @@ test('§6 of 101 requests over three servers exactly 100 pass', async () => {
 })
 
 /** Shows the figures and the seed when there is a problem: TIDINGS_SEED repeats the run. */
-function expectNothing({ figures, problems }: Verdict): void {
+function expectNothing({ figures, problems }: RunResult): void {
   if (problems.length > 0) console.error({ seed, ...figures })
   expect(problems.slice(0, 10)).toEqual([])
 }

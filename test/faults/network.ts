@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
-import type { Verdict } from './check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
 
@@ -18,7 +18,7 @@ export async function runNetwork({
 }: {
   seed: number
   seconds: number
-}): Promise<Verdict> {
+}): Promise<RunResult> {
   const random = createRandom(seed)
   const proxies: TcpProxy[] = []
   const fleet = await startFleet({

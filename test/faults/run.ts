@@ -3,14 +3,14 @@ import '../support/scratch.ts'
 import { configureLog } from '../../src/log.ts'
 import { closeCluster } from '../support/postgres.ts'
 import { runAll } from './all.ts'
-import type { Table, Verdict } from './check.ts'
+import type { Table, RunResult } from './ledger-check.ts'
 import { runCrash } from './crash.ts'
 import { runTerminate } from './terminate.ts'
 import { runDeliveries } from './deliveries.ts'
 import { runDisk } from './disk.ts'
 import { runDrain } from './drain.ts'
 import { runFeed } from './feed.ts'
-import { runLimit } from './limit.ts'
+import { runLimit } from './rate-limit.ts'
 import { runNetwork } from './network.ts'
 import { runStart } from './start.ts'
 import { newSeed } from './random.ts'
@@ -31,7 +31,7 @@ const RUNS: Record<
     seconds: number
     rate: number
     plotFile: string
-  }) => Promise<Verdict>
+  }) => Promise<RunResult>
 > = {
   all: ({ seed, seconds }) => runAll({ seed, seconds: seconds || 600 }),
   crash: ({ seed, times }) => runCrash({ seed, times: times || 20, freezeMs: 12_000 }),

@@ -1,6 +1,6 @@
 import type { Sql } from '../../src/db/sql.ts'
 import { createHttpClient } from '../support/http-client.ts'
-import type { Verdict } from './check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
 
@@ -10,7 +10,13 @@ type Read = (after: number) => Promise<number[]>
  * Three servers write to the same projects while readers follow over `GET /v1/events?after=` and
  * over SQL.
  */
-export async function runSeq({ seed, events }: { seed: number; events: number }): Promise<Verdict> {
+export async function runSeq({
+  seed,
+  events,
+}: {
+  seed: number
+  events: number
+}): Promise<RunResult> {
   const fleet = await startFleet({ servers: 3, projects: 3 })
   try {
     const load = fleet.load({ clients: 48, random: createRandom(seed), total: events })

@@ -3,7 +3,7 @@ import { toArray } from '../../src/db/arrays.ts'
 import { connect } from '../../src/db/sql.ts'
 import { createHttpClient, type HttpClient } from '../support/http-client.ts'
 import type { RawAnswer } from '../support/raw-http.ts'
-import type { Verdict } from './check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { createRandom, type Random } from './random.ts'
 
 const EXPECTED = new Set([201, 409, 503])
@@ -27,7 +27,7 @@ interface Account {
 /** Clients that post at a steady rate. */
 export interface SoakLoad {
   /** Sets the rate of all clients, in events/s; Infinity for the maximum, 0 for none. */
-  pace(perSecond: number): void
+  setRate(perSecond: number): void
   /**
    * Returns the latencies of answers since the last call, in ms, and the number of 201 among them.
    */
@@ -37,7 +37,7 @@ export interface SoakLoad {
   /** Resolves when all clients are done; open events with a key are sent again for 30 s. */
   stop(): Promise<void>
   /** Compares acknowledged with stored events, in one statement. */
-  check(databaseUrl: string): Promise<Verdict>
+  check(databaseUrl: string): Promise<RunResult>
 }
 
 export function startSoakLoad({
@@ -142,7 +142,7 @@ export function startSoakLoad({
 
   return {
     outcomes,
-    pace: rate => void (perSecond = rate),
+    setRate: rate => void (perSecond = rate),
     take() {
       const taken = { latenciesMs, acknowledged }
       latenciesMs = []
@@ -177,7 +177,7 @@ interface Found {
 async function compare(
   databaseUrl: string,
   { ids, accounts }: { ids: readonly string[]; accounts: readonly Account[] },
-): Promise<Verdict> {
+): Promise<RunResult> {
   const settings = { statement_timeout: CHECK_MS, work_mem: '64MB' }
   const sql = connect(databaseUrl, { name: 'test', max: 1, settings })
   try {

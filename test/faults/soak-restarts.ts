@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sendSignal } from '../../src/embedded/processes.ts'
-import type { Table } from './check.ts'
+import type { Table } from './ledger-check.ts'
 import { readStart, untilStartedAnew } from './deliveries.ts'
 import { listPostgres, type Fleet } from './fleet.ts'
 import type { Random } from './random.ts'
@@ -30,7 +30,7 @@ export async function restart(
 /**
  * Restarts servers at random moments until the time is over. Marks are seconds since the beginning.
  */
-export async function disturb(
+export async function restartAtRandom(
   world: World,
   { random, seconds, startMs }: { random: Random; seconds: number; startMs: number },
 ): Promise<{ marks: number[]; table: Table; problems: string[] }> {

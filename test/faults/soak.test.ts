@@ -2,7 +2,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
 import { startSoakLoad } from './soak-load.ts'
-import { judgeFlatness, type LifeCurve } from './soak-verdict.ts'
+import { assessTrend, type LifeCurve } from './soak-trends.ts'
 import { until } from '../support/until.ts'
 
 setDefaultTimeout(90_000)
@@ -18,7 +18,7 @@ test('the load of a soak detects lost, duplicated and misplaced events from a fe
     seed: 1,
   })
   try {
-    load.pace(500)
+    load.setRate(500)
     await until(() => (load.outcomes.get('201') ?? 0) >= 200)
     await load.stop()
     const whole = await load.check(databaseUrl)
@@ -76,5 +76,5 @@ test.each([
   ],
   ['a figure seen for two minutes', 2, () => 100, 'too short to say'],
 ] as const)('%s, in lives of %d minutes', (_, minutes, toValue, isFlat) => {
-  expect(judgeFlatness(newLives(minutes, toValue), 1).isFlat).toBe(isFlat)
+  expect(assessTrend(newLives(minutes, toValue), 1).isFlat).toBe(isFlat)
 })

@@ -5,16 +5,20 @@ import { toId } from '../../src/ids.ts'
 import { testSecrets } from '../support/secret.ts'
 import { newMember } from '../support/person.ts'
 import { toPlot } from './soak-plot.ts'
-import { disturb, restart, toLife } from './soak-restarts.ts'
+import { restartAtRandom, restart, toLife } from './soak-restarts.ts'
 import { takeSample, type Life, type Sample } from './soak-sample.ts'
 import { startSoakLoad, type SoakLoad } from './soak-load.ts'
-import { judgeSamples } from './soak-verdict.ts'
-import type { Verdict } from './check.ts'
+import { assessSamples } from './soak-trends.ts'
+import type { RunResult } from './ledger-check.ts'
 import { checkDeliveries } from './delivery-check.ts'
 import { untilEmpty } from './deliveries.ts'
 import { startFleet, type Fleet } from './fleet.ts'
 import { startFollower, type Follower } from './follower.ts'
-import { startHooks, type Hook, type Hooks } from './hooks.ts'
+import {
+  startWebhookReceiver,
+  type ReceivingWebhook,
+  type WebhookReceiver,
+} from './webhook-receiver.ts'
 import { createRandom, type Random } from './random.ts'
 
 const CLIENTS = 64
@@ -40,9 +44,9 @@ export interface SoakOptions {
  * once, at half time. Nothing may be lost, everything must be delivered, and memory and open files
  * must be stable.
  */
-export async function runSoak({ seed, seconds, rate, plotFile }: SoakOptions): Promise<Verdict> {
+export async function runSoak({ seed, seconds, rate, plotFile }: SoakOptions): Promise<RunResult> {
   const random = createRandom(seed)
-  await using hooks = await startHooks()
+  await using hooks = await startWebhookReceiver()
   const fleet = await startFleet({
     servers: 2,
     projects: 2,
@@ -70,20 +74,20 @@ export async function runSoak({ seed, seconds, rate, plotFile }: SoakOptions): P
     shares.second = Math.min(0.5, TOLD_PER_SECOND / paced)
     // The measurement is no part of any life.
     for (const index of lives.keys()) await restart({ fleet, lives }, { index, by: 'SIGTERM' })
-    const targets: Hook[] = []
+    const targets: ReceivingWebhook[] = []
     const respond = answerLate(random.fork(1))
     for (let made = 0; made < 2; made++)
       targets.push(await hooks.add(sql, testSecrets(), projects[1]!.id, respond))
     followers.push(...(await startDense(fleet, random)))
 
     load.take()
-    load.pace(paced)
+    load.setRate(paced)
     const startMs = performance.now()
     const sampling = startSampling(async lastedMs => {
       const atMs = performance.now() - startMs
       samples.push(await takeSample({ fleet, load, followers, lives, lastedMs, atMs }))
     })
-    const { marks, table, problems } = await disturb(
+    const { marks, table, problems } = await restartAtRandom(
       { fleet, lives },
       { random: random.fork(2), seconds, startMs },
     )
@@ -104,7 +108,7 @@ export async function runSoak({ seed, seconds, rate, plotFile }: SoakOptions): P
     )
     const stored = await load.check(fleet.databaseUrl)
     const delivered = await checkDeliveries({ sql, hooks, targets })
-    const flat = judgeSamples(samples, seconds)
+    const flat = assessSamples(samples, seconds)
     return {
       figures: {
         ...(most !== undefined && { 'most events/s': Math.round(most) }),
@@ -127,7 +131,7 @@ export async function runSoak({ seed, seconds, rate, plotFile }: SoakOptions): P
       tables: [table, ...(delivered.tables ?? []), flat.table],
     }
   } finally {
-    load.pace(0)
+    load.setRate(0)
     await load.stop()
     await Promise.all(followers.map(follower => follower.stop()))
     await fleet.close()
@@ -136,13 +140,13 @@ export async function runSoak({ seed, seconds, rate, plotFile }: SoakOptions): P
 
 /** Returns the maximum rate of all clients together, in events/s. */
 async function measureMost(load: SoakLoad): Promise<number> {
-  load.pace(Infinity)
+  load.setRate(Infinity)
   await sleep(MEASURE_MS / 2) // Skips the warm-up of the servers.
   load.take()
   const startMs = performance.now()
   await sleep(MEASURE_MS)
   const { acknowledged } = load.take()
-  load.pace(0)
+  load.setRate(0)
   return acknowledged / ((performance.now() - startMs) / 1_000)
 }
 
@@ -171,7 +175,7 @@ async function startDense({ sql, projects, urls }: Fleet, random: Random): Promi
 }
 
 /** One in a hundred first attempts fails; some answers are slow. */
-function answerLate(random: Random): Parameters<Hooks['add']>[3] {
+function answerLate(random: Random): Parameters<WebhookReceiver['add']>[3] {
   return (response, isFirst) => {
     const drawn = random.next()
     if (isFirst && drawn < 0.01) return void response.writeHead(500).end()

@@ -4,7 +4,7 @@ import { sendSignal } from '../../src/embedded/processes.ts'
 import { connect } from '../../src/db/sql.ts'
 import { spawnProgram, startProgram, toEmbeddedUrl } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
-import type { Verdict } from './check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { listPostgres } from './fleet.ts'
 import { createRandom } from './random.ts'
@@ -13,7 +13,13 @@ import { createRandom } from './random.ts'
  * Kills first starts on an empty folder at random moments, every other time Postgres too: the last
  * one must serve.
  */
-export async function runStart({ seed, times }: { seed: number; times: number }): Promise<Verdict> {
+export async function runStart({
+  seed,
+  times,
+}: {
+  seed: number
+  times: number
+}): Promise<RunResult> {
   const random = createRandom(seed)
   const problems: string[] = []
   let slowestMs = 0

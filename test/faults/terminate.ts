@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Verdict } from './check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
 
@@ -10,7 +10,7 @@ export async function runTerminate({
 }: {
   seed: number
   times: number
-}): Promise<Verdict> {
+}): Promise<RunResult> {
   const random = createRandom(seed)
   const fleet = await startFleet({ servers: 2, projects: 3 })
   try {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sendSignal } from '../../src/embedded/processes.ts'
 import { listWorkers } from '../support/process.ts'
-import type { Verdict } from './check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
 
@@ -18,7 +18,7 @@ export async function runWorkers({
 }: {
   seed: number
   times: number
-}): Promise<Verdict> {
+}): Promise<RunResult> {
   const random = createRandom(seed)
   const fleet = await startFleet({
     servers: 1,

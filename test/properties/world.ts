@@ -3,7 +3,7 @@ import { cloneDatabase } from '../support/postgres.ts'
 import { startProgram } from '../support/process.ts'
 import { newProject, type TestProject } from '../support/project.ts'
 import { openRaw, type RawAnswer, type RawConnection } from '../support/raw-http.ts'
-import { createJudge, type Judge } from './judge.ts'
+import { createAnswerChecker, type AnswerChecker } from './answer-checker.ts'
 import { readOperations, type Operation } from './operations.ts'
 import type { ApiRequest } from './requests.ts'
 import { parse } from './spelling.ts'
@@ -53,7 +53,7 @@ export interface Lane extends Disposable {
   sendBytes(bytes: Uint8Array): Promise<RawAnswer | undefined>
   /** Sends parts one after the other over a new connection; gives up without an answer. */
   sendParts(parts: readonly Uint8Array[]): Promise<RawAnswer | undefined>
-  judge: Judge
+  judge: AnswerChecker
   /** Resolves when the log's queue is empty. */
   fence(): Promise<unknown>
   /** Returns counts and heads of all that the project has stored. */
@@ -108,7 +108,7 @@ interface LaneOptions {
 
 function createLane({ world, project, sql, secrets }: LaneOptions): Lane {
   let kept: RawConnection | undefined
-  const judge = createJudge(world.url, secrets)
+  const judge = createAnswerChecker(world.url, secrets)
 
   async function sendBytes(bytes: Uint8Array): Promise<RawAnswer | undefined> {
     world.sent++

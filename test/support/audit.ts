@@ -3,7 +3,7 @@ import type { Queryable } from '../../src/db/sql.ts'
 /**
  * Returns an organization's audit entries as `action target` with the actor's uuid, oldest first.
  */
-export async function listDeeds(
+export async function listAuditEntries(
   sql: Queryable,
   organizationId: string,
 ): Promise<{ action: string; target: string | null; personId: string | null; details: any }[]> {
@@ -24,6 +24,6 @@ export async function listDeeds(
 }
 
 /** Returns the actions alone. */
-export async function listActions(sql: Queryable, organizationId: string): Promise<string[]> {
-  return (await listDeeds(sql, organizationId)).map(({ action }) => action)
+export async function listAuditActions(sql: Queryable, organizationId: string): Promise<string[]> {
+  return (await listAuditEntries(sql, organizationId)).map(({ action }) => action)
 }

@@ -15,7 +15,7 @@ import { startReceiver } from './receiver.ts'
  * webhook and the push service. `meanwhile` runs before the final SIGTERM. It uses HTTP, sockets
  * and signals alone.
  */
-export async function tellStory(
+export async function runBlackBox(
   folder: string,
   options: Omit<ProgramOptions, 'env'>,
   meanwhile: (program: { url: string; port: number }) => Promise<void> = async () => {},

@@ -5,7 +5,7 @@ import type { Answered } from './project.ts'
 import type { Booted } from './server.ts'
 
 export const PASSWORD = 'violet tractor seventeen'
-export const WRONG = 'violet tractor eighteen'
+export const WRONG_PASSWORD = 'violet tractor eighteen'
 
 /** An account that can sign in with `PASSWORD`. */
 export interface TestAccount {
@@ -83,7 +83,7 @@ export function newAddress(): string {
 }
 
 /** Returns the audit actions by or about an account, oldest first. */
-export async function listDeeds({ sql }: Pick<Booted, 'sql'>, { uuid, id }: TestAccount) {
+export async function listAccountAudit({ sql }: Pick<Booted, 'sql'>, { uuid, id }: TestAccount) {
   const rows = await sql<{ actor: string; action: string; target: string | null }[]>`
     select actor, action, target
     from audit_log

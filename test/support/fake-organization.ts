@@ -173,7 +173,7 @@ export function fillOrganization(api: FakeApi): void {
 }
 
 /** Changes the role of the account. */
-export function inRole(api: FakeApi, role: string, isOperator = false): void {
+export function setRole(api: FakeApi, role: string, isOperator = false): void {
   const [organization] = ACCOUNT.organizations
   api.on('GET /api/me', () => ({
     data: {

@@ -8,7 +8,7 @@ export interface FakeSocket extends SocketLike {
   sent: any[]
   isClosed: boolean
   /** Sends a message as the server. */
-  say(message: object): void
+  receive(message: object): void
   /** Sends the first messages to a new client: hello, and the start of its stream. */
   welcome(head: number, epoch?: string): void
   /** Closes it from the server's side. */
@@ -23,14 +23,14 @@ export function createFakeSocket(): FakeSocket {
     onclose: null,
     send: (text: string) => void socket.sent.push(JSON.parse(text)),
     close: () => void (socket.isClosed = true),
-    say(message) {
+    receive(message) {
       const event = { data: JSON.stringify(message) } as MessageEvent
       socket.onmessage?.call(socket as unknown as WebSocket, event)
     },
     welcome(head, epoch = EPOCH) {
-      socket.say({ type: 'hello', epoch })
+      socket.receive({ type: 'hello', epoch })
       const { project } = socket.sent.at(-1)
-      socket.say({ type: 'subscribed', project, head, recovered: true })
+      socket.receive({ type: 'subscribed', project, head, recovered: true })
     },
     end(code) {
       socket.isClosed = true

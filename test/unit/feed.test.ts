@@ -65,7 +65,7 @@ function start(head: number, { size = 50 } = {}) {
     emit(count = 1) {
       for (let n = 0; n < count; n++) {
         world.head += 1
-        sockets.at(-1)!.say(message(world.head))
+        sockets.at(-1)!.receive(message(world.head))
       }
     },
   }
@@ -150,7 +150,7 @@ describe('dashboard.md §4 a feed', () => {
     it.socket.welcome(3)
     await it.page()
     it.world.head = 90
-    it.socket.say({ type: 'gap', project: PROJECT, reason: 'retention', head: 90 })
+    it.socket.receive({ type: 'gap', project: PROJECT, reason: 'retention', head: 90 })
     expect(it.seqs).toEqual([3, 2, 1])
     it.emit(1)
     it.clock.pass(300)
@@ -215,10 +215,10 @@ describe('dashboard.md §4 a feed', () => {
     it.socket.welcome(3)
     await it.page()
     it.clock.pass(300)
-    it.socket.say({ type: 'deleted', project: PROJECT, seq: 2 })
+    it.socket.receive({ type: 'deleted', project: PROJECT, seq: 2 })
     it.clock.pass(300)
     expect(it.seqs).toEqual([3, 1])
-    it.socket.say({ type: 'restored', project: PROJECT, seq: 2 })
+    it.socket.receive({ type: 'restored', project: PROJECT, seq: 2 })
     it.clock.pass(300)
     expect(it.seqs).toEqual([3, 2, 1])
   })

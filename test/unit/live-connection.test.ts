@@ -54,13 +54,13 @@ describe("design §6 the feed's protocol", () => {
     expect(feed.socket.sent).toEqual([
       { type: 'subscribe', project: PROJECT, after: null, epoch: EPOCH, filters: {} },
     ])
-    feed.socket.say(event(11))
-    feed.socket.say(event(13))
+    feed.socket.receive(event(11))
+    feed.socket.receive(event(13))
     feed.socket.end(1001)
     feed.clock.pass(500)
     feed.socket.welcome(15)
     expect(feed.socket.sent[0].after).toBe(13)
-    for (const seq of [14, 15, 16]) feed.socket.say(event(seq))
+    for (const seq of [14, 15, 16]) feed.socket.receive(event(seq))
     expect(feed.seqs).toEqual([11, 13, 14, 15, 16])
     expect(feed.starts).toEqual([[10, false]])
     expect(feed.kinds).toEqual(['connecting', 'live', 'reconnecting', 'connecting', 'live'])
@@ -69,14 +69,14 @@ describe("design §6 the feed's protocol", () => {
   test('ignores a repeated event', () => {
     const feed = follow()
     feed.socket.welcome(0)
-    for (const seq of [1, 2, 2, 1, 3]) feed.socket.say(event(seq))
+    for (const seq of [1, 2, 2, 1, 3]) feed.socket.receive(event(seq))
     expect(feed.seqs).toEqual([1, 2, 3])
   })
 
   test('moves the cursor on heartbeats over filtered events', () => {
     const feed = follow()
     feed.socket.welcome(5)
-    feed.socket.say({ type: 'heartbeat', project: PROJECT, head: 900 })
+    feed.socket.receive({ type: 'heartbeat', project: PROJECT, head: 900 })
     feed.socket.end(1013)
     feed.clock.pass(500)
     feed.socket.welcome(900)
@@ -86,8 +86,8 @@ describe("design §6 the feed's protocol", () => {
   test('reports a gap, and continues from the head', () => {
     const feed = follow()
     feed.socket.welcome(5)
-    feed.socket.say({ type: 'gap', project: PROJECT, reason: 'retention', head: 40 })
-    for (const seq of [39, 40, 41]) feed.socket.say(event(seq))
+    feed.socket.receive({ type: 'gap', project: PROJECT, reason: 'retention', head: 40 })
+    for (const seq of [39, 40, 41]) feed.socket.receive(event(seq))
     expect(feed.starts).toEqual([
       [5, false],
       [40, true],
@@ -102,7 +102,7 @@ describe("design §6 the feed's protocol", () => {
     feed.clock.pass(500)
     feed.socket.welcome(7, 'another')
     expect(feed.socket.sent[0]).toMatchObject({ after: null, epoch: 'another' })
-    feed.socket.say(event(8))
+    feed.socket.receive(event(8))
     expect([feed.starts.at(-1), feed.seqs]).toEqual([[7, true], [8]])
   })
 
@@ -111,10 +111,10 @@ describe("design §6 the feed's protocol", () => {
     const old = feed.socket
     old.welcome(5)
     feed.connection.follow({ project: PROJECT, filters: { channels: ['chn_1'] } })
-    old.say(event(6))
+    old.receive(event(6))
     feed.socket.welcome(6)
-    feed.socket.say({ ...event(7), project: 'prj_other' })
-    feed.socket.say(event(8))
+    feed.socket.receive({ ...event(7), project: 'prj_other' })
+    feed.socket.receive(event(8))
     expect([old.isClosed, feed.seqs]).toEqual([true, [8]])
     expect(feed.socket.sent[0]).toMatchObject({ after: null, filters: { channels: ['chn_1'] } })
   })
@@ -125,7 +125,7 @@ describe("design §6 the feed's protocol", () => {
       const feed = follow()
       feed.socket.welcome(0)
       feed.socket.onmessage?.call({} as WebSocket, { data: text } as MessageEvent)
-      feed.socket.say(event(1))
+      feed.socket.receive(event(1))
       expect(feed.seqs).toEqual([1])
     },
   )
@@ -136,7 +136,7 @@ describe('a failing connection', () => {
     const feed = follow()
     feed.socket.welcome(0)
     feed.clock.pass(30_000)
-    feed.socket.say({ type: 'heartbeat', project: PROJECT, head: 0 })
+    feed.socket.receive({ type: 'heartbeat', project: PROJECT, head: 0 })
     feed.clock.pass(34_000)
     expect(feed.kinds.at(-1)).toBe('live')
     feed.clock.pass(1_000)
@@ -214,8 +214,8 @@ describe('a failing connection', () => {
 
   test('ends with an unknown project', () => {
     const feed = follow()
-    feed.socket.say({ type: 'hello', epoch: EPOCH })
-    feed.socket.say({ type: 'error', code: 'not_found', message: 'No project has this id' })
+    feed.socket.receive({ type: 'hello', epoch: EPOCH })
+    feed.socket.receive({ type: 'error', code: 'not_found', message: 'No project has this id' })
     feed.connection.sleep()
     feed.connection.wake()
     expect([feed.kinds.at(-1), feed.sockets.length, feed.clock.waiting]).toEqual(['refused', 1, 0])

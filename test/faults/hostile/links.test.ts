@@ -10,7 +10,7 @@ import { boot, type Booted } from '../../support/server.ts'
 // Attacks with sign-in links: used twice, for another purpose, or by another account.
 //
 // Covered elsewhere: races and ends of setup links (api/setup), invites (api/invites, api/joining)
-// and reset links (api/reset, api/member-resets).
+// and reset links (api/password-reset, api/member-reset-links).
 
 setDefaultTimeout(60_000)
 

@@ -7,8 +7,8 @@ import { boot, type Booted } from '../../support/server.ts'
 // Attacks that make others wait.
 //
 // Covered elsewhere: webhooks that hang and deliveries that pile up (faults/fairness,
-// api/egress-many), a locked log (faults/neighbours), sockets of one account (api/feed-guards),
-// guesses at passwords (api/throttle).
+// api/egress-many), a locked log (faults/locked-log), sockets of one account (api/feed-guards),
+// guesses at passwords (api/sign-in-throttle).
 
 setDefaultTimeout(60_000)
 

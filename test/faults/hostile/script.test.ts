@@ -8,7 +8,7 @@ import { boot, type Booted } from '../../support/server.ts'
 // Text that tries to be executed, or to become a header.
 //
 // Covered elsewhere: hostile text on every screen (browser/hostile), the policy of pages and files
-// (api/shell), the reference (unit/docs-page), presets for services that read markup
+// (api/app-page), the reference (unit/docs-page), presets for services that read markup
 // (unit/presets).
 
 setDefaultTimeout(60_000)

@@ -1,24 +1,24 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { newProject, type TestProject } from '../../support/project.ts'
-import { newTenant, type Tenant } from '../../support/household.ts'
+import { newFullTenant, type FullTenant } from '../../support/full-tenant.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
 // Attacks on another tenant's data: by cursors, by text in filters, and by fields that callers may
 // not set.
 //
 // Covered elsewhere: ids of another tenant in every place of every route, in queries and in bodies
-// (api/tenants, api/tenancy), sockets (api/feed-guards), tags that imitate tokens of the index
+// (api/tenants-management, api/tenants-v1), sockets (api/feed-guards), tags that imitate tokens of the index
 // (api/search).
 
 setDefaultTimeout(60_000)
 
 let server: Booted
 let own: TestProject
-let other: Tenant
+let other: FullTenant
 beforeAll(async () => {
   server = await boot()
   own = await newProject(server)
-  other = await newTenant(server)
+  other = await newFullTenant(server)
   for (let n = 0; n < 3; n++) {
     await own.post('/v1/events', {
       channelName: 'payments',

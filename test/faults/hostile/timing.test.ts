@@ -5,7 +5,7 @@ import { newAddress } from '../../support/browser.ts'
 import { revokeKey } from '../../support/keys.ts'
 import { newMember, newOrganization } from '../../support/person.ts'
 import { newProject } from '../../support/project.ts'
-import { newTenant } from '../../support/household.ts'
+import { newFullTenant } from '../../support/full-tenant.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
 // Response times that reveal whether something exists. Covered elsewhere: sign-in with a wrong
@@ -69,7 +69,7 @@ test('a revoked key takes as long to refuse as an unknown one', async () => {
 })
 
 test("another tenant's ids take as long to refuse as unknown ones", async () => {
-  const other = await newTenant(server)
+  const other = await newFullTenant(server)
   const organization = await newOrganization(server)
   const { cookie } = await newMember(server, organization, 'owner')
   const absent = organization.project.id.slice(0, -8)
@@ -81,7 +81,7 @@ test("another tenant's ids take as long to refuse as unknown ones", async () => 
 })
 
 test('an expired invite takes as long to refuse as an unknown one', async () => {
-  const { inviteToken } = await newTenant(server)
+  const { inviteToken } = await newFullTenant(server)
   await server.sql`update invites set expires_at = now() - interval '1 day'`
   const look = async (token: string) => {
     expect(await ask('/api/invites/look', {}, { token })).toBe(404)

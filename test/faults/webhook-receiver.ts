@@ -21,25 +21,25 @@ export interface Receipt {
 }
 
 /** A webhook, with the secrets that verify its deliveries. */
-export interface Hook {
+export interface ReceivingWebhook {
   projectId: string
   targetId: string
 }
 
 /** A real receiver of the server's own webhooks, which verifies everything. */
-export interface Hooks extends AsyncDisposable {
+export interface WebhookReceiver extends AsyncDisposable {
   port: number
   receipts: Receipt[]
   /** Deliveries with an invalid signature or for another webhook. */
   forgeries: string[]
   /** Inserts a webhook of a project. */
-  add(sql: Sql, secrets: Secrets, projectId: string, respond: Respond): Promise<Hook>
+  add(sql: Sql, secrets: Secrets, projectId: string, respond: Respond): Promise<ReceivingWebhook>
 }
 
 /** `isFirst` is true for the first delivery of an event. */
 type Respond = (response: ServerResponse, isFirst: boolean) => void
 
-export async function startHooks(): Promise<Hooks> {
+export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const receipts: Receipt[] = []
   const forgeries: string[] = []
   const hooks = new Map<string, { verifier: Webhook; respond: Respond }>()
@@ -85,7 +85,7 @@ export async function startHooks(): Promise<Hooks> {
       const secret = newSigningSecret()
       const url = `http://127.0.0.1:${port}/${uuid}`
       hooks.set(uuid, { verifier: new Webhook(secret), respond })
-      await insertHook(sql, secrets, { projectId, uuid, url, secret })
+      await insertReceivingWebhook(sql, secrets, { projectId, uuid, url, secret })
       return { projectId, targetId: uuid }
     },
     async [Symbol.asyncDispose]() {
@@ -96,7 +96,7 @@ export async function startHooks(): Promise<Hooks> {
 }
 
 /** Inserts a webhook for all events of a project. */
-export async function insertHook(
+export async function insertReceivingWebhook(
   sql: Sql,
   secrets: Secrets,
   {

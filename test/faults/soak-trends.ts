@@ -1,4 +1,4 @@
-import type { Table } from './check.ts'
+import type { Table } from './ledger-check.ts'
 import type { Sample } from './soak-sample.ts'
 
 /** A figure over the minutes of one life. */
@@ -8,7 +8,7 @@ export interface LifeCurve {
 }
 
 /** The trend of a figure over all lives. */
-export interface Flatness {
+export interface Trend {
   mean: number
   /** Growth per hour within a life, and twice its standard error. */
   perHour: number
@@ -34,7 +34,7 @@ const LEAST_POINTS = 5
  * Growth is the one slope that fits all lives best, with a separate level each. It counts after
  * subtracting twice its standard error, which is corrected for autocorrelation.
  */
-export function judgeFlatness(curves: readonly LifeCurve[], warmUpMinutes: number): Flatness {
+export function assessTrend(curves: readonly LifeCurve[], warmUpMinutes: number): Trend {
   const lives = curves
     .map(({ points }) => points.filter(([minute]) => minute >= warmUpMinutes))
     .filter(points => points.length >= LEAST_POINTS)
@@ -106,16 +106,16 @@ function toMedian(values: readonly number[]): number {
  * Judges memory and open files of the servers, and private memory per Postgres process, whose
  * number follows from the open connections. Lives count after a tenth of the run, or three minutes.
  */
-export function judgeSamples(
+export function assessSamples(
   samples: readonly Sample[],
   seconds: number,
 ): { table: Table; problems: string[] } {
   const warmUpMinutes = Math.min(180, seconds / 10) / 60
   const loaded = samples.filter(({ atS }) => atS <= seconds)
   const judged = {
-    'server RSS, MB': judgeFlatness(toLives(loaded, 'rssMb'), warmUpMinutes),
-    'server open files': judgeFlatness(toLives(loaded, 'files'), warmUpMinutes),
-    'own MB of each Postgres process': judgeFlatness(toPostgresLives(loaded), warmUpMinutes),
+    'server RSS, MB': assessTrend(toLives(loaded, 'rssMb'), warmUpMinutes),
+    'server open files': assessTrend(toLives(loaded, 'files'), warmUpMinutes),
+    'own MB of each Postgres process': assessTrend(toPostgresLives(loaded), warmUpMinutes),
   }
   return {
     table: {

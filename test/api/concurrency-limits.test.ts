@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { appendEvents } from '../support/deliveries.ts'
-import { holdEvents } from '../support/hold.ts'
+import { lockEvents } from '../support/database-lock.ts'
 import { newOrganization, newMember } from '../support/person.ts'
 import { newProject, type Answered } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -31,7 +31,7 @@ test('contract §6 hanging requests of one member delay nobody else; too many at
     await newMember(server, organization, 'viewer'),
   ]
   await appendEvents(server.sql, organization.project.uuid, 1)
-  const hold = await holdEvents(server.sql)
+  const hold = await lockEvents(server.sql)
   const path = `/api/projects/${organization.project.id}/events`
   const hanging = Array.from({ length: MANY }, () => hog.get(path))
   await hold.untilBlocked(4)
@@ -47,7 +47,7 @@ test('contract §6 hanging requests of one member delay nobody else; too many at
 test('contract §6 hanging reads of one project delay no other project, nor its own writes', async () => {
   const [hog, other] = [await newProject(server, { limit: 1e6 }), await newProject(server)]
   await hog.post('/v1/events', { channelName: 'ops', title: 'Hello' })
-  const hold = await holdEvents(server.sql)
+  const hold = await lockEvents(server.sql)
   const hanging = Array.from({ length: MANY }, () => hog.get('/v1/events'))
   await hold.untilBlocked(4)
   for (let times = 0; times < 10; times++)

@@ -30,13 +30,13 @@ const HOLES = [60, 120, 180]
 export const NOW_MS = Date.parse('2026-03-10T00:00:00Z')
 
 /** A server with a project that has the same few hundred events in every run. */
-export interface Searched {
+export interface SearchProject {
   server: Booted
   project: TestProject
-  sent: Sent[]
+  sent: SentEvent[]
 }
 
-export async function bootSearched(): Promise<Searched> {
+export async function bootSearchProject(): Promise<SearchProject> {
   const server = await boot()
   const project = await newProject(server)
   const other = await newProject(server)
@@ -112,9 +112,9 @@ function toText(words: string[]): string {
 async function sendAll(
   server: Booted,
   { id, post }: TestProject,
-  events: Omit<Sent, 'seq'>[],
-): Promise<Sent[]> {
-  const all: Sent[] = []
+  events: Omit<SentEvent, 'seq'>[],
+): Promise<SentEvent[]> {
+  const all: SentEvent[] = []
   for (const [n, { isDeleted, ...event }] of events.entries()) {
     if (HOLES.includes(n)) {
       await server.sql`

@@ -1,5 +1,5 @@
 import { createHttpClient } from '../support/http-client.ts'
-import type { Verdict } from './check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
 
@@ -9,7 +9,13 @@ const LIMIT = 100
  * Sends one request more than the limit over three servers, as fast as possible, for each of
  * `times` keys.
  */
-export async function runLimit({ seed, times }: { seed: number; times: number }): Promise<Verdict> {
+export async function runLimit({
+  seed,
+  times,
+}: {
+  seed: number
+  times: number
+}): Promise<RunResult> {
   const random = createRandom(seed)
   const fleet = await startFleet({ servers: 3, projects: times, limit: LIMIT })
   try {

@@ -1,4 +1,4 @@
-import type { Worker } from './feed-process.ts'
+import type { LineProcess } from './feed-process.ts'
 import type { Line } from './table.ts'
 
 /** Messages per second, and milliseconds of the sender's processor time per message. */
@@ -6,8 +6,8 @@ export type Figures = Record<'perSecond' | 'processorMs', number>
 
 /** Warms a sender up and measures it. Throws unless each message arrives once. */
 export async function measureSending(
-  sender: Worker,
-  receiver: Worker | undefined,
+  sender: LineProcess,
+  receiver: LineProcess | undefined,
   counts: { warmUp: number; messages: number },
 ): Promise<Figures> {
   try {
@@ -18,7 +18,7 @@ export async function measureSending(
   }
 }
 
-async function send(sender: Worker, receiver: Worker | undefined, count: number) {
+async function send(sender: LineProcess, receiver: LineProcess | undefined, count: number) {
   sender.say(String(count))
   const figures = JSON.parse(await sender.hear()) as Figures
   if (!receiver) return figures

@@ -31,7 +31,7 @@ export async function ageFailures(sql: Queryable, interval: string): Promise<voi
 }
 
 /** Sets the last failure of every account to `interval` ago, regardless of the test's duration. */
-export async function dateFailures(sql: Queryable, interval: string): Promise<void> {
+export async function setLastFailures(sql: Queryable, interval: string): Promise<void> {
   await sql`update sign_in_failures set last_at = clock_timestamp() - ${interval}::interval`
 }
 
@@ -118,6 +118,6 @@ export async function ageWebhook(sql: Queryable, id: string, interval: string): 
 }
 
 /** Makes all pending deliveries of a project due: ends waits between attempts, and leases. */
-export async function endWaits(sql: Queryable, projectId: string): Promise<void> {
+export async function makeDeliveriesDue(sql: Queryable, projectId: string): Promise<void> {
   await sql`update outbox set available_at = now() where project_id = ${projectId}`
 }

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 const ESTABLISHED = '01'
 
 /** Returns the processes with a TCP connection that has one end at `port`. Linux only. */
-export function listConnected(pids: readonly number[], port: number): number[] {
+export function listConnectedProcesses(pids: readonly number[], port: number): number[] {
   const end = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const sockets = new Set<string>()
   for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {

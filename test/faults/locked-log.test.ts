@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { holdLog } from '../support/hold.ts'
+import { lockLog } from '../support/database-lock.ts'
 import { newProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -14,7 +14,7 @@ const event = { channelName: 'ops', title: 'Hello' }
 
 test('a project whose log is locked answers 503, and other projects are served', async () => {
   const [held, neighbour] = [await newProject(server), await newProject(server)]
-  const hold = await holdLog(server.sql, held.id)
+  const hold = await lockLog(server.sql, held.id)
   const stuck = held.post('/v1/events', event)
   await hold.untilBlocked()
   // All of these share the next batch with another event of the locked project.

@@ -24,14 +24,14 @@ const FAILURES: Record<number, string[]> = {
 }
 const FAILURE = ['success', 'error', 'code', 'requestId']
 
-export interface Judge {
+export interface AnswerChecker {
   /** Checks one answer of /v1; throws if it violates the document or the contract. */
   declared(method: string, target: string, answer: RawAnswer): Promise<void>
   /** Checks rules for answers to any bytes: over its limits, the platform sends a bare status. */
   anything(answer: RawAnswer): void
 }
 
-export function createJudge(url: string, secrets: readonly string[]): Judge {
+export function createAnswerChecker(url: string, secrets: readonly string[]): AnswerChecker {
   return {
     async declared(method, target, answer) {
       const { status, headers, text } = answer

@@ -1,12 +1,12 @@
 import type { Action } from '../../src/accounts/permissions.ts'
-import type { Tenant } from './household.ts'
+import type { FullTenant } from './full-tenant.ts'
 import { newSubscription } from './push.ts'
 
 /** The password of every test account that has one. */
 export const PASSWORD = 'correct horse battery staple'
 
 /** A valid body for each action that takes one, with the tenant's names. */
-export const BODIES: Partial<Record<Action, (tenant: Tenant) => object>> = {
+export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
   'account.edit': () => ({ name: 'Ada' }),
   'account.verify': () => ({ password: PASSWORD }),
   'account.changePassword': () => ({

@@ -15,7 +15,7 @@ import type { Booted } from './server.ts'
  * A complete installation: an organization with members of every role, and a project with one of
  * everything.
  */
-export interface Tenant {
+export interface FullTenant {
   organization: TestOrganization
   people: Record<Role, TestPerson>
   /** The value of each path parameter, by name. */
@@ -29,7 +29,7 @@ export interface Tenant {
   key: string
 }
 
-export async function newTenant(server: Booted): Promise<Tenant> {
+export async function newFullTenant(server: Booted): Promise<FullTenant> {
   const { sql, url } = server
   const mark = newSecret(128).replace(/\W|_/g, '').slice(0, 12).toLowerCase()
   const organization = await newOrganization(server)

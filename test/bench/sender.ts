@@ -29,7 +29,7 @@ export async function runSender(prepare: (count: number) => Promise<Sending>): P
 }
 
 /** The concurrency of the full system: eight per webhook for four, four per device for eight. */
-export const AT_A_TIME = 32
+export const CONCURRENCY = 32
 
 /** Sends `count` messages, 32 at a time. */
 export async function sendAll(count: number, send: (nth: number) => Promise<void>): Promise<void> {
@@ -37,5 +37,5 @@ export async function sendAll(count: number, send: (nth: number) => Promise<void
   const lane = async () => {
     while (next < count) await send(next++)
   }
-  await Promise.all(Array.from({ length: AT_A_TIME }, lane))
+  await Promise.all(Array.from({ length: CONCURRENCY }, lane))
 }

@@ -1,8 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { hashPassword } from '../../src/accounts/credentials.ts'
-import { ageFailures, dateFailures } from '../support/age.ts'
+import { ageFailures, setLastFailures } from '../support/ageing.ts'
 import { expectFailure } from '../support/answers.ts'
-import { createBrowser, newAccount, newAddress, PASSWORD, WRONG } from '../support/browser.ts'
+import {
+  createBrowser,
+  newAccount,
+  newAddress,
+  PASSWORD,
+  WRONG_PASSWORD,
+} from '../support/browser.ts'
 import type { Answered } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -13,14 +19,14 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 /** Tries to sign in from another browser, each time at a new address. */
-const tryElsewhere = (email: string, password = WRONG) =>
+const tryElsewhere = (email: string, password = WRONG_PASSWORD) =>
   createBrowser(server.url).signIn(email, password, newAddress())
 
 /** Counts one failure at a new address as number `failures` + 1, the last one `interval` ago. */
 async function failTimes(email: string, failures: number, interval = '0'): Promise<void> {
   expect((await tryElsewhere(email)).status).toBe(401)
   await server.sql`update sign_in_failures set failures = ${failures}`
-  await dateFailures(server.sql, interval)
+  await setLastFailures(server.sql, interval)
 }
 
 function expectDelay(answered: Answered, seconds: number): void {
@@ -46,11 +52,11 @@ test.each([
       if (failure < 5) continue
       const seconds = Math.min(2 ** (failure - 5), 900)
       // Early tries do not extend the delay, and their passwords are not checked.
-      await dateFailures(server.sql, '0')
+      await setLastFailures(server.sql, '0')
       expectDelay(await tryElsewhere(email, PASSWORD), seconds)
-      await dateFailures(server.sql, `${seconds - 1} seconds`)
+      await setLastFailures(server.sql, `${seconds - 1} seconds`)
       expectDelay(await tryElsewhere(email, PASSWORD), 1)
-      await dateFailures(server.sql, `${seconds} seconds`)
+      await setLastFailures(server.sql, `${seconds} seconds`)
     }
   },
   20_000,
@@ -60,7 +66,7 @@ test('reliability §6 failures are forgotten after a day without one', async () 
   const { email } = await newAccount(server)
   await failTimes(email, 8, '1 day')
   for (let time = 0; time < 5; time++) expect((await tryElsewhere(email)).status).toBe(401)
-  await dateFailures(server.sql, '0')
+  await setLastFailures(server.sql, '0')
   expectDelay(await tryElsewhere(email), 1)
 }, 90_000)
 
@@ -93,7 +99,7 @@ test.each([
     const network = newNetwork()
     const account = await newAccount(server)
     const browser = createBrowser(server.url)
-    const tryFromHere = (email: string, password = WRONG) =>
+    const tryFromHere = (email: string, password = WRONG_PASSWORD) =>
       browser.signIn(email, password, toAddress(network))
     for (let time = 0; time < 20; time++) {
       expect((await tryFromHere(`${time}-${account.email}`)).status).toBe(401)
@@ -115,7 +121,7 @@ test('reliability §6 signing in between guesses does not raise the limit of a n
   const statuses = []
   for (let time = 0; time < 21; time++) {
     const email = `${time}-${own.email}`
-    statuses.push((await createBrowser(server.url).signIn(email, WRONG, address)).status)
+    statuses.push((await createBrowser(server.url).signIn(email, WRONG_PASSWORD, address)).status)
     if (time % 5 === 0) await createBrowser(server.url).signIn(own.email, PASSWORD, address)
   }
   expect(statuses).toEqual([...Array(20).fill(401), 429])
@@ -130,7 +136,7 @@ test('reliability §6 guesses from elsewhere cannot lock out a known browser of 
   expectDelay(await createBrowser(server.url).signIn(account.email, PASSWORD, address), 900)
   // Guesses from the same network cannot either.
   for (let time = 0; time < 21; time++) {
-    await createBrowser(server.url).signIn(`${time}-${account.email}`, WRONG, address)
+    await createBrowser(server.url).signIn(`${time}-${account.email}`, WRONG_PASSWORD, address)
   }
   expect((await known.signIn(account.email, PASSWORD, address)).status).toBe(200)
 }, 90_000)
@@ -140,9 +146,9 @@ test('reliability §6 a known browser has its own delay, and only for accounts t
   const browser = createBrowser(server.url)
   await browser.signIn(account.email)
   for (let time = 0; time < 5; time++) {
-    expect((await browser.signIn(account.email, WRONG)).status).toBe(401)
+    expect((await browser.signIn(account.email, WRONG_PASSWORD)).status).toBe(401)
   }
-  await dateFailures(server.sql, '0')
+  await setLastFailures(server.sql, '0')
   expectDelay(await browser.signIn(account.email, PASSWORD), 1)
   expect((await tryElsewhere(account.email, PASSWORD)).status).toBe(200)
 
@@ -167,8 +173,8 @@ test('reliability §6 signing in to the own account in a shared browser gives no
   const statuses = []
   for (let time = 0; time < 6; time++) {
     await browser.signIn(own.email)
-    await dateFailures(server.sql, '0')
-    statuses.push((await browser.signIn(other.email, WRONG)).status)
+    await setLastFailures(server.sql, '0')
+    statuses.push((await browser.signIn(other.email, WRONG_PASSWORD)).status)
   }
   expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
 }, 90_000)
@@ -191,12 +197,14 @@ test('reliability §6 a try that could not be hashed in time is a 503, and does 
   }
   // The test shares its process with the server: it fills the hash queue all the time.
   const busy = Promise.all(Array.from({ length: 36 }, hash))
-  const refused = await createBrowser(server.url).signIn(email, WRONG, address)
+  const refused = await createBrowser(server.url).signIn(email, WRONG_PASSWORD, address)
   isAnswered = true
   expectFailure(refused, 503, 'unavailable')
   expect(refused.headers.get('retry-after')).toBe('1')
   await busy
   for (let time = 0; time < 5; time++) {
-    expect((await createBrowser(server.url).signIn(email, WRONG, address)).status).toBe(401)
+    expect((await createBrowser(server.url).signIn(email, WRONG_PASSWORD, address)).status).toBe(
+      401,
+    )
   }
 }, 90_000)

@@ -3,24 +3,24 @@ import { ACTIONS } from '../../src/accounts/permissions.ts'
 import { API, type ApiContract } from '../support/contracts.ts'
 import { type TestPerson } from '../support/person.ts'
 import type { Answered } from '../support/project.ts'
-import { BODIES } from '../support/samples.ts'
+import { BODIES } from '../support/request-bodies.ts'
 import { boot, type Booted } from '../support/server.ts'
-import { newTenant, toPath, type Tenant } from '../support/household.ts'
+import { newFullTenant, toPath, type FullTenant } from '../support/full-tenant.ts'
 
 // Each test makes many requests.
 setDefaultTimeout(90_000)
 
 let server: Booted
 /** The tenant whose data must stay unknown and unchanged. */
-let other: Tenant
+let other: FullTenant
 let checksum: string
 /** The tenant that makes all requests; it never changes either. */
-let own: Tenant
+let own: FullTenant
 
 beforeAll(async () => {
   server = await boot({}, { kinds: [] })
-  own = await newTenant(server)
-  other = await newTenant(server)
+  own = await newFullTenant(server)
+  other = await newFullTenant(server)
   checksum = await toChecksum(other)
 })
 afterAll(() => server[Symbol.asyncDispose]())
@@ -67,7 +67,7 @@ test('case 20: no query of any list finds data of another tenant', async () => {
 
 test('case 20: no body reaches data of another tenant through its ids', async () => {
   for (const contract of inside.filter(({ body }) => body)) {
-    const own = await newTenant(server)
+    const own = await newFullTenant(server)
     const sample = BODIES[contract.action]?.(own) ?? {}
     const properties = Object.keys((contract.body as { properties?: object }).properties ?? {})
     for (const field of properties) {
@@ -104,7 +104,7 @@ test('case 20: API keys of one tenant open nothing of /api, and sessions nothing
   expect(events.status).toBe(401)
 })
 
-function ask(person: TestPerson, contract: ApiContract, path: string, own: Tenant) {
+function ask(person: TestPerson, contract: ApiContract, path: string, own: FullTenant) {
   const json = BODIES[contract.action]?.(own)
   if (contract.body && !json) throw new Error(`No test knows a body for ${contract.action}`)
   return person.request(path, { method: contract.method, ...(contract.body && { json }) })
@@ -122,7 +122,7 @@ function expectNoLeak(answer: Answered, asked?: string): void {
 }
 
 /** Returns a checksum over all rows that name the tenant in any column, without delayed counts. */
-async function toChecksum({ uuids }: Tenant): Promise<string> {
+async function toChecksum({ uuids }: FullTenant): Promise<string> {
   const tables = await server.sql<{ name: string }[]>`
     select table_name as name from information_schema.tables
     where table_schema = 'public' and table_type = 'BASE TABLE' and table_name not in ('rate_windows', 'key_usage')

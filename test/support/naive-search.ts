@@ -1,7 +1,7 @@
 import type { ValueFilter, SearchFilters, HasField } from '../../src/events/search-query.ts'
 
 /** An event as a test sent it. */
-export interface Sent {
+export interface SentEvent {
   seq: number
   channelName: string
   title: string

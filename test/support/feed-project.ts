@@ -4,24 +4,24 @@ import { newProject, type TestProject } from './project.ts'
 import type { Booted } from './server.ts'
 
 /** A project with a member, and functions that send events. */
-export interface WatchedProject extends TestProject {
+export interface FeedProject extends TestProject {
   /** The public id. */
   project: string
   organizationId: string
   member: TestPerson
   /** Posts an event with this title; returns its JSON. */
-  say(title: string, more?: object): Promise<any>
+  postEvent(title: string, more?: object): Promise<any>
   /** Posts `count` events, one after the other. */
-  sayMany(count: number): Promise<void>
+  postEvents(count: number): Promise<void>
 }
 
-export async function newWatched(server: Pick<Booted, 'sql' | 'url'>): Promise<WatchedProject> {
+export async function newFeedProject(server: Pick<Booted, 'sql' | 'url'>): Promise<FeedProject> {
   const project = await newProject(server)
   const [row] = await server.sql<[{ organization_id: string }]>`
     select organization_id from projects where id = ${project.id}
   `
   const member = await newMember(server, { uuid: row.organization_id }, 'viewer')
-  const say = async (title: string, more: object = {}) => {
+  const postEvent = async (title: string, more: object = {}) => {
     const answer = await project.post('/v1/events', { channelName: 'payments', title, ...more })
     if (answer.status !== 201) throw new Error(answer.text)
     return answer.body.data
@@ -31,9 +31,9 @@ export async function newWatched(server: Pick<Booted, 'sql' | 'url'>): Promise<W
     project: toId('prj', project.id),
     organizationId: row.organization_id,
     member,
-    say,
-    async sayMany(count) {
-      for (let nth = 1; nth <= count; nth++) await say(`event ${nth}`)
+    postEvent,
+    async postEvents(count) {
+      for (let nth = 1; nth <= count; nth++) await postEvent(`event ${nth}`)
     },
   }
 }

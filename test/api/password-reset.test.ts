@@ -4,11 +4,11 @@ import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import {
   createBrowser,
-  listDeeds,
+  listAccountAudit,
   newAccount,
   newAddress,
   PASSWORD,
-  WRONG,
+  WRONG_PASSWORD,
   type TestAccount,
 } from '../support/browser.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -37,7 +37,7 @@ test('dashboard §2 a reset link sets a new password once, and ends every sessio
   expectFailure(await browser.post('/api/reset', { token, password }), 404, 'not_found')
   expect((await browser.signIn(account.email)).status).toBe(401)
   expect((await browser.signIn(account.email, password)).status).toBe(200)
-  expect((await listDeeds(server, account)).slice(2, 4)).toEqual([
+  expect((await listAccountAudit(server, account)).slice(2, 4)).toEqual([
     'command line: reset.created',
     'person: password.reset',
   ])
@@ -83,7 +83,7 @@ test('reliability §6 an unacceptable password does not use up the link', async 
 
 test('reliability §6 a reset link works while others guess the password', async () => {
   const account = await newAccount(server)
-  const guess = () => createBrowser(server.url).signIn(account.email, WRONG, newAddress())
+  const guess = () => createBrowser(server.url).signIn(account.email, WRONG_PASSWORD, newAddress())
   await guess()
   await server.sql`update sign_in_failures set failures = 16`
   const browser = createBrowser(server.url)
@@ -101,7 +101,8 @@ test('reliability §6 a reset forgets the known browsers', async () => {
   await thief.signIn(account.email, PASSWORD, newAddress())
   await createBrowser(server.url).post('/api/reset', { token: await newLink(account), password })
   await server.sql`delete from sign_in_failures`
-  for (let time = 0; time < 5; time++) await thief.signIn(account.email, WRONG, newAddress())
+  for (let time = 0; time < 5; time++)
+    await thief.signIn(account.email, WRONG_PASSWORD, newAddress())
   const [row] = await server.sql`select from sign_in_failures where failures = 5`
   expect(row).toBeDefined()
   // Counts for the account: other browsers are delayed, too.

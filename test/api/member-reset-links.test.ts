@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { expectFailure } from '../support/answers.ts'
-import { listActions } from '../support/audit.ts'
+import { listAuditActions } from '../support/audit.ts'
 import {
   createApi,
   newMember,
@@ -50,7 +50,7 @@ test('reliability §6 an owner creates a reset link for a member; its token is k
     select (select json_agg(r)::text from reset_links r) || (select json_agg(a)::text from audit_log a) as text
   `
   expect(tables[0]?.['text']).not.toContain(token)
-  expect(await listActions(server.sql, organization.uuid)).toContain('member.resetLinkCreated')
+  expect(await listAuditActions(server.sql, organization.uuid)).toContain('member.resetLinkCreated')
 })
 
 test('reliability §6 a reset link takes an owner of every organization of the member', async () => {
@@ -110,7 +110,7 @@ const use = (token: string) =>
   createApi(server.url).post('/api/reset', { token, password: 'gravel monsoon nineteen' })
 
 async function countResetActions({ uuid }: TestOrganization): Promise<Record<string, number>> {
-  const actions = await listActions(server.sql, uuid)
+  const actions = await listAuditActions(server.sql, uuid)
   const counts: Record<string, number> = {}
   for (const action of actions) {
     if (action.startsWith('member.resetLink')) counts[action] = (counts[action] ?? 0) + 1

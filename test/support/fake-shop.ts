@@ -25,8 +25,8 @@ export const REFUND = {
 }
 
 /** Adds users of a shop. */
-export function fillPeople(api: FakeApi): void {
-  fill(api)
+export function fillUsers(api: FakeApi): void {
+  fillShop(api)
   fakeUsers(api, [
     {
       userId: 'user_123',
@@ -38,12 +38,12 @@ export function fillPeople(api: FakeApi): void {
   ])
 }
 
-export function noPeople(api: FakeApi): void {
+export function noUsers(api: FakeApi): void {
   fakeUsers(api, [])
 }
 
 /** Adds a day's events of a shop. */
-export function fill(api: FakeApi): void {
+export function fillShop(api: FakeApi): void {
   const at = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
   api.emit(
     {

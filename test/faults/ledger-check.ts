@@ -3,7 +3,7 @@ import { toId } from '../../src/ids.ts'
 import type { Intent, Ledger } from './ledger.ts'
 
 /** The result of a run: figures, and every broken promise. */
-export interface Verdict {
+export interface RunResult {
   figures: Record<string, number | string>
   problems: string[]
   tables?: Table[]
@@ -16,7 +16,7 @@ export interface Table {
 }
 
 /** An event that a run deletes or tries to delete; recorded beforehand. */
-export interface Leaver {
+export interface RemovedEvent {
   projectId: string
   /** The uuid. */
   id: string
@@ -33,7 +33,7 @@ export interface Leaver {
 }
 
 /** By the uuid. */
-export type Leavers = ReadonlyMap<string, Leaver>
+export type RemovedEvents = ReadonlyMap<string, RemovedEvent>
 
 interface Stored {
   id: string
@@ -50,10 +50,10 @@ interface Answered {
 export async function checkLedger(
   sql: Sql,
   projectIds: readonly string[],
-  { intents, outcomes, slowestMs, oddities }: Ledger,
-  leavers: Leavers = new Map(),
-): Promise<Verdict> {
-  const problems = oddities.map(oddity => `a client was answered ${oddity}`)
+  { intents, outcomes, slowestMs, unexpected }: Ledger,
+  leavers: RemovedEvents = new Map(),
+): Promise<RunResult> {
+  const problems = unexpected.map(answer => `a client was answered ${answer}`)
   const stored = new Map<string, Stored[]>()
   let events = 0
   for (const projectId of projectIds) {
@@ -116,7 +116,7 @@ function checkIntent(
 async function readWhole(
   sql: Sql,
   projectId: string,
-  leavers: Leavers,
+  leavers: RemovedEvents,
 ): Promise<{ rows: Stored[]; left: Set<string>; problems: string[] }> {
   const there = await readLog(sql, projectId)
   const ids = new Set(there.map(({ id }) => id))

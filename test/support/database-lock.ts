@@ -1,7 +1,7 @@
 import type { Sql, Tx } from '../../src/db/sql.ts'
 
 /** A lock that other connections wait for until it is released. */
-export interface Hold extends AsyncDisposable {
+export interface DatabaseLock extends AsyncDisposable {
   /** Resolves when `count` connections wait for a lock in this database. */
   untilBlocked(count?: number): Promise<void>
   /** Cancels the statements that wait for a lock, like a Postgres timeout. */
@@ -10,16 +10,16 @@ export interface Hold extends AsyncDisposable {
 }
 
 /** Locks the project's log, like a writer that stopped within its transaction. */
-export function holdLog(sql: Sql, projectId: string): Promise<Hold> {
+export function lockLog(sql: Sql, projectId: string): Promise<DatabaseLock> {
   return hold(sql, tx => tx`select from event_logs where project_id = ${projectId} for update`)
 }
 
 /** Locks the events: every reader and writer waits. */
-export function holdEvents(sql: Sql): Promise<Hold> {
+export function lockEvents(sql: Sql): Promise<DatabaseLock> {
   return hold(sql, tx => tx`lock table events in access exclusive mode`)
 }
 
-async function hold(sql: Sql, lock: (tx: Tx) => PromiseLike<unknown>): Promise<Hold> {
+async function hold(sql: Sql, lock: (tx: Tx) => PromiseLike<unknown>): Promise<DatabaseLock> {
   const held = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   const ended = sql.begin(async tx => {
