@@ -2,7 +2,8 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { once } from 'node:events'
 import { lstatSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findInaccessibleFolder, startEmbedded } from '../src/embedded/embedded.ts'
+import { startEmbedded } from '../src/embedded/embedded.ts'
+import { findInaccessibleFolder } from '../src/embedded/folders.ts'
 import {
   isRoot,
   dbTest,

@@ -23,7 +23,7 @@ export const doctor = command({
   examples: ['tidings doctor', 'tidings doctor --json'],
   args: {},
   async run() {
-    const findings = await findAll()
+    const findings = await runChecks()
     return {
       json: findings,
       text: findings
@@ -34,7 +34,7 @@ export const doctor = command({
   },
 })
 
-async function findAll(): Promise<Finding[]> {
+async function runChecks(): Promise<Finding[]> {
   configureLog('error', line => process.stderr.write(line))
   const config = readConfig()
   const findings = [

@@ -13,7 +13,7 @@ export {
   UnauthorizedError,
   ValidationError,
 } from './errors.ts'
-export type { Answer } from './answer.ts'
+export type { ResponseInfo } from './response.ts'
 export type { CallOptions, ClientOptions, WriteOptions } from './request.ts'
 export type { Channel } from '../channels/schema.ts'
 export type { Event, EventInput } from '../events/schema.ts'
@@ -21,57 +21,67 @@ export type { Detail, Page } from '../http/envelope.ts'
 export type { Erased, Identified, IdentifyInput, User } from '../identities/schema.ts'
 export type { Me } from '../keys/schema.ts'
 
-/** Which part of a list to answer. */
+/** Selects a page of a list. */
 export type PageQuery = {
-  /** The `nextCursor` of the page before; null or absent for the first page. */
+  /** The `nextCursor` of the previous page. Null or absent for the first page. */
   cursor?: string | null
-  /** Items on a page, 1..100. */
+  /** Items per page, 1..100. */
   limit?: number
 }
 
-/** Which events to list; every filter given must hold. `after` lists what came after that `seq`, oldest first. */
+/**
+ * Selects events that match every given filter. With `after`, the list has the events after that
+ * `seq`, oldest first.
+ */
 export type EventQuery = Omit<EventFilters, 'cursor' | 'from' | 'to'> &
   PageQuery & {
-    /** Bounds of `timestamp`; ISO 8601 as text. */
+    /** Bounds of `timestamp`: a Date, or ISO 8601 text. */
     from?: string | Date
     to?: string | Date
   }
 
 /**
- * The HTTP interface of a Tidings server. Every method resolves to the `data` of the answer, after
- * repeating attempts that failed for a passing reason, and rejects with a `TidingsError`: a
- * `ValidationError` (400), `UnauthorizedError` (401), `RateLimitError` (429), `ConnectionError` (no
- * answer) or, for all else, one with its `status` and `code`. A call that was aborted rejects with the
- * signal's reason; input that no request can carry, with a TypeError.
+ * The HTTP API of a Tidings server. Every method resolves to the `data` of the response. Attempts
+ * that failed for a transient reason are retried.
+ *
+ * A failed call rejects with a `TidingsError`: `ValidationError` (400), `UnauthorizedError` (401),
+ * `RateLimitError` (429), `ConnectionError` (no response), or a plain one with `status` and `code`.
+ * An aborted call rejects with the signal's reason. Input that no request can carry rejects with a
+ * TypeError.
  */
 export type Client = {
   events: {
-    /** Records an event, once however often the attempt is repeated. */
+    /** Creates an event. Retries never create a second one. */
     create(event: EventInput, options?: WriteOptions): Promise<Event>
-    /** 404 `not_found` when the project has no such event. */
+    /** Gets an event. Rejects with 404 `not_found` when the project has no such event. */
     get(id: string, options?: CallOptions): Promise<Event>
-    /** One page of events. */
+    /** Lists one page of events. */
     list(query?: EventQuery, options?: CallOptions): Promise<Page<Event>>
-    /** Every event from the query's page on, one by one, fetching pages of `limit` as they are needed. */
+    /** Yields every event from the query's page on. Fetches pages of `limit` events as needed. */
     all(query?: EventQuery, options?: CallOptions): AsyncGenerator<Event, void, undefined>
   }
-  /** Creates or updates a user; an alias that is taken is told in `aliases.failed`, not thrown. */
+  /**
+   * Creates or updates a user. Aliases that are taken are listed in `aliases.failed`, not thrown.
+   */
   identify(input: IdentifyInput, options?: WriteOptions): Promise<Identified>
   channels: {
-    /** One page of channels. */
+    /** Lists one page of channels. */
     list(query?: PageQuery, options?: CallOptions): Promise<Page<Channel>>
   }
   users: {
-    /** Finds a user by user_id or alias; 404 `not_found` when there is none. */
+    /** Gets a user by user_id or alias. Rejects with 404 `not_found` when there is none. */
     get(userId: string, options?: CallOptions): Promise<User>
-    /** Erases a user, by the exact user_id, for good. When an answer was lost, the repeat finds nothing left. */
+    /**
+     * Erases a user permanently, by the exact user_id. After a lost response, the retry reports
+     * that nothing was left to erase.
+     */
     erase(userId: string, options?: CallOptions): Promise<Erased>
   }
-  /** What the API key belongs to and may do. */
+  /** Gets the project and the scopes of the API key. */
   me(options?: CallOptions): Promise<Me>
 }
 
-/** Makes a client of one server and API key; throws a TypeError when `baseUrl` or `apiKey` cannot be used. */
+/** Creates a client for one server and API key. Throws a TypeError for an invalid option. */
 export function createClient(options: ClientOptions): Client {
   const call = createCall(options)
 
@@ -88,7 +98,7 @@ export function createClient(options: ClientOptions): Client {
         const { after, ...filters } = query ?? {}
         let cursor = query?.cursor ?? null
         do {
-          // A cursor says by itself where `after` has come to, and in which direction.
+          // A cursor already contains the position of `after` and the direction.
           const start = cursor === null ? query : { ...filters, cursor }
           const page = await listEvents(start, options)
           yield* page.items
@@ -118,7 +128,7 @@ function toSearch(query: EventQuery = {}): string {
 }
 
 function toSegment(id: string): string {
-  // Addresses drop the segments `.` and `..`, encoded or not, and would name the list instead.
-  if (/^\.{0,2}$/.test(id)) throw new TypeError(`'${id}' cannot be part of an address`)
+  // URLs drop the segments `.` and `..`, encoded or not, and would address the list instead.
+  if (/^\.{0,2}$/.test(id)) throw new TypeError(`'${id}' cannot be part of a URL`)
   return encodeURIComponent(id)
 }

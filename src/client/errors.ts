@@ -1,18 +1,21 @@
 import type { Detail } from '../http/envelope.ts'
 
-/** What an answer says about a failure, as far as it says it. */
+/** The details of a failure, as far as the response has them. */
 export type Failure = {
-  /** The HTTP status; undefined when there was no answer. */
+  /** The HTTP status. Undefined when there was no response. */
   status?: number | undefined
-  /** The answer's machine-readable cause, such as `not_found`; 400, 401, 429 and 500 have none. */
+  /** The machine-readable cause, such as `not_found`. Undefined for 400, 401, 429 and 500. */
   code?: string | undefined
-  /** Names the request in the server's log. */
+  /** Identifies the request in the server's log. */
   requestId?: string | undefined
-  /** How long the server asks to wait before the next try, in milliseconds. */
+  /** The wait before a retry that the server asks for, in milliseconds. */
   retryAfterMs?: number | undefined
 }
 
-/** Every failure of a call but an abort; by itself, one that no subclass names. Never holds the API key. */
+/**
+ * A failed call that was not aborted. Failures without a subclass are plain `TidingsError`s. It
+ * never contains the API key.
+ */
 export class TidingsError extends Error {
   override name = 'TidingsError'
   readonly status: Failure['status']
@@ -29,7 +32,7 @@ export class TidingsError extends Error {
   }
 }
 
-/** 400: fields break the rules; `details` names at most 20 of them. */
+/** 400: fields of the request are invalid. `details` lists at most 20 of them. */
 export class ValidationError extends TidingsError {
   override name = 'ValidationError'
   readonly details: Detail[]
@@ -46,15 +49,17 @@ export class UnauthorizedError extends TidingsError {
   override name = 'UnauthorizedError'
 }
 
-/** 429: the key's requests of this minute are used up; `retryAfterMs` says for how long. */
+/** 429: the key's requests of this minute are used up. Retry after `retryAfterMs`. */
 export class RateLimitError extends TidingsError {
   override name = 'RateLimitError'
 }
 
-/** No whole answer arrived, so whether the server acted is unknown; `cause` says why. */
+/**
+ * No complete response arrived, so the server may or may not have acted. `cause` has the reason.
+ */
 export class ConnectionError extends TidingsError {
   override name = 'ConnectionError'
-  /** Whether it was our deadline that ended the attempt. */
+  /** True when the attempt took longer than `timeoutMs`. */
   readonly timedOut: boolean
 
   constructor(message: string, timedOut: boolean, cause: unknown) {

@@ -18,8 +18,6 @@ import {
   toUrl,
 } from './postmaster.ts'
 
-export { findInaccessibleFolder } from './folders.ts'
-
 export type EmbeddedPostgres = {
   url: string
   host: string

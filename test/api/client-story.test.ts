@@ -5,7 +5,7 @@ import {
   TidingsError,
   UnauthorizedError,
   ValidationError,
-  type Answer,
+  type ResponseInfo,
   type Client,
 } from '../../src/client/client.ts'
 import { newProject } from '../support/project.ts'
@@ -70,8 +70,11 @@ test('contract §9 our own client sends, identifies, reads and erases', async ()
 
 test('contract §5 our own client reports that a retry was replayed', async () => {
   const client = toClient((await newProject(server)).key)
-  const answers: Answer[] = []
-  const options = { idempotencyKey: 'order-1', onAnswer: (answer: Answer) => answers.push(answer) }
+  const answers: ResponseInfo[] = []
+  const options = {
+    idempotencyKey: 'order-1',
+    onResponse: (info: ResponseInfo) => answers.push(info),
+  }
   const event = { channelName: 'c', title: 't' }
   const first = await client.events.create(event, options)
   expect(await client.events.create(event, options)).toEqual(first)

@@ -8,7 +8,7 @@ test('timeouts: an answer that never arrives, or stops within its body, is a Con
       const { server, client } = await startStory([reply], { timeoutMs: 250, retries: 1 })
       const error = await errorOf(client.me(), ConnectionError)
       expect(error).toMatchObject({ name: 'ConnectionError', timedOut: true, status: undefined })
-      expect(error.message).toBe(`No answer from ${server.url} within 250 ms`)
+      expect(error.message).toBe(`No response from ${server.url} within 250 ms`)
       expect(error.cause).toBeDefined()
       expect(server.received).toHaveLength(2)
     }),

@@ -88,7 +88,7 @@ test('errors: a connection that cannot be made is a ConnectionError with its cau
   const { server, client } = await startStory([success({})], { retries: 1 })
   await server.close()
   const error = await errorOf(client.me(), ConnectionError)
-  expect(error).toMatchObject({ timedOut: false, message: `No answer from ${server.url}` })
+  expect(error).toMatchObject({ timedOut: false, message: `No response from ${server.url}` })
   expect(error.cause).toBeInstanceOf(Error)
 })
 
@@ -98,7 +98,7 @@ test('errors: a body that Tidings did not write becomes a TidingsError, never a 
     for (const status of [200, 201, 400, 404, 418, 502]) {
       const { client } = await startStory([{ status, body }], { retries: 0 })
       const error = await errorOf(client.me(), TidingsError)
-      expect(error.message).toBe(`HTTP ${status} without an answer of Tidings in its body`)
+      expect(error.message).toBe(`HTTP ${status}, and the response body is not from Tidings`)
       expect(error.status).toBe(status)
     }
   }

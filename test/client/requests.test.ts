@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createClient } from '../../src/client/client.ts'
-import type { Answer, ClientOptions } from '../../src/client/client.ts'
+import type { ResponseInfo, ClientOptions } from '../../src/client/client.ts'
 import {
   API_KEY,
   REQUEST_ID,
@@ -114,13 +114,11 @@ test('options: a missing or invalid baseUrl or apiKey is a TypeError that names 
     expect(() => createClient({ baseUrl, apiKey: API_KEY })).toThrow(/^baseUrl must/)
   }
   for (const apiKey of ['', 'tdg_secret\n', 'tdg_secret x', 'tdg_secretß']) {
-    expect(() => createClient({ baseUrl: base, apiKey })).toThrow(
-      /^apiKey must be given(?!.*secret)/,
-    )
+    expect(() => createClient({ baseUrl: base, apiKey })).toThrow(/^apiKey is required(?!.*secret)/)
   }
   const nothing = {} as ClientOptions // Untyped callers may pass an empty object.
   expect(() => createClient(nothing)).toThrow(/^baseUrl must/)
-  expect(() => createClient({ ...nothing, baseUrl: base })).toThrow(/^apiKey must/)
+  expect(() => createClient({ ...nothing, baseUrl: base })).toThrow(/^apiKey is required/)
 })
 
 test("options: the caller's fetch is used, and the global one is looked up on each call", async () => {
@@ -143,15 +141,15 @@ test("options: the caller's fetch is used, and the global one is looked up on ea
   expect(urls).toEqual(['http://own.test/v1/me', 'http://global.test/v1/me'])
 })
 
-test('answers: onAnswer gets the requestId and whether the answer is a replay', async () => {
-  const heard: Answer[] = []
-  const onAnswer = (answer: Answer) => heard.push(answer)
+test('responses: onResponse receives the requestId and whether the response is a replay', async () => {
+  const heard: ResponseInfo[] = []
+  const onResponse = (info: ResponseInfo) => heard.push(info)
   const { client } = await startStory([
     success({}, 201),
     success({}, 201, { 'X-Idempotent-Replay': 'true', 'X-Request-Id': 'the-new-one' }),
   ])
-  await client.events.create(EVENT, { onAnswer })
-  await client.events.create(EVENT, { onAnswer })
+  await client.events.create(EVENT, { onResponse })
+  await client.events.create(EVENT, { onResponse })
   expect(heard).toEqual([
     { requestId: REQUEST_ID, replayed: false },
     { requestId: 'the-new-one', replayed: true },

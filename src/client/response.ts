@@ -1,20 +1,27 @@
 import type { Detail } from '../http/envelope.ts'
 import { RateLimitError, TidingsError, UnauthorizedError, ValidationError } from './errors.ts'
 
-/** What came with the data: the request's name in the server's log, and whether the effect is an earlier request's. */
-export type Answer = { requestId: string | undefined; replayed: boolean }
+/** The metadata of a successful response. */
+export type ResponseInfo = {
+  /** Identifies the request in the server's log. */
+  requestId: string | undefined
+  /**
+   * True when the server repeated the response of an earlier request with the same Idempotency-Key.
+   */
+  replayed: boolean
+}
 
-/** Takes the data out of an answer, or says what it tells of a failure, whatever its body is. */
-export function toOutcome(
+/** Returns the data of a response, or the error that it reports. Accepts any body. */
+export function parseResponse(
   response: Response,
   text: string,
-): { data: unknown; answer: Answer } | TidingsError {
+): { data: unknown; info: ResponseInfo } | TidingsError {
   const { status, headers } = response
   const envelope = toEnvelope(text)
   const requestId = headers.get('x-request-id') ?? toText(envelope.requestId)
   if (response.ok && envelope.success === true) {
     const replayed = headers.get('x-idempotent-replay') === 'true'
-    return { data: envelope.data, answer: { requestId, replayed } }
+    return { data: envelope.data, info: { requestId, replayed } }
   }
 
   const { details } = envelope
@@ -45,9 +52,9 @@ function isDetails(value: unknown): value is Detail[] {
 }
 
 function toMessage(status: number): string {
-  // A browser shows a redirect that it may not follow as status 0.
+  // Browsers report an unfollowed redirect as status 0.
   if (status === 0 || (status >= 300 && status < 400)) {
-    return 'The server redirects: baseUrl must be the address that it redirects to'
+    return 'The server redirects. Set baseUrl to the URL that it redirects to.'
   }
-  return `HTTP ${status} without an answer of Tidings in its body`
+  return `HTTP ${status}, and the response body is not from Tidings`
 }
