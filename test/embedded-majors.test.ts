@@ -151,7 +151,7 @@ function countStrays(home: string): number {
 }
 
 majorTest(
-  'data of an older major version of Postgres is carried over, and all goes on',
+  'data of an older major version of Postgres is upgraded, and everything still works',
   async () => {
     const { dataDir, home } = copyMade()
     // A command line leaves the upgrade to the server, and works on the old cluster.
@@ -164,7 +164,7 @@ majorTest(
 
     const env = { DATA_DIR: dataDir, APP_SECRET: APP_SECRET.toString('base64') }
     await using server = await startProgram({ env })
-    expect(server.logged('Carrying your data over')).toEqual([])
+    expect(server.logged('Upgrading your data')).toEqual([])
     const { post, get } = createRequests(server.url, tenant.key)
     expect((await post('/v1/events', EVENT, KEY)).text).toBe(sent.text)
     expect((await post('/v1/events', EVENT)).body.data.seq).toBe(sent.body.data.seq + EVENTS + 1)
@@ -193,7 +193,7 @@ majorTest(
 )
 
 majorTest(
-  'a kill at any point of the way loses nothing, and the next start goes all of it',
+  'a kill at any point of the upgrade loses nothing, and the next start repeats it',
   async () => {
     const { dataDir, home } = copyMade()
     const program = join(import.meta.dir, 'support/upgrade-program.ts')
@@ -209,7 +209,7 @@ majorTest(
     await killAt('Applied migration', 3)
     expect(listClusters(home)).toEqual(['data', expect.stringMatching(/^data\.new-/)])
     // All rows are copied, and nothing is committed.
-    await killAt('indexes are being made')
+    await killAt('Building the indexes')
     expect(listClusters(home)).toEqual(['data', expect.stringMatching(/^data\.new-/)])
     expect(readMade(home)).toBe('17')
     // The cluster is complete, but the older program may have changed the data meanwhile.
@@ -225,7 +225,7 @@ majorTest(
   },
 )
 
-majorTest('without room, or with what cannot be carried, nothing is changed', async () => {
+majorTest('without free space, or with a newer schema, the upgrade changes nothing', async () => {
   const { dataDir, home } = copyMade()
   const ballast = join(home, 'data', 'ballast')
   writeFileSync(ballast, '')
@@ -233,7 +233,7 @@ majorTest('without room, or with what cannot be carried, nothing is changed', as
   const full = await migrateProgram(dataDir)
   expect(full.code).toBe(1)
   expect(full.output).toMatch(
-    /could not be carried over .* it takes \d+ MB, and \d+ MB are left .*Nothing was changed/,
+    /Nothing was changed.* could not be upgraded .* needs \d+ MB, and .* has \d+ MB free/,
   )
   rmSync(ballast)
 
@@ -242,7 +242,7 @@ majorTest('without room, or with what cannot be carried, nothing is changed', as
   await sql`insert into migrations (name, checksum) values ('9999_future', '')`
   await embedded.stop()
   const newer = await migrateProgram(dataDir)
-  expect(newer.output).toContain('made by a newer Tidings: it has 9999_future')
+  expect(newer.output).toContain('has migrations of a newer Tidings: 9999_future')
   expect(listClusters(home)).toEqual(['data'])
   expect(countStrays(home)).toBe(0)
   const again = await start(dataDir)
@@ -254,14 +254,14 @@ majorTest('without room, or with what cannot be carried, nothing is changed', as
 })
 
 majorTest(
-  'where the older Postgres is gone, the ways to it are named; one that is put there is taken',
+  'when the older Postgres is missing, the error lists the remedies, and an installed one is used',
   async () => {
     const { dataDir, home } = copyMade()
     const [kept] = readdirSync(home).filter(name => name.startsWith('17.'))
     rmSync(join(home, kept!), { recursive: true })
     const { code, output } = await migrateProgram(dataDir)
     expect(code).toBe(1)
-    expect(output).toContain('there is no PostgreSQL 17 here')
+    expect(output).toContain('The upgrade needs PostgreSQL 17')
     expect(output).toContain(`ln -s /usr/lib/postgresql/17 ${home}/17.0`)
     expect(listClusters(home)).toEqual(['data'])
 

@@ -188,7 +188,7 @@ dbTest('data of a newer major version of Postgres is left alone, with the ways b
   const own = readFileSync(file, 'utf8')
   writeFileSync(file, '99\n')
   const message = await start(dataDir).catch((error: Error) => error.message)
-  expect(message).toContain('is that of PostgreSQL 99, and this Tidings carries 18')
+  expect(message).toContain('was created by PostgreSQL 99. This Tidings contains PostgreSQL 18')
   expect(message).toContain('tidings restore tidings.backup')
   writeFileSync(file, own)
   expect((await start(dataDir)).how).toBe('started')

@@ -90,11 +90,11 @@ test('two processes that start at once both serve, and one of them creates the f
   for (const program of programs) expect((await program.kill('SIGTERM')).code).toBe(0)
 })
 
-test('a migration that was changed after it was applied is refused', async () => {
+test('a migration that was edited after it was applied is refused', async () => {
   await using database = await open()
   await migrate(database.url, [MORE])
   const changed = [{ ...MORE, text: `${MORE.text} -- really` }]
-  const message = 'Migration 9000_more was changed after it was applied'
+  const message = 'Migration 9000_more was edited after it was applied'
   await expect(migrate(database.url, changed)).rejects.toThrow(message)
   await expect(listMigrations(database.sql, changed)).rejects.toThrow(message)
 })
@@ -103,8 +103,8 @@ test('a schema newer than the program is refused by name, with instructions', as
   await using database = await open()
   await migrate(database.url, [...MIGRATIONS, MORE])
   const message =
-    'The database was made by a newer Tidings: it has 9000_more, which this program does not know. ' +
-    'Run that newer version, or restore a backup made before the upgrade.'
+    'The database has migrations of a newer Tidings: 9000_more. ' +
+    'Run that newer version, or restore a backup from before the upgrade.'
   await expect(migrate(database.url)).rejects.toThrow(message)
 
   await using program = spawnProgram({ env: { DATABASE_URL: database.url } })

@@ -5,37 +5,38 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { COMMAND_LINE, writeAudit } from '../audit/audit.ts'
-import { COPY_SETTINGS, copyOut, toBlocks, toCopyTarget } from '../db/copy.ts'
+import { COPY_SETTINGS, copyOut, readSnapshot, toBlocks, toCopyTarget } from '../db/copy.ts'
 import { connect, type Tx } from '../db/sql.ts'
+import { listTables } from '../db/tables.ts'
 import { openSecrets, type SecretSource } from '../secrets/open-secrets.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import { VERSION } from '../version.ts'
 import { END_OF_ROWS, FORMAT, toLine } from './format.ts'
 import { createBackupKeys } from './passphrase.ts'
-import { createResealer, resealRows, listTables } from './rows.ts'
+import { createResealer, isBackedUp, resealRows } from './rows.ts'
 
 export interface BackupOptions {
-  /** The APP_SECRET of the installation. */
+  /** Provides the APP_SECRET of the installation. */
   source: SecretSource
   sealedTables: readonly SealedTable[]
-  /** Seals the secrets in the file instead of the APP_SECRET. */
+  /** Encrypts the secrets in the file, in place of the APP_SECRET. */
   passphrase: string
-  /** Gives up, and leaves no file. */
+  /** Aborts the backup and removes the file. */
   signal?: AbortSignal
 }
 
 export interface BackupResult {
   bytes: number
-  /** Rows by table. */
+  /** The number of rows by table. */
   rows: Record<string, number>
 }
 
-/** Three times as fast as the default for a file that is a tenth larger. */
+/** Three times as fast as the default level. The file is a tenth larger. */
 const GZIP_LEVEL = 3
 
 /**
- * Writes a snapshot of the database at `url` into `file` while servers run. Only a few blocks are in memory at a time. The
- * file appears when it is complete and on disk, readable by its owner alone.
+ * Writes a snapshot of the database at `url` to `file`. Servers can keep running. Memory use does
+ * not grow with the database. The file appears once it is complete and on disk, with mode 0600.
  */
 export async function writeBackup(
   url: string,
@@ -46,10 +47,10 @@ export async function writeBackup(
   const rows: BackupResult['rows'] = {}
   let writing: Promise<number> | undefined
   try {
-    // Before the snapshot: the first to open seals the canary.
+    // Before the snapshot, because the first call writes the canary.
     const secrets = await openSecrets(sql, options.source)
-    const { check, scrypt, ...lock } = await createBackupKeys(options.passphrase)
-    const keyChange = { from: secrets, to: lock.secrets }
+    const { check, scrypt, ...keys } = await createBackupKeys(options.passphrase)
+    const keyChange = { from: secrets, to: keys.secrets }
 
     async function* toText(tx: Tx): AsyncGenerator<Buffer> {
       const migrations = await tx<{ name: string }[]>`select name from migrations order by name`
@@ -62,8 +63,7 @@ export async function writeBackup(
         scrypt,
         check,
       })
-      for (const { name, columns, isIncluded } of await listTables(tx)) {
-        if (!isIncluded) continue
+      for (const { name, columns } of (await listTables(tx)).filter(isBackedUp)) {
         yield toLine({ table: name, columns })
         const sealed = options.sealedTables.find(({ table }) => table === name)
         const source = copyOut(tx, `copy ${toCopyTarget(name, columns)} to stdout`)
@@ -74,41 +74,36 @@ export async function writeBackup(
       yield toLine({ rows })
     }
 
-    const failed = Promise.withResolvers<never>()
-    const bytes = await Promise.race([
-      sql.begin('isolation level repeatable read read only', tx => {
-        writing = writeFile(file, appendMac(toText(tx), lock.macKey), options.signal)
-        return writing.catch(failed.reject)
-      }) as Promise<number>,
-      // After an aborted COPY the connection is unusable, even for a rollback.
-      failed.promise,
-    ])
+    const bytes = await readSnapshot(sql, tx => {
+      writing = writeFile(file, appendMac(toText(tx), keys.macKey), options.signal)
+      return writing
+    })
     await sql.begin(tx => writeAudit(tx, COMMAND_LINE, { action: 'server.backedUp' }))
     return { bytes, rows }
   } finally {
     await sql.end({ timeout: 0 })
-    // A failed draft is removed before the caller continues.
+    // Wait until a failed write has removed its temporary file.
     await writing?.catch(() => {})
   }
 }
 
 async function* appendMac(text: AsyncIterable<Buffer>, key: Buffer): AsyncGenerator<Buffer> {
-  const seal = createHmac('sha256', key)
+  const mac = createHmac('sha256', key)
   for await (const part of text) {
-    seal.update(part)
+    mac.update(part)
     yield part
   }
-  yield toLine({ seal: seal.digest('base64url') })
+  yield toLine({ mac: mac.digest('base64url') })
 }
 
-/** Compresses into a file beside `file`, which takes its name once it is on disk. Returns its size. */
+/** Compresses the text to a temporary file, and renames it once it is on disk. Returns its size. */
 async function writeFile(
   file: string,
   text: AsyncIterable<Buffer>,
   signal: AbortSignal | undefined,
 ): Promise<number> {
-  const draft = `${file}.${process.pid}.part`
-  const handle = await open(draft, 'wx', 0o600)
+  const temporary = `${file}.${process.pid}.part`
+  const handle = await open(temporary, 'wx', 0o600)
   try {
     await pipeline(
       Readable.from(text),
@@ -120,13 +115,13 @@ async function writeFile(
     )
     await handle.sync()
     await handle.close()
-    await rename(draft, file)
+    await rename(temporary, file)
     const folder = await open(dirname(file), 'r')
     await folder.sync().finally(() => folder.close())
     return (await stat(file)).size
   } catch (error) {
     await handle.close().catch(() => {})
-    await rm(draft, { force: true })
+    await rm(temporary, { force: true })
     throw error
   }
 }

@@ -5,16 +5,19 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 
-// A backup is gzip of lines: a head, then for each table its own head and its rows in the text format of COPY up to a
-// line `\.`, then the number of rows of each table, then the seal of all that. Each but the rows is a JSON object.
+// The format of a backup: gzip of UTF-8 lines. Every line except rows is a JSON object.
+// 1. The header.
+// 2. For each table: its header, its rows in the text format of COPY, and a line `\.`.
+// 3. The number of rows of each table.
+// 4. The MAC of all lines before it.
 
 export const FORMAT = 1
-/** After the last row of a table. */
+/** The line after the last row of a table. */
 export const END_OF_ROWS = '\\.\n'
-/** No row is as long as this. */
+/** Longer than any row. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024
 
-/** The part of the head that every format keeps. */
+/** The fields of the header that every version of the format has. */
 const AnyHeader = Type.Object({
   tidings: Type.Literal('backup'),
   format: Type.Integer(),
@@ -24,59 +27,59 @@ const AnyHeader = Type.Object({
 export const BackupHeader = Type.Object({
   ...AnyHeader.properties,
   createdAt: Type.String(),
-  /** The names of the migrations of its schema. */
+  /** The names of the migrations that made its schema. */
   migrations: Type.Array(Type.String()),
-  /** Parameters of the key. They need at most 256 MB, because they are used before the file can be trusted. */
+  /** Parameters of the key derivation, limited to 256 MB because they are used before the MAC. */
   scrypt: Type.Object({
     n: Type.Union([15, 16, 17, 18].map(bits => Type.Literal(2 ** bits))),
     r: Type.Integer({ minimum: 1, maximum: 8 }),
     p: Type.Integer({ minimum: 1, maximum: 4 }),
     salt: Type.String({ minLength: 20, maxLength: 100 }),
   }),
-  /** Sealed with that key. */
+  /** An empty text, encrypted with that key. It detects a wrong passphrase. */
   check: Type.String(),
 })
 export type BackupHeader = Static<typeof BackupHeader>
 
 export const TableHeader = Type.Object({ table: Type.String(), columns: Type.Array(Type.String()) })
 export const RowCounts = Type.Object({ rows: Type.Record(Type.String(), Type.Integer()) })
-export const Seal = Type.Object({ seal: Type.String() })
+export const Mac = Type.Object({ mac: Type.String() })
 
-/** The file begins as a backup, and is damaged later on. */
+/** The file starts as a backup, but is incomplete or changed. */
 export class DamagedBackupError extends Error {
   override readonly name = 'DamagedBackupError'
 
   constructor() {
     super(
-      'The backup is damaged, or was cut short: take another copy of it, or an older one. Nothing was restored.',
+      'The backup is damaged or incomplete. Nothing was restored. Use another copy of it, or an older backup.',
     )
   }
 }
 
-/** The file does not begin as a backup. */
+/** The file does not start as a backup. */
 class NotABackupError extends Error {
   override readonly name = 'NotABackupError'
 
   constructor() {
-    super('This file is no backup of Tidings. Nothing was restored.')
+    super('This file is not a Tidings backup. Nothing was restored.')
   }
 }
 
-/** Parses the first line. Throws with a sentence for people when this program cannot restore the backup. */
+/** Parses the first line. Throws when this program cannot restore the backup. */
 export function parseHeader(line: string): BackupHeader {
-  const head = parseJson(line)
-  if (!Value.Check(AnyHeader, head)) throw new NotABackupError()
-  if (head.format > FORMAT) {
+  const header = parseJson(line)
+  if (!Value.Check(AnyHeader, header)) throw new NotABackupError()
+  if (header.format > FORMAT) {
     throw new Error(
-      `The backup was made by a newer Tidings, ${head.version}: restore it with that version.`,
+      `The backup was made by a newer Tidings. Restore it with version ${header.version}.`,
     )
   }
-  if (!Value.Check(BackupHeader, head)) throw new DamagedBackupError()
-  return head
+  if (!Value.Check(BackupHeader, header)) throw new DamagedBackupError()
+  return header
 }
 
-/** Parses a line by `schema`; throws `Damaged` for any other. */
-export function parseLine<Schema extends typeof TableHeader | typeof RowCounts | typeof Seal>(
+/** Parses a line by `schema`. Throws a `DamagedBackupError` when it does not match. */
+export function parseLine<Schema extends typeof TableHeader | typeof RowCounts | typeof Mac>(
   schema: Schema,
   line: string,
 ): Static<Schema> {
@@ -97,15 +100,20 @@ function parseJson(line: string): unknown {
   }
 }
 
-/** Reads a backup once, from its beginning to its end. Every method throws `Damaged` for an incomplete backup. */
+/**
+ * Reads a backup once, from start to end. Every method throws a `DamagedBackupError` for an
+ * incomplete backup.
+ */
 export interface BackupReader {
-  /** The next line, without its end. */
+  /** Reads the next line. Returns it without the line feed. */
   line(): Promise<string>
-  /** Sets the key of the seal. Call it once, after the head. */
+  /** Sets the key of the MAC. Call it once, after reading the header. */
   setMacKey(key: Buffer): void
-  /** Whole lines in blocks, up to the end of a table's rows. */
+  /** Yields the rows of a table, in blocks of complete lines. */
   rows(): AsyncGenerator<Buffer>
-  /** Reads the last line: it must seal all that was read before it, and nothing may follow. */
+  /**
+   * Reads the last line. Throws unless its MAC matches everything read before and nothing follows.
+   */
   end(): Promise<void>
   close(): void
 }
@@ -114,35 +122,36 @@ const CHUNK_BYTES = 256 * 1024
 const LINE_FEED = 0x0a
 const ROWS_TERMINATOR = Buffer.from(END_OF_ROWS)
 
-/** Opens the file; throws when it cannot be read. */
+/** Opens the file. The first read throws when the file cannot be read. */
 export function openBackupReader(file: string): BackupReader {
   const source = createReadStream(file)
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
   pipeline(source, gunzip, () => {})
   const chunks = gunzip[Symbol.asyncIterator]() as AsyncIterator<Buffer>
-  let waiting: Buffer = Buffer.alloc(0)
-  let isBegun = false
-  let seal: ReturnType<typeof createHmac> | undefined
-  let head: Buffer[] = []
+  let buffered: Buffer = Buffer.alloc(0)
+  let hasStarted = false
+  let mac: ReturnType<typeof createHmac> | undefined
+  /** The bytes read before the key of the MAC is known. */
+  let unauthenticated: Buffer[] = []
 
-  /** Reads the next chunk; undefined at the end. */
+  /** Reads the next chunk. Returns undefined at the end. */
   async function read(): Promise<Buffer | undefined> {
     const next = await chunks.next().catch((error: unknown) => {
-      if (isAboutFile(error)) throw error
+      if (isFileError(error)) throw error
       throw isGzip(error) ? new DamagedBackupError() : new NotABackupError()
     })
-    if (next.done && !isBegun) throw new NotABackupError()
-    isBegun = true
+    if (next.done && !hasStarted) throw new NotABackupError()
+    hasStarted = true
     return next.done ? undefined : next.value
   }
 
-  /** Reads until `find` finds a line feed in `waiting`; returns its offset. */
+  /** Reads until `find` finds a line feed in `buffered`. Returns its offset. */
   async function readUntilLine(find: () => number): Promise<number> {
     const at = find()
     if (at >= 0) return at
-    // Concatenated once: a line may come in hundreds of chunks.
-    const parts = [waiting]
-    let bytes = waiting.length
+    // Concatenate once, because a line can span hundreds of chunks.
+    const parts = [buffered]
+    let bytes = buffered.length
     for (;;) {
       const next = await read()
       if (!next) throw new DamagedBackupError()
@@ -151,20 +160,20 @@ export function openBackupReader(file: string): BackupReader {
       if (next.includes(LINE_FEED)) break
       if (bytes > MAX_LINE_BYTES) throw new DamagedBackupError()
     }
-    waiting = Buffer.concat(parts)
+    buffered = Buffer.concat(parts)
     return find()
   }
 
   function take(bytes: number): Buffer {
-    const taken = waiting.subarray(0, bytes)
-    waiting = waiting.subarray(bytes)
-    if (seal) seal.update(taken)
-    else head.push(taken)
+    const taken = buffered.subarray(0, bytes)
+    buffered = buffered.subarray(bytes)
+    if (mac) mac.update(taken)
+    else unauthenticated.push(taken)
     return taken
   }
 
   async function line(): Promise<string> {
-    const at = await readUntilLine(() => waiting.indexOf(LINE_FEED))
+    const at = await readUntilLine(() => buffered.indexOf(LINE_FEED))
     return take(at + 1)
       .subarray(0, -1)
       .toString('utf8')
@@ -174,8 +183,8 @@ export function openBackupReader(file: string): BackupReader {
     line,
     async *rows() {
       for (;;) {
-        const last = await readUntilLine(() => waiting.lastIndexOf(LINE_FEED))
-        const end = findEnd(waiting.subarray(0, last + 1))
+        const last = await readUntilLine(() => buffered.lastIndexOf(LINE_FEED))
+        const end = findEnd(buffered.subarray(0, last + 1))
         const block = take(end ?? last + 1)
         if (block.length > 0) yield block
         if (end === undefined) continue
@@ -184,33 +193,33 @@ export function openBackupReader(file: string): BackupReader {
       }
     },
     setMacKey(key) {
-      seal = createHmac('sha256', key)
-      for (const taken of head) seal.update(taken)
-      head = []
+      mac = createHmac('sha256', key)
+      for (const taken of unauthenticated) mac.update(taken)
+      unauthenticated = []
     },
     async end() {
-      const expected = seal?.digest() ?? Buffer.alloc(0)
-      seal = undefined
-      const given = Buffer.from(parseLine(Seal, await line()).seal, 'base64url')
+      const expected = mac?.digest() ?? Buffer.alloc(0)
+      mac = undefined
+      const given = Buffer.from(parseLine(Mac, await line()).mac, 'base64url')
       const isSame = given.length === expected.length && timingSafeEqual(given, expected)
-      if (!isSame || waiting.length > 0 || (await read())) throw new DamagedBackupError()
+      if (!isSame || buffered.length > 0 || (await read())) throw new DamagedBackupError()
     },
     close: () => void source.destroy(),
   }
 }
 
-/** The offset of the line that ends a table's rows. */
+/** Returns the offset of the line that ends a table's rows. Undefined when it is not there yet. */
 function findEnd(lines: Buffer): number | undefined {
   if (lines.subarray(0, ROWS_TERMINATOR.length).equals(ROWS_TERMINATOR)) return 0
   const before = lines.indexOf(`\n${END_OF_ROWS}`)
   return before < 0 ? undefined : before + 1
 }
 
-/** Whether the file began as gzip. */
+/** Returns true when the file started as gzip. */
 function isGzip(error: unknown): boolean {
   return !(error instanceof Error && error.message.includes('header check'))
 }
 
-function isAboutFile(error: unknown): boolean {
+function isFileError(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error
 }

@@ -13,50 +13,51 @@ export const MIN_PASSPHRASE = 12
 
 type Scrypt = BackupHeader['scrypt']
 
-/** The keys that a passphrase gives: for the secrets of one backup, and for its seal. */
+/** The keys of one backup, derived from its passphrase. */
 export interface BackupKeys {
+  /** Encrypts and decrypts the sealed columns. */
   secrets: Secrets
   macKey: Buffer
 }
 
 const CHECK: SealedCell = { table: 'backup', column: 'check', rowId: 'check' }
-const SEAL = 'seal of a backup'
+const MAC_PURPOSE = 'mac of a backup'
 
-/** Makes the lock of a new backup, and the fields of its head. */
+/** Derives the keys of a new backup. Returns them with the fields of its header. */
 export async function createBackupKeys(
   passphrase: string,
 ): Promise<BackupKeys & Pick<BackupHeader, 'scrypt' | 'check'>> {
-  // The parameters that OWASP recommends: 128 MB and about half a second.
+  // The parameters that OWASP recommends. They take 128 MB and about half a second.
   const parameters = { n: 2 ** 17, r: 8, p: 1, salt: randomBytes(16).toString('base64url') }
-  const lock = await deriveKeys(passphrase, parameters)
-  return { ...lock, scrypt: parameters, check: lock.secrets.seal('', CHECK) }
+  const keys = await deriveKeys(passphrase, parameters)
+  return { ...keys, scrypt: parameters, check: keys.secrets.seal('', CHECK) }
 }
 
-/** Opens the lock of a backup. Throws with a sentence for people when the passphrase is wrong. */
+/** Derives the keys of an existing backup. Throws when the passphrase is wrong. */
 export async function openBackupKeys(
   passphrase: string,
   { scrypt: parameters, check }: Pick<BackupHeader, 'scrypt' | 'check'>,
 ): Promise<BackupKeys> {
-  const lock = await deriveKeys(passphrase, parameters)
+  const keys = await deriveKeys(passphrase, parameters)
   try {
-    lock.secrets.open(check, CHECK)
+    keys.secrets.open(check, CHECK)
   } catch (error) {
     if (!(error instanceof UnreadableSecret)) throw error
     throw new Error(
-      'The passphrase is not that of this backup. Nothing was restored: set BACKUP_PASSPHRASE to the one it was made with.',
+      'The passphrase is wrong. Nothing was restored. Set BACKUP_PASSPHRASE to the passphrase of this backup.',
     )
   }
-  return lock
+  return keys
 }
 
 async function deriveKeys(passphrase: string, parameters: Scrypt): Promise<BackupKeys> {
   const key = await deriveKey(passphrase, parameters)
-  return { secrets: createSecrets(() => [key]), macKey: key.derive(SEAL) }
+  return { secrets: createSecrets(() => [key]), macKey: key.derive(MAC_PURPOSE) }
 }
 
 function deriveKey(passphrase: string, { n, r, p, salt }: Scrypt): Promise<AppKey> {
   return new Promise((resolve, reject) => {
-    // Keyboards compose letters differently; the normal form is the same.
+    // Keyboards compose letters differently. The normal form is always the same.
     scrypt(
       passphrase.normalize('NFKC'),
       Buffer.from(salt, 'base64url'),

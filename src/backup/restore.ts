@@ -2,6 +2,7 @@ import { COMMAND_LINE, writeAudit } from '../audit/audit.ts'
 import { COPY_SETTINGS, copyIn, quoteIdentifier, toCopyTarget } from '../db/copy.ts'
 import { listMigrations, migrate, MIGRATIONS, type Migration } from '../db/migrate.ts'
 import { connect, LOCK_TIMEOUT, sqlState, type Sql, type Tx } from '../db/sql.ts'
+import { listTables, type Table } from '../db/tables.ts'
 import { toReason } from '../errors.ts'
 import { openSecrets } from '../secrets/open-secrets.ts'
 import type { BackupOptions } from './backup.ts'
@@ -16,23 +17,25 @@ import {
   type BackupReader,
 } from './format.ts'
 import { openBackupKeys } from './passphrase.ts'
-import { createResealer, resealRows, type KeyChange, listTables, type Table } from './rows.ts'
+import { createResealer, isBackedUp, resealRows, type KeyChange } from './rows.ts'
 
 export interface RestoreResult {
-  /** The version of Tidings that made the backup, and when (ISO 8601). */
+  /** The version of Tidings that made the backup. */
   version: string
+  /** When the backup was made (ISO 8601). */
   createdAt: string
-  /** Rows by table. */
+  /** The number of rows by table. */
   rows: Record<string, number>
 }
 
-/** The longest wait for locks that other programs hold. */
+/** The maximum wait for locks of other programs. */
 const LOCK_MS = 10_000
 
 /**
- * Restores a backup into the empty database at `url`, in one transaction that commits when the backup is proven whole.
- * Secrets are sealed with the APP_SECRET of `source`, the feed begins a new epoch, sessions and links end. Throws with a
- * sentence for people, and then nothing was restored.
+ * Restores a backup into the empty database at `url`. It is one transaction, which commits only
+ * after the MAC of the whole backup was verified. Secrets are encrypted with the APP_SECRET of
+ * `source`. The feed starts a new epoch, and sessions and links end. When it throws, nothing was
+ * restored.
  */
 export async function restoreBackup(
   url: string,
@@ -47,10 +50,10 @@ export async function restoreBackup(
     settings: { ...COPY_SETTINGS, lock_timeout: LOCK_MS },
   })
   try {
-    const head = parseHeader(await reader.line())
-    const lock = await openBackupKeys(passphrase, head)
-    reader.setMacKey(lock.macKey)
-    await ensureSchema(sql, url, { head, migrations })
+    const header = parseHeader(await reader.line())
+    const keys = await openBackupKeys(passphrase, header)
+    reader.setMacKey(keys.macKey)
+    await ensureSchema(sql, url, { header, migrations })
     const secrets = await openSecrets(sql, source)
     const rows = await sql.begin(async tx => {
       const tables = await listTables(tx)
@@ -58,45 +61,47 @@ export async function restoreBackup(
       const counts = await readTables(tx, reader, {
         tables,
         sealedTables,
-        keyChange: { from: lock.secrets, to: secrets },
+        keyChange: { from: keys.secrets, to: secrets },
       })
       await finish(tx, tables)
       return counts
     })
-    // The later migrations work on the restored rows, as at any upgrade.
+    // Later migrations run on the restored rows, as in any upgrade.
     await migrate(url, migrations)
-    return { version: head.version, createdAt: head.createdAt, rows }
+    return { version: header.version, createdAt: header.createdAt, rows }
   } catch (error) {
     if (sqlState(error) !== LOCK_TIMEOUT) throw error
-    throw new Error('The database is in use: stop what runs on it. Nothing was restored.')
+    throw new Error(
+      'The database is in use. Nothing was restored. Stop every server on this database and try again.',
+    )
   } finally {
     reader.close()
     await sql.end({ timeout: 1 })
   }
 }
 
-/** Makes the schema of the backup. */
+/** Creates the schema of the backup. Throws when the database has a newer one. */
 async function ensureSchema(
   sql: Sql,
   url: string,
-  { head, migrations }: { head: BackupHeader; migrations: readonly Migration[] },
+  { header, migrations }: { header: BackupHeader; migrations: readonly Migration[] },
 ): Promise<void> {
   const known = new Set(migrations.map(({ name }) => name))
-  const unknown = head.migrations.filter(name => !known.has(name))
+  const unknown = header.migrations.filter(name => !known.has(name))
   if (unknown.length > 0) {
     throw new Error(
-      `The backup was made by a newer Tidings, ${head.version}: it has ${unknown.join(', ')}, which this program does ` +
-        'not know. Restore it with that version.',
+      `The backup was made by a newer Tidings, with the migrations ${unknown.join(', ')}. Nothing was ` +
+        `restored. Restore it with version ${header.version}.`,
     )
   }
-  const wanted = new Set(head.migrations)
+  const wanted = new Set(header.migrations)
   const later = (await listMigrations(sql, migrations)).filter(
     one => one.isApplied && !wanted.has(one.name),
   )
   if (later.length > 0) {
     throw new Error(
-      `The database has a newer schema than the backup (${later.map(({ name }) => name).join(', ')}): restore into a ` +
-        'database that no server has started on yet; the backup is brought up to date there.',
+      `The schema of the database is newer than the backup (${later.map(({ name }) => name).join(', ')}). Nothing ` +
+        'was restored. Restore into an empty database. Its schema is then upgraded.',
     )
   }
   await migrate(
@@ -105,29 +110,29 @@ async function ensureSchema(
   )
 }
 
-/** Removes the rows of a first start. Throws when there are accounts, events or users. */
+/** Deletes the rows that a first start created. Throws when there are accounts, events or users. */
 async function clearTables(tx: Tx, tables: readonly Table[]): Promise<void> {
   const names = tables
     .filter(({ name }) => name !== 'sealed_canary')
     .map(({ name }) => quoteIdentifier(name))
-  // Servers on this database answer 503 from here to the end.
+  // Servers on this database respond with 503 until the restore ends.
   await tx.unsafe(`lock table ${names.join(', ')} in access exclusive mode`)
-  const [found] = await tx<[{ people: boolean; events: boolean; identities: boolean }]>`
+  const [found] = await tx<[{ accounts: boolean; events: boolean; users: boolean }]>`
     select
-      exists (select from people) as people,
+      exists (select from people) as accounts,
       exists (select from events) as events,
-      exists (select from identities) as identities
+      exists (select from identities) as users
   `
-  const there = Object.entries(found)
+  const nonEmpty = Object.entries(found)
     .filter(([, any]) => any)
-    .map(([what]) => what)
-  if (there.length > 0) {
+    .map(([table]) => table)
+  if (nonEmpty.length > 0) {
     throw new Error(
-      `The database is not empty: it has ${there.join(' and ')}. Restore into a new one: another DATA_DIR or ` +
-        'DATABASE_URL. Nothing was changed.',
+      `The database is not empty: it has ${nonEmpty.join(' and ')}. Nothing was changed. Restore into a ` +
+        'new database: set another DATA_DIR or DATABASE_URL.',
     )
   }
-  // The backup contains what triggers would write.
+  // The backup already contains the results of the triggers.
   for (const name of names) await tx.unsafe(`alter table ${name} disable trigger user`)
   await tx.unsafe(`truncate ${names.join(', ')}`)
 }
@@ -138,7 +143,10 @@ interface RestorePlan {
   keyChange: KeyChange
 }
 
-/** Returns the number of rows of each table; throws a `Damaged` unless they are those that the backup counted. */
+/**
+ * Restores all tables. Returns the number of rows by table. Throws a `DamagedBackupError` if one
+ * differs from the backup's own count.
+ */
 async function readTables(
   tx: Tx,
   reader: BackupReader,
@@ -156,7 +164,7 @@ async function readTables(
       return rows
     }
     const { table: name, columns } = parseLine(TableHeader, line)
-    const table = tables.find(one => one.name === name && one.isIncluded)
+    const table = tables.find(one => one.name === name && isBackedUp(one))
     if (!table || name in rows || columns.some(column => !table.columns.includes(column)))
       throw new DamagedBackupError()
     const sealed = sealedTables.find(one => one.table === name)
@@ -166,7 +174,7 @@ async function readTables(
       (error: unknown) => {
         if (sqlState(error) === undefined) throw error
         throw new Error(
-          `The database refused the rows of ${name}: ${toReason(error)}. Nothing was restored.`,
+          `Nothing was restored. The database rejected the rows of ${name}: ${toReason(error)}`,
         )
       },
     )
@@ -185,10 +193,10 @@ async function* toCounted(
   onEnd(rows)
 }
 
-/** Ends sessions, begins a new epoch and enables the triggers again. */
+/** Ends the sessions, starts a new epoch and enables the triggers again. */
 async function finish(tx: Tx, tables: readonly Table[]): Promise<void> {
-  // A session that was ended since would live again, so nobody's cookie opens anything; those of devices that take
-  // notifications stay for these, until their browsers have signed in anew.
+  // A session that ended after the backup would be valid again, so every cookie becomes invalid.
+  // The sessions of push subscriptions stay, because deleting them would delete the subscriptions.
   await tx`
     delete from sessions s
     where not exists (select from push_subscriptions p where p.session_id = s.id)

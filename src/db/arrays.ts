@@ -1,6 +1,6 @@
 /**
- * A Postgres array literal, to be sent as `${toArray(xs)}::text[]`: postgres.js mistypes arrays by their first
- * element, and knows none at all without its start-up type query.
+ * Returns a Postgres array literal, to be sent as `${toArray(xs)}::text[]`. postgres.js derives the
+ * type of an array from its first element, and cannot send arrays without its start-up type query.
  */
 export function toArray(values: readonly (string | number | boolean | null | undefined)[]): string {
   let literal = '{'
@@ -14,14 +14,17 @@ export function toArray(values: readonly (string | number | boolean | null | und
   return `${literal}}`
 }
 
-/** Rows of a statement over `unnest … with ordinality`, each at its `ord`; undefined where an element has none. */
+/**
+ * Places each row of an `unnest … with ordinality` statement at the index of its element. `ord`
+ * counts from 1. Elements without a row are undefined.
+ */
 export function alignRows<Row extends { ord: number }>(
   rows: readonly Row[],
   length: number,
 ): (Row | undefined)[] {
-  const places = new Array<Row | undefined>(length).fill(undefined)
-  for (const row of rows) places[row.ord - 1] = row
-  return places
+  const aligned = new Array<Row | undefined>(length).fill(undefined)
+  for (const row of rows) aligned[row.ord - 1] = row
+  return aligned
 }
 
 function quote(value: string): string {

@@ -13,23 +13,23 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024
 const PAUSE_MS = 1_000
 
 export interface BatcherOptions<Job, Row, Result> {
-  /** Does all jobs in one round trip; rows in the order of the jobs. */
+  /** Runs all jobs in one round trip. Resolves to one row per job, in the order of the jobs. */
   run(jobs: Job[]): Promise<Row[]>
   /** Turns a job's row into the caller's result. */
   toResult(row: Row, job: Job): Result
-  /** The group that a job locks; a locked group must not delay the other jobs of a batch. */
+  /** The group that a job locks. A group that is locked must not delay the others in a batch. */
   toGroup?(job: Job): string
-  /** About how many bytes a job sends. */
+  /** The approximate size of a job's request, in bytes. */
   toBytes?(job: Job): number
   maxJobs: number
-  /** Beyond this many waiting jobs `add` refuses. */
+  /** `add` rejects while this many jobs are waiting. */
   maxWaiting: number
   /** Called with the number of jobs of each batch. */
   observe?(jobs: number): void
 }
 
 export interface Batcher<Job, Result> {
-  /** Resolves when the job's batch has committed. */
+  /** Resolves when the job's batch has committed. Rejects with `unavailable` when overloaded. */
   add(job: Job): Promise<Result>
   readonly waiting: number
   /** Resolves when nothing is waiting or running. */
@@ -43,15 +43,15 @@ interface Waiting<Job, Result> {
   reject(error: unknown): void
 }
 
-/** A batch and what became of it; `outcome` never rejects. */
+/** A batch in flight. `outcome` never rejects. */
 interface Running<Job, Row, Result> {
   batch: Waiting<Job, Result>[]
   outcome: Promise<{ rows: Row[] } | { error: unknown }>
 }
 
 /**
- * Does work together that arrives together: one batch is in flight, the next takes what has piled up meanwhile. There
- * is no timer, so a lone job is not delayed and a crowd gets bigger batches.
+ * Groups concurrent jobs into batches. While one batch is in flight, the next one collects the new
+ * jobs. There is no timer: a lone job is not delayed, and batches grow with the load.
  */
 export function createBatcher<Job, Row, Result>(
   options: BatcherOptions<Job, Row, Result>,
@@ -59,7 +59,7 @@ export function createBatcher<Job, Row, Result>(
   let queue: Waiting<Job, Result>[] = []
   let queuedBytes = 0
   let flushing: Promise<void> | undefined
-  // Groups that were locked, and until when (ms of performance.now) their jobs are refused without asking again.
+  // Groups that were locked. Their jobs are rejected until this time, in ms of `performance.now`.
   const paused = new Map<string, number>()
 
   function start(batch: Waiting<Job, Result>[]): Running<Job, Row, Result> {
@@ -89,7 +89,7 @@ export function createBatcher<Job, Row, Result>(
   }
 
   async function flush(): Promise<void> {
-    // One turn of the event loop: requests that were read together share the first batch, too.
+    // Requests that arrive in the same turn of the event loop share the first batch.
     await new Promise<void>(resolve => setImmediate(resolve))
     for (let running = startNext(); running;) {
       const outcome = await running.outcome
@@ -97,7 +97,7 @@ export function createBatcher<Job, Row, Result>(
         await recover(running.batch, outcome.error)
         running = startNext()
       } else {
-        // Before the answers are written, so that the database has work while they are.
+        // Start before writing the responses, so that the database works meanwhile.
         const next = startNext()
         deliver(running.batch, outcome.rows)
         running = next
@@ -109,7 +109,7 @@ export function createBatcher<Job, Row, Result>(
   function deliver(batch: Waiting<Job, Result>[], rows: Row[]): void {
     batch.forEach(({ job, resolve, reject }, index) => {
       try {
-        // `run` promises a row for each job.
+        // `run` returns one row per job.
         resolve(options.toResult(rows[index] as Row, job))
       } catch (error) {
         reject(error)
@@ -117,7 +117,7 @@ export function createBatcher<Job, Row, Result>(
     })
   }
 
-  /** Retries the parts of a failed batch that may be retried, and rejects the rest. */
+  /** Retries the parts of a failed batch that can be retried, and rejects the others. */
   async function recover(
     batch: Waiting<Job, Result>[],
     error: unknown,
@@ -132,7 +132,10 @@ export function createBatcher<Job, Row, Result>(
     }
   }
 
-  /** Splits a failed batch for the retry: the whole batch after a collision, else by group or by job. */
+  /**
+   * Splits a failed batch for the retry. A conflict retries the whole batch, a locked group retries
+   * by group, and any other error retries by job. Returns no parts when a retry is not possible.
+   */
   function splitForRetry(
     batch: Waiting<Job, Result>[],
     error: unknown,
@@ -143,13 +146,14 @@ export function createBatcher<Job, Row, Result>(
       const groups = [...Map.groupBy(batch, ({ job }) => options.toGroup?.(job)).values()]
       return groups.length > 1 ? groups : []
     }
-    // Without an answer of Postgres the outcome is unknown: only the caller may try again, with its key.
+    // Without a reply from Postgres the outcome is unknown. Only the caller can retry, with its
+    // key.
     if (state === undefined || isUnavailable(error)) return []
     if (retries > 0 && isConflict(state)) return [batch]
     return batch.length > 1 ? batch.map(one => [one]) : []
   }
 
-  /** Rejects a batch; one that met a lock is of one group, which is then left alone for a while. */
+  /** Rejects a batch. After a lock timeout the batch has one group, which is paused. */
   function refuse(batch: Waiting<Job, Result>[], error: unknown): void {
     const group = batch[0] && options.toGroup?.(batch[0].job)
     const isLocked = group !== undefined && sqlState(error) === LOCK_TIMEOUT
@@ -170,7 +174,7 @@ export function createBatcher<Job, Row, Result>(
       const bytes = options.toBytes?.(job) ?? 0
       if (queue.length >= options.maxWaiting || queuedBytes + bytes > MAX_WAITING_BYTES) {
         return Promise.reject(
-          new Fault('unavailable', 'The server is overloaded, try again shortly'),
+          new Fault('unavailable', 'The server is overloaded. Try again shortly.'),
         )
       }
       return new Promise<Result>((resolve, reject) => {
@@ -188,12 +192,12 @@ export function createBatcher<Job, Row, Result>(
   }
 }
 
-/** Another transaction was faster: the same batch sees its rows when tried again. */
+/** Another transaction committed first. A retry of the same batch sees its rows. */
 function isConflict(state: string): boolean {
   return state === UNIQUE_VIOLATION || state === DEADLOCK || state === FOREIGN_KEY_VIOLATION
 }
 
-/** Somebody else holds what a job must lock. */
+/** Another transaction holds the lock that a job needs. */
 function busy(): Fault {
-  return new Fault('unavailable', 'The project is written to by somebody else, try again shortly')
+  return new Fault('unavailable', 'This project is busy. Try again shortly.')
 }

@@ -4,8 +4,9 @@ import type { Pool } from './pool.ts'
 const log = logger('clock')
 
 /**
- * Looks at the database's clock, by which everything goes, and mends what a leap of it would spoil (`check_clock`). Returns
- * whether the clock is doubted: then nothing may be deleted because of its age.
+ * Checks the database's clock, which every deadline uses. After a jump, it adjusts stored times
+ * with `check_clock`. Returns true while the clock is untrusted: nothing may be deleted for its age
+ * then.
  */
 export async function isClockUntrusted(pool: Pool): Promise<boolean> {
   const [known] = await pool.run(
@@ -17,7 +18,7 @@ export async function isClockUntrusted(pool: Pool): Promise<boolean> {
     `,
   )
   if (known?.is_steady) return known.is_untrusted
-  // Past the pool's deadline: after a leap there may be much to mend, once.
+  // Without the pool's deadline, because there can be many times to adjust after a jump.
   const [noted] = await pool.sql.begin(async tx => {
     await tx`set local statement_timeout = '1min'`
     return tx<{ jump_s: number; untrusted_until: Date | null; is_untrusted: boolean }[]>`
@@ -28,13 +29,16 @@ export async function isClockUntrusted(pool: Pool): Promise<boolean> {
   const seconds = Math.round(Math.abs(noted.jump_s))
   if (noted.jump_s > 0) {
     log.warning(
-      "The database's clock has leapt ahead by {seconds} s, or no server ran for so long: nothing is deleted for its age until {until}. If the clock is wrong, set it",
+      "The database's clock jumped forward by {seconds} s, or no server ran for that long. Nothing is deleted for its age until {until}. Correct the clock if it is wrong.",
       { seconds, until: noted.untrusted_until?.toISOString() },
     )
   } else if (noted.jump_s < 0) {
-    log.warning("The database's clock has gone back by {seconds} s: what was due waits no longer", {
-      seconds,
-    })
+    log.warning(
+      "The database's clock went back by {seconds} s. Stored times in the future were set to now.",
+      {
+        seconds,
+      },
+    )
   }
   return noted.is_untrusted
 }

@@ -1,22 +1,22 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Tx } from './sql.ts'
+import type { Sql, Tx } from './sql.ts'
 
-/** Connection settings that fix how COPY writes and reads rows, whatever the database's own settings are. */
+/** Connection settings for COPY. They override the database's own text formats and time-outs. */
 export const COPY_SETTINGS = {
   DateStyle: 'ISO',
   IntervalStyle: 'postgres',
   extra_float_digits: 1,
   bytea_output: 'hex',
-  // However long it takes. A disk that is slow to write holds up the connection, and that is no dead client.
+  // No time-outs: a slow disk stalls the connection, which must not look like a dead client.
   statement_timeout: 0,
   idle_in_transaction_session_timeout: 0,
   tcp_user_timeout: 0,
 }
-/** Rows are passed on in blocks of this size. */
+/** The minimum size of a block of rows. */
 const BLOCK_BYTES = 64 * 1024
 
-/** `name (column, …)` as COPY wants it. */
+/** Returns `"name" ("column", …)` for a COPY statement. */
 export function toCopyTarget(name: string, columns: readonly string[]): string {
   return `${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')})`
 }
@@ -25,17 +25,35 @@ export function quoteIdentifier(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`
 }
 
-/** The rows of a `copy … to stdout`, each a line of COPY's text format with its line feed; they are read as they are taken. */
+/**
+ * Runs `work` in a read-only transaction on one snapshot. Rejects at once when `work` fails,
+ * without a rollback: an aborted COPY leaves the connection unusable. End `sql` with a timeout of 0
+ * then.
+ */
+export function readSnapshot<Result>(sql: Sql, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+  const failed = Promise.withResolvers<never>()
+  const done = sql.begin('isolation level repeatable read read only', tx => {
+    const result = work(tx)
+    result.catch(failed.reject)
+    return result
+  })
+  return Promise.race([done as Promise<Result>, failed.promise])
+}
+
+/**
+ * Yields the rows of a `copy … to stdout` as the caller consumes them. Each row is a line of COPY's
+ * text format, with its line feed.
+ */
 export async function* copyOut(tx: Tx, text: string): AsyncGenerator<Buffer> {
   const stream = await tx.unsafe(text).readable()
-  // Without an encoding, streams give nothing but buffers.
+  // Streams without an encoding yield buffers only.
   yield* stream as AsyncIterable<Buffer>
-  // postgres.js stops reading when rows pile up, and goes on when some are taken: but not where the last ones did, and
-  // then the connection would hear nothing any more.
+  // postgres.js pauses the connection when rows pile up. If the last rows did, it never resumes,
+  // and the connection would hang.
   stream._read(0)
 }
 
-/** Rows gathered into blocks; `onBlock` is told how many there were up to each. */
+/** Joins rows into blocks. Calls `onBlock` with the number of rows so far. */
 export async function* toBlocks(
   rows: AsyncIterable<Buffer>,
   onBlock: (rows: number) => void,
@@ -57,7 +75,10 @@ export async function* toBlocks(
   if (bytes > 0) yield Buffer.concat(block)
 }
 
-/** Feeds a `copy … from stdin`; resolves when the database has taken all of `rows`, and rejects with what it says. */
+/**
+ * Sends `rows` to a `copy … from stdin`. Resolves when the database has accepted all of them.
+ * Rejects with the database's error.
+ */
 export async function copyIn(tx: Tx, text: string, rows: AsyncIterable<Buffer>): Promise<void> {
   const query = tx.unsafe(text)
   const refused = rejectWithQuery(query)
@@ -66,16 +87,16 @@ export async function copyIn(tx: Tx, text: string, rows: AsyncIterable<Buffer>):
 }
 
 /**
- * Rejects with the error of a query that has been resolved before: postgres.js resolves a COPY with its stream, and has
- * nobody to tell when the database refuses the rows after the last one was sent.
+ * Rejects with the error of a query that has already resolved. postgres.js resolves a COPY with its
+ * stream, and drops an error that the database reports after the last row.
  */
 function rejectWithQuery(query: object): Promise<never> {
-  // A property of every query of the driver.
-  const settles = query as { reject(error: unknown): void }
+  // Every query of postgres.js has this method.
+  const settleable = query as { reject(error: unknown): void }
   const { promise, reject } = Promise.withResolvers<never>()
   promise.catch(() => {})
-  const before = settles.reject
-  settles.reject = error => {
+  const before = settleable.reject
+  settleable.reject = error => {
     before(error)
     reject(error)
   }

@@ -25,7 +25,9 @@ export interface Migration {
   text: string
 }
 
-/** All files of /sql in order, as text inside the program. From 0.2.0 on, a landed migration is never edited. */
+/**
+ * All files of /sql in order, bundled as text. From 0.2.0 on, a released migration is never edited.
+ */
 export const MIGRATIONS: readonly Migration[] = [
   { name: '0001_accounts', text: accounts },
   { name: '0002_keys', text: keys },
@@ -48,7 +50,9 @@ export const MIGRATIONS: readonly Migration[] = [
 ]
 
 const log = logger('migrate')
-/** Serialises all servers that start at once; the number means nothing. */
+/** The table of the applied migrations. Its own statements name it, too. */
+export const MIGRATIONS_TABLE = 'migrations'
+/** The advisory lock of migrations, held by one server at a time. The number is arbitrary. */
 const LOCK = 7_134_203_961
 const OLDEST_POSTGRES = 150_000
 
@@ -58,9 +62,9 @@ export interface MigrationState extends Migration {
 }
 
 /**
- * Brings the database at `url` to this program's schema: each migration in a transaction of its own, one program at a
- * time. Returns the names of those applied now. Throws when the schema is newer than the program, or when a
- * migration was changed after it was applied.
+ * Applies the pending migrations to the database at `url`, each in its own transaction. Concurrent
+ * programs take turns. Returns the names of the applied migrations. Throws when the schema is newer
+ * than the program, or when a migration was edited after it was applied.
  */
 export async function migrate(url: string, migrations = MIGRATIONS): Promise<string[]> {
   const sql = connect(url, {
@@ -82,7 +86,7 @@ export async function migrate(url: string, migrations = MIGRATIONS): Promise<str
   }
 }
 
-/** Every migration of this program, and whether the database has it. Throws like `migrate`. */
+/** Lists the migrations of this program and their state in the database. Throws like `migrate`. */
 export async function listMigrations(sql: Sql, migrations = MIGRATIONS): Promise<MigrationState[]> {
   const [found] = await sql<
     [{ name: string | null }]
@@ -91,7 +95,7 @@ export async function listMigrations(sql: Sql, migrations = MIGRATIONS): Promise
   return migrations.map(one => ({ ...one, checksum: toChecksum(one), isApplied: false }))
 }
 
-/** Whether the database has exactly the migrations of this program. */
+/** Returns true when the database has exactly the migrations of this program. */
 export async function isSchemaCurrent(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ names: string }]>`
     select coalesce(string_agg(name, ' ' order by name), '') as names from migrations
@@ -99,7 +103,7 @@ export async function isSchemaCurrent(sql: Sql): Promise<boolean> {
   return row.names === MIGRATIONS.map(one => one.name).join(' ')
 }
 
-/** Applies the first pending migration, alone under the lock, and returns its name. */
+/** Applies the first pending migration under the lock. Returns its name, or undefined if none. */
 async function applyNext(tx: Tx, migrations: readonly Migration[]): Promise<string | undefined> {
   await tx`select pg_advisory_xact_lock(${LOCK}::bigint)`
   await tx`
@@ -126,15 +130,18 @@ async function readState(
   const unknown = rows.map(row => row.name).filter(name => !own.has(name))
   if (unknown.length > 0) {
     throw new Error(
-      `The database was made by a newer Tidings: it has ${unknown.join(', ')}, which this program does not know. ` +
-        'Run that newer version, or restore a backup made before the upgrade.',
+      `The database has migrations of a newer Tidings: ${unknown.join(', ')}. ` +
+        'Run that newer version, or restore a backup from before the upgrade.',
     )
   }
   return migrations.map(one => {
     const checksum = toChecksum(one)
     const before = stored.get(one.name)
     if (before !== undefined && before !== checksum) {
-      throw new Error(`Migration ${one.name} was changed after it was applied to this database.`)
+      throw new Error(
+        `Migration ${one.name} was edited after it was applied to this database. ` +
+          'Run the version of Tidings that applied it.',
+      )
     }
     return { ...one, checksum, isApplied: before !== undefined }
   })
@@ -146,12 +153,12 @@ async function checkPostgres(sql: Sql): Promise<void> {
   `
   if (row.version < OLDEST_POSTGRES) {
     throw new Error(
-      `Tidings needs PostgreSQL 15 or newer; this server is ${(row.version / 10_000) | 0}.`,
+      `Tidings requires PostgreSQL 15 or newer. This server runs ${(row.version / 10_000) | 0}.`,
     )
   }
   if (row.fsync === 'off') {
     throw new Error(
-      'This PostgreSQL runs with fsync = off, which loses events in a crash. Turn it on.',
+      'This PostgreSQL runs with fsync = off, which loses events in a crash. Set fsync = on.',
     )
   }
 }

@@ -8,26 +8,27 @@ const DEADLINE_MS = 8_000
 const MAX_WAITING = 1_000
 
 export interface Pool {
-  /** The current connections. They are replaced at times, so read this anew for each use. */
+  /** The current connections. Read this property for each use, because they can be replaced. */
   readonly sql: Sql
   /**
-   * Runs `work` once a connection is free, under a deadline. The server's own time-outs end what is slow; the deadline
-   * is for a server that does not answer at all: then every connection is replaced, because a dead one would swallow
-   * the next statement, too. Refuses when too many wait, or for too long.
+   * Runs `work` with a deadline, once a connection is free. Rejects with `unavailable` when too
+   * many calls wait, or when the wait or the work exceeds the deadline. Postgres's own time-outs
+   * end slow statements. The deadline detects a server that does not reply: every connection is
+   * then replaced.
    */
   run<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
-  /** Opens new connections; work in progress ends on the old ones. */
+  /** Opens new connections. Work in progress finishes on the old ones. */
   reconnect(): void
-  /** The number of calls of `run` that hold a connection. */
+  /** How many calls of `run` hold a connection. */
   readonly running: number
-  /** The number of calls of `run` that wait for a connection. */
+  /** How many calls of `run` wait for a connection. */
   readonly waiting: number
   end(): Promise<void>
 }
 
 export interface PoolOptions extends ConnectOptions {
   deadlineMs?: number | undefined
-  /** Called when the deadline has passed: idle connections of other pools may be dead, too. */
+  /** Called when the deadline has passed. Connections of other pools may be dead as well. */
   onUnresponsive?(): void
 }
 
@@ -35,32 +36,32 @@ export function createPool(
   url: string,
   { deadlineMs = DEADLINE_MS, onUnresponsive, ...options }: PoolOptions,
 ): Pool {
-  const slots = createSemaphore({ total: options.max, maxWaiting: MAX_WAITING })
+  const semaphore = createSemaphore({ total: options.max, maxWaiting: MAX_WAITING })
   let sql = connect(url, options)
 
-  function replace(stale: Sql): void {
+  function onDeadline(stale: Sql): void {
     if (stale !== sql) return
-    log.error('No answer from the database in {deadlineMs} ms, reconnecting', {
+    log.error('The database did not reply within {deadlineMs} ms. Reconnecting.', {
       pool: options.name,
       deadlineMs,
     })
-    leave(0)
+    replaceConnections(0)
     onUnresponsive?.()
   }
 
-  function leave(graceMs: number): void {
-    const left = sql
+  function replaceConnections(graceMs: number): void {
+    const old = sql
     sql = connect(url, options)
-    void left.end({ timeout: graceMs / 1000 }).catch(() => {})
+    void old.end({ timeout: graceMs / 1000 }).catch(() => {})
   }
 
   async function runOnce<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
     const used = sql
     const late = Promise.withResolvers<never>()
     const timer = setTimeout(() => {
-      replace(used)
+      onDeadline(used)
       late.reject(
-        new Fault('unavailable', 'The database did not answer in time, try again shortly'),
+        new Fault('unavailable', 'The database did not respond in time. Try again shortly.'),
       )
     }, deadlineMs)
     try {
@@ -74,26 +75,26 @@ export function createPool(
     get sql() {
       return sql
     },
-    reconnect: () => leave(deadlineMs),
+    reconnect: () => replaceConnections(deadlineMs),
     get running() {
-      return slots.running
+      return semaphore.running
     },
     get waiting() {
-      return slots.waiting
+      return semaphore.waiting
     },
-    run: work => slots.run('', () => runOnce(work), { maxWaitMs: deadlineMs }),
+    run: work => semaphore.run('', () => runOnce(work), { maxWaitMs: deadlineMs }),
     end: () => sql.end({ timeout: 5 }),
   }
 }
 
 interface PoolOverrides {
-  /** Server settings of each connection. */
+  /** Postgres settings of each connection. */
   settings?: Record<string, string | number>
-  /** A shorter deadline for this pool than the common one. */
+  /** A shorter deadline than that of the other pools. */
   deadlineMs?: number
 }
 
-/** The pools of one program to one database. When one finds its connections dead, the others are renewed, too. */
+/** The pools of one program to one database. They all reconnect when one misses its deadline. */
 export interface Pools {
   open(name: string, max: number, more?: PoolOverrides): Pool
   end(): Promise<void>
@@ -101,7 +102,7 @@ export interface Pools {
 
 export interface PoolsOptions {
   deadlineMs?: number | undefined
-  /** Called when one of the pools has found its connections dead. */
+  /** Called when one of the pools has missed its deadline. */
   onUnresponsive(): void
 }
 
@@ -129,11 +130,11 @@ export function createPools(url: string, { deadlineMs, onUnresponsive }: PoolsOp
   }
 }
 
-/** Runs `work` in a transaction of `pool`: all of it happens, or nothing. */
+/** Runs `work` in a transaction of `pool`. */
 export function transact<Result>(
   pool: Pool,
   work: (tx: Tx) => Promise<Result>,
 ): Promise<Awaited<Result>> {
-  // postgres.js also takes arrays of promises from `work`; ours returns none.
+  // postgres.js also accepts arrays of promises from `work`, which callers here never return.
   return pool.run(sql => sql.begin(work)) as Promise<Awaited<Result>>
 }

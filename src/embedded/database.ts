@@ -4,16 +4,16 @@ import { startEmbedded } from './embedded.ts'
 import { logger } from '../log.ts'
 import { findInaccessibleFolder } from './folders.ts'
 
-/** An open database and the folder beside it. */
+/** An open database, and the folder for the files that belong to it. */
 export interface Database {
   url: string
   kind: 'external' | 'embedded'
-  /** The folder for files that are kept beside the database. */
+  /** An absolute path. It contains the APP_SECRET, and the data of an embedded database. */
   dataDir: string
   close(): Promise<void>
 }
 
-/** Returns the kind of database that the configuration names, and its folder. */
+/** Returns the kind and the folder of the configured database. */
 export function locateDatabase({
   databaseUrl,
   dataDir,
@@ -24,31 +24,32 @@ export function locateDatabase({
 }
 
 /**
- * Opens the database that the configuration names, or else starts the embedded one. `allowsUpgrade` upgrades data of an
- * older major version of Postgres.
+ * Opens the configured database. Starts the embedded one when no URL is set. With `allowsUpgrade`,
+ * data of an older major version of Postgres is upgraded.
  */
 export async function openDatabase(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
   { allowsUpgrade = false } = {},
 ): Promise<Database> {
-  const place = locateDatabase(config)
-  if (config.databaseUrl) return { ...place, url: config.databaseUrl, close: async () => {} }
-  const embedded = await startEmbedded({ ...place, allowsUpgrade })
-  return { ...place, url: embedded.url, close: () => embedded.stop() }
+  const location = locateDatabase(config)
+  if (config.databaseUrl) return { ...location, url: config.databaseUrl, close: async () => {} }
+  const embedded = await startEmbedded({ ...location, allowsUpgrade })
+  return { ...location, url: embedded.url, close: () => embedded.stop() }
 }
 
 const DEFAULT_DATA_DIR = './data'
 const ROOT_DATA_DIR = '/var/lib/tidings'
 
 /**
- * Returns the configured folder, or `./data`. For root, Postgres runs as nobody: when nobody may not enter the current
- * folder (such as /root), the default is /var/lib/tidings.
+ * Returns the configured folder, or `./data`. When this process is root, Postgres runs as the user
+ * nobody. If nobody may not enter the current folder (such as /root), the default is
+ * /var/lib/tidings.
  */
 function chooseDataDir(configured: string | undefined): string {
   if (configured !== undefined) return resolve(configured)
   const closed = findInaccessibleFolder(resolve(DEFAULT_DATA_DIR))
   if (closed === undefined) return resolve(DEFAULT_DATA_DIR)
-  logger('db').warning('Keeping the data in {folder}, because Postgres may not enter {closed}', {
+  logger('db').warning('Using {folder} for the data, because Postgres may not enter {closed}', {
     folder: ROOT_DATA_DIR,
     closed,
   })

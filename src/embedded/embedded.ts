@@ -23,7 +23,7 @@ export type EmbeddedPostgres = {
   host: string
   port: number
   password: string
-  /** `attached`: it ran already, for another process or left by a killed one. */
+  /** `attached` when it was already running, for another process or after a killed one. */
   how: 'started' | 'attached'
   /** Stops Postgres unless another process uses it. */
   stop(): Promise<void>
@@ -31,20 +31,20 @@ export type EmbeddedPostgres = {
 
 export interface EmbeddedOptions {
   dataDir: string
+  /** Upgrades data of an older major version. Without it, the older Postgres serves the data. */
   allowsUpgrade?: boolean
 }
 
 const log = logger('db')
-/** A start may wait for that of another process, which may wait for a recovery. */
+/** A start can wait for another process that starts Postgres, which can include a recovery. */
 const START_LOCK_MS = 150_000
 const STOP_LOCK_MS = 10_000
 const WATCH_MS = 500
 const BACKOFF_MAX_MS = 15_000
 
 /**
- * Starts the embedded Postgres in DATA_DIR/postgres and keeps it running until `stop`. Processes with the same DATA_DIR
- * share one, which outlives killed ones. `allowsUpgrade` upgrades data of an older major version; otherwise the older
- * Postgres serves it.
+ * Starts the embedded Postgres in DATA_DIR/postgres, and keeps it running until `stop`. Processes
+ * with the same DATA_DIR share it. It keeps running when such a process is killed.
  */
 export async function startEmbedded({
   dataDir,
@@ -82,10 +82,13 @@ async function open(
   allowsUpgrade: boolean,
 ): Promise<{ cluster: Cluster; postmaster: Postmaster; use: FileLock }> {
   const portFile = join(home, 'port')
-  // Other processes are connected to this port.
+  // When shared, other processes are connected to this port.
   const shared = hasUsers(home)
   const use = tryLock(join(home, 'users'), 'shared')
-  if (!use) throw new Error(`${home} is locked by another program`)
+  if (!use)
+    throw new Error(
+      `${home} is locked by another program. Stop that program, or choose another DATA_DIR.`,
+    )
   try {
     const cluster = allowsUpgrade
       ? await ensureCurrentCluster(home, shared)
@@ -100,15 +103,17 @@ async function open(
   }
 }
 
-/** Returns the cluster in `home`, upgraded to this program's major version unless other processes use it. */
+/**
+ * Returns the cluster in `home`. Upgrades it to the bundled version unless other processes use it.
+ */
 async function ensureCurrentCluster(home: string, shared: boolean): Promise<Cluster> {
   const cluster = await ensureCluster(home)
   const [from, to] = [Number(cluster.major), Number(findBundledMajor())]
-  // False also for an unknown version. Newer data is refused at the start of Postgres.
+  // NaN, for an unknown version, returns here as well. The start of Postgres refuses newer data.
   if (!(from < to)) return cluster
   if (shared) {
     log.warning(
-      'Your data stays with Postgres {from} while others use it: a start without them carries it over to {to}',
+      'Your data stays on Postgres {from}, because other processes use it. Stop all of them and start again to upgrade it to {to}.',
       { from, to },
     )
     return cluster
@@ -117,14 +122,14 @@ async function ensureCurrentCluster(home: string, shared: boolean): Promise<Clus
   return ensureCluster(home)
 }
 
-/** Whether a process uses this Postgres: each holds a shared lock until it stops or is killed. */
+/** Returns true when a process uses this Postgres. Each holds a shared lock until its end. */
 function hasUsers(home: string): boolean {
-  const last = tryLock(join(home, 'users'), 'exclusive')
-  last?.release()
-  return !last
+  const exclusive = tryLock(join(home, 'users'), 'exclusive')
+  exclusive?.release()
+  return !exclusive
 }
 
-/** Starts Postgres again on its port whenever it is gone. */
+/** Restarts Postgres on the same port whenever it has ended. */
 function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { end(): void } {
   let ended = false
   let busy = false
@@ -142,24 +147,27 @@ function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { e
   }
 
   async function restart(): Promise<void> {
-    const begun = performance.now()
+    const startedMs = performance.now()
     try {
       await withLock(lock, START_LOCK_MS, async () => {
         if (ended) return
         const { pid, child } = await ensurePostmaster(cluster, async () => first.port)
         if (!child) return
         child.once('exit', check)
-        log.warning('Postgres was gone and has been started again', {
+        log.warning('Postgres had ended and was restarted', {
           pid,
           port: first.port,
-          tookMs: Math.round(performance.now() - begun),
+          tookMs: Math.round(performance.now() - startedMs),
         })
       })
       failures = 0
     } catch (error) {
       const waitMs = Math.min(WATCH_MS * 2 ** failures++, BACKOFF_MAX_MS)
       resumeAt = performance.now() + waitMs
-      log.error('Postgres is gone and could not be started', { reason: toReason(error), waitMs })
+      log.error('Postgres has ended and could not be restarted', {
+        reason: toReason(error),
+        waitMs,
+      })
     }
   }
 

@@ -4,17 +4,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 export type FileLock = { release(): void }
 
-// Garbage collection of a handle closes its file and releases the lock.
+// Garbage collection of a handle would close its file and release the lock.
 const held = new Set<DatabaseSync>()
 
 /**
- * Locks the file at `path`, or returns undefined when another process or caller holds it. Many can
- * hold it shared, one exclusively. The kernel releases it at the end of the process. Nothing else may
- * open the file: POSIX drops the locks at any close of it.
+ * Locks the file at `path`. Returns undefined when another process or caller holds a conflicting
+ * lock. The kernel releases it when the process ends. Nothing else may open the file, because POSIX
+ * releases the locks of a process when it closes any handle of the file.
  */
 export function tryLock(path: string, kind: 'shared' | 'exclusive'): FileLock | undefined {
   const file = new DatabaseSync(path)
-  closeToOthers(path)
+  makePrivate(path)
   try {
     file.exec(kind === 'exclusive' ? 'begin exclusive' : 'begin; select 1 from sqlite_schema')
   } catch (error) {
@@ -30,7 +30,7 @@ export function tryLock(path: string, kind: 'shared' | 'exclusive'): FileLock | 
   }
 }
 
-/** Runs `work` while holding `path` exclusively; throws when it does not come free in time. */
+/** Runs `work` with an exclusive lock on `path`. Throws when the lock is not free in time. */
 export async function withLock<T>(
   path: string,
   timeoutMs: number,
@@ -41,7 +41,7 @@ export async function withLock<T>(
   while (!lock) {
     if (performance.now() > deadline)
       throw new Error(
-        `${path} is still locked after ${timeoutMs / 1000} s: another process starts Postgres there, or carries its data over to another version. Try again when it is done`,
+        `${path} is still locked after ${timeoutMs / 1000} s. Another process is starting or upgrading Postgres there. Try again when it has finished.`,
       )
     await sleep(20)
     lock = tryLock(path, 'exclusive')
@@ -53,8 +53,8 @@ export async function withLock<T>(
   }
 }
 
-/** Makes the file private: a user who can read it could also lock it and block every start. */
-function closeToOthers(path: string): void {
+/** Sets mode 0600, because any user who can read the file could lock it and block every start. */
+function makePrivate(path: string): void {
   const { mode, uid } = statSync(path)
   if ((mode & 0o077) !== 0 && uid === process.getuid?.()) chmodSync(path, 0o600)
 }

@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   realpathSync,
+  statfsSync,
   statSync,
   closeSync,
   fsyncSync,
@@ -18,8 +19,9 @@ export type OsUser = { uid: number; gid: number }
 const NOBODY: OsUser = { uid: 65534, gid: 65534 }
 
 /**
- * The user of Postgres in DATA_DIR, because it refuses root: the owner of the cluster, or nobody.
- * Undefined when this process is not root: then Postgres runs as the same user.
+ * Returns the OS user of Postgres in DATA_DIR: the owner of the cluster, or else nobody. Postgres
+ * refuses to run as root. Undefined when this process is not root, because Postgres then runs as
+ * the same user.
  */
 export function findPostgresUser(dataDir: string): OsUser | undefined {
   if (process.getuid?.() !== 0) return undefined
@@ -30,9 +32,9 @@ export function findPostgresUser(dataDir: string): OsUser | undefined {
 }
 
 /**
- * The first folder on the way to `path`, itself included, that the user of Postgres may not enter.
- * Missing folders count as open, because `makeFolder` makes them so. Undefined when this process is
- * not root.
+ * Returns the first folder on the path to `path`, included, that the OS user of Postgres may not
+ * enter. Missing folders count as accessible, because `makeFolder` creates them so. Undefined when
+ * there is none, or when this process is not root.
  */
 export function findInaccessibleFolder(
   path: string,
@@ -40,10 +42,16 @@ export function findInaccessibleFolder(
 ): string | undefined {
   if (!osUser) return undefined
   const existing = listAncestors(resolve(path)).findLast(folder => existsSync(folder)) ?? '/'
-  return listAncestors(realpathSync(existing)).find(folder => !isOpen(folder, osUser))
+  return listAncestors(realpathSync(existing)).find(folder => !canEnter(folder, osUser))
 }
 
-/** The size of the files in a folder and below, in bytes. */
+/** Returns the free space on the disk of a folder, in bytes. */
+export function readFreeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize
+}
+
+/** Returns the total size of the files in a folder and its subfolders, in bytes. */
 export function measureFolder(folder: string): number {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
@@ -51,39 +59,40 @@ export function measureFolder(folder: string): number {
     .reduce((bytes, file) => bytes + (file?.size ?? 0), 0)
 }
 
-/** The folders from the root down to `path`. */
+/** Lists the folders from the root down to `path`, included. */
 export function listAncestors(path: string): string[] {
   const parent = dirname(path)
   return parent === path ? [path] : [...listAncestors(parent), path]
 }
 
-/** `0700` of a folder with that mode. */
+/** Returns the permissions of a file or folder, such as `0700`. */
 export function readMode(folder: string): string {
   return (statSync(folder).mode & 0o7777).toString(8).padStart(4, '0')
 }
 
-/** Makes a folder and its missing parents so that Postgres can enter them. */
+/** Creates a folder and its missing parents. The default mode lets Postgres enter them. */
 export function makeFolder(path: string, mode = 0o711): void {
   const first = mkdirSync(path, { recursive: true })
   if (first === undefined) return
-  // The umask restricts the mode of mkdir.
+  // The umask restricts the mode of mkdir, so it is set again.
   for (let made = path; made.length >= first.length; made = dirname(made)) chmodSync(made, mode)
 }
 
-function isOpen(folder: string, osUser: OsUser): boolean {
+function canEnter(folder: string, osUser: OsUser): boolean {
   const { mode, uid, gid } = statSync(folder)
   const bit = uid === osUser.uid ? 0o100 : gid === osUser.gid ? 0o010 : 0o001
   return (mode & bit) !== 0
 }
 
 const log = logger('db')
-/** The name of the new, complete cluster during the swap. */
+/** The name of the new, complete cluster during a swap. */
 export const UPGRADED = 'data.upgraded'
 const OLD = 'data.old-'
 
 /**
- * Puts the complete cluster `fresh` in the place of `data`, which was made by Postgres `major`. Returns the new path of
- * the old cluster. A kill leaves `data` whole, old or new, or leaves work for `finishSwap`.
+ * Replaces `data`, the cluster of Postgres `major`, with the complete cluster `fresh`. Returns the
+ * new path of the old cluster. After a kill, `data` is the old or the new cluster, or `finishSwap`
+ * restores it.
  */
 export function swapClusters(home: string, fresh: string, major: string): string {
   const data = join(home, 'data')
@@ -95,14 +104,14 @@ export function swapClusters(home: string, fresh: string, major: string): string
   return old
 }
 
-/** Finishes a swap that was interrupted while there was no `data`. */
+/** Finishes a swap that was interrupted while `data` was missing. */
 export function finishSwap(home: string): void {
   const data = join(home, 'data')
   const carried = join(home, UPGRADED)
   if (!existsSync(data) && existsSync(carried)) move(home, carried, data)
 }
 
-/** The paths of the clusters that swaps have kept. */
+/** Lists the paths of the old clusters that swaps have kept. */
 export function listOldClusters(home: string): string[] {
   if (!existsSync(home)) return []
   return readdirSync(home)
@@ -110,7 +119,7 @@ export function listOldClusters(home: string): string[] {
     .map(name => join(home, name))
 }
 
-/** Renames a folder and flushes its parent to disk before the next step. */
+/** Renames a folder, and flushes its parent to disk. */
 function move(home: string, from: string, to: string): void {
   renameSync(from, to)
   const folder = openSync(home, 'r')

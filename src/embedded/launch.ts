@@ -6,29 +6,30 @@ import { join } from 'node:path'
 import { ensureBinaries } from './binaries.ts'
 import type { OsUser } from './folders.ts'
 
-/** The folders and the user of a program of Postgres. Its binaries are in `home`. */
+/** The folders and the OS user for a program of Postgres. Its binaries are in `home`. */
 export type LaunchContext = {
   home: string
   log: string
   cwd: string
   osUser: OsUser | undefined
-  /** The major version of Postgres that the files are of; ours where there are none. */
+  /** The major version of the data. Undefined without data: the bundled version is used. */
   major: string | undefined
 }
 
 export type LaunchedProgram = {
   child: ChildProcess
-  /** `exit 0`, `signal SIGKILL` or an error of spawn; undefined while it runs. */
+  /** Returns `exit 0`, `signal SIGKILL` or an error of spawn. Undefined while it runs. */
   ended(): string | undefined
-  /** The reason of its end, from its log. */
+  /** Describes why the program ended, with lines from its log. */
   explain(): string
 }
 
 const LOG_MAX_BYTES = 10 * 1024 * 1024
 
 /**
- * Starts a program of Postgres in its own session, out of reach of a Ctrl-C at the terminal, and
- * without this process's environment. It logs to a file: a pipe would break when this process is killed.
+ * Starts a program of Postgres in its own session, so that Ctrl-C at the terminal does not reach
+ * it. It does not inherit the environment. It logs to a file, because a pipe would break when this
+ * process is killed.
  */
 export async function launch(
   { home, log, osUser, cwd, major }: LaunchContext,
@@ -62,7 +63,7 @@ export async function launch(
   }
 }
 
-/** Keeps one older log. Postgres does not run, so nothing writes to it now. */
+/** Rotates a large log, and keeps one old log. Nothing writes to it before Postgres starts. */
 function rotateLog(log: string): void {
   const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0
   if (size > LOG_MAX_BYTES) renameSync(log, `${log}.old`)
@@ -74,6 +75,6 @@ function readFrom(log: string, start: number): string {
 
 function toCause(output: string): string {
   const lines = output.trim().split('\n')
-  const telling = lines.filter(line => /FATAL|PANIC|DETAIL|HINT|error/.test(line))
-  return (telling.length > 0 ? telling : lines).slice(-3).join(' ')
+  const relevant = lines.filter(line => /FATAL|PANIC|DETAIL|HINT|error/.test(line))
+  return (relevant.length > 0 ? relevant : lines).slice(-3).join(' ')
 }

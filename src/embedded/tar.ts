@@ -1,4 +1,4 @@
-/** A file in an archive: its path without a leading slash, and its content. */
+/** A file in an archive. The path has no leading slash. */
 export interface TarFile {
   path: string
   bytes: Uint8Array
@@ -8,7 +8,10 @@ const BLOCK_BYTES = 512
 const PATH_BYTES = 100
 const CHECKSUM = { at: 148, bytes: 8 }
 
-/** The files as a ustar archive (POSIX.1-1988), the same bytes for the same files. Throws at a path of more than 100 bytes. */
+/**
+ * Returns a ustar archive (POSIX.1-1988) of the files. The same files give the same bytes. Throws
+ * for a path of more than 100 bytes.
+ */
 export function toTar(files: Iterable<TarFile>): Buffer {
   const blocks: Uint8Array[] = []
   for (const { path, bytes } of files) {
@@ -18,7 +21,7 @@ export function toTar(files: Iterable<TarFile>): Buffer {
   return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK_BYTES)])
 }
 
-/** The files of an archive that `toTar` made, one after the other. Throws where it is cut short or is none. */
+/** Yields the files of an archive of `toTar`. Throws when it is incomplete or not an archive. */
 export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<TarFile> {
   const take = createByteReader(chunks)
   for (;;) {
@@ -32,7 +35,8 @@ export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<Ta
 }
 
 function toHeader(path: string, size: number): Buffer {
-  if (Buffer.byteLength(path) > PATH_BYTES) throw new Error(`${path} is too long for an archive`)
+  if (Buffer.byteLength(path) > PATH_BYTES)
+    throw new Error(`The path ${path} is too long for an archive.`)
   const header = Buffer.alloc(BLOCK_BYTES)
   header.write(path, 0)
   header.write('0000755\0', 100)
@@ -53,11 +57,11 @@ function parseHeader(header: Buffer): { path: string; size: number } {
       .toString()
       .replace(/\0.*$/s, '')
   const sum = Number.parseInt(read(CHECKSUM.at, CHECKSUM.bytes), 8)
-  if (sum !== toChecksum(header)) throw new Error('The archive is damaged')
+  if (sum !== toChecksum(header)) throw new Error('The archive is damaged.')
   return { path: read(0, PATH_BYTES), size: Number.parseInt(read(124, 12), 8) }
 }
 
-/** The sum of a header's bytes, its own place counted as spaces. */
+/** Returns the sum of a header's bytes, with the checksum field counted as spaces. */
 function toChecksum(header: Buffer): number {
   return header.reduce((sum, byte, at) => {
     const isOwn = at >= CHECKSUM.at && at < CHECKSUM.at + CHECKSUM.bytes
@@ -65,20 +69,20 @@ function toChecksum(header: Buffer): number {
   }, 0)
 }
 
-/** Takes exactly so many bytes at a time from chunks of any size. */
+/** Returns a function that reads exactly `count` bytes from chunks of any size. */
 function createByteReader(chunks: AsyncIterable<Buffer>): (count: number) => Promise<Buffer> {
   const iterator = chunks[Symbol.asyncIterator]()
-  let left: Buffer[] = []
+  let pending: Buffer[] = []
   let available = 0
   return async count => {
     while (available < count) {
       const { done, value } = await iterator.next()
-      if (done) throw new Error('The archive ends too early')
-      left.push(value)
+      if (done) throw new Error('The archive is incomplete.')
+      pending.push(value)
       available += value.length
     }
-    const all = left.length === 1 && left[0] ? left[0] : Buffer.concat(left)
-    left = [all.subarray(count)]
+    const all = pending.length === 1 && pending[0] ? pending[0] : Buffer.concat(pending)
+    pending = [all.subarray(count)]
     available -= count
     return all.subarray(0, count)
   }

@@ -1,52 +1,52 @@
-import { statSync, statfsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import { removeUnusedCopies } from './binaries.ts'
 import { copyDatabase } from './copy-database.ts'
 import { createCluster, removePartialClusters, syncCluster, type Cluster } from './cluster.ts'
-import { measureFolder, swapClusters } from './folders.ts'
+import { measureFolder, readFreeBytes, swapClusters } from './folders.ts'
 import { findFreePort, ensurePostmaster, HOST, stopPostmaster, toUrl } from './postmaster.ts'
 
 const log = logger('db')
 const MB = 1024 * 1024
-/** The size of an empty cluster, and of its log while rows come in. */
+/** The size of an empty cluster, and of its WAL during the load. */
 const EMPTY_BYTES = 256 * MB
 const PROGRESS_MS = 5_000
 
 /**
- * Settings for a fast load: rows of tables that are filled in the transaction that empties them are not logged, but
- * written to disk at the commit.
+ * Settings for a fast load. Tables that are truncated and filled in one transaction skip the WAL,
+ * and are written to disk at the commit.
  */
-const LOADING = { wal_level: 'minimal', max_wal_senders: '0', autovacuum: 'off' }
+const LOAD_SETTINGS = { wal_level: 'minimal', max_wal_senders: '0', autovacuum: 'off' }
 
-/** The major versions of Postgres before and after. */
+/** The major versions of Postgres before and after the upgrade. */
 export interface MajorVersions {
   from: number
   to: number
 }
 
 /**
- * Copies the data of an older major version of Postgres into a new cluster, which takes the old one's place. The old one
- * is kept beside it. Call it under the lock while no other process uses the cluster. An interrupted upgrade starts over at
- * the next start. Throws with a sentence for people, and then nothing was changed.
+ * Copies the data of an older major version of Postgres into a new cluster, which replaces the old
+ * one. The old cluster is kept beside it. Call this under the lock, while no other process uses the
+ * cluster. The next start repeats an interrupted upgrade. When it throws, nothing was changed.
  */
-export async function upgradeCluster(old: Cluster, way: MajorVersions): Promise<void> {
+export async function upgradeCluster(old: Cluster, versions: MajorVersions): Promise<void> {
   const { home } = old
   const begun = performance.now()
-  log.info('Carrying your data over from Postgres {from} to {to}', { ...way })
-  const { fresh, rows } = await copyToNewCluster(old, way).catch(async (error: unknown) => {
+  log.info('Upgrading your data from Postgres {from} to {to}', { ...versions })
+  const { fresh, rows } = await copyToNewCluster(old, versions).catch(async (error: unknown) => {
     await removePartialClusters(home)
     throw new Error(
-      `Your data could not be carried over from Postgres ${way.from} to ${way.to}: ${toReason(error)}. Nothing was changed.`,
+      `Nothing was changed. Your data could not be upgraded from Postgres ${versions.from} to ${versions.to}: ${toReason(error)}`,
       { cause: error },
     )
   })
-  const kept = swapClusters(home, fresh.data, String(way.from))
+  const kept = swapClusters(home, fresh.data, String(versions.from))
   removeUnusedCopies(home)
   log.info(
-    'Your data is carried over from Postgres {from} to {to}. What was there before is kept in {kept} ({megabytes} MB): delete it when all is well',
+    'Upgraded your data from Postgres {from} to {to}. The old data is kept in {kept} ({megabytes} MB). Delete it once everything works.',
     {
-      ...way,
+      ...versions,
       rows,
       seconds: Math.round((performance.now() - begun) / 1000),
       kept,
@@ -55,18 +55,22 @@ export async function upgradeCluster(old: Cluster, way: MajorVersions): Promise<
   )
 }
 
-/** Fills a new cluster. Both clusters are stopped when it returns. */
+/** Copies the data into a new cluster. Both clusters are stopped when it returns. */
 async function copyToNewCluster(
   old: Cluster,
-  way: MajorVersions,
+  versions: MajorVersions,
 ): Promise<{ fresh: Cluster; rows: number }> {
   checkFreeSpace(old)
-  // First, because its binaries may be missing.
+  // Starts first, because the binaries of the old version can be missing.
   const from = await ensurePostmaster(old, () => findFreePort(HOST))
   try {
     const fresh = await createCluster(old.home)
-    const to = await ensurePostmaster(fresh, () => findFreePort(HOST), LOADING)
-    const rows = await copyDatabase(toUrl(old, from), toUrl(fresh, to), createProgressLogger(way))
+    const to = await ensurePostmaster(fresh, () => findFreePort(HOST), LOAD_SETTINGS)
+    const rows = await copyDatabase(
+      toUrl(old, from),
+      toUrl(fresh, to),
+      createProgressLogger(versions),
+    )
     await stopPostmaster(fresh)
     await syncCluster(fresh)
     return { fresh, rows }
@@ -75,13 +79,13 @@ async function copyToNewCluster(
   }
 }
 
-function createProgressLogger(way: MajorVersions): (done: number, all: number) => void {
+function createProgressLogger(versions: MajorVersions): (done: number, all: number) => void {
   let shownAt = performance.now()
   return (done, all) => {
     if (performance.now() - shownAt < PROGRESS_MS) return
     shownAt = performance.now()
-    log.info('Carrying your data over from Postgres {from} to {to}: {done} of {all} rows', {
-      ...way,
+    log.info('Upgrading your data from Postgres {from} to {to}: {done} of {all} rows', {
+      ...versions,
       done,
       all,
     })
@@ -90,13 +94,13 @@ function createProgressLogger(way: MajorVersions): (done: number, all: number) =
 
 function checkFreeSpace({ home, data }: Cluster): void {
   if (statSync(home).dev !== statSync(data).dev) {
-    throw new Error(`${data} is on another disk than ${home}, and would have to be on the same one`)
+    throw new Error(`${data} and ${home} are on different disks. Move them to the same one.`)
   }
   const needed = measureFolder(data) + EMPTY_BYTES
-  const { bavail, bsize } = statfsSync(home)
-  if (bavail * bsize >= needed) return
+  const freeBytes = readFreeBytes(home)
+  if (freeBytes >= needed) return
   throw new Error(
-    `it takes ${toMegabytes(needed)} MB, and ${toMegabytes(bavail * bsize)} MB are left in ${home}: make room`,
+    `The upgrade needs ${toMegabytes(needed)} MB, and ${home} has ${toMegabytes(freeBytes)} MB free. Free some space.`,
   )
 }
 

@@ -3,9 +3,10 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
-import { listTables } from '../../src/backup/rows.ts'
+import { isBackedUp } from '../../src/backup/rows.ts'
 import { migrate, MIGRATIONS } from '../../src/db/migrate.ts'
 import { connect } from '../../src/db/sql.ts'
+import { listTables } from '../../src/db/tables.ts'
 import {
   backUp,
   countRows,
@@ -144,7 +145,7 @@ test('a backup has every row of every table, except for those that are excluded 
   expect(tables.map(({ name }) => name).sort()).toEqual(all)
   expect(
     tables
-      .filter(({ isIncluded }) => !isIncluded)
+      .filter(table => !isBackedUp(table))
       .map(({ name }) => name)
       .sort(),
   ).toEqual([
@@ -162,7 +163,7 @@ test('a backup has every row of every table, except for those that are excluded 
   expect((await restore(databaseUrl, place.file)).rows).toEqual(rows)
   const sql = connect(databaseUrl, { name: 'test', max: 1 })
   const counts = await countRows(sql)
-  for (const { name } of tables.filter(({ isIncluded }) => isIncluded)) {
+  for (const { name } of tables.filter(isBackedUp)) {
     // Only sessions with push subscriptions are restored, and the restore adds an audit entry.
     if (name === 'sessions') expect(counts[name]).toBe(counts['push_subscriptions']!)
     else expect(counts[name]).toBe(rows[name]! + Number(name === 'audit_log'))
@@ -215,9 +216,9 @@ test('a damaged, foreign or incompatible backup is refused, and restores nothing
     const { sealed_canary: _, clock: __, ...counts } = await countRows(sql)
     expect(counts).toEqual(empty)
   }
-  const damaged = 'The backup is damaged, or was cut short'
+  const damaged = 'The backup is damaged or incomplete'
 
-  await refused(place.file, 'The passphrase is not that of this backup', `${PASSPHRASE}!`)
+  await refused(place.file, 'The passphrase is wrong', `${PASSPHRASE}!`)
   for (const share of [0.01, 0.3, 0.7, 0.99]) {
     writeFileSync(other, bytes.subarray(0, Math.floor(bytes.length * share)))
     await refused(other, damaged)
@@ -234,8 +235,8 @@ test('a damaged, foreign or incompatible backup is refused, and restores nothing
     (text: string) => text.replace('New payment', 'Old payment'),
     (text: string) => lines(text).slice(0, -2).join('\n'),
     (text: string) => `${lines(text).slice(0, -2).join('\n')}\n`,
-    (text: string) => text.replace(/\{"seal":".*?"\}/, '{"seal":""}'),
-    (text: string) => `${text}{"seal":"x"}\n`,
+    (text: string) => text.replace(/\{"mac":".*?"\}/, '{"mac":""}'),
+    (text: string) => `${text}{"mac":"x"}\n`,
     (text: string) => text.replace('"scrypt":{"n":131072', '"scrypt":{"n":1073741824'),
     (text: string) => text.replace('{"table":"people"', '{"table":"pg_authid"'),
   ]) {
@@ -244,22 +245,22 @@ test('a damaged, foreign or incompatible backup is refused, and restores nothing
   const newer = (change: (text: string) => string) => rewrite(place.file, other, change)
   await refused(
     newer(text => text.replace('"format":1', '"format":2')),
-    'made by a newer Tidings, 0.1.0: restore it with that version',
+    'made by a newer Tidings. Restore it with version 0.1.0',
   )
   await refused(
     newer(text => text.replace('"migrations":[', '"migrations":["9000_more",')),
-    'it has 9000_more, which this program does not know',
+    'made by a newer Tidings, with the migrations 9000_more',
   )
   for (const nothing of ['PGDMP', gzipSync('{"x":1}\n')]) {
     writeFileSync(other, nothing)
-    await refused(other, 'This file is no backup of Tidings')
+    await refused(other, 'This file is not a Tidings backup')
   }
   writeFileSync(other, '')
   await refused(other, 'Nothing was restored')
   await refused(join(place.folder, 'absent'), 'ENOENT')
   await refused(
     newer(text => text.replace(/\{"table":"events".*\n/, head => `${head}nonsense\n`)),
-    'The database refused the rows of events',
+    'The database rejected the rows of events',
   )
   // After all refusals, the same database accepts the valid backup.
   await restore(databaseUrl, place.file)
@@ -278,7 +279,7 @@ test('only an empty installation accepts a restore, which replaces data of the f
     fresh.url,
     await newMember(fresh, await newOrganization(fresh), 'viewer'),
   )
-  await expect(restore(fresh.databaseUrl, place.file)).rejects.toThrow('not empty: it has people')
+  await expect(restore(fresh.databaseUrl, place.file)).rejects.toThrow('not empty: it has accounts')
   await fresh.sql`delete from people`
   // Restores while the server runs: it informs its clients and continues with the restored data.
   await restore(fresh.databaseUrl, place.file)
@@ -297,7 +298,7 @@ test('a backup of an older schema is migrated, unless the target already has a n
   const newerUrl = await createEmptyDatabase()
   await migrate(newerUrl, migrations)
   await expect(restore(newerUrl, place.file, { migrations })).rejects.toThrow(
-    'The database has a newer schema than the backup (9000_more)',
+    'The schema of the database is newer than the backup (9000_more)',
   )
 
   const databaseUrl = await createEmptyDatabase()

@@ -39,8 +39,8 @@ test('§12 a stop ends the wait for Postgres; a wrong address is reported at onc
   wrong.password = 'wrong'
   const absent = databaseUrl.replace(/[^/]+$/, 'absent')
   for (const [DATABASE_URL, reason] of [
-    [wrong.href, 'does not take this user with this password'],
-    [absent, 'has no database of this name'],
+    [wrong.href, 'rejected the user name or password'],
+    [absent, 'has no database with this name'],
   ] as const) {
     const refused = await runProgram({ args: ['serve'], env: { DATABASE_URL } })
     expect(refused.code).toBe(1)

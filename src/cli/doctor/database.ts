@@ -51,7 +51,7 @@ async function checkClockJump(sql: Sql): Promise<Finding[]> {
     select untrusted_until as until from clock where untrusted_until > now()
   `
   if (!row) return []
-  const message = `the database's has leapt ahead, or no server ran for long: nothing is deleted for its age until ${row.until.toISOString()}. If it is wrong, set it before then`
+  const message = `The database's clock jumped forward, or no server ran for a long time. Nothing is deleted for its age until ${row.until.toISOString()}. If the clock is wrong, correct it before then.`
   return [warning('clock', message)]
 }
 

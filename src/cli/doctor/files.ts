@@ -1,7 +1,7 @@
-import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from '../../embedded/database.ts'
-import { measureFolder, readMode, listOldClusters } from '../../embedded/folders.ts'
+import { measureFolder, readFreeBytes, readMode, listOldClusters } from '../../embedded/folders.ts'
 import { toSecretFile } from '../../secrets/open-secrets.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
@@ -18,7 +18,7 @@ export function checkFiles({ dataDir, kind }: Place): Finding[] {
   const findings = [checkFolder(dataDir)]
   if (kind === 'external') return findings
   const old = listOldClusters(join(dataDir, 'postgres')).map(checkOldCluster)
-  return [...findings, checkFreeSpace(dataDir, readFree(dataDir)), ...old]
+  return [...findings, checkFreeSpace(dataDir, readFreeBytes(dataDir)), ...old]
 }
 
 function checkFolder(dataDir: string): Finding {
@@ -59,9 +59,4 @@ export function checkFreeSpace(dataDir: string, freeBytes: number): Finding {
 
 function toRoom(bytes: number): string {
   return bytes < 10 * GB ? `${Math.floor(bytes / MB)} MB` : `${Math.floor(bytes / GB)} GB`
-}
-
-function readFree(dataDir: string): number {
-  const { bavail, bsize } = statfsSync(dataDir)
-  return bavail * bsize
 }
