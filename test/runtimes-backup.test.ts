@@ -31,7 +31,7 @@ test.each<[Runtime, Runtime]>([
     const wrong = { ...there, BACKUP_PASSPHRASE: `${PASSPHRASE}!` }
     const refused = await runProgram({ runtime: to, args, env: wrong })
     expect(refused.code).toBe(1)
-    expect(refused.output).toContain('The passphrase is not that of this backup')
+    expect(refused.output).toContain('The passphrase is wrong')
     const restored = await runProgram({ runtime: to, args, env: there })
     expect(restored.output).toContain('Restored 1 events')
     expect(restored.code).toBe(0)

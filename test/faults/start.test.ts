@@ -44,6 +44,6 @@ test('§12 a stop ends the wait for Postgres; a wrong address is reported at onc
   ] as const) {
     const refused = await runProgram({ args: ['serve'], env: { DATABASE_URL } })
     expect(refused.code).toBe(1)
-    expect(refused.output).toContain(`${reason}: correct DATABASE_URL`)
+    expect(refused.output).toContain(`${reason}. Correct DATABASE_URL`)
   }
 })
