@@ -80,7 +80,8 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
     ])
     expect((await request('/v1/events', { method: 'PUT' })).status).toBe(405)
     expect((await fetch(`${program.url}/openapi.json`)).status).toBe(200)
-    expect((await fetch(`${program.url}/docs`)).status).toBe(200)
+    for (const path of ['', '/sending-events', '/api', '/search.json'])
+      expect((await fetch(`${program.url}/docs${path}`)).status).toBe(200)
     expect((await fetch(`${program.url}/readyz`)).status).toBe(200)
 
     const cli = { TIDINGS_URL: program.url, TIDINGS_API_KEY: key }
