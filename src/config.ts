@@ -1,5 +1,6 @@
 import {
   toBaseUrl,
+  toContacts,
   toDatabaseUrl,
   toHost,
   toHosts,
@@ -42,6 +43,8 @@ export interface Config {
   pushHosts: string[]
   /** The contact for push services; undefined for the operator. */
   vapidSubject: string | undefined
+  /** URIs of contacts for security reports, the preferred one first. */
+  securityContacts: string[]
   logLevel: (typeof LOG_LEVELS)[number]
   /** The first owner; undefined when a person is to claim the installation. */
   owner: { email: string; password: string } | undefined
@@ -77,6 +80,7 @@ const NAMES = [
   'EGRESS_ALLOW_CIDRS',
   'PUSH_HOSTS',
   'VAPID_SUBJECT',
+  'SECURITY_CONTACT',
   'LOG_LEVEL',
   'OWNER_EMAIL',
   'OWNER_PASSWORD',
@@ -142,6 +146,12 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       'a mailto: or https: address that the world can reach',
       parseVapidSubject,
     ),
+    securityContacts:
+      read(
+        'SECURITY_CONTACT',
+        'an e-mail address or an https: URL, or several after commas',
+        toContacts,
+      ) ?? [],
     logLevel: read('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}`, toLogLevel) ?? 'info',
     owner: readOwner(values, problems),
   }

@@ -139,6 +139,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
 
     const app = createServerApp({
       site,
+      securityContacts: config.securityContacts,
       health: healthRoutes({
         reads,
         appender,

@@ -18,6 +18,16 @@ export function toHost(text: string): string | undefined {
   return /^[0-9A-Za-z.:_-]+$/.test(text) ? text : undefined
 }
 
+/** URIs of contacts, from e-mail addresses, mailto:, tel: and https: URIs. */
+export function toContacts(text: string): string[] | undefined {
+  const contacts = toParts(text).map(part => {
+    if (parseEmail(part) !== undefined) return `mailto:${part}`
+    const isUri = URL.canParse(part) && /^(https:\/\/|mailto:.+@|tel:\+?\d)[!-~]+$/.test(part)
+    return isUri ? part : undefined
+  })
+  return contacts.every(contact => contact !== undefined) ? contacts : undefined
+}
+
 /** Without a trailing slash. */
 export function toBaseUrl(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined

@@ -4,24 +4,28 @@ import { assetUrl } from '../dashboard/assets.ts'
 import { swaggerRoutes } from '../dashboard/docs/swagger.ts'
 import { dashboardRoutes } from '../dashboard/routes.ts'
 import { createNotFoundPage } from '../dashboard/shell.ts'
+import { securityTxtRoutes } from './security-txt.ts'
 import { openapiPlugin, V1_OPENAPI_PATHS, toManagementDocument } from '../http/openapi.ts'
 import type { Site } from '../http/site.ts'
 import { once } from '../functions.ts'
 
 interface Parts {
   site: Site
+  /** URIs of contacts for security reports. */
+  securityContacts: readonly string[]
   health: AnyElysia
   api: readonly AnyElysia[]
   v1: readonly AnyElysia[]
 }
 
 /** The whole server as one function from request to response. */
-export function createServerApp({ site, health, api, v1 }: Parts): App {
+export function createServerApp({ site, securityContacts, health, api, v1 }: Parts): App {
   const documented = { listRoutes: () => app.routes, baseUrl: site.url }
   const app: App = createApp({
     notFoundPage: createNotFoundPage(site),
     features: [
       health,
+      securityTxtRoutes({ site, contacts: securityContacts }),
       dashboardRoutes({
         site,
         getOpenapi: once(() => readOpenapi(app, site)),

@@ -32,6 +32,7 @@ test('an empty environment is a complete configuration', () => {
     egressAllowCidrs: [],
     pushHosts: [],
     vapidSubject: undefined,
+    securityContacts: [],
     logLevel: 'info',
     owner: undefined,
   }
@@ -70,6 +71,12 @@ test.each([
     ['push.example.com', '127.0.0.1:8443'],
   ],
   ['VAPID_SUBJECT', 'https://a.example', 'vapidSubject', 'https://a.example'],
+  [
+    'SECURITY_CONTACT',
+    'security@a.example, https://a.example/report,tel:+1-201-555-0123',
+    'securityContacts',
+    ['mailto:security@a.example', 'https://a.example/report', 'tel:+1-201-555-0123'],
+  ],
   ['METRICS_PORT', '9090', 'metricsPort', 9090],
   [
     'TRUSTED_PROXIES',
@@ -110,6 +117,9 @@ test.each([
   ['PUSH_HOSTS', 'a b'],
   ['VAPID_SUBJECT', 'https://localhost'],
   ['VAPID_SUBJECT', 'nobody'],
+  ['SECURITY_CONTACT', 'nobody'],
+  ['SECURITY_CONTACT', 'http://a.example'],
+  ['SECURITY_CONTACT', 'https://a.example/ x'],
 ])('%s=%p is a problem whose message names the variable and describes the value', (name, text) => {
   const [problem, ...others] = listProblems({ [name]: text })
   expect(others).toEqual([])

@@ -24,6 +24,7 @@ const gate = {
 }
 const app = createServerApp({
   site,
+  securityContacts: [],
   health: healthRoutes({} as never),
   api: listApiFeatures(gate as never),
   v1: listV1Features(gate as never),
