@@ -15,14 +15,14 @@ import {
 } from './lookup.ts'
 
 interface EgressRequest {
-  /** As a person wrote it. */
+  /** As an admin or a browser supplied it. */
   url: string
   method?: 'GET' | 'POST'
   headers?: Readonly<Record<string, string>>
   body?: string | Uint8Array
-  /** From the wait for other requests to the end of the answer. */
+  /** Limits the whole request, including the wait for other requests to the same host. */
   timeoutMs: number
-  /** Cancels the request: the result is `cancelled`. */
+  /** Cancels the request. The result is then `cancelled`. */
   signal?: AbortSignal | undefined
 }
 
@@ -30,15 +30,15 @@ export interface EgressResponse {
   status: number
   /** By lower-case name. */
   headers: Readonly<Record<string, string>>
-  /** The first 16 KiB at most; nothing is decompressed. */
+  /** At most the first 16 KiB, not decompressed. */
   body: Uint8Array
-  /** Until the headers arrived. */
+  /** The time until the headers arrived. */
   latencyMs: number
 }
 
 interface EgressFailure {
   error: EgressError
-  /** A sentence for people, which names no address. */
+  /** A sentence for people. It contains no address. */
   message: string
   latencyMs: number
 }
@@ -48,35 +48,36 @@ export type EgressResult = EgressResponse | EgressFailure
 type Ending = 'timeout' | 'cancelled'
 
 export interface Egress {
-  /** Sends one request and never throws. A redirect is an answer, and is not followed. */
+  /** Sends one request. It never throws, and does not follow redirects. */
   send(request: EgressRequest): Promise<EgressResult>
-  /** Why `url` would be refused now, if it would be; resolves its host name. */
+  /** Resolves the host of `url`, and returns why the URL is refused; undefined if it is allowed. */
   findProblem(url: string): Promise<string | undefined>
   /** Closes idle connections. */
   close(): void
 }
 
 export interface EgressOptions {
-  /** Networks that are allowed besides public addresses. */
+  /** Networks that are allowed in addition to public addresses. */
   allowCidrs?: readonly string[]
   resolve?: Resolver
-  /** Certificate authorities to trust instead of the system's. */
+  /** Certificate authorities to trust instead of those of the system. */
   ca?: string | undefined
-  /** Requests at a time to one host. */
+  /** The most concurrent requests to one host. */
   perHost?: number
 }
 
 const MAX_BODY_BYTES = 16 * 1024
-/** Informational responses, such as 103 Early Hints, before the answer. */
+/** The most informational responses, such as 103 Early Hints, before the final response. */
 const MAX_INFORMATIONAL = 10
 const PER_HOST = 32
-/** The part of its time that a request may wait for others to the host. */
+/** The fraction of its timeout that a request may wait for others to the same host. */
 const MAX_WAIT = 1 / 3
 const IDLE_MS = 10_000
 
 /**
- * The one client for URLs that people enter. It dials only addresses that were checked. It is built on node:http, because
- * fetch follows redirects, reads proxy variables and opens files.
+ * Creates the only HTTP client for URLs from outside. It connects only to addresses that it has
+ * checked. It uses node:http, because fetch follows redirects, reads proxy variables and opens
+ * files.
  */
 export function createEgress({
   allowCidrs = [],
@@ -105,7 +106,8 @@ export function createEgress({
     try {
       if (!release) return fail(signal?.aborted ? 'cancelled' : 'busy', startMs)
       const agent = target.isSecure ? agents.https : agents.http
-      // A kept connection may have been closed just as it was reused. The request is sent once more on a new one.
+      // The server may have closed a kept connection just before it was reused. The request is sent
+      // once more, on a new connection.
       return await exchange(target, request, end.promise, agent, () =>
         exchange(target, request, end.promise, false),
       )
@@ -116,7 +118,7 @@ export function createEgress({
     }
   }
 
-  /** Sends one request; runs `ifStale` instead where the reused connection was closed already. */
+  /** Sends one request. Runs `ifStale` instead if the reused connection was already closed. */
   function exchange(
     { url, host, port, isSecure }: CheckedUrl,
     { method = 'POST', headers, body = '' }: EgressRequest,
@@ -142,17 +144,17 @@ export function createEgress({
       ...(isSecure && { rejectUnauthorized: true, ...(ca !== undefined && { ca }) }),
       ...(isSecure && isIP(host) === 0 && { servername: host.replace(/\.$/, '') }),
     })
-    // The headers decide: what comes after them changes nothing.
-    let toAnswer: (() => EgressResponse) | undefined
+    // The headers decide the outcome. Errors after them have no effect.
+    let toResponse: (() => EgressResponse) | undefined
     let hints = 0
 
-    // On Deno a destroyed request may emit nothing, so the promise is settled first.
+    // On Deno a destroyed request may emit no event, so the promise is settled first.
     const stop = (result: EgressResult) => {
       settle(result)
       sent.destroy()
       sent.socket?.destroy()
     }
-    void isOver.then(ending => stop(toAnswer?.() ?? fail(ending, startMs)))
+    void isOver.then(ending => stop(toResponse?.() ?? fail(ending, startMs)))
 
     sent.on('information', () => {
       if (++hints > MAX_INFORMATIONAL) stop(fail('protocol', startMs))
@@ -160,27 +162,28 @@ export function createEgress({
     sent.on('upgrade', () => stop(fail('protocol', startMs)))
     sent.on('error', error => {
       const kind = toEgressError(error)
-      const isStale = kind === 'reset' && sent.reusedSocket && !toAnswer
+      const isStale = kind === 'reset' && sent.reusedSocket && !toResponse
       if (isStale && ifStale) settle(ifStale())
-      else settle(toAnswer?.() ?? fail(kind, startMs))
+      else settle(toResponse?.() ?? fail(kind, startMs))
     })
     sent.on('response', response => {
       const latencyMs = Math.round(performance.now() - startMs)
       const chunks: Buffer[] = []
       let bytes = 0
-      const answer = () => ({
+      const readResponse = () => ({
         status: response.statusCode ?? 0,
         headers: toPlain(response.headers),
         body: Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES),
         latencyMs,
       })
-      toAnswer = answer
+      toResponse = readResponse
       response.on('data', (chunk: Buffer) => {
         chunks.push(chunk)
         bytes += chunk.length
-        if (bytes >= MAX_BODY_BYTES) stop(answer())
+        if (bytes >= MAX_BODY_BYTES) stop(readResponse())
       })
-      for (const event of ['end', 'error', 'close']) response.on(event, () => settle(answer()))
+      for (const event of ['end', 'error', 'close'])
+        response.on(event, () => settle(readResponse()))
     })
     sent.end(body)
     return promise
@@ -195,7 +198,7 @@ export function createEgress({
       try {
         await resolveAllowed(target.host, resolve, isAllowed)
       } catch (error) {
-        // The name may exist later. Sending reports it until then.
+        // The name may not exist yet. Until it does, each attempt reports the error.
         return (error as { code?: string }).code === LOOKUP_REFUSED ? NOT_PUBLIC_MESSAGE : undefined
       }
       return undefined

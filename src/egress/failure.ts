@@ -1,21 +1,24 @@
 import { LOOKUP_NOT_FOUND, LOOKUP_REFUSED } from './lookup.ts'
 import { NOT_PUBLIC_MESSAGE } from './guard.ts'
 
-/** Why a request got no answer. `busy` means too many requests to the host, `cancelled` that the caller gave up. */
+/**
+ * The reason why a request got no response. `busy`: too many requests to the host. `cancelled`: the
+ * caller aborted it.
+ */
 export type EgressError =
   'refused' | 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'busy' | 'cancelled'
 
-/** Our own words, because a runtime's messages name addresses, which would describe the network inside. */
+/** Fixed texts, because the messages of a runtime contain addresses of the internal network. */
 const MESSAGES: Record<EgressError, string> = {
   refused: NOT_PUBLIC_MESSAGE,
-  dns: 'Its host name cannot be resolved',
-  connect: 'Nothing answers at its address',
-  tls: 'A secure connection cannot be made: check its certificate',
-  timeout: 'It did not answer in time',
-  reset: 'It closed the connection before it answered',
-  protocol: 'It answered with something that is not HTTP, or too long a head',
-  busy: 'Too many requests to this host are under way',
-  cancelled: 'It was cancelled',
+  dns: 'The host name cannot be resolved',
+  connect: 'Nothing listens at this address',
+  tls: 'The TLS handshake failed. Check the certificate',
+  timeout: 'There was no response in time',
+  reset: 'The connection was closed before a response arrived',
+  protocol: 'The response is not valid HTTP, or its header is too long',
+  busy: 'Too many requests to this host are in progress',
+  cancelled: 'The request was cancelled',
 }
 
 const CONNECT = new Set([
@@ -35,14 +38,14 @@ const TLS = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_
 const TLS_TEXT = /certificate|\bTLS\b|\bSSL\b|handshake/i
 
 const LONGEST_RETRY_MS = 24 * 3_600_000
-// The preferred format of RFC 9110; servers write no other one today.
+// The preferred format of RFC 9110. Servers no longer send the other two.
 const HTTP_DATE = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/
 
 export function toEgressMessage(error: EgressError): string {
   return MESSAGES[error]
 }
 
-/** Classifies an error of a runtime's client. */
+/** Classifies an error of the HTTP client of Bun, Node or Deno. */
 export function toEgressError(error: unknown): EgressError {
   const { code = '', message = '' } = error as { code?: unknown; message?: string }
   const text = String(code)
@@ -54,7 +57,10 @@ export function toEgressError(error: unknown): EgressError {
   return TLS_TEXT.test(message) ? 'tls' : 'reset'
 }
 
-/** The wait that a Retry-After header asks for, in ms, at most 24 hours; undefined unless it is seconds or a date. */
+/**
+ * Returns the delay that a Retry-After header asks for, in ms, at most 24 hours. Undefined unless
+ * it is a number of seconds or a date.
+ */
 export function parseRetryAfter(text: string | undefined, nowMs: number): number | undefined {
   const value = text?.trim() ?? ''
   const ms = /^\d{1,12}(\.\d+)?$/.test(value)

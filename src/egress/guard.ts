@@ -1,20 +1,20 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** Whether a request may be sent to an address. */
+/** Returns true if a request may be sent to an address. */
 export type AddressGuard = (address: string) => boolean
 
-/** The public part of IPv6; ipaddr.js knows the exceptions within. */
+/** The public part of IPv6. ipaddr.js knows the exceptions inside it. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Allows public addresses, and those in `allowCidrs`. An IPv4-mapped IPv6 address is judged as the IPv4 address; forms that
- * need a gateway are refused.
+ * Creates a guard that allows public addresses, and those in `allowCidrs`. An IPv4-mapped IPv6
+ * address is checked as the IPv4 address. IPv6 forms that need a gateway are refused.
  */
 export function createAddressGuard(allowCidrs: readonly string[]): AddressGuard {
   const allowed = allowCidrs.map(cidr => ipaddr.parseCIDR(cidr))
   return text => {
-    // A zone (`fe80::1%eth0`) names an interface of this machine.
+    // A zone, as in `fe80::1%eth0`, names an interface of this machine.
     if (isIP(text) === 0 || text.includes('%')) return false
     const address = ipaddr.process(text)
     return allowed.some(network => isWithin(address, network)) || isPublic(address)
@@ -32,7 +32,7 @@ function isWithin(address: Address, [network, bits]: [Address, number]): boolean
   return address.kind() === network.kind() && address.match([network, bits] as [never, number])
 }
 
-/** A URL that a request may be sent to, if the addresses of its host are allowed. */
+/** A URL that may be requested, provided that the addresses of its host are allowed. */
 export interface CheckedUrl {
   url: URL
   /** A name, or an address without brackets. */
@@ -41,16 +41,19 @@ export interface CheckedUrl {
   isSecure: boolean
 }
 
-/** Why a URL is refused, as a sentence for people. */
+/** The reason why a URL is refused, as a sentence for people. */
 interface Refusal {
   problem: string
 }
 
 const MAX_LENGTH = 2048
 export const NOT_PUBLIC_MESSAGE =
-  'It must lead to a public address: those of private networks and of this machine are refused'
+  'The URL must lead to a public address. Addresses of private networks and of this machine are refused'
 
-/** The ports that browsers refuse to fetch from, because other protocols use them ("bad port" of the Fetch standard). */
+/**
+ * The ports that browsers refuse to fetch from, because other protocols use them ("bad port" in the
+ * Fetch standard).
+ */
 const BAD_PORTS = new Set([
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102,
   103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465,
@@ -59,21 +62,25 @@ const BAD_PORTS = new Set([
   6669, 6679, 6697, 10080,
 ])
 
-/** Checks a URL that a person wrote, before its host name is resolved. */
+/** Checks a URL from outside, before its host name is resolved. */
 export function parseEgressUrl(text: string, isAllowed: AddressGuard): CheckedUrl | Refusal {
-  if (text.length > MAX_LENGTH) return refuse(`It must have at most ${MAX_LENGTH} characters`)
-  if (!URL.canParse(text)) return refuse('It must be a URL like https://example.com/hooks')
+  if (text.length > MAX_LENGTH) return refuse(`The URL must have at most ${MAX_LENGTH} characters`)
+  if (!URL.canParse(text)) return refuse('The URL must look like https://example.com/hooks')
   const url = new URL(text)
   const isSecure = url.protocol === 'https:'
-  if (!isSecure && url.protocol !== 'http:') return refuse('It must begin with https:// or http://')
+  if (!isSecure && url.protocol !== 'http:')
+    return refuse('The URL must begin with https:// or http://')
   if (url.username !== '' || url.password !== '') {
-    return refuse('It must not have a user name or password: put a token into the path or query')
+    return refuse(
+      'The URL must not contain a user name or password. Put a token into the path or query',
+    )
   }
   const port = url.port === '' ? (isSecure ? 443 : 80) : Number(url.port)
-  if (BAD_PORTS.has(port)) return refuse(`Its port ${port} belongs to another protocol`)
-  // The URL parser has normalized 127.1, 2130706433 and ①②⑦.⓪.⓪.①.
+  if (BAD_PORTS.has(port))
+    return refuse(`The URL must not use port ${port}, which belongs to another protocol`)
+  // The URL parser has already normalized spellings such as 127.1, 2130706433 and ①②⑦.⓪.⓪.①.
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  if (host === '') return refuse('It must have a host')
+  if (host === '') return refuse('The URL must have a host')
   if (isIP(host) !== 0 && !isAllowed(host)) return refuse(NOT_PUBLIC_MESSAGE)
   return { url, host, port, isSecure }
 }

@@ -8,7 +8,7 @@ export interface ResolvedAddress {
   family: number
 }
 
-/** The addresses of a host; rejects, or returns none, when it has none. */
+/** Returns the addresses of a host. Rejects or returns none if it has none. */
 export type Resolver = (host: string) => Promise<readonly ResolvedAddress[]>
 
 const DNS_TIMEOUT_MS = 5_000
@@ -26,12 +26,12 @@ class LookupError extends Error {
   }
 }
 
-/** The system's resolver, which reads /etc/hosts and knows the names of containers. */
+/** The resolver of the system, which reads /etc/hosts and knows the names of containers. */
 export const systemResolver: Resolver = host => lookUpHost(host, { all: true, verbatim: true })
 
 /**
- * Resolves a host for a connection. Rejects with the code REFUSED unless every address is allowed: a name with a public
- * and a private address is an attack.
+ * Resolves a host. Rejects with LOOKUP_REFUSED unless every address is allowed, because a name with
+ * both public and private addresses is an attack. Rejects with LOOKUP_NOT_FOUND if there is none.
  */
 export async function resolveAllowed(
   host: string,
@@ -44,7 +44,10 @@ export async function resolveAllowed(
   return found.map(({ address }) => ({ address, family: isIP(address) }))
 }
 
-/** The `lookup` of `http.request`. It dials the addresses that were checked, so that no second answer can differ. */
+/**
+ * Returns the `lookup` of `http.request`. It returns the checked addresses, so that no second DNS
+ * response can differ from them.
+ */
 export function createLookup(resolve: Resolver, isAllowed: AddressGuard): LookupFunction {
   return (host, options, callback) => {
     resolveAllowed(host, resolve, isAllowed).then(

@@ -63,9 +63,13 @@ async function reserveTest(
   `
   if (!row) throw noSubscription()
   if (!row.may) {
-    throw new Fault('rate_limited', `One test every ${TEST_INTERVAL_S} s: wait a moment`, {
-      'Retry-After': String(TEST_INTERVAL_S),
-    })
+    throw new Fault(
+      'rate_limited',
+      `A device can be tested every ${TEST_INTERVAL_S} seconds. Try again shortly`,
+      {
+        'Retry-After': String(TEST_INTERVAL_S),
+      },
+    )
   }
   await tx`update push_subscriptions set tested_at = now() where id = ${row.id}`
   await writeAudit(tx, actor, { action: 'push.tested', target: toId('psh', row.id) })

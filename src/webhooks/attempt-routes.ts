@@ -11,7 +11,10 @@ import type { WebhookParts } from './webhook-routes.ts'
 
 const tags = ['Webhooks']
 
-/** The attempts of a webhook, and ways to send events again. For admins, because an answer may contain anything. */
+/**
+ * Routes for the attempts of a webhook, and for sending events again. Only admins may use them,
+ * because a stored response can contain anything.
+ */
 export function attemptRoutes({ guard, ...parts }: WebhookParts) {
   const { pool, secrets } = parts
   return new Elysia({ name: 'webhooks.attempts' })
@@ -40,7 +43,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
         response: { 200: SuccessOf(AttemptDetail) },
         detail: {
           operationId: 'getAttempt',
-          summary: 'Get an attempt, with what was sent and answered',
+          summary: 'Get an attempt with its request and response',
           tags,
         },
       },

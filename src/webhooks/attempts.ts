@@ -13,20 +13,24 @@ import { CONTENT_TYPE } from './signing.ts'
 import type { WebhookTargetId } from './target.ts'
 import { noWebhook, toWebhookUuid } from './webhooks.ts'
 
-const GONE = 'The event was deleted, and the body with it'
-const CHANGED = 'What the body is made of has changed since: this is what would be sent today'
+const BODY_GONE = 'The event was deleted, so its body cannot be rebuilt'
+const BODY_CHANGED =
+  'The event or the names in it have changed since. This is the body as it would be sent today'
 
-/** An attempt as it is stored; ids are uuids. */
+/** A stored attempt. Ids are uuids. */
 export type AttemptRow = Omit<Attempt, 'startedAt'> & { startedAt: Date }
 
-/** The stored part of its request. */
+/** The stored part of an attempt's request. */
 interface StoredRequest {
   host: string
   preset: Preset
   bodyHash: Buffer
 }
 
-/** A page of a webhook's attempts, newest first. Throws `not_found` for a webhook that is not of the project. */
+/**
+ * Returns a page of a webhook's attempts, newest first. Throws `not_found` if the project has no
+ * such webhook.
+ */
 export async function listAttempts(
   sql: Queryable,
   { projectId, id }: { projectId: string; id: string },
@@ -50,7 +54,7 @@ export async function listAttempts(
   return toPage(found.map(toAttempt), query, attempt => attempt.id)
 }
 
-/** An attempt with its request. Throws `not_found`. */
+/** Returns an attempt with its request. Throws `not_found`. */
 export async function getAttempt(
   sql: Queryable,
   { projectId, id, attemptId }: { projectId: string; id: string; attemptId: string },
@@ -92,8 +96,8 @@ function attemptColumns(sql: Queryable) {
 }
 
 /**
- * The request of an attempt. Its body is made again from the event, and the hash of the body that was sent tells whether
- * it is the same. Null when the webhook is gone.
+ * Rebuilds the request of an attempt. The body comes from the event as it is today; the stored hash
+ * tells whether that is the body that was sent. Null if the webhook was deleted.
  */
 async function findRequest(
   sql: Queryable,
@@ -133,6 +137,7 @@ async function findRequest(
       'webhook-timestamp': String(Math.floor(startedAt.getTime() / 1000)),
     },
     body: body ?? null,
-    note: body === undefined ? GONE : hashBody(body).equals(stored.bodyHash) ? null : CHANGED,
+    note:
+      body === undefined ? BODY_GONE : hashBody(body).equals(stored.bodyHash) ? null : BODY_CHANGED,
   }
 }

@@ -1,9 +1,9 @@
-/** The recent failures of an endpoint. Times are ms since 1970, by the clock of the database. */
+/** The recent failures of an endpoint. Times are in ms since 1970, by the clock of the database. */
 export interface CircuitBreaker {
-  /** Failures in a row. */
+  /** Consecutive failures. */
   failures: number
   failingSinceMs: number | null
-  /** Pauses in a row. */
+  /** Consecutive pauses. */
   pauses: number
   pausedUntilMs: number | null
 }
@@ -15,16 +15,16 @@ export const CLOSED_BREAKER: CircuitBreaker = {
   pausedUntilMs: null,
 }
 
-/** Failures in a row after which an endpoint is paused. */
+/** The number of consecutive failures that pauses an endpoint. */
 export const FAILURES_TO_PAUSE = 10
 const FIRST_PAUSE_MS = 30_000
 const LONGEST_PAUSE_MS = 600_000
 const DAYS_TO_DISABLE = 5
 
-/** The reason that the webhook's page shows. */
-export const FAILING_FOR_DAYS = `It has failed for ${DAYS_TO_DISABLE} days without a success between`
+/** Shown on the webhook's page. */
+export const FAILING_FOR_DAYS = `Every attempt has failed for ${DAYS_TO_DISABLE} days`
 
-/** The breaker after a failure. A probe is the one delivery that is let through after a pause. */
+/** Returns the breaker after a failure. A probe is the one delivery that is tried after a pause. */
 export function toBreakerAfterFailure(
   breaker: CircuitBreaker,
   isProbe: boolean,
@@ -41,12 +41,12 @@ export function toBreakerAfterFailure(
   return { failures, failingSinceMs, pauses: breaker.pauses + 1, pausedUntilMs: nowMs + pauseMs }
 }
 
-/** Whether an endpoint has failed without a success for so long that it is disabled. */
+/** Returns true if an endpoint has only failed for so long that it is disabled. */
 export function shouldDisable({ failingSinceMs }: CircuitBreaker, nowMs: number): boolean {
   return failingSinceMs !== null && nowMs - failingSinceMs >= DAYS_TO_DISABLE * 86_400_000
 }
 
-/** The state as it is shown: `probing` after a pause, until the outcome of the probe. */
+/** Returns the state to show: `probing` from the end of a pause until the outcome of the probe. */
 export function toBreakerState(
   { pausedUntilMs }: CircuitBreaker,
   nowMs: number,

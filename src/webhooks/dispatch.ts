@@ -2,22 +2,29 @@ import type { Fragment, Queryable, Sql, Tx } from '../db/sql.ts'
 import type { EventRanges } from '../outbox/kind.ts'
 import { planForeignKeyChecksOnce } from '../db/delivery-settings.ts'
 
-/** Deliveries that may wait for one webhook. The backlog is checked every ten seconds, so some more may come. */
+/**
+ * The most pending deliveries of one webhook. The backlog is checked every 10 seconds, so it can
+ * grow a little larger.
+ */
 export const MAX_BACKLOG = 100_000
-/** A full backlog has room again when a tenth of it is gone. */
+/** A full backlog counts as full until a tenth of it is delivered. */
 const ROOM_AT = 0.9 * MAX_BACKLOG
 
-/** Why an event was not queued for a webhook: a word for programs, then a sentence. */
+/**
+ * The recorded reason for an event that a full backlog kept out: a code for programs, then a
+ * sentence.
+ */
 export const BACKLOG_FULL =
-  'backlog_full: 100,000 deliveries wait for this webhook already. Recover the time once it works again'
+  'backlog_full: This webhook already has 100,000 pending deliveries. Recover the time range once it works again'
 
-/** Why an event of a project with webhooks was delivered to none. */
+/** The reason shown for an event that no webhook of its project received. */
 export const NO_MATCHING_WEBHOOK =
-  'No webhook was for it: each is for other channels, was switched off, or was made later'
+  'No webhook matched: each is for other channels, was disabled, or was created later'
 
 /**
- * Writes a delivery for each webhook that is for an event and is older than it; returns how many. Hidden events get
- * deliveries, because they may be restored. A webhook with a full backlog gets a record instead.
+ * Writes a delivery for each webhook that matches an event and is older than it. A webhook with a
+ * full backlog gets a record instead. Deleted events get deliveries too, because they can still be
+ * restored. Returns the number of deliveries.
  */
 export async function dispatchWebhooks(
   tx: Tx,
@@ -31,8 +38,8 @@ export async function dispatchWebhooks(
         join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
         join webhooks w on w.project_id = e.project_id
           and w.deleted_at is null and w.disabled_at is null
-          -- Events store milliseconds.
-          -- A created_at in the future means that the clock was set back.
+          -- Events store milliseconds. A created_at in the future means that the clock was set
+          -- back.
           and (
             date_trunc('milliseconds', w.created_at) <= e.created_at
             or w.created_at > now() + interval '5 s'
@@ -58,7 +65,7 @@ export async function dispatchWebhooks(
   return count
 }
 
-/** Whether the webhook `w` is for the channel of the event `e`. */
+/** Returns a condition: the webhook `w` is for the channel of the event `e`. */
 export function matchesChannel(sql: Queryable): Fragment {
   return sql`(
     w.has_all_channels
@@ -69,7 +76,10 @@ export function matchesChannel(sql: Queryable): Fragment {
   )`
 }
 
-/** Why an event has no delivery; undefined without webhooks, and where records may be gone or never were. */
+/**
+ * Explains why an event has no delivery. Undefined if the project has no webhooks, or if the event
+ * is so old that its records may have been deleted.
+ */
 export async function explainNoWebhookDelivery(
   sql: Queryable,
   { projectId, eventId }: { projectId: string; eventId: string },
@@ -86,7 +96,10 @@ export async function explainNoWebhookDelivery(
   return row && { reason: NO_MATCHING_WEBHOOK, at: row.created_at }
 }
 
-/** Marks webhooks with a full backlog and unmarks those with room again. Nothing is marked unless it `mayBeFull`. */
+/**
+ * Marks webhooks with a full backlog, and unmarks those with room again. It marks none unless
+ * `mayBeFull` is set.
+ */
 export async function markFullBacklogs(sql: Sql, mayBeFull: boolean): Promise<void> {
   await sql`
     update webhooks w set backlog_full_at = null

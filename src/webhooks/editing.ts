@@ -18,20 +18,26 @@ import { lockWebhook, noWebhook, toWebhookUuid } from './webhooks.ts'
 
 const MAX_WEBHOOKS = 50
 
-/** The account that changes a webhook, and its project. */
+/** The account that changes a webhook, and the webhook's project. */
 export interface Editor {
   actor: Actor
   organizationId: string
   projectId: string
 }
 
-/** Throws `InvalidRequest` for a URL that the egress guard refuses. It resolves names: call it outside of transactions. */
+/**
+ * Throws `InvalidRequest` for a URL that the egress guard refuses. It resolves the host name, so
+ * call it outside of transactions.
+ */
 export async function checkUrl(egress: Egress, url: string): Promise<void> {
   const problem = await egress.findProblem(url)
   if (problem !== undefined) throw invalidField('url', 'invalid_value', problem)
 }
 
-/** Creates a webhook for a URL that was checked. The secret is returned this once. */
+/**
+ * Creates a webhook with a URL that `checkUrl` has accepted. Returns its id and its secret, which
+ * cannot be read again.
+ */
 export async function createWebhook(
   tx: Tx,
   editor: Editor,
@@ -47,7 +53,7 @@ export async function createWebhook(
   if (count >= MAX_WEBHOOKS) {
     throw new Fault(
       'conflict',
-      `A project has at most ${MAX_WEBHOOKS} webhooks: delete one that is not needed`,
+      `A project has at most ${MAX_WEBHOOKS} webhooks. Delete one that you do not need`,
     )
   }
   const { id, uuid } = newId('whk')
@@ -65,7 +71,7 @@ export async function createWebhook(
   return { id, secret }
 }
 
-/** Changes the given fields of a webhook. */
+/** Changes the given fields of a webhook. Throws `not_found`. */
 export async function editWebhook(
   tx: Tx,
   editor: Editor,
@@ -77,7 +83,7 @@ export async function editWebhook(
   const place = toPlace('url', locked.id)
   const preset = changes.preset ?? locked.preset
   const address = toAddress(changes.url ?? secrets.open(locked.url, place), preset)
-  // A default name follows the host.
+  // A name that was never set is the host, and changes with it.
   const oldName = locked.name === locked.host ? address.host : locked.name
   const name = changes.name === undefined ? oldName : toName(changes.name)
   await tx`
@@ -94,7 +100,9 @@ export async function editWebhook(
   await auditWebhook(tx, editor, 'webhook.edited', locked.id, { fields, host: address.host })
 }
 
-/** Deletes a webhook and its secrets. Its pending deliveries end as cancelled. */
+/**
+ * Deletes a webhook and its secrets. Its pending deliveries end as cancelled. Throws `not_found`.
+ */
 export async function deleteWebhook(tx: Tx, editor: Editor, id: string): Promise<void> {
   const uuid = toWebhookUuid(id)
   const [gone] = await tx<{ host: string }[]>`
@@ -107,7 +115,10 @@ export async function deleteWebhook(tx: Tx, editor: Editor, id: string): Promise
   await auditWebhook(tx, editor, 'webhook.deleted', uuid, { host: gone.host })
 }
 
-/** Makes a new secret; the old one signs as well for `graceHours`. */
+/**
+ * Creates a new secret and returns it. For `graceHours`, messages are also signed with the previous
+ * secret. Throws `not_found`.
+ */
 export async function rotateWebhook(
   tx: Tx,
   editor: Editor,
@@ -132,7 +143,10 @@ export async function rotateWebhook(
   return { secret, previousUntil: row?.previous_until ?? null }
 }
 
-/** Enables a webhook with reset failure counters, and makes its pending deliveries due. */
+/**
+ * Enables a webhook, resets its failure counters, and makes its pending deliveries due. Throws
+ * `not_found`.
+ */
 export async function enableWebhook(tx: Tx, editor: Editor, id: string): Promise<void> {
   const { projectId } = editor
   const targetId = toWebhookUuid(id)
@@ -147,7 +161,7 @@ export async function enableWebhook(tx: Tx, editor: Editor, id: string): Promise
   await auditWebhook(tx, editor, 'webhook.enabled', targetId)
 }
 
-/** Disables a webhook; `reason` is for people. */
+/** Disables a webhook, and shows `reason` to members. Throws `not_found`. */
 export async function disableWebhook(
   tx: Tx,
   editor: Editor,
@@ -162,7 +176,7 @@ export async function disableWebhook(
   await auditWebhook(tx, editor, 'webhook.disabled', uuid, { reason })
 }
 
-/** Writes into the audit log; `details` must not hold more of a URL than its host. */
+/** Writes an audit record. `details` must contain no part of a URL except its host. */
 export async function auditWebhook(
   tx: Tx,
   { actor, organizationId, projectId }: Editor,
@@ -174,7 +188,10 @@ export async function auditWebhook(
   await writeAudit(tx, actor, { action, organizationId, projectId, target, details })
 }
 
-/** Sets the channels that a webhook is for; null for all. Throws `InvalidRequest` for an empty list or an unknown channel. */
+/**
+ * Sets the channels that a webhook is for; null for all. Throws `InvalidRequest` for an empty list
+ * or an unknown channel.
+ */
 async function setChannels(
   tx: Tx,
   projectId: string,
@@ -186,7 +203,11 @@ async function setChannels(
   `
   if (ids === null) return
   if (ids.length === 0) {
-    throw invalidField('channels', 'too_short', 'Name at least one channel, or send null for all')
+    throw invalidField(
+      'channels',
+      'too_short',
+      'Must contain at least one channel. Send null for all channels',
+    )
   }
   const uuids = ids.map(id => parseId('chn', id))
   const rows = await tx<{ channel_id: string }[]>`
@@ -208,7 +229,7 @@ async function setChannels(
   )
 }
 
-/** A URL that was checked, as it is stored. */
+/** Converts a checked URL to the form in which it is stored. */
 function toAddress(text: string, preset: Preset): URL {
   const url = new URL(text)
   url.hash = ''

@@ -7,7 +7,10 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-/** The time before each attempt, in ms, give or take 20 %, as Standard Webhooks has it: three days in all. */
+/**
+ * The delay before each attempt, in ms, ± 20 %: the schedule of Standard Webhooks, three days in
+ * all.
+ */
 export const RETRY_SCHEDULE_MS: readonly number[] = [
   0,
   5 * SECOND,
@@ -20,10 +23,10 @@ export const RETRY_SCHEDULE_MS: readonly number[] = [
   20 * HOUR,
   24 * HOUR,
 ]
-/** For the database before and after an attempt. */
+/** The time for the database before and after an attempt. */
 const AROUND_MS = 5 * SECOND
 
-/** Webhooks as a kind of delivery. */
+/** Creates the delivery kind for webhooks. */
 export function createWebhookKind(parts: SenderParts): DeliveryKind {
   return {
     name: 'webhook',

@@ -3,7 +3,7 @@ import type { Event } from '../events/schema.ts'
 import { toId } from '../ids.ts'
 import { formatForPreset, type Preset, type WebhookRequest } from './presets.ts'
 
-/** The project and the organization that a message names; ids are uuids. */
+/** The project and the organization that a message names. Ids are uuids. */
 export interface ProjectContext {
   project: { id: string; name: string }
   organization: { id: string; name: string }
@@ -14,23 +14,26 @@ export interface Endpoint {
   preset: Preset
 }
 
-/** The id of the message about an event, the same in every attempt; both ids are uuids. */
+/**
+ * Returns the id of the message about an event, which is the same in every attempt. Both ids are
+ * uuids.
+ */
 export function toMessageId(eventId: string, webhookId: string): string {
   return `msg_${toSuffix(toId('evt', eventId))}_${toSuffix(toId('whk', webhookId))}`
 }
 
-/** The id of a test message, by the uuid of its attempt. */
+/** Returns the id of a test message, from the uuid of its attempt. */
 export function toTestMessageId(attemptId: string): string {
   return `msg_test_${toSuffix(toId('att', attemptId))}`
 }
 
-/** The request about an event, whose JSON is sent as it is. */
+/** Returns the request for an event. The standard body contains `eventJson` unchanged. */
 export function toEventRequest(
   { url, preset }: Endpoint,
   eventJson: string,
   context: ProjectContext,
 ): WebhookRequest {
-  // `findEventsJson` wrote it.
+  // Safe, because `findEventsJson` wrote it.
   const event = JSON.parse(eventJson) as Event
   if (preset !== 'standard')
     return formatForPreset(preset, url, { ...event, projectName: context.project.name })
@@ -41,7 +44,7 @@ export function toEventRequest(
   }
 }
 
-/** The request of a test; a preset gets a made-up event. */
+/** Returns the request for a test. A preset formats a made-up event. */
 export function toTestRequest(
   { url, preset }: Endpoint,
   context: ProjectContext,

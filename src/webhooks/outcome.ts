@@ -3,19 +3,25 @@ import { parseRetryAfter } from '../egress/failure.ts'
 import type { DeliveryAttempt, DeliveryOutcome, Postponed } from '../outbox/kind.ts'
 import type { WebhookTarget } from './target.ts'
 
-/** The outcome of an attempt. `unsent` says nothing about the endpoint. */
+/**
+ * The outcome of an attempt. `unsent` means that no request was made, so it says nothing about the
+ * endpoint.
+ */
 export type WebhookOutcome =
   | { kind: 'delivered' | 'gone' | 'unsent'; reason: string }
   | { kind: 'failed'; reason: string; afterMs: number | undefined }
 
 const GONE = 410
 const BUSY_MS = 5_000
-/** A delivery that has waited for three days is given up. */
+/** A delivery that has waited this long is given up. */
 const MAX_WAIT_MS = 3 * 86_400_000
 const DISABLED_MS = 3_600_000
 const MAX_DISABLED_MS = 30 * 86_400_000
 
-/** The outcome of a delivery that is not attempted now, if it is one. */
+/**
+ * Returns the outcome of a delivery whose webhook is disabled or paused; undefined if it should be
+ * attempted.
+ */
 export function findEarlyWebhookOutcome(
   { nowMs, disabledAtMs, isProbe, pausedUntilMs }: WebhookTarget,
   { attempt, waitedMs }: Pick<DeliveryAttempt, 'attempt' | 'waitedMs'>,
@@ -26,13 +32,13 @@ export function findEarlyWebhookOutcome(
       : postpone(DISABLED_MS, 'The webhook is disabled', MAX_DISABLED_MS + MAX_WAIT_MS)
   }
   if (pausedUntilMs === null || isProbe) return undefined
-  // A delivery that has only waited is attempted once before it is given up.
+  // A delivery is attempted at least once before it is given up, even if it waited the whole time.
   if (attempt === 1 && waitedMs > MAX_WAIT_MS) return undefined
-  // After a pause one delivery is the probe, and the others wait for its outcome.
+  // After a pause one delivery is the probe. The others wait for its outcome.
   return postpone(Math.max(pausedUntilMs - nowMs, BUSY_MS), 'The webhook is paused')
 }
 
-/** Reads an answer by its status alone; its body changes nothing. */
+/** Decides the outcome by the status alone. The body of a response has no effect. */
 export function toWebhookOutcome(result: EgressResult, nowMs: number): WebhookOutcome {
   if ('error' in result) {
     const { error, message } = result
@@ -41,17 +47,19 @@ export function toWebhookOutcome(result: EgressResult, nowMs: number): WebhookOu
       : { kind: 'failed', reason: message, afterMs: undefined }
   }
   const { status, headers } = result
-  if (status >= 200 && status < 300) return { kind: 'delivered', reason: `It answered ${status}` }
-  if (status === GONE) return { kind: 'gone', reason: `It answered ${GONE}: it is gone for good` }
-  const redirect = status >= 300 && status < 400 ? ', and redirects are not followed' : ''
+  if (status >= 200 && status < 300)
+    return { kind: 'delivered', reason: `The endpoint answered ${status}` }
+  if (status === GONE)
+    return { kind: 'gone', reason: `The endpoint answered ${GONE}: it is permanently gone` }
+  const redirect = status >= 300 && status < 400 ? '. Redirects are not followed' : ''
   return {
     kind: 'failed',
-    reason: `It answered ${status}${redirect}`,
+    reason: `The endpoint answered ${status}${redirect}`,
     afterMs: parseRetryAfter(headers['retry-after'], nowMs),
   }
 }
 
-/** Translates the outcome of an attempt for the outbox. */
+/** Converts the outcome of an attempt for the outbox. */
 export function toDeliveryOutcome(outcome: WebhookOutcome): DeliveryOutcome {
   switch (outcome.kind) {
     case 'delivered':

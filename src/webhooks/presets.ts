@@ -1,8 +1,8 @@
-/** The forms of a body: Standard Webhooks, or what a service accepts. */
+/** The formats of a body: Standard Webhooks, or what a service accepts. */
 export const PRESETS = ['standard', 'slack', 'discord', 'telegram', 'ntfy'] as const
 export type Preset = (typeof PRESETS)[number]
 
-/** The parts of an event that services get. */
+/** The fields of an event that presets use. */
 export interface PresetEvent {
   title: string
   description: string | null
@@ -13,80 +13,80 @@ export interface PresetEvent {
   tags: readonly string[]
 }
 
-/** A request in the form of a preset. */
+/** The URL and the body of a request. */
 export interface WebhookRequest {
   url: string
   body: string
 }
 
-type PresetFormat = (url: URL, notice: PresetEvent) => { url?: string; body: object }
+type PresetFormat = (url: URL, event: PresetEvent) => { url?: string; body: object }
 
 const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
-  // Plain text throughout, so that no part of an event becomes a mention, a link or a style.
-  slack: (_, notice) => ({
+  // Plain text only, so that nothing in an event becomes a mention, a link or formatting.
+  slack: (_, event) => ({
     body: {
-      text: escapeSlack(toHeadline(notice)),
+      text: escapeSlack(toHeadline(event)),
       blocks: [
-        { type: 'header', text: toPlainText(cut(toHeadline(notice), 150)) },
-        ...(notice.description
-          ? [{ type: 'section', text: toPlainText(cut(notice.description, 3000)) }]
+        { type: 'header', text: toPlainText(cut(toHeadline(event), 150)) },
+        ...(event.description
+          ? [{ type: 'section', text: toPlainText(cut(event.description, 3000)) }]
           : []),
-        { type: 'context', elements: [toPlainText(cut(toFooter(notice), 300))] },
+        { type: 'context', elements: [toPlainText(cut(toFooter(event), 300))] },
       ],
     },
   }),
-  discord: (_, notice) => ({
+  discord: (_, event) => ({
     body: {
       allowed_mentions: { parse: [] },
       embeds: [
         {
-          title: cut(escapeMarkdown(toHeadline(notice)), 256),
-          ...(notice.description && { description: cut(escapeMarkdown(notice.description), 4096) }),
-          footer: { text: cut(toFooter(notice), 2048) },
-          timestamp: notice.timestamp,
+          title: cut(escapeMarkdown(toHeadline(event)), 256),
+          ...(event.description && { description: cut(escapeMarkdown(event.description), 4096) }),
+          footer: { text: cut(toFooter(event), 2048) },
+          timestamp: event.timestamp,
         },
       ],
     },
   }),
-  telegram: (url, notice) => ({
+  telegram: (url, event) => ({
     body: {
       chat_id: url.searchParams.get('chat_id'),
-      text: cut(toText(notice), 4096),
+      text: cut(toText(event), 4096),
       link_preview_options: { is_disabled: true },
     },
   }),
-  // JSON is posted to the server's root, and names the topic, which is the end of the URL.
-  ntfy: (url, notice) => {
+  // ntfy takes JSON at the root of the server. The topic is the last segment of the URL.
+  ntfy: (url, event) => {
     const [topic = '', ...base] = url.pathname.split('/').filter(Boolean).reverse()
     return {
       url: `${url.origin}${['', ...base.reverse(), ''].join('/')}${url.search}`,
       body: {
         topic: decodeURIComponent(topic),
-        title: cut(toHeadline(notice), 250),
-        message: cutBytes(notice.description ?? toFooter(notice), 4000),
-        tags: notice.tags.slice(0, 5),
+        title: cut(toHeadline(event), 250),
+        message: cutBytes(event.description ?? toFooter(event), 4000),
+        tags: event.tags.slice(0, 5),
       },
     }
   },
 }
 
-/** The request for a service. */
+/** Formats the request for a service. */
 export function formatForPreset(
   preset: Exclude<Preset, 'standard'>,
   url: string,
-  notice: PresetEvent,
+  event: PresetEvent,
 ): WebhookRequest {
-  const shaped = FORMATS[preset](new URL(url), notice)
-  return { url: shaped.url ?? url, body: JSON.stringify(shaped.body) }
+  const request = FORMATS[preset](new URL(url), event)
+  return { url: request.url ?? url, body: JSON.stringify(request.body) }
 }
 
-/** The fault of a service's URL, as a sentence. Undefined for a good one. */
+/** Returns why a service cannot use a URL, as a sentence; undefined if it can. */
 export function findPresetProblem(preset: Preset, url: URL): string | undefined {
   if (preset === 'telegram' && !url.searchParams.get('chat_id')) {
-    return 'For Telegram it must be https://api.telegram.org/bot…/sendMessage?chat_id=…'
+    return 'For Telegram, the URL must be https://api.telegram.org/bot…/sendMessage?chat_id=…'
   }
   if (preset === 'ntfy' && !/^(\/[\w-]+)*\/[\w-]{1,64}$/.test(url.pathname)) {
-    return 'For ntfy it must end with the topic, like https://ntfy.sh/my-topic'
+    return 'For ntfy, the URL must end with the topic, like https://ntfy.sh/my-topic'
   }
   return undefined
 }
@@ -99,8 +99,8 @@ function toFooter({ channelName, projectName }: PresetEvent): string {
   return `${channelName} · ${projectName}`
 }
 
-function toText(notice: PresetEvent): string {
-  return [toHeadline(notice), notice.description, toFooter(notice)].filter(Boolean).join('\n\n')
+function toText(event: PresetEvent): string {
+  return [toHeadline(event), event.description, toFooter(event)].filter(Boolean).join('\n\n')
 }
 
 function toPlainText(text: string) {
@@ -115,7 +115,7 @@ function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*_{}[\]()#+.!|~>:@<-]/g, '\\$&')
 }
 
-/** Cuts to UTF-16 units, which services count, and never within a character. */
+/** Cuts text to a number of UTF-16 units, which services count, without splitting a character. */
 function cut(text: string, units: number): string {
   return text.length <= units
     ? text

@@ -20,7 +20,7 @@ import type { WebhookTarget } from './target.ts'
 
 const RESPONSE_BYTES = 1024
 
-/** An attempt that was made; ids are uuids. */
+/** An attempt whose request was sent. Ids are uuids. */
 export interface CompletedAttempt {
   id: string
   projectId: string
@@ -35,7 +35,10 @@ export interface CompletedAttempt {
   outcome: WebhookOutcome
 }
 
-/** Stores an attempt; a success resets the failure counters. Returns the attempt as it is shown. */
+/**
+ * Stores an attempt. A success resets the failure counters. Returns the attempt as the API shows
+ * it.
+ */
 export async function storeAttempt(tx: Tx, made: CompletedAttempt): Promise<Attempt> {
   const { projectId, webhookId, outcome } = made
   if (outcome.kind === 'delivered') {
@@ -50,8 +53,9 @@ export async function storeAttempt(tx: Tx, made: CompletedAttempt): Promise<Atte
 }
 
 /**
- * Stores successes of webhooks that have no failures to reset and that no other transaction holds: a locked webhook must
- * not hold up the others. Returns the ids of those that were stored; the rest is for `storeAttempt`.
+ * Stores successful attempts in one statement. It leaves out webhooks with failures to reset, and
+ * webhooks that are locked, because one locked row would delay all others. Returns the ids of the
+ * stored attempts; store the others with `storeAttempt`.
  */
 export function storeSuccessfulAttempts(
   sql: Queryable,
@@ -66,7 +70,10 @@ export function storeSuccessfulAttempts(
   return insertAttempts(sql, made, isFree)
 }
 
-/** Counts a failure of a webhook. Many in a row pause it; one that is gone, or fails for days, is disabled. */
+/**
+ * Counts a failure of a webhook. Ten in a row pause it. It is disabled if its endpoint is gone, or
+ * has only failed for five days.
+ */
 export async function countFailure(
   tx: Tx,
   { projectId, id, isProbe, context }: WebhookTarget,
@@ -119,7 +126,7 @@ export async function countFailure(
   })
 }
 
-/** Inserts those for which a condition of `a` holds, and returns their ids. */
+/** Inserts the attempts `a` that meet a condition. Returns their ids. */
 async function insertAttempts(
   sql: Queryable,
   made: readonly CompletedAttempt[],
@@ -182,9 +189,9 @@ function toRow({ id, eventId, number, startedAt, result, outcome }: CompletedAtt
   }
 }
 
-/** The beginning of an answer, as text that Postgres can store. */
+/** Returns the beginning of a response body as text that Postgres can store. */
 function toText(body: Uint8Array): string {
-  // With `stream`, the decoder leaves out a character that is cut in two.
+  // With `stream`, the decoder leaves out an incomplete last character.
   const text = new TextDecoder().decode(body.subarray(0, RESPONSE_BYTES), { stream: true })
   return text.replaceAll('\u0000', '\ufffd')
 }

@@ -11,12 +11,15 @@ import { matchesChannel } from './dispatch.ts'
 import type { QueuedEvents, RecoverInput } from './schema.ts'
 import { lockWebhook } from './webhooks.ts'
 
-/** As long as attempts are kept: older deliveries are unknown. */
+/** Attempts are kept for as long, so it is unknown which older events were delivered. */
 const MAX_DAYS = 30
-/** Events that one call reads. */
-const WINDOW = 5_000
+/** The number of events that one call reads. */
+const MAX_EVENTS = 5_000
 
-/** Delivers the event of an attempt again. */
+/**
+ * Enqueues the event of an attempt again. Throws `not_found`, or `conflict` if the webhook is
+ * disabled or the event was deleted.
+ */
 export async function resendAttempt(
   tx: Tx,
   editor: Editor,
@@ -33,16 +36,18 @@ export async function resendAttempt(
   `
   if (!attempt) throw noAttempt()
   const { event_id: eventId, is_there: isThere } = attempt
-  if (eventId === null) throw new Fault('conflict', 'A test is not sent again: send another one')
-  if (!isThere) throw new Fault('conflict', 'Its event was deleted')
+  if (eventId === null) throw new Fault('conflict', 'A test cannot be sent again. Send a new test')
+  if (!isThere) throw new Fault('conflict', 'The event of this attempt was deleted')
   await enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, [eventId])
   await auditWebhook(tx, editor, 'webhook.resent', targetId, { attempt: attemptId })
   return { events: 1, nextCursor: null }
 }
 
 /**
- * Delivers those events of a time range that the webhook is for and has not got: failed ones, and those from before it
- * was created or while it was disabled. One call reads 5,000 events; its cursor says where the next call goes on.
+ * Enqueues the events of a time range that match the webhook and were not delivered to it: failed
+ * events, and events from before it was created or while it was disabled. One call reads 5,000
+ * events; pass its `nextCursor` to continue. Throws `not_found`, or `conflict` if the webhook is
+ * disabled.
  */
 export async function recoverEvents(
   tx: Tx,
@@ -74,22 +79,22 @@ export async function recoverEvents(
       and e.occurred_at < ${until === undefined ? tx`now()` : toDate(until)}
       and (e.occurred_at > ${from} or e.seq > ${fromSeq})
     order by e.occurred_at, e.seq
-    limit ${WINDOW}
+    limit ${MAX_EVENTS}
   `
   const eventIds = rows.filter(row => row.is_missing).map(row => row.id)
   await enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, eventIds)
   await auditWebhook(tx, editor, 'webhook.recovered', targetId, { events: eventIds.length })
-  const last = rows.length === WINDOW ? rows.at(-1) : undefined
+  const last = rows.length === MAX_EVENTS ? rows.at(-1) : undefined
   return {
     events: eventIds.length,
     nextCursor: last ? toCursor([last.occurred_at.getTime(), last.seq]) : null,
   }
 }
 
-/** Locks a webhook and returns its uuid. Throws `conflict` for one that is disabled. */
+/** Locks a webhook and returns its uuid. Throws `not_found`, or `conflict` if it is disabled. */
 async function lockEnabled(tx: Tx, projectId: string, id: string): Promise<string> {
   const { id: uuid, isEnabled } = await lockWebhook(tx, projectId, id)
-  if (!isEnabled) throw new Fault('conflict', 'The webhook is disabled: enable it first')
+  if (!isEnabled) throw new Fault('conflict', 'The webhook is disabled. Enable it first')
   return uuid
 }
 

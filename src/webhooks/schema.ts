@@ -8,12 +8,12 @@ import { PRESETS } from './presets.ts'
 const Url = Text({
   minLength: 1,
   maxLength: 2048,
-  description: 'Where events are posted to: https or http, at a public address.',
+  description: 'The URL that receives events: https or http, at a public address.',
 })
 const ChannelIds = Nullable(
   Type.Array(Text({ minLength: 1, maxLength: 50 }), {
     maxItems: 100,
-    description: 'Ids of the channels whose events it gets; null for all.',
+    description: 'The ids of the channels whose events it receives; null for all.',
   }),
 )
 
@@ -21,20 +21,20 @@ export const NewWebhook = Type.Object({
   url: Url,
   name: Type.Optional(Name),
   channels: Type.Optional(ChannelIds),
-  preset: Type.Optional(OneOf(PRESETS, 'The form of the body.')),
+  preset: Type.Optional(OneOf(PRESETS, 'The format of the body.')),
 })
 export type NewWebhook = Static<typeof NewWebhook>
 
 export const WebhookChanges = Type.Partial(NewWebhook)
 export type WebhookChanges = Static<typeof WebhookChanges>
 
-/** A webhook as it is shown: the URL to admins alone, the secret never. */
+/** A webhook as the API shows it. Only admins see the URL, and nobody sees the secret. */
 export const Webhook = Type.Object(
   {
     id: Type.String(),
-    name: Type.String({ description: 'Its host, where it was given no name.' }),
+    name: Type.String({ description: 'The host, if no name was given.' }),
     host: Type.String(),
-    url: Nullable(Type.String({ description: 'For admins alone.' })),
+    url: Nullable(Type.String({ description: 'Null unless you are an admin.' })),
     preset: OneOf(PRESETS),
     channels: Nullable(Type.Array(Type.String())),
     isEnabled: Type.Boolean(),
@@ -43,7 +43,7 @@ export const Webhook = Type.Object(
     breaker: Type.Object(
       {
         state: OneOf(['closed', 'paused', 'probing']),
-        failures: Type.Integer({ description: 'In a row.' }),
+        failures: Type.Integer({ description: 'Consecutive failures.' }),
         failingSince: Nullable(Timestamp),
         pausedUntil: Nullable(Timestamp),
       },
@@ -61,7 +61,7 @@ export type Webhook = Static<typeof Webhook>
 export const CreatedWebhook = Type.Object(
   {
     ...Webhook.properties,
-    secret: Type.String({ description: 'Signs what is sent. Shown this once.' }),
+    secret: Type.String({ description: 'The signing secret. It cannot be read again.' }),
   },
   closed,
 )
@@ -69,7 +69,12 @@ export type CreatedWebhook = Static<typeof CreatedWebhook>
 
 export const SecretRotation = Type.Object({
   graceHours: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 168, default: 24, description: 'Both secrets sign.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 168,
+      default: 24,
+      description: 'How long both secrets sign.',
+    }),
   ),
 })
 export type SecretRotation = Static<typeof SecretRotation>
@@ -82,7 +87,7 @@ export type RotatedSecret = Static<typeof RotatedSecret>
 
 export const DeletedWebhook = Type.Object({ id: Type.String() }, closed)
 
-/** One attempt; `status` is null when there was no answer. */
+/** One attempt. `status` is null without a response. */
 export const Attempt = Type.Object(
   {
     id: Type.String(),
@@ -93,7 +98,7 @@ export const Attempt = Type.Object(
     status: Nullable(Type.Integer()),
     error: Nullable(Type.String()),
     reason: Type.String(),
-    response: Nullable(Type.String({ description: 'The first 1 KiB of the answer, as text.' })),
+    response: Nullable(Type.String({ description: 'The first 1 KiB of the response, as text.' })),
     latencyMs: Type.Integer(),
     startedAt: Timestamp,
   },
@@ -101,7 +106,7 @@ export const Attempt = Type.Object(
 )
 export type Attempt = Static<typeof Attempt>
 
-/** A request without its signature, with which anybody could send the body again in our name. */
+/** A request without its signature, because with it anyone could replay the body in our name. */
 export const AttemptRequest = Type.Object(
   {
     method: Type.Literal('POST'),
@@ -109,12 +114,11 @@ export const AttemptRequest = Type.Object(
       description: 'host, content-type, webhook-id and webhook-timestamp.',
     }),
     body: Nullable(
-      Type.String({ description: 'Rebuilt from the event; null when the event was deleted.' }),
+      Type.String({ description: 'Rebuilt from the event; null if the event was deleted.' }),
     ),
     note: Nullable(
       Type.String({
-        description:
-          'Why the body differs from what was sent; null when it is the same, byte for byte.',
+        description: 'Why the body differs from what was sent; null if it is identical.',
       }),
     ),
   },
@@ -132,17 +136,17 @@ export const RecoverInput = Type.Object({
   since: IsoTimestamp('Recovers events with this timestamp or a later one, at most 30 days ago.'),
   until: Type.Optional(IsoTimestamp('Recovers events with an earlier timestamp; now by default.')),
   cursor: Type.Optional(
-    Text({ minLength: 1, maxLength: 100, description: 'The nextCursor of the answer before.' }),
+    Text({ minLength: 1, maxLength: 100, description: 'The nextCursor of the previous response.' }),
   ),
 })
 export type RecoverInput = Static<typeof RecoverInput>
 
 export const QueuedEvents = Type.Object(
   {
-    events: Type.Integer({ description: 'How many events are delivered again.' }),
+    events: Type.Integer({ description: 'The number of events that are delivered again.' }),
     nextCursor: Nullable(
       Type.String({
-        description: 'Pass it as `cursor` to go on; null when all events are queued.',
+        description: 'Pass it as `cursor` to continue; null when all events are queued.',
       }),
     ),
   },

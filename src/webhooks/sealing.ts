@@ -4,13 +4,13 @@ import type { SecretLoss } from '../secrets/reset.ts'
 import type { SealedCell } from '../secrets/secrets.ts'
 import { newSigningSecret } from './signing.ts'
 
-/** The sealed columns, for the rotation of the APP_SECRET. */
+/** The sealed columns, for the rotation of APP_SECRET. */
 export const SEALED_WEBHOOKS = {
   table: 'webhooks',
   columns: ['url', 'secret', 'previous_secret'],
 } as const
 
-/** Where a webhook keeps a secret: what is sealed there opens nowhere else. */
+/** Returns the cell that a secret of a webhook is sealed for. It can be opened only there. */
 export function toPlace(
   column: (typeof SEALED_WEBHOOKS)['columns'][number],
   webhookId: string,
@@ -18,16 +18,19 @@ export function toPlace(
   return { table: SEALED_WEBHOOKS.table, column, rowId: webhookId }
 }
 
-/** Takes the place of a URL that nobody can read. */
+/** Replaces a URL that cannot be opened. */
 const LOST_URL = 'https://lost.invalid/'
 const REASON =
-  'Its address and secret were lost with the APP_SECRET: enter its URL, rotate its secret, then enable it'
+  'Its URL and secret were lost with the APP_SECRET. Enter the URL, rotate the secret, then enable it'
 
-/** Disables webhooks that nobody can open, until an admin enters URL and secret again. */
+/**
+ * Disables webhooks whose secrets cannot be opened, until an admin enters a URL and rotates the
+ * secret.
+ */
 export const WEBHOOK_LOSS: SecretLoss = {
   ...SEALED_WEBHOOKS,
   describe: count =>
-    `${count} webhooks are disabled: their URLs and secrets are gone. Enter the URL of each, rotate its secret and enable it; what waits for them is kept for 30 days`,
+    `${count} webhooks are disabled, because their URLs and secrets are lost. Enter the URL of each, rotate its secret, and enable it. Their pending deliveries are kept for 30 days`,
   async drop(tx, ids, secrets) {
     for (const id of ids) {
       const url = secrets.seal(LOST_URL, toPlace('url', id))

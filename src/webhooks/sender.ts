@@ -27,14 +27,17 @@ import { CONTENT_TYPE, signMessage } from './signing.ts'
 import { findWebhookTargets, openWebhookTarget, type WebhookTarget } from './target.ts'
 import { lockWebhook, noWebhook } from './webhooks.ts'
 
-/** For headers and body of one attempt. */
+/** The timeout of one attempt, for headers and body together. */
 export const WEBHOOK_TIMEOUT_MS = 15_000
 
-/** Attempts of one read: events may be large. */
+/** The most attempts that one read serves. Events can be large. */
 const MAX_READ = 32
 const MAX_STORED = 200
 const MAX_WAITING = 5_000
-/** The least time between two tests of a webhook. Keeps tests from being used to flood a third party. */
+/**
+ * The shortest time between two tests of a webhook. It keeps tests from being used to flood a third
+ * party.
+ */
 const TEST_INTERVAL_S = 3
 
 export interface SenderParts {
@@ -46,13 +49,16 @@ export interface SenderParts {
 /** The fields of a delivery that an attempt needs. */
 export type WebhookAttempt = Omit<DeliveryAttempt, 'id' | 'isLast'>
 
-/** Makes one attempt to deliver an event to a webhook, and stores its outcome. No connection is held meanwhile. */
+/**
+ * Makes one attempt to deliver an event to a webhook, and stores its outcome. It holds no database
+ * connection during the request.
+ */
 export type WebhookSender = (
   attempt: WebhookAttempt,
   signal?: AbortSignal,
 ) => Promise<DeliveryOutcome>
 
-/** The message of one attempt and its target. Deleted parts are undefined. */
+/** The target and the event of one attempt; undefined if deleted. */
 interface Content {
   target: WebhookTarget | undefined
   eventJson: string | undefined
@@ -60,11 +66,14 @@ interface Content {
 
 interface Batches {
   reads: Batcher<WebhookAttempt, Content>
-  /** Whether the success was stored. */
+  /** Resolves with true if the success was stored. */
   successes: Batcher<CompletedAttempt, boolean>
 }
 
-/** Attempts of one sender share their statements: those of the same moment read, and store their successes, together. */
+/**
+ * Creates a sender. Concurrent attempts share the statements that read them and that store their
+ * successes.
+ */
 export function createWebhookSender(parts: SenderParts): WebhookSender {
   const { pool, secrets } = parts
   const reads = createBatcher({
@@ -136,7 +145,10 @@ async function sendEvent(
   return toDeliveryOutcome(outcome)
 }
 
-/** Sends a `webhook.test` at once, also to a paused or disabled webhook. Its success counts, its failure does not. */
+/**
+ * Sends a `webhook.test` now, even if the webhook is paused or disabled. A success resets the
+ * failure counters; a failure does not count. Throws `not_found` and `rate_limited`.
+ */
 export async function testWebhook(
   { pool, secrets, egress }: SenderParts,
   editor: Editor,
@@ -158,13 +170,20 @@ export async function testWebhook(
   return transact(pool, tx => storeAttempt(tx, made))
 }
 
-/** Notes that a test is sent now, and returns the webhook's uuid. Throws `rate_limited` soon after the last test. */
+/**
+ * Records that a test is sent now. Returns the webhook's uuid. Throws `rate_limited` within three
+ * seconds of the last test.
+ */
 async function reserveTest(tx: Tx, editor: Editor, id: string): Promise<string> {
   const { id: uuid, testedAt, now } = await lockWebhook(tx, editor.projectId, id)
   if (testedAt && now.getTime() - testedAt.getTime() <= TEST_INTERVAL_S * 1_000) {
-    throw new Fault('rate_limited', `One test every ${TEST_INTERVAL_S} s: wait a moment`, {
-      'Retry-After': String(TEST_INTERVAL_S),
-    })
+    throw new Fault(
+      'rate_limited',
+      `A webhook can be tested every ${TEST_INTERVAL_S} seconds. Try again shortly`,
+      {
+        'Retry-After': String(TEST_INTERVAL_S),
+      },
+    )
   }
   await tx`
     update webhooks set tested_at = now() where project_id = ${editor.projectId} and id = ${uuid}
@@ -173,7 +192,7 @@ async function reserveTest(tx: Tx, editor: Editor, id: string): Promise<string> 
   return uuid
 }
 
-/** Posts a request, signed for this moment, and reads the answer. */
+/** Signs a request and sends it. Returns the completed attempt. */
 async function makeAttempt(
   egress: Egress,
   target: WebhookTarget,
@@ -200,13 +219,13 @@ async function makeAttempt(
   return { ...attempt, projectId, webhookId, startedAt, preset, result, outcome }
 }
 
-/** Whether a deleted event may still be restored. */
+/** Returns true if a deleted event can still be restored. */
 async function isHidden(sql: Queryable, { projectId, eventId }: WebhookAttempt): Promise<boolean> {
   const rows = await sql`
     select id
     from events
     where project_id = ${projectId} and id = ${eventId}
-      -- Null where it was restored just now.
+      -- deleted_at is null if the event was restored just now.
       and deleted_at > now() - make_interval(secs => ${UNDO_GRACE_S}) is not false
   `
   return rows.count > 0

@@ -5,20 +5,20 @@ import { Webhook } from 'standardwebhooks'
 export const CONTENT_TYPE = 'application/json'
 const TOLERANCE_S = 5 * 60
 
-/** A new signing secret: `whsec_` and 32 random bytes in base64. */
+/** Returns a new signing secret: `whsec_` and 32 random bytes in base64. */
 export function newSigningSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`
 }
 
 export interface WebhookMessage {
-  /** The same in every attempt, and when it is sent again. */
+  /** The same in every attempt, and when the event is sent again. */
   id: string
-  /** Of the attempt, in ms since 1970. */
+  /** The time of the attempt, in ms since 1970. */
   timestampMs: number
   body: string
 }
 
-/** The headers of Standard Webhooks, with a signature by each secret. */
+/** Returns the headers of Standard Webhooks, with one signature for each secret. */
 export function signMessage(
   { id, timestampMs, body }: WebhookMessage,
   secrets: readonly string[],
@@ -31,7 +31,7 @@ export function signMessage(
   }
 }
 
-/** A message as it has arrived, with the values of its headers. */
+/** A received message, with the values of its headers. */
 export interface SignedMessage {
   body: string
   id: string
@@ -39,26 +39,29 @@ export interface SignedMessage {
   signature: string
 }
 
-/** Why the endpoint should refuse a message, as a sentence; undefined when it is genuine and fresh. */
+/**
+ * Returns why an endpoint should refuse a message, as a sentence; undefined if it is authentic and
+ * recent.
+ */
 export function findSignatureProblem(
   { body, id, timestamp, signature }: SignedMessage,
   secret: string,
   nowMs: number,
 ): string | undefined {
-  if (!/^\d{1,12}$/.test(timestamp)) return 'webhook-timestamp must be in Unix seconds'
+  if (!/^\d{1,12}$/.test(timestamp)) return 'webhook-timestamp must be a Unix time in seconds'
   let expected: string
   try {
     expected = new Webhook(secret).sign(id, new Date(Number(timestamp) * 1000), body)
   } catch {
-    return 'The secret is invalid: it looks like whsec_…'
+    return 'The secret is invalid. A secret looks like whsec_…'
   }
   if (!signature.split(' ').includes(expected)) {
     return (
-      'No signature is by this secret, for this id, timestamp and body. The body must be what arrived, byte for byte: ' +
-      'not parsed and written again, and without a line break at its end'
+      'No signature matches this secret, id, timestamp and body. Verify the body exactly as it arrived: ' +
+      'do not parse and serialize it, and do not add a line break at its end'
     )
   }
   const lateS = Math.round(nowMs / 1000) - Number(timestamp)
   if (Math.abs(lateS) <= TOLERANCE_S) return undefined
-  return `The signature is right, but the message is ${Math.abs(lateS)} s ${lateS > 0 ? 'old' : 'ahead'}: receivers refuse more than ${TOLERANCE_S} s`
+  return `The signature is valid, but the timestamp is ${Math.abs(lateS)} s ${lateS > 0 ? 'old' : 'in the future'}. Receivers allow at most ${TOLERANCE_S} s`
 }

@@ -6,20 +6,20 @@ import type { ProjectContext } from './message.ts'
 import type { Preset } from './presets.ts'
 import { toPlace } from './sealing.ts'
 
-/** A webhook as an attempt needs it; ids are uuids. */
+/** A webhook as the sender needs it. Ids are uuids. */
 export interface WebhookTarget {
   projectId: string
   id: string
   url: string
   preset: Preset
-  /** The secrets that sign at the moment. */
+  /** The secrets that sign now. During a rotation there are two. */
   signingSecrets: string[]
   context: ProjectContext
   disabledAtMs: number | null
   pausedUntilMs: number | null
-  /** Whether this attempt is the one that is let through after a pause. */
+  /** True for the one attempt that is made after a pause. */
   isProbe: boolean
-  /** By the clock of the database. */
+  /** The current time, by the clock of the database. */
   nowMs: number
 }
 
@@ -29,7 +29,7 @@ export interface WebhookTargetId {
   targetId: string
 }
 
-/** A webhook with its secrets sealed. */
+/** A webhook with sealed secrets. */
 export interface SealedWebhookTarget {
   url: string
   preset: Preset
@@ -44,12 +44,12 @@ export interface SealedWebhookTarget {
   now: Date
 }
 
-/** How long the other deliveries wait for a probe. */
+/** How long other deliveries wait for the outcome of a probe. */
 const PROBE_S = 30
 
 /**
- * The webhooks of deliveries, in their order; undefined for deleted ones. With `mayProbe`, one delivery of a webhook
- * whose pause is over becomes its probe.
+ * Returns the webhooks of deliveries, in their order; undefined for deleted ones. With `mayProbe`,
+ * one delivery of a webhook whose pause is over becomes its probe.
  */
 export async function findWebhookTargets(
   sql: Queryable,
@@ -72,7 +72,7 @@ export async function findWebhookTargets(
           where w.project_id = f.project_id and w.id = f.id
             and w.failures >= ${FAILURES_TO_PAUSE} and w.paused_until <= now() and w.disabled_at is null
             and ${mayProbe}
-          -- A webhook that another transaction holds must not hold up the others.
+          -- A locked webhook must not delay the others.
           for no key update skip locked
         ) w
     ), probes as (
@@ -96,14 +96,17 @@ export async function findWebhookTargets(
           join projects p on p.id = w.project_id and p.deleted_at is null
           join organizations o on o.id = p.organization_id and o.deleted_at is null
         where w.project_id = t.project_id and w.id = t.id and w.deleted_at is null
-        -- Keeps this a look-up for each.
+        -- Keeps Postgres from turning the lookups into one join.
         offset 0
       ) r
   `
   return alignRows(rows, ids.length)
 }
 
-/** Opens the secrets of a webhook. Throws `UnreadableSecret` when another APP_SECRET has sealed them. */
+/**
+ * Opens the secrets of a webhook. Throws `UnreadableSecret` if they were sealed with another
+ * APP_SECRET.
+ */
 export function openWebhookTarget(
   row: SealedWebhookTarget,
   { projectId, targetId }: WebhookTargetId,

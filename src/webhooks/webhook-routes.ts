@@ -36,7 +36,10 @@ export interface WebhookParts {
   egress: Egress
 }
 
-/** The webhooks of a project: every member sees that they exist, admins see the rest. */
+/**
+ * Routes for the webhooks of a project. Every member sees that they exist; only admins see their
+ * URLs and change them.
+ */
 export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
   const toView = ({ projectId, role }: CallOn<'project'>): WebhookView => ({
     projectId,
@@ -74,7 +77,7 @@ export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
         detail: {
           operationId: 'createWebhook',
           summary: 'Create a webhook',
-          description: 'The answer carries the secret, this once.',
+          description: 'The response contains the secret. It cannot be read again.',
           tags,
         },
       },
@@ -163,7 +166,7 @@ export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
       '/api/projects/:projectId/webhooks/:webhookId/disable',
       async ({ call, params: { webhookId: id } }) => {
         const disabled = await transact(pool, async tx => {
-          await disableWebhook(tx, call, { id, reason: 'An admin has disabled it' })
+          await disableWebhook(tx, call, { id, reason: 'An admin disabled it' })
           return getWebhook(tx, toView(call), id)
         })
         return succeed(call, 200, disabled)

@@ -10,10 +10,10 @@ import type { Preset } from './presets.ts'
 import type { Webhook } from './schema.ts'
 import { toPlace } from './sealing.ts'
 
-/** The project whose webhooks are read, and how much is shown of them. */
+/** The project whose webhooks are read, and who reads them. */
 export interface WebhookView {
   projectId: string
-  /** Whether the URL is shown. */
+  /** Admins see the URL. */
   isAdmin: boolean
   secrets: Secrets
 }
@@ -38,7 +38,7 @@ interface Row {
   now: Date
 }
 
-/** A page of a project's webhooks, newest first. */
+/** Returns a page of a project's webhooks, newest first. */
 export async function listWebhooks(
   sql: Queryable,
   view: WebhookView,
@@ -57,14 +57,14 @@ export async function listWebhooks(
   )
 }
 
-/** Throws `not_found`. */
+/** Returns a webhook. Throws `not_found`. */
 export async function getWebhook(sql: Queryable, view: WebhookView, id: string): Promise<Webhook> {
   const [row] = await selectWebhooks(sql, view.projectId, sql`and w.id = ${toWebhookUuid(id)}`)
   if (!row) throw noWebhook()
   return toWebhook(row, view)
 }
 
-/** The uuid in a webhook's id, or one that no webhook has. */
+/** Returns the uuid of a webhook's public id. An invalid id gives a uuid that no webhook has. */
 export function toWebhookUuid(id: string): string {
   return parseId('whk', id) ?? newId('whk').uuid
 }
@@ -73,7 +73,7 @@ export function noWebhook(): Fault {
   return new Fault('not_found', 'No webhook of this project has this id')
 }
 
-/** A webhook that a transaction has locked, with its secrets sealed. */
+/** A webhook whose row is locked, with sealed secrets. */
 interface LockedWebhook {
   /** The uuid. */
   id: string
@@ -101,7 +101,7 @@ export async function lockWebhook(tx: Tx, projectId: string, id: string): Promis
   return row
 }
 
-/** The names of webhooks by uuid; deleted ones are left out. */
+/** Returns the names of webhooks by uuid. Deleted ones are left out. */
 export async function getWebhookNames(
   sql: Queryable,
   { projectId, targetIds }: { projectId: string; targetIds: readonly string[] },

@@ -123,7 +123,7 @@ test('delivery: 5 days of failures alone disable a webhook, with the reason; ena
   expect(await webhook.send(event)).toMatchObject({ kind: 'retry' })
   expect(await webhook.get()).toMatchObject({
     isEnabled: false,
-    disabledReason: 'It has failed for 5 days without a success between',
+    disabledReason: 'Every attempt has failed for 5 days',
   })
   expect(await webhook.send(event)).toMatchObject({
     kind: 'postponed',
@@ -142,7 +142,7 @@ test('delivery: 5 days of failures alone disable a webhook, with the reason; ena
 test('delivery: 410 disables a webhook at once, and ends this delivery', async () => {
   const { webhook, event, name } = await newFailing()
   receiver.script(name, { status: 410 })
-  const reason = 'It answered 410: it is gone for good'
+  const reason = 'The endpoint answered 410: it is permanently gone'
   expect(await webhook.send(event)).toEqual({ kind: 'gone', reason })
   expect(await webhook.get()).toMatchObject({ isEnabled: false, disabledReason: reason })
 })
@@ -162,7 +162,7 @@ test('delivery: an aborted delivery uses no attempt', async () => {
   const sending = webhook.send(event, 1, { signal: stop.signal })
   await receiver.until(1, name)
   stop.abort()
-  expect(await sending).toMatchObject({ kind: 'postponed', reason: 'It was cancelled' })
+  expect(await sending).toMatchObject({ kind: 'postponed', reason: 'The request was cancelled' })
   expect(await webhook.attempts()).toEqual([])
   expect((await webhook.get()).breaker['failures']).toBe(0)
 })

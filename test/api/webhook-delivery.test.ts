@@ -188,7 +188,10 @@ test('delivery: an attempt records status, latency and the first 1 KiB of the an
     'reset',
   )
   const event = await webhook.newEvent()
-  expect(await webhook.send(event, 1)).toEqual({ kind: 'retry', reason: 'It answered 503' })
+  expect(await webhook.send(event, 1)).toEqual({
+    kind: 'retry',
+    reason: 'The endpoint answered 503',
+  })
   await webhook.send(event, 2)
   await webhook.send(event, 3)
   const [third, second, first] = await webhook.attempts()
@@ -213,7 +216,7 @@ test('delivery: redirects fail and are not followed; Retry-After is honoured up 
   const event = await webhook.newEvent()
   for (const status of [301, 302, 307, 308]) {
     receiver.script('/', { status, headers: { Location: `${canary.url}/stolen` } })
-    const reason = `It answered ${status}, and redirects are not followed`
+    const reason = `The endpoint answered ${status}. Redirects are not followed`
     expect(await webhook.send(event)).toEqual({ kind: 'retry', reason })
   }
   expect(canary.connections).toBe(0)

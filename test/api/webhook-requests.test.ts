@@ -74,7 +74,7 @@ test('dashboard: a request whose body can no longer be rebuilt exactly says so',
     update projects set name = 'Renamed' where id = ${webhook.organization.project.uuid}
   `
   const request = await readRequest(webhook)
-  expect(request.note).toContain('this is what would be sent today')
+  expect(request.note).toContain('as it would be sent today')
   expect(JSON.parse(request.body).data.project.name).toBe('Renamed')
   expect(JSON.parse(received()[0]!.body).data.project.name).not.toBe('Renamed')
 })
@@ -88,7 +88,7 @@ test('dashboard: the request of a deleted event has no body, and says so', async
   expect(await readRequest(webhook)).toEqual({
     ...toShown(received()[0]!),
     body: null,
-    note: 'The event was deleted, and the body with it',
+    note: 'The event was deleted, so its body cannot be rebuilt',
   })
 })
 

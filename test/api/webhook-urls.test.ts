@@ -102,7 +102,7 @@ test('tidings webhook verify says whether a message is genuine, and otherwise wh
   const old = toArgs(
     signMessage({ id: 'msg_1', timestampMs: Date.now() - 3_600_000, body }, [secret]),
   )
-  expect((await verify(body, old, secret)).output).toContain('The signature is right')
+  expect((await verify(body, old, secret)).output).toContain('The signature is valid')
   const none = await verify(body, args)
   expect([none.code, none.output]).toEqual([2, expect.stringContaining('TIDINGS_WEBHOOK_SECRET')])
   expect((await verify(Buffer.from([0xff, 0xfe]), args, secret)).code).toBe(2)

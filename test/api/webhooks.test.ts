@@ -184,7 +184,7 @@ test('a disabled webhook shows its reason, and enabling resets its failures', as
   const disabled = await admin.post(`${all}/${id}/disable`)
   expect(disabled.body.data).toMatchObject({
     isEnabled: false,
-    disabledReason: 'An admin has disabled it',
+    disabledReason: 'An admin disabled it',
     disabledAt: expect.any(String),
   })
   const enabled = await admin.post(`${all}/${id}/enable`)

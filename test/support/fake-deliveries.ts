@@ -43,11 +43,11 @@ export function listDeliveries(): Delivery[] {
     }),
     toDelivery({
       ...{ id: 'dlv_5', kind: 'webhook', state: 'pending', attempts: 2, latencyMs: null, at: null },
-      ...{ reason: 'It answered 503', nextAttemptAt: ago(-25), target: hook('Billing') },
+      ...{ reason: 'The endpoint answered 503', nextAttemptAt: ago(-25), target: hook('Billing') },
     }),
     toDelivery({
       ...{ id: 'dlv_6', kind: 'webhook', state: 'dead', attempts: 10, latencyMs: null },
-      ...{ reason: 'Nothing answers at its address', target: hook('x'.repeat(200)) },
+      ...{ reason: 'Nothing listens at this address', target: hook('x'.repeat(200)) },
     }),
     toDelivery({
       ...{

@@ -112,7 +112,10 @@ const WEBHOOKS = [
   }),
   toFakeWebhook({
     ...{ id: 'whk_5', name: 'old.partner.example', host: 'old.partner.example', isEnabled: false },
-    ...{ disabledAt: ago(2 * DAY_MINUTES), disabledReason: 'It answered 410: it is gone for good' },
+    ...{
+      disabledAt: ago(2 * DAY_MINUTES),
+      disabledReason: 'The endpoint answered 410: it is permanently gone',
+    },
   }),
 ]
 
@@ -124,7 +127,7 @@ function toFakeAttempt(fields: Record<string, unknown>) {
     outcome: 'delivered',
     status: 200,
     error: null,
-    reason: 'It answered 200',
+    reason: 'The endpoint answered 200',
     response: '{"ok":true}',
     latencyMs: 38,
     startedAt: ago(3),
@@ -133,7 +136,7 @@ function toFakeAttempt(fields: Record<string, unknown>) {
 }
 
 const TEST = { kind: 'webhook.test', eventId: null }
-const FAILED = { outcome: 'failed', status: 500, reason: 'It answered 500' }
+const FAILED = { outcome: 'failed', status: 500, reason: 'The endpoint answered 500' }
 
 /** Adds webhooks, the attempts of one of them, and dead letters. */
 export function fillWebhooks(api: FakeApi): void {
@@ -194,7 +197,7 @@ export function fillWebhooks(api: FakeApi): void {
     state: 'dead',
     attempts: 10,
     latencyMs: null,
-    reason: 'It answered 500',
+    reason: 'The endpoint answered 500',
     at: ago(300),
     nextAttemptAt: null,
   }

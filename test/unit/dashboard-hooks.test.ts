@@ -72,12 +72,12 @@ test('the state of a webhook is described in words', () => {
   ])
   expect(
     stateOf({
-      ...{ isEnabled: false, disabledAt: SINCE, disabledReason: 'An admin has disabled it' },
+      ...{ isEnabled: false, disabledAt: SINCE, disabledReason: 'An admin disabled it' },
       breaker: { ...FAILING, state: 'paused', pausedUntil: UNTIL },
     }),
   ).toEqual([
     'Disabled',
     'bad',
-    `Disabled ${SINCE}: An admin has disabled it. Nothing is sent until it is enabled.`,
+    `Disabled ${SINCE}: An admin disabled it. Nothing is sent until it is enabled.`,
   ])
 })
