@@ -28,7 +28,7 @@ create table projects (
 create index projects_deleted on projects (deleted_at) where deleted_at is not null;
 
 -- One row is an account: a person who signs in. email is in lower case. An account without a hash has no password.
-create table people (
+create table accounts (
   id uuid primary key,
   name text not null,
   email text not null unique check (email = lower(email)),
@@ -41,20 +41,20 @@ create table people (
 -- One row is the role of an account in an organization.
 create table memberships (
   organization_id uuid not null references organizations on delete cascade,
-  person_id uuid not null references people on delete cascade,
+  account_id uuid not null references accounts on delete cascade,
   role text not null check (role in ('owner', 'admin', 'member', 'viewer')),
   created_at timestamptz not null default now(),
-  primary key (organization_id, person_id)
+  primary key (organization_id, account_id)
 );
 
 -- Serves the list of an account's organizations.
-create index memberships_of_person on memberships (person_id);
+create index memberships_of_account on memberships (account_id);
 
 -- One row is a browser in which an account is signed in. Only the SHA-256 of its token is stored.
 create table sessions (
   id uuid primary key,
   hash bytea not null unique check (octet_length(hash) = 32),
-  person_id uuid not null references people on delete cascade,
+  account_id uuid not null references accounts on delete cascade,
   -- An installed app stays signed in for a year without use.
   is_installed boolean not null,
   created_at timestamptz not null default now(),
@@ -66,7 +66,7 @@ create table sessions (
 );
 
 -- Serves the list of an account's sessions.
-create index sessions_of_person on sessions (person_id, id);
+create index sessions_of_account on sessions (account_id, id);
 
 -- Returns whether a session has expired: after 7 days without use or 30 days in all; an installed app's after a year
 -- without use.
@@ -80,16 +80,16 @@ $$;
 -- One row is a browser from which an account has signed in before. Password guesses made elsewhere do not delay it.
 create table known_devices (
   hash bytea not null check (octet_length(hash) = 32),
-  person_id uuid not null references people on delete cascade,
+  account_id uuid not null references accounts on delete cascade,
   last_used_at timestamptz not null default now(),
   -- The subject of its failed sign-ins. The hash changes whenever somebody signs in from this browser.
   id uuid not null default gen_random_uuid(),
   -- One browser can be known for several accounts.
-  primary key (hash, person_id)
+  primary key (hash, account_id)
 );
 
 -- Serves the deletion of an account's devices, and the limit on their number.
-create index known_devices_of_person on known_devices (person_id, last_used_at);
+create index known_devices_of_account on known_devices (account_id, last_used_at);
 
 -- One row is a count of recent failed sign-ins. The subject is the SHA-256 of an account, a device or a client network.
 -- Unlogged: a crash of Postgres resets the counts.
@@ -101,7 +101,7 @@ create unlogged table sign_in_failures (
 );
 
 -- Returns the wait before the next try: none up to four failures, then one second, doubling up to 15 minutes.
-create function delay_after(failures int) returns interval
+create function sign_in_delay(failures int) returns interval
 language sql immutable as $$
   select case
     when failures < 5 then interval '0'
@@ -118,16 +118,16 @@ create table setup_links (
 -- One row is a link that sets a new password for an account, once.
 create table reset_links (
   hash bytea primary key check (octet_length(hash) = 32),
-  person_id uuid not null references people on delete cascade,
+  account_id uuid not null references accounts on delete cascade,
   expires_at timestamptz not null,
   -- The owner who made it, and the organization that gave the right to. Both are null for the command line.
-  created_by uuid references people on delete cascade,
+  created_by uuid references accounts on delete cascade,
   organization_id uuid references organizations on delete cascade,
   check ((created_by is null) = (organization_id is null))
 );
 
 -- Serves the withdrawal of an account's links.
-create index reset_links_of_person on reset_links (person_id);
+create index reset_links_of_account on reset_links (account_id);
 
 -- One row is a link with which one person joins an organization. With an email, only the account with that email can use it.
 create table invites (
@@ -136,7 +136,7 @@ create table invites (
   hash bytea not null unique check (octet_length(hash) = 32),
   role text not null check (role in ('owner', 'admin', 'member', 'viewer')),
   email text,
-  invited_by uuid not null references people on delete cascade,
+  invited_by uuid not null references accounts on delete cascade,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null
 );

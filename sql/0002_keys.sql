@@ -10,7 +10,7 @@ create table api_keys (
   -- Requests per 60 seconds.
   rate_limit int not null check (rate_limit > 0),
   created_at timestamptz not null default now(),
-  created_by uuid references people on delete set null,
+  created_by uuid references accounts on delete set null,
   last_used_at timestamptz,
   expires_at timestamptz,
   revoked_at timestamptz,

@@ -13,7 +13,7 @@ create table idempotency_keys (
   status smallint not null,
   -- For erasure: the user that the response names, and the other users' names in it.
   user_id text,
-  others text[],
+  other_names text[],
   body text not null,
   expires_at timestamptz not null,
   primary key (project_id, key)
@@ -26,11 +26,11 @@ create index idempotency_keys_expired on idempotency_keys (expires_at);
 create index idempotency_keys_of_user on idempotency_keys (project_id, user_id) where user_id is not null;
 
 -- Serves erasure by other users' names, which few responses contain.
-create index idempotency_keys_of_others on idempotency_keys (project_id) where others is not null;
+create index idempotency_keys_of_other_names on idempotency_keys (project_id) where other_names is not null;
 
 -- Locks keys until the transaction ends. Returns the positions of the keys that another transaction has locked. It never
 -- waits.
-create function lock_keys(project_ids uuid[], keys text[]) returns bigint[]
+create function lock_idempotency_keys(project_ids uuid[], keys text[]) returns bigint[]
 language plpgsql as $$
 begin
   if array_remove(keys, null) = '{}' then
@@ -46,7 +46,7 @@ end
 $$;
 
 -- Returns the projects without those at the given positions.
-create function without_positions(project_ids uuid[], positions bigint[]) returns uuid[]
+create function remove_positions(project_ids uuid[], positions bigint[]) returns uuid[]
 language sql immutable as $$
   select case
     when positions = '{}' then project_ids

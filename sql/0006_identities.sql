@@ -35,7 +35,7 @@ create table alias_changes (
   change text not null check (change in ('added', 'removed', 'moved from', 'moved to')),
   other text,
   -- The account that changed it in the dashboard; null for an application.
-  account_id uuid references people on delete set null,
+  account_id uuid references accounts on delete set null,
   -- Serves a user's history, newest first.
   primary key (project_id, user_id, at, id)
 );
@@ -83,7 +83,7 @@ return to_char(ts at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 -- Creates the aliases in `wanted`, a JSON array, that nobody owns. Returns the JSON of `aliases` in the response to
 -- identify, and the aliases in it that name another user. The caller holds the project's log.
 create function claim_aliases(
-  project uuid, owner text, wanted json, at timestamptz, out response text, out others text[]
+  project uuid, owner text, wanted json, at timestamptz, out response text, out other_names text[]
 )
 language plpgsql as $$
 begin
@@ -124,7 +124,7 @@ begin
         )
         || '}',
       array_agg(checked.alias) filter (where reason like '%another user%')
-    into response, others
+    into response, other_names
     from checked;
 end
 $$;
@@ -146,10 +146,10 @@ declare
   seen record;
   identity record;
   claimed record;
-  running bigint[] := lock_keys(project_ids, keys);
+  running bigint[] := lock_idempotency_keys(project_ids, keys);
 begin
   perform from event_logs l
-    where l.project_id = any(without_positions(project_ids, running))
+    where l.project_id = any(remove_positions(project_ids, running))
     order by l.project_id
     for update;
 
@@ -198,14 +198,14 @@ begin
 
     if keys[n] is not null then
       insert into idempotency_keys as k (
-          project_id, key, fingerprint, status, user_id, others, body, expires_at
+          project_id, key, fingerprint, status, user_id, other_names, body, expires_at
         )
         values (
-          project_ids[n], keys[n], fingerprints[n], 200, user_ids[n], claimed.others, body, at + interval '24 hours'
+          project_ids[n], keys[n], fingerprints[n], 200, user_ids[n], claimed.other_names, body, at + interval '24 hours'
         )
         on conflict (project_id, key) do update set
           fingerprint = excluded.fingerprint, status = excluded.status, user_id = excluded.user_id,
-          others = excluded.others, body = excluded.body, expires_at = excluded.expires_at;
+          other_names = excluded.other_names, body = excluded.body, expires_at = excluded.expires_at;
     end if;
     return next;
   end loop;

@@ -100,9 +100,9 @@ declare
   at timestamptz;
   at_text text;
   -- Positions of keys that another transaction has locked. They are answered 'running', and nothing waits for them.
-  running bigint[] := lock_keys(project_ids, keys);
+  running bigint[] := lock_idempotency_keys(project_ids, keys);
   -- The projects of the other rows.
-  free_ids uuid[] := case when running = '{}' then project_ids else without_positions(project_ids, running) end;
+  free_ids uuid[] := case when running = '{}' then project_ids else remove_positions(project_ids, running) end;
 begin
   perform from event_logs l
     where l.project_id = any(free_ids)

@@ -1,6 +1,6 @@
 -- One row is how far an account has read a channel; a null channel stands for all channels. The further one counts.
 create table read_marks (
-  account_id uuid not null references people on delete cascade,
+  account_id uuid not null references accounts on delete cascade,
   project_id uuid not null references projects on delete cascade,
   channel_id uuid,
   seq bigint not null check (seq >= 0),

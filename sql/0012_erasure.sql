@@ -36,7 +36,7 @@ begin
   )
   update idempotency_keys k set
     user_id = null,
-    others = null,
+    other_names = null,
     -- In an event's response, the first match is ours: quotes in the caller's text before it are escaped.
     body = case k.status
       when 201 then overlay(
@@ -96,9 +96,9 @@ language plpgsql as $$
 begin
   -- Some say that a name was taken.
   update idempotency_keys k set
-      others = array(select o.name from unnest(k.others) as o (name) where o.name <> all(names)),
+      other_names = array(select o.name from unnest(k.other_names) as o (name) where o.name <> all(names)),
       body = remove_aliases_from_response(k.body::json, names)
-    where k.project_id = project and k.status = 200 and k.others is not null and k.others && names;
+    where k.project_id = project and k.status = 200 and k.other_names is not null and k.other_names && names;
   -- Others say that an earlier owner was given a name.
   update idempotency_keys k set body = remove_aliases_from_response(k.body::json, names)
     where k.project_id = project and k.status = 200

@@ -10,7 +10,7 @@ create table vapid_keys (
 -- One row is a browser that receives notifications for the account signed in there. It is deleted with the session.
 create table push_subscriptions (
   id uuid primary key,
-  account_id uuid not null references people on delete cascade,
+  account_id uuid not null references accounts on delete cascade,
   -- A session has one subscription: a browser that subscribes again replaces it.
   session_id uuid not null unique references sessions on delete cascade,
   -- SHA-256 of the endpoint. An endpoint is one browser's, so the account that signed in there last has it.
@@ -45,7 +45,7 @@ create index push_subscriptions_of_account on push_subscriptions (account_id, id
 -- One row is an account's settings for a channel; a null channel stands for all channels of the project. A setting that
 -- is null for a channel is that of the project. Without any row, the account is notified of everything.
 create table notification_settings (
-  account_id uuid not null references people on delete cascade,
+  account_id uuid not null references accounts on delete cascade,
   project_id uuid not null references projects on delete cascade,
   channel_id uuid,
   state text check (state in ('on', 'mute')),
@@ -177,7 +177,7 @@ language sql stable as $$
       else date_trunc('milliseconds', d.created_at)
     end
   from memberships m
-    join push_subscriptions d on d.account_id = m.person_id
+    join push_subscriptions d on d.account_id = m.account_id
     join sessions s on s.id = d.session_id
   where m.organization_id = organization
     and not is_session_expired(s.is_installed, s.created_at, s.last_seen_at)

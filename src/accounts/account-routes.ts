@@ -75,7 +75,7 @@ async function editAccount(
   if (email !== null && email !== account.email) requireVerified(admitted)
   return transact(pool, async tx => {
     const [edited] = await tx<[{ name: string; email: string }]>`
-      update people set
+      update accounts set
         name = coalesce(${name}, name),
         email = coalesce(${email}, email)
       where id = ${account.id}

@@ -23,7 +23,7 @@ export async function getAccount(
     from memberships m
       join organizations o on o.id = m.organization_id and o.deleted_at is null
       left join projects p on p.organization_id = o.id and p.deleted_at is null
-    where m.person_id = ${account.id}
+    where m.account_id = ${account.id}
     order by o.id, p.id
   `
   const organizations = new Map<string, Account['organizations'][number]>()
@@ -49,7 +49,7 @@ export function toAccountInfo({ id, ...rest }: AdmittedSession['account']): Acco
  */
 export async function lockAccount(tx: Tx, accountId: string): Promise<{ email: string }> {
   const [row] = await tx<{ email: string }[]>`
-    select email from people where id = ${accountId} for no key update
+    select email from accounts where id = ${accountId} for no key update
   `
   if (!row) throw new Fault('not_found', 'No account has this id')
   return row
@@ -60,6 +60,6 @@ export async function findAccountByEmail(
   sql: Queryable,
   email: string,
 ): Promise<string | undefined> {
-  const [row] = await sql<{ id: string }[]>`select id from people where email = ${email}`
+  const [row] = await sql<{ id: string }[]>`select id from accounts where email = ${email}`
   return row?.id
 }

@@ -58,7 +58,7 @@ interface Row {
   id: string
   at: Date
   actor: string
-  person_id: string | null
+  account_id: string | null
   person: string | null
   action: string
   project_id: string | null
@@ -82,14 +82,14 @@ export async function listAuditEntries(
   }
   const rows = await sql<Row[]>`
     select
-      a.id, a.at, a.actor, a.person_id, p.name as person, a.action, a.project_id, r.name as project,
+      a.id, a.at, a.actor, a.account_id, p.name as person, a.action, a.project_id, r.name as project,
       a.target, a.details, a.address, a.user_agent
     from audit_log a
-      left join people p on p.id = a.person_id
+      left join accounts p on p.id = a.account_id
       left join projects r on r.id = a.project_id
     where ${organizationId === null ? sql`a.organization_id is null` : sql`a.organization_id = ${organizationId}`}
       ${after ? sql`and a.id < ${after}` : sql``}
-      ${accountId ? sql`and a.person_id = ${accountId}` : sql``}
+      ${accountId ? sql`and a.account_id = ${accountId}` : sql``}
       ${query.action === undefined ? sql`` : sql`and a.action = ${query.action}`}
       ${query.about === undefined ? sql`` : sql`and a.action = any(${toArray(listActionsOn(query.about))}::text[])`}
     order by a.id desc
@@ -111,7 +111,7 @@ async function readNames(
   const ids = toArray(rows.flatMap(({ target }) => toNamed(target) ?? []))
   const projectIds = toArray([...new Set(rows.flatMap(row => row.project_id ?? []))])
   const found = await sql<{ id: string; name: string }[]>`
-    select id, name from people where id = any(${ids}::uuid[])
+    select id, name from accounts where id = any(${ids}::uuid[])
     union all
     select id, name from api_keys where id = any(${ids}::uuid[])
     union all
@@ -134,7 +134,7 @@ function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
     id: toId('aud', row.id),
     at: row.at.toISOString(),
     actor: row.actor,
-    person: row.person_id === null ? null : { id: toId('per', row.person_id), name: row.person },
+    person: row.account_id === null ? null : { id: toId('per', row.account_id), name: row.person },
     action: row.action,
     did: toActionText(row.action),
     project:

@@ -51,8 +51,8 @@ export async function findCredentials(
   const deviceHash = device === undefined ? null : hashSecret(device)
   const [row] = await sql<{ id: string; password_hash: string | null; device_id: string | null }[]>`
     select p.id, p.password_hash, d.id as device_id
-    from people p
-      left join known_devices d on d.hash = decode(${deviceHash}, 'hex') and d.person_id = p.id
+    from accounts p
+      left join known_devices d on d.hash = decode(${deviceHash}, 'hex') and d.account_id = p.id
     where p.email = ${email}
   `
   const found = row && { accountId: row.id, email, hash: row.password_hash }
@@ -65,7 +65,7 @@ export async function findCredentials(
 /** The credentials of an account. Throws `signed_out` for one that is gone. */
 export async function getCredentials(sql: Queryable, accountId: string): Promise<Credentials> {
   const [row] = await sql<{ email: string; password_hash: string | null }[]>`
-    select email, password_hash from people where id = ${accountId}
+    select email, password_hash from accounts where id = ${accountId}
   `
   if (!row) throw new Fault('signed_out', 'Sign in first')
   return { accountId, email: row.email, hash: row.password_hash }
@@ -95,7 +95,7 @@ export async function tryPassword(
  */
 export async function lockCredentials(tx: Tx, { accountId, hash }: Credentials): Promise<void> {
   const locked = await tx`
-    select from people where id = ${accountId} and password_hash = ${hash} for no key update
+    select from accounts where id = ${accountId} and password_hash = ${hash} for no key update
   `
   if (locked.count === 0) throw wrongCredentials()
 }

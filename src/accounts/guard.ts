@@ -149,8 +149,8 @@ function toSessionCall(
   const address = gate.toAddress(request)
   const userAgent = headers.get('user-agent') ?? ''
   const who = admitted
-    ? ({ kind: 'person', accountId: admitted.account.id, sessionId: admitted.session.id } as const)
-    : ({ kind: 'stranger' } as const)
+    ? ({ kind: 'account', accountId: admitted.account.id, sessionId: admitted.session.id } as const)
+    : ({ kind: 'anonymous' } as const)
   return Object.assign(call, {
     guard: 'session' as const,
     organizationId: admitted?.organizationId,

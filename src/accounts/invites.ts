@@ -39,7 +39,7 @@ export async function createInvite(
       exists (
         select
         from memberships m
-          join people p on p.id = m.person_id
+          join accounts p on p.id = m.account_id
         where m.organization_id = ${organizationId} and p.email = ${email}
       ) as is_member
   `
@@ -115,7 +115,7 @@ export async function withdrawDisallowedInvites(
     where i.organization_id = ${organizationId} and i.invited_by = ${accountId} and not exists (
       select
       from memberships m
-      where m.organization_id = i.organization_id and m.person_id = i.invited_by and ${mayInvite(tx)}
+      where m.organization_id = i.organization_id and m.account_id = i.invited_by and ${mayInvite(tx)}
     )
   `
 }
@@ -164,8 +164,8 @@ async function selectLive(sql: Queryable, where: Fragment, limit: number) {
       i.created_at, i.expires_at
     from invites i
       join organizations o on o.id = i.organization_id and o.deleted_at is null
-      join memberships m on m.organization_id = i.organization_id and m.person_id = i.invited_by
-      join people p on p.id = m.person_id
+      join memberships m on m.organization_id = i.organization_id and m.account_id = i.invited_by
+      join accounts p on p.id = m.account_id
     where ${where} and i.expires_at > now() and ${mayInvite(sql)}
     order by i.id desc
     limit ${limit}

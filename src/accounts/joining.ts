@@ -82,13 +82,13 @@ export async function joinWithNewAccount(
     checkAddress(invite, email)
     const { uuid: accountId } = newId('per')
     const made = await tx`
-      insert into people (id, name, email, password_hash)
+      insert into accounts (id, name, email, password_hash)
       values (${accountId}, ${name}, ${email}, ${hash})
       on conflict (email) do nothing
     `
     if (made.count === 0) throw knownAddress()
     await writeAudit(tx, visit.actor, { action: 'account.created', target: toId('per', accountId) })
-    const joined = await join(tx, invite, accountId, { ...visit.actor, kind: 'person', accountId })
+    const joined = await join(tx, invite, accountId, { ...visit.actor, kind: 'account', accountId })
     return { joined, cookies: (await signIn(tx, visit, { accountId, cookies })).cookies }
   })
 }
@@ -105,7 +105,7 @@ async function join(
 ): Promise<JoinedOrganization> {
   const [found] = await tx<[{ members: number; is_member: boolean }]>`
     select
-      count(*)::int as members, coalesce(bool_or(person_id = ${accountId}), false) as is_member
+      count(*)::int as members, coalesce(bool_or(account_id = ${accountId}), false) as is_member
     from memberships
     where organization_id = ${organizationId}
   `
@@ -115,7 +115,7 @@ async function join(
     throw new Fault('conflict', `An organization has at most ${MAX_MEMBERS} members`)
   }
   await tx`
-    insert into memberships (organization_id, person_id, role)
+    insert into memberships (organization_id, account_id, role)
     values (${organizationId}, ${accountId}, ${role})
   `
   await withdrawLinksOfMember(tx, actor, accountId)

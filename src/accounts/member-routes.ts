@@ -39,8 +39,8 @@ export function memberRoutes({ guard, pool, site }: Parts) {
       },
     )
     .patch(
-      '/api/organizations/:organizationId/members/:personId',
-      async ({ call, params: { personId: id }, body: { role } }) =>
+      '/api/organizations/:organizationId/members/:accountId',
+      async ({ call, params: { accountId: id }, body: { role } }) =>
         succeed(call, 200, await transact(pool, tx => changeRole(tx, call, { id, role }))),
       {
         organization: 'members.changeRole',
@@ -50,10 +50,10 @@ export function memberRoutes({ guard, pool, site }: Parts) {
       },
     )
     .delete(
-      '/api/organizations/:organizationId/members/:personId',
-      async ({ call, params: { personId } }) => {
-        await transact(pool, tx => removeMember(tx, call, personId))
-        return succeed(call, 200, { id: personId })
+      '/api/organizations/:organizationId/members/:accountId',
+      async ({ call, params: { accountId } }) => {
+        await transact(pool, tx => removeMember(tx, call, accountId))
+        return succeed(call, 200, { id: accountId })
       },
       {
         organization: 'members.remove',
@@ -74,10 +74,10 @@ export function memberRoutes({ guard, pool, site }: Parts) {
       },
     )
     .post(
-      '/api/organizations/:organizationId/members/:personId/reset-link',
-      async ({ call, params: { personId } }) => {
+      '/api/organizations/:organizationId/members/:accountId/reset-link',
+      async ({ call, params: { accountId } }) => {
         const { token, expiresAt } = await transact(pool, tx =>
-          createMemberResetLink(tx, call, personId),
+          createMemberResetLink(tx, call, accountId),
         )
         const link: ExpiringLink = {
           url: `${site.url}/reset#${token}`,

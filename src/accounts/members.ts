@@ -18,7 +18,7 @@ export async function listMembers(
   query: PageQuery,
 ): Promise<Page<Member>> {
   const { after, rows } = parsePageQuery('per', query)
-  const where = after ? sql`and m.person_id > ${after}` : sql``
+  const where = after ? sql`and m.account_id > ${after}` : sql``
   const members = await selectMembers(sql, organizationId, { where, limit: rows })
   return toPage(members, query, ({ person }) => person.id)
 }
@@ -36,7 +36,7 @@ export async function changeRole(
   if (member.role === 'owner') await checkOwnerStays(tx, organizationId, accountId)
   await tx`
     update memberships set role = ${role}
-    where organization_id = ${organizationId} and person_id = ${accountId}
+    where organization_id = ${organizationId} and account_id = ${accountId}
   `
   await withdrawDisallowedInvites(tx, organizationId, accountId)
   await withdrawLinksOfMember(tx, actor, accountId)
@@ -93,7 +93,7 @@ async function endMembership(
 ): Promise<void> {
   const { accountId, role, action } = ended
   await tx`
-    delete from memberships where organization_id = ${organizationId} and person_id = ${accountId}
+    delete from memberships where organization_id = ${organizationId} and account_id = ${accountId}
   `
   await withdrawDisallowedInvites(tx, organizationId, accountId)
   await withdrawLinksOfMember(tx, actor, accountId)
@@ -108,7 +108,7 @@ async function getMember(
   id: string,
 ): Promise<{ accountId: string; member: Member }> {
   const accountId = parseId('per', id)
-  const where = tx`and m.person_id = ${accountId ?? null}`
+  const where = tx`and m.account_id = ${accountId ?? null}`
   const [member] = await selectMembers(tx, organizationId, { where, limit: 1 })
   if (accountId && member) return { accountId, member }
   throw new Fault('not_found', 'No member of the organization has this id')
@@ -132,11 +132,11 @@ async function selectMembers(
   >`
     select
       p.id, p.name, p.email, p.is_operator, m.role, m.created_at as joined_at,
-      (select max(s.last_seen_at) from sessions s where s.person_id = p.id) as last_seen_at
+      (select max(s.last_seen_at) from sessions s where s.account_id = p.id) as last_seen_at
     from memberships m
-      join people p on p.id = m.person_id
+      join accounts p on p.id = m.account_id
     where m.organization_id = ${organizationId} ${where}
-    order by m.person_id
+    order by m.account_id
     limit ${limit}
   `
   return rows.map(({ id, name, email, role, ...row }) => ({
@@ -151,7 +151,7 @@ async function checkOwnerStays(tx: Tx, organizationId: string, accountId: string
   const [other] = await tx`
     select
     from memberships
-    where organization_id = ${organizationId} and role = 'owner' and person_id <> ${accountId}
+    where organization_id = ${organizationId} and role = 'owner' and account_id <> ${accountId}
     limit 1
   `
   if (other) return

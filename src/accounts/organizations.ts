@@ -31,7 +31,7 @@ export async function lockOrganization(
     select m.role
     from memberships m
       join organizations o on o.id = m.organization_id and o.deleted_at is null
-    where m.organization_id = ${organizationId} and m.person_id = ${admitted.account.id}
+    where m.organization_id = ${organizationId} and m.account_id = ${admitted.account.id}
   `
   const kind = ACTIONS[action].on === 'project' ? 'project' : 'organization'
   const { isVerified, account } = admitted
@@ -61,7 +61,7 @@ export async function createOwnOrganization(
   }
   const organizationId = await createOrganization(tx, name)
   await tx`
-    insert into memberships (organization_id, person_id, role)
+    insert into memberships (organization_id, account_id, role)
     values (${organizationId}, ${admitted.account.id}, 'owner')
   `
   await withdrawLinksOfMember(tx, actor, admitted.account.id)

@@ -14,7 +14,7 @@ export interface NewOwner {
 
 /** Whether the installation has any account. */
 export async function hasOwner(sql: Queryable): Promise<boolean> {
-  const [found] = await sql<[{ any: boolean }]>`select exists (select from people) as any`
+  const [found] = await sql<[{ any: boolean }]>`select exists (select from accounts) as any`
   return found.any
 }
 
@@ -71,7 +71,7 @@ export async function createFirstOwner(
   if (await hasOwner(tx)) return undefined
   const accountId = await insertOwner(tx, actor, owner)
   await tx`
-    insert into memberships (organization_id, person_id, role)
+    insert into memberships (organization_id, account_id, role)
     select o.id, ${accountId}, 'owner'
     from organizations o
     where o.deleted_at is null
@@ -87,7 +87,7 @@ export async function createFirstOwner(
 export async function createOwner(tx: Tx, actor: Actor, owner: NewOwner): Promise<string> {
   const accountId = await insertOwner(tx, actor, owner)
   await tx`
-    insert into memberships (organization_id, person_id, role)
+    insert into memberships (organization_id, account_id, role)
     select id, ${accountId}, 'owner'
     from organizations
     where deleted_at is null
@@ -103,7 +103,7 @@ async function insertOwner(
 ): Promise<string> {
   const { uuid } = newId('per')
   await tx`
-    insert into people (id, name, email, password_hash, is_operator)
+    insert into accounts (id, name, email, password_hash, is_operator)
     values (${uuid}, ${name}, ${email}, ${passwordHash}, true)
   `
   await writeAudit(tx, actor, { action: 'owner.created', target: toId('per', uuid) })
@@ -112,5 +112,5 @@ async function insertOwner(
 
 /** Delays the creation of other accounts until the transaction ends. Sign-ins go on. */
 async function lockAccounts(tx: Tx): Promise<void> {
-  await tx`lock table people in share row exclusive mode`
+  await tx`lock table accounts in share row exclusive mode`
 }

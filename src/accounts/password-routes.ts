@@ -114,7 +114,7 @@ async function changePassword(
   const hash = await hashPassword(newPassword)
   return transact(pool, async tx => {
     const fresh = await renew(tx, call, credentials)
-    await tx`update people set password_hash = ${hash} where id = ${account.id}`
+    await tx`update accounts set password_hash = ${hash} where id = ${account.id}`
     const sessionsEnded = await endSessions(tx, account.id, session.id)
     await withdrawResetLinks(tx, actor, account.id)
     await writeAudit(tx, actor, {

@@ -46,12 +46,12 @@ export async function createResetLink(
   await withdrawResetLinks(tx, actor, accountId)
   const token = newSecret(256)
   const [link] = await tx<[Link & { expires_at: Date }]>`
-    insert into reset_links (hash, person_id, expires_at, created_by, organization_id)
+    insert into reset_links (hash, account_id, expires_at, created_by, organization_id)
     values (
       decode(${hashSecret(token)}, 'hex'), ${accountId}, now() + interval '1 hour',
       ${creator?.accountId ?? null}, ${creator?.organizationId ?? null}
     )
-    returning person_id as account_id, organization_id, expires_at
+    returning account_id, organization_id, expires_at
   `
   await clearAccountFailures(tx, email)
   await audit(tx, actor, 'created', { link })
@@ -87,7 +87,7 @@ export async function findResetAccount(
   const [row] = await sql<{ id: string; name: string; email: string }[]>`
     select p.id, p.name, p.email
     from reset_links r
-      join people p on p.id = r.person_id
+      join accounts p on p.id = r.account_id
     where r.hash = decode(${hashSecret(token)}, 'hex') and r.expires_at > now() and ${isCreatorAllowed(sql)}
   `
   return row && { accountId: row.id, name: row.name, email: row.email }
@@ -107,13 +107,13 @@ export async function resetPassword(
   await lockMemberships(tx, accountId)
   const [link] = await tx<Link[]>`
     delete from reset_links r
-    where r.hash = decode(${hashSecret(token)}, 'hex') and r.person_id = ${accountId}
+    where r.hash = decode(${hashSecret(token)}, 'hex') and r.account_id = ${accountId}
       and r.expires_at > now() and ${isCreatorAllowed(tx)}
-    returning r.person_id as account_id, r.organization_id
+    returning r.account_id, r.organization_id
   `
   if (!link) return undefined
   const [{ email }] = await tx<[{ email: string }]>`
-    update people set password_hash = ${passwordHash} where id = ${accountId} returning email
+    update accounts set password_hash = ${passwordHash} where id = ${accountId} returning email
   `
   const sessionsEnded = await endSessions(tx, accountId)
   await withdrawResetLinks(tx, actor, accountId)
@@ -127,7 +127,7 @@ export async function resetPassword(
 
 /** Ends every open link of an account. */
 export async function withdrawResetLinks(tx: Tx, actor: Actor, accountId: string): Promise<void> {
-  await withdraw(tx, actor, tx`r.person_id = ${accountId}`)
+  await withdraw(tx, actor, tx`r.account_id = ${accountId}`)
 }
 
 /**
@@ -139,7 +139,7 @@ export async function withdrawLinksOfMember(
   actor: Actor,
   accountId: string,
 ): Promise<void> {
-  const ofOwners = tx`r.created_by is not null and r.person_id = ${accountId}`
+  const ofOwners = tx`r.created_by is not null and r.account_id = ${accountId}`
   const own = tx`r.created_by = ${accountId} and not ${isCreatorAllowed(tx)}`
   await withdraw(tx, actor, tx`${ofOwners} or ${own}`)
 }
@@ -157,7 +157,7 @@ async function withdraw(tx: Tx, actor: Actor, where: Fragment): Promise<void> {
   const withdrawn = await tx<(Link & { was_live: boolean })[]>`
     delete from reset_links r
     where ${where}
-    returning r.person_id as account_id, r.organization_id, r.expires_at > now() as was_live
+    returning r.account_id, r.organization_id, r.expires_at > now() as was_live
   `
   for (const link of withdrawn) if (link.was_live) await audit(tx, actor, 'withdrawn', { link })
 }
@@ -165,7 +165,7 @@ async function withdraw(tx: Tx, actor: Actor, where: Fragment): Promise<void> {
 /** Locks an account until the transaction ends: it joins no organization meanwhile. */
 async function lockMemberships(tx: Tx, accountId: string): Promise<void> {
   // A new membership refers to the row, so it waits for `for update` and not for a weaker lock.
-  await tx`select from people where id = ${accountId} for update`
+  await tx`select from accounts where id = ${accountId} for update`
 }
 
 /** The condition under which the maker of the link `r` could make it now. The command line always may. */
@@ -173,7 +173,7 @@ function isCreatorAllowed(sql: Queryable): Fragment {
   const rule = mayReset(sql, {
     maker: sql`r.created_by`,
     organization: sql`r.organization_id`,
-    account: sql`r.person_id`,
+    account: sql`r.account_id`,
   })
   return sql`(r.created_by is null or ${rule})`
 }
@@ -195,19 +195,19 @@ function mayReset(
     exists (
       select
       from ${memberships}
-      where theirs.person_id = ${account} and theirs.organization_id = ${organization}
+      where theirs.account_id = ${account} and theirs.organization_id = ${organization}
     )
     and not exists (
       select
       from ${memberships}
         left join memberships own
-          on own.organization_id = theirs.organization_id and own.person_id = ${maker}
-      where theirs.person_id = ${account} and own.role is distinct from 'owner'
+          on own.organization_id = theirs.organization_id and own.account_id = ${maker}
+      where theirs.account_id = ${account} and own.role is distinct from 'owner'
     )
     and exists (
       select
-      from people p
-        join people m on m.id = ${maker}
+      from accounts p
+        join accounts m on m.id = ${maker}
       where p.id = ${account} and (m.is_operator or not p.is_operator)
     )
   )`

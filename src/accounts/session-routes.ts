@@ -126,7 +126,7 @@ async function signInByPassword(
   if (!(await tryPassword(pool, lane, { password, credentials: found })) || !found) {
     // Never the address that was typed: people type passwords there.
     const target = found && toId('per', found.accountId)
-    const actor = { kind: 'stranger', address, userAgent } as const
+    const actor = { kind: 'anonymous', address, userAgent } as const
     await transact(pool, tx => writeAudit(tx, actor, { action: 'session.refused', target }))
     throw wrongCredentials()
   }

@@ -41,7 +41,7 @@ export async function admitSession(
       session_id: string
       is_installed: boolean
       left_s: number
-      person_id: string
+      account_id: string
       name: string
       email: string
       is_operator: boolean
@@ -59,21 +59,21 @@ export async function admitSession(
     )
     select
       s.id as session_id, s.is_installed,
-      extract(epoch from s.created_at + interval '30 days' - now())::float8 as left_s, p.id as person_id, p.name, p.email, p.is_operator,
+      extract(epoch from s.created_at + interval '30 days' - now())::float8 as left_s, p.id as account_id, p.name, p.email, p.is_operator,
       s.verified_at > now() - interval '10 minutes' as is_verified,
       o.id as organization_id, r.id as project_id, m.role
     from sessions s
-      join people p on p.id = s.person_id
+      join accounts p on p.id = s.account_id
       left join projects r on r.id = ${projectId ?? null} and r.deleted_at is null
       left join organizations o on o.id = coalesce(${organizationId ?? null}, r.organization_id)
         and o.deleted_at is null
-      left join memberships m on m.organization_id = o.id and m.person_id = p.id
+      left join memberships m on m.organization_id = o.id and m.account_id = p.id
     where s.hash = decode(${hash}, 'hex') and not ${isExpired(sql)}
   `
   if (!row) return undefined
   return {
     session: { id: row.session_id, isInstalled: row.is_installed, leftS: row.left_s },
-    account: { id: row.person_id, name: row.name, email: row.email, isOperator: row.is_operator },
+    account: { id: row.account_id, name: row.name, email: row.email, isOperator: row.is_operator },
     isVerified: row.is_verified,
     organizationId: row.organization_id ?? undefined,
     projectId: row.project_id ?? undefined,
@@ -103,7 +103,7 @@ export async function createSession(
   const { uuid } = newId('ses')
   const token = newSecret(256)
   await sql`
-    insert into sessions (id, hash, person_id, is_installed, address, user_agent)
+    insert into sessions (id, hash, account_id, is_installed, address, user_agent)
     values (
       ${uuid}, decode(${hashSecret(token)}, 'hex'), ${accountId}, ${isInstalled}, ${address},
       ${userAgent.slice(0, 500)}
@@ -114,7 +114,7 @@ export async function createSession(
     where id in (
       select id
       from sessions
-      where person_id = ${accountId}
+      where account_id = ${accountId}
       order by last_seen_at desc, id desc
       offset ${MAX_SESSIONS}
     )
@@ -143,14 +143,14 @@ export async function rotateSession(
 
 /** Ends one session of an account. Returns whether it existed. */
 export async function endSession(tx: Tx, accountId: string, id: string): Promise<boolean> {
-  const ended = await tx`delete from sessions where id = ${id} and person_id = ${accountId}`
+  const ended = await tx`delete from sessions where id = ${id} and account_id = ${accountId}`
   return ended.count === 1
 }
 
 /** Ends the sessions of an account, which the caller has locked, but for one. Returns how many it ended. */
 export async function endSessions(tx: Tx, accountId: string, except?: string): Promise<number> {
   const ended = await tx`
-    delete from sessions where person_id = ${accountId} and id is distinct from ${except ?? null}
+    delete from sessions where account_id = ${accountId} and id is distinct from ${except ?? null}
   `
   return ended.count
 }
@@ -174,7 +174,7 @@ export async function listSessions(
   >`
     select s.id, s.is_installed, s.created_at, s.last_seen_at, s.address, s.user_agent
     from sessions s
-    where s.person_id = ${account.id} ${after ? sql`and s.id < ${after}` : sql``}
+    where s.account_id = ${account.id} ${after ? sql`and s.id < ${after}` : sql``}
       and not ${isExpired(sql)}
     order by s.id desc
     limit ${limit}

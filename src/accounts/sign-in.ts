@@ -44,7 +44,7 @@ export async function signIn(
   const device = await rememberDevice(tx, accountId, cookies.read(requestHeaders, 'device'))
   await writeAudit(
     tx,
-    { kind: 'person', accountId, sessionId: session.id, address, userAgent },
+    { kind: 'account', accountId, sessionId: session.id, address, userAgent },
     { action: 'session.created', target: toId('ses', session.id), details: { isInstalled } },
   )
   const admitted = await admitSession(tx, { hash: hashSecret(session.token) })
@@ -67,7 +67,7 @@ export async function endOwnSession(
   if (!(await endSession(tx, account.id, session.id))) return
   await writeAudit(
     tx,
-    { kind: 'person', accountId: account.id, sessionId: session.id, ...from },
+    { kind: 'account', accountId: account.id, sessionId: session.id, ...from },
     { action: 'session.ended', target: toId('ses', session.id) },
   )
 }
@@ -90,16 +90,16 @@ export async function rememberDevice(
     `
   }
   await tx`
-    insert into known_devices (hash, person_id)
+    insert into known_devices (hash, account_id)
     values (decode(${hash}, 'hex'), ${accountId})
-    on conflict (hash, person_id) do update set last_used_at = now()
+    on conflict (hash, account_id) do update set last_used_at = now()
   `
   await tx`
     delete from known_devices
-    where person_id = ${accountId} and hash in (
+    where account_id = ${accountId} and hash in (
       select hash
       from known_devices
-      where person_id = ${accountId}
+      where account_id = ${accountId}
       order by last_used_at desc, hash
       offset ${MAX_DEVICES}
     )
@@ -109,5 +109,5 @@ export async function rememberDevice(
 
 /** Forgets every browser of an account. */
 export async function forgetDevices(tx: Tx, accountId: string): Promise<void> {
-  await tx`delete from known_devices where person_id = ${accountId}`
+  await tx`delete from known_devices where account_id = ${accountId}`
 }

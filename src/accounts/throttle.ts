@@ -92,7 +92,7 @@ function toRule(tx: Tx, { kind }: Subject): { isForgotten: Fragment; freeAt: Fra
   }
   return {
     isForgotten: tx`f.last_at < clock_timestamp() - interval '1 day'`,
-    freeAt: tx`f.last_at + delay_after(f.failures)`,
+    freeAt: tx`f.last_at + sign_in_delay(f.failures)`,
   }
 }
 

@@ -4,7 +4,7 @@ import type { AuditAction } from './actions.ts'
 
 /** Who does something: a person in a session, somebody who is not signed in, the command line, or the server itself. */
 export interface Actor {
-  kind: 'person' | 'stranger' | 'command line' | 'server'
+  kind: 'account' | 'anonymous' | 'command line' | 'server'
   /** The uuids of a person and their session. */
   accountId?: string | undefined
   sessionId?: string | undefined
@@ -30,7 +30,7 @@ export async function writeAudit(tx: Tx, actor: Actor, deed: AuditRecord): Promi
   const { uuid } = newId('aud')
   await tx`
     insert into audit_log (
-      id, organization_id, project_id, actor, person_id, session_id, action, target, details, address, user_agent
+      id, organization_id, project_id, actor, account_id, session_id, action, target, details, address, user_agent
     )
     values (
       ${uuid}, ${deed.organizationId ?? null}, ${deed.projectId ?? null}, ${actor.kind},

@@ -119,7 +119,7 @@ async function clearTables(tx: Tx, tables: readonly Table[]): Promise<void> {
   await tx.unsafe(`lock table ${names.join(', ')} in access exclusive mode`)
   const [found] = await tx<[{ accounts: boolean; events: boolean; users: boolean }]>`
     select
-      exists (select from people) as accounts,
+      exists (select from accounts) as accounts,
       exists (select from events) as events,
       exists (select from identities) as users
   `

@@ -133,7 +133,7 @@ export function unreadColumn(sql: Queryable, { projectId, accountId }: Reader): 
       (
         select m.created_at
         from projects p
-          join memberships m on m.organization_id = p.organization_id and m.person_id = ${accountId}
+          join memberships m on m.organization_id = p.organization_id and m.account_id = ${accountId}
         where p.id = ${projectId}
       )
     )

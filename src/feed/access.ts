@@ -43,7 +43,7 @@ export async function findLogState(
         coalesce((select min(e.seq) from events e where e.project_id = l.project_id), l.last_seq + 1) - 1
       ) as expired_seq
     from sessions s
-      join memberships m on m.person_id = s.person_id
+      join memberships m on m.account_id = s.account_id
       join organizations o on o.id = m.organization_id and o.deleted_at is null
       join projects p on p.organization_id = o.id and p.id = ${projectId} and p.deleted_at is null
       join event_logs l on l.project_id = p.id
@@ -78,9 +78,9 @@ export async function checkAccess(
           left join sessions s on s.id = g.session_id and not ${isExpired(sql)}
           left join projects p on p.id = g.project_id and p.deleted_at is null
           left join organizations o on o.id = p.organization_id and o.deleted_at is null
-          left join memberships m on m.organization_id = o.id and m.person_id = s.person_id
+          left join memberships m on m.organization_id = o.id and m.account_id = s.account_id
             and m.role = any(${toArray(READER_ROLES)}::text[])
-        where s.id is null or g.project_id is not null and m.person_id is null
+        where s.id is null or g.project_id is not null and m.account_id is null
       ) as revoked,
       (
         select coalesce(max(l.last_seq - c.after), 0)

@@ -113,7 +113,7 @@ export async function listAliasChanges(
   >`
     select h.at, h.id, h.alias, h.change, h.other, p.id as account_id, p.name as account_name
     from alias_changes h
-      left join people p on p.id = h.account_id
+      left join accounts p on p.id = h.account_id
     where h.project_id = ${projectId} and h.user_id = ${user.user_id}
       ${
         before

@@ -171,7 +171,7 @@ async function selectKeys(sql: Queryable, where: Fragment, limit: number): Promi
           left join key_usage u on u.key_id = k.id and u.hour = h.hour
       ) as requests
     from api_keys k
-      left join people p on p.id = k.created_by
+      left join accounts p on p.id = k.created_by
     where ${where}
     order by k.id desc
     limit ${limit}

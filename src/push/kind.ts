@@ -140,8 +140,8 @@ async function getDeviceNames(
     select d.id, d.label, r.name
     from projects p
       join memberships m on m.organization_id = p.organization_id
-      join push_subscriptions d on d.account_id = m.person_id
-      join people r on r.id = d.account_id
+      join push_subscriptions d on d.account_id = m.account_id
+      join accounts r on r.id = d.account_id
     where p.id = ${projectId} and d.id = any(${toArray(targetIds)}::uuid[])
   `
   return new Map(rows.map(({ id, label, name }) => [id, `${name}: ${label}`]))

@@ -80,7 +80,7 @@ export async function getVapidSigner(
   >`
     select
       k.id, k.public_key, k.private_key,
-      (select email from people where is_operator order by created_at, id limit 1) as email
+      (select email from accounts where is_operator order by created_at, id limit 1) as email
     from vapid_keys k
   `
   return {

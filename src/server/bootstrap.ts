@@ -53,9 +53,9 @@ export async function ensureFirstProject(tx: Tx): Promise<string | undefined> {
   if (await hasOrganization(tx)) return undefined
   const organizationId = await createOrganization(tx, 'My organization')
   await tx`
-    insert into memberships (organization_id, person_id, role)
+    insert into memberships (organization_id, account_id, role)
     select ${organizationId}, id, 'owner'
-    from people
+    from accounts
     where is_operator
   `
   return createProject(tx, { organizationId, name: 'My project' })

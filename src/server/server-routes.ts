@@ -78,7 +78,7 @@ async function readRow(pool: Pool): Promise<Row> {
         ) as webhook,
         (select id from vapid_keys) as key_id,
         (select count(*)::int from push_subscriptions) as devices,
-        (select email from people where is_operator order by created_at, id limit 1) as operator
+        (select email from accounts where is_operator order by created_at, id limit 1) as operator
     `,
   )
   return row

@@ -46,7 +46,7 @@ test('contract §11 the sweep deletes sessions, links, invites and failures once
   for (const [old, fresh, isInstalled] of kinds) {
     for (const age of [old, fresh]) {
       await sql`
-        insert into sessions (id, hash, person_id, is_installed, created_at, last_seen_at, address, user_agent)
+        insert into sessions (id, hash, account_id, is_installed, created_at, last_seen_at, address, user_agent)
         values (
           ${newId('ses').uuid}, sha256(gen_random_uuid()::text::bytea), ${account.uuid}, ${isInstalled},
           now() - ${age}::interval, now() - ${age}::interval, '', ''
@@ -56,7 +56,7 @@ test('contract §11 the sweep deletes sessions, links, invites and failures once
   }
   // Used recently, but older than the maximum age of a session.
   await sql`
-    insert into sessions (id, hash, person_id, is_installed, created_at, address, user_agent)
+    insert into sessions (id, hash, account_id, is_installed, created_at, address, user_agent)
     values (
       ${newId('ses').uuid}, sha256(gen_random_uuid()::text::bytea), ${account.uuid}, false,
       now() - interval '31 days', '', ''
@@ -74,7 +74,7 @@ test('contract §11 the sweep deletes sessions, links, invites and failures once
       )
     `
     await sql`
-      insert into known_devices (hash, person_id, last_used_at)
+      insert into known_devices (hash, account_id, last_used_at)
       values (${hash}, ${account.uuid}, now() - interval '400 days' - ${age}::interval)
     `
     await sql`
@@ -104,7 +104,7 @@ test('contract §11 the sweep deletes sessions, links, invites and failures once
 test('contract §11 the sweep deletes more than one batch', async () => {
   const account = await newAccount(server)
   await server.sql`
-    insert into reset_links (hash, person_id, expires_at)
+    insert into reset_links (hash, account_id, expires_at)
     select sha256(n::text::bytea), ${account.uuid}, now() - interval '1 second'
     from generate_series(1, 1200) as n
   `

@@ -183,7 +183,7 @@ test('reliability §11 the audit log records changes of aliases by ids alone', a
   )
   await add(tenant, 'bob', { alias: 'bob' })
   const entries = await server.sql<{ action: string; target: string; details: object }[]>`
-    select action, target, details from audit_log where project_id = ${tenant.projectId} and actor = 'person' order by id
+    select action, target, details from audit_log where project_id = ${tenant.projectId} and actor = 'account' order by id
   `
   expect([...entries]).toEqual([
     { action: 'alias.added', target: ada.id, details: {} },

@@ -31,7 +31,7 @@ test('dashboard 11 the audit log lists actor, action, object, time and address, 
   expect(answer.body.data.items[1]).toEqual({
     id: expect.stringMatching(/^aud_/),
     at: expect.any(String),
-    actor: 'person',
+    actor: 'account',
     person: { id: admin.id, name: 'Test person' },
     action: 'key.created',
     did: 'made the API key',

@@ -149,14 +149,14 @@ test('reliability §11 the audit log records a change of a channel without its t
   const { channelId } = await send()
   await person.patch(`${path}/channels/${channelId}`, { description: 'secret plan', keepDays: 7 })
   const entries = await server.sql<{ action: string; target: string; details: object }[]>`
-    select action, target, details, person_id from audit_log where project_id = ${projectId} and actor = 'person'
+    select action, target, details, account_id from audit_log where project_id = ${projectId} and actor = 'account'
   `
   expect([...entries]).toEqual([
     {
       action: 'channel.edited',
       target: channelId,
       details: { fields: 'description keepDays', keepDays: 7 },
-      person_id: person.uuid,
+      account_id: person.uuid,
     } as never,
   ])
 })

@@ -13,7 +13,7 @@ beforeAll(async () => {
   person = await newPerson(server, { isOperator: true })
   const organization = await newOrganization(server)
   await server.sql`
-    insert into memberships (organization_id, person_id, role)
+    insert into memberships (organization_id, account_id, role)
     values (${organization.uuid}, ${person.uuid}, 'owner')
   `
   ids = { organizationId: organization.id, projectId: organization.project.id }
@@ -70,7 +70,7 @@ function send(route: string, headers: Record<string, string>, body: string | nul
 async function readState(): Promise<string> {
   const [row] = await server.sql<[{ state: string }]>`
     select md5(
-      (select string_agg(p::text, ',' order by p.id) from people p)
+      (select string_agg(p::text, ',' order by p.id) from accounts p)
       || (select string_agg(s.id::text || s.hash::text, ',' order by s.id) from sessions s)
       || (select string_agg(o::text, ',' order by o.id) from organizations o)
       || (select string_agg(r::text, ',' order by r.id) from projects r)

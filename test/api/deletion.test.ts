@@ -78,11 +78,11 @@ test('contract §11 a deleted project is gone at once, on every server', async (
     createKey(server.sql, { projectId: organization.project.uuid, name: 'k' }),
   ).rejects.toThrow('No project has this id')
   expect(await listAuditEntries(server.sql, organization.uuid)).toEqual([
-    expect.objectContaining({ action: 'key.created', personId: null }),
+    expect.objectContaining({ action: 'key.created', accountId: null }),
     {
       action: 'project.deleted',
       target: organization.project.id,
-      personId: owner.uuid,
+      accountId: owner.uuid,
       details: { name: 'Test project' },
     },
   ])

@@ -149,12 +149,12 @@ test('delivery: a dead letter is replayed once, under its own id and with an aud
   expect(await readDead()).toEqual([])
   expect((await admin.post(`${path}/deliveries/${id}/replay`)).status).toBe(404)
   const entries = await server.sql`
-    select person_id, target, details::text as details
+    select account_id, target, details::text as details
     from audit_log
     where project_id = ${uuid} and action = 'delivery.replayed'
   `
   expect([...entries]).toEqual([
-    { person_id: admin.uuid, target: id, details: '{"kind":"webhook"}' },
+    { account_id: admin.uuid, target: id, details: '{"kind":"webhook"}' },
   ])
 })
 

@@ -53,7 +53,7 @@ async function newReader(): Promise<Reader> {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   await server.sql`
-    update people set password_hash = ${await hashPassword(PASSWORD)} where id = ${owner.uuid}
+    update accounts set password_hash = ${await hashPassword(PASSWORD)} where id = ${owner.uuid}
   `
   const { text, body } = await owner.post(`/api/projects/${organization.project.id}/webhooks`, {
     url: 'https://example.com/hooks',

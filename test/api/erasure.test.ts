@@ -195,7 +195,7 @@ async function listTraces({ id }: TestProject, text: string): Promise<string[]> 
     select 'events' as place, e::text as row from events e where e.project_id = ${id}
     union all select 'identities', i::text from identities i where i.project_id = ${id}
     union all select 'aliases', a::text from aliases a where a.project_id = ${id}
-    union all select 'answers', concat(k.user_id, k.others, k.body) from idempotency_keys k where k.project_id = ${id}
+    union all select 'answers', concat(k.user_id, k.other_names, k.body) from idempotency_keys k where k.project_id = ${id}
   `
   return rows.filter(({ row }) => row.replace(IDS, '').includes(text)).map(({ place }) => place)
 }

@@ -97,7 +97,7 @@ test('contract §11 one of many concurrent deletions takes effect, and all concu
   expect(undone.map(({ status }) => status)).toEqual(new Array(12).fill(200))
   await expectExactCounts(server.sql, projectId)
   const actions = await server.sql<{ action: string }[]>`
-    select action from audit_log where project_id = ${projectId} and actor = 'person' order by id
+    select action from audit_log where project_id = ${projectId} and actor = 'account' order by id
   `
   expect(actions.map(({ action }) => action)).toEqual(['event.deleted', 'event.restored'])
 })

@@ -18,26 +18,26 @@ afterAll(async () => {
 
 /** Ways to end a member's access, done directly in the database. */
 const ENDS: [string, (watched: FeedProject) => Promise<unknown>][] = [
-  ['sign-out', ({ member }) => server.sql`delete from sessions where person_id = ${member.uuid}`],
+  ['sign-out', ({ member }) => server.sql`delete from sessions where account_id = ${member.uuid}`],
   [
     'seven days without use',
     ({ member }) => server.sql`
-      update sessions set last_seen_at = last_seen_at - interval '7 days' where person_id = ${member.uuid}
+      update sessions set last_seen_at = last_seen_at - interval '7 days' where account_id = ${member.uuid}
     `,
   ],
   [
     'thirty days',
     ({ member }) => server.sql`
-      update sessions set created_at = created_at - interval '30 days' where person_id = ${member.uuid}
+      update sessions set created_at = created_at - interval '30 days' where account_id = ${member.uuid}
     `,
   ],
   [
     'the end of a membership',
-    ({ member }) => server.sql`delete from memberships where person_id = ${member.uuid}`,
+    ({ member }) => server.sql`delete from memberships where account_id = ${member.uuid}`,
   ],
   [
     'the end of an account',
-    ({ member }) => server.sql`delete from people where id = ${member.uuid}`,
+    ({ member }) => server.sql`delete from accounts where id = ${member.uuid}`,
   ],
   [
     'the deletion of the project',
@@ -85,7 +85,7 @@ test('case 19: a former member gets no event later than a second after the end o
   const watched = await newFeedProject(server)
   const client = await openFeed(server.url, watched.member)
   await client.subscribe(watched.project)
-  await server.sql`delete from memberships where person_id = ${watched.member.uuid}`
+  await server.sql`delete from memberships where account_id = ${watched.member.uuid}`
   let isClosed = false
   void client.closed.then(() => (isClosed = true))
   await until(async () => {

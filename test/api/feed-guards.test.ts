@@ -65,7 +65,7 @@ test('§12 every handshake without a session is a 401 in the full envelope', asy
   const person = await newPerson(server)
   const own = `localhost:${server.server.port}`
   const lines = [`Host: ${own}`, `Origin: http://${own}`]
-  await server.sql`delete from sessions where person_id = ${person.uuid}`
+  await server.sql`delete from sessions where account_id = ${person.uuid}`
   for (const cookie of [
     undefined,
     'Cookie: tidings=nonsense',

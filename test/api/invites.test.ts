@@ -66,7 +66,7 @@ test('reliability §6 an invite is a link of 256 bits, valid for 7 days and kept
     {
       action: 'invite.created',
       target: body.data.id,
-      personId: admin.uuid,
+      accountId: admin.uuid,
       details: { role: 'member', isBound: true },
     },
   ])

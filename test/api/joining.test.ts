@@ -32,7 +32,7 @@ async function listMembers({ uuid }: TestOrganization): Promise<string[]> {
   const rows = await server.sql<{ email: string; role: string }[]>`
     select p.email, m.role
     from memberships m
-      join people p on p.id = m.person_id
+      join accounts p on p.id = m.account_id
     where m.organization_id = ${uuid} and m.role <> 'owner'
     order by p.email
   `
@@ -59,7 +59,7 @@ test('dashboard 2 a signed-in account joins with the link, which is then used up
   expect((await listAuditEntries(server.sql, organization.uuid)).at(-1)).toEqual({
     action: 'member.joined',
     target: person.id,
-    personId: person.uuid,
+    accountId: person.uuid,
     details: { role: 'member' },
   })
 })
@@ -85,7 +85,7 @@ test('dashboard 2 the link creates an account, which is signed in by its cookie'
     isVerified: true,
     organizations: [{ id: organization.id, role: 'admin' }],
   })
-  const [stored] = await server.sql`select password_hash from people where email = ${email}`
+  const [stored] = await server.sql`select password_hash from accounts where email = ${email}`
   expect(stored?.['password_hash']).toStartWith('$')
   expect(stored?.['password_hash']).not.toContain(PASSWORD)
   expectFailure(await stranger().post('/api/invites/look', { token }), 404, 'not_found')
@@ -95,7 +95,7 @@ test('reliability §6 with the e-mail of an existing account, sign-in comes firs
   const { organization, token } = await invited('owner')
   const victim = await newPerson(server)
   const [before] =
-    await server.sql`select to_json(p)::text as row from people p where id = ${victim.uuid}`
+    await server.sql`select to_json(p)::text as row from accounts p where id = ${victim.uuid}`
   const answer = await stranger().post('/api/invites/accept', {
     token,
     name: 'Mallory',
@@ -106,7 +106,7 @@ test('reliability §6 with the e-mail of an existing account, sign-in comes firs
   expect(answer.headers.get('set-cookie')).toBeNull()
   expect(answer.body.error).toContain('sign in first, then open the link again')
   const [after] =
-    await server.sql`select to_json(p)::text as row from people p where id = ${victim.uuid}`
+    await server.sql`select to_json(p)::text as row from accounts p where id = ${victim.uuid}`
   expect(after).toEqual(before!)
   expect(await listMembers(organization)).toEqual([])
   expect((await stranger().post('/api/invites/look', { token })).status).toBe(200)
@@ -181,7 +181,7 @@ test('reliability §6 of 50 accounts and visitors that open one link at once, on
   expect(joined).toHaveLength(1)
   for (const { status } of answers) expect([200, 404, 429, 503]).toContain(status)
   expect(await listMembers(organization)).toHaveLength(1)
-  const made = await server.sql`select from people where email in ${server.sql(emails)}`
+  const made = await server.sql`select from accounts where email in ${server.sql(emails)}`
   expect(made.length).toBeLessThanOrEqual(1)
 })
 
@@ -201,11 +201,11 @@ test('contract §12 an organization has at most 1,000 members', async () => {
   const { organization, token } = await invited('member')
   await server.sql`
     with made as (
-      insert into people (id, name, email)
+      insert into accounts (id, name, email)
       select gen_random_uuid(), 'p', gen_random_uuid() || '@example.com' from generate_series(1, 999)
       returning id
     )
-    insert into memberships (organization_id, person_id, role)
+    insert into memberships (organization_id, account_id, role)
     select ${organization.uuid}, id, 'viewer' from made
   `
   const person = await newPerson(server)

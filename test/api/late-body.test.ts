@@ -36,7 +36,7 @@ test('case 19: a member who is removed while a body arrives is refused once it h
     `
     return seen !== undefined
   })
-  await server.sql`delete from memberships where person_id = ${admin.uuid}`
+  await server.sql`delete from memberships where account_id = ${admin.uuid}`
   connection.write(body.slice(5))
   expectFailure(await connection.answer(), 404, 'not_found')
   const [project] = await server.sql`

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 async function countLinks({ uuid }: TestPerson): Promise<number> {
-  return (await server.sql`select from reset_links where person_id = ${uuid}`).length
+  return (await server.sql`select from reset_links where account_id = ${uuid}`).length
 }
 
 async function join(
@@ -28,7 +28,7 @@ async function join(
   role: string,
 ): Promise<void> {
   await server.sql`
-    insert into memberships (organization_id, person_id, role)
+    insert into memberships (organization_id, account_id, role)
     values (${organization.uuid}, ${person.uuid}, ${role})
   `
 }
@@ -68,7 +68,7 @@ test('reliability §6 a reset link takes an owner of every organization of the m
   expect(await countLinks(member)).toBe(0)
   await server.sql`
     update memberships set role = 'owner'
-    where organization_id = ${elsewhere.uuid} and person_id = ${owner.uuid}
+    where organization_id = ${elsewhere.uuid} and account_id = ${owner.uuid}
   `
   expect((await owner.post(path)).status).toBe(201)
 })
@@ -130,20 +130,20 @@ describe('reliability §6 a reset link is dead once its maker lost the right to 
     ],
     [
       'the member has left',
-      ({ member }) => server.sql`delete from memberships where person_id = ${member.uuid}`,
+      ({ member }) => server.sql`delete from memberships where account_id = ${member.uuid}`,
     ],
     [
       'the maker was removed',
-      ({ owner }) => server.sql`delete from memberships where person_id = ${owner.uuid}`,
+      ({ owner }) => server.sql`delete from memberships where account_id = ${owner.uuid}`,
     ],
     [
       'the maker has lost the role',
       ({ owner }) =>
-        server.sql`update memberships set role = 'admin' where person_id = ${owner.uuid}`,
+        server.sql`update memberships set role = 'admin' where account_id = ${owner.uuid}`,
     ],
     [
       'the maker is deleted',
-      ({ owner }) => server.sql`delete from people where id = ${owner.uuid}`,
+      ({ owner }) => server.sql`delete from accounts where id = ${owner.uuid}`,
     ],
     [
       'the organization is deleted',
@@ -152,13 +152,14 @@ describe('reliability §6 a reset link is dead once its maker lost the right to 
     ],
     [
       'the member has become an operator',
-      ({ member }) => server.sql`update people set is_operator = true where id = ${member.uuid}`,
+      ({ member }) => server.sql`update accounts set is_operator = true where id = ${member.uuid}`,
     ],
   ])('%s', async (_, change) => {
     const made = await newLink()
     await change(made)
     expectFailure(await use(made.token), 404, 'not_found')
-    const [row] = await server.sql`select password_hash from people where id = ${made.member.uuid}`
+    const [row] =
+      await server.sql`select password_hash from accounts where id = ${made.member.uuid}`
     expect(row?.['password_hash']).toBeNull()
   })
 
@@ -167,7 +168,7 @@ describe('reliability §6 a reset link is dead once its maker lost the right to 
     const elsewhere = await newOrganization(server)
     const used = await server.sql.begin(async tx => {
       await tx`
-        insert into memberships (organization_id, person_id, role)
+        insert into memberships (organization_id, account_id, role)
         values (${elsewhere.uuid}, ${member.uuid}, 'viewer')
       `
       const using = { answer: use(token) }

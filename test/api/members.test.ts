@@ -22,10 +22,10 @@ function toPath(organization: TestOrganization, person?: Pick<TestPerson, 'id'>)
 }
 
 async function readRoles({ uuid }: TestOrganization): Promise<Record<string, string>> {
-  const rows = await server.sql<{ person_id: string; role: string }[]>`
-    select person_id, role from memberships where organization_id = ${uuid}
+  const rows = await server.sql<{ account_id: string; role: string }[]>`
+    select account_id, role from memberships where organization_id = ${uuid}
   `
-  return Object.fromEntries(rows.map(({ person_id, role }) => [person_id, role]))
+  return Object.fromEntries(rows.map(({ account_id, role }) => [account_id, role]))
 }
 
 test('dashboard 11 every member lists the members, in pages', async () => {
@@ -104,7 +104,7 @@ describe('contract §12 roles:', () => {
       {
         action: 'member.removed',
         target: other.id,
-        personId: admin.uuid,
+        accountId: admin.uuid,
         details: { role: 'admin' },
       },
     ])

@@ -48,7 +48,7 @@ test('contract §12 every member, viewers too, reads and changes their own notif
   expect(back.body.data).toEqual({ channelId, ...INHERITED, ...muted })
   expect((await tenant.person.get(path)).body.data.items).toEqual([])
   const entries = await server.sql<{ action: string; target: string }[]>`
-    select action, target from audit_log where person_id = ${tenant.person.uuid} order by id
+    select action, target from audit_log where account_id = ${tenant.person.uuid} order by id
   `
   expect([...entries]).toEqual(
     [tenant.organization.project.id, channelId, channelId].map(target => ({

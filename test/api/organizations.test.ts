@@ -75,19 +75,19 @@ test('contract §12 an owner renames the organization; the audit log has each ch
     {
       action: 'organization.renamed',
       target: organization.id,
-      personId: owner.uuid,
+      accountId: owner.uuid,
       details: { name: 'B' },
     },
     {
       action: 'project.created',
       target: expect.stringMatching(/^prj_/),
-      personId: owner.uuid,
+      accountId: owner.uuid,
       details: { name: 'P' },
     },
     {
       action: 'project.edited',
       target: organization.project.id,
-      personId: owner.uuid,
+      accountId: owner.uuid,
       details: { name: 'Q', keepDays: 30 },
     },
   ])

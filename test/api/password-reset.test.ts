@@ -39,7 +39,7 @@ test('dashboard §2 a reset link sets a new password once, and ends every sessio
   expect((await browser.signIn(account.email, password)).status).toBe(200)
   expect((await listAccountAudit(server, account)).slice(2, 4)).toEqual([
     'command line: reset.created',
-    'person: password.reset',
+    'account: password.reset',
   ])
 })
 

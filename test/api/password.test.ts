@@ -38,7 +38,7 @@ test('dashboard §5 typing the password again confirms the session for 10 minute
   expectFailure(await browser.request('/api/me', { headers: before }), 401, 'signed_out')
   await ageSessions(server.sql, account.uuid, '9 minutes 50 seconds')
   expect((await browser.get('/api/me')).body.data.isVerified).toBe(true)
-  expect((await listAccountAudit(server, account)).at(-1)).toBe('person: session.verified')
+  expect((await listAccountAudit(server, account)).at(-1)).toBe('account: session.verified')
 })
 
 test('reliability §6 of two concurrent confirmations of one session, one succeeds and keeps the session', async () => {
@@ -79,7 +79,7 @@ test('reliability §6 a stolen session does not help to guess the password, and 
   await ageFailures(server.sql, '15 minutes')
   expect((await browser.post('/api/session/verify', { password: PASSWORD })).status).toBe(200)
   expect((await listAccountAudit(server, account)).slice(1, 6)).toEqual(
-    Array(5).fill('person: password.refused'),
+    Array(5).fill('account: password.refused'),
   )
 })
 
@@ -88,7 +88,7 @@ test('dashboard §2 a new password ends all other sessions and open reset links,
   const others = [createBrowser(server.url), createBrowser(server.url)]
   for (const other of others) await other.signIn(account.email, PASSWORD, newAddress())
   await server.sql`
-    insert into reset_links (hash, person_id, expires_at)
+    insert into reset_links (hash, account_id, expires_at)
     values (sha256('x'), ${account.uuid}, now() + interval '1 hour')
   `
   const before = { cookie: `tidings=${browser.cookies.get('tidings')}` }
@@ -100,10 +100,10 @@ test('dashboard §2 a new password ends all other sessions and open reset links,
   for (const other of others) expect((await other.get('/api/me')).status).toBe(401)
   expect((await browser.request('/api/me', { headers: before })).status).toBe(401)
   expect((await browser.get('/api/me')).status).toBe(200)
-  expect(await server.sql`select from reset_links where person_id = ${account.uuid}`).toHaveLength(
+  expect(await server.sql`select from reset_links where account_id = ${account.uuid}`).toHaveLength(
     0,
   )
-  expect((await listAccountAudit(server, account)).at(-1)).toBe('person: password.changed')
+  expect((await listAccountAudit(server, account)).at(-1)).toBe('account: password.changed')
 
   const fresh = createBrowser(server.url)
   expect((await fresh.signIn(account.email, PASSWORD, newAddress())).status).toBe(401)

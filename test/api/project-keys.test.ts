@@ -67,7 +67,7 @@ test('contract §7 a key is shown once, on creation, and has four scopes and 100
     {
       action: 'key.created',
       target: info.id,
-      personId: admin.uuid,
+      accountId: admin.uuid,
       details: { name: 'ci', limit: 100 },
     },
   ])

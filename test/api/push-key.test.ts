@@ -17,7 +17,7 @@ afterAll(() => world[Symbol.asyncDispose]())
 test('delivery: without VAPID_SUBJECT the contact is an operator with a reachable e-mail', async () => {
   const operator = await newPerson(world.server, { isOperator: true })
   const { sql } = world.server
-  await sql`update people set email = 'ops@localhost' where id = ${operator.uuid}`
+  await sql`update accounts set email = 'ops@localhost' where id = ${operator.uuid}`
   const browser = await world.subscribe(operator)
   expect((await operator.post('/api/push/test', {})).body.data).toMatchObject({
     isAccepted: false,
@@ -26,7 +26,7 @@ test('delivery: without VAPID_SUBJECT the contact is an operator with a reachabl
   })
   expect(world.service.of(browser)).toEqual([])
 
-  await sql`update people set email = 'ops@example.com' where id = ${operator.uuid}`
+  await sql`update accounts set email = 'ops@example.com' where id = ${operator.uuid}`
   await sql`update push_subscriptions set tested_at = null`
   expect((await operator.post('/api/push/test', {})).body.data.isAccepted).toBe(true)
   const [push] = world.service.of(browser)

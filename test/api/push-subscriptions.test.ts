@@ -74,7 +74,7 @@ test('dashboard: a page load saves its subscription again, and creates no second
   }
   expect((await person.get(ALL)).body.data.items).toHaveLength(1)
   const actions = await server.sql<{ action: string }[]>`
-    select action from audit_log where person_id = ${person.uuid} order by id
+    select action from audit_log where account_id = ${person.uuid} order by id
   `
   expect(actions.map(({ action }) => action)).toEqual(['push.subscribed', 'push.edited'])
 })

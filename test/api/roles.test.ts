@@ -86,7 +86,7 @@ describe.each(
     const tenant = await newFullTenant(server)
     await server.sql`
       update sessions set verified_at = now() - interval '601 seconds'
-      where person_id = ${tenant.people.owner.uuid}
+      where account_id = ${tenant.people.owner.uuid}
     `
     const { status, body } = await ask(tenant, contract, 'owner')
     expect([status, body.code]).toEqual([403, 'verification_needed'])
@@ -104,7 +104,7 @@ async function ask(tenant: FullTenant, contract: ApiContract, asker: Asker) {
     asker === 'stranger' || asker === 'operator'
       ? await newPerson(server, { isOperator: asker === 'operator' })
       : tenant.people[asker]
-  await server.sql`update people set password_hash = ${hash} where id = ${person.uuid}`
+  await server.sql`update accounts set password_hash = ${hash} where id = ${person.uuid}`
   // Every account has its own sessions and devices.
   const params = {
     ...tenant.params,

@@ -53,7 +53,7 @@ test('design §6 GET /api/me returns the account, its organizations and projects
 test('case 19: an ended session is refused on the next request, in the full envelope', async () => {
   const person = await newPerson(server)
   expect((await person.get('/api/me')).status).toBe(200)
-  await server.sql`delete from sessions where person_id = ${person.uuid}`
+  await server.sql`delete from sessions where account_id = ${person.uuid}`
   const { status, body } = await person.get('/api/me')
   expect(status).toBe(401)
   expect(body).toEqual({
@@ -151,8 +151,8 @@ test('dashboard §2 an account ends one of its own sessions, and no other', asyn
   const left = await there.delete(`/api/sessions/${own}`)
   expect(left.headers.getSetCookie()[0]).toStartWith('tidings=;')
   expect((await listAccountAudit(server, account)).slice(-2)).toEqual([
-    'person: session.ended',
-    'person: session.ended',
+    'account: session.ended',
+    'account: session.ended',
   ])
 })
 
@@ -166,7 +166,7 @@ test('dashboard §2 signing out everywhere ends every session, including this on
   expect(browsers[0]!.cookies.has('tidings')).toBe(false)
   for (const browser of browsers) expect((await browser.get('/api/me')).status).toBe(401)
   expect((await stranger.get('/api/me')).status).toBe(200)
-  expect((await listAccountAudit(server, account)).at(-1)).toBe('person: sessions.ended')
+  expect((await listAccountAudit(server, account)).at(-1)).toBe('account: sessions.ended')
 })
 
 test('an account has at most 100 sessions: the least recently used one ends', async () => {
@@ -175,7 +175,7 @@ test('an account has at most 100 sessions: the least recently used one ends', as
   await ageSessions(server.sql, account.uuid, '1 hour')
   await old.get('/api/me')
   await server.sql`
-    insert into sessions (id, hash, person_id, is_installed, address, user_agent)
+    insert into sessions (id, hash, account_id, is_installed, address, user_agent)
     select gen_random_uuid(), sha256(gen_random_uuid()::text::bytea), ${account.uuid}, false, '', ''
     from generate_series(1, 98)
   `

@@ -64,9 +64,9 @@ test('design §5 the setup link creates the operator, owner of the first organiz
   expect(await server.sql`select from setup_links`).toHaveLength(0)
   expect(await server.sql`select actor, action from audit_log order by at, id`).toMatchObject([
     { actor: 'server', action: 'key.created' },
-    { actor: 'stranger', action: 'owner.created' },
-    { actor: 'person', action: 'session.created' },
-    { actor: 'person', action: 'session.created' },
+    { actor: 'anonymous', action: 'owner.created' },
+    { actor: 'account', action: 'session.created' },
+    { actor: 'account', action: 'session.created' },
   ])
 })
 
@@ -85,7 +85,7 @@ test('design §5 a setup link is dead after 30 minutes and after a restart; forg
   await server.sql`update setup_links set expires_at = expires_at - interval '30 minutes'`
   expectFailure(await post(newer), 404, 'not_found')
   expect((await browser.get('/api/setup')).status).toBe(200)
-  expect(await server.sql`select from people`).toHaveLength(0)
+  expect(await server.sql`select from accounts`).toHaveLength(0)
 })
 
 test('reliability §6 of 50 concurrent claims over two servers, with one link or many, one wins', async () => {
@@ -111,7 +111,7 @@ test('reliability §6 of 50 concurrent claims over two servers, with one link or
   expect(statuses.filter(status => status === 201)).toHaveLength(1)
   // 503: more passwords than can be hashed at once.
   expect(statuses.every(status => [201, 404, 503].includes(status))).toBe(true)
-  const people = await one.sql<{ email: string }[]>`select email from people`
+  const people = await one.sql<{ email: string }[]>`select email from accounts`
   const winner = answers.find(({ status }) => status === 201)
   expect(people.map(({ email }) => email)).toEqual([winner?.body.data.person.email])
   expect(await one.sql`select from memberships`).toHaveLength(1)
@@ -161,7 +161,7 @@ test('design §5 no setup link is made when an account exists', async () => {
 test.each([
   // The start waits for a table that another transaction has locked, before and after the key.
   ['the first key', 'organizations'],
-  ['the owner of OWNER_EMAIL', 'people'],
+  ['the owner of OWNER_EMAIL', 'accounts'],
 ])('reliability §6 a server is not ready before %s exists', async (_, table) => {
   const databaseUrl = await cloneDatabase()
   await using sql = connectTo(databaseUrl)

@@ -29,7 +29,7 @@ test('design §6 POST /api/session signs in and answers like GET /api/me', async
     organizations: [],
   })
   expect((await browser.get('/api/me')).body.data).toEqual(body.data)
-  expect(await listAccountAudit(server, account)).toEqual(['person: session.created'])
+  expect(await listAccountAudit(server, account)).toEqual(['account: session.created'])
 })
 
 test('reliability §6 cookies over http are HttpOnly, SameSite=Lax and of 256 bits, without Secure', async () => {
@@ -79,9 +79,9 @@ test('reliability §6 two cookies with one name are both ignored', async () => {
 test('reliability §6 an unknown e-mail, an account without password and a wrong password get the same 401', async () => {
   const account = await newAccount(server)
   const without = await newAccount(server)
-  await server.sql`update people set password_hash = null where id = ${without.uuid}`
+  await server.sql`update accounts set password_hash = null where id = ${without.uuid}`
   const broken = await newAccount(server)
-  await server.sql`update people set password_hash = 'garbage' where id = ${broken.uuid}`
+  await server.sql`update accounts set password_hash = 'garbage' where id = ${broken.uuid}`
   const browser = createBrowser(server.url)
   const answers = []
   for (const [email, password] of [
@@ -98,8 +98,8 @@ test('reliability §6 an unknown e-mail, an account without password and a wrong
   }
   expect(new Set(answers.map(answer => JSON.stringify(answer))).size).toBe(1)
   expect(await listAccountAudit(server, account)).toEqual([
-    'stranger: session.refused',
-    'stranger: session.refused',
+    'anonymous: session.refused',
+    'anonymous: session.refused',
   ])
 })
 
@@ -139,8 +139,8 @@ test('reliability §6 signing in ends the former session of the browser', async 
   expect((await browser.request('/api/me', { headers: before })).status).toBe(401)
   expect((await browser.get('/api/me')).body.data.person.id).toBe(other.id)
   expect(await listAccountAudit(server, account)).toEqual([
-    'person: session.created',
-    'person: session.ended',
+    'account: session.created',
+    'account: session.ended',
   ])
 })
 

@@ -82,7 +82,7 @@ test('contract §12 erasure takes an admin, and a password typed within 10 minut
   const member = await newMember(server, organization, 'member')
   expectFailure(await member.delete(`${path}/users/ada`), 403, 'forbidden')
   await server.sql`
-    update sessions set verified_at = now() - interval '11 minutes' where person_id = ${person.uuid}
+    update sessions set verified_at = now() - interval '11 minutes' where account_id = ${person.uuid}
   `
   expectFailure(await person.delete(`${path}/users/ada`), 403, 'verification_needed')
   expect((await person.get(`${path}/users/ada`)).status).toBe(200)
@@ -98,7 +98,7 @@ test('contract §9 erasure takes the exact user_id, and an unknown one leaves no
   await send({ userId: 'named only' })
   expect((await person.delete(`${path}/users/named%20only`)).body.data.events).toBe(1)
   const entries = await server.sql<{ target: string | null }[]>`
-    select target from audit_log where project_id = ${projectId} and actor = 'person'
+    select target from audit_log where project_id = ${projectId} and actor = 'account'
   `
   expect([...entries]).toEqual([{ target: null }])
 })

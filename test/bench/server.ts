@@ -44,9 +44,9 @@ export async function makeKey(databaseUrl: string): Promise<string> {
 /** Inserts a viewer of an organization; returns a session cookie. */
 export async function makeViewer(sql: Queryable, organizationId: string): Promise<string> {
   const { uuid, id } = newId('per')
-  await sql`insert into people (id, name, email) values (${uuid}, 'Bench', ${`${id}@example.com`})`
+  await sql`insert into accounts (id, name, email) values (${uuid}, 'Bench', ${`${id}@example.com`})`
   await sql`
-    insert into memberships (organization_id, person_id, role) values (${organizationId}, ${uuid}, 'viewer')
+    insert into memberships (organization_id, account_id, role) values (${organizationId}, ${uuid}, 'viewer')
   `
   const session = { accountId: uuid, isInstalled: false, address: '127.0.0.1', userAgent: 'bench' }
   return `tidings=${(await createSession(sql, session)).token}`

@@ -29,7 +29,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     const tenant = await newTenant(server, role)
     const hash = await hashPassword(PASSWORD)
     await server.sql`
-      update people set password_hash = ${hash} where id = ${tenant.person.uuid}
+      update accounts set password_hash = ${hash} where id = ${tenant.person.uuid}
     `
     const it = await browser.open()
     const [name = '', value = ''] = tenant.person.cookie.split('=')

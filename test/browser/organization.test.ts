@@ -60,7 +60,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     const organization = await newOrganization(server)
     const owner = await newAccount(server)
     await server.sql`
-      insert into memberships (organization_id, person_id, role)
+      insert into memberships (organization_id, account_id, role)
       values (${organization.uuid}, ${owner.uuid}, 'owner')
     `
     const ada = await open()
@@ -166,7 +166,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
   test('an organization is renamed, its projects are created, changed and deleted; its last owner can only delete it', async () => {
     const { ada, owner, path } = await found()
     await using _ada = ada
-    await server.sql`update people set is_operator = true where id = ${owner.uuid}`
+    await server.sql`update accounts set is_operator = true where id = ${owner.uuid}`
     await ada.go(path)
     await ada.button('Rename').click()
     await ada.field('Name').fill('Analytical Engines')

@@ -115,7 +115,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     const tenant = await newTenant(server)
     const account = await newAccount(server)
     await server.sql`
-      insert into memberships (organization_id, person_id, role)
+      insert into memberships (organization_id, account_id, role)
       values (${tenant.organization.uuid}, ${account.uuid}, 'viewer')
     `
     await tenant.send({ title: 'Old payment', channelName: 'payments' })

@@ -134,7 +134,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
   test('contract §11 a former member is led away', async () => {
     await using server = await boot()
     await using it = await watch(server)
-    await server.sql`delete from memberships where person_id = ${it.tenant.person.uuid}`
+    await server.sql`delete from memberships where account_id = ${it.tenant.person.uuid}`
     await it.page.getByText('You are in no project.').waitFor()
   })
 })

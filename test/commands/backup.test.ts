@@ -50,7 +50,7 @@ async function startStory() {
   const admin = await newMember(server, organization, 'admin')
   const account = await newAccount(server)
   await server.sql`
-    insert into memberships (organization_id, person_id, role)
+    insert into memberships (organization_id, account_id, role)
     values (${organization.uuid}, ${account.uuid}, 'admin')
   `
   const url = `${receiver.url}/${project.id}`
@@ -238,7 +238,7 @@ test('a damaged, foreign or incompatible backup is refused, and restores nothing
     (text: string) => text.replace(/\{"mac":".*?"\}/, '{"mac":""}'),
     (text: string) => `${text}{"mac":"x"}\n`,
     (text: string) => text.replace('"scrypt":{"n":131072', '"scrypt":{"n":1073741824'),
-    (text: string) => text.replace('{"table":"people"', '{"table":"pg_authid"'),
+    (text: string) => text.replace('{"table":"accounts"', '{"table":"pg_authid"'),
   ]) {
     await refused(rewrite(place.file, other, change), damaged)
   }
@@ -280,7 +280,7 @@ test('only an empty installation accepts a restore, which replaces data of the f
     await newMember(fresh, await newOrganization(fresh), 'viewer'),
   )
   await expect(restore(fresh.databaseUrl, place.file)).rejects.toThrow('not empty: it has accounts')
-  await fresh.sql`delete from people`
+  await fresh.sql`delete from accounts`
   // Restores while the server runs: it informs its clients and continues with the restored data.
   await restore(fresh.databaseUrl, place.file)
   expect([1008, 1012]).toContain((await feed.closed).code)

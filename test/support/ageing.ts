@@ -38,7 +38,7 @@ export async function setLastFailures(sql: Queryable, interval: string): Promise
 /** Makes all sessions of an account older by `interval`: creation, last use and confirmation. */
 export async function ageSessions(
   sql: Queryable,
-  personId: string,
+  accountId: string,
   interval: string,
 ): Promise<void> {
   await sql`
@@ -46,7 +46,7 @@ export async function ageSessions(
       created_at = created_at - ${interval}::interval,
       last_seen_at = last_seen_at - ${interval}::interval,
       verified_at = verified_at - ${interval}::interval
-    where person_id = ${personId}
+    where account_id = ${accountId}
   `
 }
 
@@ -95,12 +95,12 @@ export async function ageEvents(
 /** Makes a membership older by `interval`. */
 export async function ageMembership(
   sql: Queryable,
-  personId: string,
+  accountId: string,
   interval: string,
 ): Promise<void> {
   await sql`
     update memberships set created_at = created_at - ${interval}::interval
-    where person_id = ${personId}
+    where account_id = ${accountId}
   `
 }
 

@@ -6,19 +6,19 @@ import type { Queryable } from '../../src/db/sql.ts'
 export async function listAuditEntries(
   sql: Queryable,
   organizationId: string,
-): Promise<{ action: string; target: string | null; personId: string | null; details: any }[]> {
+): Promise<{ action: string; target: string | null; accountId: string | null; details: any }[]> {
   const rows = await sql<
-    { action: string; target: string | null; person_id: string | null; details: any }[]
+    { action: string; target: string | null; account_id: string | null; details: any }[]
   >`
-    select action, target, person_id, details
+    select action, target, account_id, details
     from audit_log
     where organization_id = ${organizationId}
     order by id
   `
-  return rows.map(({ action, target, person_id: personId, details }) => ({
+  return rows.map(({ action, target, account_id: accountId, details }) => ({
     action,
     target,
-    personId,
+    accountId,
     details,
   }))
 }

@@ -21,7 +21,7 @@ export async function newAccount({ sql }: Pick<Booted, 'sql'>): Promise<TestAcco
   const email = `${id}@example.com`
   hash ??= hashPassword(PASSWORD)
   await sql`
-    insert into people (id, name, email, password_hash)
+    insert into accounts (id, name, email, password_hash)
     values (${uuid}, 'Test account', ${email}, ${await hash})
   `
   return { uuid, id, email }
@@ -87,7 +87,7 @@ export async function listAccountAudit({ sql }: Pick<Booted, 'sql'>, { uuid, id 
   const rows = await sql<{ actor: string; action: string; target: string | null }[]>`
     select actor, action, target
     from audit_log
-    where person_id = ${uuid} or target = ${id}
+    where account_id = ${uuid} or target = ${id}
     order by at, id
   `
   return rows.map(({ actor, action }) => `${actor}: ${action}`)

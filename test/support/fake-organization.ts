@@ -26,7 +26,7 @@ const SESSION = {
 }
 
 const entry = (id: number, more: object) => ({
-  ...{ id: `aud_${id}`, at: AT, actor: 'person', person: { id: 'per_1', name: 'Ada Lovelace' } },
+  ...{ id: `aud_${id}`, at: AT, actor: 'account', person: { id: 'per_1', name: 'Ada Lovelace' } },
   ...{ project: null, target: null, targetName: null, details: {}, facts: '' },
   ...{ address: '198.51.100.7', browser: 'Chrome on Linux', ...more },
 })
@@ -163,7 +163,7 @@ export function fillOrganization(api: FakeApi): void {
       entry(1, {
         action: 'session.refused',
         did: 'failed to sign in as',
-        actor: 'stranger',
+        actor: 'anonymous',
         person: null,
         target: 'per_1',
         targetName: 'Ada Lovelace',

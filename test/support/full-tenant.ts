@@ -79,7 +79,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     params: {
       organizationId: organization.id,
       projectId: project.id,
-      personId: people.member.id,
+      accountId: people.member.id,
       sessionId: toId('ses', session.id),
       inviteId: invite.id,
       keyId: key.id,

@@ -42,7 +42,7 @@ export async function newPerson(
   const { uuid, id } = newId('per')
   const email = `${id}@example.com`
   await sql`
-    insert into people (id, name, email, is_operator) values (${uuid}, 'Test person', ${email}, ${isOperator})
+    insert into accounts (id, name, email, is_operator) values (${uuid}, 'Test person', ${email}, ${isOperator})
   `
   const session = await createSession(sql, {
     accountId: uuid,
@@ -81,7 +81,7 @@ export async function newMember(
 ): Promise<TestPerson> {
   const person = await newPerson(server)
   await server.sql`
-    insert into memberships (organization_id, person_id, role)
+    insert into memberships (organization_id, account_id, role)
     values (${organization.uuid}, ${person.uuid}, ${role})
   `
   return person

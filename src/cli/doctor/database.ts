@@ -139,7 +139,7 @@ export async function checkPush(
   const [row] = await sql<[{ has_key: boolean; email: string | null }]>`
     select
       exists (select from vapid_keys) as has_key,
-      (select email from people where is_operator order by created_at, id limit 1) as email
+      (select email from accounts where is_operator order by created_at, id limit 1) as email
   `
   const key = row.has_key
     ? ok('push keys', 'there is one')

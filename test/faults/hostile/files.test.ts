@@ -150,19 +150,19 @@ test('a malicious backup with a valid passphrase writes nothing but its tables',
   }
   for (const table of [
     'pg_authid',
-    'people"; drop table events; --',
+    'accounts"; drop table events; --',
     '__proto__',
     'sealed_canary',
   ]) {
     await refused(DAMAGED, [head, { table, columns: ['id'] }], '\\.\n')
   }
-  await refused(DAMAGED, [head, { table: 'people', columns: ["id\") from program 'id' --"] }])
+  await refused(DAMAGED, [head, { table: 'accounts', columns: ["id\") from program 'id' --"] }])
   // Rows without columns, and a line without end that decompresses to a hundred thousand times its
   // size.
-  await refused('refused the rows of people', [head, { table: 'people', columns: [] }], '\\.\n')
+  await refused('refused the rows of accounts', [head, { table: 'accounts', columns: [] }], '\\.\n')
   await refused(DAMAGED, [head], 'x'.repeat(80 * 1024 * 1024))
   const sql = connect(databaseUrl, { name: 'test', max: 1 })
-  const [row] = await sql<[{ n: number }]>`select count(*)::int as n from people`
+  const [row] = await sql<[{ n: number }]>`select count(*)::int as n from accounts`
   expect(row.n).toBe(0)
   await sql.end()
 })

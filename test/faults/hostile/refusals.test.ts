@@ -16,7 +16,7 @@ beforeAll(async () => {
   const organization = await newOrganization(server)
   owner = await newPerson(server, { isOperator: true })
   await server.sql`
-    insert into memberships (organization_id, person_id, role)
+    insert into memberships (organization_id, account_id, role)
     values (${organization.uuid}, ${owner.uuid}, 'owner')
   `
   project = await newProject(server)

@@ -74,8 +74,8 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
 }
 
 const ACTORS: Readonly<Record<string, string>> = {
-  person: 'Somebody who is gone',
-  stranger: 'Somebody not signed in',
+  account: 'Somebody who is gone',
+  anonymous: 'Somebody not signed in',
   'command line': 'The command line',
   server: 'The server',
 }
