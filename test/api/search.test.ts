@@ -6,7 +6,7 @@ import { toSearchFilters, type SearchQuery } from '../../src/events/search-schem
 import { InvalidRequest } from '../../src/http/validation.ts'
 import { noFilters, parseSearch, type SearchFilters } from '../../src/events/search-query.ts'
 import type { ScanLimits } from '../../src/events/log-scan.ts'
-import { meets, type Sent } from '../support/naive.ts'
+import { matchesFilters, type SentEvent } from '../support/naive-search.ts'
 import { newProject, type TestProject } from '../support/project.ts'
 import { bootSearchProject, filters, OWNERS } from '../support/search-project.ts'
 import type { Booted } from '../support/server.ts'
