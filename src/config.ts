@@ -23,41 +23,41 @@ export interface Config {
   baseUrl: string | undefined
   /** Undefined for the embedded Postgres in `dataDir`. */
   databaseUrl: string | undefined
-  /** The database itself, when a pooler stands in front of it: LISTEN does not work through a pooler. */
+  /**
+   * The database itself, without a pooler in front of it. LISTEN does not work through a pooler.
+   */
   databaseDirectUrl: string | undefined
   /** Undefined for the default, `./data`. */
   dataDir: string | undefined
-  /** 32 bytes; undefined for those kept in `dataDir`. */
+  /** 32 bytes. Undefined when the secret is kept in `dataDir`. */
   appSecret: Buffer | undefined
-  /** Former secrets, which only open. */
+  /** Previous secrets, which only decrypt. */
   oldAppSecrets: Buffer[]
   /** The number of processes that share the port. */
   workers: number
-  /** The port of the first worker; the others take the next ones. */
+  /** The metrics port of the first worker. The others use the following ports. */
   metricsPort: number | undefined
-  /** Networks whose X-Forwarded-For is trusted. */
+  /** Networks whose X-Forwarded-For header is trusted. */
   trustedProxies: string[]
-  /** Networks that outgoing requests may reach besides public addresses. */
+  /** Private networks that outgoing requests may reach. */
   egressAllowCidrs: string[]
-  /** Hosts of push services besides the known ones, with a port unless it is 443. */
+  /** Hosts of additional push services, with the port unless it is 443. */
   pushHosts: string[]
-  /** The contact for push services; undefined for the operator. */
+  /** The contact for push services. Undefined for the e-mail address of the operator. */
   vapidSubject: string | undefined
   /** URIs of contacts for security reports, the preferred one first. */
   securityContacts: string[]
   logLevel: (typeof LOG_LEVELS)[number]
-  /** The first owner; undefined when a person is to claim the installation. */
+  /** The first owner. Undefined when the setup page creates the owner. */
   owner: { email: string; password: string } | undefined
 }
 
-/** Reports every problem of the configuration at once. */
+/** Reports all problems of the configuration. */
 export class ConfigError extends Error {
   readonly problems: string[]
 
   constructor(problems: string[]) {
-    super(
-      `The configuration has ${problems.length === 1 ? 'a problem' : 'problems'}:\n  ${problems.join('\n  ')}`,
-    )
+    super(`The configuration is invalid:\n  ${problems.join('\n  ')}`)
     this.name = 'ConfigError'
     this.problems = problems
   }
@@ -86,8 +86,8 @@ const NAMES = [
   'OWNER_PASSWORD',
 ] as const
 
-/** Names of values that no message shows. */
-const SECRET = new Set<string>([
+/** Variables whose values no message shows. */
+const SECRET_NAMES = new Set<string>([
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
   'APP_SECRET',
@@ -97,8 +97,8 @@ const SECRET = new Set<string>([
 ])
 
 /**
- * Reads the configuration from `env`. Each variable may also come as `NAME_FILE`, the path of a file with the value,
- * which `readFile` reads. Throws a `ConfigError` that lists every problem.
+ * Parses the configuration. Each variable can also be set as `NAME_FILE`, the path of a file that
+ * contains the value. Throws a `ConfigError` that lists every problem.
  */
 export function parseConfig(env: Env, readFile: (path: string) => string): Config {
   const problems: string[] = []
@@ -132,7 +132,11 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
     dataDir: values.get('DATA_DIR'),
     appSecret: read('APP_SECRET', '32 bytes in base64 or hex', parseAppSecret),
     oldAppSecrets:
-      read('APP_SECRET_OLD', '32 bytes in base64 or hex, or several after commas', toSecrets) ?? [],
+      read(
+        'APP_SECRET_OLD',
+        '32 bytes in base64 or hex, or a list of them separated by commas',
+        toSecrets,
+      ) ?? [],
     workers: read('WORKERS', 'a whole number from 1 to 16', toWorkers) ?? 1,
     metricsPort: read('METRICS_PORT', 'a port from 0 to 65535', toPort),
     trustedProxies:
@@ -143,7 +147,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       read('PUSH_HOSTS', 'hosts like push.example.com:8443, separated by commas', toHosts) ?? [],
     vapidSubject: read(
       'VAPID_SUBJECT',
-      'a mailto: or https: address that the world can reach',
+      'a mailto: or https: address that is reachable from the Internet',
       parseVapidSubject,
     ),
     securityContacts:
@@ -167,49 +171,55 @@ function readValues(
   const values = new Map<string, string>()
   for (const name of NAMES) {
     const trim = (text: string) =>
-      // White space may be part of a password, but for the end of a file's last line.
+      // White space can be part of a password, except for the line end of a file.
       name === 'OWNER_PASSWORD' && text.trim() ? text.replace(/\r?\n$/, '') : text.trim()
     const value = trim(env[name] ?? '')
     const file = env[`${name}_FILE`]?.trim()
-    if (value && file) problems.push(`${name} and ${name}_FILE are both set: keep one`)
+    if (value && file) problems.push(`${name} and ${name}_FILE are both set. Remove one of them.`)
     else if (value) values.set(name, value)
     else if (file) {
       try {
         const text = trim(readFile(file))
         if (text) values.set(name, text)
-        else problems.push(`${name}_FILE must name a file that is not empty${toShown(name, file)}`)
+        else
+          problems.push(
+            `${name}_FILE must be the path of a file that is not empty${toShown(name, file)}`,
+          )
       } catch {
-        problems.push(`${name}_FILE must name a file that can be read${toShown(name, file)}`)
+        problems.push(`${name}_FILE must be the path of a readable file${toShown(name, file)}`)
       }
     }
   }
   return values
 }
 
-/** The end of a problem: the given text, unless it may hold a password. */
+/** Returns the end of a problem: the given text, unless it can contain a password. */
 function toShown(name: string, text: string): string {
-  return SECRET.has(name) || text.includes('@') ? '' : `: it is ${JSON.stringify(text)}`
+  return SECRET_NAMES.has(name) || text.includes('@') ? '.' : `. It is ${JSON.stringify(text)}.`
 }
 
-/** Reads both or none. The password must follow the policy. */
+/** Reads OWNER_EMAIL and OWNER_PASSWORD: both or neither. The password must match the policy. */
 function readOwner(values: ReadonlyMap<string, string>, problems: string[]): Config['owner'] {
   const [given, password] = [values.get('OWNER_EMAIL'), values.get('OWNER_PASSWORD')]
   if (given === undefined && password === undefined) return undefined
   const email = given === undefined ? undefined : parseEmail(given)
   if (given !== undefined && email === undefined) {
-    problems.push('OWNER_EMAIL must be an e-mail address')
+    problems.push('OWNER_EMAIL must be an e-mail address.')
   }
   const problem =
     password === undefined
       ? undefined
       : findPasswordProblem(password, { email: email ?? '', name: '' })
-  if (problem) problems.push(`OWNER_PASSWORD is not fit: ${problem.message}`)
+  if (problem) problems.push(`OWNER_PASSWORD was not accepted. ${problem.message}`)
   for (const [name, value] of [
     ['OWNER_EMAIL', given],
     ['OWNER_PASSWORD', password],
   ] as const) {
     const isReported = problems.some(other => other.startsWith(name))
-    if (value === undefined && !isReported) problems.push(`${name} must be set, too: both or none`)
+    if (value === undefined && !isReported) {
+      problems.push(`${name} is missing. Set both OWNER_EMAIL and OWNER_PASSWORD, or neither.`)
+    }
   }
-  return { email: email ?? '', password: password ?? '' } // Without both there are problems.
+  // When one is missing, there is a problem, and the result is not used.
+  return { email: email ?? '', password: password ?? '' }
 }

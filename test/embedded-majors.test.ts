@@ -188,7 +188,7 @@ majorTest(
     await sql.end()
 
     const doctor = await runProgram({ env, args: ['doctor'] })
-    expect(doctor.output).toMatch(/warning +old data: .*data\.old-17 .*delete it/)
+    expect(doctor.output).toMatch(/warning +old data: .*data\.old-17 .*Delete it/)
   },
 )
 

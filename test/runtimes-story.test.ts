@@ -97,7 +97,7 @@ describe('the executable', () => {
       bare: { cwd: folder },
       env: { PORT: '1' },
     })
-    expect(ended.output).toStartWith('http://127.0.0.1:1/readyz does not answer')
+    expect(ended.output).toStartWith('http://127.0.0.1:1/readyz does not respond')
     expect(ended.code).toBe(1)
   })
 })

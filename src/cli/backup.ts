@@ -10,19 +10,19 @@ import { MIN_PASSPHRASE } from '../backup/passphrase.ts'
 export const backup = command({
   name: 'backup',
   description:
-    'Write everything into one file, while the server runs. A passphrase seals the secrets in it.',
+    'Write all data to one file. The server can keep running. A passphrase encrypts the secrets in the file.',
   examples: [
     'tidings backup /backups/tidings.backup',
     'BACKUP_PASSPHRASE_FILE=/run/secrets/backup tidings backup "/backups/$(date +%F).backup" --json',
   ],
-  args: { file: { type: 'positional', required: true, description: 'Where to' } },
+  args: { file: { type: 'positional', required: true, description: 'Path of the new file' } },
   async run({ file: given }) {
     const file = resolve(given)
     const passphrase = await readPassphrase({ isNew: true })
-    const giveUp = new AbortController()
+    const stopping = new AbortController()
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.once(signal, () =>
-        giveUp.abort(new Error(`Stopped by ${signal}: there is no backup`)),
+        stopping.abort(new Error(`Stopped by ${signal}. No backup was written.`)),
       )
     }
     const { bytes, rows } = await withInstallation(({ url, source }) =>
@@ -30,13 +30,13 @@ export const backup = command({
         source,
         sealedTables: SEALED_TABLES,
         passphrase,
-        signal: giveUp.signal,
+        signal: stopping.signal,
       }),
     )
     const all = Object.values(rows).reduce((sum, count) => sum + count, 0)
     return {
       json: { file, bytes, rows },
-      text: `${file}: ${rows['events'] ?? 0} events, ${all} rows in all, ${toSize(bytes)}. Keep it apart from its passphrase.`,
+      text: `Wrote ${file}: ${rows['events'] ?? 0} events, ${all} rows in total, ${toSize(bytes)}. Store its passphrase in another place.`,
     }
   },
 })
@@ -44,13 +44,13 @@ export const backup = command({
 export const restore = command({
   name: 'restore',
   description:
-    'Put a backup into an empty installation: all of it, or nothing. Its passphrase opens it.',
+    'Restore a backup into an empty installation: everything or nothing. Requires the passphrase of the backup.',
   examples: [
     'DATA_DIR=/var/lib/tidings-new tidings restore tidings.backup',
     'BACKUP_PASSPHRASE_FILE=/run/secrets/backup DATABASE_URL=postgres://… tidings restore tidings.backup --json',
   ],
   args: {
-    file: { type: 'positional', required: true, description: 'What `tidings backup` wrote' },
+    file: { type: 'positional', required: true, description: 'A file that `tidings backup` wrote' },
   },
   async run({ file }) {
     const passphrase = await readPassphrase({ isNew: false })
@@ -61,9 +61,9 @@ export const restore = command({
     return {
       json: restored,
       text: [
-        `Restored ${rows['events'] ?? 0} events, as they were on ${createdAt} (Tidings ${version}).`,
-        'Everybody signs in again, and open invites and links are over; API keys and passwords are those of that day.',
-        'Deliveries that were pending then are made again, with the same webhook-id. Restart servers that ran meanwhile.',
+        `Restored ${rows['events'] ?? 0} events from the backup of ${createdAt} (Tidings ${version}).`,
+        'Everyone must sign in again. Open invites and links no longer work. API keys and passwords are those of the backup.',
+        'Deliveries that were pending are sent again, with the same webhook-id. Restart servers that ran during the restore.',
       ].join('\n'),
     }
   },
@@ -73,16 +73,19 @@ const PASSPHRASE_VARIABLE = 'BACKUP_PASSPHRASE'
 const LINE_END = /\r?\n$/
 const [INTERRUPT, END, ERASE] = ['\u0003', '\u0004', '\u007f']
 
-/** The passphrase of a backup: from BACKUP_PASSPHRASE or the file in BACKUP_PASSPHRASE_FILE, else a person is asked. */
+/**
+ * Reads the passphrase from BACKUP_PASSPHRASE, or from the file in BACKUP_PASSPHRASE_FILE. Asks for
+ * it at the terminal when neither is set.
+ */
 async function readPassphrase({ isNew }: { isNew: boolean }): Promise<string> {
   const passphrase =
     readConfiguredPassphrase() ?? (await askPassphrase('Passphrase of the backup: '))
   if ([...passphrase].length < MIN_PASSPHRASE) {
-    throw new UsageError(`The passphrase must have ${MIN_PASSPHRASE} characters or more.`)
+    throw new UsageError(`The passphrase must have at least ${MIN_PASSPHRASE} characters.`)
   }
   const isTyped = readConfiguredPassphrase() === undefined
-  if (isNew && isTyped && (await askPassphrase('Once more: ')) !== passphrase) {
-    throw new UsageError('Those were two different passphrases.')
+  if (isNew && isTyped && (await askPassphrase('Repeat the passphrase: ')) !== passphrase) {
+    throw new UsageError('The two passphrases differ.')
   }
   return passphrase
 }
@@ -91,24 +94,24 @@ function readConfiguredPassphrase(): string | undefined {
   const { [PASSPHRASE_VARIABLE]: passphrase, [`${PASSPHRASE_VARIABLE}_FILE`]: file } = process.env
   if (passphrase && file)
     throw new UsageError(
-      `${PASSPHRASE_VARIABLE} and ${PASSPHRASE_VARIABLE}_FILE are both set: keep one`,
+      `${PASSPHRASE_VARIABLE} and ${PASSPHRASE_VARIABLE}_FILE are both set. Remove one of them.`,
     )
   if (!file) return passphrase || undefined
   try {
     return readFileSync(file, 'utf8').replace(LINE_END, '')
   } catch {
     throw new UsageError(
-      `${PASSPHRASE_VARIABLE}_FILE must name a file that can be read: it is ${file}`,
+      `${PASSPHRASE_VARIABLE}_FILE must be the path of a readable file. It is ${file}.`,
     )
   }
 }
 
-/** Asks at the terminal, without showing what is typed. */
+/** Asks at the terminal, without an echo of the typed characters. */
 async function askPassphrase(question: string): Promise<string> {
   const { stdin, stderr } = process
   if (!stdin.isTTY)
     throw new UsageError(
-      `Set ${PASSPHRASE_VARIABLE} or ${PASSPHRASE_VARIABLE}_FILE, or run it at a terminal.`,
+      `Set ${PASSPHRASE_VARIABLE} or ${PASSPHRASE_VARIABLE}_FILE, or run the command at a terminal.`,
     )
   stderr.write(question)
   stdin.setRawMode(true)
@@ -119,7 +122,7 @@ async function askPassphrase(question: string): Promise<string> {
       let typed: string[] = []
       const take = (text: string) => {
         for (const key of text) {
-          if (key === INTERRUPT) return finish(() => reject(new Error('Interrupted')))
+          if (key === INTERRUPT) return finish(() => reject(new Error('Interrupted.')))
           if (key === '\r' || key === '\n' || key === END)
             return finish(() => resolve(typed.join('')))
           if (key === ERASE) typed = typed.slice(0, -1)

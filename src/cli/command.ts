@@ -1,14 +1,14 @@
 import { defineCommand, type ArgsDef, type CommandDef, type ParsedArgs } from 'citty'
 
-/** The output of a command: `text` for people, `json` for --json. */
+/** The output of a command. `text` is printed without --json, and `json` with it. */
 interface Output {
   text: string
   json: unknown
-  /** The command did its work and found a problem: exit code 1. */
+  /** True when the command ran and found a problem. The exit code is then 1. */
   hasFailed?: boolean
 }
 
-/** The command line itself is wrong: exit code 2. */
+/** The command line is wrong. The exit code is 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -16,19 +16,19 @@ export class UsageError extends Error {
 export interface CommandOptions<Args extends ArgsDef> {
   name: string
   description: string
-  /** Whole command lines, shown under --help. */
+  /** Complete command lines, shown by --help. */
   examples: string[]
   args: Args
   run(args: ParsedArgs<Args>): Promise<Output | void>
 }
 
 const JSON_ARG = {
-  json: { type: 'boolean', description: 'Print JSON for programs', default: false },
+  json: { type: 'boolean', description: 'Print JSON', default: false },
 } as const
 
 const EXAMPLES = new WeakMap<object, string[]>()
 
-/** Defines a command of `tidings`. Each takes --json and refuses unknown options. */
+/** Defines a command of `tidings`. Every command accepts --json and refuses unknown options. */
 export function command<const Args extends ArgsDef>({
   name,
   description,
@@ -42,7 +42,7 @@ export function command<const Args extends ArgsDef>({
     args: all as ArgsDef,
     async run({ args: given }) {
       refuseUnknown(given, all)
-      // citty parsed them by these definitions.
+      // citty has parsed them by these definitions.
       const output = await run(given as unknown as ParsedArgs<Args>)
       if (!output) return
       console.log(given['json'] ? JSON.stringify(output.json) : output.text)
@@ -52,13 +52,13 @@ export function command<const Args extends ArgsDef>({
   return withExamples(def, examples)
 }
 
-/** Adds whole command lines that --help shows. */
+/** Adds complete command lines that --help shows. */
 export function withExamples(def: CommandDef, examples: string[]): CommandDef {
   EXAMPLES.set(def, examples)
   return def
 }
 
-/** The section of --help with examples. */
+/** Returns the examples section of --help. Empty when there are none. */
 export function toExamples(def: CommandDef): string {
   const examples = EXAMPLES.get(def) ?? []
   return examples.length === 0
@@ -69,7 +69,7 @@ export function toExamples(def: CommandDef): string {
 function refuseUnknown(given: Record<string, unknown>, known: ArgsDef): void {
   const names = new Set(Object.keys(known).flatMap(name => [name, toKebab(name), toCamel(name)]))
   const unknown = Object.keys(given).find(name => name !== '_' && !names.has(name))
-  if (unknown !== undefined) throw new UsageError(`There is no option --${unknown}`)
+  if (unknown !== undefined) throw new UsageError(`Unknown option --${unknown}.`)
   const positionals = Object.values(known).filter(({ type }) => type === 'positional').length
   const extra = (given['_'] as string[])[positionals]
   if (extra !== undefined)

@@ -19,7 +19,7 @@ import { readConfig } from './environment.ts'
 export const doctor = command({
   name: 'doctor',
   description:
-    'Check the installation: each line says ok, warning or failed, and what to do. Exit code 1 on failed.',
+    'Check the installation. Each line is ok, warning or failed, and says what to do. Exits with 1 if a check failed.',
   examples: ['tidings doctor', 'tidings doctor --json'],
   args: {},
   async run() {
@@ -38,9 +38,9 @@ async function runChecks(): Promise<Finding[]> {
   configureLog('error', line => process.stderr.write(line))
   const config = readConfig()
   const findings = [
-    ok('configuration', `serves on ${config.host}:${config.port}`),
+    ok('configuration', `Valid. The server listens on ${config.host}:${config.port}.`),
     ...(await checkAddress(config)),
-    // First: where the disk is full, the database may not even start.
+    // Before the database, which may not start when the disk is full.
     ...checkFiles(locateDatabase(config)),
   ]
   try {

@@ -6,26 +6,29 @@ import { connect, type Sql } from '../db/sql.ts'
 import { configureLog } from '../log.ts'
 import type { SecretSource } from '../secrets/open-secrets.ts'
 
-/** Reads the configuration of this process, with `given` over it; throws a `ConfigError` with every problem. */
+/**
+ * Reads the configuration from the environment. `given` overrides it. Throws a `ConfigError` that
+ * lists every problem.
+ */
 export function readConfig(given: Readonly<Record<string, string | undefined>> = {}): Config {
   return parseConfig({ ...process.env, ...given }, path => readFileSync(path, 'utf8'))
 }
 
-/** The database of the configuration, that of a running server included. */
+/** The configured installation. Its server can be running. */
 export interface Installation {
   url: string
   config: Config
-  /** Its APP_SECRET. */
+  /** Provides its APP_SECRET. */
   source: SecretSource
 }
 
-/** Runs `work` on the configured installation, whatever its schema and its version of Postgres. */
+/** Runs `work` on the configured installation, with any schema and any version of Postgres. */
 export async function withInstallation<Result>(
   work: (installation: Installation) => Promise<Result>,
   options?: { allowsUpgrade: boolean },
 ): Promise<Result> {
   const config = readConfig()
-  // Standard output is for the result.
+  // Log to standard error, because standard output is for the result.
   configureLog('warning', line => process.stderr.write(line))
   const database = await openDatabase(config, options)
   try {
@@ -36,7 +39,7 @@ export async function withInstallation<Result>(
   }
 }
 
-/** Runs `work` on the configured database. */
+/** Runs `work` on the configured database. Throws when its schema is older than this program. */
 export function withDatabase<Result>(
   work: (sql: Sql, source: SecretSource) => Promise<Result>,
 ): Promise<Result> {
@@ -51,18 +54,18 @@ export function withDatabase<Result>(
   })
 }
 
-/** Upgrades the configured database to this program's schema and Postgres; returns the migrations applied now. */
+/** Upgrades the schema and the Postgres of the installation. Returns the applied migrations. */
 export function migrateDatabase(): Promise<string[]> {
   return withInstallation(({ url }) => migrate(url), { allowsUpgrade: true })
 }
 
-/** Makes the schema of an empty database; an older one is left to `migrate` and `serve`. */
+/** Creates the schema in an empty database. Only `migrate` and `serve` upgrade an older schema. */
 async function ensureSchema(sql: Sql, url: string): Promise<void> {
   const migrations = await listMigrations(sql)
   if (migrations.every(({ isApplied }) => isApplied)) return
   if (migrations.some(({ isApplied }) => isApplied)) {
     throw new Error(
-      'The database has an older schema: run `tidings migrate`, or restart the server.',
+      'The schema of the database is older than this program. Run `tidings migrate`, or restart the server.',
     )
   }
   await migrate(url)

@@ -11,13 +11,13 @@ const TIMEOUT_MS = 5_000
 export const health = command({
   name: 'health',
   description:
-    'Ask the server on this machine, at PORT and HOST, whether it can do its work. Exit code 1 when not.',
+    'Check whether the server on this machine, at HOST and PORT, is ready. Exits with 1 when it is not.',
   examples: ['tidings health', 'PORT=8080 tidings health --json'],
   args: {},
   async run() {
     const url = `${toLocalUrl(readConfig())}/readyz`
     const { status, body: answer } = await httpGet(url, { timeoutMs: TIMEOUT_MS }).catch(
-      (error: unknown) => ({ status: 0, body: `${url} does not answer: ${toReason(error)}` }),
+      (error: unknown) => ({ status: 0, body: `${url} does not respond: ${toReason(error)}` }),
     )
     return { json: { url, status, answer }, text: answer, hasFailed: status !== 200 }
   },
@@ -25,7 +25,7 @@ export const health = command({
 
 export const version = command({
   name: 'version',
-  description: 'Say which version this is.',
+  description: 'Print the version and the runtime.',
   examples: ['tidings version', 'tidings version --json'],
   args: {},
   async run() {

@@ -13,13 +13,13 @@ import { withDatabase } from './environment.ts'
 
 const project = {
   type: 'string',
-  description: 'Project, by name or id; not needed while there is one',
+  description: 'Name or id of the project; required if there are several',
 } as const
 const id = { type: 'positional', required: true, description: 'Id of the key' } as const
 
 const create = command({
   name: 'create',
-  description: 'Make an API key. It is shown this once.',
+  description: 'Create an API key. The key is shown only once.',
   examples: [
     'tidings keys create --name ci',
     'tidings keys create --name billing --limit 1000 --scopes events:write,identities:write',
@@ -27,14 +27,14 @@ const create = command({
   ],
   args: {
     project,
-    name: { type: 'string', default: 'API key', description: 'What it is for' },
+    name: { type: 'string', default: 'API key', description: 'Name of the key' },
     limit: { type: 'string', default: '100', description: 'Requests per 60 seconds' },
-    scopes: { type: 'string', default: SCOPES.join(), description: 'What it may do' },
-    expires: { type: 'string', description: 'When it ends, like 2027-01-31' },
+    scopes: { type: 'string', default: SCOPES.join(), description: 'Scopes, separated by commas' },
+    expires: { type: 'string', description: 'Expiry date, like 2027-01-31' },
   },
   async run(args) {
     const keyName = parseName(args.name)
-    const limit = toWhole('limit', args.limit, MAX_RATE_LIMIT)
+    const limit = toWholeNumber('limit', args.limit, { min: 1, max: MAX_RATE_LIMIT })
     const scopes = toScopes(args.scopes)
     const expiresAt = args.expires === undefined ? undefined : toDate('expires', args.expires)
     return withDatabase(async sql => {
@@ -58,7 +58,7 @@ const create = command({
           limit,
           scopes,
         },
-        text: `${token}\n\nThis is the only time it is shown. It opens the project ${JSON.stringify(name)}.`,
+        text: `${token}\n\nThis key is shown only once. It gives access to the project ${JSON.stringify(name)}.`,
       }
     })
   },
@@ -75,18 +75,18 @@ const list = command({
       const lines = keys.map(
         key =>
           `${key.id}  tdg_…${key.lastFour}  ${toState(key).padEnd(8)} ${key.limit}/min  ` +
-          `${key.lastUsedAt ? `used ${key.lastUsedAt}` : 'never used'}  ${key.name}`,
+          `${key.lastUsedAt ? `last used ${key.lastUsedAt}` : 'never used'}  ${key.name}`,
       )
       return {
         json: keys,
-        text: lines.join('\n') || 'No keys yet: `tidings keys create` makes one.',
+        text: lines.join('\n') || 'No keys yet. Create one with `tidings keys create`.',
       }
     }),
 })
 
 const revoke = command({
   name: 'revoke',
-  description: 'End an API key: it is refused from the next request on.',
+  description: 'Revoke an API key. It stops working at once.',
   examples: ['tidings keys revoke key_01kadz5p6vf2w8y3m4n5q6r7s8'],
   args: { id, project },
   run: args =>
@@ -99,15 +99,20 @@ const revoke = command({
 
 const rotate = command({
   name: 'rotate',
-  description: 'Make a new key like an old one, which lives on for a while.',
+  description:
+    'Replace an API key: create a new one with the same settings. The old key keeps working for some hours.',
   examples: ['tidings keys rotate key_01kadz5p6vf2w8y3m4n5q6r7s8 --overlap 48'],
   args: {
     id,
     project,
-    overlap: { type: 'string', default: '24', description: 'Hours for which the old key lives on' },
+    overlap: {
+      type: 'string',
+      default: '24',
+      description: 'Hours until the old key stops working',
+    },
   },
   run: args => {
-    const overlapHours = toWhole('overlap', args.overlap, 24 * 365)
+    const overlapHours = toWholeNumber('overlap', args.overlap, { min: 0, max: 24 * 365 })
     return withDatabase(async sql => {
       const { uuid: projectId } = await getProject(sql, args.project)
       const made = await sql.begin(tx =>
@@ -115,7 +120,7 @@ const rotate = command({
       )
       return {
         json: { key: made.token, id: made.id, replaces: args.id, overlapHours },
-        text: `${made.token}\n\nThe old key ends in ${overlapHours} hours.`,
+        text: `${made.token}\n\nThe old key stops working in ${overlapHours} hours.`,
       }
     })
   },
@@ -123,7 +128,7 @@ const rotate = command({
 
 export const keys = withExamples(
   defineCommand({
-    meta: { name: 'keys', description: 'Make, list, rotate and revoke API keys.' },
+    meta: { name: 'keys', description: 'Create, list, rotate and revoke API keys.' },
     subCommands: { create, list, rotate, revoke },
   }),
   ['tidings keys create --name ci', 'tidings keys list'],
@@ -140,11 +145,12 @@ async function getProject(sql: Queryable, wanted: string | undefined): Promise<P
   const names = projects
     .map(({ id, name, organization }) => `\n  ${id}  ${name} (${organization})`)
     .join('')
-  throw new UsageError(
-    projects.length === 0
-      ? 'There is no project yet: `tidings keys create` makes the first one.'
-      : `Say which project with --project:${names}`,
-  )
+  if (projects.length === 0) {
+    throw new UsageError('There is no project yet. `tidings keys create` creates the first one.')
+  }
+  const problem =
+    found.length === 0 ? `No project matches ${JSON.stringify(wanted)}.` : 'Several projects match.'
+  throw new UsageError(`${problem} Choose one with --project:${names}`)
 }
 
 async function listAllKeys(sql: Queryable, projectId: string): Promise<ApiKey[]> {
@@ -165,21 +171,27 @@ function parseName(text: string): string {
 
 function toState({ revokedAt, expiresAt }: ApiKey): string {
   if (revokedAt) return 'revoked'
-  return expiresAt && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'live'
+  return expiresAt && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'active'
 }
 
-function toWhole(option: string, text: string, max: number): number {
+function toWholeNumber(
+  option: string,
+  text: string,
+  { min, max }: { min: number; max: number },
+): number {
   const value = Number(text)
-  if (/^\d+$/.test(text) && value >= (option === 'overlap' ? 0 : 1) && value <= max) return value
-  throw new UsageError(`--${option} must be a whole number up to ${max}`)
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value
+  throw new UsageError(`--${option} must be a whole number from ${min} to ${max}.`)
 }
 
 function toScopes(text: string): Scope[] {
+  const known = SCOPES.join(', ')
   const names = toParts(text)
-  if (names.length === 0) throw new UsageError(`--scopes may name ${SCOPES.join(', ')}`)
+  if (names.length === 0) throw new UsageError(`--scopes must list at least one of ${known}.`)
   return names.map(name => {
-    const scope = SCOPES.find(known => known === name)
-    if (!scope) throw new UsageError(`--scopes may name ${SCOPES.join(', ')}; it names ${name}`)
+    const scope = SCOPES.find(one => one === name)
+    if (!scope)
+      throw new UsageError(`Unknown scope ${JSON.stringify(name)}. --scopes accepts ${known}.`)
     return scope
   })
 }
@@ -187,6 +199,6 @@ function toScopes(text: string): Scope[] {
 function toDate(option: string, text: string): Date {
   const date = new Date(text)
   if (!(date.getTime() > Date.now()))
-    throw new UsageError(`--${option} must be a date in the future, like 2027-01-31`)
+    throw new UsageError(`--${option} must be a date in the future, like 2027-01-31.`)
   return date
 }

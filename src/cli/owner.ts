@@ -14,24 +14,28 @@ import { command, UsageError, withExamples } from './command.ts'
 import { readConfig, withDatabase } from './environment.ts'
 
 const MAX_NAME = 100
-const LINK_NOTE = 'It works once, within an hour. It opens the account for anybody who has it.'
+const LINK_NOTE =
+  'The link works once and expires in one hour. Anyone who has it can set the password.'
 
 const create = command({
   name: 'create',
   description:
-    'Make an operator of the server who owns every organization. Without a password file it prints a link to choose one.',
+    'Create an operator account that owns every organization. Without --password-file, print a link to set the password.',
   examples: [
     "tidings owner create --email ada@example.com --name 'Ada Lovelace'",
     'tidings owner create --email ada@example.com --password-file /run/secrets/owner',
     'pass show tidings | tidings owner create --email ada@example.com --password-file -',
   ],
   args: {
-    email: { type: 'string', required: true, description: 'With which they sign in' },
-    name: { type: 'string', description: 'What they are called; by default from the address' },
-    // Never the password itself: command lines are in everybody's list of processes, and in histories.
+    email: { type: 'string', required: true, description: 'E-mail address for signing in' },
+    name: {
+      type: 'string',
+      description: 'Display name; by default the part of the address before the @',
+    },
+    // No option takes the password itself, because process lists and shell histories show it.
     'password-file': {
       type: 'string',
-      description: 'A file with the password; - for standard input',
+      description: 'File that contains the password, or - for standard input',
     },
   },
   async run(args) {
@@ -54,15 +58,15 @@ const create = command({
         .catch((error: unknown) => {
           if (sqlState(error) !== UNIQUE_VIOLATION) throw error
           throw new Error(
-            `${email} has an account already: \`tidings owner reset\` makes a link for a new password.`,
+            `${email} already has an account. Run \`tidings owner reset\` to set a new password.`,
           )
         })
-      const person = { id: toId('per', made.accountId), email, name }
-      if (!made.link) return { json: person, text: `${email} can sign in at ${toUrl('/')}` }
+      const account = { id: toId('per', made.accountId), email, name }
+      if (!made.link) return { json: account, text: `${email} can sign in at ${toUrl('/')}` }
       const link = toLink(made.link)
       return {
-        json: { ...person, ...link },
-        text: `Made ${email}. Choose the password here:\n\n  ${link.url}\n\n${LINK_NOTE}`,
+        json: { ...account, ...link },
+        text: `Created ${email}. Set the password here:\n\n  ${link.url}\n\n${LINK_NOTE}`,
       }
     })
   },
@@ -71,25 +75,25 @@ const create = command({
 const reset = command({
   name: 'reset',
   description:
-    'Print a one-time link to set a new password, for anybody who has an account. It ends their delay after failures, too.',
+    'Print a one-time link to set a new password for any account. It also ends the sign-in delay after failed attempts.',
   examples: [
     'tidings owner reset --email ada@example.com',
     'tidings owner reset --email ada@example.com --json | jq -r .url',
   ],
-  args: { email: { type: 'string', required: true, description: 'With which they sign in' } },
+  args: { email: { type: 'string', required: true, description: 'E-mail address for signing in' } },
   async run(args) {
     const email = toEmail(args.email)
     return withDatabase(async sql => {
       const accountId = await findAccountByEmail(sql, email)
       if (accountId === undefined) {
         throw new Error(
-          `Nobody signs in as ${email}. \`tidings owner create\` makes an account of an owner.`,
+          `No account has the e-mail address ${email}. Create an owner with \`tidings owner create\`.`,
         )
       }
       const link = toLink(await sql.begin(tx => createResetLink(tx, COMMAND_LINE, accountId)))
       return {
         json: { email, ...link },
-        text: `${email} sets a new password here:\n\n  ${link.url}\n\n${LINK_NOTE}`,
+        text: `Set a new password for ${email} here:\n\n  ${link.url}\n\n${LINK_NOTE}`,
       }
     })
   },
@@ -97,7 +101,7 @@ const reset = command({
 
 export const owner = withExamples(
   defineCommand({
-    meta: { name: 'owner', description: 'Make an owner, and help somebody back in.' },
+    meta: { name: 'owner', description: 'Create an owner, or reset the password of an account.' },
     subCommands: { create, reset },
   }),
   ['tidings owner create --email ada@example.com', 'tidings owner reset --email ada@example.com'],
@@ -114,14 +118,14 @@ function toUrl(path: string): string {
 
 function toEmail(text: string): string {
   const email = parseEmail(text)
-  if (email === undefined) throw new UsageError('--email must be an e-mail address')
+  if (email === undefined) throw new UsageError('--email must be an e-mail address.')
   return email
 }
 
 function toName(text: string): string {
   const name = text.trim()
   if (name !== '' && [...name].length <= MAX_NAME) return name
-  throw new UsageError(`--name must have from 1 to ${MAX_NAME} characters`)
+  throw new UsageError(`--name must have 1 to ${MAX_NAME} characters.`)
 }
 
 function readPassword(file: string, owner: { email: string; name: string }): string {
@@ -130,11 +134,11 @@ function readPassword(file: string, owner: { email: string; name: string }): str
     text = readFileSync(file === '-' ? 0 : file, 'utf8')
   } catch {
     throw new UsageError(
-      '--password-file must name a file that can be read, or be - for standard input',
+      '--password-file must be the path of a readable file, or - for standard input.',
     )
   }
   const password = text.replace(/\r?\n$/, '')
   const problem = findPasswordProblem(password, owner)
-  if (problem) throw new UsageError(`The password is not fit: ${problem.message}`)
+  if (problem) throw new UsageError(`The password was not accepted. ${problem.message}`)
   return password
 }

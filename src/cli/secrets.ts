@@ -10,15 +10,15 @@ import { SEALED_SUBSCRIPTIONS } from '../push/address.ts'
 import { SEALED_VAPID_KEYS } from '../push/vapid.ts'
 import { SEALED_WEBHOOKS } from '../webhooks/sealing.ts'
 
-/** Everything that is sealed at rest. */
+/** The tables with columns that are encrypted at rest. */
 export const SEALED_TABLES = [SEALED_SUBSCRIPTIONS, SEALED_VAPID_KEYS, SEALED_WEBHOOKS]
-/** Subscriptions before the key that they were for: so they are counted. */
+/** In order of deletion: subscriptions come before their VAPID key, so that they are counted. */
 const LOSSES = [WEBHOOK_LOSS, SUBSCRIPTION_LOSS, VAPID_LOSS]
 
 const rotate = command({
   name: 'rotate',
   description:
-    'Seal all secrets in the database anew: with a new APP_SECRET where it is kept in DATA_DIR, else with the one that is set. Servers may run meanwhile.',
+    'Encrypt all secrets in the database again: with a new APP_SECRET if it is kept in DATA_DIR, otherwise with the configured one. Servers can keep running.',
   examples: [
     'tidings secrets rotate',
     'APP_SECRET=$NEW APP_SECRET_OLD=$OLD tidings secrets rotate',
@@ -27,20 +27,24 @@ const rotate = command({
   run: () =>
     withDatabase(async (sql, source) => {
       const { isNew, resealed } = await rotateSecrets(sql, source, SEALED_TABLES)
-      const kept = isNew
-        ? 'There is a new APP_SECRET in DATA_DIR: keep it with your backups.'
-        : 'APP_SECRET_OLD is needed no longer, once every server runs with the new one.'
-      return { json: { isNew, resealed }, text: `Sealed ${resealed} anew. ${kept}` }
+      const next = isNew
+        ? 'DATA_DIR has a new APP_SECRET. Back it up.'
+        : 'Remove APP_SECRET_OLD once every server runs with the new APP_SECRET.'
+      return { json: { isNew, resealed }, text: `Encrypted ${resealed} secrets again. ${next}` }
     }),
 })
 
 const reset = command({
   name: 'reset',
   description:
-    'The way out when the APP_SECRET is lost for good: drops what it has sealed, and goes on with the one that is set, or a new one in DATA_DIR. Says what is lost, and does nothing, without --yes. Stop every server first.',
+    'Recover from a lost APP_SECRET: delete the secrets that it encrypted, and continue with the configured APP_SECRET, or with a new one in DATA_DIR. Without --yes, only list what would be lost. Stop every server first.',
   examples: ['tidings secrets reset', 'tidings secrets reset --yes'],
   args: {
-    yes: { type: 'boolean', description: 'Do it: there is no way back', default: false },
+    yes: {
+      type: 'boolean',
+      description: 'Delete the secrets; this cannot be undone',
+      default: false,
+    },
   },
   run: ({ yes }) =>
     withDatabase(async (sql, source) => {
@@ -48,19 +52,22 @@ const reset = command({
         losses: LOSSES,
         isConfirmed: yes,
       })
-      const none = ['Nothing was sealed yet: nothing is lost']
+      const none = ['Nothing: there are no encrypted secrets yet']
       const lines = (consequences.length > 0 ? consequences : none).map(line => `- ${line}.`)
       const head = yes
-        ? 'The APP_SECRET of now is that of the database. What was sealed with the former one is dropped:'
-        : 'Nothing was changed. With --yes the APP_SECRET of now becomes that of the database, and there is no way back:'
-      const tail = `Events, people, channels and API keys are not concerned.${yes ? ' Start the servers, and keep the APP_SECRET with your backups.' : ''}`
+        ? 'The database now uses the current APP_SECRET. Lost with the previous one:'
+        : 'Nothing was changed. With --yes, the database uses the current APP_SECRET. This would be lost and cannot be undone:'
+      const tail = `Events, users, channels and API keys are not affected.${yes ? ' Start the servers, and back up the APP_SECRET.' : ''}`
       return { json: { isDone: yes, lost }, text: [head, ...lines, tail].join('\n') }
     }),
 })
 
 export const secrets = withExamples(
   defineCommand({
-    meta: { name: 'secrets', description: 'Change the key of what is sealed in the database.' },
+    meta: {
+      name: 'secrets',
+      description: 'Change the key that encrypts the secrets in the database.',
+    },
     subCommands: { rotate, reset },
   }),
   ['tidings secrets rotate', 'tidings secrets reset'],

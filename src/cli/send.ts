@@ -6,23 +6,35 @@ import { isRawNumber, parseExact } from '../http/exact-json.ts'
 
 export const send = command({
   name: 'send',
-  description: 'Send an event. Uses TIDINGS_URL (http://localhost:3000) and TIDINGS_API_KEY.',
+  description:
+    'Send an event. Requires TIDINGS_API_KEY. TIDINGS_URL is http://localhost:3000 by default.',
   examples: [
     "tidings send 'New payment' --channel payments --icon 💰",
     'tidings send \'Backup failed\' --channel ops --description "$(tail -5 backup.log)" --tags backup,disk',
     'tidings send \'Signed up\' --channel users --user user_123 --metadata \'{"plan": "pro"}\' --no-notify',
   ],
   args: {
-    title: { type: 'positional', required: true, description: 'What happened' },
-    channel: { type: 'string', required: true, description: 'Channel; created if absent' },
-    description: { type: 'string', description: 'More about it' },
+    title: { type: 'positional', required: true, description: 'Title of the event' },
+    channel: {
+      type: 'string',
+      required: true,
+      description: 'Name of the channel; created if it does not exist',
+    },
+    description: { type: 'string', description: 'Description of the event' },
     icon: { type: 'string', description: 'An emoji' },
     tags: { type: 'string', description: 'Tags, separated by commas' },
     metadata: { type: 'string', description: 'A JSON object' },
     user: { type: 'string', description: 'A user_id or an alias' },
-    notify: { type: 'boolean', default: true, description: 'Notify people on their devices' },
-    source: { type: 'string', default: 'cli', description: 'Where the event comes from' },
-    key: { type: 'string', description: 'Idempotency-Key: the same one sends the event once' },
+    notify: {
+      type: 'boolean',
+      default: true,
+      description: 'Send notifications; --no-notify sends none',
+    },
+    source: { type: 'string', default: 'cli', description: 'Source of the event' },
+    key: {
+      type: 'string',
+      description: 'Idempotency key: running the command again with it sends no second event',
+    },
   },
   async run(args) {
     const event: EventInput = {
@@ -38,22 +50,25 @@ export const send = command({
     }
     const options = args.key === undefined ? {} : { idempotencyKey: args.key }
     const sent = await createApiClient().events.create(event, options)
-    return { json: sent, text: `Sent ${sent.id} to ${sent.channelName} as number ${sent.seq}` }
+    return { json: sent, text: `Sent ${sent.id} to ${sent.channelName} (seq ${sent.seq})` }
   },
 })
 
 export const identify = command({
   name: 'identify',
   description:
-    'Create or update a user. Uses TIDINGS_URL (http://localhost:3000) and TIDINGS_API_KEY.',
+    'Create or update a user. Requires TIDINGS_API_KEY. TIDINGS_URL is http://localhost:3000 by default.',
   examples: [
     'tidings identify user_123 --aliases ada@example.com,ada',
     'tidings identify user_123 --properties \'{"plan": "pro"}\'',
   ],
   args: {
-    userId: { type: 'positional', required: true, description: 'Your own id of the user' },
-    properties: { type: 'string', description: 'A JSON object that replaces the stored one' },
-    aliases: { type: 'string', description: 'Other names, separated by commas' },
+    userId: { type: 'positional', required: true, description: 'Id of the user in your system' },
+    properties: {
+      type: 'string',
+      description: 'A JSON object that replaces the stored properties',
+    },
+    aliases: { type: 'string', description: 'Aliases, separated by commas' },
   },
   async run(args) {
     const identified = await createApiClient().identify({
@@ -73,19 +88,21 @@ export const identify = command({
   },
 })
 
-/** The client of the server that TIDINGS_URL names, with the key in TIDINGS_API_KEY. */
+/** Creates a client from TIDINGS_URL and TIDINGS_API_KEY. */
 function createApiClient(): Client {
   const { TIDINGS_URL: baseUrl = 'http://localhost:3000', TIDINGS_API_KEY: apiKey } = process.env
   if (!apiKey) {
-    throw new UsageError('Set TIDINGS_API_KEY to an API key: `tidings keys create` makes one.')
+    throw new UsageError(
+      'Set TIDINGS_API_KEY to an API key. Create one with `tidings keys create`.',
+    )
   }
   if (!URL.canParse(baseUrl)) {
-    throw new UsageError(`TIDINGS_URL must be a URL like http://localhost:3000: it is ${baseUrl}`)
+    throw new UsageError(`TIDINGS_URL must be a URL like http://localhost:3000. It is ${baseUrl}.`)
   }
   return createClient({ baseUrl, apiKey })
 }
 
-/** The JSON object in an option's text. */
+/** Parses the text of an option as a JSON object. Throws a `UsageError` for anything else. */
 function parseObject(option: string, text: string): Record<string, unknown> {
   try {
     const value = parseExact(text)
@@ -95,10 +112,10 @@ function parseObject(option: string, text: string): Record<string, unknown> {
       !Array.isArray(value) &&
       !isRawNumber(value)
     ) {
-      return value as Record<string, unknown> // Checked just now.
+      return value as Record<string, unknown>
     }
   } catch {
-    // Not JSON at all: the same answer.
+    // Text that is not JSON gets the same error.
   }
-  throw new UsageError(`--${option} must be a JSON object, like '{"plan": "pro"}'`)
+  throw new UsageError(`--${option} must be a JSON object, like '{"plan": "pro"}'.`)
 }

@@ -7,12 +7,12 @@ import { command } from './command.ts'
 import { readConfig, migrateDatabase } from './environment.ts'
 import { MIGRATIONS } from '../db/migrate.ts'
 
-/** Signals that come within this time are one. */
+/** Signals within this time count as one. */
 const SAME_SIGNAL_MS = 500
 
 export const serve = command({
   name: 'serve',
-  description: 'Run the server. It starts its own Postgres in DATA_DIR unless DATABASE_URL is set.',
+  description: 'Start the server. It runs its own Postgres in DATA_DIR unless DATABASE_URL is set.',
   examples: [
     'tidings serve',
     'tidings serve --workers 4',
@@ -22,35 +22,35 @@ export const serve = command({
   args: {
     workers: {
       type: 'string',
-      description: 'How many processes share the port; by default WORKERS, or 1. On Linux',
+      description: 'Number of processes that share the port (default: WORKERS, or 1); Linux only',
     },
   },
   async run({ workers }) {
     const config = readConfig(workers === undefined ? {} : { WORKERS: workers })
     configureLog(config.logLevel, line => process.stdout.write(line))
-    // A signal during the start stops the server as soon as it runs.
+    // A signal during the start stops the server as soon as it has started.
     const stopping = waitForStopSignal()
-    const early = new AbortController()
-    void stopping.then(() => early.abort())
+    const starting = new AbortController()
+    void stopping.then(() => starting.abort())
     const isWorker = process.env[WORKER_VARIABLE] !== undefined
     const start = () =>
       config.workers > 1 && !isWorker
-        ? startWorkers(config, early.signal)
-        : startServer(config, { isWorker, signal: early.signal })
+        ? startWorkers(config, starting.signal)
+        : startServer(config, { isWorker, signal: starting.signal })
     const server = await start().catch((error: unknown) => {
-      if (!early.signal.aborted) throw error
+      if (!starting.signal.aborted) throw error
       return process.exit(0)
     })
     if (!isWorker) process.stderr.write(toBanner(server))
     await stopping
-    const isGood = await server.stop()
-    process.exit(isGood === false ? 1 : 0)
+    const isClean = await server.stop()
+    process.exit(isClean === false ? 1 : 0)
   },
 })
 
 export const migrate = command({
   name: 'migrate',
-  description: "Bring the database to this program's schema. `serve` does the same at its start.",
+  description: 'Apply pending migrations to the database. `serve` does the same when it starts.',
   examples: ['tidings migrate', 'DATABASE_URL=postgres://… tidings migrate --json'],
   args: {},
   async run() {
@@ -63,12 +63,12 @@ export const migrate = command({
   },
 })
 
-/** The text on standard error at the start; the log goes to standard output. */
+/** Returns the text that a start prints on standard error. The log goes to standard output. */
 function toBanner({ url, firstKey, setupToken }: BootstrapSecrets & { url: string }): string {
   const parts = [
     `\nTidings ${VERSION} is running: ${url}   (documentation: ${url}/docs)\n`,
     firstKey !== undefined &&
-      `Your first API key is shown here once. Send your first event:
+      `Your first API key is shown only once. Send your first event with it:
 
   curl ${url}/v1/events \\
     -H 'Authorization: Bearer ${firstKey}' \\
@@ -76,7 +76,7 @@ function toBanner({ url, firstKey, setupToken }: BootstrapSecrets & { url: strin
     -d '{"channelName": "payments", "title": "New payment", "icon": "💰"}'
 `,
     setupToken !== undefined &&
-      `Nobody owns this installation yet. Claim it within 30 minutes (a restart prints a new link):
+      `This installation has no owner yet. Create the owner within 30 minutes (a restart prints a new link):
 
   ${url}/setup#${setupToken}
 `,
@@ -84,19 +84,19 @@ function toBanner({ url, firstKey, setupToken }: BootstrapSecrets & { url: strin
   return `${parts.filter(part => part !== false).join('\n')}\n`
 }
 
-/** Resolves at the first signal to stop; a second one ends the process at once. */
+/** Resolves at the first signal to stop. A second signal ends the process at once. */
 function waitForStopSignal(): Promise<void> {
   let firstMs: number | undefined
   return new Promise(resolve => {
     const stop = () => {
-      // A parent process may forward a signal that the terminal has sent to this one, too.
+      // A parent process can forward a signal that the terminal also sent to this process.
       if (firstMs !== undefined && performance.now() - firstMs > SAME_SIGNAL_MS) process.exit(1)
       firstMs ??= performance.now()
       resolve()
     }
     process.on('SIGINT', stop)
     process.on('SIGTERM', stop)
-    // The parent of a worker holds the other end until it ends.
+    // The standard input of a worker ends when its parent ends.
     if (process.env[WORKER_VARIABLE] !== undefined) process.stdin.once('end', stop).resume()
   })
 }

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { LOG_LEVELS } from '../log.ts'
 
-// Parsers of the configuration's values. Each returns undefined for an invalid text.
+// Parsers of configuration values. Each returns undefined for an invalid text.
 
 const MAX_WORKERS = 16
 
@@ -18,7 +18,7 @@ export function toHost(text: string): string | undefined {
   return /^[0-9A-Za-z.:_-]+$/.test(text) ? text : undefined
 }
 
-/** URIs of contacts, from e-mail addresses, mailto:, tel: and https: URIs. */
+/** Parses e-mail addresses and mailto:, tel: and https: URIs. Returns URIs. */
 export function toContacts(text: string): string[] | undefined {
   const contacts = toParts(text).map(part => {
     if (parseEmail(part) !== undefined) return `mailto:${part}`
@@ -28,7 +28,7 @@ export function toContacts(text: string): string[] | undefined {
   return contacts.every(contact => contact !== undefined) ? contacts : undefined
 }
 
-/** Without a trailing slash. */
+/** Returns the URL without a trailing slash. */
 export function toBaseUrl(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
@@ -48,7 +48,7 @@ export function toNetworks(text: string): string[] | undefined {
   return full.every(network => ipaddr.isValidCIDR(network)) ? full : undefined
 }
 
-/** Hosts in the form of the URL parser. */
+/** Returns the hosts as the URL parser normalizes them. */
 export function toHosts(text: string): string[] | undefined {
   const urls = toParts(text).map(host =>
     URL.canParse(`https://${host}`) ? new URL(`https://${host}`) : undefined,
@@ -67,7 +67,7 @@ export function toLogLevel(text: string): (typeof LOG_LEVELS)[number] | undefine
   return LOG_LEVELS.find(level => level === text.toLowerCase())
 }
 
-/** The trimmed parts between commas, without empty ones. */
+/** Splits a list at its commas. Returns the trimmed parts, without empty ones. */
 export function toParts(text: string): string[] {
   return text
     .split(',')
@@ -77,7 +77,7 @@ export function toParts(text: string): string[] {
 
 const APP_SECRET_BYTES = 32
 
-/** 32 bytes in base64, URL-safe or not, or in hex; undefined for anything else. */
+/** Parses 32 bytes in hex, or in base64, URL-safe or not. */
 export function parseAppSecret(text: string): Buffer | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
   if (!/^[\w+/-]{43}=?$/.test(text)) return undefined
@@ -88,23 +88,26 @@ export function parseAppSecret(text: string): Buffer | undefined {
 const MAIL = /^mailto:[^\s@:/?#<>]+@([\w-]+\.)+[\w-]{2,}$/
 
 /**
- * The contact for push services: a mailto: or https: address that is reachable from the Internet, because Apple refuses
- * others. Undefined for any other text.
+ * Parses the contact for push services: a mailto: or https: address. Apple refuses addresses that
+ * are not reachable from the Internet, so they are invalid here.
  */
 export function parseVapidSubject(text: string): string | undefined {
   if (text.length > 255) return undefined
   if (MAIL.test(text)) return /@(.*\.)?localhost$|\.localhost$/i.test(text) ? undefined : text
   if (!URL.canParse(text)) return undefined
   const { protocol, hostname, username, password } = new URL(text)
-  const isNamed = /\.[a-z][a-z0-9-]*\.?$/i.test(hostname) && !/(^|\.)localhost\.?$/i.test(hostname)
-  return protocol === 'https:' && isNamed && username === '' && password === '' ? text : undefined
+  const isPublicName =
+    /\.[a-z][a-z0-9-]*\.?$/i.test(hostname) && !/(^|\.)localhost\.?$/i.test(hostname)
+  return protocol === 'https:' && isPublicName && username === '' && password === ''
+    ? text
+    : undefined
 }
 
 const MAX_EMAIL = 254
-// ASCII alone: then two addresses that look alike are alike, and there is one way to lower the case.
+// ASCII only, so that addresses that look alike are equal, and lower case is unambiguous.
 const EMAIL = /^[!-?A-~]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*$/
 
-/** An e-mail address as it is stored and compared: trimmed, in lower case. Undefined for an invalid one. */
+/** Parses an e-mail address. Returns it as it is stored and compared: trimmed, in lower case. */
 export function parseEmail(text: string): string | undefined {
   const email = text.trim().toLowerCase()
   return email.length <= MAX_EMAIL && EMAIL.test(email) ? email : undefined

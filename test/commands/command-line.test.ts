@@ -54,7 +54,7 @@ test.each(COMMANDS.map(words => [words]))('%p --help shows an example', async wo
 test.each([
   [[], 2, 'COMMANDS'],
   [['nonsense'], 2, 'nonsense'],
-  [['send', 'Hi', '--chanel', 'x', '--channel', 'y'], 2, 'There is no option --chanel'],
+  [['send', 'Hi', '--chanel', 'x', '--channel', 'y'], 2, 'Unknown option --chanel'],
   [['send', 'Hi', 'there', '--channel', 'x'], 2, 'Put text in quotes'],
   [['send', 'Hi', '--channel', 'x'], 2, 'TIDINGS_API_KEY'],
   [
@@ -64,8 +64,8 @@ test.each([
   ],
   [['backup', '/tmp/x'], 2, 'Set BACKUP_PASSPHRASE or BACKUP_PASSPHRASE_FILE'],
   [['restore', '/tmp/x'], 2, 'Set BACKUP_PASSPHRASE or BACKUP_PASSPHRASE_FILE'],
-  [['keys', 'create', '--scopes', ''], 2, '--scopes may name'],
-  [['keys', 'create', '--scopes', 'events:read,all'], 2, 'it names all'],
+  [['keys', 'create', '--scopes', ''], 2, '--scopes must list'],
+  [['keys', 'create', '--scopes', 'events:read,all'], 2, 'Unknown scope "all"'],
   [['keys', 'create', '--name', 'a\u001b[2Jb'], 2, '--name'],
   [['keys', 'create', '--limit', '0'], 2, '--limit must be a whole number'],
   [['keys', 'create', '--expires', '2020-01-01'], 2, 'a date in the future'],
@@ -78,7 +78,7 @@ test.each([
 
 test('an invalid command line prints the mistake, examples, and how to get the full help', async () => {
   const { output } = await run(['keys', 'create', '--bad', '1'])
-  expect(output).toStartWith('There is no option --bad\n\nEXAMPLES')
+  expect(output).toStartWith('Unknown option --bad.\n\nEXAMPLES')
   expect(output).toEndWith('Help: tidings keys create --help\n')
   const unknown = await run(['nonsense'])
   expect(unknown.output).toStartWith('Unknown command nonsense\n')
@@ -176,7 +176,7 @@ test('migrate creates the schema in an empty database, and doctor accepts it', a
   expect(output).toContain('new  0001_accounts')
   const after = await run(['doctor'], { DATABASE_URL })
   expect(after.code).toBe(0)
-  expect(after.output).toContain('migrations: up to date')
+  expect(after.output).toContain('migrations: Up to date')
 })
 
 test('doctor fails with exit code 1 if the database is unreachable', async () => {

@@ -70,7 +70,7 @@ test('design §5 doctor requests BASE_URL, and reports what a proxy removes', as
   const passed = await check(good.url)
   expect(states(passed)['reachable']).toBe('ok')
   // Everything passes: doctor finds that the server has another BASE_URL.
-  expect(passed.at(-1)?.message).toContain('has another BASE_URL')
+  expect(passed.at(-1)?.message).toContain('has a different BASE_URL')
 
   using stripping = await startProxy(headers => withoutUpgrade({ ...headers, host }), {
     hasSockets: false,
@@ -84,7 +84,7 @@ test('design §5 doctor requests BASE_URL, and reports what a proxy removes', as
   })
   const renamed = await check(renaming.url)
   expect(renamed.at(-1)).toMatchObject({ check: 'proxy', state: 'failed' })
-  expect(renamed.at(-1)?.message).toContain('changes the header Host')
+  expect(renamed.at(-1)?.message).toContain('changes the Host header')
 })
 
 test('design §5 doctor distinguishes no server, a foreign server, a redirect and a bad certificate', async () => {
@@ -96,10 +96,10 @@ test('design §5 doctor distinguishes no server, a foreign server, a redirect an
   await using receiver = await startReceiver()
   expect(await check(receiver.url)).toMatchObject({
     state: 'failed',
-    message: expect.stringContaining('something else answers'),
+    message: expect.stringContaining('Another server responds'),
   })
   receiver.script('/healthz', { status: 301, headers: { location: 'https://a.example/' } })
-  expect((await check(receiver.url))?.message).toContain('leads on to https://a.example/')
+  expect((await check(receiver.url))?.message).toContain('redirects to https://a.example/')
   const certificate = createAuthority().issue(['localhost'])
   await using secure = await startReceiver({ certificate })
   const bad = await check(secure.url.replace('127.0.0.1', 'localhost'))
@@ -144,14 +144,14 @@ test('doctor counts pending deliveries, and says how late they are', async () =>
     values (${id}, gen_random_uuid(), 'webhook', gen_random_uuid(), now() - make_interval(secs => ${lateS}))
   `
   expect(await checkQueue(sql)).toEqual([
-    { check: 'queue', state: 'ok', message: '0 deliveries wait, none of them late' },
+    { check: 'queue', state: 'ok', message: '0 pending deliveries, none overdue' },
   ])
   await put(-3_000)
   expect(states(await checkQueue(sql))).toEqual({ queue: 'ok' })
   await put(600)
   expect((await checkQueue(sql))[0]).toMatchObject({
     state: 'warning',
-    message: expect.stringMatching(/^2 deliveries wait, the oldest has been due for 60\d s/),
+    message: expect.stringMatching(/^2 pending deliveries, the oldest overdue by 60\d s/),
   })
   await put(7_200)
   await sql`

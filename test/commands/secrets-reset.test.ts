@@ -58,7 +58,7 @@ test('reliability §11 secrets reset lists the losses after a lost APP_SECRET, a
 
   const known = await run(APP_SECRET, 'secrets', 'reset', '--yes')
   expect([known.code, known.output]).toEqual([1, expect.stringContaining('Nothing is lost')])
-  expect((await run(APP_SECRET, 'doctor')).output).toContain('ok       APP_SECRET: opens')
+  expect((await run(APP_SECRET, 'doctor')).output).toContain('ok       APP_SECRET: Decrypts')
   const checked = await run(fresh, 'doctor')
   expect(checked.code).toBe(1)
   expect(checked.output).toContain("failed   APP_SECRET: The database's secrets are sealed with")

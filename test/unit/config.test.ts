@@ -124,7 +124,7 @@ test.each([
   const [problem, ...others] = listProblems({ [name]: text })
   expect(others).toEqual([])
   expect(problem).toStartWith(`${name} must be `)
-  expect(problem).toEndWith(`: it is ${JSON.stringify(text)}`)
+  expect(problem).toEndWith(`. It is ${JSON.stringify(text)}.`)
 })
 
 test('all problems are reported at once, in one message', () => {
@@ -159,7 +159,7 @@ test('design §5 OWNER_EMAIL and OWNER_PASSWORD are set together, also from file
     parseConfig({ OWNER_EMAIL_FILE: '/e', OWNER_PASSWORD_FILE: '/p' }, path => files[path]!).owner,
   ).toEqual(owner)
   expect(listProblems({ OWNER_EMAIL: owner.email })).toEqual([
-    'OWNER_PASSWORD must be set, too: both or none',
+    'OWNER_PASSWORD is missing. Set both OWNER_EMAIL and OWNER_PASSWORD, or neither.',
   ])
   expect(
     listProblems({ OWNER_PASSWORD: 'qwertyuiop123', OWNER_EMAIL: 'ada', PORT: 'x' }),
@@ -170,8 +170,8 @@ test('an empty file is a problem, not a default', () => {
   expect(
     listProblems({ DATABASE_URL_FILE: '/empty', DATA_DIR_FILE: '/empty' }, () => ' \n'),
   ).toEqual([
-    'DATABASE_URL_FILE must name a file that is not empty',
-    'DATA_DIR_FILE must name a file that is not empty: it is "/empty"',
+    'DATABASE_URL_FILE must be the path of a file that is not empty.',
+    'DATA_DIR_FILE must be the path of a file that is not empty. It is "/empty".',
   ])
 })
 

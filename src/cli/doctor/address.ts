@@ -10,16 +10,16 @@ const ASK_MS = 5_000
 
 type Site = Pick<Config, 'baseUrl' | 'trustedProxies'>
 
-/** The address that others use: whether it is safe, whether we answer there, and what a proxy in front of us hands on. */
+/** Checks BASE_URL: encryption, reachability, and the headers that a proxy forwards. */
 export async function checkAddress({ baseUrl, trustedProxies }: Site): Promise<Finding[]> {
   const proxies = checkTrustedProxies({ baseUrl, trustedProxies })
   if (baseUrl === undefined) {
-    const message = 'not set: fine on this machine, set it before others use the server'
+    const message = 'Not set. Set it before people on other machines use the server.'
     return [ok('BASE_URL', message), ...proxies]
   }
   const url = new URL(baseUrl)
   if (url.protocol === 'http:' && !LOCAL.test(url.hostname)) {
-    const message = `${baseUrl} is not encrypted, so passwords and the cookie of who is signed in can be read on the way: put a proxy with https in front`
+    const message = `${baseUrl} is not encrypted. Others can read passwords and session cookies on the network. Put a proxy with HTTPS in front of Tidings.`
     return [warning('BASE_URL', message), await checkReachable(baseUrl), ...proxies]
   }
   const reachable = await checkReachable(baseUrl)
@@ -31,25 +31,31 @@ async function checkReachable(baseUrl: string): Promise<Finding> {
   const check = 'reachable'
   try {
     const { status, location, body } = await httpGet(`${baseUrl}/healthz`, { timeoutMs: ASK_MS })
-    if (status === 200 && body.includes('"status":"ok"')) return ok(check, 'Tidings answers there')
+    if (status === 200 && body.includes('"status":"ok"'))
+      return ok(check, `Tidings responds at ${baseUrl}`)
     return failed(
       check,
       location === undefined
-        ? `something else answers at ${baseUrl} (status ${status}): let the proxy send it here`
-        : `${baseUrl} leads on to ${location}: set BASE_URL to where people end up`,
+        ? `Another server responds at ${baseUrl} (status ${status}). Configure the proxy to forward requests to Tidings.`
+        : `${baseUrl} redirects to ${location}. Set BASE_URL to the final address.`,
     )
   } catch (error) {
     const reason = toReason(error)
     return /CERT|SELF_SIGNED|UNABLE_TO_/.test(`${reason} ${(error as { code?: string }).code}`)
-      ? failed(check, `the certificate of ${baseUrl} is not good (${reason}): browsers refuse it`)
+      ? failed(
+          check,
+          `Browsers reject the certificate of ${baseUrl} (${reason}). Install a valid certificate.`,
+        )
       : warning(
           check,
-          `nothing answers at ${baseUrl} (${reason}): start the server, else look at the name, the firewall and the proxy`,
+          `Nothing responds at ${baseUrl} (${reason}). Start the server, or check DNS, the firewall and the proxy.`,
         )
   }
 }
 
-/** A handshake of the feed, without a session: the refusal tells what has arrived of it. */
+/**
+ * Opens a WebSocket without a session. The error code of the refusal shows what the proxy forwards.
+ */
 async function checkHandshake(baseUrl: string): Promise<Finding> {
   const check = 'proxy'
   try {
@@ -63,30 +69,39 @@ async function checkHandshake(baseUrl: string): Promise<Finding> {
         'Sec-WebSocket-Key': randomBytes(16).toString('base64'),
       },
     })
-    if (body.includes('"signed_out"')) return ok(check, 'Host and WebSockets come through')
+    if (body.includes('"signed_out"')) return ok(check, 'The Host header and WebSockets arrive')
     if (body.includes('"wrong_host"'))
-      return failed(check, 'it changes the header Host: have it hand on the one that it was sent')
+      return failed(
+        check,
+        'The proxy changes the Host header. Configure it to forward the original one.',
+      )
     if (body.includes('"cross_site"'))
-      return failed(check, `the server that runs has another BASE_URL than ${baseUrl}: restart it`)
+      return failed(
+        check,
+        `The running server has a different BASE_URL than ${baseUrl}. Restart it.`,
+      )
     return failed(
       check,
-      `it lets no WebSocket through (status ${status}): have it hand on the headers Connection and Upgrade for ${FEED_PATH}`,
+      `The proxy blocks WebSockets (status ${status}). Configure it to forward the headers Connection and Upgrade for ${FEED_PATH}.`,
     )
   } catch (error) {
-    return failed(check, `it ends WebSockets (${toReason(error)}): have it hand on ${FEED_PATH}`)
+    return failed(
+      check,
+      `The proxy closes WebSockets (${toReason(error)}). Configure it to forward ${FEED_PATH}.`,
+    )
   }
 }
 
-/** We speak no https ourselves: where the address does, everybody comes through a proxy. */
+/** Checks the trusted proxies. Tidings has no TLS of its own, so HTTPS always means a proxy. */
 function checkTrustedProxies({ baseUrl, trustedProxies }: Site): Finding[] {
   const check = 'TRUSTED_PROXIES'
   if (trustedProxies.some(network => network.endsWith('/0'))) {
-    const message = `${trustedProxies.join(', ')} believes everybody, so that anybody can pretend to come from anywhere: name the proxy's own network`
+    const message = `${trustedProxies.join(', ')} trusts every client, so anyone can fake their IP address. Set it to the network of your proxy.`
     return [failed(check, message)]
   }
   if (trustedProxies.length > 0) return [ok(check, trustedProxies.join(', '))]
   if (!baseUrl?.startsWith('https:')) return []
   const message =
-    'not set, though a proxy must stand in front of https: all people look like that one address, and whoever guesses passwords locks out all of them. Name its network, like 10.0.0.0/8'
+    'Not set, but BASE_URL uses HTTPS, which requires a proxy. All clients appear to have the IP address of the proxy, so failed sign-ins of one client block all of them. Set it to the network of the proxy, like 10.0.0.0/8.'
   return [warning(check, message)]
 }

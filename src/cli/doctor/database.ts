@@ -9,9 +9,9 @@ import type { Config } from '../../config.ts'
 import { parseVapidSubject } from '../../config/values.ts'
 
 const MAX_SKEW_S = 5
-const HEAR_MS = 3_000
+const NOTIFY_TIMEOUT_MS = 3_000
 
-/** Checks the version, the schema and the clock of the database, and that there is an owner. */
+/** Checks the schema and the clock of the database, and that an owner exists. */
 export async function checkDatabase(
   sql: Sql,
   kind: string,
@@ -27,25 +27,28 @@ export async function checkDatabase(
     findings: [
       ok('database', `${kind} PostgreSQL ${row.version}`),
       isCurrent
-        ? ok('migrations', 'up to date')
-        : warning('migrations', `${names} will be applied at the next start`),
+        ? ok('migrations', 'Up to date')
+        : warning('migrations', `${names} will be applied at the next start.`),
       await checkClock(sql),
       ...(isCurrent ? [...(await checkClockJump(sql)), await checkOwner(sql)] : []),
     ],
   }
 }
 
-/** Uses an open connection: the time for opening one would count as skew. */
+/** Compares the clocks. The connection is already open, because opening it would count as skew. */
 async function checkClock(sql: Sql): Promise<Finding> {
   const [{ skew }] = await sql<[{ skew: number }]>`
     select abs(extract(epoch from clock_timestamp() - ${new Date()}))::float8 as skew
   `
   return skew <= MAX_SKEW_S
-    ? ok('clock', 'agrees with the database')
-    : failed('clock', `is ${skew.toFixed(0)} s off the database's: set both by NTP`)
+    ? ok('clock', 'Matches the clock of the database')
+    : failed(
+        'clock',
+        `Differs from the clock of the database by ${skew.toFixed(0)} s. Synchronize both with NTP.`,
+      )
 }
 
-/** Reports a leap of the clock, after which nothing is deleted for its age for a while. */
+/** Reports a recent jump of the database's clock. */
 async function checkClockJump(sql: Sql): Promise<Finding[]> {
   const [row] = await sql<{ until: Date }[]>`
     select untrusted_until as until from clock where untrusted_until > now()
@@ -57,40 +60,42 @@ async function checkClockJump(sql: Sql): Promise<Finding[]> {
 
 async function checkOwner(sql: Sql): Promise<Finding> {
   return (await hasOwner(sql))
-    ? ok('owner', 'somebody can sign in')
+    ? ok('owner', 'An owner can sign in')
     : warning(
         'owner',
-        'nobody can sign in yet: open the setup link that the server prints at its start, or run `tidings owner create`',
+        'Nobody can sign in yet. Open the setup link that the server prints at its start, or run `tidings owner create`.',
       )
 }
 
-/** Checks that LISTEN receives a NOTIFY of another connection, as servers need it. */
+/** Checks that LISTEN receives a NOTIFY from another connection. */
 export async function checkListener(sql: Sql, listenUrl: string): Promise<Finding> {
   const check = 'listener'
-  const remedy = 'behind a pooler, set DATABASE_DIRECT_URL to the database itself'
+  const remedy = 'Behind a connection pooler, set DATABASE_DIRECT_URL to the database itself.'
   const channel = `tidings_doctor_${randomUUID().replaceAll('-', '')}`
-  const heard = Promise.withResolvers<boolean>()
+  const received = Promise.withResolvers<boolean>()
   const listening = connect(listenUrl, {
     name: 'doctor listen',
     max: 1,
-    listener: { onNotify: () => heard.resolve(true), onClose: () => {} },
+    listener: { onNotify: () => received.resolve(true), onClose: () => {} },
   })
-  const timer = setTimeout(() => heard.resolve(false), HEAR_MS)
+  const timer = setTimeout(() => received.resolve(false), NOTIFY_TIMEOUT_MS)
   try {
     await listening.unsafe(`listen ${channel}`)
     await sql`select pg_notify(${channel}, 'doctor')`
-    return (await heard.promise)
-      ? ok(check, 'what other servers say is heard at once')
-      : failed(check, `LISTEN hears nothing: ${remedy}`)
+    return (await received.promise)
+      ? ok(check, 'LISTEN and NOTIFY work')
+      : failed(check, `LISTEN receives nothing. ${remedy}`)
   } catch (error) {
-    return failed(check, `LISTEN does not work (${toReason(error)}): ${remedy}`)
+    return failed(check, `LISTEN does not work (${toReason(error)}). ${remedy}`)
   } finally {
     clearTimeout(timer)
     await listening.end({ timeout: 1 })
   }
 }
 
-/** Checks that the APP_SECRET opens the database's secrets. Skipped before their migration. */
+/**
+ * Checks that the APP_SECRET decrypts the database's secrets. Returns nothing without their schema.
+ */
 export async function checkSecret(sql: Sql, source: SecretSource): Promise<Finding[]> {
   const [{ is_there }] = await sql<[{ is_there: boolean }]>`
     select to_regclass('sealed_canary') is not null as is_there
@@ -99,7 +104,7 @@ export async function checkSecret(sql: Sql, source: SecretSource): Promise<Findi
   const problem = await findSecretsProblem(sql, source)
   return [
     problem === undefined
-      ? ok('APP_SECRET', "opens the database's secrets")
+      ? ok('APP_SECRET', 'Decrypts the secrets in the database')
       : failed('APP_SECRET', problem),
   ]
 }
@@ -107,7 +112,7 @@ export async function checkSecret(sql: Sql, source: SecretSource): Promise<Findi
 const LATE_S = 60
 const VERY_LATE_S = 3_600
 
-/** Checks the waiting deliveries, their delay, and the dead letters. */
+/** Checks the pending deliveries, their delay, and the dead letters. */
 export async function checkQueue(sql: Sql): Promise<Finding[]> {
   const [row] = await sql<[{ pending: number; late_s: number; dead: number }]>`
     select
@@ -117,21 +122,21 @@ export async function checkQueue(sql: Sql): Promise<Finding[]> {
     from outbox
   `
   const { pending, late_s: lateS, dead } = row
-  const waiting = `${pending} deliveries wait`
-  const remedy = 'see that a server runs, and what its log says'
+  const summary = `${pending} pending deliveries`
+  const remedy = 'Check that a server is running, and read its log.'
   const queue =
     lateS <= LATE_S
-      ? ok('queue', `${waiting}, none of them late`)
+      ? ok('queue', `${summary}, none overdue`)
       : (lateS <= VERY_LATE_S ? warning : failed)(
           'queue',
-          `${waiting}, the oldest has been due for ${lateS} s: ${remedy}`,
+          `${summary}, the oldest overdue by ${lateS} s. ${remedy}`,
         )
   if (dead === 0) return [queue]
-  const message = `${dead} deliveries were given up in a day: look at the webhooks' attempts, and replay them`
+  const message = `${dead} deliveries failed permanently in the last day. Check the attempts of the webhooks, and replay the deliveries.`
   return [queue, warning('dead letters', message)]
 }
 
-/** Checks the key and the contact that push services require. */
+/** Checks the VAPID key and the contact that push services require. */
 export async function checkPush(
   sql: Sql,
   { vapidSubject }: Pick<Config, 'vapidSubject'>,
@@ -142,8 +147,8 @@ export async function checkPush(
       (select email from accounts where is_operator order by created_at, id limit 1) as email
   `
   const key = row.has_key
-    ? ok('push keys', 'there is one')
-    : ok('push keys', 'none yet: one is made when it is needed')
+    ? ok('push keys', 'A key exists')
+    : ok('push keys', 'None yet. One is created when it is needed.')
   const subject =
     vapidSubject ?? (row.email === null ? undefined : parseVapidSubject(`mailto:${row.email}`))
   return [
@@ -151,7 +156,7 @@ export async function checkPush(
     subject === undefined
       ? warning(
           'push subject',
-          'nobody answers for this server at push services, and some of them refuse that: set VAPID_SUBJECT to mailto: and your address',
+          'Push services have no contact for this server, and some of them require one. Set VAPID_SUBJECT to mailto: followed by your e-mail address.',
         )
       : ok('push subject', subject),
   ]

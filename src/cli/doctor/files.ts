@@ -12,7 +12,7 @@ const FULL_BYTES = 256 * MB
 
 type Place = Pick<Database, 'dataDir' | 'kind'>
 
-/** Checks that files in DATA_DIR are private, and that there is free space. */
+/** Checks that the secrets in DATA_DIR are private, and that the disk has free space. */
 export function checkFiles({ dataDir, kind }: Place): Finding[] {
   if (!existsSync(dataDir)) return []
   const findings = [checkFolder(dataDir)]
@@ -23,40 +23,40 @@ export function checkFiles({ dataDir, kind }: Place): Finding[] {
 
 function checkFolder(dataDir: string): Finding {
   const check = 'DATA_DIR'
-  const open = [toSecretFile(dataDir), join(dataDir, 'postgres', 'password')].filter(
+  const readable = [toSecretFile(dataDir), join(dataDir, 'postgres', 'password')].filter(
     file => existsSync(file) && (statSync(file).mode & 0o077) !== 0,
   )
-  if (open.length > 0) {
-    const modes = open.map(file => `${file} (mode ${readMode(file)})`).join(' and ')
-    return failed(check, `other users may read ${modes}: chmod 600 ${open.join(' ')}`)
+  if (readable.length > 0) {
+    const modes = readable.map(file => `${file} (mode ${readMode(file)})`).join(' and ')
+    return failed(check, `Other users can read ${modes}. Run: chmod 600 ${readable.join(' ')}`)
   }
   try {
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
-    return ok(check, `${dataDir}, and its secrets are for its owner alone`)
+    return ok(check, `${dataDir}, and its secrets are private`)
   } catch {
-    return failed(check, `${dataDir} cannot be written to: give it to the user who runs Tidings`)
+    return failed(check, `${dataDir} is not writable. Make the user who runs Tidings its owner.`)
   }
 }
 
-/** Data that an upgrade of Postgres has kept. */
+/** Reports the old data that an upgrade of Postgres has kept. */
 function checkOldCluster(folder: string): Finding {
-  const room = `${Math.ceil(measureFolder(folder) / MB)} MB`
+  const size = `${Math.ceil(measureFolder(folder) / MB)} MB`
   return warning(
     'old data',
-    `${folder} (${room}) is your data before an upgrade: delete it when all is well`,
+    `${folder} (${size}) is your data from before an upgrade. Delete it once everything works.`,
   )
 }
 
-/** Judges the free space on the disk of the embedded database. */
+/** Checks the free space on the disk of the embedded database. */
 export function checkFreeSpace(dataDir: string, freeBytes: number): Finding {
-  const room = `${toRoom(freeBytes)} are left in ${dataDir}`
-  const remedy = 'make room, or keep events for fewer days'
+  const free = `${toSize(freeBytes)} free in ${dataDir}`
+  const remedy = 'Free some space, or keep events for fewer days.'
   if (freeBytes < FULL_BYTES) {
-    return failed('disk', `${room}: events are refused when it is full. At once: ${remedy}`)
+    return failed('disk', `${free}. Events are refused when the disk is full. ${remedy}`)
   }
-  return freeBytes < LOW_BYTES ? warning('disk', `${room}: ${remedy}`) : ok('disk', room)
+  return freeBytes < LOW_BYTES ? warning('disk', `${free}. ${remedy}`) : ok('disk', free)
 }
 
-function toRoom(bytes: number): string {
+function toSize(bytes: number): string {
   return bytes < 10 * GB ? `${Math.floor(bytes / MB)} MB` : `${Math.floor(bytes / GB)} GB`
 }

@@ -1,4 +1,4 @@
-/** One line of the check-up: what was looked at, how it is, and what to do where it is not well. */
+/** The result of one check. `message` states the result, and what to do about a problem. */
 export interface Finding {
   check: string
   state: 'ok' | 'warning' | 'failed'
