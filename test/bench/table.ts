@@ -72,7 +72,7 @@ function mapValues<Key extends string, Value, Mapped>(
   return Object.fromEntries(entries) as Record<Key, Mapped>
 }
 
-/** Prints lines as one Markdown table, as in the README. */
+/** Prints lines as one Markdown table, as in docs/benchmarks.md. */
 export function printTable(lines: readonly Line[]): void {
   console.log('| | | Tidings | reference | | times as good |\n| - | - | -: | - | -: | -: |')
   for (const line of lines) {

@@ -31,3 +31,43 @@ export function listCodeBlocks(path: string): CodeBlock[] {
     }),
   )
 }
+
+/** README.md, every page of docs/, and the other pages for people in the root. */
+export function listAllMarkdown(): string[] {
+  return [...listMarkdown(), 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
+}
+
+export function readText(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8')
+}
+
+/** The text of a section, up to the next heading of its level or above; '' when it is absent. */
+export function readSection(path: string, heading: string): string {
+  const pattern = new RegExp(`^(#+) ${RegExp.escape(heading)}\n([\\s\\S]*)`, 'm')
+  const [, level = '', rest = ''] = pattern.exec(readText(path)) ?? []
+  if (level === '') return ''
+  const [section = ''] = rest.split(new RegExp(`^#{1,${level.length}} `, 'm'))
+  return section
+}
+
+/** The cells of the first table in `text`, without its header. */
+export function listRows(text: string): string[][] {
+  const lines = text.split('\n')
+  const first = lines.findIndex(line => line.startsWith('| -'))
+  if (first < 0) return []
+  const rest = lines.slice(first + 1)
+  const end = rest.findIndex(line => !line.startsWith('|'))
+  return rest.slice(0, end < 0 ? undefined : end).map(toCells)
+}
+
+/** The text of a cell that is one piece of code. */
+export function toCode(cell: string): string {
+  return cell.replace(/^`(.*)`$/, '$1')
+}
+
+function toCells(line: string): string[] {
+  return line
+    .split('|')
+    .slice(1, -1)
+    .map(cell => cell.trim())
+}

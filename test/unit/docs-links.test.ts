@@ -2,9 +2,9 @@ import { expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { renderMarkdown } from '../../src/dashboard/docs/markdown.ts'
-import { listMarkdown, ROOT } from '../support/docs.ts'
+import { listAllMarkdown, ROOT } from '../support/docs.ts'
 
-const files = listMarkdown()
+const files = listAllMarkdown()
 const texts = new Map(files.map(path => [path, readFileSync(join(ROOT, path), 'utf8')]))
 
 function listAnchors(path: string): string[] {

