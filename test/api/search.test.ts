@@ -176,7 +176,7 @@ test('case 20: a search finds nothing of another tenant, with any tags', async (
       {},
       { candidatesBeforeIndex: 0 },
     )
-    expect((JSON.parse(page).items as Sent[]).map(({ seq }) => seq)).toEqual([3, 2, 1])
+    expect((JSON.parse(page).items as SentEvent[]).map(({ seq }) => seq)).toEqual([3, 2, 1])
     expect(
       (await buildHistogram(server.sql, asking.id, filters, { nowMs: Date.now() + 1_000 })).total,
     ).toBe(3)
@@ -232,7 +232,7 @@ async function readPage(
   filters: SearchFilters,
   query: PageQuery,
   limits?: ScanLimits,
-): Promise<{ items: Sent[]; nextCursor: string | null }> {
+): Promise<{ items: SentEvent[]; nextCursor: string | null }> {
   return JSON.parse(await listEventsJson(server.sql, project.id, filters, query, limits))
 }
 

@@ -18,7 +18,11 @@ export interface SentEvent {
 /**
  * Returns true if an event matches filters, in the simplest code. `owners` maps aliases to users.
  */
-export function meets(event: Sent, filters: SearchFilters, owners: Map<string, string>): boolean {
+export function matchesFilters(
+  event: SentEvent,
+  filters: SearchFilters,
+  owners: Map<string, string>,
+): boolean {
   const toOwner = (name: string) => owners.get(name) ?? name
   const words = `${event.title} ${event.description}`.toLowerCase().match(/[a-z0-9]+/g) ?? []
   const at = Date.parse(event.timestamp)

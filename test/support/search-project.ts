@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import fc from 'fast-check'
 import { HAS_FIELDS, noFilters, type SearchFilters } from '../../src/events/search-query.ts'
-import type { Sent } from './naive.ts'
+import type { SentEvent } from './naive-search.ts'
 import { newProject, type TestProject } from './project.ts'
 import { boot, type Booted } from './server.ts'
 
