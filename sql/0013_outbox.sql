@@ -1,10 +1,12 @@
--- One row is a kind of delivery that this installation makes. Logs that are older than the kind are followed from `since`.
+-- One row is a kind of delivery. Logs that already existed at `since` are followed from their end
+-- at that time, not from their beginning.
 create table delivery_kinds (
   kind text primary key check (kind in ('webhook', 'push')),
   since timestamptz not null default now()
 );
 
--- One row is how far a project's log has been dispatched to deliveries of a kind. Without a row, nothing was dispatched.
+-- One row is the position up to which a project's log was dispatched to deliveries of a kind.
+-- Without a row, nothing was dispatched.
 create table delivery_cursors (
   project_id uuid not null references projects on delete cascade,
   kind text not null references delivery_kinds,
@@ -12,7 +14,7 @@ create table delivery_cursors (
   primary key (project_id, kind)
 ) with (fillfactor = 50);
 
--- Returns a new UUID of version 7. Postgres has a function for it only from version 18 on.
+-- Returns a new UUID of version 7. Postgres 17 and earlier have no function for it.
 create function new_delivery_id() returns uuid
 language sql volatile parallel safe
 return encode(
@@ -30,27 +32,28 @@ return encode(
   'hex'
 )::uuid;
 
--- One row is a pending delivery: one event for one target. A finished delivery leaves the table, so no index needs a
--- condition.
+-- One row is a pending delivery: one event for one target. A finished delivery is removed, so the
+-- indexes need no condition.
 create table outbox (
   id uuid primary key default new_delivery_id(),
   project_id uuid not null references projects on delete cascade,
   event_id uuid not null,
   kind text not null check (kind in ('webhook', 'push')),
   target_id uuid not null,
-  -- When it can be claimed: schedule, lease and retry in one.
+  -- When it can be claimed. It is the schedule, the lease and the delay of a retry in one.
   available_at timestamptz not null default now(),
-  -- When it was requested. A delivery that is sent again starts anew, however old its event is.
+  -- When the delivery was requested. Sending an event again sets it anew, however old the event is.
   requested_at timestamptz not null default now(),
   -- The token of the last claim. Only its holder can settle the delivery.
   token uuid,
-  -- How often it was claimed since its last outcome. More than once means that workers died with it.
+  -- The number of claims since the last outcome. More than one means that workers died during
+  -- attempts.
   claim_count smallint not null default 0,
-  -- The number of failed attempts, and the reason of the last one.
+  -- The number of failed attempts, and the reason of the last failure.
   attempts smallint not null default 0,
   reason text,
-  -- Makes a repeated dispatch harmless. Serves the deliveries of an event, the list of a project's pending ones, and the
-  -- deletion of an event or a project.
+  -- Makes a repeated dispatch harmless. Serves the deliveries of an event, the list of a project's
+  -- pending deliveries, and the deletion of an event or a project.
   unique (project_id, event_id, kind, target_id)
 ) with (
   fillfactor = 80,
@@ -60,10 +63,11 @@ create table outbox (
   autovacuum_vacuum_cost_delay = 0
 );
 
--- Serves the walk from target to target, and the claim of a target's oldest delivery.
+-- Serves the scan from target to target, and the claim of a target's oldest delivery.
 create index outbox_of_target on outbox (kind, target_id, available_at, id);
 
--- One row is the outcome of a delivery, for the page of its event. A null target means that nobody was told, for `reason`.
+-- One row is the outcome of a delivery, for the page of its event. A null target means that the
+-- event had no target, for `reason`.
 create table deliveries (
   id uuid not null default new_delivery_id(),
   project_id uuid not null references projects on delete cascade,
@@ -72,19 +76,19 @@ create table deliveries (
   target_id uuid,
   state text not null check (state in ('delivered', 'failed', 'dead', 'cancelled', 'withheld')),
   attempts smallint not null default 0,
-  -- From the event's creation to its delivery.
+  -- The time from the creation of the event to its delivery.
   latency_ms bigint,
   reason text,
   at timestamptz not null default now(),
-  -- Keeps the last outcome. Serves the deliveries of an event, and the deletion of a project.
+  -- Keeps only the last outcome. Serves the deliveries of an event, and the deletion of a project.
   unique nulls not distinct (project_id, event_id, kind, target_id)
 ) with (autovacuum_vacuum_scale_factor = 0.05);
 
 -- Serves the sweep of old records.
 create index deliveries_of_time on deliveries (at);
 
--- One row lists the targets that were not told of an event at its dispatch, for one reason. As rows of deliveries, a burst
--- in a large organization would be a hundred thousand.
+-- One row lists the targets that an event was withheld from at dispatch, for one reason. Separate
+-- rows in `deliveries` would be 100,000 for a burst in a large organization.
 create table withheld_deliveries (
   project_id uuid not null references projects on delete cascade,
   event_id uuid not null,
@@ -100,7 +104,8 @@ create index withheld_deliveries_of_event on withheld_deliveries (project_id, ev
 -- Serves the sweep of old rows.
 create index withheld_deliveries_of_time on withheld_deliveries (at);
 
--- One row is the outcome of one delivery, withheld ones included. A later outcome replaces 'withheld'.
+-- One row is the outcome of one delivery, including withheld ones. A later outcome replaces
+-- 'withheld'.
 create view delivery_records as
 select d.id, d.project_id, d.event_id, d.kind, d.target_id, d.state, d.attempts, d.latency_ms, d.reason, d.at
 from deliveries d
@@ -136,7 +141,8 @@ create index dead_letters_of_project on dead_letters (project_id, id);
 -- Serves the sweep of old dead letters.
 create index dead_letters_of_time on dead_letters (at);
 
--- Cancels the deliveries of deleted events. It locks rows in the order of their ids, like the settler.
+-- Cancels the deliveries of deleted events. Like the settler, it locks rows in the order of their
+-- ids.
 create function cancel_deliveries() returns trigger
 language plpgsql
 set plan_cache_mode = force_custom_plan
@@ -162,7 +168,7 @@ begin
     on conflict (project_id, event_id, kind, target_id) do update set
       id = excluded.id, state = excluded.state, attempts = excluded.attempts,
       latency_ms = null, reason = excluded.reason, at = excluded.at
-      -- A delivery that succeeded before it was sent again stays delivered.
+      -- A delivery that succeeded before its event was sent again stays delivered.
       where d.state <> 'delivered';
   delete from dead_letters d
     using deleted_events g

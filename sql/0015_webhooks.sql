@@ -1,17 +1,17 @@
--- One row is a URL that receives the events of a project. url, secret and previous_secret are sealed for this row alone.
--- A deleted webhook has none of them, and its row is removed after its last attempt.
+-- One row is a URL that receives the events of a project. url, secret and previous_secret are
+-- sealed. Deleting a webhook clears them; its row is removed after its last attempt.
 create table webhooks (
   project_id uuid not null references projects on delete cascade,
   id uuid not null,
   name text not null,
   url text,
-  -- The host of the URL: the part that members below admin can see.
+  -- The host of the URL. It is all that members below admin can see of the URL.
   host text not null,
   preset text not null check (preset in ('standard', 'slack', 'discord', 'telegram', 'ntfy')),
-  -- Whether it receives the events of every channel, or only those of webhook_channels.
+  -- True if it receives the events of every channel, false if only those of webhook_channels.
   has_all_channels boolean not null,
   secret text,
-  -- Also signs until previous_until.
+  -- Also signs, until previous_until.
   previous_secret text,
   previous_until timestamptz,
   created_at timestamptz not null default now(),
@@ -20,12 +20,14 @@ create table webhooks (
   -- A disabled webhook receives nothing. The reason is a sentence for the screen.
   disabled_at timestamptz,
   disabled_reason text,
-  -- Consecutive failures and when they began. After them, sending pauses; each pause is longer than the one before.
+  -- Consecutive failures, and when they began. After ten of them sending pauses, each time for
+  -- longer.
   failures int not null default 0,
   failing_since timestamptz,
   pauses int not null default 0,
   paused_until timestamptz,
-  -- Since when the backlog is at its limit. New events are recorded and not queued until there is room.
+  -- When the backlog reached its limit. Until there is room, new events are recorded and not
+  -- enqueued.
   backlog_full_at timestamptz,
   -- When a test was last requested.
   tested_at timestamptz,
@@ -63,10 +65,10 @@ create table webhook_attempts (
   webhook_id uuid not null,
   event_id uuid,
   kind text not null check (kind in ('event.created', 'webhook.test')),
-  -- The position among the attempts of its delivery, from 1.
+  -- The number of the attempt among those of its delivery, from 1.
   number int not null check (number > 0),
   outcome text not null check (outcome in ('delivered', 'failed')),
-  -- The status of the response; null when there was none, and `error` says why.
+  -- The status of the response; null without a response, in which case `error` says why.
   status int,
   error text,
   reason text not null,
@@ -74,8 +76,8 @@ create table webhook_attempts (
   response text,
   latency_ms int not null,
   started_at timestamptz not null,
-  -- The host of the request, its form, and the SHA-256 of its body. The screen rebuilds the request from the event; the
-  -- hash tells whether it is still the same.
+  -- The host of the request, the format of its body, and the SHA-256 of its body. The screen
+  -- rebuilds the body from the event, and the hash shows whether it is still the same.
   host text not null,
   preset text not null,
   body_hash bytea not null check (octet_length(body_hash) = 32),
@@ -85,10 +87,10 @@ create table webhook_attempts (
   check ((event_id is null) = (kind = 'webhook.test'))
 );
 
--- Serves the list of a webhook's attempts, newest first: ids ascend with time.
+-- Serves the list of a webhook's attempts, newest first. Ids ascend with time.
 create index webhook_attempts_of_webhook on webhook_attempts (project_id, webhook_id, id);
 
--- Serves recovery: the events that a webhook has received.
+-- Serves recovery, which skips the events that a webhook has already received.
 create index webhook_attempts_delivered on webhook_attempts (project_id, webhook_id, event_id)
   where outcome = 'delivered' and event_id is not null;
 

@@ -3,24 +3,29 @@ import type { SecretLoss } from '../secrets/reset.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import type { SealedCell, Secrets } from '../secrets/secrets.ts'
 
-/** Where a push goes, and the keys that it is encrypted with. All of it is secret. */
+/**
+ * The endpoint of a subscription, and the keys that encrypt pushes for it. All three are secret.
+ */
 export interface PushAddress {
   endpoint: string
   p256dh: string
   auth: string
 }
 
-/** The sealed columns, for the rotation of the APP_SECRET. */
+/** The sealed columns, for the rotation of APP_SECRET. */
 export const SEALED_SUBSCRIPTIONS = {
   table: 'push_subscriptions',
   columns: ['address'],
 } as const satisfies SealedTable
 
-/** Deletes subscriptions that nobody can open. Browsers subscribe again by themselves. */
+/**
+ * Deletes subscriptions that cannot be opened. Each browser subscribes again when its page is next
+ * open.
+ */
 export const SUBSCRIPTION_LOSS: SecretLoss = {
   ...SEALED_SUBSCRIPTIONS,
   describe: count =>
-    `${count} browsers get no push notifications until their page is next open: then they subscribe again by themselves`,
+    `${count} browsers get no push notifications until their page is next open. Then they subscribe again`,
   async drop(tx, ids) {
     await tx`delete from push_subscriptions where id = any(${toArray(ids)}::uuid[])`
   },
@@ -31,7 +36,10 @@ export function sealAddress(secrets: Secrets, id: string, address: PushAddress):
   return secrets.seal(JSON.stringify(address), toPlace(id))
 }
 
-/** Opens the address of the subscription with this uuid. Throws `UnreadableSecret` when another APP_SECRET has sealed it. */
+/**
+ * Opens the address of the subscription with this uuid. Throws `UnreadableSecret` if it was sealed
+ * with another APP_SECRET.
+ */
 export function openAddress(secrets: Secrets, id: string, sealed: string): PushAddress {
   return JSON.parse(secrets.open(sealed, toPlace(id))) as PushAddress // By sealAddress.
 }
@@ -40,7 +48,7 @@ function toPlace(rowId: string): SealedCell {
   return { table: SEALED_SUBSCRIPTIONS.table, column: SEALED_SUBSCRIPTIONS.columns[0], rowId }
 }
 
-/** The push services of browsers: FCM, Mozilla, Apple, Windows. */
+/** The push services of browsers: Google (FCM), Mozilla, Apple and Microsoft. */
 const SERVICES = [
   /^fcm\.googleapis\.com$/,
   /^([a-z0-9-]+\.)*push\.services\.mozilla\.com$/,
@@ -49,8 +57,8 @@ const SERVICES = [
 ]
 
 /**
- * Parses an endpoint of a known push service; undefined for any other. The parsed URL is checked: https on port 443, or
- * one of `hosts`, which may name another port.
+ * Parses an endpoint of a known push service: https on port 443, or one of `hosts`, which may
+ * contain a port. Returns undefined for any other URL.
  */
 export function parseEndpoint(text: string, hosts: readonly string[]): URL | undefined {
   if (text.length > 2048 || !URL.canParse(text)) return undefined
@@ -61,12 +69,15 @@ export function parseEndpoint(text: string, hosts: readonly string[]): URL | und
   return isKnown || hosts.includes(url.host) ? url : undefined
 }
 
-// P-256: y² = x³ - 3x + b modulo p (SEC 2, section 2.4.2).
+// The curve P-256: y² = x³ - 3x + b modulo p (SEC 2, section 2.4.2).
 const P = 0xffffffff00000001000000000000000000000000ffffffffffffffffffffffffn
 const B = 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604bn
 const BYTES = 32
 
-/** Whether the bytes are an uncompressed point of P-256. A key that is no point agrees on no secret. */
+/**
+ * Returns true if the bytes are an uncompressed point of P-256. Encryption is impossible with any
+ * other key.
+ */
 export function isP256Point(bytes: Uint8Array): boolean {
   if (bytes.length !== 1 + 2 * BYTES || bytes[0] !== 4) return false
   const x = toNumber(bytes.subarray(1, 1 + BYTES))

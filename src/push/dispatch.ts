@@ -1,21 +1,21 @@
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import type { EventRanges } from '../outbox/kind.ts'
 
-/** Why a push was withheld: sentences for the event's page. */
+/** The reasons why a push is withheld, as sentences for the page of the event. */
 export const WITHHELD_REASONS = {
   notifyFalse: 'The event was sent with notify: false',
-  archived: 'Its channel is archived',
-  old: 'It happened more than 10 minutes before it was sent',
-  noDevice: 'No device: nobody in the organization takes notifications',
+  archived: 'The channel is archived',
+  old: 'The event happened more than 10 minutes before it was sent',
+  noDevice: 'No member of the organization has a device for notifications',
   off: 'Notifications are off on this device',
-  muted: 'The person has muted the channel',
-  quiet: 'It was in the quiet hours of this device',
-  collapsed: 'Collapsed: it is among those that one notification counts, after 10 in a minute',
+  muted: 'The member has muted the channel',
+  quiet: 'This device has quiet hours',
+  collapsed: 'Collapsed: after 10 notifications in a minute, one notification counts the rest',
 } as const
 
 /**
- * Whether a project has devices. Without any, nothing is written for an event, because a record would cost as much as
- * the event: `explainNoPush` derives the reason.
+ * Returns a condition: the project of the event has devices. For other projects nothing is written,
+ * because a record would cost as much as the event. `explainNoPush` derives the reason instead.
  */
 export function hasDevices(sql: Queryable): Fragment {
   return sql`exists (
@@ -26,7 +26,10 @@ export function hasDevices(sql: Queryable): Fragment {
   )`
 }
 
-/** Enqueues the pushes of some events, and records those that are withheld. Returns the number of deliveries. */
+/**
+ * Enqueues pushes for some events, and records the pushes that are withheld. Returns the number of
+ * deliveries.
+ */
 export async function dispatchPushes(
   tx: Tx,
   { projectIds, fromSeqs, toSeqs }: EventRanges,
@@ -40,8 +43,8 @@ export async function dispatchPushes(
 }
 
 /**
- * Explains an event that was dispatched without a record: nobody had a device. Undefined where the record may have
- * expired, or where the event is older than this kind of delivery.
+ * Explains why an event has neither a push nor a record: nobody had a device. Undefined if its
+ * records may have been deleted, or if it is older than this kind of delivery.
  */
 export async function explainNoPush(
   sql: Queryable,

@@ -20,7 +20,7 @@ import { findPushTargets, openPushTarget, takeBurstCount, type PushTarget } from
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
-/** The time before each attempt, in ms, give or take 20 %: a day in all. */
+/** The delay before each attempt, in ms, ± 20 %: a day in all. */
 export const PUSH_SCHEDULE_MS: readonly number[] = [
   0,
   5 * SECOND,
@@ -33,9 +33,9 @@ export const PUSH_SCHEDULE_MS: readonly number[] = [
   6 * HOUR,
   12 * HOUR,
 ]
-/** For two requests, as the first may be too large, and for the database before and after them. */
+/** The time for two requests, because the first can be too large, and for the database. */
 const ATTEMPT_MS = 2 * PUSH_TIMEOUT_MS + 5 * SECOND
-/** Attempts that share a statement. */
+/** The most attempts that share a statement. */
 const MAX_BATCH = 200
 const MAX_WAITING = 5_000
 
@@ -45,15 +45,15 @@ export interface PushKindParts extends PushParts {
 }
 
 interface SenderParts extends PushKindParts {
-  /** Undefined for a device that was removed. */
+  /** Resolves with undefined for a device that was removed. */
   reads: Batcher<DeliveryAttempt, PushTarget | undefined>
-  /** Whether the outcome was stored. */
+  /** Resolves with true if the outcome was stored. */
   accepted: Batcher<AttemptedDevice & { reason: string }, boolean>
 }
 
 /**
- * Web push as a kind of delivery. Its targets are the subscriptions of members. Attempts of the same moment share the
- * statements that read targets and store accepted pushes.
+ * Creates the delivery kind for web push. Its targets are the push subscriptions of members.
+ * Concurrent attempts share the statements that read targets and store accepted pushes.
  */
 export function createPushKind(parts: PushKindParts): DeliveryKind {
   const { pool, secrets } = parts
@@ -86,7 +86,7 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
   }
 }
 
-/** Makes one attempt. Membership and settings are checked at this moment. */
+/** Makes one attempt. It checks membership and settings at this time, not at dispatch. */
 async function sendPush(
   parts: SenderParts,
   attempt: DeliveryAttempt,
@@ -94,14 +94,14 @@ async function sendPush(
 ): Promise<DeliveryOutcome> {
   const { pool, pusher, site, reads, accepted } = parts
   const target = await reads.add(attempt)
-  if (!target) return { kind: 'cancelled', reason: 'The device is signed out, or removed' }
+  if (!target) return { kind: 'cancelled', reason: 'The device was signed out or removed' }
   const { event, withheld, nowMs, address } = target
-  if (!event) return { kind: 'cancelled', reason: 'The person is no member any more' }
+  if (!event) return { kind: 'cancelled', reason: 'The account is no longer a member' }
   if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
-  // Deleted after the claim. Unless the event is restored, the next claim ends the delivery.
+  // The event was deleted after the claim. Unless it is restored, the next claim ends the delivery.
   if (target.isHidden) return postpone(UNDO_GRACE_S * SECOND, 'The event is hidden')
   const leftS = DAY_S - Math.floor(attempt.waitedMs / SECOND)
-  if (leftS <= 0) return { kind: 'failed', reason: 'It was not accepted within a day' }
+  if (leftS <= 0) return { kind: 'failed', reason: 'The push was not accepted within a day' }
 
   const message = target.isSummary
     ? await toBurstSummary(parts, target, site)
@@ -115,7 +115,7 @@ async function sendPush(
     await transact(pool, tx => storePushOutcome(tx, target, made))
   })
   const outcome = toDeliveryOutcome(made)
-  // A count does not deliver this event.
+  // A summary counts the events of a burst, but does not deliver this event.
   return target.isSummary && outcome.kind === 'done'
     ? { kind: 'withheld', reason: WITHHELD_REASONS.collapsed }
     : outcome
@@ -131,7 +131,7 @@ async function toBurstSummary(
   return burst && toSummaryMessage(site.url, { ...event, ...burst })
 }
 
-/** Names devices of members as `account: device`. */
+/** Returns the names of members' devices, as `account: device`. */
 async function getDeviceNames(
   sql: Queryable,
   { projectId, targetIds }: { projectId: string; targetIds: readonly string[] },

@@ -21,7 +21,7 @@ import {
 
 const tags = ['Notifications']
 
-/** The notification settings of a member in a project. */
+/** Routes for a member's notification settings in a project. */
 export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
   return new Elysia({ name: 'push.notifications' })
     .use(guard)
@@ -35,7 +35,7 @@ export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool:
         response: { 200: SuccessOf(NotificationSettingsPage) },
         detail: {
           operationId: 'getNotifications',
-          summary: 'Get your notification settings of a project',
+          summary: 'Get your notification settings for a project',
           tags,
         },
       },
@@ -54,7 +54,7 @@ export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool:
         response: { 200: SuccessOf(DefaultNotificationSettings) },
         detail: {
           operationId: 'setNotifications',
-          summary: 'Set what you are notified of in a project',
+          summary: 'Change your notification settings for a project',
           tags,
         },
       },
@@ -72,7 +72,7 @@ export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool:
         response: { 200: SuccessOf(ChannelNotificationSettings) },
         detail: {
           operationId: 'getChannelNotifications',
-          summary: 'Get your notification settings of a channel',
+          summary: 'Get your notification settings for a channel',
           tags,
         },
       },
@@ -91,7 +91,7 @@ export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool:
         response: { 200: SuccessOf(ChannelNotificationSettings) },
         detail: {
           operationId: 'setChannelNotifications',
-          summary: 'Set what you are notified of in a channel',
+          summary: 'Change your notification settings for a channel',
           tags,
         },
       },

@@ -12,14 +12,14 @@ import type {
   NotificationSettingsPage,
 } from './schema.ts'
 
-/** Without any setting, an account is notified of everything, and bursts are collapsed. */
+/** The defaults: notifications for every event, with bursts collapsed. */
 const INITIAL_SETTINGS: DefaultNotificationSettings = {
   state: 'on',
   muteUntil: null,
   collapse: true,
 }
 
-/** An account, and the project that its settings are for; uuids. */
+/** An account and the project that its settings are for. Ids are uuids. */
 export interface Recipient {
   organizationId: string
   projectId: string
@@ -27,14 +27,14 @@ export interface Recipient {
   actor: Actor
 }
 
-/** Settings as they were made; null where there is none, or where a mute has ended. */
+/** Stored settings. A column is null if it was not set, or if a mute has ended. */
 interface Row {
   state: 'on' | 'mute' | null
   mute_until: Date | null
   collapse: boolean | null
 }
 
-/** Returns the settings for a project, and a page of the channels with settings of their own. */
+/** Returns the settings for a project, and a page of the channels that have their own. */
 export async function getNotifications(
   sql: Queryable,
   recipient: Recipient,
@@ -74,7 +74,7 @@ export async function getChannelNotifications(
   return toChannelNotification(uuid, row, await getDefault(sql, recipient))
 }
 
-/** Changes the settings for channels without settings of their own. */
+/** Changes the settings for all channels without settings of their own. */
 export async function setDefaultNotifications(
   tx: Tx,
   recipient: Recipient,
@@ -91,7 +91,7 @@ export async function setChannelNotifications(
   { channelId, input }: { channelId: string; input: ChannelNotificationSettingsInput },
 ): Promise<ChannelNotificationSettings> {
   const uuid = toChannelUuid(channelId)
-  // Locked, so that it is not deleted meanwhile.
+  // The lock keeps the channel from being deleted meanwhile.
   const found = await tx`
     select id from channels where project_id = ${recipient.projectId} and id = ${uuid} for key share
   `
@@ -100,7 +100,10 @@ export async function setChannelNotifications(
   return getChannelNotifications(tx, recipient, channelId)
 }
 
-/** Stores the settings for a channel, or for the project where it is null. An absent `collapse` stays as it is. */
+/**
+ * Stores the settings for a channel; for the whole project if the channel is null. If `collapse` is
+ * absent, it stays unchanged.
+ */
 async function store(
   tx: Tx,
   { organizationId, projectId, accountId, actor }: Recipient,
@@ -108,7 +111,7 @@ async function store(
   { state, muteUntil = null, collapse }: ChannelNotificationSettingsInput,
 ): Promise<void> {
   if (state !== 'mute' && muteUntil !== null) {
-    throw invalidField('muteUntil', 'invalid_value', 'Is allowed only with the state mute')
+    throw invalidField('muteUntil', 'invalid_value', 'Requires the state mute')
   }
   const stored = await tx`
     insert into notification_settings as n (project_id, account_id, channel_id, state, mute_until, collapse)
@@ -171,7 +174,7 @@ function toChannelNotification(
   }
 }
 
-/** Settings, each that of `fallback` where there is none. */
+/** Fills in each missing setting from `fallback`. */
 function toNotification(
   { state, mute_until, collapse }: Row,
   fallback: DefaultNotificationSettings,

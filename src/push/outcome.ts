@@ -3,8 +3,8 @@ import { parseRetryAfter } from '../egress/failure.ts'
 import type { DeliveryOutcome, Postponed } from '../outbox/kind.ts'
 
 /**
- * The outcome of an attempt. `refused` is about our key or message, so the subscription may still be good. `unsent` says
- * nothing about the push service.
+ * The outcome of an attempt. `refused` is about our key or message, so the subscription may still
+ * work. `unsent` means that no request was made.
  */
 export type PushOutcome =
   | { kind: 'accepted' | 'gone' | 'too large' | 'refused' | 'failed' | 'unsent'; reason: string }
@@ -18,7 +18,7 @@ const REFUSED = new Set([400, 401, 403])
 const TIMEOUT = 408
 const TOO_MANY = 429
 
-/** Reads the answer of a push service by its status alone. */
+/** Decides the outcome by the status of the response alone. */
 export function toPushOutcome(result: EgressResult, nowMs: number): PushOutcome {
   if ('error' in result) {
     const { error, message } = result
@@ -30,9 +30,10 @@ export function toPushOutcome(result: EgressResult, nowMs: number): PushOutcome 
   const reason = `The push service answered ${status}`
   if (status >= 200 && status < 300) return { kind: 'accepted', reason }
   if (GONE.has(status)) return { kind: 'gone', reason: `${reason}: the subscription is gone` }
-  if (status === TOO_LARGE) return { kind: 'too large', reason: `${reason}: too large` }
+  if (status === TOO_LARGE)
+    return { kind: 'too large', reason: `${reason}: the message is too large` }
   if (REFUSED.has(status)) {
-    return { kind: 'refused', reason: `${reason}: it refuses our key or message` }
+    return { kind: 'refused', reason: `${reason}: it refused the key or the message` }
   }
   if (status >= 500 || status === TOO_MANY || status === TIMEOUT) {
     return { kind: 'busy', reason, afterMs: parseRetryAfter(headers['retry-after'], nowMs) }
@@ -40,7 +41,7 @@ export function toPushOutcome(result: EgressResult, nowMs: number): PushOutcome 
   return { kind: 'failed', reason }
 }
 
-/** Translates the outcome of an attempt for the outbox. */
+/** Converts the outcome of an attempt for the outbox. */
 export function toDeliveryOutcome(outcome: PushOutcome): DeliveryOutcome {
   const { reason } = outcome
   switch (outcome.kind) {

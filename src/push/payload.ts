@@ -3,13 +3,19 @@ import { toId } from '../ids.ts'
 
 /** A push before encryption. */
 export interface PushMessage {
-  /** Declarative Web Push: JSON that browsers show by themselves, or that our service worker reads. */
+  /**
+   * Declarative Web Push: JSON that some browsers show by themselves, and that our service worker
+   * reads in the others.
+   */
   payload: string
-  /** A push replaces a waiting one of the same topic at the push service. */
+  /**
+   * The Topic header of RFC 8030. At the push service, a push replaces an undelivered one with the
+   * same topic.
+   */
   topic: string
 }
 
-/** Where an event happened; ids are uuids. */
+/** The channel and the project of an event. Ids are uuids. */
 export interface EventLocation {
   projectId: string
   project: string
@@ -24,15 +30,18 @@ export interface PushEvent extends EventLocation {
   icon: string | null
 }
 
-/** The largest payload that every push service and phone accepts, in bytes, before encryption adds 103. */
+/**
+ * The largest payload, in bytes, that every push service and phone accepts. Encryption adds 103
+ * bytes.
+ */
 export const MAX_PAYLOAD_BYTES = 2_600
 
 const MAX_TITLE = 1_000
 const MAX_NAME = 250
-/** Of the title in a short message. */
+/** The most bytes of the title in a short message. */
 const MAX_SHORT = 200
 
-/** A message about one event, which it opens. */
+/** Returns the message about one event. A click opens the event. */
 export function toEventMessage(siteUrl: string, event: PushEvent): PushMessage {
   const title = event.icon === null ? event.title : `${event.icon} ${event.title}`
   const notification = {
@@ -50,14 +59,16 @@ export function toEventMessage(siteUrl: string, event: PushEvent): PushMessage {
   })
 }
 
-/** The shortest form of a message, for a push service that refused it as too large. */
+/** Returns the shortest form of a message, for a push service that refused it as too large. */
 export function toShortMessage({ payload, topic }: PushMessage): PushMessage {
   const { title, navigate, tag } = (JSON.parse(payload) as { notification: Notification })
     .notification
   return { payload: toPayload({ title: truncateToBytes(title, MAX_SHORT), navigate, tag }), topic }
 }
 
-/** A message that counts the collapsed events of a burst. It replaces the count before it. */
+/**
+ * Returns a message that counts the collapsed events of a burst. It replaces the previous count.
+ */
 export function toSummaryMessage(
   siteUrl: string,
   burst: EventLocation & { count: number; burstAtMs: number },
@@ -99,17 +110,17 @@ function toEventUrl(siteUrl: string, eventId: string): string {
   return `${siteUrl}/e/${toId('evt', eventId)}`
 }
 
-/** The last line: channel and project. */
+/** Returns the last line of a message: channel and project. */
 function toLocationLine({ channel, project }: EventLocation): string {
   return `${truncateToBytes(channel, MAX_NAME)} · ${truncateToBytes(project, MAX_NAME)}`
 }
 
-/** A topic of 32 characters that every push service accepts: Apple's refuses `_`. */
+/** Returns a topic of 32 characters that every push service accepts. Apple's refuses `_`. */
 function toTag(kind: string, text: string): string {
   return createHash('sha256').update(`${kind} ${text}`).digest('hex').slice(0, 32)
 }
 
-/** Cuts `text` by code points to `maxBytes` of JSON, with an ellipsis for the rest. */
+/** Cuts `text` between code points to `maxBytes` of JSON, including the ellipsis. */
 export function truncateToBytes(text: string, maxBytes: number): string {
   if (measure(text) <= maxBytes) return text
   let [bytes, kept] = [measure('…'), '']
@@ -121,7 +132,7 @@ export function truncateToBytes(text: string, maxBytes: number): string {
   return `${kept}…`
 }
 
-/** The bytes of `text` inside a JSON string. */
+/** Returns the size of `text` inside a JSON string, in bytes. */
 function measure(text: string): number {
   return Buffer.byteLength(JSON.stringify(text)) - 2
 }

@@ -8,7 +8,7 @@ import { toPushOutcome, type PushOutcome } from './outcome.ts'
 import { toShortMessage, type PushMessage } from './payload.ts'
 import { createVapidTokenCache, ensureVapidKey, getVapidSigner } from './vapid.ts'
 
-/** For one request to a push service. */
+/** The timeout of one request to a push service. */
 export const PUSH_TIMEOUT_MS = 10_000
 const MAX_WAITING = 5_000
 
@@ -16,29 +16,35 @@ export interface PushParts {
   pool: Pool
   secrets: Secrets
   egress: Egress
-  /** Hosts of push services besides those of the browsers, as `host` or `host:port`. */
+  /** Additional hosts of push services, as `host` or `host:port`. */
   pushHosts: readonly string[]
-  /** The contact of this installation for push services; undefined for the operator's e-mail. */
+  /**
+   * The contact of this installation for push services. If undefined, it is the e-mail address of
+   * the operator.
+   */
   vapidSubject: string | undefined
 }
 
 interface Push {
   address: PushAddress
   message: PushMessage
-  /** How long the push service keeps it. */
+  /** How long the push service keeps an undelivered push. */
   ttlS: number
-  /** By the clock of the database. */
+  /** The current time, by the clock of the database. */
   nowMs: number
   signal?: AbortSignal | undefined
 }
 
-/** The outcome of a push; `answer` is undefined where no request was made. */
+/** The outcome of a push. `response` is undefined if no request was made. */
 export interface PushResult {
   outcome: PushOutcome
   response: EgressResult | undefined
 }
 
-/** Encrypts pushes, signs them with the VAPID key of this installation, and sends them. */
+/**
+ * A client that encrypts pushes, signs them with the VAPID key of this installation, and sends
+ * them.
+ */
 export interface PushClient {
   push(push: Push): Promise<PushResult>
 }
@@ -46,7 +52,7 @@ export interface PushClient {
 export function createPushClient(parts: PushParts): PushClient {
   const { pool, secrets, egress, pushHosts, vapidSubject } = parts
   const tokens = createVapidTokenCache()
-  // Read once for all pushes of a moment.
+  // Concurrent pushes share one read of the key.
   const keys = createBatcher({
     async run(waiting: undefined[]) {
       const { id } = await pool.run(sql => ensureVapidKey(sql, secrets))
@@ -73,14 +79,14 @@ export function createPushClient(parts: PushParts): PushClient {
   ): Promise<PushResult> {
     const { address, ttlS, nowMs, signal } = push
     const { headers, body } = encryptPush(address, message, ttlS)
-    const answer = await egress.send({
+    const response = await egress.send({
       url: address.endpoint,
       body,
       headers: { ...headers, Authorization: authorization },
       timeoutMs: PUSH_TIMEOUT_MS,
       signal,
     })
-    return { outcome: toPushOutcome(answer, nowMs), response: answer }
+    return { outcome: toPushOutcome(response, nowMs), response }
   }
 
   return {
@@ -88,13 +94,13 @@ export function createPushClient(parts: PushParts): PushClient {
       // PUSH_HOSTS may have changed since the browser subscribed.
       const url = parseEndpoint(push.address.endpoint, pushHosts)
       if (!url) {
-        const reason = 'Its push service is none that this server knows: see PUSH_HOSTS'
+        const reason = 'This server does not know the push service. Add its host to PUSH_HOSTS'
         return { outcome: { kind: 'failed', reason }, response: undefined }
       }
       const authorization = await authorize(url.origin, push.nowMs)
       if (authorization === undefined) {
         const reason =
-          'Push services ask who answers for this server: set VAPID_SUBJECT to a mailto: or https: address'
+          'Push services require a contact. Set VAPID_SUBJECT to a mailto: or https: address'
         return { outcome: { kind: 'busy', reason, afterMs: undefined }, response: undefined }
       }
       const pushed = await send(push, push.message, authorization)
@@ -104,7 +110,7 @@ export function createPushClient(parts: PushParts): PushClient {
   }
 }
 
-/** Encrypts a message as one record of RFC 8188; the headers are those of RFC 8030. */
+/** Encrypts a message as one record of RFC 8188. The headers are those of RFC 8030. */
 export function encryptPush(
   { endpoint, p256dh, auth }: PushAddress,
   { payload, topic }: PushMessage,
@@ -115,7 +121,8 @@ export function encryptPush(
     urgency: 'high',
     topic,
     contentEncoding: 'aes128gcm',
-    // A falsy value, which the types do not allow, leaves out the signature: ours is kept for 11 hours.
+    // Null, which the types do not allow, leaves out the signature. We sign once for 11 hours
+    // instead.
     vapidDetails: null as never,
   })
   const headers = Object.entries(details.headers).map(([name, value]) => [name, String(value)])

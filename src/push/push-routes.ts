@@ -38,7 +38,7 @@ export interface PushRouteParts extends Omit<PushParts, 'egress' | 'vapidSubject
   site: Site
 }
 
-/** The devices on which an account is notified. */
+/** Routes for the devices on which an account gets notifications. */
 export function pushRoutes({ guard, ...parts }: PushRouteParts) {
   const { pool, secrets, site } = parts
   return new Elysia({ name: 'push' })
@@ -87,7 +87,7 @@ export function pushRoutes({ guard, ...parts }: PushRouteParts) {
           throw invalidField(
             'endpoint',
             'invalid_value',
-            'Must be of a push service that this server knows: those of Chrome, Firefox, Safari and Edge, and PUSH_HOSTS',
+            'Must belong to a known push service: that of Chrome, Firefox, Safari or Edge, or a host of PUSH_HOSTS',
           )
         }
         const subscriber = toSubscriber(call)
@@ -103,7 +103,7 @@ export function pushRoutes({ guard, ...parts }: PushRouteParts) {
         response: { 200: SuccessOf(Subscription) },
         detail: {
           operationId: 'createPushSubscription',
-          summary: 'Notify this device',
+          summary: 'Subscribe a device',
           description: 'Subscribing again replaces the subscription of the same device.',
           tags,
         },

@@ -1,23 +1,23 @@
-/** Hours of every day, by local time, in which nothing is pushed. */
+/** Hours of each day, in local time, in which nothing is pushed. */
 export interface QuietHours {
   /** The first minute, counted from midnight. */
   from: number
-  /** The minute after the last; smaller than `from` where midnight lies between. */
+  /** The minute after the last one. Smaller than `from` if the hours span midnight. */
   to: number
-  /** By its IANA name. */
+  /** The IANA name. */
   timeZone: string
 }
 
 /**
- * Whether `now` is in quiet hours. Local time counts: an hour that daylight saving skips is not quiet, and an hour that
- * comes twice is quiet twice.
+ * Returns true if `now` is in the quiet hours. An hour that daylight saving time skips is never
+ * quiet; an hour that it repeats is quiet twice.
  */
 export function isInQuietHours({ from, to, timeZone }: QuietHours, now: Date): boolean {
   const minute = toWallMinute(now, timeZone)
   return from < to ? minute >= from && minute < to : minute >= from || minute < to
 }
 
-/** Parses `22:00` to minutes since midnight; undefined for an invalid time. */
+/** Parses a time like `22:00` to minutes since midnight; undefined if it is invalid. */
 export function parseTimeOfDay(text: string): number | undefined {
   const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? []
   return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes)
@@ -28,7 +28,7 @@ export function formatTimeOfDay(minute: number): string {
   return `${pad(Math.floor(minute / 60))}:${pad(minute % 60)}`
 }
 
-/** Whether the runtime knows a time zone of this name. */
+/** Returns true if the runtime knows a time zone of this name. */
 export function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z][\w+/-]{0,63}$/.test(name)) return false
   try {

@@ -6,13 +6,19 @@ import { commitWithoutFsync } from '../db/delivery-settings.ts'
 import type { PushOutcome } from './outcome.ts'
 import type { PushTarget } from './target.ts'
 
-/** Consecutive refusals after which a subscription is removed. A single one may be the fault of our key or message. */
+/**
+ * A subscription is removed after this many consecutive refusals. A single one may be caused by our
+ * key or message.
+ */
 const MAX_REFUSALS = 5
 
-/** A device, and the endpoint that an attempt was made to: the device may have another one by now. */
+/** A device, and the endpoint that was used. By now the device may have another endpoint. */
 export type AttemptedDevice = Pick<PushTarget, 'id' | 'endpointHash'>
 
-/** Stores what a push service answered. Returns whether the subscription was removed for it. */
+/**
+ * Stores the response of a push service. Returns true if the subscription was removed because of
+ * it.
+ */
 export async function storePushOutcome(
   tx: Tx,
   attempted: AttemptedDevice,
@@ -34,8 +40,9 @@ export async function storePushOutcome(
 }
 
 /**
- * Stores accepted pushes, of devices that are not locked: one locked row would delay all others. Returns the ids of
- * those that were stored; `storeOutcome` is for the rest.
+ * Stores accepted pushes in one statement. It leaves out devices that are locked, because one
+ * locked row would delay all others. Returns the ids of the devices; use `storePushOutcome` for the
+ * others.
  */
 export async function storeAcceptedPushes(
   sql: Queryable,

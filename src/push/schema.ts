@@ -39,7 +39,7 @@ const QUIET_HOURS = defineRule('QuietHours', value => {
     ...checkPart('timeZone', timeZone, isTimeZone, 'Must name a time zone like Europe/Berlin'),
   ]
   if (issues.length > 0 || from !== to) return issues
-  return issue('invalid_value', 'Must not end when it begins: turn the device off instead')
+  return issue('invalid_value', 'Must not end when it begins. Turn the device off instead')
 })
 
 function checkPart(
@@ -59,7 +59,7 @@ function isTime(text: string): boolean {
 }
 
 function toBytes(text: string): Buffer {
-  // Browsers leave out the padding, and some libraries add it.
+  // Browsers leave out the padding; some libraries add it.
   return /^[\w-]{1,128}={0,2}$/.test(text) ? Buffer.from(text, 'base64url') : Buffer.alloc(0)
 }
 
@@ -76,14 +76,17 @@ export const PushKey = Type.Object(
 )
 export type PushKey = Static<typeof PushKey>
 
-/** The link to the page where a phone subscribes. */
+/** The link to the page on which a phone subscribes. */
 export const PhoneLink = Type.Object(
   {
     url: Type.String(),
     qr: Type.Object(
       {
-        size: Type.Integer({ minimum: 21, description: 'Modules in a row, without a margin.' }),
-        path: Type.String({ description: 'What is dark, as the path of an SVG of this size.' }),
+        size: Type.Integer({
+          minimum: 21,
+          description: 'The number of modules in a row, without a margin.',
+        }),
+        path: Type.String({ description: 'The dark modules, as an SVG path of this size.' }),
       },
       closed,
     ),
@@ -92,26 +95,30 @@ export const PhoneLink = Type.Object(
 )
 export type PhoneLink = Static<typeof PhoneLink>
 
-/** Nothing is pushed in quiet hours; null for none. */
+/** Nothing is pushed in quiet hours. Null means none. */
 const QuietHoursInput = Type.Unsafe<{ from: string; to: string; timeZone: string } | null>({
   [Kind]: QUIET_HOURS,
   type: ['object', 'null'],
   required: ['from', 'to', 'timeZone'],
   properties: {
-    from: { type: 'string', pattern: TIME_OF_DAY, description: 'Its first minute.' },
+    from: { type: 'string', pattern: TIME_OF_DAY, description: 'The first minute.' },
     to: {
       type: 'string',
       pattern: TIME_OF_DAY,
-      description: 'Of the next day where it is earlier.',
+      description: 'The minute after the last one. On the next day if it is earlier than `from`.',
     },
-    timeZone: { type: 'string', description: 'As IANA names it.' },
+    timeZone: { type: 'string', description: 'The IANA name.' },
   },
 })
 
-const Label = TrimmedText({ maxLength: 60, description: 'What to call the device.' })
+const Label = TrimmedText({ maxLength: 60, description: 'The name of the device.' })
 
 export const NewSubscription = Type.Object({
-  endpoint: Text({ minLength: 1, maxLength: 2048, description: 'As the browser has it.' }),
+  endpoint: Text({
+    minLength: 1,
+    maxLength: 2048,
+    description: 'The endpoint of the PushSubscription in the browser.',
+  }),
   keys: Type.Object({ p256dh: textOf(P256DH), auth: textOf(AUTH) }),
   label: Type.Optional(Label),
 })
@@ -129,21 +136,21 @@ export const Subscription = Type.Object(
   {
     id: Type.String(),
     label: Type.String(),
-    /** The host of its push service. */
+    /** The host of the push service. */
     host: Type.String(),
     isOn: Type.Boolean(),
-    /** Whether it is the browser of this request. */
+    /** True for the browser that sends this request. */
     isCurrent: Type.Boolean(),
     quietHours: Nullable(
       Type.Object({ from: Type.String(), to: Type.String(), timeZone: Type.String() }, closed),
     ),
     createdAt: Timestamp,
     lastPushAt: Nullable(Timestamp),
-    /** The last answer of the push service. */
+    /** The last response of the push service, as a sentence. */
     lastOutcome: Nullable(Type.String()),
-    /** Consecutive refusals; the fifth removes it. */
+    /** Consecutive refusals. The fifth removes the subscription. */
     refusals: Type.Integer({ minimum: 0 }),
-    /** Why it was refused. */
+    /** The reason of the last refusal; null if the last push was accepted. */
     flagged: Nullable(Type.String()),
   },
   closed,
@@ -154,23 +161,23 @@ export const RemovedSubscription = Type.Object({ id: Type.String() }, closed)
 
 export const PushTestInput = Type.Object({
   subscriptionId: Type.Optional(
-    Text({ minLength: 1, maxLength: 255, description: 'This browser by default.' }),
+    Text({ minLength: 1, maxLength: 255, description: 'The browser of this request by default.' }),
   ),
 })
 export type PushTestInput = Static<typeof PushTestInput>
 
-/** The answer of a push service to a test. */
+/** The response of a push service to a test. */
 export const PushTestResult = Type.Object(
   {
     subscriptionId: Type.String(),
     isAccepted: Type.Boolean(),
-    /** Null without an answer. */
+    /** Null without a response. */
     status: Nullable(Type.Integer()),
-    body: Nullable(Type.String({ description: 'The first 1 KiB of its answer, as text.' })),
+    body: Nullable(Type.String({ description: 'The first 1 KiB of the response, as text.' })),
     /** The outcome as a sentence. */
     reason: Type.String(),
     latencyMs: Nullable(Type.Integer({ minimum: 0 })),
-    /** Whether the subscription was removed, as the push service no longer knows it. */
+    /** True if the subscription was removed, because the push service no longer knows it. */
     isRemoved: Type.Boolean(),
   },
   closed,
@@ -179,12 +186,15 @@ export type PushTestResult = Static<typeof PushTestResult>
 
 const STATES = ['on', 'mute'] as const
 const Until = Type.Optional(
-  Nullable(IsoTimestamp('The end of the mute; without it the mute has none.')),
+  Nullable(IsoTimestamp('When the mute ends. Without it, the mute does not end.')),
 )
 const COLLAPSE =
   'Whether more than 10 notifications from one channel in a minute become one that counts the rest.'
 
-/** Settings for the channels of a project without settings of their own. An absent `collapse` stays as it is. */
+/**
+ * Settings for the channels of a project that have none of their own. If `collapse` is absent, it
+ * stays unchanged.
+ */
 export const DefaultNotificationSettingsInput = Type.Object({
   state: OneOf(STATES),
   muteUntil: Until,
@@ -193,9 +203,11 @@ export const DefaultNotificationSettingsInput = Type.Object({
 export type DefaultNotificationSettingsInput = Static<typeof DefaultNotificationSettingsInput>
 
 export const ChannelNotificationSettingsInput = Type.Object({
-  state: OneOf([...STATES, 'default'], 'default: as for the project.'),
+  state: OneOf([...STATES, 'default'], 'default: the state of the project.'),
   muteUntil: Until,
-  collapse: Type.Optional(Nullable(Type.Boolean(), `${COLLAPSE} null: as for the project.`)),
+  collapse: Type.Optional(
+    Nullable(Type.Boolean(), `${COLLAPSE} null: the setting of the project.`),
+  ),
 })
 export type ChannelNotificationSettingsInput = Static<typeof ChannelNotificationSettingsInput>
 
@@ -205,16 +217,16 @@ const setting = {
   collapse: Type.Boolean({ description: COLLAPSE }),
 }
 
-/** Settings for the channels of a project without settings of their own. */
+/** Settings for the channels of a project that have none of their own. */
 export const DefaultNotificationSettings = Type.Object(setting, closed)
 export type DefaultNotificationSettings = Static<typeof DefaultNotificationSettings>
 
-/** Settings that apply to one channel: its own, or those of the project. */
+/** The settings of a channel. Each is its own or that of the project. */
 export const ChannelNotificationSettings = Type.Object(
   {
     channelId: Type.String(),
-    isDefault: Type.Boolean({ description: 'Whether the state is that of the project.' }),
-    isCollapseDefault: Type.Boolean({ description: 'Whether `collapse` is that of the project.' }),
+    isDefault: Type.Boolean({ description: 'True if the state is that of the project.' }),
+    isCollapseDefault: Type.Boolean({ description: 'True if `collapse` is that of the project.' }),
     ...setting,
   },
   closed,

@@ -13,7 +13,7 @@ import { openAddress, sealAddress, type PushAddress } from './address.ts'
 import { parseTimeOfDay, formatTimeOfDay } from './quiet-hours.ts'
 import type { NewSubscription, PhoneLink, Subscription, SubscriptionEdit } from './schema.ts'
 
-/** An account, and the session of its browser; uuids. */
+/** An account and the session of its browser. Ids are uuids. */
 export interface Subscriber {
   accountId: string
   sessionId: string
@@ -23,11 +23,11 @@ export interface Subscriber {
 interface Row extends Omit<Subscription, 'createdAt' | 'lastPushAt' | 'quietHours'> {
   createdAt: Date
   lastPushAt: Date | null
-  /** Three nulls without quiet hours. */
+  /** Three nulls if there are no quiet hours. */
   quiet: [from: number | null, to: number | null, timeZone: string | null]
 }
 
-/** A stored subscription of the session or of the endpoint. */
+/** A stored subscription of the same session or the same endpoint. */
 interface Known {
   id: string
   account_id: string
@@ -48,7 +48,7 @@ export async function listSubscriptions(
   return toPage(found, query, ({ id }) => id)
 }
 
-/** Throws `not_found` for a device of another account. */
+/** Returns a device. Throws `not_found` if the account has no such device. */
 export async function getSubscription(
   sql: Queryable,
   subscriber: Subscriber,
@@ -65,9 +65,10 @@ export async function getSubscription(
 }
 
 /**
- * Stores the subscription of this session's browser in place of an earlier one; storing it again changes nothing. A
- * browser keeps its endpoint when another account signs in there: the subscription moves to that account. The keys prove
- * that it is the same browser. Returns the id.
+ * Stores the subscription of a browser, and returns its id. It replaces the previous subscription
+ * of the session; storing it again changes nothing.
+ * A browser keeps its endpoint when another account signs in. The subscription then moves to that
+ * account. The keys prove that it is the same browser, else it throws `conflict`.
  */
 export async function saveSubscription(
   tx: Tx,
@@ -86,9 +87,9 @@ export async function saveSubscription(
   const own = known.find(row => row.session_id === sessionId)
   const same = known.find(row => row.hash === hash)
   if (same && !isSame(openAddress(secrets, same.id, same.address), address)) {
-    // Push services give no endpoint twice, so other keys are another browser's.
+    // Push services never issue an endpoint twice, so other keys mean another browser.
     if (same.account_id !== accountId) {
-      throw new Fault('conflict', 'This endpoint belongs to another browser: subscribe anew')
+      throw new Fault('conflict', 'This endpoint belongs to another browser. Subscribe again')
     }
   } else if (same && same === own) {
     if (label !== undefined) {
@@ -96,7 +97,7 @@ export async function saveSubscription(
     }
     return toId('psh', same.id)
   }
-  // The browser's earlier subscription keeps its label and settings, unless it was another account's.
+  // The previous subscription keeps its label and settings, unless it belonged to another account.
   const kept = own ?? (same?.account_id === accountId ? same : undefined)
   for (const { id } of known.filter(row => row !== kept)) {
     await tx`delete from push_subscriptions where id = ${id}`
@@ -122,7 +123,7 @@ export async function saveSubscription(
   return id
 }
 
-/** Changes the given properties. Throws `not_found`. */
+/** Changes the given fields. Throws `not_found`. */
 export async function editSubscription(
   tx: Tx,
   { accountId, actor }: Subscriber,
@@ -145,7 +146,7 @@ export async function editSubscription(
   await writeAudit(tx, actor, { action: 'push.edited', target: id, details: { fields } })
 }
 
-/** Nothing is pushed to the device after the commit. Throws `not_found`. */
+/** Removes a device. Nothing is pushed to it after the commit. Throws `not_found`. */
 export async function removeSubscription(
   tx: Tx,
   { accountId, actor }: Subscriber,
@@ -158,14 +159,14 @@ export async function removeSubscription(
   await writeAudit(tx, actor, { action: 'push.unsubscribed', target: id })
 }
 
-/** Returns the link to the page where a phone subscribes, also as a QR code. */
+/** Returns the link to the page on which a phone subscribes, with its QR code. */
 export function toPhoneLink(siteUrl: string): PhoneLink {
   const url = `${siteUrl}/notifications`
   const { size, data } = encode(url, { ecc: 'M', border: 0 })
   return { url, qr: { size, path: data.map(toRow).join('') } }
 }
 
-/** Returns the uuid in a subscription's id. Throws `not_found`. */
+/** Returns the uuid of a subscription's public id. Throws `not_found`. */
 export function toSubscriptionUuid(id: string): string {
   const uuid = parseId('psh', id)
   if (uuid === undefined) throw noSubscription()
@@ -173,10 +174,12 @@ export function toSubscriptionUuid(id: string): string {
 }
 
 export function noSubscription(): Fault {
-  return new Fault('not_found', 'No device of yours has this id')
+  return new Fault('not_found', 'You have no device with this id')
 }
 
-/** Locks the subscription of this session and that of this endpoint, so that concurrent requests follow each other. */
+/**
+ * Locks the subscriptions of this session and of this endpoint, and makes concurrent requests wait.
+ */
 async function lockKnown(tx: Tx, sessionId: string, hash: string): Promise<Known[]> {
   const session = await tx`select id from sessions where id = ${sessionId} for no key update`
   if (session.count === 0) throw new Fault('signed_out', 'Sign in first')
@@ -223,7 +226,7 @@ async function selectSubscriptions(
   }))
 }
 
-/** The path of one row: adjacent dark modules are one rectangle. */
+/** Returns the SVG path of one row. Adjacent dark modules become one rectangle. */
 function toRow(row: readonly boolean[], y: number): string {
   const text = row.map(isDark => (isDark ? '#' : ' ')).join('')
   return [...text.matchAll(/#+/g)]

@@ -7,22 +7,22 @@ import { WITHHELD_REASONS } from './dispatch.ts'
 import type { PushEvent } from './payload.ts'
 import { isInQuietHours } from './quiet-hours.ts'
 
-/** A device as the target of a delivery, at the moment of sending; ids are uuids. */
+/** A device as the sender needs it. Ids are uuids. */
 export interface PushTarget {
   id: string
   accountId: string
   address: PushAddress
-  /** SHA-256 of the endpoint in hex: it tells whether the browser has subscribed again meanwhile. */
+  /** SHA-256 of the endpoint in hex. A change shows that the browser has subscribed again. */
   endpointHash: string
-  /** Undefined where the event was deleted for good, or the account is no longer a member. */
+  /** Undefined if the event was permanently deleted, or if the account is no longer a member. */
   event: PushEvent | undefined
-  /** Whether the event was deleted, and may still be restored. */
+  /** True if the event was deleted and can still be restored. */
   isHidden: boolean
-  /** Why the push is withheld, if it is. */
+  /** The reason why the push is withheld; undefined if it is not. */
   withheld: string | undefined
-  /** Whether the push counts the events of a burst. */
+  /** True if the push is the summary of a burst. */
   isSummary: boolean
-  /** By the clock of the database. */
+  /** The current time, by the clock of the database. */
   nowMs: number
 }
 
@@ -33,7 +33,7 @@ export interface PushTargetId {
   targetId: string
 }
 
-/** A device with its address sealed. Columns of the event are null where the event is undefined. */
+/** A device with a sealed address. Columns of the event are null if `event` is. */
 export interface SealedPushTarget extends Pick<
   PushTarget,
   'accountId' | 'endpointHash' | 'isSummary'
@@ -48,7 +48,10 @@ export interface SealedPushTarget extends Pick<
   event: Omit<PushEvent, 'projectId' | 'eventId'> | null
 }
 
-/** Returns the devices of deliveries, in their order; undefined for one that was removed, or whose session has expired. */
+/**
+ * Returns the devices of deliveries, in their order. Undefined for a device that was removed or
+ * whose session has expired.
+ */
 export async function findPushTargets(
   sql: Queryable,
   ids: readonly PushTargetId[],
@@ -92,14 +95,17 @@ export async function findPushTargets(
           ) e on true
           cross join lateral effective_notification_settings(t.project_id, e.channel_id, d.account_id) n
         where d.id = t.id
-        -- Keeps this a look-up for each.
+        -- Keeps Postgres from turning the lookups into one join.
         offset 0
       ) r
   `
   return alignRows(rows, ids.length)
 }
 
-/** Opens the address of a device. Throws `UnreadableSecret` when another APP_SECRET has sealed it. */
+/**
+ * Opens the address of a device. Throws `UnreadableSecret` if it was sealed with another
+ * APP_SECRET.
+ */
 export function openPushTarget(
   row: SealedPushTarget,
   { projectId, eventId, targetId }: PushTargetId,
@@ -119,8 +125,8 @@ export function openPushTarget(
 }
 
 /**
- * Returns what a burst counts by now. Events collapsed later are counted by another push. Undefined when the burst
- * ended long ago.
+ * Returns how many events of a burst are collapsed so far, and marks its summary as sent. Another
+ * summary counts the events that follow. Undefined if the burst is over.
  */
 export async function takeBurstCount(
   sql: Queryable,

@@ -12,12 +12,15 @@ import { storePushOutcome } from './recording.ts'
 import type { PushTestResult } from './schema.ts'
 import { noSubscription, toSubscriptionUuid, type Subscriber } from './subscriptions.ts'
 
-/** The least time between two tests of a device. */
+/** The shortest time between two tests of a device. */
 const TEST_INTERVAL_S = 3
 const TTL_S = 60
 const MAX_BODY = 1024
 
-/** Pushes a test at once, to this browser or another device of the account, and returns the push service's answer. */
+/**
+ * Sends a test notification now, to this browser or to another device of the account. Returns the
+ * response of the push service.
+ */
 export async function sendTestPush(
   {
     pool,
@@ -39,10 +42,10 @@ export async function sendTestPush(
     nowMs: device.nowMs,
   })
   const isRemoved = await transact(pool, tx => storePushOutcome(tx, device, pushed.outcome))
-  return { subscriptionId: toId('psh', device.id), isRemoved, ...toAnswer(pushed) }
+  return { subscriptionId: toId('psh', device.id), isRemoved, ...toTestResult(pushed) }
 }
 
-/** Notes that a test is sent now. Throws `rate_limited` within three seconds of the last one. */
+/** Records that a test is sent now. Throws `rate_limited` within three seconds of the last test. */
 async function reserveTest(
   tx: Tx,
   { accountId, sessionId, actor }: Subscriber,
@@ -76,13 +79,13 @@ async function reserveTest(
   return { id: row.id, address: row.address, endpointHash: row.hash, nowMs: row.now.getTime() }
 }
 
-function toAnswer({
+function toTestResult({
   outcome,
   response,
 }: PushResult): Omit<PushTestResult, 'subscriptionId' | 'isRemoved'> {
   const { kind, reason } = outcome
-  const said = { isAccepted: kind === 'accepted', reason, latencyMs: response?.latencyMs ?? null }
-  if (!response || 'error' in response) return { ...said, status: null, body: null }
+  const result = { isAccepted: kind === 'accepted', reason, latencyMs: response?.latencyMs ?? null }
+  if (!response || 'error' in response) return { ...result, status: null, body: null }
   const text = new TextDecoder().decode(response.body.subarray(0, MAX_BODY))
-  return { ...said, status: response.status, body: text.replaceAll('\0', '\ufffd') }
+  return { ...result, status: response.status, body: text.replaceAll('\0', '\ufffd') }
 }

@@ -8,17 +8,20 @@ import type { SealedTable } from '../secrets/rotation.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { parseVapidSubject } from '../config/values.ts'
 
-/** The sealed columns, for the rotation of the APP_SECRET. */
+/** The sealed columns, for the rotation of APP_SECRET. */
 export const SEALED_VAPID_KEYS = {
   table: 'vapid_keys',
   columns: ['private_key'],
 } as const satisfies SealedTable
 
-/** Deletes a VAPID key that nobody can open, and all subscriptions, which were made for it. */
+/**
+ * Deletes a VAPID key that cannot be opened, and all subscriptions, because they were made for that
+ * key.
+ */
 export const VAPID_LOSS: SecretLoss = {
   ...SEALED_VAPID_KEYS,
   describe: count =>
-    `${count} key for push notifications is made anew: every browser subscribes again by itself when its page is next open`,
+    `${count} key for push notifications is replaced. Every browser subscribes again when its page is next open`,
   async drop(tx, ids) {
     await tx`delete from push_subscriptions`
     await tx`delete from vapid_keys where id = any(${toArray(ids)}::uuid[])`
@@ -28,7 +31,7 @@ export const VAPID_LOSS: SecretLoss = {
   },
 }
 
-/** The public key as browsers take it; `id` is a uuid. */
+/** The public key, in the form that browsers take. `id` is a uuid. */
 export interface VapidPublicKey {
   id: string
   publicKey: string
@@ -38,12 +41,17 @@ export interface VapidKeyPair extends VapidPublicKey {
   privateKey: string
 }
 
-/** The life of a token: RFC 8292 allows a day. A token is used until an hour before its end. */
+/**
+ * A token is valid for 12 hours, and used until an hour before its end. RFC 8292 allows 24 hours.
+ */
 const TOKEN_MS = 12 * 3_600_000
 const SPARE_MS = 3_600_000
 const MAX_TOKENS = 1_000
 
-/** Returns the key of this installation. The first call makes it; concurrent first calls make one. */
+/**
+ * Returns the VAPID key of this installation. The first call creates it, also if several calls run
+ * at once.
+ */
 export async function ensureVapidKey(sql: Sql, secrets: Secrets): Promise<VapidPublicKey> {
   const known = await findVapidKey(sql)
   if (known) return known
@@ -69,7 +77,7 @@ async function findVapidKey(sql: Queryable): Promise<VapidPublicKey | undefined>
   return row && { id: row.id, publicKey: row.public_key }
 }
 
-/** Returns the key pair, and the contact that its tokens name. */
+/** Returns the key pair, and the contact to put into tokens. */
 export async function getVapidSigner(
   sql: Queryable,
   secrets: Secrets,
@@ -93,7 +101,10 @@ export async function getVapidSigner(
   }
 }
 
-/** Returns the contact for push services: as configured, or the first operator's e-mail. Undefined for a local address. */
+/**
+ * Returns the contact for push services: the configured one, or the e-mail address of the first
+ * operator. Undefined if that is a local address.
+ */
 export function chooseVapidSubject(
   configured: string | undefined,
   operatorEmail: string | null,
@@ -101,10 +112,13 @@ export function chooseVapidSubject(
   return configured ?? parseVapidSubject(`mailto:${operatorEmail}`)
 }
 
-/** A cache of VAPID tokens by key and push service. */
+/** A cache of VAPID tokens, by key and push service. */
 export interface VapidTokenCache {
   find(keyId: string, origin: string, nowMs: number): string | undefined
-  /** Signs a token for 12 hours, and keeps it for 11. Returns the Authorization header. */
+  /**
+   * Signs a token that is valid for 12 hours, and caches it for 11. Returns the Authorization
+   * header.
+   */
   make(pair: VapidKeyPair, options: { origin: string; subject: string; nowMs: number }): string
 }
 
@@ -113,7 +127,7 @@ export function createVapidTokenCache(): VapidTokenCache {
   return {
     find(keyId, origin, nowMs) {
       const token = tokens.get(`${keyId} ${origin}`)
-      // After the clock was set back, an older token would be valid for too long.
+      // If the clock was set back, an older token would be valid for too long.
       const isGood = token && token.madeMs <= nowMs && nowMs < token.madeMs + TOKEN_MS - SPARE_MS
       return isGood ? token.header : undefined
     },
@@ -133,7 +147,7 @@ export function createVapidTokenCache(): VapidTokenCache {
   }
 }
 
-/** The public id of a key. */
+/** Returns the public id of a key. */
 export function toVapidKeyId({ id }: Pick<VapidPublicKey, 'id'>): string {
   return toId('vap', id)
 }

@@ -22,7 +22,7 @@ test('delivery: without VAPID_SUBJECT the contact is an operator with a reachabl
   expect((await operator.post('/api/push/test', {})).body.data).toMatchObject({
     isAccepted: false,
     status: null,
-    reason: expect.stringContaining('set VAPID_SUBJECT'),
+    reason: expect.stringContaining('Set VAPID_SUBJECT'),
   })
   expect(world.service.of(browser)).toEqual([])
 
@@ -50,7 +50,7 @@ test('reliability §11 the key and endpoints are sealed again with a new APP_SEC
   })
   const there = createApi(other.server.url, person.cookie)
   // This server does not trust the certificate: reaching TLS shows that everything was unsealed.
-  expect((await there.post('/api/push/test', {})).body.data.reason).toContain('secure connection')
+  expect((await there.post('/api/push/test', {})).body.data.reason).toContain('TLS handshake')
   expect((await there.get('/api/push/key')).body.data).toEqual(body.data)
   expect(world.service.of(browser)).toEqual([])
 })

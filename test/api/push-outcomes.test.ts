@@ -64,7 +64,9 @@ test('delivery: after a 413 the push is sent once more, with the title alone', a
   })
   expect(short?.topic).toBe(whole!.topic)
   const hopeless = await newDevice({ status: 413 })
-  expect(await hopeless.send()).toBe('failed: The push service answered 413: too large')
+  expect(await hopeless.send()).toBe(
+    'failed: The push service answered 413: the message is too large',
+  )
   expect(await hopeless.devices()).toHaveLength(1)
 })
 
@@ -72,7 +74,7 @@ test.each([400, 401, 403])(
   'delivery: %d flags a subscription; five in a row without a success delete it',
   async status => {
     const device = await newDevice(...[status, 201, status].map(one => ({ status: one })))
-    const flagged = `The push service answered ${status}: it refuses our key or message`
+    const flagged = `The push service answered ${status}: it refused the key or the message`
     expect(await device.send()).toBe(`failed: ${flagged}`)
     expect(await device.devices()).toMatchObject([{ flagged, refusals: 1, lastOutcome: flagged }])
     expect(await device.send()).toBe('delivered')
@@ -127,7 +129,7 @@ test('delivery: nothing is sent after a day', async () => {
   await makeDeliveriesDue(sql, tenant.projectId)
   await until(async () => Object.keys(await world.outcomes(event)).length > 0)
   expect(await world.outcomes(event)).toEqual({
-    [browser.id]: 'failed: It was not accepted within a day',
+    [browser.id]: 'failed: The push was not accepted within a day',
   })
   expect(world.service.of(browser)).toHaveLength(1)
 })
@@ -171,7 +173,7 @@ test('case 22: a push service that was removed from PUSH_HOSTS is not connected 
   expect((await post('/api/push/test', {})).body.data).toMatchObject({
     isAccepted: false,
     status: null,
-    reason: 'Its push service is none that this server knows: see PUSH_HOSTS',
+    reason: 'This server does not know the push service. Add its host to PUSH_HOSTS',
   })
   expect(world.service.of(device.browser)).toEqual([])
 })

@@ -54,7 +54,7 @@ export function listDeliveries(): Delivery[] {
         id: 'dlv_7',
         state: 'cancelled',
         ...none,
-        reason: 'The device is signed out, or removed',
+        reason: 'The device was signed out or removed',
       },
       target: { id: 'psh_3', name: null },
     }),

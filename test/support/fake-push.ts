@@ -93,9 +93,9 @@ export const PHONE: Subscription = {
   host: 'web.push.apple.com',
   isCurrent: false,
   quietHours: null,
-  lastOutcome: 'The push service answered 403: it refuses our key or message',
+  lastOutcome: 'The push service answered 403: it refused the key or the message',
   refusals: 2,
-  flagged: 'The push service answered 403: it refuses our key or message',
+  flagged: 'The push service answered 403: it refused the key or the message',
 }
 export const TABLET: Subscription = {
   ...PHONE,
@@ -115,7 +115,7 @@ export function fakePush(
 ): { devices: Subscription[] } {
   const state = { devices: devices.map(device => ({ ...device })) }
   const find = ({ pathname }: URL) => state.devices.find(({ id }) => pathname.endsWith(`/${id}`))
-  const missing = { status: 404, code: 'not_found', error: 'No device of yours has this id' }
+  const missing = { status: 404, code: 'not_found', error: 'You have no device with this id' }
   api.on('GET /api/push/key', () => ({ data: { id: 'vap_1', publicKey: PUSH_KEY } }))
   api.on('GET /api/push/link', () => ({ data: toPhoneLink(url) }))
   api.on('GET /api/push/subscriptions', () => ({
