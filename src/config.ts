@@ -153,7 +153,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
     securityContacts:
       read(
         'SECURITY_CONTACT',
-        'an e-mail address or an https: URL, or several after commas',
+        'an e-mail address or an https: URL, or a list of them separated by commas',
         toContacts,
       ) ?? [],
     logLevel: read('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}`, toLogLevel) ?? 'info',

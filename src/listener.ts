@@ -13,18 +13,18 @@ export interface Socket<Data> {
 export interface ServeOptions<Data> {
   port: number
   host: string
-  /** The setting that the port comes from, for messages. */
+  /** The setting of the port, for error messages. */
   portSetting?: 'PORT' | 'METRICS_PORT'
-  /** Whether other processes share the port. The kernel distributes connections among them. Linux only. */
+  /** Shares the port with other processes. The kernel distributes the connections. Linux only. */
   isShared?: boolean | undefined
-  /** The runtime's own limit in bytes. Above it the runtime answers by itself, without our envelope. */
+  /** The runtime's limit in bytes. Above it, the runtime responds without an envelope. */
   maxBodyBytes: number
   maxFrameBytes: number
   /** A socket with more unsent bytes than this is closed. */
   maxBufferedBytes: number
-  /** `peer` returns the address of the other end of the connection. */
+  /** Responds to a request. `peer` returns the IP address of the other end of the connection. */
   fetch(request: Request, peer: () => string): Response | Promise<Response>
-  /** Handles a WebSocket handshake: returns the socket's data, or the response that refuses it. */
+  /** Handles a WebSocket handshake. Returns the socket's data, or a response that refuses it. */
   upgrade(request: Request, peer: () => string): Data | Response | Promise<Data | Response>
   open(socket: Socket<Data>): void
   message(socket: Socket<Data>, text: string): void
@@ -34,24 +34,24 @@ export interface ServeOptions<Data> {
 export interface Listener {
   port: number
   publish(topic: string, text: string): void
-  /** Takes no new connections, closes sockets with 1001, and resolves when the requests in flight are answered. */
+  /** Closes the port, and sockets with 1001. Resolves when the requests in flight are answered. */
   stop(): Promise<void>
 }
 
-/** The URL of a server on its own machine. */
+/** Returns the URL of a server for clients on the same machine. */
 export function toLocalUrl({ host, port }: { host: string; port: number }): string {
   const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `http://${local.includes(':') ? `[${local}]` : local}:${port}`
 }
 
-/** Whether a request wants to become a socket. */
+/** Returns true for a WebSocket handshake. */
 export function isWebSocketHandshake(request: Request): boolean {
   return request.method === 'GET' && request.headers.get('upgrade')?.toLowerCase() === 'websocket'
 }
 
 /**
- * Elysia searches the path from the eleventh character on, and misses it after a host of three characters or fewer
- * (elysiajs/elysia#748).
+ * Replaces a host of three characters or fewer. Elysia searches for the path from the eleventh
+ * character of the URL on, and does not find it after a shorter host (elysiajs/elysia#748).
  */
 export function withRoutableUrl(request: Request): Request {
   const slash = request.url.indexOf('/', 8)
@@ -59,16 +59,16 @@ export function withRoutableUrl(request: Request): Request {
   return new Request(`http://localhost${request.url.slice(slash)}`, request)
 }
 
-/** Explains why nothing can listen there and what to do; returns any other error as it is. */
+/** Converts an error of listening to one for the operator. Returns any other error unchanged. */
 export function toListenError(
   error: unknown,
   { host, port, portSetting = 'PORT' }: Pick<ServeOptions<never>, 'host' | 'port' | 'portSetting'>,
 ): unknown {
   const { code } = error as { code?: unknown }
   const reason = {
-    EADDRINUSE: `is taken: stop what listens there, or set ${portSetting} to another one`,
-    EACCES: `is only for root: set ${portSetting} to one from 1024 on`,
-    EADDRNOTAVAIL: `cannot be had, because this machine has no such address: set HOST to one that it has`,
+    EADDRINUSE: `is in use. Stop the other program, or set ${portSetting} to another port`,
+    EACCES: `requires root. Set ${portSetting} to 1024 or higher`,
+    EADDRNOTAVAIL: `is not available, because this machine does not have that address. Set HOST to one of its addresses`,
   }[String(code)]
   return reason === undefined ? error : new Error(`Port ${port} on ${host} ${reason}.`)
 }

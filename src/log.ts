@@ -6,12 +6,15 @@ export const LOG_LEVELS = ['debug', 'info', 'warning', 'error'] as const
 
 let lowestLevel: LogLevel = 'info'
 
-/** Whether lines of the level `debug` are kept: making one for every request costs more than asking. */
+/**
+ * Returns true when `debug` lines are logged. Building a line per request costs more than this
+ * check.
+ */
 export function isDebugging(): boolean {
   return lowestLevel === 'debug'
 }
 
-/** Sends every line of `level` and above to `write`, as one JSON object a line. Call it once. */
+/** Writes log lines of `level` and above with `write`, each as a JSON object. Call it once. */
 export function configureLog(level: LogLevel, write: (line: string) => void): void {
   lowestLevel = level
   configureSync({
@@ -24,7 +27,7 @@ export function configureLog(level: LogLevel, write: (line: string) => void): vo
   })
 }
 
-/** The logger of one part of the server, named as its folder: `logger('db')`. */
+/** Returns the logger of one part of the server, usually a folder: `logger('db')`. */
 export function logger(part: string): Log {
   return getLogger(['tidings', part])
 }

@@ -46,7 +46,9 @@ const root = withExamples(
 
 process.exit(await main(process.argv.slice(2)))
 
-/** Runs one command line; returns the exit code: 0 done, 1 failed, 2 the command line or configuration is wrong. */
+/**
+ * Runs a command line. Returns the exit code: 0 success, 1 failure, 2 wrong usage or configuration.
+ */
 async function main(argv: string[]): Promise<number> {
   const path = findCommand(argv)
   const [command, parent] = path.toReversed()
@@ -60,7 +62,7 @@ async function main(argv: string[]): Promise<number> {
   } catch (error) {
     const isUsage =
       error instanceof UsageError || error instanceof ConfigError || isParseError(error)
-    // Messages of citty contain escape codes for colours.
+    // Error messages of citty contain escape codes for colours.
     const message = isParseError(error) ? stripVTControlCharacters(error.message) : toReason(error)
     if (argv.includes('--json')) console.error(JSON.stringify({ error: message }))
     else if (!isUsage || error instanceof ConfigError) console.error(message)
@@ -69,7 +71,7 @@ async function main(argv: string[]): Promise<number> {
   }
 }
 
-/** The commands that `argv` names, outermost first. */
+/** Returns the commands in `argv`, from the root to the innermost. */
 function findCommand(argv: string[]): CommandDef[] {
   const path: CommandDef[] = [root]
   for (const word of argv) {
@@ -82,12 +84,12 @@ function findCommand(argv: string[]): CommandDef[] {
 }
 
 async function toHelp(command: CommandDef, parent: CommandDef | undefined): Promise<string> {
-  // Its columns are filled up with spaces.
+  // citty pads its columns with spaces.
   const usage = (await renderUsage(command, parent)).replace(/ +$/gm, '')
   return `${process.stdout.isTTY ? usage : stripVTControlCharacters(usage)}\n${toExamples(command)}`
 }
 
-/** Examples and the help command, for a wrong command line. */
+/** Returns the examples and the help command, to print after a usage error. */
 function toHint(path: readonly CommandDef[], argv: readonly string[]): string {
   const name = ['tidings', ...argv.slice(0, path.length - 1)].join(' ')
   return `${toExamples(path.at(-1) ?? root)}\nHelp: ${name} --help`

@@ -1,4 +1,5 @@
-// The only file in which a runtime is named: the program runs on Bun, as a compiled binary, and on Deno.
+// The only file that depends on a runtime. The program runs on Bun, as a compiled binary, and on
+// Deno.
 
 import {
   toListenError,
@@ -32,51 +33,53 @@ interface Runtimes {
   }
 }
 
-// The runtime's own types are not needed by a check under the other one.
+// Typed here, because each runtime's type check does not know the types of the other.
 const { Bun, Deno } = globalThis as unknown as Runtimes
 
-/** The runtime and its version, as in `Bun 1.4.5`. */
+/** The runtime and its version, such as `Bun 1.4.5`. */
 export const RUNTIME = Bun ? `Bun ${Bun.version}` : Deno ? `Deno ${Deno.version.deno}` : 'unknown'
-/** Whether node:http may keep connections: Deno never tells of a request given up on a kept one. */
+/** False on Deno, where an aborted request on a reused node:http connection is never reported. */
 export const CAN_REUSE_CONNECTIONS = Bun !== undefined
 
-/** The command that runs this program again, and the arguments before its own. */
+/** Returns the command that runs this program again, and the arguments that come first. */
 export function toSelfCommand(): [command: string, ...words: string[]] {
   const [, main = ''] = process.argv
-  // Deno asks for the flag before it shares a port.
+  // Deno requires this flag to share a port.
   if (Deno) return [process.execPath, 'run', '-A', '--unstable-net', main]
-  // A compiled binary has its files inside.
+  // The files of a compiled binary are inside the executable.
   return main.startsWith('/$bunfs/') ? [process.execPath] : [process.execPath, main]
 }
 
-/** The file in the executable whose name ends with `ending`; undefined when there is none. */
+/** Finds the file in the executable whose name ends with `ending`. */
 export function findEmbeddedFile(ending: string): (Blob & { name: string }) | undefined {
   return Bun?.embeddedFiles.find(({ name }) => name.endsWith(ending))
 }
 
-/** The argon2id hash of a password as a PHC string, which means the same on every runtime. */
+/** Returns the argon2id hash of a password as a PHC string, which every runtime can verify. */
 export async function hashPassword(password: string): Promise<string> {
   if (Bun) return Bun.password.hash(password, { algorithm: 'argon2id', ...ARGON2 })
   const argon2 = await importArgon2()
   return argon2.hash(password, { ...ARGON2, parallelism: 1 })
 }
 
-/** Whether `hash` is that of `password`: a malformed one is nobody's. */
+/** Resolves to true when `hash` is a hash of `password`. A malformed hash matches nothing. */
 export async function verifyPassword(password: string, hash: string): Promise<boolean> {
   if (Bun) return Bun.password.verify(password, hash).catch(() => false)
   const argon2 = await importArgon2()
   return argon2.verify(hash, password).catch(() => false)
 }
 
-// KiB of memory, and passes over it: the least that OWASP asks of argon2id.
+// KiB of memory and number of passes: the minimum that OWASP recommends for argon2id.
 const ARGON2 = { memoryCost: 19_456, timeCost: 2 }
 
-/** Only Deno needs it. Its name is put together so that no bundler carries its native code along. */
+/**
+ * Imports argon2 for Deno. The name is computed, so that bundlers do not include its native code.
+ */
 function importArgon2(): Promise<Hasher> {
   return import(['@node-rs', 'argon2'].join('/'))
 }
 
-/** Starts listening; throws with a sentence for people when the port cannot be had. */
+/** Starts listening. Throws an error for the operator when the port is not available. */
 export function serve<Data>(options: ServeOptions<Data>): Listener {
   try {
     if (Bun) return serveOnBun(Bun, options)
@@ -93,7 +96,7 @@ function serveOnBun<Data>(
 ): Listener {
   const sockets = new Set<Socket<Data>>()
   const wrap = (ws: BunSocket): Socket<Data> =>
-    // Bun hands back the data that `upgrade` gave it.
+    // `ws.data` is the object that `upgrade` passed to Bun.
     (ws.data.socket ??= {
       data: ws.data.data,
       send: text => void ws.send(text),
@@ -172,8 +175,9 @@ function serveOnDeno<Data>(
     const { socket: ws, response } = deno.upgradeWebSocket(request, { idleTimeout: 60 })
     const joined = new Set<string>()
     let isOver = false
-    // Deno can say it twice, and for a peer that takes nothing only when its connection dies.
-    const finish = (code: number) => {
+    // Deno can report the close twice. For a stalled peer it reports it only when the connection
+    // dies.
+    const onEnd = (code: number) => {
       if (isOver) return
       isOver = true
       sockets.delete(one)
@@ -186,7 +190,7 @@ function serveOnDeno<Data>(
         if (isOver || ws.readyState !== WebSocket.OPEN) return
         if (ws.bufferedAmount <= options.maxBufferedBytes) return ws.send(text)
         ws.close(1013, 'Too slow')
-        finish(1013)
+        onEnd(1013)
       },
     }
     const socket: Socket<Data> = {
@@ -215,8 +219,8 @@ function serveOnDeno<Data>(
       else if (Buffer.byteLength(message) > options.maxFrameBytes) ws.close(1009, 'Too long')
       else options.message(socket, message)
     }
-    ws.onerror = () => finish(1006)
-    ws.onclose = ({ code }) => finish(code)
+    ws.onerror = () => onEnd(1006)
+    ws.onclose = ({ code }) => onEnd(code)
     return response
   }
 
@@ -246,7 +250,7 @@ function serveOnDeno<Data>(
   }
 }
 
-// The parts of the runtimes that are used here. A check under one runtime does not know the types of the other.
+// The parts of the runtimes' APIs that this file uses.
 
 interface BunSocket {
   data: { data: unknown; socket?: Socket<unknown> }
@@ -267,7 +271,7 @@ interface BunServer {
 
 interface Hasher {
   hash(password: string, options: object): Promise<string>
-  /** Bun takes the password first, the package the hash. */
+  /** Bun expects the password first, and the argon2 package expects the hash first. */
   verify(first: string, second: string): Promise<boolean>
 }
 
@@ -281,7 +285,7 @@ interface DenoServer {
   shutdown(): Promise<void>
 }
 
-/** Subscriptions by topic, for a runtime without topics of its own. */
+/** Subscriptions by topic, for Deno, which has no topics. */
 interface Topics<Member> {
   join(member: Member, topic: string): void
   leave(member: Member, topic: string): void

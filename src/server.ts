@@ -34,35 +34,39 @@ import { VERSION } from './version.ts'
 
 const log = logger('server')
 const BODY_TIMEOUT_MS = 20_000
-/** Half of the connections that requests read by, so that no caller can hold all of them. */
+/** Half of the connections for reads, so that one caller cannot occupy all of them. */
 const READS_PER_CALLER = { perKey: 4, maxWaiting: 100 }
-/** How long a batch waits for a project that somebody else writes to: all projects of the process share it. */
+/**
+ * How long a batch waits for the lock of a project. All projects of the process share the batch.
+ */
 const APPEND_LOCK_MS = 1_000
-/** Less than the 25 s that we promise: the process must end, too. */
+/** Shorter than the documented 25 s, which include the end of the process. */
 const STOP_MS = 24_000
 
 export interface Server extends BootstrapSecrets {
   url: string
   port: number
   metricsPort: number | undefined
-  /** Refuses new work, finishes what is in flight, and closes everything; bounded at 25 s. */
+  /** Refuses new requests, finishes those in flight, and closes everything, within 25 s. */
   stop(): Promise<void>
 }
 
 export interface ServerOptions extends DeliveryOptions {
-  /** How long a request's body may take to arrive. */
+  /** The time-out for reading a request body. */
   bodyTimeoutMs?: number
-  /** How long the database may take to answer before its connections are replaced. */
+  /** How long the database may take to reply before its connections are replaced. */
   databaseDeadlineMs?: number
-  /** The rhythm of the feed: its heartbeats, those of its connection that listens, and the longest silence of that. */
+  /**
+   * The intervals of heartbeats to sockets and of the LISTEN connection, and the latter's time-out.
+   */
   feed?: { heartbeatMs?: number; listenerHeartbeatMs?: number; listenerTimeoutMs?: number }
-  /** One of several that share the port: what is told once is told by whoever started them. */
+  /** True for one of several processes that share the port. The parent prints the first secrets. */
   isWorker?: boolean
-  /** Ends a start that still waits for its database. */
+  /** Aborts a start that is waiting for its database. */
   signal?: AbortSignal
 }
 
-/** Opens everything and serves. Throws with a sentence for people when it cannot. */
+/** Opens the database and the port, and serves. Throws an error for the operator when it cannot. */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<Server> {
   const startedAt = new Date()
   const database = await openDatabase(config, { allowsUpgrade: true })
@@ -76,7 +80,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     cleanup.push(() => listener.stop())
 
     let feed: Feed | undefined
-    // Pools are apart because postgres.js sends statements to busy connections: a slow read would hold up the rest.
+    // Separate pools, because postgres.js also sends statements to busy connections. A slow read
+    // would delay everything behind it.
     const pools = createPools(database.url, {
       deadlineMs: options.databaseDeadlineMs,
       onUnresponsive: () => feed?.renew(),
@@ -85,8 +90,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const appends = pools.open('append', 1, { settings: { lock_timeout: APPEND_LOCK_MS } })
     const reads = pools.open('api', 8)
     cleanup.push(() => pools.end())
-    const notices = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
-    const notifier = createNotifier({ pool: notices })
+    const notifications = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
+    const notifier = createNotifier({ pool: notifications })
     cleanup.push(() => notifier.stop())
     const deliveries = await startDeliveries({ config, database, pools, site }, options)
     const { outbox } = deliveries
@@ -97,19 +102,19 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       pool: appends,
       inflight,
       onAppended(projectIds) {
-        // People first: the feed is a matter of milliseconds.
+        // The feed first, because it takes only milliseconds.
         notifier.send([...projectIds].map(projectId => ({ kind: 'events', projectId })))
         outbox.wake(projectIds)
       },
     })
     const identityWriter = createIdentityWriter({ pool: appends, inflight })
-    const clearing = startMaintenance(reads)
+    const maintenance = startMaintenance(reads)
     cleanup.push(async () => {
       await Promise.all([
         appender.drain(),
         identityWriter.drain(),
         admission.stop(),
-        clearing.stop(),
+        maintenance.stop(),
       ])
     })
 
@@ -121,7 +126,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       bodyLimits: { timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS },
       toAddress: port.toAddress,
     }
-    const live = await startFeed({
+    const startedFeed = await startFeed({
       ...gate,
       tailPool: pools.open('tail', 2, {
         settings: { statement_timeout: 4_000 },
@@ -134,8 +139,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       onNewEvents: outbox.wake,
       ...options.feed,
     })
-    feed = live
-    cleanup.push(() => live.stop())
+    feed = startedFeed
+    cleanup.push(() => startedFeed.stop())
 
     const app = createServerApp({
       site,
@@ -146,7 +151,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         outbox,
         state: drain,
         isBootstrapped: sql => isBootstrapped(sql, config),
-        getListenerDownMs: () => live.listenerDownMs,
+        getListenerDownMs: () => startedFeed.listenerDownMs,
       }),
       api: listApiFeatures({
         ...gate,
@@ -158,19 +163,19 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         isUrlSet: config.baseUrl !== undefined,
         vapidSubject: config.vapidSubject,
         startedAt,
-        countSockets: () => live.sockets,
+        countSockets: () => startedFeed.sockets,
       }),
       v1: listV1Features({ ...gate, admission, appender, identityWriter, reads }),
     })
-    port.attach({ fetch: app.fetch, feed: live })
+    port.attach({ fetch: app.fetch, feed: startedFeed })
 
     const metrics =
       config.metricsPort === undefined ? undefined : serveMetrics(config.host, config.metricsPort)
     if (metrics) cleanup.push(() => metrics.stop())
     registerWorkGauges({ admission, appender, identityWriter }, { admissions, appends, reads })
 
-    // Last, so that a start that fails does not use up the one time that the key is shown.
-    const first = options.isWorker ? NO_BOOTSTRAP_SECRETS : await bootstrap(reads.sql, config)
+    // Last, because the key is shown only once, and a failed start must not use that up.
+    const secrets = options.isWorker ? NO_BOOTSTRAP_SECRETS : await bootstrap(reads.sql, config)
 
     log.info('Listening on {url}', {
       url: site.url,
@@ -182,11 +187,11 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       url: site.url,
       port: listener.port,
       metricsPort: metrics?.port,
-      ...first,
+      ...secrets,
       stop: once(async () => {
         log.info('Stopping')
-        live.drain()
-        // At once: what is under way has until the last request is answered, too.
+        startedFeed.drain()
+        // Deliveries in flight can finish while the last requests are answered.
         outbox.stop().catch(() => {})
         await withTimeout(STOP_MS, drain.start().then(cleanup.runAll), () => {})
       }),

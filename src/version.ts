@@ -5,7 +5,7 @@ export const VERSION = manifest.version
 
 const { repository }: { repository?: string | { url: string } } = manifest as object
 
-/** Where its source can be had, if package.json says so. */
+/** The URL of the source repository, if package.json has one. */
 export const SOURCE_URL = (typeof repository === 'object' ? repository.url : repository)
   ?.replace(/^git\+/, '')
   .replace(/\.git$/, '')

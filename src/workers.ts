@@ -13,32 +13,36 @@ import { logger } from './log.ts'
 import { once } from './functions.ts'
 import { toSelfCommand } from './platform.ts'
 
-/** Tells a process that it is one of several, by its number. Its end is the end of its standard input. */
+/**
+ * The environment variable with the number of a worker. A worker stops when its standard input
+ * ends.
+ */
 export const WORKER_VARIABLE = 'TIDINGS_WORKER'
 
-/** Several servers as processes of their own, on one port and one database. */
+/** Several server processes on one port and one database. */
 export interface Workers extends BootstrapSecrets {
   url: string
-  /** Stops them all as each of them stops; bounded at 25 s. Returns whether each has ended in good order. */
+  /** Stops all workers within 25 s. Resolves to true when each has stopped without an error. */
   stop(): Promise<boolean>
 }
 
 const log = logger('workers')
 const STOP_MS = 25_000
-const ASK_MS = 50
-const ANSWER_MS = 1_000
+const POLL_MS = 50
+const RESPONSE_TIMEOUT_MS = 1_000
 const BACKOFF_MIN_MS = 250
 const BACKOFF_MAX_MS = 15_000
-/** A worker that has run for so long did not fail at its start. */
-const STEADY_MS = 30_000
+/** The backoff starts over when a worker ends after this time. */
+const STABLE_MS = 30_000
 
 /**
- * Starts `config.workers` servers, and starts anew each that ends by itself. The database is opened here first, and let
- * go last. Throws with a sentence for people when they cannot serve.
+ * Starts `config.workers` server processes, and restarts those that end unexpectedly. This process
+ * opens the database before they start, and closes it after they stop. Throws an error for the
+ * operator when they cannot serve.
  */
 export async function startWorkers(config: Config, signal?: AbortSignal): Promise<Workers> {
   if (process.platform !== 'linux') {
-    throw new Error('Several workers on one port need Linux: leave WORKERS out.')
+    throw new Error('Several workers on one port require Linux. Remove WORKERS.')
   }
   const database = await openDatabase(config, { allowsUpgrade: true })
   const supervisor = createSupervisor(config)
@@ -49,16 +53,16 @@ export async function startWorkers(config: Config, signal?: AbortSignal): Promis
     const url = config.baseUrl ?? `http://localhost:${port}`
     await supervisor.start(port)
     const sql = connect(database.url, { name: 'workers', max: 1 })
-    // Last, so that a start that fails does not use up the one time that the key is shown.
-    const first = await bootstrap(sql, config).finally(() => sql.end({ timeout: 1 }))
+    // Last, because the key is shown only once, and a failed start must not use that up.
+    const secrets = await bootstrap(sql, config).finally(() => sql.end({ timeout: 1 }))
     log.info('{workers} workers are listening on {url}', { workers: config.workers, url })
     const stop = once(async () => {
       log.info('Stopping')
-      const isGood = await supervisor.stop()
+      const isClean = await supervisor.stop()
       await database.close()
-      return isGood
+      return isClean
     })
-    return { url, ...first, stop }
+    return { url, ...secrets, stop }
   } catch (error) {
     await supervisor.stop()
     await database.close()
@@ -71,7 +75,7 @@ function createSupervisor(config: Config) {
   let isStopping = false
 
   return {
-    /** Resolves when the port answers; rejects when a worker ends before. */
+    /** Resolves when the port responds. Rejects when a worker ends before. */
     async start(port: number): Promise<void> {
       for (let number = 1; number <= config.workers; number++) {
         workers.push(startSupervisedWorker(() => spawnWorker(config, { number, port }), number))
@@ -79,7 +83,9 @@ function createSupervisor(config: Config) {
       const failed = Promise.race(
         workers.map(async worker => {
           const how = await worker.firstExit
-          throw new Error(`Worker ${worker.number} has ended at its start (${how}): see above.`)
+          throw new Error(
+            `Worker ${worker.number} ended during its start (${how}). See the log above.`,
+          )
         }),
       )
       await Promise.race([
@@ -91,7 +97,7 @@ function createSupervisor(config: Config) {
     },
     async stop(): Promise<boolean> {
       isStopping = true
-      return (await Promise.all(workers.map(worker => worker.stop()))).every(isGood => isGood)
+      return (await Promise.all(workers.map(worker => worker.stop()))).every(isClean => isClean)
     },
   }
 }
@@ -99,7 +105,7 @@ function createSupervisor(config: Config) {
 interface SupervisedWorker {
   number: number
   firstExit: Promise<string>
-  /** From now on it is started anew when it ends. */
+  /** From now on, the worker is restarted when it ends. */
   supervise(): void
   stop(): Promise<boolean>
 }
@@ -121,8 +127,8 @@ function startSupervisedWorker(launch: () => ChildProcess, number: number): Supe
     async function end(how: string): Promise<void> {
       firstExit.resolve(how)
       if (!isSupervised || stopping.signal.aborted) return
-      if (performance.now() - startedMs > STEADY_MS) backoffMs = BACKOFF_MIN_MS
-      log.error('Worker {number} has ended ({how}), and is started again in {backoffMs} ms', {
+      if (performance.now() - startedMs > STABLE_MS) backoffMs = BACKOFF_MIN_MS
+      log.error('Worker {number} ended ({how}) and will be restarted in {backoffMs} ms', {
         number,
         how,
         backoffMs,
@@ -146,7 +152,7 @@ function startSupervisedWorker(launch: () => ChildProcess, number: number): Supe
         // Only a worker that has not set up its handler yet is ended by the signal itself.
         child.once('exit', (code, name) => resolve(code === 0 || name === 'SIGTERM'))
       })
-      // By its id: Deno takes every signal that it sends to a child of its own for the child's end.
+      // By pid, because Deno considers a child ended after any `child.kill`.
       const { pid } = child
       sendSignal(pid, 'SIGTERM')
       const timer = setTimeout(() => sendSignal(pid, 'SIGKILL'), STOP_MS)
@@ -166,28 +172,33 @@ function spawnWorker(config: Config, { number, port }: { number: number; port: n
       PORT: String(port),
       METRICS_PORT: String(metricsPort ?? ''),
     },
-    // A Ctrl-C at the terminal is for us, who pass it on.
+    // Ctrl-C at the terminal must reach only this process, which stops the workers.
     detached: true,
     stdio: ['pipe', 'inherit', 'inherit'],
   })
 }
 
-/** No other program may listen there: with SO_REUSEPORT it would get a part of the requests. */
+/**
+ * Returns the port, or a free one for 0. Throws when another program listens there, because with
+ * SO_REUSEPORT it would receive some of the requests.
+ */
 function findFreePort({ host, port }: Config): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
     server.once('error', error => reject(toListenError(error, { host, port })))
     server.listen({ host, port, exclusive: true }, () => {
-      const found = (server.address() as AddressInfo).port // A TCP server has no other kind.
+      const found = (server.address() as AddressInfo).port // A TCP server always has an AddressInfo.
       server.close(() => resolve(found))
     })
   })
 }
 
-async function waitUntilHealthy(url: string, isOver: () => boolean): Promise<void> {
-  while (!isOver()) {
-    const answer = await httpGet(`${url}/healthz`, { timeoutMs: ANSWER_MS }).catch(() => undefined)
+async function waitUntilHealthy(url: string, isCancelled: () => boolean): Promise<void> {
+  while (!isCancelled()) {
+    const answer = await httpGet(`${url}/healthz`, { timeoutMs: RESPONSE_TIMEOUT_MS }).catch(
+      () => undefined,
+    )
     if (answer?.status === 200) return
-    await sleep(ASK_MS)
+    await sleep(POLL_MS)
   }
 }

@@ -141,6 +141,6 @@ test('a failed start says why, exits with 1, and leaves no process; the next sta
   const APP_SECRET = Buffer.alloc(32, 'wrong').toString('base64')
   const wrong = await runProgram({ env: { ...env, APP_SECRET }, args: ['serve'] })
   expect(wrong.output).toContain('sealed with another APP_SECRET')
-  expect(wrong.output).toContain('has ended at its start (exit code 1)')
+  expect(wrong.output).toContain('ended during its start (exit code 1)')
   expect(wrong.code).toBe(1)
 })

@@ -18,7 +18,7 @@ interface Parts {
   v1: readonly AnyElysia[]
 }
 
-/** The whole server as one function from request to response. */
+/** Composes all features of the server into one function from request to response. */
 export function createServerApp({ site, securityContacts, health, api, v1 }: Parts): App {
   const documented = { listRoutes: () => app.routes, baseUrl: site.url }
   const app: App = createApp({
@@ -39,7 +39,7 @@ export function createServerApp({ site, securityContacts, health, api, v1 }: Par
   return app
 }
 
-/** The document that `@elysiajs/swagger` makes. */
+/** Reads the OpenAPI document that `@elysiajs/swagger` generates. */
 async function readOpenapi(app: App, site: Site): Promise<object> {
   const { origin, host } = new URL(site.url)
   const [path] = V1_OPENAPI_PATHS

@@ -6,17 +6,17 @@ import type { Config } from '../config.ts'
 import type { Queryable, Sql, Tx } from '../db/sql.ts'
 import { createKey } from '../keys/keys.ts'
 
-/** Secrets that a start prints once on its terminal. */
+/** Secrets that a start prints at the terminal, once. */
 export interface BootstrapSecrets {
-  /** The token of the first key, when this start made it. */
+  /** The first API key, when this start created it. */
   firstKey: string | undefined
-  /** The token of a fresh setup link, while the installation has no owner. */
+  /** The token of a new setup link, while the installation has no owner. */
   setupToken: string | undefined
 }
 
 export const NO_BOOTSTRAP_SECRETS: BootstrapSecrets = { firstKey: undefined, setupToken: undefined }
 
-/** Creates the first key, and the first owner or the setup link for one. */
+/** Creates the first API key, and the configured owner or a setup link. */
 export async function bootstrap(
   sql: Sql,
   { owner }: Pick<Config, 'owner'>,
@@ -24,16 +24,18 @@ export async function bootstrap(
   return { firstKey: await ensureFirstKey(sql), setupToken: await ensureSetup(sql, owner) }
 }
 
-/** Whether the first key exists, and the owner where the configuration names one. */
+/** Returns true when the first key exists, and the owner if one is configured. */
 export async function isBootstrapped(
   sql: Queryable,
   { owner }: Pick<Config, 'owner'>,
 ): Promise<boolean> {
-  // The first key is made together with the first organization.
+  // The first key is created together with the first organization.
   return (await hasOrganization(sql)) && (owner === undefined || (await hasOwner(sql)))
 }
 
-/** Creates the first key of an empty installation. Of concurrent calls one returns its token, the others undefined. */
+/**
+ * Creates the first key of an empty installation. Only one of concurrent calls returns its token.
+ */
 export async function ensureFirstKey(sql: Sql): Promise<string | undefined> {
   return sql.begin(async tx => {
     const projectId = await ensureFirstProject(tx)
@@ -43,12 +45,12 @@ export async function ensureFirstKey(sql: Sql): Promise<string | undefined> {
 }
 
 /**
- * Creates the first organization and project. Returns the project's uuid, or undefined when an organization exists.
- * After everything was deleted, the operators own the new organization.
+ * Creates the first organization and project. Returns the project's uuid, or undefined when an
+ * organization exists. Operators become its owners, in case every organization was deleted.
  */
 export async function ensureFirstProject(tx: Tx): Promise<string | undefined> {
   if (await hasOrganization(tx)) return undefined
-  // Of concurrent first starts one continues.
+  // Only one of concurrent first starts continues.
   await tx`lock table organizations in share row exclusive mode`
   if (await hasOrganization(tx)) return undefined
   const organizationId = await createOrganization(tx, 'My organization')
@@ -61,7 +63,7 @@ export async function ensureFirstProject(tx: Tx): Promise<string | undefined> {
   return createProject(tx, { organizationId, name: 'My project' })
 }
 
-/** Whether the installation has an organization that is not deleted. */
+/** Returns true when the installation has an organization that is not deleted. */
 async function hasOrganization(sql: Queryable): Promise<boolean> {
   const [found] = await sql<[{ any: boolean }]>`
     select exists (select from organizations where deleted_at is null) as any

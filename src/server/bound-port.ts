@@ -10,14 +10,17 @@ import { serve } from '../platform.ts'
 import type { Listener, ServeOptions } from '../listener.ts'
 import { createDrain, type Drain } from './drain.ts'
 
-/** Far above our own limit, which answers with our envelope. Bun buffers no body that nobody reads. */
+/**
+ * Far above the limit of the application, whose errors have an envelope. Unread bodies use no
+ * memory.
+ */
 const PLATFORM_BODY_BYTES = 2 ** 40
 const MAX_FRAME_BYTES = 4 * 1024
 const MAX_BUFFERED_BYTES = 1024 * 1024
-/** How long a request waits for a server that starts. */
+/** How long a request waits for a starting server. */
 const START_MS = 5_000
 
-/** The application behind the port: it answers requests and handshakes. */
+/** The application behind the port. It responds to requests and WebSocket handshakes. */
 interface Application {
   fetch(request: Request): Response | Promise<Response>
   feed: Pick<ServeOptions<SocketSession>, 'open' | 'message' | 'close'> & {
@@ -25,34 +28,34 @@ interface Application {
   }
 }
 
-/** The bound port, before and after there is something to answer with. */
+/** A bound port. Requests wait until an application is attached. */
 export interface BoundPort {
   listener: Listener
   drain: Drain
-  /** The address of the server: `BASE_URL`, or localhost with the port that was bound. */
+  /** The URL of the server: `BASE_URL`, or localhost with the bound port. */
   site: Site
-  /** The address of the client. */
+  /** Returns the IP address of the client. */
   toAddress(request: Request): string
-  /** Hands requests on, also those that came before. */
-  attach(back: Application): void
+  /** Passes all requests to the application, including those that are waiting. */
+  attach(application: Application): void
 }
 
-/** Binds the port. Throws with a sentence for people when it cannot be had. */
+/** Binds the port. Throws an error for the operator when the port is not available. */
 export function bindPort(config: Config, isShared: boolean | undefined): BoundPort {
-  let back: Application | undefined
-  const opened = Promise.withResolvers<void>()
+  let application: Application | undefined
+  const attached = Promise.withResolvers<void>()
   const drain = createDrain()
   const peers = new WeakMap<Request, () => string>()
 
   function fetch(request: Request, peer: () => string): Response | Promise<Response> {
-    if (!back) {
-      // Processes that share the port get a part of the requests as soon as they are bound.
-      const answered = opened.promise.then(() => fetch(request, peer))
+    if (!application) {
+      // A process that shares the port receives requests as soon as the port is bound.
+      const answered = attached.promise.then(() => fetch(request, peer))
       return withTimeout(START_MS, answered, refuseStart)
     }
-    const { fetch: answer } = back
+    const { fetch: respond } = application
     peers.set(request, peer)
-    return isWork(toPathname(request.url)) ? drain.run(() => answer(request)) : answer(request)
+    return isDrained(toPathname(request.url)) ? drain.run(() => respond(request)) : respond(request)
   }
 
   const listener = serve<SocketSession>({
@@ -63,16 +66,16 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     maxFrameBytes: MAX_FRAME_BYTES,
     maxBufferedBytes: MAX_BUFFERED_BYTES,
     fetch,
-    // Paths without sockets answer a handshake like any request.
+    // Other paths respond to a handshake as to any request.
     upgrade(request, peer): ReturnType<ServeOptions<SocketSession>['upgrade']> {
       if (toPathname(request.url) !== FEED_PATH) return fetch(request, peer)
-      if (!back) return refuseStart()
+      if (!application) return refuseStart()
       peers.set(request, peer)
-      return back.feed.upgrade(request)
+      return application.feed.upgrade(request)
     },
-    open: socket => back?.feed.open(socket),
-    message: (socket, text) => back?.feed.message(socket, text),
-    close: (socket, code) => back?.feed.close(socket, code),
+    open: socket => application?.feed.open(socket),
+    message: (socket, text) => application?.feed.message(socket, text),
+    close: (socket, code) => application?.feed.close(socket, code),
   })
   return {
     listener,
@@ -85,17 +88,17 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
         config.trustedProxies,
       ),
     attach(next) {
-      back = next
-      opened.resolve()
+      application = next
+      attached.resolve()
     },
   }
 }
 
 function refuseStart(): Response {
-  return fail(newCall(), new Fault('unavailable', 'The server is starting'))
+  return fail(newCall(), new Fault('unavailable', 'The server is starting. Try again shortly.'))
 }
 
-/** Whether a drain waits for, and then refuses, what is asked at `pathname`: health and pages stay open. */
-function isWork(pathname: string): boolean {
+/** Returns true for paths that a drain refuses. Health checks and pages stay available. */
+function isDrained(pathname: string): boolean {
   return pathname.startsWith('/v1/') || pathname.startsWith('/api/')
 }

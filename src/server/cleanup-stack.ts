@@ -3,7 +3,7 @@ import { logger } from '../log.ts'
 
 const log = logger('server')
 
-/** What was opened, to be closed again: the last first. */
+/** Functions that close opened resources, the last opened first. */
 export interface CleanupStack {
   push(close: () => Promise<void>): void
   runAll(): Promise<void>
@@ -15,9 +15,9 @@ export function createCleanupStack(): CleanupStack {
     push: close => void cleanups.push(close),
     async runAll() {
       for (const close of cleanups.reverse()) {
-        // What cannot be closed keeps nothing else open.
+        // After a failure, the other resources are still closed.
         await close().catch((error: unknown) => {
-          log.error('Stopping goes on without one part: {reason}', { reason: toReason(error) })
+          log.error('A resource could not be closed: {reason}', { reason: toReason(error) })
         })
       }
     },

@@ -13,15 +13,15 @@ import type { Secrets } from '../secrets/secrets.ts'
 import { createWebhookKind } from '../webhooks/kind.ts'
 
 export interface DeliveryOptions {
-  /** How hosts are resolved, and which authorities are trusted. */
+  /** The DNS resolver and the trusted certificate authorities. */
   egress?: Pick<EgressOptions, 'resolve' | 'ca'>
-  /** The ways in which targets are told of events, instead of all that there are. */
+  /** Replaces the default kinds of delivery. */
   kinds?: readonly DeliveryKind[]
-  /** Changes something about each of them, like its leases. */
+  /** Changes each kind, for example its leases. */
   adjust?(kind: DeliveryKind): DeliveryKind
 }
 
-/** What leaves the server, and what it needs for that. */
+/** The outbox, and the clients and secrets for outgoing requests. */
 export interface Deliveries {
   secrets: Secrets
   egress: Egress
@@ -38,7 +38,7 @@ export interface DeliverySource {
   site: Site
 }
 
-/** Opens the secrets, and starts to deliver what happens. */
+/** Opens the secrets and starts the outbox. */
 export async function startDeliveries(
   { config, database, pools, site }: DeliverySource,
   options: DeliveryOptions,

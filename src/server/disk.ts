@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { withTimeout } from '../functions.ts'
 
-/** A disk of the network may be away, and then never answers. */
+/** A disconnected network disk never replies. */
 const DEADLINE_MS = 1_000
 
 export interface DiskUsage {
@@ -10,7 +10,7 @@ export interface DiskUsage {
   totalBytes: number
 }
 
-/** The room on the disk of a folder; null where there is no such folder, or nobody can tell within a second. */
+/** Returns the space on the disk of a folder. Null when it is missing or silent for a second. */
 export async function readDiskUsage(folder: string): Promise<DiskUsage | null> {
   const found = statfs(folder).then(
     ({ bsize, bavail, blocks }) => ({

@@ -1,14 +1,14 @@
 import { Fault } from '../errors.ts'
 import { fail, newCall } from '../http/call.ts'
 
-type Answer = Response | Promise<Response>
+type MaybePromise = Response | Promise<Response>
 
-/** Lets requests in flight finish before the listener closes. */
+/** Lets requests in flight finish, and refuses new ones, before the listener closes. */
 export interface Drain {
   readonly isDraining: boolean
-  /** Answers by `answer`, or refuses once the drain has begun. */
-  run(answer: () => Answer): Answer
-  /** Resolves when the last request in flight is answered. */
+  /** Responds with `respond`, or with a 503 once the drain has started. */
+  run(respond: () => MaybePromise): MaybePromise
+  /** Starts the drain. Resolves when the last request in flight is answered. */
   start(): Promise<void>
 }
 
@@ -20,19 +20,19 @@ export function createDrain(): Drain {
     get isDraining() {
       return isDraining
     },
-    async run(answer) {
-      // Nothing of the request was done: the next server, or the next start, can have it.
+    async run(respond) {
+      // Nothing was done for this request, so another server can handle a retry.
       if (isDraining) {
         return fail(
           newCall(),
-          new Fault('unavailable', 'The server is stopping, try again shortly', {
+          new Fault('unavailable', 'The server is stopping. Try again shortly.', {
             Connection: 'close',
           }),
         )
       }
       inFlight++
       try {
-        return await answer()
+        return await respond()
       } finally {
         inFlight--
         if (isDraining && inFlight === 0) empty.resolve()

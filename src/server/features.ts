@@ -29,11 +29,11 @@ import { attemptRoutes } from '../webhooks/attempt-routes.ts'
 import { webhookRoutes, type WebhookParts } from '../webhooks/webhook-routes.ts'
 import { serverRoutes, type ServerParts } from './server-routes.ts'
 
-/** The dependencies of the features of /api. */
+/** The dependencies of the features under /api. */
 type ApiParts = SessionGuardOptions &
   Omit<DeliveryParts & PushRouteParts & ServerParts & WebhookParts, 'guard'>
 
-/** The features of /api: the dashboard's, behind a session. */
+/** Lists the features under /api, for the dashboard. They require a session. */
 export function listApiFeatures(gate: ApiParts) {
   const parts = { ...gate, guard: createSessionGuard(gate) }
   return [
@@ -61,14 +61,14 @@ export function listApiFeatures(gate: ApiParts) {
   ]
 }
 
-/** The dependencies of the features of /v1. */
+/** The dependencies of the features under /v1. */
 interface V1Parts extends KeyGuardOptions {
   appender: Appender
   identityWriter: IdentityWriter
   reads: Pool
 }
 
-/** The features of /v1: the applications', behind an API key. */
+/** Lists the features under /v1, for applications. They require an API key. */
 export function listV1Features(gate: V1Parts) {
   const parts = { ...gate, guard: createKeyGuard(gate) }
   return [currentKeyRoutes(parts), channelRoutes(parts), identityRoutes(parts), eventRoutes(parts)]

@@ -8,7 +8,7 @@ import { withTimeout } from '../functions.ts'
 
 const READY_MS = 1_000
 const MAX_WAITING = 10_000
-/** The feed gets along without hints, and a connection that was lost is soon replaced: not every loss is a failure. */
+/** A lost LISTEN connection is replaced soon, and the feed works without hints for a while. */
 const MAX_LISTENER_DOWN_MS = 15_000
 const MAX_OLDEST_MS = 60_000
 
@@ -17,24 +17,26 @@ export interface HealthOptions {
   appender: Appender
   outbox: Pick<Outbox, 'oldestMs' | 'lagMs'>
   state: { isDraining: boolean }
-  /** Whether the first key and the first owner exist. */
+  /** Resolves to true when the first key and the first owner exist. */
   isBootstrapped(sql: Queryable): Promise<boolean>
-  /** How long hints of other servers have not been heard, in milliseconds; 0 while they are. */
+  /** Returns how long LISTEN has been down, in milliseconds. 0 while it works. */
   getListenerDownMs(): number
 }
 
 /**
- * `/healthz`: the process answers. `/readyz`: it can do its work; 503 with the reasons when it cannot. What it does late
- * is `degraded`, and still a 200: who stops sending requests to it does not make it faster.
+ * `/healthz` returns 200 while the process runs. `/readyz` returns 200 when the server can work,
+ * and 503 with the reasons when it cannot. Late deliveries are reported as `degraded` with a 200,
+ * because sending requests elsewhere would not make them faster.
  */
 export function healthRoutes({ reads, isBootstrapped, ...options }: HealthOptions) {
-  // Whoever asks while a probe is under way shares it: anyone may ask, and as often as they like.
+  // Concurrent requests share one probe, because anyone can send any number of them.
   let running: Promise<string | undefined> | undefined
   let wasBootstrapped = false
   const findProblem = async (sql: Sql) => {
-    if (!(await isSchemaCurrent(sql))) return 'The database has another schema than this program'
+    if (!(await isSchemaCurrent(sql)))
+      return 'The schema of the database does not match this program'
     wasBootstrapped ||= await isBootstrapped(sql)
-    return wasBootstrapped ? undefined : 'The first API key, or the first owner, is not created yet'
+    return wasBootstrapped ? undefined : 'The first API key or the first owner does not exist yet'
   }
   const probe = () =>
     (running ??= reads.run(findProblem).finally(() => {
@@ -58,11 +60,11 @@ export function healthRoutes({ reads, isBootstrapped, ...options }: HealthOption
 
 function findDelays({ outbox }: Pick<HealthOptions, 'outbox'>): string[] {
   const { oldestMs, lagMs } = outbox
-  const late = (what: string, ms: number) =>
-    ms > MAX_OLDEST_MS ? [`${what} ${Math.round(ms / 1000)} s`] : []
+  const late = (text: string, ms: number) =>
+    ms > MAX_OLDEST_MS ? [`${text} ${Math.round(ms / 1000)} s`] : []
   return [
-    ...late('The oldest delivery has been due for', oldestMs),
-    ...late('New events were dispatched after', lagMs),
+    ...late('The oldest due delivery is overdue by', oldestMs),
+    ...late('The latest events were dispatched after', lagMs),
   ]
 }
 
@@ -78,17 +80,17 @@ async function findReasons({
 }: Probed): Promise<string[]> {
   const reasons: string[] = []
   if (state.isDraining) reasons.push('The server is stopping')
-  if (appender.waiting > MAX_WAITING) reasons.push('Too many events wait to be stored')
+  if (appender.waiting > MAX_WAITING) reasons.push('Too many events are waiting to be stored')
   if (getListenerDownMs() > MAX_LISTENER_DOWN_MS) {
     reasons.push(
-      'LISTEN does not work: behind a pooler, set DATABASE_DIRECT_URL to the database itself',
+      'LISTEN does not work. Behind a connection pooler, set DATABASE_DIRECT_URL to the database itself.',
     )
   }
   const database = probe().catch(() => 'The database cannot be reached')
   const reason = await withTimeout(
     READY_MS,
     database,
-    () => 'The database did not answer within a second',
+    () => 'The database did not respond within a second',
   )
   if (reason !== undefined) reasons.push(reason)
   return reasons

@@ -4,7 +4,7 @@ import { serve } from '../platform.ts'
 
 const MAX_BYTES = 4 * 1024
 
-/** `GET /metrics` on a port of its own, which need not be open to the world. */
+/** Serves `GET /metrics` on a separate port, which can stay private. */
 export function serveMetrics(host: string, port: number): Listener {
   collectProcessMetrics()
   const fetch = async (request: Request) => {

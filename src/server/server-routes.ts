@@ -11,7 +11,7 @@ import { RUNTIME } from '../platform.ts'
 import { chooseVapidSubject, toVapidKeyId } from '../push/vapid.ts'
 import { SOURCE_URL, VERSION } from '../version.ts'
 
-/** More is not counted. */
+/** Pending deliveries are counted up to this number. */
 const MAX_COUNTED = 100_000
 
 export interface ServerParts {
@@ -24,7 +24,7 @@ export interface ServerParts {
   startedAt: Date
   outbox: Pick<Outbox, 'oldestMs' | 'running'>
   vapidSubject: string | undefined
-  /** How many live feeds are open. */
+  /** Returns the number of open live feeds. */
   countSockets(): number
 }
 
@@ -40,7 +40,7 @@ interface Row {
   operator: string | null
 }
 
-/** The state of the server, for its operator. */
+/** Serves the state of the server to its operators. */
 export function serverRoutes({ guard, ...parts }: ServerParts) {
   return new Elysia({ name: 'server' }).use(guard).get(
     '/api/server',

@@ -9,19 +9,19 @@ import { logger } from '../log.ts'
 
 const log = logger('sweeps')
 const EVERY_MS = 60_000
-/** Rows that one statement deletes. */
+/** How many rows one statement deletes at most. */
 const BATCH = 500
 
-/** Rows `s` of a table that are deleted once a condition holds. */
+/** Selects the rows of a table to delete. Conditions refer to the table as `s`. */
 export interface Sweep {
   table: string
   where(sql: Sql): Fragment
-  /** The column whose index leads to the oldest rows. */
+  /** An indexed column that finds the oldest rows. */
   orderBy?: string
   join?(sql: Sql): Fragment
 }
 
-/** The rows that are deleted for their age, in this order. */
+/** All sweeps, in the order of their execution. */
 export const SWEEPS: readonly Sweep[] = [
   { table: 'idempotency_keys', where: sql => sql`s.expires_at < now()`, orderBy: 'expires_at' },
   { table: 'rate_windows', where: sql => sql`s.started_at < now() - interval '1 hour'` },
@@ -29,9 +29,9 @@ export const SWEEPS: readonly Sweep[] = [
   { table: 'setup_links', where: sql => sql`s.expires_at < now()` },
   { table: 'reset_links', where: sql => sql`s.expires_at < now()` },
   { table: 'invites', where: sql => sql`s.expires_at < now()` },
-  // Browsers keep no cookie for longer.
+  // Browsers delete a cookie after this time.
   { table: 'known_devices', where: sql => sql`s.last_used_at < now() - interval '400 days'` },
-  // Older failures delay no sign-in.
+  // Older failures no longer delay a sign-in.
   { table: 'sign_in_failures', where: sql => sql`s.last_at < now() - interval '1 day'` },
   { table: 'key_usage', where: sql => sql`s.hour < now() - interval '90 days'` },
   { table: 'audit_log', where: sql => sql`s.at < now() - interval '1 year'` },
@@ -59,7 +59,7 @@ export const SWEEPS: readonly Sweep[] = [
   },
   {
     table: 'webhooks',
-    // An attempt may have been in flight when its webhook was deleted.
+    // An attempt can still be in flight when its webhook is deleted.
     where: sql => sql`
       s.deleted_at < now() - interval '1 hour' and not exists (
         select from webhook_attempts a where a.project_id = s.project_id and a.webhook_id = s.id
@@ -68,7 +68,7 @@ export const SWEEPS: readonly Sweep[] = [
   },
 ]
 
-/** Deletes one batch; returns how many rows it deleted. */
+/** Deletes one batch. Returns the number of deleted rows. */
 export async function sweep(pool: Pool, { table, where, orderBy, join }: Sweep): Promise<number> {
   const deleted = await pool.run(
     sql => sql`
@@ -86,7 +86,7 @@ export async function sweep(pool: Pool, { table, where, orderBy, join }: Sweep):
   return deleted.count
 }
 
-/** Deletes what has expired, what is past its retention, and what was deleted with its project, until it is stopped. */
+/** Starts deleting expired rows, events past their retention, and the rows of deleted projects. */
 export function startMaintenance(pool: Pool): { stop(): Promise<void> } {
   const parts = [startSweeper(pool), startReaper(pool), startRetention(pool)]
   return {
@@ -96,7 +96,7 @@ export function startMaintenance(pool: Pool): { stop(): Promise<void> } {
   }
 }
 
-/** Runs all sweeps every minute, in small batches that lock little; none while the clock is doubted. */
+/** Runs all sweeps every minute, in small batches. Runs none while the clock is untrusted. */
 function startSweeper(pool: Pool): { stop(): Promise<void> } {
   let running: Promise<void> = Promise.resolve()
   let isStopped = false
@@ -128,5 +128,7 @@ function startSweeper(pool: Pool): { stop(): Promise<void> } {
 }
 
 function warn(error: unknown): void {
-  log.warning('A sweep failed and runs again in a minute: {reason}', { reason: toReason(error) })
+  log.warning('A sweep failed and will be retried in a minute: {reason}', {
+    reason: toReason(error),
+  })
 }

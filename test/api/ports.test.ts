@@ -21,6 +21,6 @@ test.each([
 ] as const)('a taken %s is reported with the name of its setting', async (name, setting) => {
   const starting = boot({ databaseUrl, [setting]: port })
   await expect(starting).rejects.toThrow(
-    `Port ${port} on 127.0.0.1 is taken: stop what listens there, or set ${name} to another one.`,
+    `Port ${port} on 127.0.0.1 is in use. Stop the other program, or set ${name} to another port.`,
   )
 })

@@ -182,7 +182,7 @@ test.each([
     const answer = await fetch(readyz)
     expect(answer.status).toBe(503)
     expect(((await answer.json()) as { reasons: string[] }).reasons).toEqual([
-      'The first API key, or the first owner, is not created yet',
+      'The first API key or the first owner does not exist yet',
     ])
     expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200)
   })
