@@ -1,4 +1,4 @@
-import { fromUUID, toUUID, type TypeId } from 'typeid-js'
+import { toUUID, type TypeId } from 'typeid-js'
 
 /**
  * What an id names: organization, project, channel, event, identity, key, webhook, push subscription; a person who
@@ -55,9 +55,23 @@ function newUuid(): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${place}${crypto.randomUUID().slice(18)}`
 }
 
-/** The public spelling of a stored uuid. */
+const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz'
+/** The two digits of every number of ten bits. */
+const PAIRS = Array.from({ length: 1024 }, (_, n) => `${BASE32[n >> 5]}${BASE32[n & 31]}`)
+
+/**
+ * Returns the public spelling of a stored uuid: a TypeID. `fromUUID` of typeid-js returns the same
+ * and takes five times as long, which each event would pay.
+ */
 export function toId(prefix: IdPrefix, uuid: string): string {
-  return fromUUID(uuid, prefix)
+  const hex = uuid.replaceAll('-', '')
+  // 128 bits are the last 8 of two digits, and 20 of every four.
+  let digits = PAIRS[Number.parseInt(hex.slice(0, 2), 16)] ?? ''
+  for (let at = 2; at < 32; at += 5) {
+    const bits = Number.parseInt(hex.slice(at, at + 5), 16)
+    digits += `${PAIRS[bits >> 10]}${PAIRS[bits & 1023]}`
+  }
+  return `${prefix}_${digits}`
 }
 
 /** The uuid inside a public id, or undefined when it is not a well-formed id of that kind. */

@@ -105,7 +105,7 @@ function createApiClient(): Client {
 /** Parses the text of an option as a JSON object. Throws a `UsageError` for anything else. */
 function parseObject(option: string, text: string): Record<string, unknown> {
   try {
-    const value = parseExact(text)
+    const { value } = parseExact(text)
     if (
       typeof value === 'object' &&
       value !== null &&

@@ -116,18 +116,20 @@ function decode(bytes: Uint8Array): string {
  */
 function parseJson(text: string): object {
   checkDepth(text)
-  let value: unknown
+  let parsed: ReturnType<typeof parseExact>
   try {
-    value = parseExact(text)
+    parsed = parseExact(text)
   } catch {
     throw invalid(
       'invalid_json',
       text.trim() === '' ? 'The body is empty' : 'The body is not valid JSON',
     )
   }
+  const { value, hasRawNumbers } = parsed
   if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawNumber(value)) {
     throw invalid('invalid_type', 'The body must be a JSON object')
   }
+  if (!hasRawNumbers) return value
   const fields = value as Record<string, unknown>
   for (const [name, field] of Object.entries(fields)) {
     if (isRawNumber(field)) fields[name] = toNumber(field)
@@ -135,11 +137,21 @@ function parseJson(text: string): object {
   return value
 }
 
+/** Counts a character, to one more than `MAX_DEPTH`. */
+function count(text: string, character: string): number {
+  let found = 0
+  let at = text.indexOf(character)
+  while (at >= 0 && ++found <= MAX_DEPTH) at = text.indexOf(character, at + 1)
+  return found
+}
+
 /**
  * Rejects deep nesting before parsing, because it is cheap to send and expensive to parse and
  * store.
  */
 function checkDepth(text: string): void {
+  // A native search is several times as fast as the loop below.
+  if (count(text, '{') + count(text, '[') <= MAX_DEPTH) return
   let depth = 0
   let inString = false
   for (let index = 0; index < text.length; index++) {

@@ -14,10 +14,12 @@ const RESPELLED_NUMBER =
 
 /**
  * Parses JSON so that `JSON.stringify` writes every number as `text` spells it. Numbers that
- * JavaScript would spell differently become objects, see `isRawNumber`. Throws `SyntaxError`.
+ * JavaScript would spell differently become objects, see `isRawNumber`; `hasRawNumbers` is false if
+ * there are none. Throws `SyntaxError`.
  */
-export function parseExact(text: string): unknown {
-  return RESPELLED_NUMBER.test(text) ? JSON.parse(text, keepSpelling) : JSON.parse(text)
+export function parseExact(text: string): { value: unknown; hasRawNumbers: boolean } {
+  const hasRawNumbers = RESPELLED_NUMBER.test(text)
+  return { value: hasRawNumbers ? JSON.parse(text, keepSpelling) : JSON.parse(text), hasRawNumbers }
 }
 
 function keepSpelling(

@@ -25,7 +25,7 @@ import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import type { Semaphore } from '../semaphore.ts'
 import type { Admission, AdmittedRequest, Key } from './admission.ts'
 import type { Scope } from './schema.ts'
-import { hashToken, hasKeyInQuery, readToken } from './token.ts'
+import { createHashCache, hasKeyInQuery, readToken } from './token.ts'
 
 /** The dependencies of the guard of /v1. */
 export interface KeyGuardOptions {
@@ -58,6 +58,15 @@ export type KeyGuard = ReturnType<typeof createKeyGuard>
  * Idempotency-Key.
  */
 export function createKeyGuard(gate: KeyGuardOptions) {
+  const hashes = createHashCache()
+
+  /** Returns the hash of the request's key, or undefined if it carries no well-formed key. */
+  function toKeyHash(request: Request, bearer: string | undefined): string | undefined {
+    if (hasKeyInQuery(request.url)) return undefined
+    const authorization = request.headers.get('authorization')
+    return hashes.find(authorization, () => toToken(bearer, authorization))
+  }
+
   return new Elysia({ name: 'keys.guard' })
     .use(withCall)
     .use(bearer({ extract: { header: 'Bearer', query: NO_FIELD, body: NO_FIELD } }))
@@ -72,7 +81,7 @@ export function createKeyGuard(gate: KeyGuardOptions) {
           async transform({ exchange: call, request, route: path, bearer }) {
             const incoming = { request, call, route }
             const params = readPath(incoming, path)
-            const { key, rateLimit } = await authenticate(gate, request, bearer)
+            const { key, rateLimit } = await authenticate(gate, request, toKeyHash(request, bearer))
             call.headers = toRateLimitHeaders(rateLimit)
             if (!rateLimit.isAllowed) throw tooManyRequests(rateLimit.retryAfter)
             if (scope !== 'any' && !key.scopes.includes(scope)) {
@@ -119,16 +128,10 @@ export function respondToWrite(
 async function authenticate(
   gate: KeyGuardOptions,
   request: Request,
-  bearer: string | undefined,
+  hash: string | undefined,
 ): Promise<AdmittedRequest> {
-  const token = hasKeyInQuery(request.url)
-    ? undefined
-    : toToken(bearer, request.headers.get('authorization'))
-  const admitted = await gate.failedAuthentications.lookUp(
-    token && hashToken(token),
-    gate.admission.admit,
-    () => gate.toAddress(request),
-  )
+  const { lookUp } = gate.failedAuthentications
+  const admitted = await lookUp(hash, gate.admission.admit, () => gate.toAddress(request))
   if (!admitted) throw invalidKey()
   return admitted
 }

@@ -21,6 +21,34 @@ export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }
 
+const MAX_CACHED_HASHES = 1_000
+
+export interface HashCache {
+  /**
+   * Returns the hash of the token that `read` finds in an Authorization header, or undefined if it
+   * finds none.
+   */
+  find(authorization: string | null, read: () => string | undefined): string | undefined
+}
+
+/** Keeps the hashes of recent headers. Reading and hashing a token costs several microseconds. */
+export function createHashCache(): HashCache {
+  const hashes = new Map<string, string>()
+  return {
+    find(authorization, read) {
+      if (authorization === null) return undefined
+      const known = hashes.get(authorization)
+      if (known !== undefined) return known
+      const token = read()
+      if (token === undefined) return undefined
+      const hash = hashToken(token)
+      if (hashes.size >= MAX_CACHED_HASHES) hashes.delete(hashes.keys().next().value ?? '')
+      hashes.set(authorization, hash)
+      return hash
+    },
+  }
+}
+
 /**
  * Returns whether a URL's query contains a key. Such requests are rejected, because URLs end up in
  * logs.

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { fromUUID } from 'typeid-js'
 import { newId, parseId, toId, type IdPrefix } from '../../src/ids.ts'
 
 const PREFIXES: IdPrefix[] = ['org', 'prj', 'chn', 'evt', 'idn', 'key', 'whk', 'psh']
@@ -22,6 +23,12 @@ test.each([
 ])('contract §4 the suffix %s is the uuid %s', (suffix, uuid) => {
   expect(parseId('evt', `evt_${suffix}`)).toBe(uuid)
   expect(toId('evt', uuid)).toBe(`evt_${suffix}`)
+})
+
+test('contract §4 every uuid is spelled as typeid-js spells it', () => {
+  const ends = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
+  const uuids = [...ends, ...Array.from({ length: 1_000 }, () => crypto.randomUUID())]
+  expect(uuids.map(uuid => toId('evt', uuid))).toEqual(uuids.map(uuid => fromUUID(uuid, 'evt')))
 })
 
 test('contract §4 ids are unique', () => {

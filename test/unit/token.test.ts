@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import {
+  createHashCache,
   hashToken,
   hasKeyInQuery,
   isWellFormedToken,
@@ -82,4 +83,34 @@ test.each([
   ['http://a/v1/me', false],
 ])('contract §1 a key is detected in the query of %p: %p', (url, isIn) => {
   expect(hasKeyInQuery(url)).toBe(isIn)
+})
+
+describe('the cache of hashes', () => {
+  test('a header is read once, and its hash is that of its token', () => {
+    const cache = createHashCache()
+    let reads = 0
+    const find = () => cache.find(`Bearer ${TOKEN}`, () => (reads++, TOKEN))
+    expect([find(), find()]).toEqual([hashToken(TOKEN), hashToken(TOKEN)])
+    expect(reads).toBe(1)
+  })
+
+  test('headers without a well-formed key are read each time', () => {
+    const cache = createHashCache()
+    let reads = 0
+    const find = () => cache.find('Bearer x', () => void reads++)
+    expect([find(), find()]).toEqual([undefined, undefined])
+    expect(cache.find(null, () => TOKEN)).toBeUndefined()
+    expect(reads).toBe(2)
+  })
+
+  test('a thousand headers are kept, and the oldest makes room', () => {
+    const cache = createHashCache()
+    let reads = 0
+    const find = (n: number) => cache.find(`Bearer ${n}`, () => (reads++, TOKEN))
+    for (let n = 0; n <= 1_000; n++) find(n)
+    find(1_000)
+    expect(reads).toBe(1_001)
+    find(0)
+    expect(reads).toBe(1_002)
+  })
 })
