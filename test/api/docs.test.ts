@@ -110,6 +110,71 @@ describe('contract §8 the HTML page', () => {
   })
 })
 
+describe('the guides', () => {
+  test('every link and image of every page resolves on the server', async () => {
+    const pages = new Map<string, string>()
+    const queue = ['/docs']
+    for (const path of queue) {
+      if (pages.has(path)) continue
+      const response = await get(path)
+      expect([path, response.status, response.headers.get('content-type')]).toEqual([
+        path,
+        200,
+        'text/html; charset=utf-8',
+      ])
+      const html = await response.text()
+      pages.set(path, html)
+      queue.push(...listLinks(html).flatMap(({ path }) => (path === '' ? [] : [path])))
+    }
+    const found = [...pages.keys()].map(path => path.replace('/docs/', ''))
+    expect(found).toContain('sending-events')
+    expect(found).toContain('api')
+
+    const broken = [...pages].flatMap(([page, html]) =>
+      listLinks(html)
+        .filter(({ path, anchor }) => {
+          const target = pages.get(path || page) ?? ''
+          return anchor !== undefined && !target.includes(` id="${anchor}"`)
+        })
+        .map(({ path, anchor }) => `${page} links to ${path}#${anchor}`),
+    )
+    expect(broken).toEqual([])
+
+    for (const [, url = ''] of [...pages.values()].join('').matchAll(/<img src="([^"]+)"/g)) {
+      const image = await get(url)
+      expect([image.status, image.headers.get('content-type')]).toEqual([
+        200,
+        expect.stringMatching(/^image\/(webp|svg\+xml)$/),
+      ])
+    }
+  })
+
+  test('run nothing inline, and show the address of this server', async () => {
+    const response = await get('/docs/sending-events')
+    expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(response.headers.get('content-security-policy')).not.toMatch(/unsafe|data:|http/)
+    expect(response.headers.get('cross-origin-opener-policy')).toBe('same-origin')
+    const html = await response.text()
+    expect(html).not.toMatch(/<script(?!( type="module")? src=)|<style|\sstyle=|\son\w+=/i)
+    expect(html).toContain(`TIDINGS_URL=${server.server.url}`)
+    expect(html).not.toContain('localhost:3000')
+  })
+
+  test('the search index has every page and every operation', async () => {
+    const entries = (await (await get('/docs/search.json')).json()) as Record<string, string>[]
+    const urls = entries.map(({ url }) => url)
+    expect(urls).toContain('/docs/sending-events#python')
+    expect(urls).toContain('/docs/api#createEvent')
+    expect(urls).toContain('/docs/api#rotateApiKey')
+    const compressed = await get('/docs/search.json', { 'accept-encoding': 'br' })
+    expect((await compressed.arrayBuffer()).byteLength).toBeLessThan(100_000)
+  })
+
+  test('a page that does not exist is 404', async () => {
+    expect((await get('/docs/nothing')).status).toBe(404)
+  })
+})
+
 describe('files for browsers', () => {
   test.each([
     '/docs',
@@ -173,6 +238,13 @@ describe('files for browsers', () => {
     expect(other.headers.get('strict-transport-security')).toBe('max-age=31536000')
   })
 })
+
+/** Returns the links of a page into the documentation. The path of a link within the page is empty. */
+function listLinks(html: string): { path: string; anchor: string | undefined }[] {
+  return [...html.matchAll(/href="((?:\/docs[^"#]*)?)(?:#([^"]*))?"/g)].flatMap(
+    ([, path = '', anchor]) => (path === '' && anchor === undefined ? [] : [{ path, anchor }]),
+  )
+}
 
 /** Returns the hashed URL of a file name; a path stays as it is. */
 function toPath(name: string): string {
