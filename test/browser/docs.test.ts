@@ -75,10 +75,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
       it.api.on(path, make)
       return { data: {} }
     })
-    await it.page.getByRole('button', { name: 'Make a key' }).click()
+    await it.page.getByRole('button', { name: 'Create a key' }).click()
     await it.page.getByLabel('Password').fill('a phrase of some words')
     await it.page.keyboard.press('Enter')
-    await it.page.getByText('shown this once').waitFor()
+    await it.page.getByText('It is shown once').waitFor()
     const samples = await it.page.locator('.sample code').allTextContents()
     expect(samples.filter(text => text.includes('tdg_…'))).toEqual([])
     expect(samples[0]).toContain('TIDINGS_API_KEY=tdg_example')

@@ -27,10 +27,10 @@ function listProjects({ organizations }: Account): Project[] {
 function ask(place: HTMLElement, projects: readonly Project[]): void {
   const select = element('select', { name: 'project' })
   for (const { id, name } of projects) select.append(element('option', { value: id }, name))
-  show(place, 'You are signed in. Take a key for the examples on this page.', {
+  show(place, 'You are signed in. Create an API key for the examples on this page.', {
     label: 'Project',
     input: select,
-    action: 'Make a key',
+    action: 'Create a key',
     send: () => makeKey(place, select.value),
   })
 }
@@ -50,10 +50,10 @@ function askPassword(place: HTMLElement, project: string, why: string): void {
     name: 'password',
     autocomplete: 'current-password',
   })
-  show(place, `${why} Type your password once more.`, {
+  show(place, `${why} Type your password again.`, {
     label: 'Password',
     input,
-    action: 'Go on',
+    action: 'Continue',
     async send() {
       const answer = await request('POST', '/api/session/verify', { password: input.value })
       if (answer.ok) await makeKey(place, project)
@@ -67,7 +67,7 @@ function takeKey(place: HTMLElement, key: string): void {
   for (const code of document.querySelectorAll('.sample code'))
     for (const node of code.childNodes) replaceIn(node, key)
   place.replaceChildren(
-    element('p', { role: 'status' }, 'The key is in the examples now, and shown this once:'),
+    element('p', { role: 'status' }, 'The examples have the key now. It is shown once:'),
     element('code', {}, key),
   )
 }
