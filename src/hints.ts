@@ -1,6 +1,6 @@
 /**
- * A change that live sockets learn of; ids are uuids. Correctness never depends on a hint. A lost `events` or `access`
- * costs at most a second; the other kinds show when the page is loaded again.
+ * A change that live sockets learn of; ids are uuids. Correctness never depends on a hint. A lost
+ * `events` or `access` costs at most a second; the other kinds show when the page is loaded again.
  */
 export type Hint =
   | { kind: 'events'; projectId: string }
@@ -11,6 +11,9 @@ export type Hint =
   | { kind: 'access' }
 
 export interface Hints {
-  /** Sends hints to the sockets of every process. Call it after the commit. It never waits and never throws. */
+  /**
+   * Sends hints to the sockets of every process. Call it after the commit. It never waits and never
+   * throws.
+   */
   send(hints: readonly Hint[]): void
 }

@@ -39,7 +39,7 @@ export const ProjectChannel = Type.Object(
     lastSeq: Nullable(Type.Integer({ minimum: 1 })),
     lastEventAt: Nullable(Timestamp),
     unread: Unread,
-    /** Whether the account has muted its notifications at the moment. */
+    /** True if the account has muted its notifications at the moment. */
     isMuted: Type.Boolean(),
     /** Events in each of the last 24 hours (UTC), oldest first; the last is the current hour. */
     today: Type.Array(Type.Integer({ minimum: 0 }), { minItems: 24, maxItems: 24 }),

@@ -218,8 +218,8 @@ function toTime(ms: number | null): string | null {
 }
 
 /**
- * Caches channels for 5 s, so that a busy channel is not looked up for each event. Ids never change;
- * a name may be out of date.
+ * Caches channels for 5 s, so that a busy channel is not looked up for each event. Ids never
+ * change; a name may be out of date.
  */
 function createChannelCache() {
   const channels = new Map<string, { channel: EventChannel; untilMs: number }>()

@@ -6,7 +6,10 @@ import { parseId } from '../ids.ts'
 
 /** Seconds for which the dashboard offers to undo a deletion. */
 const UNDO_S = 5
-/** Seconds for which a deletion can be undone. It exceeds UNDO_S, because a late click takes time to arrive. */
+/**
+ * Seconds for which a deletion can be undone. It exceeds UNDO_S, because a late click takes time to
+ * arrive.
+ */
 export const UNDO_GRACE_S = 10
 
 /** An event of a project. `id` is its public id. */
@@ -34,8 +37,8 @@ export async function deleteEvent(
 }
 
 /**
- * Restores a deleted event. An event that is not deleted stays as it is. Throws `not_found` when the
- * event does not exist, or was deleted more than UNDO_GRACE_S ago.
+ * Restores a deleted event. An event that is not deleted stays as it is. Throws `not_found` when
+ * the event does not exist, or was deleted more than UNDO_GRACE_S ago.
  */
 export async function restoreEvent(
   tx: Tx,

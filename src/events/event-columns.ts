@@ -19,8 +19,9 @@ export function eventColumns(sql: Queryable): Fragment {
 }
 
 /**
- * Joins a row `e` to its channel `c`, to the identity `u` whose user_id is `e.user_ref`, and to the alias `a`. Lateral
- * joins keep one look-up for each event, whatever the sizes of the tables.
+ * Joins a row `e` with its channel `c`, and with the identity `u` or the alias `a` that
+ * `e.user_ref` names. Lateral joins force one look-up for each event, whatever the sizes of the
+ * tables.
  */
 export function eventJoins(sql: Queryable): Fragment {
   return sql`

@@ -19,7 +19,9 @@ export interface EventRow {
   notify: boolean
 }
 
-/** Returns an event as JSON, with the same fields in the same order as the response to its creation. */
+/**
+ * Returns an event as JSON, with the same fields in the same order as the response to its creation.
+ */
 export function toEventJson(row: EventRow): string {
   return (
     `{"id":"${toId('evt', row.id)}","seq":${row.seq},"channelId":"${row.channel_public_id}"` +

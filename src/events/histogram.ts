@@ -16,11 +16,11 @@ import {
 
 const DEFAULT_HOURS = 60
 const TOP_CHANNELS = 8
-/** More events than this are counted by the hour only. */
+/** A range with more events is counted by whole hours. */
 const MAX_COUNTED_EVENTS = 200_000
 const TIME_LIMIT_MS = 150
 
-/** How many events of a channel (uuid) happened in a bucket. */
+/** The number of events of a channel (uuid) in one bucket. */
 interface Count {
   channelId: string
   bucket: number
@@ -34,9 +34,10 @@ export interface HistogramRange {
 }
 
 /**
- * Counts matching events by time and channel, in up to 60 equal buckets. The default range is that of the filters, or the
- * last 60 hours. With filters by channel only, counts are exact; beyond 200,000 events, buckets and filters are whole
- * hours. Other filters count back for about 150 ms, and `completeSince` says how far that was.
+ * Counts matching events by time and channel, in up to 60 equal buckets. The default range is that
+ * of the filters, or the last 60 hours. When only channels are filtered, counts are exact. Then
+ * more than 200,000 events are counted by whole hours. With other filters, it counts from the
+ * newest event back for about 150 ms, and `completeSince` tells how far it came.
  */
 export async function buildHistogram(
   sql: Queryable,
@@ -45,7 +46,7 @@ export async function buildHistogram(
   range: HistogramRange,
   limits: ScanLimits = {},
 ): Promise<Histogram> {
-  // No event happens later, and the ends of buckets stay valid dates.
+  // No event has a later timestamp, and the ends of buckets must be valid dates.
   const lastMs = range.nowMs + HOUR_MS
   const toMs = Math.min(range.toMs ?? filters.before ?? range.nowMs, lastMs)
   const hourMs = Math.floor((toMs - 1) / HOUR_MS) * HOUR_MS
@@ -87,7 +88,10 @@ function isByChannel({
   )
 }
 
-/** Counts matches, newest first, until the limits end; `sinceMs` is the time that it reached then. */
+/**
+ * Counts matches from the newest back. When a limit is reached, counts are complete from `sinceMs`
+ * on.
+ */
 async function countMatches(
   sql: Queryable,
   projectId: string,
@@ -133,7 +137,7 @@ async function countBatch(
           from events e
           where e.project_id = ${projectId} and e.seq = candidates.seq
             and ${toConditions(sql, resolved)}
-          -- Keeps this a look-up by the primary key for each candidate.
+          -- Forces a look-up by the primary key for each candidate.
           offset 0
         ) e
       group by 1, 2
@@ -152,7 +156,10 @@ async function countBatch(
   }
 }
 
-/** A moment after which no uncounted event happened: none with a smaller seq that could match. */
+/**
+ * Returns a time (milliseconds since 1970) from which counts are complete, if only events before
+ * `seq` in the log are uncounted.
+ */
 async function findCompleteSince(
   sql: Queryable,
   projectId: string,
@@ -168,7 +175,7 @@ async function findCompleteSince(
           select e.occurred_at
           from events e
           where e.project_id = ${projectId} and e.seq >= ${String(first)} and e.seq < ${String(seq)}
-          -- Keeps this from a search for the maximum along the index of time.
+          -- Keeps the planner from searching the index of time for the maximum.
           offset 0
         ) e
         where e.occurred_at < ${new Date(beforeMs)}
@@ -236,7 +243,7 @@ async function listNames(
   return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
-/** From `afterMs` on, and before `beforeMs`. */
+/** The time from `afterMs` (inclusive) to `beforeMs` (exclusive). */
 interface Bounds {
   afterMs: number
   beforeMs: number
@@ -244,7 +251,10 @@ interface Bounds {
 
 type CountFilter = Pick<ResolvedFilters, 'channelIds' | 'withoutChannelIds'> & Bounds
 
-/** Counts from the counts per hour. Buckets are whole hours, and bounds are rounded to hours. */
+/**
+ * Sums the counts per hour of event_counts. Buckets must be whole hours; bounds are widened to
+ * hours.
+ */
 export async function countByHour(
   sql: Queryable,
   projectId: string,
@@ -262,7 +272,7 @@ export async function countByHour(
   `
 }
 
-/** Counts from the events themselves, for buckets shorter than an hour. */
+/** Counts the events themselves, for buckets shorter than an hour. */
 async function countEvents(
   sql: Queryable,
   projectId: string,
@@ -279,13 +289,13 @@ async function countEvents(
   `
 }
 
-/** The bucket of a moment, by default of an event `e`. */
+/** The number of the bucket for a time; by default that of an event `e`. */
 function toBucket(
   sql: Queryable,
   { fromMs, stepMs }: TimeBuckets,
-  moment = sql`e.occurred_at`,
+  time = sql`e.occurred_at`,
 ): Fragment {
-  return sql`floor((date_part('epoch', ${moment}) * 1000 - ${fromMs}::float8) / ${stepMs}::float8)::int`
+  return sql`floor((date_part('epoch', ${time}) * 1000 - ${fromMs}::float8) / ${stepMs}::float8)::int`
 }
 
 function toChannels(sql: Queryable, { channelIds, withoutChannelIds }: CountFilter): Fragment {

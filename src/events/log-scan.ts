@@ -3,43 +3,46 @@ import type { Fragment, Queryable } from '../db/sql.ts'
 import type { ResolvedFilters } from './resolved-filters.ts'
 import { clipRanges, type Direction, type SeqRange } from './seq-ranges.ts'
 
-/** The source of candidates in the order of seq: the log, the index of channels or users, or the search index. */
+/**
+ * The source of candidates, in the order of seq: the log, the index of channels or users, or the
+ * search index (`tokens`).
+ */
 type AccessPath = 'log' | 'channels' | 'users' | 'tokens'
 
-/** One step: up to `limit` candidates of `accessPath`, among the seqs of `range`. */
+/** One step of a scan: up to `size` candidates from `accessPath`, within `range`. */
 export interface ScanBatch {
   accessPath: AccessPath
   direction: Direction
   range: SeqRange
   size: number
-  /** The time limit of the search index; it reads at least some buckets. */
+  /** The time limit for reading the search index. It always reads at least one bucket. */
   timeLimitMs: number
 }
 
-/** The result of visiting one batch. */
+/** The result of one batch. */
 export interface BatchResult {
   candidates: number
-  /** The last candidate, if any; for the search index, how far it looked. */
+  /** The last candidate, if any; for the search index, the last seq that it examined. */
   lastSeq: bigint | undefined
-  /** Whether the list is complete. */
+  /** True if the caller has enough events. */
   isDone: boolean
 }
 
-/** Limits of a walk that finds few matches. */
+/** Limits of a scan, so that one with few matches ends early. */
 export interface ScanLimits {
-  /** Begins no batch after this time, 80 ms by default. */
+  /** No batch starts after this time; 80 ms by default. */
   timeLimitMs?: number
-  /** Begins no batch after this many candidates. */
+  /** No batch starts after this many candidates. */
   maxCandidates?: number
-  /** Candidates of the first batch. */
+  /** The size of the first batch. */
   firstBatch?: number
-  /** Candidates after which a search continues with its index. */
+  /** The number of candidates after which a scan switches to the search index, if that can help. */
   candidatesBeforeIndex?: number
 }
 
 export interface ScanOptions extends ScanLimits {
   direction: Direction
-  /** Begins after this seq, in the direction. */
+  /** Starts after this seq, in the direction; undefined starts at the end of the log. */
   from: bigint | undefined
   /** How many events the caller wants. */
   wanted: number
@@ -50,8 +53,9 @@ const FIRST_BATCH = 256
 const MAX_BATCH = 4_096
 
 /**
- * Visits the log in windows that grow, with the cheapest access path for the resolved. Returns the seq that it reached when
- * time or candidates ran out. Returns undefined at the end of the log, or when `visit` is done.
+ * Scans a log in batches of growing size, by the cheapest access path for the filters. When a limit
+ * is reached, it returns the last scanned seq. At the end of the log, or when `visit` is done, it
+ * returns undefined.
  */
 export async function scanLog(
   resolved: ResolvedFilters,
@@ -72,7 +76,7 @@ export async function scanLog(
     if (budget <= 0) {
       accessPath = 'tokens'
       budget = Infinity
-      // Most of its candidates match, and it reads until it has this many.
+      // Most candidates of the search index match, so it needs about as many as are wanted.
       size = Math.min(2 * wanted, MAX_BATCH)
     }
     const limit = Math.min(size, budget)
@@ -93,8 +97,9 @@ export async function scanLog(
 }
 
 /**
- * A user has few events, and their index is enough. Frequent matches are among the newest events of the log or of a
- * channel; after the budget, the search index finds the rare ones.
+ * Chooses the first access path, and a budget: the number of candidates before the search index
+ * takes over. A user has few events, so the index of users is enough. Frequent matches are soon
+ * found in the log or a channel. The search index finds rare ones.
  */
 function chooseAccessPath({ channelIds, references }: ResolvedFilters): {
   accessPath: AccessPath
@@ -104,14 +109,17 @@ function chooseAccessPath({ channelIds, references }: ResolvedFilters): {
   return { accessPath: channelIds ? 'channels' : 'log', budget: 512 }
 }
 
-/** Whether the search index can help. Channels have a better one, in the order of the log. */
+/**
+ * Returns true if a filter has tokens in the search index. Channels have a better index of their
+ * own.
+ */
 function canUseSearchIndex({ sources, tags, lexemes }: ResolvedFilters): boolean {
   return [sources.is, tags.is, lexemes].some(list => list.length > 0)
 }
 
 /**
- * Selects the `seq` of the candidates in a batch, in its direction. The comparisons of rows keep the planner from using
- * the primary key in place of the access path's index.
+ * Selects the `seq` of each candidate of a batch, in its direction. The row comparisons keep the
+ * planner from using the primary key instead of the index of the access path.
  */
 export function toCandidates(
   sql: Queryable,

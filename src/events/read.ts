@@ -21,22 +21,22 @@ import {
   type ScanBatch,
 } from './log-scan.ts'
 
-/** Where a list begins, and how many events a page has. */
+/** The start of a page of a list, and its number of events. */
 export interface PageQuery {
   cursor?: string
-  /** Reads forward from the event after this seq. */
+  /** Reads forward, from the event after this seq. */
   after?: number
   limit?: number
 }
 
-/** The JSON of one event. Throws `not_found`. */
+/** Returns the JSON of one event. Throws `not_found`. */
 export async function getEventJson(sql: Queryable, projectId: string, id: string): Promise<string> {
   const json = await findEventJson(sql, projectId, id)
   if (json === undefined) throw new Fault('not_found', 'No event has this id')
   return json
 }
 
-/** The JSON of one event; undefined when there is none, or it is deleted. */
+/** Returns the JSON of one event; undefined when it does not exist or is deleted. */
 export async function findEventJson(
   sql: Queryable,
   projectId: string,
@@ -54,7 +54,9 @@ export async function findEventJson(
   return row && toEventJson(row)
 }
 
-/** The JSON of several events, in the same order; ids are uuids. */
+/**
+ * Returns the JSON of several events in the same order; undefined for those without. Ids are uuids.
+ */
 export async function findEventsJson(
   sql: Queryable,
   wanted: readonly { projectId: string; eventId: string }[],
@@ -69,7 +71,7 @@ export async function findEventsJson(
         select ${storedColumns(sql)}
         from events e
         where e.project_id = w.project_id and e.id = w.id and e.deleted_at is null
-        -- Keeps this a look-up for each event.
+        -- Forces a look-up by the unique key for each event.
         offset 0
       ) e
       ${eventJoins(sql)}
@@ -77,7 +79,7 @@ export async function findEventsJson(
   return alignRows(rows, wanted.length).map(row => row && toEventJson(row))
 }
 
-/** The events before and after a seq, without filters. */
+/** Finds the events before and after a seq, without filters. */
 export async function findNeighbours(
   sql: Queryable,
   projectId: string,
@@ -108,8 +110,9 @@ export async function findNeighbours(
 }
 
 /**
- * The JSON of a page of events, newest first, or in the order of the log with `after`. A page with rare matches can end
- * early, even empty. Its `nextCursor` continues there, and is null only at the end.
+ * Returns the JSON of a page of events, newest first, or in the order of the log with `after`. When
+ * matches are rare, a page can be short or empty. Its `nextCursor` continues from there. It is null
+ * only at the end of the log.
  */
 export async function listEventsJson(
   sql: Queryable,
@@ -144,7 +147,7 @@ export async function listEventsJson(
 
 type BatchRow = { candidates: number; last_seq: string | null } & (EventRow | { id: null })
 
-/** The matching events of a batch, and how far its candidates reach. */
+/** Reads the matching events of a batch, and how far its candidates reach. */
 async function readBatch(
   sql: Queryable,
   projectId: string,
@@ -163,7 +166,7 @@ async function readBatch(
           from events e
           where e.project_id = ${projectId} and e.seq = candidates.seq
             and ${toConditions(sql, resolved)}
-          -- Keeps this a look-up by the primary key for each candidate.
+          -- Forces a look-up by the primary key for each candidate.
           offset 0
         ) e
       order by candidates.seq ${order}

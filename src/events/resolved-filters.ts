@@ -105,8 +105,8 @@ export function toConditions(sql: Queryable, resolved: ResolvedFilters): Fragmen
 }
 
 /**
- * Whether the index of channels or users alone decides a match: every candidate from it matches,
- * unless the event is deleted.
+ * Returns true if the index of channels or users alone decides a match: every candidate from it
+ * matches, unless the event is deleted.
  */
 export function isCoveredByIndex({
   channelIds,
@@ -199,7 +199,9 @@ async function listAllReferences(
   return [...all]
 }
 
-/** Parses a text query and its words in Postgres. `isEmpty`: the query contains no searchable word. */
+/**
+ * Parses a text query and its words in Postgres. `isEmpty`: the query contains no searchable word.
+ */
 async function parseText(
   sql: Queryable,
   textQuery: string,

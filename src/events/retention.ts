@@ -8,35 +8,39 @@ import { UNDO_GRACE_S } from './deletion.ts'
 
 const log = logger('events')
 const EVERY_MS = 5_000
-/** The pause after a pass that left nothing behind. */
+/** The pause after a pass that deleted all expired events. */
 const IDLE_PAUSE_MS = 60_000
 const BATCH = 500
-/** Channels, or projects, that one query returns. */
+/** The number of channels or projects that one query returns. */
 const PAGE_SIZE = 100
-/** How long expiry runs before deleted events are purged again. */
+/** The longest time to expire events before deleted events are purged again. */
 const ROUND_MS = 4_000
-/** How long expiry stays at one channel. */
+/** The longest time to expire events of one channel in a pass. */
 const CHANNEL_MS = 1_000
-/** The pause after a batch, as a multiple of the batch's time. It leaves the log and the disk to others. */
+/**
+ * The pause after a batch, as a multiple of the batch's time. It leaves the project's log and the
+ * disk to others.
+ */
 const PAUSE_FACTOR = 3
 
-/** A channel; uuids. */
+/** The key of a channel; uuids. */
 interface ChannelKey {
   project_id: string
   channel_id: string
 }
 
-/** A pass through all channels with a retention. */
+/** The progress of a pass through all channels with a retention. */
 interface RetentionPass {
-  /** The last channel; undefined at the beginning, and at the end. */
+  /** The last processed channel; undefined at the start and at the end of a pass. */
   after: ChannelKey | undefined
-  /** Whether a channel was left before its end. */
+  /** True if a channel still has expired events. */
   isMore: boolean
 }
 
 /**
- * Deletes expired events, and events that a member deleted, in small batches with pauses. It deletes nothing while the
- * clock is doubted. Several processes can run it: each project belongs to one of them at a time.
+ * Deletes expired events, and purges events that a member deleted, in small batches with pauses. It
+ * deletes nothing while the clock is not trusted. Several processes can run it: a lock lets one of
+ * them work on a project at a time.
  */
 export function startRetention(pool: Pool): { stop(): Promise<void> } {
   const stopped = new AbortController()
@@ -69,7 +73,7 @@ export function startRetention(pool: Pool): { stop(): Promise<void> } {
   }
 }
 
-/** Deletes hidden events that can no longer be restored: a batch of each project. */
+/** Purges deleted events that can no longer be restored: one batch of each project. */
 export async function purgeDeleted(pool: Pool): Promise<void> {
   const rows = await pool.run(
     sql => sql<{ project_id: string; before: string }[]>`
@@ -86,7 +90,10 @@ export async function purgeDeleted(pool: Pool): Promise<void> {
   }
 }
 
-/** Continues a pass, and deletes expired events, until its end or for some seconds. */
+/**
+ * Continues a pass and deletes expired events, for up to ROUND_MS. `pass.after` is undefined at the
+ * end.
+ */
 export async function expireEvents(
   pool: Pool,
   pass: RetentionPass,
@@ -119,7 +126,9 @@ export async function expireEvents(
   }
 }
 
-/** Deletes a channel's expired events for up to a second. The next pass retries what failed. */
+/**
+ * Deletes a channel's expired events for up to CHANNEL_MS. The next pass retries after an error.
+ */
 async function expireChannel(
   pool: Pool,
   { project_id: project, channel_id: channel }: ChannelKey,
@@ -146,7 +155,7 @@ async function expireChannel(
   return { count, isMore: true }
 }
 
-/** The next channels with a retention, and whether their oldest event is expired. */
+/** Lists the next channels with a retention. `is_due`: the oldest event has expired. */
 async function listChannelsWithRetention(
   pool: Pool,
   after: ChannelKey | undefined,
@@ -177,7 +186,7 @@ function warn(error: unknown): undefined {
   })
 }
 
-/** Waits; false when the signal aborts it. */
+/** Waits. Resolves to false when the signal aborts the wait. */
 function pause(ms: number, signal?: AbortSignal): Promise<boolean> {
   return sleep(ms, true, { ref: false, ...(signal && { signal }) }).catch(() => false)
 }

@@ -22,7 +22,7 @@ interface Parts {
   reads: Pool
 }
 
-/** Events, as applications send and read them. */
+/** Routes of /v1 that create and read events. */
 export function eventRoutes({ guard, appender, reads }: Parts) {
   async function create(call: KeyCall, input: EventInput): Promise<Response> {
     const { key, requestId, claim } = call
@@ -41,7 +41,7 @@ export function eventRoutes({ guard, appender, reads }: Parts) {
         operationId: 'createEvent',
         summary: 'Create an event',
         description:
-          'An unknown channel is created. The answer 201 means that the event is stored durably.',
+          'An unknown channel is created. A 201 response means that the event is stored durably.',
         tags,
       },
     })

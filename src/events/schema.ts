@@ -26,13 +26,13 @@ const TIMESTAMP = defineRule('Timestamp', value => {
   const ms = parseTimestamp(value)
   if (ms === undefined && typeof value === 'string') return NOT_ISO
   if (ms === undefined) return issue('out_of_range', 'Must be Unix seconds or milliseconds')
-  // The server's own clock is exact enough for this bound.
+  // The clock of this process is exact enough for this limit.
   return isTooFarAhead(ms)
     ? issue('out_of_range', 'Must be at most 5 minutes in the future')
     : NO_ISSUES
 })
 
-/** A moment of a filter. */
+/** A time in ISO 8601, as filters take it. */
 export function IsoTimestamp(description: string) {
   return Type.Unsafe<string>({
     [Kind]: INSTANT,
@@ -51,12 +51,15 @@ const Timestamp = Type.Unsafe<string | number>({
   pattern: YEAR,
   minimum: 0,
   description:
-    'When it happened, at most 5 minutes in the future; the moment of creation by default. Text is ISO 8601. A number ' +
+    'When it happened, at most 5 minutes in the future. Default: the time of creation. Text is ISO 8601. A number ' +
     'is Unix seconds, or Unix milliseconds from 100,000,000,000 on.',
   examples: ['2026-11-20T09:30:00Z', 1795167000],
 })
 
-/** Whether a moment (milliseconds since 1970) is too far in the future to be a difference of clocks. */
+/**
+ * Returns true if a time (milliseconds since 1970) is more than 5 minutes ahead. Less can be a
+ * clock difference.
+ */
 export function isTooFarAhead(ms: number): boolean {
   return ms > Date.now() + MAX_AHEAD_MS
 }
@@ -71,10 +74,10 @@ const UserId = Text({ minLength: 1, maxLength: 255, description: 'A user_id, or 
 const Tag = Text({ minLength: 1, maxLength: 50 })
 const Notify = Type.Boolean({
   default: true,
-  description: 'Whether people are notified on their devices.',
+  description: 'Whether members are notified on their devices.',
 })
 
-/** An event as it is sent. */
+/** The body of a request that creates an event. */
 export const EventInput = Type.Object(
   {
     channelName: ChannelName,
@@ -97,7 +100,7 @@ export const EventInput = Type.Object(
 )
 export type EventInput = Static<typeof EventInput>
 
-/** An event as LogSnag's clients send it. */
+/** The body of an event from LogSnag's clients. */
 export const LogInput = Type.Object(
   {
     channel: ChannelName,
@@ -116,7 +119,7 @@ export const LogInput = Type.Object(
 )
 export type LogInput = Static<typeof LogInput>
 
-// Neither white space nor a part of an emoji.
+// Matches a character that is neither white space nor part of an emoji.
 const PLAIN = '[^\\s\\p{Extended_Pictographic}\\p{Emoji_Component}]|[0-9#*](?!\\uFE0F)'
 
 /** An event as plain text. This pattern only documents it: `EventInput` validates the fields. */
@@ -125,7 +128,7 @@ export const TextInput = Type.String({
   minLength: 1,
   pattern: `^\\s*(?=\\S)(?=[^\\n]*(?:${PLAIN}))[^\\n]{1,500}(?:\\n[^]{0,5000})?$`,
   description:
-    'The first line is the title, up to 500 characters, an emoji at its start the icon, and the rest the description, up to 5,000.',
+    'The first line is the title, up to 500 characters. An emoji at its start is the icon. The other lines are the description, up to 5,000 characters.',
 })
 
 /** A stored event. */
@@ -138,10 +141,7 @@ export const Event = Type.Object(
     }),
     channelId: Type.String({ examples: ['chn_01kadz5p6vf2w8y3m4n5q6r7s8'] }),
     channelName: Type.String(),
-    userId: Nullable(
-      Type.String(),
-      'The user_id where the reference is known, else the reference as sent.',
-    ),
+    userId: Nullable(Type.String(), 'The user_id, or the reference as sent when no user has it.'),
     timestamp: Type.String({ format: 'date-time', description: 'When it happened.' }),
     createdAt: Type.String({ format: 'date-time', description: 'When it was accepted.' }),
     title: Type.String(),
@@ -168,7 +168,7 @@ export const EventQuery = Type.Object({
     Text({
       minLength: 1,
       maxLength: 255,
-      description: 'A user_id or an alias: finds the events under all of them.',
+      description: 'A user_id or an alias. Finds the events under every name of the user.',
     }),
   ),
   source: Type.Optional(
@@ -178,11 +178,11 @@ export const EventQuery = Type.Object({
     Text({
       minLength: 1,
       maxLength: 200,
-      description: 'Words that begin words of title or description.',
+      description: 'Prefixes of words in the title or description. All must match.',
     }),
   ),
-  from: Type.Optional(IsoTimestamp('Only what happened at this moment or later.')),
-  to: Type.Optional(IsoTimestamp('Only what happened at this moment or earlier.')),
+  from: Type.Optional(IsoTimestamp('Only events at this time or later.')),
+  to: Type.Optional(IsoTimestamp('Only events at this time or earlier.')),
   after: Type.Optional(
     Type.Integer({
       minimum: 0,

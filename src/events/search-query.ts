@@ -1,35 +1,36 @@
 import { parseIsoTimestamp } from './timestamp.ts'
 
-// The language of the search box. Pure: the browser runs it, too.
+// The query language of the search box. Pure: it also runs in the browser.
 
 const MAX_LENGTH = 500
 const MAX_TERMS = 20
 export const HAS_FIELDS = ['description', 'metadata', 'tags', 'user', 'icon'] as const
 export type HasField = (typeof HAS_FIELDS)[number]
 
-/** Values to include, and values to exclude. */
+/** The values to include, and those to exclude. */
 export interface ValueFilter<Value extends string = string> {
   is: Value[]
   not: Value[]
 }
 
 /**
- * The filters of a search. An event matches one of the channels, users and sources, and all of the tags, metadata, words,
- * phrases and `has`. It matches nothing that is excluded.
+ * The filters of a search. An event must match one of the channels, one of the users and one of the
+ * sources, and all of the tags, metadata, words, phrases and `has`. It must match no excluded
+ * value.
  */
 export interface SearchFilters {
-  /** Names in any spelling, or ids. */
+  /** Names (in any case) or ids. */
   channels: ValueFilter
-  /** Each a user_id or an alias. */
+  /** Each is a user_id or an alias. */
   users: ValueFilter
   sources: ValueFilter
   tags: ValueFilter
-  /** `order.number=42`: a path in the metadata, and its value as text. */
+  /** Each is a path in the metadata and a value as text, like `order.number=42`. */
   metadata: ValueFilter
   has: ValueFilter<HasField>
-  /** Words by their beginnings. */
+  /** Prefixes of words. */
   words: ValueFilter
-  /** Whole words in this order. */
+  /** Each is a sequence of whole words. */
   phrases: ValueFilter
   /** Inclusive; milliseconds since 1970. */
   after: number | null
@@ -37,14 +38,15 @@ export interface SearchFilters {
   before: number | null
 }
 
-/** One error in a search. `path` is the name of the term, and empty for the whole search. */
+/** An error in a search. `path` has the name of the term, and is empty for the whole search. */
 export interface SearchIssue {
   path: string[]
   code: 'too_long' | 'too_many' | 'invalid_format' | 'invalid_value'
   message: string
 }
 
-// A minus, a known name, and a value: in quotes, where \ escapes, or up to the next space.
+// A minus, a known name, and a value. The value is in quotes, with \ as the escape, or ends at a
+// space.
 const TERM =
   /\s*(-?)(?:(channel|user|source|tag|meta|has|before|after):)?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
 const LIST_TERMS = {
@@ -55,7 +57,7 @@ const LIST_TERMS = {
   meta: 'metadata',
 } as const
 
-/** Filters that every event matches. */
+/** Returns filters that every event matches. */
 export function noFilters(): SearchFilters {
   const none = () => ({ is: [], not: [] })
   return {
@@ -65,8 +67,9 @@ export function noFilters(): SearchFilters {
 }
 
 /**
- * Reads `channel:payments -tag:test user:"Ada L" meta:plan=pro has:icon before:2026-01-01 "exact words" word -word`.
- * A term without a known name is a word. Terms with an issue are left out.
+ * Parses a search like `channel:payments -tag:test user:"Ada L" meta:plan=pro has:icon
+ * before:2026-01-01 "exact words" word -word`. A term without a known name is a word. Terms with an
+ * issue are left out of the filters.
  */
 export function parseSearch(text: string): { filters: SearchFilters; issues: SearchIssue[] } {
   const filters = noFilters()
@@ -91,7 +94,7 @@ export function parseSearch(text: string): { filters: SearchFilters; issues: Sea
   return { filters, issues }
 }
 
-/** The text that `parseSearch` reads as these filters. */
+/** Returns a search that `parseSearch` parses to these filters. */
 export function toSearchText(filters: SearchFilters): string {
   const terms: string[] = []
   const add = (choice: ValueFilter, toTerm: (value: string) => string) => {
@@ -109,23 +112,28 @@ export function toSearchText(filters: SearchFilters): string {
   return terms.join(' ')
 }
 
-/** The path in the metadata and the value that `path=value` names; undefined for other text. */
+/**
+ * Splits `path=value` at its first `=`, and the path at each dot. Returns undefined without a path.
+ */
 export function splitMetadata(text: string): { path: string[]; value: string } | undefined {
   const at = text.indexOf('=')
   return at < 1 ? undefined : { path: text.slice(0, at).split('.'), value: text.slice(at + 1) }
 }
 
-/** The words of v1's filter `text`, up to 20. White space alone is one word, which matches nothing. */
+/**
+ * Splits the filter `text` of /v1 into up to 20 words. White space alone is one word, which matches
+ * nothing.
+ */
 export function splitWords(text: string): string[] {
   const words = text.split(/\s+/).filter(word => word !== '')
   return words.length > 0 ? words.slice(0, 20) : [text]
 }
 
-/** A Postgres tsquery for texts with words that begin like `words`, and with the phrases, but without the excluded ones. */
+/** Returns a Postgres tsquery. Words match by their prefix, and phrases match whole words. */
 export function toTextQuery(words: ValueFilter, phrases: ValueFilter): string {
   return [
     ...words.is.map(word => `${quoteTerm(word)}:*`),
-    // Postgres, too, reads several words in quotes as a phrase.
+    // Postgres also reads several words in quotes as a phrase.
     ...phrases.is.map(quoteTerm),
     ...words.not.map(word => `!${quoteTerm(word)}:*`),
     ...phrases.not.map(phrase => `!${quoteTerm(phrase)}`),
@@ -170,20 +178,20 @@ function isListTerm(name: string): name is keyof typeof LIST_TERMS {
   return Object.hasOwn(LIST_TERMS, name)
 }
 
-/** Narrows the range: the narrowest of several bounds holds. */
+/** Narrows the time range. Of several bounds, the narrowest applies. */
 function addTimeBound(
   filters: SearchFilters,
   name: string,
   value: string,
   isBefore: boolean,
 ): SearchIssue | undefined {
-  const moment = parseIsoTimestamp(value)
-  if (moment === undefined) {
+  const ms = parseIsoTimestamp(value)
+  if (ms === undefined) {
     const message = 'Must be a date, or ISO 8601 with a time zone, like 2026-11-20T09:30Z'
     return { path: [name], code: 'invalid_format', message }
   }
-  if (isBefore) filters.before = Math.min(moment, filters.before ?? Infinity)
-  else filters.after = Math.max(moment, filters.after ?? -Infinity)
+  if (isBefore) filters.before = Math.min(ms, filters.before ?? Infinity)
+  else filters.after = Math.max(ms, filters.after ?? -Infinity)
   return undefined
 }
 
@@ -199,7 +207,7 @@ function quote(value: string): string {
   return `"${value.replace(/["\\]/g, '\\$&')}"`
 }
 
-/** The shortest spelling of a moment in UTC. */
+/** Returns the shortest ISO 8601 text of a time, in UTC. */
 function toShortIso(ms: number): string {
   return new Date(ms)
     .toISOString()

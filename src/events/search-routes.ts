@@ -11,7 +11,7 @@ import { Event } from './schema.ts'
 
 const tags = ['Events']
 
-/** The events of a project, as members look for them. */
+/** Routes of the dashboard that search, count and read events. */
 export function searchRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
   return new Elysia({ name: 'events.search' })
     .use(guard)

@@ -8,7 +8,7 @@ import { parseIsoTimestamp } from './timestamp.ts'
 import { Event, IsoTimestamp, type EventQuery } from './schema.ts'
 import { noFilters, parseSearch, splitWords, type SearchFilters } from './search-query.ts'
 
-/** The query of the dashboard's list of events and of its histogram. */
+/** The query of the dashboard's list of events, and of its histogram. */
 export const SearchQuery = Type.Object({
   q: Type.Optional(
     Text({
@@ -16,8 +16,8 @@ export const SearchQuery = Type.Object({
       description: 'A search, like `channel:payments -tag:test "exact words"`.',
     }),
   ),
-  from: Type.Optional(IsoTimestamp('Only what happened at this moment or later.')),
-  to: Type.Optional(IsoTimestamp('Only what happened earlier than this moment.')),
+  from: Type.Optional(IsoTimestamp('Only events at this time or later.')),
+  to: Type.Optional(IsoTimestamp('Only events before this time.')),
   after: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   ...PageQuery.properties,
 })
@@ -31,13 +31,13 @@ const Neighbour = Type.Union([
   Type.Null(),
 ])
 
-/** The events before and after one in the log; null at the ends. */
+/** The events before and after an event in the log; null at the ends of the log. */
 export const Neighbours = Type.Object({ older: Neighbour, newer: Neighbour }, closed)
 export type Neighbours = Static<typeof Neighbours>
 
 const Counts = Type.Array(Type.Integer({ minimum: 0 }))
 
-/** Events by time, in up to 60 equal buckets; the first begins at `from`. */
+/** Counts of events in up to 60 equal time buckets. The first bucket begins at `from`. */
 export const Histogram = Type.Object(
   {
     from: Timestamp,
@@ -46,23 +46,25 @@ export const Histogram = Type.Object(
     total: Type.Integer({ minimum: 0 }),
     channels: Type.Array(
       Type.Object({ id: Type.String(), name: Type.String(), counts: Counts }, closed),
-      { description: 'The channels with the most events, in that order.' },
+      { description: 'The channels with the most events, in descending order.' },
     ),
     others: Type.Array(Type.Integer({ minimum: 0 }), {
-      description: 'The counts of all further channels.',
+      description: 'The counts of all other channels together.',
     }),
     isPartial: Type.Boolean({
-      description: 'Whether the range holds events that were not counted.',
+      description: 'True when some events of the range were not counted.',
     }),
     completeSince: Type.Union([Timestamp, Type.Null()], {
-      description: 'Counts are complete from this moment on; null when all of them are.',
+      description: 'Counts are complete from this time on. Null when all are complete.',
     }),
   },
   { $id: 'Histogram', additionalProperties: false },
 )
 export type Histogram = Static<typeof Histogram>
 
-/** The filters of a search, narrowed to its range. Throws `Invalid` with the path of each bad term. */
+/**
+ * The filters of a search, narrowed to its range. Throws `Invalid` with the path of each bad term.
+ */
 export function toSearchFilters({ q = '', from, to }: SearchQuery): SearchFilters {
   const { filters, issues } = parseSearch(q)
   if (issues.length > 0) {
@@ -77,7 +79,7 @@ export function toSearchFilters({ q = '', from, to }: SearchQuery): SearchFilter
   }
 }
 
-/** The filters of v1's list. */
+/** Converts the query of `GET /v1/events` to filters. */
 export function toListFilters(query: EventQuery): SearchFilters {
   const { channel, tag, userId, source, text, from, to } = query
   const only = <Value>(value: Value | undefined) => ({

@@ -1,4 +1,4 @@
-/** Equal buckets of time, the first of which begins at `fromMs`. */
+/** Consecutive time spans of equal length. The first begins at `fromMs`. */
 export interface TimeBuckets {
   fromMs: number
   stepMs: number
@@ -13,7 +13,10 @@ const STEPS_MS = [
   ...[1, 2, 5, 10, 15, 20, 30].map(minutes => minutes * 60_000),
 ]
 
-/** Up to 60 buckets that cover a range, as short as possible but not below `minStepMs`. Long ones are whole hours. */
+/**
+ * Returns up to 60 buckets that cover a range. They are as short as possible, but not shorter than
+ * `minStepMs`. Long buckets are whole hours.
+ */
 export function toTimeBuckets(fromMs: number, toMs: number, minStepMs = 0): TimeBuckets {
   for (const stepMs of STEPS_MS) {
     if (stepMs < minStepMs) continue
@@ -26,6 +29,7 @@ export function toTimeBuckets(fromMs: number, toMs: number, minStepMs = 0): Time
   return scale.buckets <= MAX_BUCKETS ? scale : cover(fromMs, toMs, (hours + 1) * HOUR_MS, HOUR_MS)
 }
 
+/** Returns the end of the last bucket. */
 export function toEndMs({ fromMs, stepMs, buckets }: TimeBuckets): number {
   return fromMs + stepMs * buckets
 }

@@ -3,25 +3,27 @@ import { isExpired } from '../accounts/sessions.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 
-/** The roles that may read, and so follow, a project's events. */
+/** The roles that may read a project's events, and so follow them. */
 export const READER_ROLES = ROLES.filter(role => isAtLeast(role, ACTIONS['events.read'].role))
 
-/** A session and a project that it follows, or null for a socket without streams. */
+/**
+ * A session and a project that it follows. `projectId` is null for a socket without subscriptions.
+ */
 export interface Grant {
   sessionId: string
   projectId: string | null
 }
 
-/** The state of a project's log, and the role of the account that asks. */
+/** The state of a project's log, and the account's role in the project. */
 export interface LogState {
   role: Role
   epoch: string
   head: number
-  /** The last seq that retention has removed. */
+  /** The last seq that retention has deleted; 0 for none. */
   expiredSeq: number
 }
 
-/** The answer of one look at everything that is open. */
+/** The result of one check of all sockets. */
 export interface AccessCheck {
   epoch: string
   /** The indexes of the grants that are no longer valid. */
@@ -30,7 +32,7 @@ export interface AccessCheck {
   lag: number
 }
 
-/** Returns undefined where the session, the membership or the project does not exist. */
+/** Returns undefined when the session, the membership or the project does not exist. */
 export async function findLogState(
   sql: Queryable,
   { sessionId, projectId }: { sessionId: string; projectId: string },
@@ -60,7 +62,9 @@ export async function findLogState(
   )
 }
 
-/** Checks all grants and cursors in one statement. It joins sets, because it runs every second for every stream. */
+/**
+ * Checks all grants and cursors. One statement covers all of them, because it runs every second.
+ */
 export async function checkAccess(
   sql: Queryable,
   grants: readonly Grant[],

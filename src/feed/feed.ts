@@ -19,16 +19,16 @@ import { startLogTailer } from './log-tailer.ts'
 import { startPeriodicCheck } from './periodic-check.ts'
 
 const CHECK_MS = 1_000
-/** Without a successful check within this time, nothing is sent. */
+/** Events are sent only if access was checked within this time. */
 const FRESH_MS = 5_000
 const HEARTBEAT_MS = 15_000
 
 export interface FeedOptions {
-  /** Reads new events and checks access. Nothing else may delay it. */
+  /** Reads new events and checks access. Nothing else uses it, so nothing delays it. */
   tailPool: Pool
-  /** Opens sockets and streams, and reads the events that clients have missed. */
+  /** Opens sockets and subscriptions, and reads the events that clients have missed. */
   pool: Pool
-  /** The URL of the database itself, for LISTEN. */
+  /** The URL of the database itself: LISTEN does not work through a pooler. */
   listenUrl: string
   notifier: Notifier
   site: Site
@@ -46,7 +46,9 @@ export interface FeedOptions {
 
 export type Feed = Awaited<ReturnType<typeof startFeed>>
 
-/** Starts the live feed, which serves the sockets of the platform. */
+/**
+ * Starts the live feed. The platform passes it the socket requests and messages that it receives.
+ */
 export async function startFeed(options: FeedOptions) {
   const { tailPool, pool, notifier } = options
   const hub = createHub(options.publish)
@@ -75,7 +77,7 @@ export async function startFeed(options: FeedOptions) {
     onSubscribed: projectId => tailer.wake([projectId]),
   })
 
-  /** Closes the sockets that are no longer allowed. */
+  /** Closes the sockets whose access has ended. After a restore, it closes all of them. */
   async function check(): Promise<void> {
     if (sockets.size === 0) return
     const { grants, revoke } = sockets.listGrants()
@@ -94,7 +96,7 @@ export async function startFeed(options: FeedOptions) {
     everyMs: CHECK_MS,
     freshMs: FRESH_MS,
     check,
-    onFailure: error => logFailure('Access was not checked', error),
+    onFailure: error => logFailure('Checking access failed', error),
   })
 
   /** Acts on hints, and returns the projects with new events. */
@@ -151,9 +153,10 @@ export async function startFeed(options: FeedOptions) {
     upgrade: createSocketGuard({
       ...options,
       findRefusal() {
-        if (isDraining) return new Fault('unavailable', 'The server is stopping, try again shortly')
+        if (isDraining)
+          return new Fault('unavailable', 'The server is stopping. Try again shortly.')
         if (sockets.hasRoom) return undefined
-        return new Fault('unavailable', 'Too many sockets are open, try again later')
+        return new Fault('unavailable', 'Too many sockets are open. Try again later.')
       },
     }),
     open(socket: Socket<SocketSession>): void {
@@ -162,7 +165,7 @@ export async function startFeed(options: FeedOptions) {
     },
     message: sockets.message,
     close: sockets.close,
-    /** Milliseconds since hints of other processes were last received; 0 while they are. */
+    /** Milliseconds since the LISTEN connection was lost; 0 while it listens. */
     get listenerDownMs() {
       return listener.downMs
     },

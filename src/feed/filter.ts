@@ -1,20 +1,23 @@
 import { toSlug } from '../channels/name.ts'
 import type { FeedFilters } from './schema.ts'
 
-/** The fields of an event that filters test. */
+/** The fields of an event that filters compare. */
 export interface FilterFields {
   channelId: string
   channelSlug: string
   tags: readonly string[]
   source: string
-  /** The names in filters that belong to the event's user. */
+  /** The user_ids and aliases from filters that name the event's user. */
   userNames: readonly string[]
-  /** The sorted lexemes of title and description; empty where no filter has a text. */
+  /**
+   * The sorted lexemes of title and description. Empty when no filter of the project has a text.
+   */
   lexemes: readonly string[]
 }
 
+/** A client's filters, prepared for `matches`. Undefined matches every event. */
 export interface CompiledFilter {
-  /** Equal for filters that match the same events. */
+  /** Equal for equal filters; empty for a filter that matches every event. */
   key: string
   channels: ReadonlySet<string> | undefined
   tags: readonly string[] | undefined
@@ -23,7 +26,7 @@ export interface CompiledFilter {
   lexemes: readonly string[] | undefined
 }
 
-/** Makes the filter of a client; `lexemes` are the lexemes of its text. */
+/** Compiles a client's filters. `lexemes` are those of `text`, or undefined without a text. */
 export function compileFilter(
   { channels, tags, userId, source }: FeedFilters,
   lexemes: readonly string[] | undefined,
@@ -41,6 +44,7 @@ export function compileFilter(
   }
 }
 
+/** Returns true if an event matches every part of a filter. */
 export function matches(filter: CompiledFilter, fields: FilterFields): boolean {
   const { channels, tags, userId, source, lexemes } = filter
   if (filter.key === '') return true
@@ -48,11 +52,11 @@ export function matches(filter: CompiledFilter, fields: FilterFields): boolean {
   if (source !== undefined && fields.source !== source) return false
   if (tags && !tags.every(tag => fields.tags.includes(tag))) return false
   if (userId !== undefined && !fields.userNames.includes(userId)) return false
-  // A text without a word matches nothing, as in lists.
+  // A text without a searchable word matches nothing, as in lists.
   return !lexemes || (lexemes.length > 0 && lexemes.every(word => hasPrefix(fields.lexemes, word)))
 }
 
-/** Whether a word begins with `prefix`; `lexemes` are sorted. */
+/** Returns true if a lexeme starts with `prefix`. `lexemes` are sorted. */
 function hasPrefix(lexemes: readonly string[], prefix: string): boolean {
   let low = 0
   let high = lexemes.length

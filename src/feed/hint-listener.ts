@@ -13,15 +13,16 @@ export interface HintListenerOptions {
   /** The URL of the database itself: LISTEN does not work through a pooler. */
   url: string
   onPayload(payload: string): void
-  /** Called whenever listening starts. Earlier payloads are lost. */
+  /** Called whenever LISTEN starts. Payloads sent before that are lost. */
   onListening(): void
   heartbeatMs?: number | undefined
   timeoutMs?: number | undefined
 }
 
 /**
- * The LISTEN connection of the process. A connection may be dead, or lead to a pooler that does not listen, without an
- * error. So the listener notifies itself, and replaces a connection on which its own payload does not arrive.
+ * Starts the LISTEN connection of the process. A dead connection, or a pooler without LISTEN,
+ * causes no error. So the listener sends itself a heartbeat by NOTIFY, and reconnects when none
+ * arrives.
  */
 export function startHintListener(options: HintListenerOptions) {
   const { heartbeatMs = HEARTBEAT_MS, timeoutMs = TIMEOUT_MS } = options
@@ -33,7 +34,7 @@ export function startHintListener(options: HintListenerOptions) {
   let sinceMs = performance.now()
   let dropConnection = (_reason: string) => {}
 
-  /** Listens until the connection is lost, and returns the reason. */
+  /** Listens until the connection is lost. Returns the reason. */
   async function listen(): Promise<string> {
     const lost = Promise.withResolvers<string>()
     dropConnection = lost.resolve
@@ -66,7 +67,7 @@ export function startHintListener(options: HintListenerOptions) {
       timers.push(
         setInterval(heartbeat, heartbeatMs),
         setInterval(() => {
-          if (performance.now() - heardMs > timeoutMs) lost.resolve('no payload arrives')
+          if (performance.now() - heardMs > timeoutMs) lost.resolve('no heartbeat arrived')
         }, timeoutMs / 10),
       )
       return await lost.promise
@@ -98,7 +99,7 @@ export function startHintListener(options: HintListenerOptions) {
     get downMs() {
       return isUp ? 0 : performance.now() - sinceMs
     },
-    /** Resolves after the first attempt, successful or not. */
+    /** Resolves after the first attempt to connect, successful or not. */
     firstAttempt: firstAttempt.promise,
     /** Replaces the connection. */
     renew: () => dropConnection('connections of other pools were lost'),

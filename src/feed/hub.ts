@@ -6,58 +6,62 @@ const MAX_TOPICS = 500
 const RECENT_EVENTS = 512
 const RECENT_CHARACTERS = 128 * 1024
 
-/** One client's stream of one project. */
+/** A client's subscription to one project. */
 export interface Subscription {
   readonly socket: {
     send(text: string): void
     join(topic: string): void
     leave(topic: string): void
-    /** Bytes that the client has not taken yet. */
+    /** Bytes that are not yet sent to the client. */
     readonly bufferedBytes: number
   }
-  /** The uuid, and the public id. */
+  /** The project's uuid. */
   readonly projectId: string
+  /** The project's public id. */
   readonly project: string
   readonly filter: CompiledFilter
-  /** Every matching event up to this seq has been sent. Meaningless while the stream is live. */
+  /** Every matching event up to this seq has been sent. Unused while the subscription is live. */
   cursor: number
 }
 
-/** The streams of a project with one filter. */
+/** The subscriptions of a project with the same filter. */
 interface Topic {
   name: string
   filter: CompiledFilter
-  streams: number
+  subscriptions: number
+  /** How many of them are live: their sockets have joined the topic. */
   live: number
 }
 
 interface FollowedProject {
   project: string
-  /** The seq that was published last. */
+  /** The last published seq. */
   position: number
-  /** Changes when filters ask more of events than before. */
+  /** Changes when a new filter needs more data of each event than before. */
   needsVersion: number
-  /** By the key of the filter. */
+  /** The topics by the key of their filter. */
   topics: Map<string, Topic>
-  streams: Set<Subscription>
-  /** Streams that are not live, and among them those that only wait for the position. */
+  subscriptions: Set<Subscription>
+  /** The subscriptions that are not live. */
   catchingUp: Set<Subscription>
+  /** Those of them whose cursor is ahead of the position. They become live when it gets there. */
   ahead: Set<Subscription>
-  /** Exists while a stream is behind. */
+  /** Kept while a subscription is catching up. */
   recent: Recent | undefined
 }
 
 export type Hub = ReturnType<typeof createHub>
 
 /**
- * The streams of this process, and how far each project has been published. Nothing here is asynchronous, so no event
- * falls between two states of a stream, or into both. `publish` sends a text to the sockets that have joined a topic.
+ * Keeps the subscriptions of this process, and the last published seq of each project. Nothing here
+ * is asynchronous. So no event is lost or sent twice when a subscription becomes live. `publish`
+ * sends a text to the sockets that have joined a topic.
  */
 export function createHub(publish: (topic: string, text: string) => void) {
   const projects = new Map<string, FollowedProject>()
   let topicCount = 0
   let needsVersions = 0
-  let subscriptions = 0
+  let subscriptionCount = 0
 
   function ensureProject({ projectId, project }: Subscription, position: number): FollowedProject {
     const known = projects.get(projectId)
@@ -67,7 +71,7 @@ export function createHub(publish: (topic: string, text: string) => void) {
       position,
       needsVersion: ++needsVersions,
       topics: new Map(),
-      streams: new Set(),
+      subscriptions: new Set(),
       catchingUp: new Set(),
       ahead: new Set(),
       recent: undefined,
@@ -105,8 +109,8 @@ export function createHub(publish: (topic: string, text: string) => void) {
 
   return {
     /**
-     * Adds a stream. `head` is the end of the log, where publication begins if the project had no stream. Returns
-     * false where the project has too many filters.
+     * Adds a subscription. For the first one of a project, publishing begins at `head`, the end of
+     * the log. Returns false when the project has too many different filters.
      */
     add(subscription: Subscription, head: number): boolean {
       const { filter } = subscription
@@ -118,14 +122,14 @@ export function createHub(publish: (topic: string, text: string) => void) {
           project.needsVersion = ++needsVersions
           if (project.recent) project.recent = createRecent(project.position)
         }
-        topic = { name: String(++topicCount), filter, streams: 0, live: 0 }
+        topic = { name: String(++topicCount), filter, subscriptions: 0, live: 0 }
         project.topics.set(filter.key, topic)
       }
-      topic.streams++
-      project.streams.add(subscription)
+      topic.subscriptions++
+      project.subscriptions.add(subscription)
       project.catchingUp.add(subscription)
       project.recent ??= createRecent(project.position)
-      subscriptions++
+      subscriptionCount++
       return true
     },
 
@@ -133,23 +137,24 @@ export function createHub(publish: (topic: string, text: string) => void) {
       const { projectId, filter, socket } = subscription
       const project = projects.get(projectId)
       const topic = project?.topics.get(filter.key)
-      if (!project || !topic || !project.streams.delete(subscription)) return
-      subscriptions--
+      if (!project || !topic || !project.subscriptions.delete(subscription)) return
+      subscriptionCount--
       if (!project.catchingUp.has(subscription)) {
         topic.live--
         socket.leave(topic.name)
       }
       stopCatchingUp(project, subscription)
-      if (--topic.streams === 0) project.topics.delete(filter.key)
-      if (project.streams.size === 0) projects.delete(projectId)
+      if (--topic.subscriptions === 0) project.topics.delete(filter.key)
+      if (project.subscriptions.size === 0) projects.delete(projectId)
     },
 
     has: (subscription: Subscription): boolean =>
-      projects.get(subscription.projectId)?.streams.has(subscription) ?? false,
+      projects.get(subscription.projectId)?.subscriptions.has(subscription) ?? false,
 
     /**
-     * Makes a stream live if its cursor is near enough, and sends the recent events that it lacks first. A cursor ahead
-     * of the position waits for it. Returns false where the stream must read more from the database before.
+     * Makes a subscription live if its cursor is recent enough, and first sends it the recent
+     * events that it lacks. With a cursor ahead of the position, it becomes live later. Returns
+     * false when it must first replay more events from the database.
      */
     goLiveIfNear(subscription: Subscription): boolean {
       const project = projects.get(subscription.projectId)
@@ -159,15 +164,16 @@ export function createHub(publish: (topic: string, text: string) => void) {
       return true
     },
 
-    /** The seq up to which a stream must read from the database. */
+    /** The seq up to which a subscription must replay from the database. */
     toReplayEnd: ({ projectId }: Subscription): number =>
       projects.get(projectId)?.recent?.floor ?? 0,
-    /** The seq of a project that was published last. */
+    /** The last published seq of a project. */
     toPosition: (projectId: string): number | undefined => projects.get(projectId)?.position,
 
     /**
-     * Sends an event to the streams that it matches, at most once. The events of a project come in order. Returns
-     * false where filters need more by now than the event was read with: it must be read again.
+     * Publishes an event, unless it was published before. Events of a project must come in order.
+     * Returns false when a filter was added since the event was read, and needs more of its data.
+     * The caller must then read the event again.
      */
     publish(event: FeedEvent, needsVersion: number): boolean {
       const project = projects.get(event.projectId)
@@ -184,13 +190,13 @@ export function createHub(publish: (topic: string, text: string) => void) {
       return true
     },
 
-    /** Sends a message to all streams of a project. */
+    /** Sends a message to all subscriptions of a project. */
     broadcast(projectId: string, toText: (project: string) => string): void {
       const project = projects.get(projectId)
       if (project) sendAll(project, () => toText(project.project))
     },
 
-    /** Sends every stream its cursor. */
+    /** Sends each subscription a heartbeat with the last seq that it has received. */
     sendHeartbeats(): void {
       for (const project of projects.values()) {
         const { project: id } = project
@@ -198,7 +204,9 @@ export function createHub(publish: (topic: string, text: string) => void) {
       }
     },
 
-    /** The projects with streams, of these or of all: their positions, and what filters need of their events. */
+    /**
+     * Lists the followed projects, or those of `projectIds`, with the data that their filters need.
+     */
     listFollowed: (projectIds: Iterable<string> = projects.keys()) =>
       [...projectIds].flatMap(projectId => {
         const project = projects.get(projectId)
@@ -208,12 +216,12 @@ export function createHub(publish: (topic: string, text: string) => void) {
       }),
 
     get subscriptions() {
-      return subscriptions
+      return subscriptionCount
     },
   }
 }
 
-/** Whether a filter asks for what no other filter has asked of the project's events. */
+/** Returns true if a filter needs data of events that no other filter of the project needs. */
 function needsMore({ topics }: FollowedProject, { userId, lexemes }: CompiledFilter): boolean {
   const { userNames, wantsLexemes } = toNeeds(topics)
   return (
@@ -235,7 +243,7 @@ function toNeeds(topics: ReadonlyMap<string, Topic>): {
 
 type Recent = ReturnType<typeof createRecent>
 
-/** The last published events of a project, for streams that catch up: all of those after `floor`. */
+/** Keeps the last published events of a project: all after the seq `floor`. */
 function createRecent(floor: number) {
   const events: FeedEvent[] = []
   let characters = 0

@@ -5,25 +5,26 @@ import { logFailure, readSlices } from './read-events.ts'
 
 const POLL_MS = 1_000
 const POLL_WITHOUT_HINTS_MS = 250
-// Bounds of one round: an event may have 256 KiB, and all events of a round are in memory.
+// Limits of one round: an event may have 256 KiB, and all events of a round are in memory.
 const MAX_EVENTS = 500
 const MAX_EVENTS_PER_LOG = 200
 const MAX_LOGS = 1_000
-/** Characters that are published before the event loop gets its turn to write to sockets. */
+/** Characters to publish before the event loop may write to sockets. */
 const YIELD_CHARACTERS = 128 * 1024
 
 export interface LogTailerOptions {
   pool: Pool
   hub: Hub
-  /** Whether hints of other processes arrive. */
+  /** Returns true if hints from other processes arrive. */
   isListening(): boolean
-  /** Whether access was checked within the last seconds. */
+  /** Returns true if access was checked recently enough to send events. */
   isAllowed(): boolean
 }
 
 /**
- * Reads and publishes the new events of all followed projects. A hint starts a round of one statement, and a poll every
- * second replaces lost hints. One round runs at a time, and hinted logs come before polled ones.
+ * Reads and publishes new events of the followed projects. A hint starts a round, which reads the
+ * logs with one statement. A poll every second makes up for lost hints. One round runs at a time,
+ * and logs with a hint come before polled ones.
  */
 export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerOptions) {
   const hinted = new Set<string>()
@@ -41,14 +42,14 @@ export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerO
   }
 
   async function run(): Promise<void> {
-    // The caller sets `running` first.
+    // `wake` must assign `running` before this ends.
     await Promise.resolve()
     try {
       while (!isStopped && isAllowed() && (isAllHinted || hinted.size + polled.size > 0))
         await round()
     } catch (error) {
-      // The next poll tries again.
-      logFailure('The feed could not read on', error)
+      // The next poll retries.
+      logFailure('Reading new events failed', error)
     } finally {
       running = undefined
     }
@@ -64,7 +65,7 @@ export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerO
     for (const projectId of takeFirst(polled, MAX_LOGS - chosen.size)) chosen.add(projectId)
     const followed = hub.listFollowed(chosen)
     if (followed.length === 0) return
-    // Another project is first in each round, so that none fills every round.
+    // Rotates the order, so that a busy project cannot fill every round.
     const first = rounds++ % followed.length
     const slices = [...followed.slice(first), ...followed.slice(0, first)].map(
       ({ projectId, position, userNames, wantsLexemes }) => ({
@@ -103,7 +104,7 @@ export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerO
   }, POLL_WITHOUT_HINTS_MS)
 
   return {
-    /** Reads the logs of these projects, or of all that are followed. */
+    /** Reads the logs of these projects, or of all followed projects. */
     wake,
     async stop(): Promise<void> {
       isStopped = true
@@ -113,11 +114,11 @@ export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerO
   }
 }
 
-/** Removes the first `most` members of a set, and returns them. */
-function takeFirst(from: Set<string>, most: number): string[] {
+/** Removes up to `count` members from a set and returns them. */
+function takeFirst(from: Set<string>, count: number): string[] {
   const taken: string[] = []
   for (const one of from) {
-    if (taken.length >= most) break
+    if (taken.length >= count) break
     taken.push(one)
     from.delete(one)
   }

@@ -8,7 +8,7 @@ const validators = {
   unsubscribe: createValidator(Unsubscribe),
 }
 
-/** A message of a client with the uuid of the project that it names, or what is wrong with it. */
+/** Parses a client's message. Returns it with its project's uuid, or the problem with it. */
 export function parseMessage(
   text: string,
 ):
@@ -18,7 +18,7 @@ export function parseMessage(
   try {
     value = JSON.parse(text)
   } catch {
-    return { problem: 'Send JSON' }
+    return { problem: 'The message is not JSON' }
   }
   const type = typeof value === 'object' && value !== null && 'type' in value && value.type
   if (type !== 'subscribe' && type !== 'unsubscribe') {
@@ -34,12 +34,12 @@ export function parseMessage(
   }
 }
 
-/** The text of a message of the server. */
+/** Serializes a message of the server. */
 export function toMessage(message: Static<typeof ServerMessage>): string {
   return JSON.stringify(message)
 }
 
-/** The text of an `event` message around JSON; `project` is the public id. */
+/** Serializes an `event` message around the event's JSON. `project` is the public id. */
 export function toEventMessage(project: string, seq: number, eventJson: string): string {
   return `{"type":"event","project":"${project}","seq":${seq},"event":${eventJson}}`
 }

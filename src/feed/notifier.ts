@@ -6,9 +6,9 @@ import { feedHints } from '../metrics.ts'
 
 const log = logger('feed')
 export const NOTIFY_CHANNEL = 'tidings'
-const GAP_MS = 10
+const MIN_INTERVAL_MS = 10
 const MAX_WAITING = 10_000
-// Postgres allows 7,999 bytes.
+// Postgres allows a payload of 7,999 bytes.
 const MAX_BYTES = 7_500
 const MAX_EVENT_BYTES = 5_000
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -17,12 +17,18 @@ const SEQ = /^[1-9]\d{0,15}$/
 export type Notifier = ReturnType<typeof createNotifier>
 
 /**
- * Sends hints to other processes by NOTIFY. It stays outside of the transactions that the hints are about: NOTIFY holds
- * a lock of the whole database until the commit is on disk. The first hint is sent at once; those of the next 10 ms
- * share one statement.
+ * Sends hints to other processes by NOTIFY. It is never part of the transaction that a hint is
+ * about: NOTIFY locks the whole database until that transaction is on disk. The first hint is sent
+ * at once. Hints of the next 10 ms share one statement.
  */
-export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: number }) {
-  /** Names this process in its payloads. */
+export function createNotifier({
+  pool,
+  minIntervalMs = MIN_INTERVAL_MS,
+}: {
+  pool: Pool
+  minIntervalMs?: number
+}) {
+  /** Identifies this process in its payloads. */
   const origin = crypto.randomUUID()
   const followers: ((hints: readonly Hint[]) => void)[] = []
   const waiting = new Set<string>()
@@ -32,7 +38,7 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
 
   function schedule(): void {
     if (waiting.size === 0 || sending || timer) return
-    const waitMs = sentMs + gapMs - performance.now()
+    const waitMs = sentMs + minIntervalMs - performance.now()
     if (waitMs <= 0) return start()
     timer = setTimeout(() => {
       timer = undefined
@@ -54,8 +60,8 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
       await pool.run(async sql => sql`select pg_notify(${NOTIFY_CHANNEL}, ${payload})`)
       feedHints.inc({ result: 'sent' })
     } catch (error) {
-      // The other processes poll every second.
-      log.debug('No hint was sent: {reason}', { reason: toReason(error) })
+      // Other processes also poll every second.
+      log.debug('Sending hints failed: {reason}', { reason: toReason(error) })
     }
   }
 
@@ -65,8 +71,8 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
         try {
           handle(hints)
         } catch (error) {
-          // The caller has committed, and must not fail for this.
-          log.error('A hint was not taken: {reason}', { reason: toReason(error) })
+          // The caller has committed, so this must not fail its request.
+          log.error('Handling a hint failed: {reason}', { reason: toReason(error) })
         }
       }
       for (const hint of hints) {
@@ -82,9 +88,9 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
   return {
     ...hints,
     origin,
-    /** Calls `take` at once with every hint of this process. */
+    /** Registers a handler for the hints of this process. `send` calls it at once. */
     follow: (handle: (hints: readonly Hint[]) => void) => void followers.push(handle),
-    /** Sends the waiting hints. */
+    /** Sends the waiting hints and stops. */
     async stop(): Promise<void> {
       clearTimeout(timer)
       timer = undefined
@@ -94,7 +100,10 @@ export function createNotifier({ pool, gapMs = GAP_MS }: { pool: Pool; gapMs?: n
   }
 }
 
-/** A hint as one ASCII word of a payload. `e:*` means that any project may have new events. */
+/**
+ * Encodes a hint as one word of a payload. The word `e:*` means that any project may have new
+ * events.
+ */
 export function toPayloadWord(hint: Hint): string {
   switch (hint.kind) {
     case 'events':
@@ -110,7 +119,7 @@ export function toPayloadWord(hint: Hint): string {
   }
 }
 
-/** Takes as many words out of `words` as one payload holds. */
+/** Removes as many words as fit into one payload, and returns the payload. */
 export function takePayload(origin: string, words: Set<string>): string {
   const events = [...words].filter(word => word.startsWith('e:'))
   for (const word of events) words.delete(word)
@@ -124,7 +133,7 @@ export function takePayload(origin: string, words: Set<string>): string {
   return payload
 }
 
-/** Parses a payload. Every client of the database can send one, so unknown words are ignored. */
+/** Parses a payload. Any client of the database can send one, so unknown words are ignored. */
 export function parsePayload(payload: string): { origin: string; hints: (Hint | 'anyEvents')[] } {
   const [origin = '', ...words] = payload.split(' ')
   return { origin, hints: words.flatMap(word => parsePayloadWord(word) ?? []) }

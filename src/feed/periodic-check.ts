@@ -1,4 +1,4 @@
-/** Runs `check` every `everyMs`, and sooner on request, one check at a time. */
+/** Runs `check` every `everyMs`, and on request. One check runs at a time. */
 export function startPeriodicCheck({
   everyMs,
   freshMs,
@@ -45,9 +45,9 @@ export function startPeriodicCheck({
 
   const timer = setInterval(() => void (running ?? checkNow()), everyMs)
   return {
-    /** Looks as soon as possible. Resolves when a check that begins after the call is over. */
+    /** Starts a check, after the running one if any. Resolves when that new check has ended. */
     checkNow,
-    /** Whether a check has succeeded within `freshMs`. */
+    /** True if a check that succeeded began within the last `freshMs`. */
     get isFresh() {
       return performance.now() - succeededMs < freshMs
     },

@@ -10,18 +10,18 @@ import { toEventMessage } from './messages.ts'
 
 const log = logger('feed')
 
-/** A part of a project's log, and what the filters of the project need to know of its events. */
+/** A part of a project's log to read, and the data that its filters need. */
 export interface LogSlice {
   projectId: string
-  /** Events with after < seq <= until. */
+  /** Selects events with after < seq <= until. */
   after: number
   until: number
-  /** The names of users in filters: user_ids and aliases. */
+  /** The user_ids and aliases in filters. */
   userNames: readonly string[]
   wantsLexemes: boolean
 }
 
-/** An event for sockets. `text` is the whole message, made once for all sockets. */
+/** An event to publish. `text` is the whole message, serialized once for all sockets. */
 export interface FeedEvent {
   projectId: string
   seq: number
@@ -38,8 +38,8 @@ interface Row extends EventRow {
 }
 
 /**
- * Reads the first events of each slice in order, at most `each` of a slice and `most` in all. One statement sees
- * events and aliases as of one moment.
+ * Reads the first events of each slice in order: at most `each` from one slice, and `most` in all.
+ * One statement reads them, so events and aliases come from one snapshot.
  */
 export async function readSlices(
   sql: Queryable,
@@ -70,7 +70,7 @@ export async function readSlices(
           ${toArray(slices.map(({ until }) => until))}::bigint[],
           ${toArray(slices.map(({ wantsLexemes }) => wantsLexemes))}::boolean[]
         ) as s (project_id, after, until, wants_lexemes)
-        -- The poll asks for every followed log: a log without new events costs one read of its head.
+        -- Most polled logs have no new events. This ends their part after one read of the log's head.
         cross join lateral (
           select from event_logs l where l.project_id = s.project_id and l.last_seq > s.after limit 1
         ) l
@@ -81,7 +81,7 @@ export async function readSlices(
           order by e.seq
           limit ${each}
         ) e
-      -- Shortens slices at their ends alone, because each is read in order.
+      -- Drops only the ends of slices, because each slice is read in order.
       limit ${most}
     )
     select
@@ -101,7 +101,7 @@ export async function readSlices(
   return rows.map(toFeedEvent)
 }
 
-/** The lexemes of a filter's text, as search makes them. */
+/** Returns the lexemes of a filter's text, as search splits it. */
 export async function readLexemes(sql: Queryable, text: string): Promise<string[]> {
   const [row] = await sql<[{ lexemes: string }]>`
     select array_to_json(tsvector_to_array(to_tsvector('simple', ${text})))::text as lexemes
@@ -128,7 +128,7 @@ function toFeedEvent(row: Row): FeedEvent {
   }
 }
 
-/** Logs a failed operation: at level `debug` where the database is unavailable, as an error otherwise. */
+/** Logs a failed operation: as `debug` when the database is unavailable, otherwise as an error. */
 export function logFailure(message: string, error: unknown): void {
   const properties = { message, reason: toReason(error) }
   if (error instanceof Fault || isUnavailable(error)) log.debug('{message}: {reason}', properties)

@@ -8,7 +8,9 @@ import { logFailure, readSlices } from './read-events.ts'
 const PAGE = 200
 const MIN_PAGE = 8
 const CONCURRENCY = 2
-/** Beyond this many waiting bytes, a socket gets no more until its client has taken most of them. */
+/**
+ * Above FULL_BYTES of unsent data, a socket gets no more until at most DRAINED_BYTES are unsent.
+ */
 const FULL_BYTES = 256 * 1024
 const DRAINED_BYTES = 64 * 1024
 const MIN_WAIT_MS = 5
@@ -19,18 +21,19 @@ const RETRY_MS = 1_000
 export interface ReplayOptions {
   pool: Pool
   hub: Hub
-  /** Whether access was checked within the last seconds. */
+  /** Returns true if access was checked recently enough to send events. */
   isAllowed(): boolean
-  /** Called for a client that has taken nothing for a minute. */
+  /** Called when a client has received nothing for a minute. */
   onStalled(subscription: Subscription): void
 }
 
-/** Makes a stream live: resolves when it is, or when it has ended. */
+/** Replays missed events. Resolves when the subscription is live or has ended. */
 export type Replay = ReturnType<typeof createReplay>
 
 /**
- * Sends streams the events between their cursors and the hub, page by page, until they are live. Accounts share two
- * concurrent reads fairly. No page is read for a client that has not taken the last one, so slow clients cost no memory.
+ * Sends subscriptions the events after their cursors, page by page, until they are live. Two pages
+ * are read at a time, and accounts take turns. The next page is read only after the client has
+ * received the last one, so slow clients cost no memory.
  */
 export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions) {
   const slots = createSemaphore({ total: CONCURRENCY })
@@ -42,18 +45,18 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
       if (hub.goLiveIfNear(subscription)) return
       try {
         await slots.run(accountId, async () => {
-          // A page of long events is more than the socket takes. The next page has twice what it took.
+          // A page of long events can exceed what the socket takes. Then the next page is shorter.
           const taken = await sendPage(subscription, page)
           page = taken < page ? Math.max(2 * taken, MIN_PAGE) : Math.min(2 * page, PAGE)
         })
       } catch (error) {
-        logFailure('A page could not be read', error)
+        logFailure('Reading a page of a replay failed', error)
         await pause(RETRY_MS)
       }
     }
   }
 
-  /** Returns how many events of the page were sent or did not match. */
+  /** Returns how many events were sent or skipped; `page` when the page was not cut short. */
   async function sendPage(subscription: Subscription, page: number): Promise<number> {
     if (!hub.has(subscription)) return page
     if (!isAllowed()) {
@@ -74,7 +77,8 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
     let taken = 0
     for (const event of events) {
       if (!hub.has(subscription)) return page
-      // The rest of the page is read again later: keeping it would cost memory for every slow client.
+      // The rest of the page is read again later. Keeping it would cost memory for each slow
+      // client.
       if (socket.bufferedBytes > FULL_BYTES) return taken
       if (matches(filter, event.fields)) socket.send(event.text)
       subscription.cursor = event.seq
@@ -84,7 +88,10 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
     return page
   }
 
-  /** Returns false where the stream has ended, or its client takes nothing. */
+  /**
+   * Waits until the client has received most data. Returns false when the subscription has ended or
+   * stalled.
+   */
   async function untilDrained(subscription: Subscription): Promise<boolean> {
     const { socket } = subscription
     let least = socket.bufferedBytes

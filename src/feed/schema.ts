@@ -6,27 +6,29 @@ import { closed, Nullable } from '../http/schema-parts.ts'
 const ShortText = (maxLength: number) => Text({ minLength: 1, maxLength })
 const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
-/** A subscription sends the events that match every one of these. */
+/** The filters of a subscription. An event must match all of them. */
 export const FeedFilters = Type.Object({
-  /** Names or ids; the event is in one of these channels. */
+  /** Names or ids of channels. The event is in one of them. */
   channels: Type.Optional(Type.Array(ShortText(255), { minItems: 1, maxItems: 50 })),
-  /** The event has all of these. */
+  /** The event has all of these tags. */
   tags: Type.Optional(Type.Array(ShortText(50), { minItems: 1, maxItems: 20 })),
-  /** A user_id or an alias, resolved when the event is sent. */
+  /** A user_id or an alias. It is resolved when the event is sent. */
   userId: Type.Optional(ShortText(255)),
   source: Type.Optional(ShortText(100)),
-  /** Prefixes of words of title or description. */
+  /** Prefixes of words in the title or description. */
   text: Type.Optional(ShortText(200)),
 })
 export type FeedFilters = Static<typeof FeedFilters>
 
-/** Starts the stream of a project, or replaces it. */
+/** Subscribes to a project, or replaces the subscription. */
 export const Subscribe = Type.Object({
   type: Type.Literal('subscribe'),
   project: ShortText(64),
-  /** The last seq that the client has: 0 for all stored events, null or absent for new events only. */
+  /**
+   * The last seq that the client has. 0 selects all stored events; null or absent, only new ones.
+   */
   after: Type.Optional(Nullable(Seq)),
-  /** The epoch of `after`. */
+  /** The epoch to which `after` belongs. */
   epoch: Type.Optional(ShortText(64)),
   filters: Type.Optional(FeedFilters),
 })
@@ -44,17 +46,20 @@ const ERROR_CODES = ['not_found', 'invalid', 'too_many'] as const
 
 const project = Type.String()
 
-/** The messages of the server. */
+/** A message from the server. */
 export const ServerMessage = Type.Union([
-  /** The first message. `after` is valid within one epoch only. */
+  /** The first message on a socket. A seq is only valid within its epoch. */
   Type.Object({ type: Type.Literal('hello'), epoch: Type.String({ format: 'uuid' }) }, closed),
-  /** The stream starts. `recovered`: no event is missing between `after` and the events that follow. */
+  /**
+   * The subscription starts. `recovered`: the events that follow continue from `after` without a
+   * gap.
+   */
   Type.Object(
     { type: Type.Literal('subscribed'), project, head: Seq, recovered: Type.Boolean() },
     closed,
   ),
   Type.Object({ type: Type.Literal('event'), project, seq: Seq, event: Event }, closed),
-  /** An event that may have been sent before was deleted, or the deletion was undone. */
+  /** An event was deleted, or its deletion was undone. */
   Type.Object({ type: OneOf(['deleted', 'restored']), project, seq: Seq }, closed),
   Type.Object(
     { type: Type.Literal('gap'), project, reason: OneOf(GAP_REASONS), head: Seq },
@@ -62,9 +67,9 @@ export const ServerMessage = Type.Union([
   ),
   /** Every matching event up to `head` has been sent. */
   Type.Object({ type: Type.Literal('heartbeat'), project, head: Seq }, closed),
-  /** For a socket without streams. */
+  /** The heartbeat of a socket without subscriptions. */
   Type.Object({ type: Type.Literal('heartbeat') }, closed),
-  /** The account's read marks have changed, on any device. */
+  /** The account's read marks have changed on one of its devices. */
   Type.Object({ type: Type.Literal('unread'), project }, closed),
   Type.Object(
     {
@@ -77,12 +82,12 @@ export const ServerMessage = Type.Union([
   ),
 ])
 
-/** The reasons for which the server closes a socket, beside the protocol errors of RFC 6455. */
+/** The codes and reasons with which the feed closes a socket, besides the errors of RFC 6455. */
 export const CLOSE_REASONS = {
-  /** The client reconnects, to another server where there is one. */
+  /** The client should reconnect. */
   stopping: [1001, 'The server is stopping'],
   /** The session has ended, or the account has lost access to a project. */
-  noAccess: [1008, 'Signed out, or no longer allowed to see this'],
+  noAccess: [1008, 'Signed out, or no longer allowed to read the project'],
   failed: [1011, 'Internal error'],
   /** The database was restored to an earlier state. */
   restored: [1012, 'The database was restored'],

@@ -16,19 +16,20 @@ export interface SocketGuardOptions {
   cookies: Cookies
   failedAuthentications: FailedAuthentications
   toAddress(request: Request): string
-  /** Returns why no new sockets are accepted now. */
+  /** Returns the error for a new socket, if none is accepted now. */
   findRefusal(): Fault | undefined
 }
 
-/** The session that has opened a socket. */
+/** The session that opened a socket, and its account; uuids. */
 export interface SocketSession {
   sessionId: string
   accountId: string
 }
 
 /**
- * Authenticates a request for a socket, or answers why it is refused. Browsers let any page open a socket to any server,
- * with cookies and without CORS. So the Origin header is required, and must be our own.
+ * Authenticates requests for a socket. The guard returns the session, or a response that refuses
+ * the request. A browser lets any page open a socket to any server, with cookies and without CORS.
+ * So the Origin header is required and must be this server's.
  */
 export function createSocketGuard(
   options: SocketGuardOptions,
@@ -36,13 +37,14 @@ export function createSocketGuard(
   async function admit(request: Request): Promise<SocketSession> {
     const { headers, method } = request
     const { site } = options
-    if (method !== 'GET') throw new Fault('method_not_allowed', 'Use GET here', { Allow: 'GET' })
+    if (method !== 'GET')
+      throw new Fault('method_not_allowed', 'Use GET for the live feed', { Allow: 'GET' })
     if (!site.isOwnHost(headers.get('host') ?? ''))
       throw new Fault('wrong_host', `This server is ${site.url}`)
     if (headers.get('origin') === null)
       throw new Fault(
         'cross_site',
-        'Only pages of this server may do this: send its address as Origin',
+        'Only pages of this server may open the live feed. Send its URL as Origin.',
       )
     checkSameOrigin(headers, site)
     const refusal = options.findRefusal()

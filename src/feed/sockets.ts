@@ -13,24 +13,24 @@ import { CLOSE_REASONS, type GapReason, type Subscribe } from './schema.ts'
 
 const MAX_SOCKETS = 10_000
 const MAX_SOCKETS_PER_ACCOUNT = 20
-const MAX_STREAMS_PER_SOCKET = 10
+const MAX_SUBSCRIPTIONS_PER_SOCKET = 10
 const WINDOW_MS = 10_000
 const MAX_MESSAGES_PER_WINDOW = 20
 const MAX_INVALID_MESSAGES = 5
-/** Half of the waiting bytes at which the platform closes a socket. */
+/** Half of the unsent bytes at which the platform closes a socket. */
 const BACKED_UP_BYTES = 512 * 1024
 const RETRY_MS = 500
 
 /** An open socket. */
 interface Connection {
   socket: Socket<SocketSession>
-  /** By the uuid of the project; without a subscription while the stream is being opened. */
-  streams: Map<string, { subscription?: Subscription }>
+  /** By the uuid of the project. `subscription` is absent while it is being started. */
+  subscriptions: Map<string, { subscription?: Subscription }>
   isClosed: boolean
   windowEndsMs: number
   messages: number
   invalidMessages: number
-  /** Whether many bytes waited for the client at the last check. */
+  /** True if much data was unsent at the last check. */
   isBackedUp: boolean
 }
 
@@ -41,11 +41,11 @@ export interface SocketsOptions {
   hub: Hub
   replay: Replay
   getEpoch(): string
-  /** Called when a stream has started. */
+  /** Called when a subscription has started. */
   onSubscribed(projectId: string): void
 }
 
-/** The open sockets of this process: their limits, their messages and their streams. */
+/** Keeps the open sockets of this process: their limits, messages and subscriptions. */
 export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: SocketsOptions) {
   const connections = new Map<Socket<SocketSession>, Connection>()
   const byAccount = new Map<string, Set<Connection>>()
@@ -60,18 +60,19 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
 
   function forget(connection: Connection): void {
     connection.isClosed = true
-    const { socket, streams } = connection
+    const { socket, subscriptions } = connection
     if (!connections.delete(socket)) return
     const { accountId } = socket.data
     const others = byAccount.get(accountId)
     others?.delete(connection)
     if (others?.size === 0) byAccount.delete(accountId)
-    for (const { subscription } of streams.values()) if (subscription) hub.remove(subscription)
-    streams.clear()
+    for (const { subscription } of subscriptions.values())
+      if (subscription) hub.remove(subscription)
+    subscriptions.clear()
   }
 
   function receive(connection: Connection, text: string): void {
-    const { socket, streams } = connection
+    const { socket, subscriptions } = connection
     const nowMs = performance.now()
     if (nowMs >= connection.windowEndsMs) {
       connection.windowEndsMs = nowMs + WINDOW_MS
@@ -85,38 +86,38 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
     }
     const { message, projectId } = parsed
     if (projectId === undefined) return socket.send(toNotFound(message.project))
-    const subscription = streams.get(projectId)?.subscription
-    streams.delete(projectId)
+    const subscription = subscriptions.get(projectId)?.subscription
+    subscriptions.delete(projectId)
     if (subscription) hub.remove(subscription)
     if (message.type === 'unsubscribe') return
-    openStream(connection, { message, projectId }).catch(error => fail(connection, error))
+    openSubscription(connection, { message, projectId }).catch(error => fail(connection, error))
   }
 
   function fail(connection: Connection, error: unknown): void {
-    logFailure('A socket failed', error)
+    logFailure('Handling a socket message failed', error)
     end(connection, 'failed')
   }
 
-  /** Opens the stream that a client asks for; the earlier one of the project has ended. */
-  async function openStream(
+  /** Starts the subscription that a client requests. `receive` has ended the earlier one. */
+  async function openSubscription(
     connection: Connection,
     { message, projectId }: { message: Subscribe; projectId: string },
   ): Promise<void> {
-    const { socket, streams } = connection
+    const { socket, subscriptions } = connection
     const refuse = (text: string) => {
-      streams.delete(projectId)
+      subscriptions.delete(projectId)
       socket.send(text)
     }
     const tooMany = (text: string) =>
       refuse(
         toMessage({ type: 'error', code: 'too_many', message: text, project: message.project }),
       )
-    if (streams.size >= MAX_STREAMS_PER_SOCKET)
-      return tooMany(`At most ${MAX_STREAMS_PER_SOCKET} at a time`)
-    const stream: { subscription?: Subscription } = {}
-    streams.set(projectId, stream)
-    // The client may have sent another request meanwhile, or be gone.
-    const isWanted = () => !connection.isClosed && streams.get(projectId) === stream
+    if (subscriptions.size >= MAX_SUBSCRIPTIONS_PER_SOCKET)
+      return tooMany(`A socket follows at most ${MAX_SUBSCRIPTIONS_PER_SOCKET} projects`)
+    const pending: { subscription?: Subscription } = {}
+    subscriptions.set(projectId, pending)
+    // Meanwhile the client may have sent another request, or disconnected.
+    const isWanted = () => !connection.isClosed && subscriptions.get(projectId) === pending
     const found = await findStart(connection, { message, projectId, isWanted })
     if (!found || !isWanted()) return
 
@@ -126,11 +127,11 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
     const filter = compileFilter(message.filters ?? {}, lexemes)
     const subscription: Subscription = { socket, projectId, project, filter, cursor: 0 }
     if (!hub.add(subscription, state.head))
-      return tooMany('The project is followed with too many different filters')
-    stream.subscription = subscription
+      return tooMany('The project has too many subscriptions with different filters')
+    pending.subscription = subscription
     const gap = findGap(message, state)
     const after = message.after ?? null
-    // The hub publishes from its position on, which may be behind the head of the log.
+    // The hub's position may be behind the head of the log.
     const position = hub.toPosition(projectId) ?? state.head
     const isFromNow = after === null || gap === 'epoch' || gap === 'ahead'
     const head = isFromNow ? position : Math.max(position, state.head)
@@ -141,7 +142,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
     await replay(subscription, socket.data.accountId)
   }
 
-  /** Reads what a stream needs to start, and retries while the client waits for it. */
+  /** Reads what a subscription needs to start. Retries while the client waits for it. */
   async function findStart(
     { socket }: Connection,
     {
@@ -161,7 +162,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
           lexemes,
         }
       } catch (error) {
-        logFailure('A stream was not opened', error)
+        logFailure('Starting a subscription failed', error)
         await new Promise(resolve => setTimeout(resolve, RETRY_MS))
       }
     }
@@ -178,7 +179,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
 
     open(socket: Socket<SocketSession>): void {
       const counters = { windowEndsMs: 0, messages: 0, invalidMessages: 0, isBackedUp: false }
-      const connection = { socket, streams: new Map(), isClosed: false, ...counters }
+      const connection = { socket, subscriptions: new Map(), isClosed: false, ...counters }
       const { accountId } = socket.data
       const others = byAccount.get(accountId) ?? new Set()
       connections.set(socket, connection)
@@ -201,7 +202,8 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
     close(socket: Socket<SocketSession>, code: number): void {
       const connection = connections.get(socket)
       if (!connection) return
-      // The platform ends a full socket without a close frame, so the last check is the only sign of the reason.
+      // The platform closes a backed-up socket without a close frame (1006). Only the last check
+      // tells that from a client that disconnected.
       const isTooSlow = code === 1013 || (code === 1006 && connection.isBackedUp)
       feedCloses.inc({ reason: isTooSlow ? 'tooSlow' : 'client' })
       forget(connection)
@@ -211,20 +213,20 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
       for (const connection of [...connections.values()]) end(connection, why)
     },
 
-    /** Closes the socket of a stream. */
+    /** Closes the socket of a subscription. */
     closeSocketOf({ socket }: Subscription, why: CloseReason): void {
-      // The socket of every stream is one of these.
+      // `openSubscription` passes only sockets of this map.
       const connection = connections.get(socket as Socket<SocketSession>)
       if (connection) end(connection, why)
     },
 
-    /** Lists the grants that open sockets rely on; `revoke` closes the sockets of one of them. */
+    /** Lists the access that open sockets need. `revoke` closes the sockets of one grant. */
     listGrants(): { grants: Grant[]; revoke(index: number): void } {
       const held = new Map<string, { grant: Grant; connections: Connection[] }>()
       for (const connection of connections.values()) {
         const { sessionId } = connection.socket.data
         connection.isBackedUp = connection.socket.bufferedBytes > BACKED_UP_BYTES
-        const open = [...connection.streams].filter(([, { subscription }]) => subscription)
+        const open = [...connection.subscriptions].filter(([, { subscription }]) => subscription)
         const projectIds = open.length > 0 ? open.map(([projectId]) => projectId) : [null]
         for (const projectId of projectIds) {
           const key = `${sessionId} ${projectId}`
@@ -240,18 +242,18 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
       }
     },
 
-    /** Notifies the sockets of an account that follow a project of changed read marks. */
+    /** Tells an account's sockets that follow a project that its read marks have changed. */
     sendUnread(accountId: string, projectId: string): void {
       const text = toMessage({ type: 'unread', project: toId('prj', projectId) })
-      for (const { socket, streams } of byAccount.get(accountId) ?? [])
-        if (streams.get(projectId)?.subscription) socket.send(text)
+      for (const { socket, subscriptions } of byAccount.get(accountId) ?? [])
+        if (subscriptions.get(projectId)?.subscription) socket.send(text)
     },
 
-    /** Sends a heartbeat to the sockets without streams. */
+    /** Sends a heartbeat to each socket without subscriptions. */
     sendHeartbeats(): void {
       const text = toMessage({ type: 'heartbeat' })
-      for (const { socket, streams } of connections.values())
-        if (streams.size === 0) socket.send(text)
+      for (const { socket, subscriptions } of connections.values())
+        if (subscriptions.size === 0) socket.send(text)
     },
   }
 }
@@ -260,7 +262,7 @@ function toNotFound(project: string): string {
   return toMessage({ type: 'error', code: 'not_found', message: 'No project has this id', project })
 }
 
-/** Returns why the events that the client has do not join those that it will get. */
+/** Returns why events are missing between those that the client has and those that follow. */
 function findGap({ after, epoch }: Subscribe, state: LogState): GapReason | undefined {
   if (after === null || after === undefined) return undefined
   if (epoch !== undefined && epoch !== state.epoch) return 'epoch'

@@ -69,7 +69,7 @@ function setUp() {
         return done.promise
       }),
   } as unknown as Pool
-  return { sent, notifier: createNotifier({ pool, gapMs: 20 }) }
+  return { sent, notifier: createNotifier({ pool, minIntervalMs: 20 }) }
 }
 
 test('research §1 the first hint is sent at once, hints meanwhile are sent together, and the last one is sent, too', async () => {
