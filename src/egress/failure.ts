@@ -12,7 +12,7 @@ export type EgressError =
 const MESSAGES: Record<EgressError, string> = {
   refused: NOT_PUBLIC_MESSAGE,
   dns: 'The host name cannot be resolved',
-  connect: 'Nothing listens at this address',
+  connect: 'No connection could be made to this address',
   tls: 'The TLS handshake failed. Check the certificate',
   timeout: 'There was no response in time',
   reset: 'The connection was closed before a response arrived',

@@ -4,7 +4,7 @@ import type { Page } from '../http/envelope.ts'
 import { DEFAULT_PAGE_LIMIT, parseCursor, toCursor, toPage, UUID_PATTERN } from '../http/paging.ts'
 import { NIL_UUID, toId } from '../ids.ts'
 import { TARGET_PREFIX, type DeliveryKind, type KindName } from './kind.ts'
-import type { Delivery, EventDeliveries, PageQuery } from './schema.ts'
+import type { Delivery, EventDeliveries, EventDeliveriesQuery } from './schema.ts'
 
 const KIND = /^(webhook|push)$/
 /** The rank of a delivery in a cursor: 0 for pending, 1 for ended. */
@@ -33,7 +33,7 @@ type EventView = View & { eventId: string }
 /** Returns a page of a project's pending deliveries, newest events first. */
 export async function listPendingDeliveries(
   sql: Queryable,
-  { query, ...view }: View & { query: PageQuery },
+  { query, ...view }: View & { query: EventDeliveriesQuery },
 ): Promise<Page<Delivery>> {
   const after = parseCursor(query.cursor, [UUID_PATTERN, KIND, UUID_PATTERN])
   const rows = await sql<DeliveryRow[]>`
@@ -57,7 +57,7 @@ export async function listPendingDeliveries(
 /** Returns a page of a project's dead letters, newest first. */
 export async function listDeadLetters(
   sql: Queryable,
-  { query, ...view }: View & { query: PageQuery },
+  { query, ...view }: View & { query: EventDeliveriesQuery },
 ): Promise<Page<Delivery>> {
   const after = parseCursor(query.cursor, [UUID_PATTERN])
   const rows = await sql<DeliveryRow[]>`
@@ -80,7 +80,7 @@ export async function listDeadLetters(
  */
 export async function listEventDeliveries(
   sql: Queryable,
-  { query, ...view }: EventView & { query: PageQuery },
+  { query, ...view }: EventView & { query: EventDeliveriesQuery },
 ): Promise<EventDeliveries> {
   const isDispatched = await checkDispatched(sql, view)
   const after = parseCursor(query.cursor, [KIND, UUID_PATTERN, RANK])

@@ -13,7 +13,7 @@ import {
   toDeliveries,
 } from './deliveries.ts'
 import type { Outbox } from './outbox.ts'
-import { Delivery, DeliveryQuery, EventDeliveries, PageQuery } from './schema.ts'
+import { Delivery, DeliveryQuery, EventDeliveries, EventDeliveriesQuery } from './schema.ts'
 
 const tags = ['Events']
 
@@ -92,7 +92,7 @@ export function deliveryRoutes({ guard, pool, outbox }: DeliveryParts) {
       },
       {
         project: 'events.read',
-        query: PageQuery,
+        query: EventDeliveriesQuery,
         response: { 200: SuccessOf(EventDeliveries) },
         detail: {
           operationId: 'listEventDeliveries',

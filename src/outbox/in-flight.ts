@@ -11,7 +11,7 @@ import { DATABASE_UNAVAILABLE, findEarlyOutcome, RELEASED, toSettlement } from '
 import { createSettler } from './settler.ts'
 
 const TICK_MS = 250
-/** An attempt that takes longer hangs. It no longer counts as a slot in use. */
+/** An attempt that takes longer is hanging. It no longer counts against the concurrency limit. */
 const HANG_MS = 2_000
 const MAX_HANGING = 1_024
 /** How long an attempt may continue after its signal was aborted. */
@@ -64,8 +64,9 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
 
   function add(delivery: ClaimedDelivery): void {
     const nowMs = performance.now()
-    const before = entries.get(delivery.id)
-    if (before) lose(before)
+    // If this worker claims a delivery again, the lease of the previous attempt was lost.
+    const previous = entries.get(delivery.id)
+    if (previous) lose(previous)
     const controller = new AbortController()
     const times = { startedMs: nowMs, leasedMs: nowMs }
     const entry: Entry = { delivery, controller, ...times, isHanging: false, hasEnded: false }

@@ -54,8 +54,8 @@ const page = {
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
 }
-export const PageQuery = Type.Object(page)
-export type PageQuery = Static<typeof PageQuery>
+export const EventDeliveriesQuery = Type.Object(page)
+export type EventDeliveriesQuery = Static<typeof EventDeliveriesQuery>
 
 export const DeliveryQuery = Type.Object({
   state: Type.Optional(

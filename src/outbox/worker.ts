@@ -17,7 +17,7 @@ const MAX_UNSETTLED = 2_000
  */
 const GATHER_MS = 5
 /**
- * Scans that take longer than this use at most a tenth of the time. There is one at least every
+ * Scans that take longer may use at most a tenth of the time, but there is one at least every
  * second.
  */
 const SHORT_SCAN_MS = 25
@@ -48,13 +48,10 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
       try {
         if (await claim()) continue
       } catch (error) {
-        log.warning(
-          'Deliveries could not be claimed, and are claimed again in a second: {reason}',
-          {
-            kind: kind.name,
-            reason: toReason(error),
-          },
-        )
+        log.warning('Deliveries could not be claimed. The next try is in a second: {reason}', {
+          kind: kind.name,
+          reason: toReason(error),
+        })
         scanAllowedMs = performance.now() + POLL_MS
         wakeUp.sendIn(POLL_MS)
       }
@@ -108,16 +105,16 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
     queue.update(found, endedMs)
     const isPartial = found.length === MAX_TARGETS_PER_SCAN
     after = (isPartial && found.at(-1)?.targetId) || NIL_UUID
-    const first = found.reduce<WaitingTarget | undefined>(
-      (first, next) => (first && first.dueInMs <= next.dueInMs ? first : next),
+    const earliest = found.reduce<WaitingTarget | undefined>(
+      (one, other) => (one && one.dueInMs <= other.dueInMs ? one : other),
       undefined,
     )
     // An incomplete scan says nothing about the remaining targets.
     if (isPartial || !isFromStart) floor = null
-    else if (first) floor = first.floor
-    const isLate = ({ targetId, dueInMs }: WaitingTarget) =>
+    else if (earliest) floor = earliest.floor
+    const isOverdue = ({ targetId, dueInMs }: WaitingTarget) =>
       dueInMs <= 0 && !queue.isPaused(targetId, endedMs)
-    oldestDueMs = endedMs + Math.min(Infinity, ...found.filter(isLate).map(one => one.dueInMs))
+    oldestDueMs = endedMs + Math.min(Infinity, ...found.filter(isOverdue).map(one => one.dueInMs))
     const next = Math.min(...found.map(({ dueInMs }) => (dueInMs > 0 ? dueInMs : Infinity)))
     scanDueMs = isPartial ? endedMs : Math.min(scanDueMs, endedMs + next)
     const tookMs = endedMs - startedMs
@@ -133,8 +130,8 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
       wakeUp.send()
     },
     /**
-     * How long the oldest due delivery has been overdue, in ms, leaving out targets that are
-     * skipped.
+     * How long the oldest due delivery has been overdue, in ms. Deliveries of paused targets are
+     * left out.
      */
     get oldestMs() {
       return Math.max(0, performance.now() - oldestDueMs)

@@ -33,7 +33,7 @@ export const SUBSCRIPTION_LOSS: SecretLoss = {
 
 /** Seals the address of the subscription with this uuid. */
 export function sealAddress(secrets: Secrets, id: string, address: PushAddress): string {
-  return secrets.seal(JSON.stringify(address), toPlace(id))
+  return secrets.seal(JSON.stringify(address), toSealedCell(id))
 }
 
 /**
@@ -41,15 +41,15 @@ export function sealAddress(secrets: Secrets, id: string, address: PushAddress):
  * with another APP_SECRET.
  */
 export function openAddress(secrets: Secrets, id: string, sealed: string): PushAddress {
-  return JSON.parse(secrets.open(sealed, toPlace(id))) as PushAddress // By sealAddress.
+  return JSON.parse(secrets.open(sealed, toSealedCell(id))) as PushAddress // Written by sealAddress.
 }
 
-function toPlace(rowId: string): SealedCell {
+function toSealedCell(rowId: string): SealedCell {
   return { table: SEALED_SUBSCRIPTIONS.table, column: SEALED_SUBSCRIPTIONS.columns[0], rowId }
 }
 
 /** The push services of browsers: Google (FCM), Mozilla, Apple and Microsoft. */
-const SERVICES = [
+const PUSH_SERVICES = [
   /^fcm\.googleapis\.com$/,
   /^([a-z0-9-]+\.)*push\.services\.mozilla\.com$/,
   /^([a-z0-9-]+\.)+push\.apple\.com$/,
@@ -65,7 +65,7 @@ export function parseEndpoint(text: string, hosts: readonly string[]): URL | und
   const url = new URL(text)
   if (url.protocol !== 'https:' || url.username !== '' || url.password !== '') return undefined
   url.hash = ''
-  const isKnown = url.port === '' && SERVICES.some(service => service.test(url.hostname))
+  const isKnown = url.port === '' && PUSH_SERVICES.some(service => service.test(url.hostname))
   return isKnown || hosts.includes(url.host) ? url : undefined
 }
 

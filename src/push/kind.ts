@@ -40,7 +40,7 @@ const MAX_BATCH = 200
 const MAX_WAITING = 5_000
 
 export interface PushKindParts extends PushParts {
-  pusher: PushClient
+  pushClient: PushClient
   site: Site
 }
 
@@ -92,14 +92,15 @@ async function sendPush(
   attempt: DeliveryAttempt,
   signal: AbortSignal,
 ): Promise<DeliveryOutcome> {
-  const { pool, pusher, site, reads, accepted } = parts
+  const { pool, pushClient, site, reads, accepted } = parts
   const target = await reads.add(attempt)
   if (!target) return { kind: 'cancelled', reason: 'The device was signed out or removed' }
   const { event, withheld, nowMs, address } = target
   if (!event) return { kind: 'cancelled', reason: 'The account is no longer a member' }
   if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
   // The event was deleted after the claim. Unless it is restored, the next claim ends the delivery.
-  if (target.isHidden) return postpone(UNDO_GRACE_S * SECOND, 'The event is hidden')
+  if (target.isHidden)
+    return postpone(UNDO_GRACE_S * SECOND, 'The event was deleted and can still be restored')
   const leftS = DAY_S - Math.floor(attempt.waitedMs / SECOND)
   if (leftS <= 0) return { kind: 'failed', reason: 'The push was not accepted within a day' }
 
@@ -108,7 +109,7 @@ async function sendPush(
     : toEventMessage(site.url, event)
   if (!message) return { kind: 'withheld', reason: WITHHELD_REASONS.collapsed }
   const ttlS = attempt.attempt === 1 ? DAY_S : leftS
-  const { outcome: made } = await pusher.push({ address, message, ttlS, nowMs, signal })
+  const { outcome: made } = await pushClient.push({ address, message, ttlS, nowMs, signal })
   await tryToRecord(async () => {
     const { kind, reason } = made
     if (kind === 'accepted' && (await accepted.add({ ...target, reason }))) return

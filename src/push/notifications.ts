@@ -42,7 +42,7 @@ export async function getNotifications(
 ): Promise<NotificationSettingsPage> {
   const { after, rows: limit } = parsePageQuery('chn', query)
   const rows = await sql<(Row & { channel_id: string })[]>`
-    select n.channel_id, ${selectRow(sql)}
+    select n.channel_id, ${settingColumns(sql)}
     from notification_settings n
     where n.project_id = ${recipient.projectId} and n.account_id = ${recipient.accountId}
       and n.channel_id is not null
@@ -51,8 +51,8 @@ export async function getNotifications(
     order by n.channel_id
     limit ${limit}
   `
-  const project = await getDefault(sql, recipient)
-  const items = rows.map(row => toChannelNotification(row.channel_id, row, project))
+  const project = await getDefaultSettings(sql, recipient)
+  const items = rows.map(row => toChannelSettings(row.channel_id, row, project))
   return { default: project, ...toPage(items, query, ({ channelId }) => channelId) }
 }
 
@@ -64,14 +64,14 @@ export async function getChannelNotifications(
 ): Promise<ChannelNotificationSettings> {
   const uuid = toChannelUuid(channelId)
   const [row] = await sql<Row[]>`
-    select ${selectRow(sql)}
+    select ${settingColumns(sql)}
     from channels c
       left join notification_settings n
         on n.project_id = c.project_id and n.channel_id = c.id and n.account_id = ${recipient.accountId}
     where c.project_id = ${recipient.projectId} and c.id = ${uuid}
   `
   if (!row) throw channelNotFound()
-  return toChannelNotification(uuid, row, await getDefault(sql, recipient))
+  return toChannelSettings(uuid, row, await getDefaultSettings(sql, recipient))
 }
 
 /** Changes the settings for all channels without settings of their own. */
@@ -81,7 +81,7 @@ export async function setDefaultNotifications(
   input: DefaultNotificationSettingsInput,
 ): Promise<DefaultNotificationSettings> {
   await store(tx, recipient, null, input)
-  return getDefault(tx, recipient)
+  return getDefaultSettings(tx, recipient)
 }
 
 /** Changes the settings for one channel. Throws `not_found`. */
@@ -141,19 +141,19 @@ async function store(
   })
 }
 
-async function getDefault(
+async function getDefaultSettings(
   sql: Queryable,
   { projectId, accountId }: Recipient,
 ): Promise<DefaultNotificationSettings> {
   const [row] = await sql<Row[]>`
-    select ${selectRow(sql)}
+    select ${settingColumns(sql)}
     from notification_settings n
     where n.project_id = ${projectId} and n.account_id = ${accountId} and n.channel_id is null
   `
-  return row ? toNotification(row, INITIAL_SETTINGS) : INITIAL_SETTINGS
+  return row ? withFallback(row, INITIAL_SETTINGS) : INITIAL_SETTINGS
 }
 
-function selectRow(sql: Queryable) {
+function settingColumns(sql: Queryable) {
   return sql`
     case when n.mute_until is null or n.mute_until > now() then n.state end as state,
     case when n.mute_until > now() then n.mute_until end as mute_until,
@@ -161,7 +161,7 @@ function selectRow(sql: Queryable) {
   `
 }
 
-function toChannelNotification(
+function toChannelSettings(
   channelId: string,
   row: Row,
   project: DefaultNotificationSettings,
@@ -170,12 +170,12 @@ function toChannelNotification(
     channelId: toId('chn', channelId),
     isDefault: row.state === null,
     isCollapseDefault: row.collapse === null,
-    ...toNotification(row, project),
+    ...withFallback(row, project),
   }
 }
 
 /** Fills in each missing setting from `fallback`. */
-function toNotification(
+function withFallback(
   { state, mute_until, collapse }: Row,
   fallback: DefaultNotificationSettings,
 ): DefaultNotificationSettings {

@@ -34,7 +34,7 @@ const tags = ['Notifications']
 
 export interface PushRouteParts extends Omit<PushParts, 'egress' | 'vapidSubject'> {
   guard: SessionGuard
-  pusher: PushClient
+  pushClient: PushClient
   site: Site
 }
 

@@ -28,7 +28,7 @@ interface Row extends Omit<Subscription, 'createdAt' | 'lastPushAt' | 'quietHour
 }
 
 /** A stored subscription of the same session or the same endpoint. */
-interface Known {
+interface StoredSubscription {
   id: string
   account_id: string
   session_id: string
@@ -60,7 +60,7 @@ export async function getSubscription(
     sql`and d.id = ${toSubscriptionUuid(id)}`,
     1,
   )
-  if (!found) throw noSubscription()
+  if (!found) throw subscriptionNotFound()
   return found
 }
 
@@ -83,7 +83,7 @@ export async function saveSubscription(
     auth: keys.auth.replace(/=+$/, ''),
   }
   const hash = createHash('sha256').update(address.endpoint).digest('hex')
-  const known = await lockKnown(tx, sessionId, hash)
+  const known = await lockStoredSubscriptions(tx, sessionId, hash)
   const own = known.find(row => row.session_id === sessionId)
   const same = known.find(row => row.hash === hash)
   if (same && !isSame(openAddress(secrets, same.id, same.address), address)) {
@@ -141,7 +141,7 @@ export async function editSubscription(
       quiet_zone = case when ${isKept} then quiet_zone else ${quietHours?.timeZone ?? null}::text end
     where id = ${toSubscriptionUuid(id)} and account_id = ${accountId}
   `
-  if (edited.count === 0) throw noSubscription()
+  if (edited.count === 0) throw subscriptionNotFound()
   const fields = Object.keys(edit).sort().join(' ')
   await writeAudit(tx, actor, { action: 'push.edited', target: id, details: { fields } })
 }
@@ -155,7 +155,7 @@ export async function removeSubscription(
   const removed = await tx`
     delete from push_subscriptions where id = ${toSubscriptionUuid(id)} and account_id = ${accountId}
   `
-  if (removed.count === 0) throw noSubscription()
+  if (removed.count === 0) throw subscriptionNotFound()
   await writeAudit(tx, actor, { action: 'push.unsubscribed', target: id })
 }
 
@@ -169,22 +169,26 @@ export function toPhoneLink(siteUrl: string): PhoneLink {
 /** Returns the uuid of a subscription's public id. Throws `not_found`. */
 export function toSubscriptionUuid(id: string): string {
   const uuid = parseId('psh', id)
-  if (uuid === undefined) throw noSubscription()
+  if (uuid === undefined) throw subscriptionNotFound()
   return uuid
 }
 
-export function noSubscription(): Fault {
+export function subscriptionNotFound(): Fault {
   return new Fault('not_found', 'You have no device with this id')
 }
 
 /**
  * Locks the subscriptions of this session and of this endpoint, and makes concurrent requests wait.
  */
-async function lockKnown(tx: Tx, sessionId: string, hash: string): Promise<Known[]> {
+async function lockStoredSubscriptions(
+  tx: Tx,
+  sessionId: string,
+  hash: string,
+): Promise<StoredSubscription[]> {
   const session = await tx`select id from sessions where id = ${sessionId} for no key update`
   if (session.count === 0) throw new Fault('signed_out', 'Sign in first')
   await tx`select pg_advisory_xact_lock(hashtextextended(${`push ${hash}`}, 0))`
-  return await tx<Known[]>`
+  return await tx<StoredSubscription[]>`
     select d.id, d.account_id, d.session_id, d.address, encode(d.endpoint_hash, 'hex') as hash
     from push_subscriptions d
     where d.session_id = ${sessionId} or d.endpoint_hash = decode(${hash}, 'hex')

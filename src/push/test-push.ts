@@ -10,7 +10,7 @@ import { toTestMessage } from './payload.ts'
 import type { PushResult, PushClient, PushParts } from './push-client.ts'
 import { storePushOutcome } from './recording.ts'
 import type { PushTestResult } from './schema.ts'
-import { noSubscription, toSubscriptionUuid, type Subscriber } from './subscriptions.ts'
+import { subscriptionNotFound, toSubscriptionUuid, type Subscriber } from './subscriptions.ts'
 
 /** The shortest time between two tests of a device. */
 const TEST_INTERVAL_S = 3
@@ -25,17 +25,17 @@ export async function sendTestPush(
   {
     pool,
     secrets,
-    pusher,
+    pushClient,
     site,
   }: Pick<PushParts, 'pool' | 'secrets'> & {
-    pusher: PushClient
+    pushClient: PushClient
     site: Site
   },
   subscriber: Subscriber,
   subscriptionId: string | undefined,
 ): Promise<PushTestResult> {
   const device = await transact(pool, tx => reserveTest(tx, subscriber, subscriptionId))
-  const pushed = await pusher.push({
+  const pushed = await pushClient.push({
     address: openAddress(secrets, device.id, device.address),
     message: toTestMessage(site.url),
     ttlS: TTL_S,
@@ -64,7 +64,7 @@ async function reserveTest(
     }
     for no key update of d
   `
-  if (!row) throw noSubscription()
+  if (!row) throw subscriptionNotFound()
   if (!row.may) {
     throw new Fault(
       'rate_limited',

@@ -60,7 +60,7 @@ export async function ensureVapidKey(sql: Sql, secrets: Secrets): Promise<VapidP
   await sql.begin(async tx => {
     const made = await tx`
       insert into vapid_keys (id, public_key, private_key)
-      values (${uuid}, ${pair.publicKey}, ${secrets.seal(pair.privateKey, toPlace(uuid))})
+      values (${uuid}, ${pair.publicKey}, ${secrets.seal(pair.privateKey, toSealedCell(uuid))})
       on conflict (singleton) do nothing
     `
     if (made.count > 0) await writeAudit(tx, SERVER, { action: 'push.keyCreated', target: id })
@@ -95,7 +95,7 @@ export async function getVapidSigner(
     pair: {
       id: row.id,
       publicKey: row.public_key,
-      privateKey: secrets.open(row.private_key, toPlace(row.id)),
+      privateKey: secrets.open(row.private_key, toSealedCell(row.id)),
     },
     subject: chooseVapidSubject(configured, row.email),
   }
@@ -152,6 +152,6 @@ export function toVapidKeyId({ id }: Pick<VapidPublicKey, 'id'>): string {
   return toId('vap', id)
 }
 
-function toPlace(rowId: string) {
+function toSealedCell(rowId: string) {
   return { table: SEALED_VAPID_KEYS.table, column: SEALED_VAPID_KEYS.columns[0], rowId }
 }

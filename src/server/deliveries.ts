@@ -26,7 +26,7 @@ export interface Deliveries {
   secrets: Secrets
   egress: Egress
   outbox: Outbox
-  pusher: PushClient
+  pushClient: PushClient
   pushHosts: readonly string[]
   stop(): Promise<void>
 }
@@ -48,9 +48,9 @@ export async function startDeliveries(
   const egress = createEgress({ allowCidrs: config.egressAllowCidrs, ...options.egress })
   const { pushHosts, vapidSubject } = config
   const push = { pool, secrets, egress, pushHosts, vapidSubject }
-  const pusher = createPushClient(push)
+  const pushClient = createPushClient(push)
   const kinds = options.kinds ?? [
-    createPushKind({ ...push, pusher, site }),
+    createPushKind({ ...push, pushClient, site }),
     createWebhookKind({ pool, secrets, egress }),
   ]
   const outbox = await startOutbox({
@@ -61,7 +61,7 @@ export async function startDeliveries(
     secrets,
     egress,
     outbox,
-    pusher,
+    pushClient,
     pushHosts,
     async stop() {
       await outbox.stop()

@@ -8,10 +8,10 @@ import type { Secrets } from '../secrets/secrets.ts'
 import { hashBody, toEventRequest, toMessageId, toTestMessageId, toTestRequest } from './message.ts'
 import type { Preset } from './presets.ts'
 import type { Attempt, AttemptDetail, AttemptRequest } from './schema.ts'
-import { toPlace } from './sealing.ts'
+import { toSealedCell } from './sealing.ts'
 import { CONTENT_TYPE } from './signing.ts'
 import type { WebhookTargetId } from './target.ts'
-import { noWebhook, toWebhookUuid } from './webhooks.ts'
+import { webhookNotFound, toWebhookUuid } from './webhooks.ts'
 
 const BODY_GONE = 'The event was deleted, so its body cannot be rebuilt'
 const BODY_CHANGED =
@@ -42,7 +42,7 @@ export async function listAttempts(
     select id from webhooks
     where project_id = ${projectId} and id = ${webhookId} and deleted_at is null
   `
-  if (!known) throw noWebhook()
+  if (!known) throw webhookNotFound()
   const found = await sql<AttemptRow[]>`
     select ${attemptColumns(sql)}
     from webhook_attempts a
@@ -68,14 +68,14 @@ export async function getAttempt(
     where a.project_id = ${projectId} and a.webhook_id = ${targetId}
       and a.id = ${parseId('att', attemptId) ?? newId('att').uuid}
   `
-  if (!row) throw noAttempt()
+  if (!row) throw attemptNotFound()
   const { host, preset, bodyHash, ...attempt } = row
   const stored = { host, preset, bodyHash }
   const request = await findRequest(sql, { projectId, targetId }, { ...attempt, stored }, secrets)
   return { ...toAttempt(attempt), request }
 }
 
-export function noAttempt(): Fault {
+export function attemptNotFound(): Fault {
   return new Fault('not_found', 'No attempt of this webhook has this id')
 }
 
@@ -116,7 +116,7 @@ async function findRequest(
   `
   if (!row) return null
   const { id, eventId, startedAt, stored } = attempt
-  const url = secrets.open(row.url, toPlace('url', targetId))
+  const url = secrets.open(row.url, toSealedCell('url', targetId))
   const endpoint = { url, preset: stored.preset }
   const context = {
     project: { id: projectId, name: row.project },

@@ -12,9 +12,9 @@ import { lockProject } from '../accounts/projects.ts'
 import { resumeTarget } from '../outbox/enqueue.ts'
 import { findPresetProblem, type Preset } from './presets.ts'
 import type { NewWebhook, WebhookChanges } from './schema.ts'
-import { toPlace } from './sealing.ts'
+import { toSealedCell } from './sealing.ts'
 import { newSigningSecret } from './signing.ts'
-import { lockWebhook, noWebhook, toWebhookUuid } from './webhooks.ts'
+import { lockWebhook, webhookNotFound, toWebhookUuid } from './webhooks.ts'
 
 const MAX_WEBHOOKS = 50
 
@@ -62,8 +62,8 @@ export async function createWebhook(
     insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
     values (
       ${projectId}, ${uuid}, ${name === undefined ? address.host : toName(name)},
-      ${secrets.seal(address.href, toPlace('url', uuid))}, ${address.host}, ${preset},
-      ${channels === null}, ${secrets.seal(secret, toPlace('secret', uuid))}
+      ${secrets.seal(address.href, toSealedCell('url', uuid))}, ${address.host}, ${preset},
+      ${channels === null}, ${secrets.seal(secret, toSealedCell('secret', uuid))}
     )
   `
   await setChannels(tx, projectId, uuid, channels)
@@ -80,7 +80,7 @@ export async function editWebhook(
 ): Promise<void> {
   const { projectId } = editor
   const locked = await lockWebhook(tx, projectId, id)
-  const place = toPlace('url', locked.id)
+  const place = toSealedCell('url', locked.id)
   const preset = changes.preset ?? locked.preset
   const address = toAddress(changes.url ?? secrets.open(locked.url, place), preset)
   // A name that was never set is the host, and changes with it.
@@ -111,7 +111,7 @@ export async function deleteWebhook(tx: Tx, editor: Editor, id: string): Promise
     where project_id = ${editor.projectId} and id = ${uuid} and deleted_at is null
     returning host
   `
-  if (!gone) throw noWebhook()
+  if (!gone) throw webhookNotFound()
   await auditWebhook(tx, editor, 'webhook.deleted', uuid, { host: gone.host })
 }
 
@@ -128,11 +128,11 @@ export async function rotateWebhook(
   const { id: uuid, secret: sealed } = await lockWebhook(tx, editor.projectId, id)
   const secret = newSigningSecret()
   const hasGrace = graceHours > 0
-  const old = secrets.open(sealed, toPlace('secret', uuid))
-  const previous = hasGrace ? secrets.seal(old, toPlace('previous_secret', uuid)) : null
+  const old = secrets.open(sealed, toSealedCell('secret', uuid))
+  const previous = hasGrace ? secrets.seal(old, toSealedCell('previous_secret', uuid)) : null
   const [row] = await tx<{ previous_until: Date | null }[]>`
     update webhooks set
-      secret = ${secrets.seal(secret, toPlace('secret', uuid))},
+      secret = ${secrets.seal(secret, toSealedCell('secret', uuid))},
       previous_secret = ${previous},
       previous_until = case when ${hasGrace} then now() + make_interval(hours => ${graceHours}) end,
       updated_at = now()
@@ -156,7 +156,7 @@ export async function enableWebhook(tx: Tx, editor: Editor, id: string): Promise
       failures = 0, failing_since = null, pauses = 0, paused_until = null, updated_at = now()
     where project_id = ${projectId} and id = ${targetId} and deleted_at is null
   `
-  if (enabled.count === 0) throw noWebhook()
+  if (enabled.count === 0) throw webhookNotFound()
   await resumeTarget(tx, { kind: 'webhook', projectId, targetId })
   await auditWebhook(tx, editor, 'webhook.enabled', targetId)
 }

@@ -5,13 +5,13 @@ import { parseCursor, toCursor } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
 import { newId, parseId } from '../ids.ts'
 import { enqueueDeliveries } from '../outbox/enqueue.ts'
-import { noAttempt } from './attempts.ts'
+import { attemptNotFound } from './attempts.ts'
 import { auditWebhook, type Editor } from './editing.ts'
 import { matchesChannel } from './dispatch.ts'
 import type { QueuedEvents, RecoverInput } from './schema.ts'
 import { lockWebhook } from './webhooks.ts'
 
-/** Attempts are kept for as long, so it is unknown which older events were delivered. */
+/** Attempts are kept for 30 days. It is unknown which older events were delivered. */
 const MAX_DAYS = 30
 /** The number of events that one call reads. */
 const MAX_EVENTS = 5_000
@@ -34,7 +34,7 @@ export async function resendAttempt(
     where a.project_id = ${projectId} and a.webhook_id = ${targetId}
       and a.id = ${parseId('att', attemptId) ?? newId('att').uuid}
   `
-  if (!attempt) throw noAttempt()
+  if (!attempt) throw attemptNotFound()
   const { event_id: eventId, is_there: isThere } = attempt
   if (eventId === null) throw new Fault('conflict', 'A test cannot be sent again. Send a new test')
   if (!isThere) throw new Fault('conflict', 'The event of this attempt was deleted')

@@ -11,7 +11,7 @@ export const SEALED_WEBHOOKS = {
 } as const
 
 /** Returns the cell that a secret of a webhook is sealed for. It can be opened only there. */
-export function toPlace(
+export function toSealedCell(
   column: (typeof SEALED_WEBHOOKS)['columns'][number],
   webhookId: string,
 ): SealedCell {
@@ -33,8 +33,8 @@ export const WEBHOOK_LOSS: SecretLoss = {
     `${count} webhooks are disabled, because their URLs and secrets are lost. Enter the URL of each, rotate its secret, and enable it. Their pending deliveries are kept for 30 days`,
   async drop(tx, ids, secrets) {
     for (const id of ids) {
-      const url = secrets.seal(LOST_URL, toPlace('url', id))
-      const secret = secrets.seal(newSigningSecret(), toPlace('secret', id))
+      const url = secrets.seal(LOST_URL, toSealedCell('url', id))
+      const secret = secrets.seal(newSigningSecret(), toSealedCell('secret', id))
       const [lost] = await tx<{ projectId: string; organizationId: string }[]>`
         update webhooks w set
           url = ${url}, secret = ${secret}, previous_secret = null, previous_until = null,

@@ -25,7 +25,7 @@ import {
 import type { Attempt } from './schema.ts'
 import { CONTENT_TYPE, signMessage } from './signing.ts'
 import { findWebhookTargets, openWebhookTarget, type WebhookTarget } from './target.ts'
-import { lockWebhook, noWebhook } from './webhooks.ts'
+import { lockWebhook, webhookNotFound } from './webhooks.ts'
 
 /** The timeout of one attempt, for headers and body together. */
 export const WEBHOOK_TIMEOUT_MS = 15_000
@@ -112,12 +112,12 @@ async function sendEvent(
 ): Promise<DeliveryOutcome> {
   const { target, eventJson } = await reads.add(attempt)
   if (!target) return { kind: 'cancelled', reason: 'The webhook was deleted' }
-  const obstacle = findEarlyWebhookOutcome(target, attempt)
-  if (obstacle) return obstacle
+  const earlyOutcome = findEarlyWebhookOutcome(target, attempt)
+  if (earlyOutcome) return earlyOutcome
   if (eventJson === undefined) {
-    const mayReturn = await pool.run(sql => isHidden(sql, attempt))
-    return mayReturn
-      ? postpone(UNDO_GRACE_S * 1000, 'The event is hidden')
+    const canBeRestored = await pool.run(sql => isRestorable(sql, attempt))
+    return canBeRestored
+      ? postpone(UNDO_GRACE_S * 1000, 'The event was deleted and can still be restored')
       : { kind: 'cancelled', reason: 'The event was deleted' }
   }
   const made = await makeAttempt(
@@ -157,7 +157,7 @@ export async function testWebhook(
   const targetId = await transact(pool, tx => reserveTest(tx, editor, id))
   const ids = { projectId: editor.projectId, targetId }
   const [row] = await pool.run(sql => findWebhookTargets(sql, [ids], { mayProbe: false }))
-  if (!row) throw noWebhook()
+  if (!row) throw webhookNotFound()
   const target = openWebhookTarget(row, ids, secrets)
   const attemptId = newId('att').uuid
   const made = await makeAttempt(egress, target, {
@@ -220,7 +220,10 @@ async function makeAttempt(
 }
 
 /** Returns true if a deleted event can still be restored. */
-async function isHidden(sql: Queryable, { projectId, eventId }: WebhookAttempt): Promise<boolean> {
+async function isRestorable(
+  sql: Queryable,
+  { projectId, eventId }: WebhookAttempt,
+): Promise<boolean> {
   const rows = await sql`
     select id
     from events

@@ -4,7 +4,7 @@ import type { Secrets } from '../secrets/secrets.ts'
 import { FAILURES_TO_PAUSE } from './circuit-breaker.ts'
 import type { ProjectContext } from './message.ts'
 import type { Preset } from './presets.ts'
-import { toPlace } from './sealing.ts'
+import { toSealedCell } from './sealing.ts'
 
 /** A webhook as the sender needs it. Ids are uuids. */
 export interface WebhookTarget {
@@ -63,7 +63,7 @@ export async function findWebhookTargets(
         ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
         ${toArray(ids.map(({ targetId }) => targetId))}::uuid[]
       ) with ordinality as t (project_id, id, ord)
-    ), free as materialized (
+    ), probe_candidates as materialized (
       select f.project_id, f.id, f.ord
       from (select project_id, id, min(ord) as ord from wanted group by project_id, id) f
         cross join lateral (
@@ -77,7 +77,7 @@ export async function findWebhookTargets(
         ) w
     ), probes as (
       update webhooks w set paused_until = now() + make_interval(secs => ${PROBE_S})
-      from free f
+      from probe_candidates f
       where w.project_id = f.project_id and w.id = f.id
       returning f.ord
     )
@@ -112,14 +112,16 @@ export function openWebhookTarget(
   { projectId, targetId }: WebhookTargetId,
   secrets: Secrets,
 ): WebhookTarget {
-  const signingSecrets = [secrets.open(row.secret, toPlace('secret', targetId))]
+  const signingSecrets = [secrets.open(row.secret, toSealedCell('secret', targetId))]
   if (row.previous_secret !== null) {
-    signingSecrets.push(secrets.open(row.previous_secret, toPlace('previous_secret', targetId)))
+    signingSecrets.push(
+      secrets.open(row.previous_secret, toSealedCell('previous_secret', targetId)),
+    )
   }
   return {
     projectId,
     id: targetId,
-    url: secrets.open(row.url, toPlace('url', targetId)),
+    url: secrets.open(row.url, toSealedCell('url', targetId)),
     preset: row.preset,
     signingSecrets,
     context: {

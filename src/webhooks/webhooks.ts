@@ -8,7 +8,7 @@ import type { Secrets } from '../secrets/secrets.ts'
 import { toBreakerState } from './circuit-breaker.ts'
 import type { Preset } from './presets.ts'
 import type { Webhook } from './schema.ts'
-import { toPlace } from './sealing.ts'
+import { toSealedCell } from './sealing.ts'
 
 /** The project whose webhooks are read, and who reads them. */
 export interface WebhookView {
@@ -60,7 +60,7 @@ export async function listWebhooks(
 /** Returns a webhook. Throws `not_found`. */
 export async function getWebhook(sql: Queryable, view: WebhookView, id: string): Promise<Webhook> {
   const [row] = await selectWebhooks(sql, view.projectId, sql`and w.id = ${toWebhookUuid(id)}`)
-  if (!row) throw noWebhook()
+  if (!row) throw webhookNotFound()
   return toWebhook(row, view)
 }
 
@@ -69,7 +69,7 @@ export function toWebhookUuid(id: string): string {
   return parseId('whk', id) ?? newId('whk').uuid
 }
 
-export function noWebhook(): Fault {
+export function webhookNotFound(): Fault {
   return new Fault('not_found', 'No webhook of this project has this id')
 }
 
@@ -97,7 +97,7 @@ export async function lockWebhook(tx: Tx, projectId: string, id: string): Promis
     where project_id = ${projectId} and id = ${toWebhookUuid(id)} and deleted_at is null
     for no key update
   `
-  if (!row) throw noWebhook()
+  if (!row) throw webhookNotFound()
   return row
 }
 
@@ -143,7 +143,7 @@ function toWebhook(row: Row, { isAdmin, secrets }: WebhookView): Webhook {
     id: toId('whk', row.id),
     name: row.name,
     host: row.host,
-    url: isAdmin ? secrets.open(row.url, toPlace('url', row.id)) : null,
+    url: isAdmin ? secrets.open(row.url, toSealedCell('url', row.id)) : null,
     preset: row.preset,
     channels: row.has_all_channels ? null : (row.channels?.split(' ') ?? []),
     isEnabled: row.disabled_at === null,

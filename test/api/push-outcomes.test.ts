@@ -217,7 +217,7 @@ test('delivery: an event that is deleted between claim and push is pushed once i
   }
   const kind = createPushKind({
     ...parts,
-    pusher: createPushClient(parts),
+    pushClient: createPushClient(parts),
     site: toSite(world.server.url),
   })
   const send = () =>
@@ -234,7 +234,10 @@ test('delivery: an event that is deleted between claim and push is pushed once i
       new AbortController().signal,
     )
   await tenant.person.delete(`${tenant.path}/events/${event.id}`)
-  expect(await send()).toMatchObject({ kind: 'postponed', reason: 'The event is hidden' })
+  expect(await send()).toMatchObject({
+    kind: 'postponed',
+    reason: 'The event was deleted and can still be restored',
+  })
   expect(world.service.of(browser)).toEqual([])
   await tenant.person.post(`${tenant.path}/events/${event.id}/restore`)
   expect(await send()).toEqual({ kind: 'done' })

@@ -6,7 +6,7 @@ import { connect, type Tx } from '../../src/db/sql.ts'
 import { newId } from '../../src/ids.ts'
 import { createKey } from '../../src/keys/keys.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
-import { toPlace } from '../../src/webhooks/sealing.ts'
+import { toSealedCell } from '../../src/webhooks/sealing.ts'
 import { cloneDatabase, copyDatabase } from '../support/postgres.ts'
 import { testSecrets } from '../support/secret.ts'
 import { BIG_PROJECT, ensureBenchDatabase, EVENTS, fillEvents } from './read-data.ts'
@@ -139,8 +139,8 @@ async function insertWebhooks(
     const { uuid } = newId('whk')
     return {
       uuid,
-      url: secrets.seal(`${hookUrl}/${nth}`, toPlace('url', uuid)),
-      secret: secrets.seal(newSigningSecret(), toPlace('secret', uuid)),
+      url: secrets.seal(`${hookUrl}/${nth}`, toSealedCell('url', uuid)),
+      secret: secrets.seal(newSigningSecret(), toSealedCell('secret', uuid)),
     }
   })
   await tx`

@@ -3,7 +3,7 @@
 import { newId } from '../../src/ids.ts'
 import { createWebhookKind } from '../../src/webhooks/kind.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
-import { toPlace } from '../../src/webhooks/sealing.ts'
+import { toSealedCell } from '../../src/webhooks/sealing.ts'
 import { newProject } from '../support/project.ts'
 import { openOutbox } from './outbox-world.ts'
 import { runSender } from './sender.ts'
@@ -21,8 +21,8 @@ while (webhookIds.length < WEBHOOKS) {
   await sql`
     insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
     values (
-      ${projectId}, ${uuid}, 'Bench', ${secrets.seal(url, toPlace('url', uuid))}, ${new URL(url).host}, 'standard',
-      true, ${secrets.seal(newSigningSecret(), toPlace('secret', uuid))}
+      ${projectId}, ${uuid}, 'Bench', ${secrets.seal(url, toSealedCell('url', uuid))}, ${new URL(url).host}, 'standard',
+      true, ${secrets.seal(newSigningSecret(), toSealedCell('secret', uuid))}
     )
   `
   webhookIds.push(uuid)

@@ -6,7 +6,7 @@ import type { Sql } from '../../src/db/sql.ts'
 import { newId, parseId } from '../../src/ids.ts'
 import type { Secrets } from '../../src/secrets/secrets.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
-import { toPlace } from '../../src/webhooks/sealing.ts'
+import { toSealedCell } from '../../src/webhooks/sealing.ts'
 
 /** One webhook delivery that arrived; ids are uuids. */
 export interface Receipt {
@@ -109,8 +109,8 @@ export async function insertReceivingWebhook(
   await sql`
     insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
     values (
-      ${projectId}, ${uuid}, 'A webhook', ${secrets.seal(url, toPlace('url', uuid))}, ${new URL(url).host},
-      'standard', true, ${secrets.seal(secret, toPlace('secret', uuid))}
+      ${projectId}, ${uuid}, 'A webhook', ${secrets.seal(url, toSealedCell('url', uuid))}, ${new URL(url).host},
+      'standard', true, ${secrets.seal(secret, toSealedCell('secret', uuid))}
     )
   `
 }

@@ -47,7 +47,7 @@ export function listDeliveries(): Delivery[] {
     }),
     toDelivery({
       ...{ id: 'dlv_6', kind: 'webhook', state: 'dead', attempts: 10, latencyMs: null },
-      ...{ reason: 'Nothing listens at this address', target: hook('x'.repeat(200)) },
+      ...{ reason: 'No connection could be made to this address', target: hook('x'.repeat(200)) },
     }),
     toDelivery({
       ...{

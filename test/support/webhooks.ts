@@ -6,7 +6,7 @@ import { createWebhookSender, type WebhookAttempt } from '../../src/webhooks/sen
 import type { DeliveryOutcome } from '../../src/outbox/kind.ts'
 import { WORKER_SETTINGS } from '../../src/db/delivery-settings.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
-import { toPlace } from '../../src/webhooks/sealing.ts'
+import { toSealedCell } from '../../src/webhooks/sealing.ts'
 import { newMember, newOrganization, type TestOrganization, type TestPerson } from './person.ts'
 import { createRequests, type Answered } from './project.ts'
 import { testSecrets } from './secret.ts'
@@ -35,7 +35,7 @@ export async function insertWebhook(
   const secrets = testSecrets()
   const [webhook, attempt] = [newId('whk'), newId('att')]
   const seal = (column: 'url' | 'secret', text: string) =>
-    secrets.seal(text, toPlace(column, webhook.uuid))
+    secrets.seal(text, toSealedCell(column, webhook.uuid))
   await sql`
     insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
     values (
