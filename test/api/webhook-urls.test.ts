@@ -93,7 +93,7 @@ test('tidings webhook verify says whether a message is genuine, and otherwise wh
   const toArgs = (headers: Record<string, string>) =>
     ['id', 'timestamp', 'signature'].flatMap(name => [`--${name}`, headers[`webhook-${name}`]!])
   const args = toArgs(signMessage({ id: 'msg_1', timestampMs: Date.now(), body }, [secret]))
-  expect(await verify(body, args, secret)).toEqual({ code: 0, output: 'Genuine\n' })
+  expect(await verify(body, args, secret)).toEqual({ code: 0, output: 'The signature is valid.\n' })
   expect((await verify(body, [...args, '--secret', secret])).code).toBe(0)
   const changed = await verify(`${body}\n`, args, secret)
   expect([changed.code, changed.output]).toEqual([1, expect.stringContaining('line break')])
