@@ -5,14 +5,14 @@ import { FILES } from './built.ts'
 import { toContentResponse, type Content } from './content.ts'
 import type { PackedFile } from './pack.ts'
 
-/** A file opened by itself runs nothing, and no site frames it. */
+/** The policy of files that are opened directly: no scripts and no framing. */
 export const FILE_POLICY = "default-src 'none'; frame-ancestors 'none'"
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 const ONE_DAY = 'public, max-age=86400'
-/** A service worker may ask this server, and show its images. */
+/** The service worker may send requests to this server and use its images. */
 const WORKER_POLICY = `${FILE_POLICY}; connect-src 'self'; img-src 'self'`
 
-/** The files of the browser, from memory. Pages are not among them: they have headers of their own. */
+/** Routes for the built files, from memory, except HTML pages, which have other headers. */
 export function assetRoutes(): PublicRoute[] {
   const logo = getFile('tidings.svg')
   const worker = getFile('sw.js')
@@ -21,7 +21,7 @@ export function assetRoutes(): PublicRoute[] {
       .filter(file => !file.type.startsWith('text/html') && file !== worker)
       .map(file => route(file.url, file, file.url.startsWith('/assets/') ? IMMUTABLE : ONE_DAY)),
     route(worker.url, worker, 'no-cache', WORKER_POLICY),
-    // Browsers ask for this one wherever no page names an icon.
+    // Browsers request this path when a page names no icon.
     route('/favicon.ico', logo, ONE_DAY),
   ]
 }
@@ -31,7 +31,7 @@ export function assetUrl(name: string): string {
   return getFile(name).url
 }
 
-/** A file in app/ as it is served. */
+/** The content of a file in app/ as it is served. */
 export function assetContent(name: string): Content {
   return toServed(getFile(name))
 }

@@ -6,18 +6,18 @@ import { fileURLToPath } from 'node:url'
 import { minify } from 'terser'
 
 const app = fileURLToPath(new URL('app/', import.meta.url))
-/** How the bundler names what several scripts share, or what is loaded later. */
+/** The bundler's names for shared or lazily loaded chunks. */
 const CHUNK = /^([\w-]+)\.[a-z0-9]{8}\.js$/
 const CHUNKS = /[\w-]+\.[a-z0-9]{8}\.js/g
 const FOR_PAGES = [
   '--splitting',
   '--min-chunk-size=16384',
-  // The page itself names what the entry needs, which is sooner.
+  // index.html preloads the modules of the entry, which is earlier.
   '--no-module-preload',
   '--public-path=/assets/',
 ]
 
-/** The scripts and styles of all `bundles`, each bundled apart from the others. */
+/** Bundles the scripts and styles of each of `bundles` separately. */
 export async function bundlePages(
   bundles: readonly (readonly string[])[],
   isRelease: boolean,
@@ -28,7 +28,7 @@ export async function bundlePages(
   return shortenNames(bundled)
 }
 
-/** Scripts and styles by their names without the folder; scripts find each other under /assets/. */
+/** Bundles scripts and styles. Returns them by file name; imports use /assets/. */
 export async function bundle(
   entries: readonly string[],
   options: readonly string[],
@@ -62,13 +62,13 @@ export async function bundle(
   }
 }
 
-/** A script without what the bundler leaves in it: 3 % less to load. */
+/** Minifies a script further than the bundler does, by 3 %. */
 async function minifyScript(code: string): Promise<string> {
   const { code: less } = await minify(code, { module: true, ecma: 2020, compress: { passes: 3 } })
   return less ?? code
 }
 
-/** Numbers in place of the bundler's hashes: chunks name each other so often that these were a twentieth of them all. */
+/** Replaces the hashes in chunk names with numbers. The hashes were 5 % of all scripts. */
 function shortenNames(bundled: ReadonlyMap<string, string>): Map<string, Uint8Array> {
   const counts = new Map<string, number>()
   const numbered = new Map<string, string>()
@@ -86,7 +86,7 @@ function shortenNames(bundled: ReadonlyMap<string, string>): Map<string, Uint8Ar
   )
 }
 
-/** Links to the scripts that the entry imports, so that browsers ask for all of them at once. */
+/** Preload links for the scripts that the entry imports, so that browsers load them in parallel. */
 export function toPreload(scripts: ReadonlyMap<string, Uint8Array>): string {
   const found = new Set<string>()
   const collect = (name: string) => {

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto'
 import { toContent, type Content } from './content.ts'
 
-/** A file of the browser as the program carries it; bytes are base64. */
+/** A built file as it is embedded in the program. Bytes are base64. */
 export interface PackedFile {
-  /** Where it is served. With the hash of its build in it, it may be kept for ever. */
+  /** The path of the file. It contains a hash of the build, so that it can be cached forever. */
   url: string
   type: string
   etag: string
-  /** Left out of large files, whose gzip is unpacked when they are asked for. */
+  /** Undefined for large files. Their gzip is unpacked on request. */
   body: string | undefined
   brotli: string | undefined
   gzip: string | undefined
 }
 
-/** Brotli's qualities. The best one takes 15 seconds for the megabytes of a large file. */
+/** Brotli qualities. The best one takes 15 seconds for a large file. */
 const QUALITIES = { small: 11, large: 9 }
 const TYPES: Record<string, string> = {
   css: 'text/css; charset=utf-8',
@@ -26,7 +26,7 @@ const TYPES: Record<string, string> = {
   webmanifest: 'application/manifest+json',
 }
 const IS_TEXT = /^text\/|svg|json/
-/** Files whose URLs are known outside. */
+/** Files with fixed paths. */
 const FIXED: Record<string, string> = {
   'index.html': '/',
   'robots.txt': '/robots.txt',
@@ -34,8 +34,8 @@ const FIXED: Record<string, string> = {
 }
 
 /**
- * Files by name, with URLs and encodings. All of a build stand in one folder that is named after what is in it: they refer
- * to each other as `/assets/name`, which becomes `/assets/build/name`.
+ * Packs files by name, with paths and encodings. The files of a build share a folder that is named
+ * after a hash of them. References of the form `/assets/name` become `/assets/build/name`.
  */
 export function pack(
   sources: ReadonlyMap<string, Uint8Array>,
@@ -45,7 +45,7 @@ export function pack(
   const build = toBuild(names.map(name => sources.get(name) ?? ''))
   const toUrl = (name: string) => FIXED[name] ?? `/assets/${build}/${name}`
 
-  function refer(name: string, source: Uint8Array): string {
+  function resolveReferences(name: string, source: Uint8Array): string {
     return Buffer.from(source)
       .toString()
       .replace(/\/assets\/([\w./-]*\w)/g, (_, other: string) => {
@@ -58,7 +58,7 @@ export function pack(
     names.map(name => {
       const type = toType(name)
       const source = sources.get(name) ?? new Uint8Array()
-      const text = IS_TEXT.test(type) ? refer(name, source) : source
+      const text = IS_TEXT.test(type) ? resolveReferences(name, source) : source
       const packed = toPacked(toUrl(name), toContent(type, text, QUALITIES[size]))
       return [name, size === 'large' ? { ...packed, body: undefined } : packed]
     }),

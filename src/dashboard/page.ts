@@ -3,7 +3,7 @@ import { checkHost, type Site } from '../http/site.ts'
 import { toContentResponse, type Content } from './content.ts'
 
 const YEAR_S = 31_536_000
-/** Sites may neither frame a page of ours nor get hold of its window, and it uses no device. */
+/** Forbids framing, access to the window from other origins, and device APIs. */
 const HEADERS = {
   'Cache-Control': 'no-cache',
   'Referrer-Policy': 'no-referrer',
@@ -16,11 +16,11 @@ const HEADERS = {
 
 export interface PageOptions {
   site: Site
-  /** The Content-Security-Policy: what the page may load and run. */
+  /** Returns the Content-Security-Policy of the page. */
   toPolicy(site: Site): string
 }
 
-/** A page for people, asked for again at every visit. */
+/** A route for an HTML page, which browsers revalidate on every visit. */
 export function pageRoute(
   path: string,
   getContent: () => Content | Promise<Content>,
@@ -35,7 +35,7 @@ export function pageRoute(
   }
 }
 
-/** The headers of a page for people. */
+/** The headers of an HTML page. */
 export function toPageHeaders({ site, toPolicy }: PageOptions): Record<string, string> {
   return {
     ...HEADERS,

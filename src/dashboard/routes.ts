@@ -4,7 +4,7 @@ import { assetRoutes } from './assets.ts'
 import { docsRoutes, type DocsOptions } from './docs/routes.ts'
 import { shellRoutes } from './shell.ts'
 
-/** Everything that is served to browsers: the application, the documentation, and the files of both. */
+/** Routes for the application, the documentation and their files. */
 export function dashboardRoutes(options: DocsOptions & { site: Site }) {
   return publicRoutes('dashboard', [
     ...docsRoutes(options),

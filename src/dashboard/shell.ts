@@ -5,12 +5,12 @@ import { PATHS } from './app/paths.ts'
 import { assetContent } from './assets.ts'
 import { pageRoute } from './page.ts'
 
-/** The page of the browser application, at each path that it knows. The application decides what it shows there. */
+/** Routes that serve the application's HTML shell at each of its paths. */
 export function shellRoutes(site: Site): PublicRoute[] {
   return Object.values(PATHS).map(path => toRoute(path, site))
 }
 
-/** Answers a browser that asks for a page which does not exist. */
+/** Serves the shell with status 404, which then shows the not-found page. */
 export function createNotFoundPage(site: Site): PublicRoute['respond'] {
   const { respond } = toRoute('/*', site)
   return async request => {
@@ -25,7 +25,7 @@ function toRoute(path: string, site: Site): PublicRoute {
   return pageRoute(path, getShell, { site, toPolicy })
 }
 
-/** Its own scripts, styles and answers, and nothing else; text can never become script or markup. */
+/** Allows only resources of this server. Text can never become script or markup. */
 function toPolicy({ url }: Site): string {
   return [
     "default-src 'none'",
@@ -33,7 +33,7 @@ function toPolicy({ url }: Site): string {
     "style-src 'self'",
     "img-src 'self' data:",
     "font-src 'self'",
-    // Named, because to Safari before 15.4 'self' means no sockets.
+    // Safari before 15.4 does not apply 'self' to WebSockets.
     `connect-src 'self' ${new URL(url).origin.replace(/^http/, 'ws')}`,
     "manifest-src 'self'",
     "worker-src 'self'",
@@ -41,7 +41,7 @@ function toPolicy({ url }: Site): string {
     "base-uri 'none'",
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
-    // The address of the service worker is the one thing that must be trusted by name.
+    // The only Trusted Types policy is for the URL of the service worker.
     'trusted-types worker',
   ].join('; ')
 }

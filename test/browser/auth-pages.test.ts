@@ -61,7 +61,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
 
   test('a link without its secret asks for it, and a complete link can be pasted', async () => {
     await using it = await arrive('/setup', api => api.on('GET /api/setup', () => ({ data: {} })))
-    await it.field('Set-up link').fill('  http://localhost:3000/setup#s3cret ')
+    await it.field('Setup link').fill('  http://localhost:3000/setup#s3cret ')
     await it.button('Create account').click()
     await it.page.getByRole('heading', { name: 'Your first event' }).waitFor()
     expect(it.api.bodies.get('POST /api/setup').token).toBe('s3cret')
@@ -71,7 +71,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     await using it = await arrive('/sign-in?next=%2Fp%2Fprj_2%2Fstart')
     await it.field('Password').fill('x')
     await it.button('Sign in').click()
-    await it.button('Make a key').waitFor()
+    await it.button('Create a key').waitFor()
     expect(it.api.requests).not.toContain('POST /api/projects/:id/keys')
   })
 
@@ -90,10 +90,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
       })
     })
     await it.button('Sign in').click()
-    await it.button('Make a key').click()
+    await it.button('Create a key').click()
     await it.page.getByRole('dialog').waitFor()
     await it.page.keyboard.press('Escape')
-    await it.page.getByText('takes your password').waitFor()
+    await it.page.getByText('requires your password').waitFor()
     await it.button('Try again').click()
     for (const password of ['wrong', 'right']) {
       await it.field('Password').fill(password)
@@ -148,7 +148,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     expect(await it.field('E-mail').inputValue()).toBe('ada@example.com')
     await it.field('Password').fill('right')
     await it.page.keyboard.press('Enter')
-    await it.page.getByText('Still water').waitFor()
+    await it.page.getByText('No events yet').waitFor()
     expect(it.toPath()).toBe('/p/prj_2')
     expect(it.api.bodies.get('POST /api/session')).toEqual({
       email: 'ada@example.com',
@@ -188,14 +188,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     async next => {
       await using it = await arrive(`/sign-in?next=${encodeURIComponent(next)}`)
       await it.button('Sign in').click()
-      await it.page.getByText('Still water').waitFor()
+      await it.page.getByText('No events yet').waitFor()
       expect(it.toPath()).toBe(`/p/${PROJECT}`)
     },
   )
 
   test('without an owner the page says how to become the owner', async () => {
     await using it = await arrive('/', api => api.on('GET /api/setup', () => ({ data: {} })))
-    await it.page.getByText('It printed a set-up link').waitFor()
+    await it.page.getByText('The server printed a setup link').waitFor()
   })
 
   test('an invitation is shown before it is accepted, and its text stays text', async () => {
@@ -211,7 +211,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     expect(it.toPath()).toBe('/invite')
     await it.field('Your name').fill('Grace')
     await it.button('Create account and join').click()
-    await it.page.getByText('Still water').waitFor()
+    await it.page.getByText('No events yet').waitFor()
     expect(it.api.bodies.get('POST /api/invites/accept')).toMatchObject({
       token: 'inv1te',
       name: 'Grace',
@@ -237,7 +237,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
   test.each(['/p/%E0%A4%A', '/p/prj_none'])('%s is no page, and says so', async path => {
     await using it = await arrive(path)
     if (path.endsWith('none')) await it.button('Sign in').click()
-    await it.page.getByText('There is no such page').waitFor()
+    await it.page.getByText('Page not found').waitFor()
     expect(it.problems).toEqual([])
   })
 })

@@ -112,7 +112,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await until(async () => (await chosen())?.startsWith('Muted until 3 Feb 2036') ?? false)
     await it.page.getByRole('link', { name: 'payments muted' }).waitFor()
     await it.button('Undo').click()
-    await until(async () => (await chosen()) === 'As for the project')
+    await until(async () => (await chosen()) === 'Use project setting')
     await it.page.getByRole('link', { name: 'payments', exact: true }).waitFor()
   })
 
@@ -120,14 +120,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await using it = await visit('/channels/chn_payments')
     const bursts = it.page.getByRole('combobox', { name: 'Bursts' })
     const chosen = async () => (await bursts.locator('option:checked').textContent()) ?? ''
-    await it.page.getByText('More than 10 notifications from one channel in a minute').waitFor()
-    expect(await chosen()).toBe('As for the project')
+    await it.page.getByText('After 10 notifications from one channel in a minute').waitFor()
+    expect(await chosen()).toBe('Use project setting')
     await bursts.selectOption('Do not collapse')
-    await it.page.getByText('Your notifications are changed.').waitFor()
+    await it.page.getByText('Notification settings saved.').waitFor()
     const put = (path: string) => it.api.bodies.get(`PUT /api/projects/:id${path}/notifications`)
     expect(put('/channels/:channel')).toEqual({ state: 'default', collapse: false })
     await it.button('Undo').click()
-    await until(async () => (await chosen()) === 'As for the project')
+    await until(async () => (await chosen()) === 'Use project setting')
     expect(put('/channels/:channel')).toEqual({ state: 'default', collapse: null })
 
     await it.page.goto(`${server.url}/p/${PROJECT}/channels`)
@@ -162,7 +162,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await until(async () => (await items.count()) === 1)
     await it.page.getByLabel('Search channels').fill('none')
     await it.page.keyboard.press('Enter')
-    await it.page.getByText('No channel found').waitFor()
+    await it.page.getByText('No channels found').waitFor()
     await it.page.getByRole('link', { name: 'All channels' }).click()
     await until(async () => (await items.count()) === 50)
   })
@@ -178,11 +178,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
         ),
       ]),
     )
-    await it.page.getByText('Waiting', { exact: true }).waitFor()
+    await it.page.getByText('Pending', { exact: true }).waitFor()
     state = 'delivered'
     await it.page.getByText('Accepted', { exact: true }).waitFor()
     await it.page.getByText('after 380').waitFor()
-    expect(await it.button('Look again').count()).toBe(0)
+    expect(await it.button('Refresh').count()).toBe(0)
   })
 
   test('an admin sends a dead letter again', async () => {
@@ -202,10 +202,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
       asRole('member')(api)
     })
     await other.page.getByText('Given up').waitFor()
-    expect(await other.button('Send again').count()).toBe(0)
+    expect(await other.button('Resend').count()).toBe(0)
     await using it = await visit('/e/evt_1', prepare)
-    await it.button('Send again').click()
-    await it.page.getByText('Sent', { exact: true }).waitFor()
+    await it.button('Resend').click()
+    await it.page.getByText('Delivered', { exact: true }).waitFor()
     const link = it.page.getByRole('link', { name: 'Archive' })
     expect(await link.getAttribute('href')).toBe(`/p/${PROJECT}/webhooks/whk_1`)
   })
@@ -213,7 +213,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
   test('a metadata value links to the events with the same value', async () => {
     await using it = await visit('/e/evt_1')
     await it.page.locator('summary', { hasText: 'a.b' }).click()
-    const only = it.page.locator('.tree').getByRole('link', { name: 'Only these' })
+    const only = it.page.locator('.tree').getByRole('link', { name: 'Filter by this' })
     await it.page.locator('.tree').getByRole('button', { name: 'Copy' }).waitFor()
     expect(await only.count()).toBe(0)
     await it.page.locator('summary', { hasText: 'total' }).click()
@@ -236,7 +236,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     const project = `${server.url}/p/${tenant.organization.project.id}`
     await it.page.goto(`${project}/channels/${channelId}`)
     await it.page.getByRole('combobox', { name: 'My notifications' }).selectOption('mute')
-    await it.page.getByText('Your notifications are changed.').waitFor()
+    await it.page.getByText('Notification settings saved.').waitFor()
     await it.page.getByRole('link', { name: 'payments muted' }).waitFor()
     const { id } = await tenant.send({ channelName: 'payments', metadata: { n: 4.2 } })
     await it.page.goto(`${project}/e/${id}`)
@@ -244,7 +244,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await it.page.getByText('Not sent').waitFor()
     const tree = it.page.locator('.tree')
     await tree.locator('summary').click()
-    await tree.getByRole('link', { name: 'Only these' }).click()
+    await tree.getByRole('link', { name: 'Filter by this' }).click()
     await until(async () => (await it.page.locator('article').count()) === 1)
     expect(it.problems).toEqual([])
   })

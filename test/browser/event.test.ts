@@ -140,9 +140,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.shows('New payment')
     expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_2`)
     await it.page.goto(`${server.url}/p/${PROJECT}/e/evt_9`)
-    await it.shows('No such event')
+    await it.shows('Event not found')
     await it.page.goto(`${server.url}/e/evt_9`)
-    await it.page.getByRole('heading', { name: 'No such event' }).waitFor()
+    await it.page.getByRole('heading', { name: 'Event not found' }).waitFor()
   })
 
   test('is a page on a phone, and nothing behind it can be reached', async () => {

@@ -141,7 +141,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
       return (await it.titles()).includes('Event 1')
     })
     expect(await it.titles()).toEqual(Array.from({ length: 500 }, (_, at) => `Event ${500 - at}`))
-    await it.sees('That is the beginning.')
+    await it.sees('No older events.')
   })
 
   test('reconnects after a cut without losing or repeating events', async () => {
@@ -215,7 +215,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.page.getByText(`curl ${server.url}/v1/channels/hello`).waitFor()
     it.api.emit({ title: 'It works', icon: '🎉' })
     await it.sees('It works')
-    expect(await it.page.getByText('Still water').count()).toBe(0)
+    expect(await it.page.getByText('No events yet').count()).toBe(0)
   })
 
   test('the project menu switches projects, and the choice is remembered', async () => {

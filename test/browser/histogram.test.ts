@@ -45,7 +45,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
   test('counts the events of the search, and describes them in words and in a table', async () => {
     await using it = await look()
     await it.chart.getByText('4 events').waitFor()
-    await it.chart.getByText('As a table').click()
+    await it.chart.getByText('Show as table').click()
     expect(await it.chart.locator('tbody td').allTextContents()).toEqual(['1', '2', '1'])
   })
 

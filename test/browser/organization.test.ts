@@ -72,8 +72,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     const { ada, path } = await found()
     await using _ada = ada
     await ada.go(path)
-    await ada.button('Invite somebody').click()
-    await ada.button('Make a link').click()
+    await ada.button('Invite a member').click()
+    await ada.button('Create link').click()
     const invitation = await ada.takeLink('Invitation link')
 
     await using grace = await open()
@@ -91,13 +91,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
 
     await ada.go(path)
     await ada.field('Role of Grace Hopper').selectOption('admin')
-    await ada.says('Grace Hopper has the role admin now.')
+    await ada.says('Grace Hopper now has the role admin.')
     await grace.page.reload()
-    await grace.button('Invite somebody').waitFor()
+    await grace.button('Invite a member').waitFor()
     expect(await grace.field('Role of Test account').count()).toBe(0)
 
-    await ada.button('Reset link for Grace Hopper').click()
-    const reset = await ada.takeLink('Link to a new password')
+    await ada.button('Create reset link for Grace Hopper').click()
+    const reset = await ada.takeLink('Password reset link')
     await using elsewhere = await open()
     await elsewhere.go(reset)
     await elsewhere.field('New password').fill(NEW_PASSWORD)
@@ -114,7 +114,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await ada.page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
     await until(async () => (await ada.field('Role of Grace Hopper').count()) === 0, STEP_MS)
     await elsewhere.go('/')
-    await elsewhere.says('You are in no project.')
+    await elsewhere.says('You are not a member of any project.')
 
     await ada.page.reload()
     await ada.says('joined')
@@ -124,14 +124,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     )
     expect(lines).toEqual([
       'Test account removed Grace Hopper',
-      'Somebody not signed in used the reset link for Grace Hopper',
+      'Someone not signed in used the reset link for Grace Hopper',
       'Test account made a reset link for Grace Hopper',
       'Test account changed the role of Grace Hopper',
       'Grace Hopper joined',
       'Test account made an invitation',
     ])
     await ada.says('from member, to admin')
-    await ada.field('About').selectOption('invite')
+    await ada.field('Type').selectOption('invite')
     await until(async () => (await ada.page.locator('.audit-log li').count()) === 1, STEP_MS)
     expect([ada.problems, grace.problems, elsewhere.problems]).toEqual([[], [], []])
   })
@@ -142,7 +142,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await using phone = await open()
     await phone.signIn(owner.email, PASSWORD)
     await ada.go('/account')
-    await ada.says('This one')
+    await ada.says('This browser')
     await ada.page.locator('.items').getByRole('button').click()
     await phone.page.getByRole('heading', { name: 'Sign in' }).waitFor()
 
@@ -154,7 +154,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await ada.says('Must have at least 12 characters')
     await ada.field('New password').fill(NEW_PASSWORD)
     await ada.page.keyboard.press('Enter')
-    await ada.says('Signed out elsewhere: 1.')
+    await ada.says('Other sessions ended: 1.')
     await phone.page.getByRole('heading', { name: 'Sign in' }).waitFor()
 
     await ada.button('Sign out everywhere').click()
@@ -177,16 +177,16 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await ada.field('Name').fill('Newsletter')
     await ada.page.keyboard.press('Enter')
     await ada.button('Settings of Newsletter').click()
-    await ada.field('Days for which events are kept').fill('soon')
+    await ada.field('Retention in days').fill('soon')
     await ada.page.keyboard.press('Enter')
     await ada.page.locator('.issue').waitFor()
-    await ada.field('Days for which events are kept').fill('90')
+    await ada.field('Retention in days').fill('90')
     await ada.page.keyboard.press('Enter')
     await ada.button('Settings of Newsletter').click()
-    expect(await ada.field('Days for which events are kept').inputValue()).toBe('90')
+    expect(await ada.field('Retention in days').inputValue()).toBe('90')
     await ada.button('Delete this project').click()
-    await ada.button('Delete for good').first().click()
-    await ada.says('Newsletter is deleted.')
+    await ada.button('Delete permanently').first().click()
+    await ada.says('Newsletter deleted.')
     await until(async () => (await ada.button('Settings of Newsletter').count()) === 0, STEP_MS)
 
     await ada.button('Leave').click()
@@ -197,15 +197,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await ada.page.keyboard.press('Enter')
     await ada.page.getByRole('heading', { name: 'Second one', level: 1 }).waitFor()
     await ada.go(path)
-    await ada.button('Delete the organization').click()
-    await ada.page.getByRole('dialog').getByRole('button', { name: 'Delete for good' }).click()
-    await ada.says('Analytical Engines is deleted.')
+    await ada.button('Delete organization').click()
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Delete permanently' }).click()
+    await ada.says('Analytical Engines deleted.')
 
     await ada.go('/server')
     await ada.says('Postgres')
     await ada.says('deleted the organization')
     await ada.go('/')
-    await ada.says('You are in no project.')
+    await ada.says('You are not a member of any project.')
     await ada.button('Sign out').click()
     await ada.page.getByRole('heading', { name: 'Sign in' }).waitFor()
     expect(ada.problems).toEqual([])

@@ -105,7 +105,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     await it.page.getByText('410: the subscription is gone').waitFor()
     await it.page.getByText('unsubscribed', { exact: true }).waitFor()
     expect(await it.listDevices()).toEqual([])
-    await it.button('Subscribe anew').click()
+    await it.button('Subscribe again').click()
     await until(async () => (await it.listDevices()).length === 1)
     await it.state('On in this browser')
     expect(it.problems).toEqual([])
@@ -157,7 +157,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
 
     const quiet = page.getByRole('region', { name: 'Quiet hours in this browser' })
     await quiet.getByRole('button', { name: 'Remove' }).click()
-    await page.getByText('None. In quiet hours').waitFor()
+    await page.getByText('No quiet hours set').waitFor()
     await it.button('Undo').click()
     await page.getByText('From 22:00 to 06:30').waitFor()
 
@@ -171,7 +171,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     await devices.getByRole('button', { name: 'Remove' }).first().click()
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
     await it.state('Off in this browser')
-    await page.getByText('None takes notifications yet').waitFor()
+    await page.getByText('No devices yet').waitFor()
     expect([await it.readKey(), await it.listDevices()]).toEqual([null, []])
     expect(it.problems).toEqual([])
   })

@@ -38,12 +38,12 @@ export const CHANNEL_SCREENS: Screen[] = [
     until: '.items li',
     act: page => page.getByText('Muted').first().waitFor(),
   },
-  { name: 'channels-none', path: `/p/${PROJECT}/channels`, until: 'text=No channel yet' },
+  { name: 'channels-none', path: `/p/${PROJECT}/channels`, until: 'text=No channels yet' },
   {
     name: 'channels-not-found',
     path: `/p/${PROJECT}/channels?search=tide`,
     prepare: fillShop,
-    until: 'text=No channel found',
+    until: 'text=No channels found',
   },
   {
     name: 'channels-broken',
@@ -86,7 +86,7 @@ export const CHANNEL_SCREENS: Screen[] = [
     name: 'channel-keeping',
     path: ONE,
     prepare: api => fillChannel(api, { isArchived: true, keepDays: 30 }),
-    until: 'text=Take it out of the archive',
+    until: 'text=Unarchive this channel',
     act: async page => {
       await page.getByRole('button', { name: 'Change' }).click()
       await page.getByLabel('Days').waitFor()
@@ -106,7 +106,7 @@ export const CHANNEL_SCREENS: Screen[] = [
   {
     name: 'channel-missing',
     path: `/p/${PROJECT}/channels/chn_none`,
-    until: 'text=No such channel',
+    until: 'text=Channel not found',
   },
   {
     name: 'channels-many',
@@ -130,7 +130,7 @@ export const CHANNEL_SCREENS: Screen[] = [
     until: 'text=Given up',
     act: async page => {
       await page.locator('summary', { hasText: 'number' }).click()
-      await page.getByRole('link', { name: 'Only these' }).first().waitFor()
+      await page.getByRole('link', { name: 'Filter by this' }).first().waitFor()
       await page.getByText('Deliveries').scrollIntoViewIfNeeded()
     },
   },
@@ -166,7 +166,7 @@ export const CHANNEL_SCREENS: Screen[] = [
     act: async page => {
       await page.keyboard.press('Control+k')
       await page.keyboard.type('qqq')
-      await page.getByText('Nothing has these words').waitFor()
+      await page.getByText('No results').waitFor()
     },
   },
   {

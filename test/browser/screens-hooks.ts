@@ -32,20 +32,20 @@ function viewer(api: FakeApi): void {
 /** Keys and webhooks, in each of their states. */
 export const HOOK_SCREENS: Screen[] = [
   { name: 'keys', path: KEYS, prepare: prepare(fillKeys), until: 'text=Nightly backup' },
-  { name: 'keys-none', path: KEYS, prepare: prepare(noKeys), until: 'text=There is no key yet' },
+  { name: 'keys-none', path: KEYS, prepare: prepare(noKeys), until: 'text=No API keys yet' },
   {
     name: 'keys-broken',
     path: KEYS,
     prepare: prepare(broken('GET /api/projects/:id/keys')),
     until: 'text=Try again',
   },
-  { name: 'keys-viewer', path: KEYS, prepare: prepare(viewer), until: 'text=ask one of them' },
+  { name: 'keys-viewer', path: KEYS, prepare: prepare(viewer), until: 'text=Ask an admin' },
   {
     name: 'keys-make',
     path: KEYS,
     prepare: prepare(fillKeys),
     until: 'text=Nightly backup',
-    act: page => page.getByRole('button', { name: 'Make a key' }).click(),
+    act: page => page.getByRole('button', { name: 'Create a key' }).click(),
   },
   {
     name: 'keys-made',
@@ -53,10 +53,10 @@ export const HOOK_SCREENS: Screen[] = [
     prepare: prepare(fillKeys),
     until: 'text=Nightly backup',
     act: async page => {
-      await page.getByRole('button', { name: 'Make a key' }).click()
+      await page.getByRole('button', { name: 'Create a key' }).click()
       await page.getByLabel('Name', { exact: true }).fill('Mobile app')
-      await page.getByRole('button', { name: 'Make the key' }).click()
-      await page.getByRole('button', { name: 'I have kept it' }).waitFor()
+      await page.getByRole('button', { name: 'Create key' }).click()
+      await page.getByRole('button', { name: 'I have saved it' }).waitFor()
     },
   },
   {
@@ -90,15 +90,15 @@ export const HOOK_SCREENS: Screen[] = [
     prepare: prepare(fillWebhooks),
     until: 'text=A device',
     act: async page => {
-      await page.getByRole('button', { name: 'Waiting' }).click()
-      await page.getByText('3 attempts, the next').scrollIntoViewIfNeeded()
+      await page.getByRole('button', { name: 'Pending' }).click()
+      await page.getByText('3 attempts').scrollIntoViewIfNeeded()
     },
   },
   {
     name: 'webhooks-none',
     path: WEBHOOKS,
     prepare: prepare(noWebhooks),
-    until: 'text=There is no webhook yet',
+    until: 'text=No webhooks yet',
   },
   {
     name: 'webhooks-broken',
@@ -131,8 +131,8 @@ export const HOOK_SCREENS: Screen[] = [
     act: async page => {
       await page.getByRole('button', { name: 'Add a webhook' }).click()
       await page.getByLabel('URL').fill('https://orders.shop.example/hooks/tidings')
-      await page.getByRole('button', { name: 'Add it' }).click()
-      await page.getByRole('button', { name: 'I have kept it' }).waitFor()
+      await page.getByRole('button', { name: 'Add webhook' }).click()
+      await page.getByRole('button', { name: 'I have saved it' }).waitFor()
     },
   },
   { name: 'webhook', path: WEBHOOK, prepare: prepare(fillWebhooks), until: '.attempt' },
@@ -172,7 +172,7 @@ export const HOOK_SCREENS: Screen[] = [
     path: WEBHOOK,
     prepare: prepare(fillWebhooks),
     until: '.attempt',
-    act: page => page.getByRole('button', { name: 'Recover what was missed' }).click(),
+    act: page => page.getByRole('button', { name: 'Recover missed events' }).click(),
   },
   {
     name: 'webhook-paused',
@@ -196,6 +196,6 @@ export const HOOK_SCREENS: Screen[] = [
     name: 'webhook-missing',
     path: `${WEBHOOKS}/whk_99`,
     prepare: prepare(fillWebhooks),
-    until: 'text=No such webhook',
+    until: 'text=Webhook not found',
   },
 ]

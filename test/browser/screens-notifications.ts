@@ -46,7 +46,7 @@ export const NOTIFICATION_SCREENS: Screen[] = [
     until: 'text=On in this browser',
     act: async page => {
       await page.getByRole('button', { name: 'Send a test' }).click()
-      await page.getByRole('button', { name: 'Subscribe anew' }).waitFor()
+      await page.getByRole('button', { name: 'Subscribe again' }).waitFor()
     },
   },
   {
@@ -91,7 +91,7 @@ export const NOTIFICATION_SCREENS: Screen[] = [
   {
     name: 'notifications-insecure',
     ...as({ isSecure: false }, api => fakePush(api, [], 'http://192.168.1.10:3000')),
-    until: 'text=Notifications take https',
+    until: 'text=Notifications require HTTPS',
   },
   {
     name: 'notifications-ios',
@@ -107,7 +107,7 @@ export const NOTIFICATION_SCREENS: Screen[] = [
   {
     name: 'notifications-unsupported',
     ...as({ canPush: false }, api => fakePush(api, [PHONE])),
-    until: 'text=has no notifications',
+    until: 'text=does not support notifications',
   },
   {
     name: 'notifications-broken',

@@ -52,7 +52,7 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     name: 'home-nothing',
     path: '/',
     prepare: withNothing,
-    until: 'text=You are in no project.',
+    until: 'text=You are not a member of any project.',
   },
   {
     name: 'organization',
@@ -74,9 +74,9 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     name: 'organization-invite',
     path: ORGANIZATION,
     prepare: fillOrganization,
-    until: 'text=Invite somebody',
+    until: 'text=Invite a member',
     act: async page => {
-      await page.getByRole('button', { name: 'Invite somebody' }).click()
+      await page.getByRole('button', { name: 'Invite a member' }).click()
       await page.getByLabel('E-mail (optional)').scrollIntoViewIfNeeded()
     },
   },
@@ -84,12 +84,12 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     name: 'organization-links',
     path: ORGANIZATION,
     prepare: fillOrganization,
-    until: 'text=Invite somebody',
+    until: 'text=Invite a member',
     act: async page => {
-      await page.getByRole('button', { name: 'Reset link for Grace Hopper' }).click()
-      await page.getByText('Link to a new password').first().waitFor()
-      await page.getByRole('button', { name: 'Invite somebody' }).click()
-      await page.getByRole('button', { name: 'Make a link' }).click()
+      await page.getByRole('button', { name: 'Create reset link for Grace Hopper' }).click()
+      await page.getByText('Password reset link').first().waitFor()
+      await page.getByRole('button', { name: 'Invite a member' }).click()
+      await page.getByRole('button', { name: 'Create link' }).click()
       await page.getByText('Invitation link').first().scrollIntoViewIfNeeded()
     },
   },
@@ -105,7 +105,7 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     path: ORGANIZATION,
     prepare: fillOrganization,
     until: 'text=changed the role of',
-    act: page => page.getByRole('button', { name: 'Delete the organization' }).click(),
+    act: page => page.getByRole('button', { name: 'Delete organization' }).click(),
   },
   {
     name: 'organization-viewer',
@@ -116,7 +116,12 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     },
     until: 'text=Grace Hopper',
   },
-  { name: 'organization-empty', path: ORGANIZATION, prepare: withNothing, until: 'text=None yet' },
+  {
+    name: 'organization-empty',
+    path: ORGANIZATION,
+    prepare: withNothing,
+    until: 'text=No projects yet',
+  },
   {
     name: 'organization-broken',
     path: ORGANIZATION,
@@ -127,7 +132,7 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     },
     until: 'text=Try again',
   },
-  { name: 'organization-none', path: '/organizations/org_9', until: 'text=Nothing here' },
+  { name: 'organization-none', path: '/organizations/org_9', until: 'text=not found' },
   { name: 'server', path: '/server', prepare: fillOrganization, until: 'text=signed in' },
   {
     name: 'server-bad',

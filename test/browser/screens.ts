@@ -26,7 +26,7 @@ export const SCREENS: Screen[] = [
     prepare: api => api.on('GET /api/setup', () => ({ data: {} })),
     until: 'text=Create account',
   },
-  { name: 'sign-in', path: '/sign-in', isSignedIn: false, until: 'text=Forgotten?' },
+  { name: 'sign-in', path: '/sign-in', isSignedIn: false, until: 'text=Forgot your password?' },
   {
     name: 'sign-in-refused',
     path: '/sign-in',
@@ -37,7 +37,7 @@ export const SCREENS: Screen[] = [
         message: 'Too many attempts, try again in 40 s',
         retryAfter: 40,
       })),
-    until: 'text=Forgotten?',
+    until: 'text=Forgot your password?',
     act: async page => {
       await page.getByLabel('E-mail').fill('ada@example.com')
       await page.getByRole('button', { name: 'Sign in' }).click()
@@ -61,7 +61,7 @@ export const SCREENS: Screen[] = [
     until: 'text=Create account and join',
   },
   { name: 'reset', path: '/reset#secret', isSignedIn: false, until: 'text=Set password' },
-  { name: 'feed-empty', path: `/p/${PROJECT}`, until: 'text=Still water' },
+  { name: 'feed-empty', path: `/p/${PROJECT}`, until: 'text=No events yet' },
   {
     name: 'feed-broken',
     path: `/p/${PROJECT}`,
@@ -91,7 +91,7 @@ export const SCREENS: Screen[] = [
     name: 'search-nothing',
     path: `/p/${PROJECT}?q=tide`,
     prepare: fillShop,
-    until: 'text=Clear the',
+    until: 'text=Clear search',
   },
   {
     name: 'event',
@@ -102,7 +102,7 @@ export const SCREENS: Screen[] = [
     },
     until: 'text=Copy as curl',
   },
-  { name: 'event-missing', path: `/p/${PROJECT}/e/evt_99`, until: 'text=No such event' },
+  { name: 'event-missing', path: `/p/${PROJECT}/e/evt_99`, until: 'text=Event not found' },
   { name: 'people', path: `/p/${PROJECT}/users`, prepare: fillUsers, until: 'text=plan: pro' },
   {
     name: 'person',
@@ -111,7 +111,7 @@ export const SCREENS: Screen[] = [
     until: 'article',
     act: async page => {
       await page.getByText('History').click()
-      await page.getByText('Nothing yet').waitFor()
+      await page.getByText('No changes yet').waitFor()
     },
   },
   {
@@ -119,9 +119,14 @@ export const SCREENS: Screen[] = [
     path: `/p/${PROJECT}/users/user_123`,
     prepare: fillUsers,
     until: 'article',
-    act: page => page.getByRole('button', { name: 'Erase this person' }).click(),
+    act: page => page.getByRole('button', { name: 'Erase this user' }).click(),
   },
-  { name: 'people-none', path: `/p/${PROJECT}/users`, prepare: noUsers, until: 'text=Nobody yet' },
+  {
+    name: 'people-none',
+    path: `/p/${PROJECT}/users`,
+    prepare: noPeople,
+    until: 'text=No users yet',
+  },
   {
     name: 'feed-paused',
     path: `/p/${PROJECT}`,
@@ -142,9 +147,9 @@ export const SCREENS: Screen[] = [
   {
     name: 'start',
     path: `/p/${PROJECT}/start`,
-    until: 'text=Make a key',
+    until: 'text=Create a key',
     act: async page => {
-      await page.getByRole('button', { name: 'Make a key' }).click()
+      await page.getByRole('button', { name: 'Create a key' }).click()
       await page.getByText('tdg_example').waitFor()
     },
   },
@@ -157,13 +162,13 @@ export const SCREENS: Screen[] = [
         code: 'verification_needed',
         error: 'Type your password again',
       })),
-    until: 'text=Make a key',
+    until: 'text=Create a key',
     act: async page => {
-      await page.getByRole('button', { name: 'Make a key' }).click()
+      await page.getByRole('button', { name: 'Create a key' }).click()
       await page.getByRole('dialog').waitFor()
     },
   },
-  { name: 'missing', path: '/p/prj_none', until: 'text=Nothing here' },
+  { name: 'missing', path: '/p/prj_none', until: 'text=not found' },
   ...NOTIFICATION_SCREENS,
   ...CHANNEL_SCREENS,
   ...ORGANIZATION_SCREENS,

@@ -84,7 +84,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
   test('filters that need the server refresh when events arrive, and say so', async () => {
     await using it = await look('?q=%22payment+failed%22+-test')
     await until(async () => (await it.titles()) === 'Payment failed')
-    await it.page.getByText('New events that fit are looked up').waitFor()
+    await it.page.getByText('New matches for this search appear').waitFor()
     await it.page.getByText('Live', { exact: true }).waitFor()
     it.api.emit({ title: 'A payment failed test' }, { title: 'Another payment failed' })
     await until(async () => (await it.titles()) === 'Another payment failed,Payment failed')
@@ -113,8 +113,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
 
   test('an empty result offers a way out', async () => {
     await using it = await look('?q=nowhere')
-    await it.page.getByRole('heading', { name: 'Nothing found' }).waitFor()
-    await it.page.getByRole('link', { name: 'Clear the search' }).click()
+    await it.page.getByRole('heading', { name: 'No matching events' }).waitFor()
+    await it.page.getByRole('link', { name: 'Clear search' }).click()
     await until(async () => (await it.titles()).includes('Backup finished'))
   })
 
@@ -128,8 +128,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
         return list(body, url)
       })
     })
-    await it.page.getByRole('heading', { name: 'Nothing found so far' }).waitFor()
-    await it.page.getByRole('button', { name: 'Look further back' }).click()
+    await it.page.getByRole('heading', { name: 'No matches yet' }).waitFor()
+    await it.page.getByRole('button', { name: 'Search older events' }).click()
     await until(async () => (await it.titles()) === 'Backup finished')
   })
 
@@ -142,7 +142,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
   test('reliability §9 a filter stays text, and the channel can be changed within a search', async () => {
     const hostile = '<img/src=x/onerror=alert(1)>'
     await using it = await look(`?q=${encodeURIComponent(`tag:${hostile} channel:ops`)}`)
-    await it.page.getByText('Nothing found').waitFor()
+    await it.page.getByText('No matching events').waitFor()
     expect(await it.page.locator('.chip bdi').allTextContents()).toEqual(['ops', hostile])
     await it.page.getByRole('link', { name: 'payments' }).click()
     await until(() => it.toQuery()['channel'] === 'chn_payments')

@@ -62,7 +62,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
       await page.keyboard.press('Enter')
       if (password === 'wrong') await page.locator('.notice').waitFor()
     }
-    await page.getByText('You are in no project.').waitFor()
+    await page.getByText('You are not a member of any project.').waitFor()
     await page.evaluate(() => fetch('/api/session', { method: 'DELETE' }))
     await page.goto(server.url)
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
@@ -135,7 +135,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     await using server = await boot()
     await using it = await watch(server)
     await server.sql`delete from memberships where account_id = ${it.tenant.person.uuid}`
-    await it.page.getByText('You are in no project.').waitFor()
+    await it.page.getByText('You are not a member of any project.').waitFor()
   })
 })
 

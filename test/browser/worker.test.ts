@@ -60,7 +60,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
     const { page } = it
     await page.goto(`${proxy.url}/sign-in`)
     await untilKept(page)
-    const line = page.getByText('A new version is ready')
+    const line = page.getByText('A new version is available')
     expect(await line.count()).toBe(0)
     await page.evaluate(() => Object.assign(globalThis, { isOld: true }))
 
@@ -72,7 +72,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
     await line.waitFor()
     expect(await it.findBarriers()).toEqual([])
     await it.picture('new-version')
-    await page.getByRole('button', { name: 'Load it' }).click()
+    await page.getByRole('button', { name: 'Reload' }).click()
     await until(() => page.evaluate(() => !('isOld' in globalThis)).catch(() => false))
     await page.getByRole('heading', { level: 1 }).waitFor()
     await untilKept(page)

@@ -42,7 +42,7 @@ export async function measureFirstMinute(
     const sent = spawn('sh', ['-c', curl], { stdio: 'ignore' })
     const [code] = await once(sent, 'exit')
     if (code !== 0) throw new Error(`curl ended with ${code}: ${curl}`)
-    await page.getByText('There it is').waitFor()
+    await page.getByText('Your first event has arrived').waitFor()
     return { linkMs, eventMs: performance.now() - began, problems: opened.problems }
   } finally {
     // Kills the whole group: npx and bun run are between us and the server.

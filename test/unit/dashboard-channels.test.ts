@@ -8,7 +8,7 @@ const ALL = [
   { text: 'Channels' },
   { text: '', name: 'Big-payments' },
   { text: '', name: 'Zürich' },
-  { text: 'Colours: dark' },
+  { text: 'Theme: dark' },
 ]
 const found = (typed: string) =>
   filterEntries(ALL, typed)
@@ -16,15 +16,15 @@ const found = (typed: string) =>
     .join()
 
 test.each([
-  ['', 'Mute this channel,Channels,Big-payments,Zürich,Colours: dark'],
-  ['  ', 'Mute this channel,Channels,Big-payments,Zürich,Colours: dark'],
+  ['', 'Mute this channel,Channels,Big-payments,Zürich,Theme: dark'],
+  ['  ', 'Mute this channel,Channels,Big-payments,Zürich,Theme: dark'],
   ['chan', 'Mute this channel,Channels'],
   ['channel mu', 'Mute this channel'],
   ['PAY', 'Big-payments'],
   ['ments', 'Big-payments'],
   ['pmts', 'Big-payments'],
   ['zurich', 'Zürich'],
-  ['ar', 'Colours: dark'],
+  ['ar', 'Theme: dark'],
   ['chan none', ''],
   ['.*', ''],
 ])('dashboard: the palette finds for %p: %s', (typed, expected) => {

@@ -12,10 +12,10 @@ const UNTIL = '2026-11-20T09:30:00.000Z'
 
 test('each scope has a description, and all scopes together have their own', () => {
   expect([...SCOPE_NAMES]).toEqual([...SCOPES])
-  expect(toScopeSummary(SCOPES)).toBe('may do everything')
-  expect(toScopeSummary(['events:write'])).toBe('may post events')
+  expect(toScopeSummary(SCOPES)).toBe('all permissions')
+  expect(toScopeSummary(['events:write'])).toBe('may send events')
   expect(toScopeSummary(['events:write', 'identities:read'])).toBe(
-    'may post events and read people',
+    'may send events and read users',
   )
 })
 
@@ -50,11 +50,11 @@ test('a full queue is reported with any state of the webhook', () => {
   const webhook = { isEnabled: true, disabledAt: null, disabledReason: null, breaker: CALM }
   expect(toStatus(webhook as unknown as Webhook).backlogFull).toBeUndefined()
   const full = { ...webhook, backlogFullAt: SINCE } as unknown as Webhook
-  expect(toStatus(full).backlogFull).toMatchObject({ before: 'Too much waits since', at: SINCE })
+  expect(toStatus(full).backlogFull).toMatchObject({ before: 'Queue full since', at: SINCE })
 })
 
 test('the state of a webhook is described in words', () => {
-  expect(stateOf({})).toEqual(['On', 'good', undefined])
+  expect(stateOf({})).toEqual(['Active', 'good', undefined])
   expect(stateOf({ breaker: { ...CALM, failures: 1, failingSince: SINCE } })).toEqual([
     'Failing',
     'bad',
@@ -63,12 +63,12 @@ test('the state of a webhook is described in words', () => {
   expect(stateOf({ breaker: { ...FAILING, state: 'paused', pausedUntil: UNTIL } })).toEqual([
     'Paused',
     'bad',
-    `Left alone until ${UNTIL}, after 12 failures in a row. What waits is sent then.`,
+    `Paused until ${UNTIL}, after 12 failures in a row. Pending events are sent then.`,
   ])
   expect(stateOf({ breaker: { ...FAILING, state: 'probing', pausedUntil: UNTIL } })).toEqual([
-    'Trying again',
+    'Retrying',
     'plain',
-    `12 failures in a row since ${SINCE}. The pause is over, and the next delivery decides.`,
+    `12 failures in a row since ${SINCE}. The pause is over. The next delivery shows whether it works again.`,
   ])
   expect(
     stateOf({
@@ -78,6 +78,6 @@ test('the state of a webhook is described in words', () => {
   ).toEqual([
     'Disabled',
     'bad',
-    `Disabled ${SINCE}: An admin disabled it. Nothing is sent until it is enabled.`,
+    `Disabled ${SINCE}: An admin disabled it. No events are sent until you enable it.`,
   ])
 })

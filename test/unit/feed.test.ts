@@ -24,7 +24,7 @@ function start(head: number, { size = 50 } = {}) {
   const feed = createFeed({
     project: PROJECT,
     filters: {},
-    match: () => 'wanted',
+    match: () => 'yes',
     readPage: cursor => new Promise(answer => reads.push({ cursor, answer })),
     open() {
       const socket = createFakeSocket()
@@ -165,7 +165,7 @@ describe('dashboard.md §4 a feed', () => {
     const it = start(3)
     it.socket.welcome(3)
     await it.fail()
-    expect(it.feed.reading.value).toMatchObject({ kind: 'failed', what: 'first' })
+    expect(it.feed.reading.value).toMatchObject({ kind: 'failed', page: 'first' })
     it.feed.retry()
     expect(it.feed.reading.value).toEqual({ kind: 'first' })
     await it.page()

@@ -70,7 +70,7 @@ test('the status line announces at once, and then everything new every 10 s', ()
     clock.pass(1_000)
   }
   clock.pass(20_000)
-  expect(said).toEqual(['New event: First', '50 new events, the newest: Number 4'])
+  expect(said).toEqual(['New event: First', '50 new events. Newest: Number 4'])
 })
 
 test.each([

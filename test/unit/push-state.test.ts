@@ -54,15 +54,15 @@ describe('dashboard §8 the push state of a browser', () => {
 describe('delivery: a page load repairs its subscription', () => {
   const told = { account: 'per_1', device: 'psh_1' }
   test.each([
-    ['tell', 'granted', true, told],
+    ['register', 'granted', true, told],
     // Cleared storage; a subscription that the browser has lost.
-    ['tell', 'granted', true, undefined],
-    ['tell', 'granted', false, told],
+    ['register', 'granted', true, undefined],
+    ['register', 'granted', false, told],
     ['nothing', 'granted', false, undefined],
     ['nothing', 'default', false, told],
     ['nothing', 'denied', true, told],
     // Another account turned push on in this browser, and never signed out.
-    ['give up', 'granted', true, { ...told, account: 'per_2' }],
+    ['unsubscribe', 'granted', true, { ...told, account: 'per_2' }],
     ['nothing', 'granted', false, { ...told, account: 'per_2' }],
   ] as const)('%s: %s, subscribed: %j, told: %j', (care, permission, isSubscribed, told) => {
     expect(toSyncAction({ permission, isSubscribed }, told, 'per_1')).toBe(care)
@@ -109,7 +109,7 @@ describe('delivery: every push shows a notification', () => {
   const read = (text: string) => parsePush(() => JSON.parse(text), ORIGIN)
   const FALLBACK = {
     title: 'Tidings',
-    body: 'Something has happened. Open Tidings to see it.',
+    body: 'There is a new event. Open Tidings to see it.',
     tag: undefined,
     path: '/',
   }

@@ -46,7 +46,7 @@ export function App() {
   if (error) return <CrashPage />
   if (!isDecodable(location.pathname)) return <NotFoundPage />
   return (
-    // Links that leave the application, like the one to the API reference, are the browser's.
+    // Other links, such as the API reference, are left to the browser.
     <LocationProvider scope={APP_PATH}>
       <ErrorBoundary>
         <Router>
@@ -79,7 +79,7 @@ export function App() {
   )
 }
 
-/** A page of a project, for those who may see it; everybody else is led to where they can go on. */
+/** Shows a page of a project to its members. Others get the sign-in or not-found page. */
 function ProjectRoute({
   inside: Inside,
   project,
@@ -97,7 +97,7 @@ function ProjectRoute({
   )
 }
 
-/** A page of no project, for who has signed in. */
+/** Shows a page outside of projects to signed-in accounts. */
 function AccountRoute({
   inside: Inside,
   ...rest
@@ -113,7 +113,7 @@ function AccountRoute({
   )
 }
 
-/** The start: the feed of the project that was looked at last. */
+/** Redirects to the feed of the most recently opened project. */
 function HomeRedirect() {
   const { route } = useLocation()
   const { value } = session
@@ -129,8 +129,8 @@ function HomeRedirect() {
   if (value.kind !== 'signed_in') return <SignInGate session={value} />
   if (project !== undefined) return <LoadingPage />
   return (
-    <StandalonePage title="Nothing here yet" lead="You are in no project.">
-      <p>Ask an admin of your organization for one, or for an invitation to theirs.</p>
+    <StandalonePage title="No projects yet" lead="You are not a member of any project.">
+      <p>Ask an admin of your organization to create one, or to invite you.</p>
       {value.account.organizations.map(({ id, name }) => (
         <p key={id}>
           <a href={toOrganizationPath(id)}>
@@ -157,7 +157,7 @@ function SignInGate({ session }: { session: Exclude<Session, { kind: 'signed_in'
   }, [session])
   if (session.kind !== 'failed') return <LoadingPage />
   return (
-    <StandalonePage title="Not reached">
+    <StandalonePage title="Tidings could not be loaded">
       <ErrorNotice failure={session.failure} onRetry={() => void loadSession()} />
     </StandalonePage>
   )
@@ -169,7 +169,10 @@ function LoadingPage() {
 
 function NotFoundPage() {
   return (
-    <StandalonePage title="Nothing here" lead="There is no such page, or it is not yours to see.">
+    <StandalonePage
+      title="Page not found"
+      lead="It does not exist, or you do not have access to it."
+    >
       <p>
         <a href={PATHS.home}>Go to the feed</a>
       </p>
@@ -180,24 +183,24 @@ function NotFoundPage() {
 function CrashPage() {
   return (
     <StandalonePage
-      title="That should not happen"
-      lead="This page has broken. Your events are safe."
+      title="Something went wrong"
+      lead="This page has crashed. Your events are safe."
     >
       <button class="button" type="button" onClick={() => location.reload()}>
-        Load it again
+        Reload
       </button>
     </StandalonePage>
   )
 }
 
-/** A page that is loaded when it is needed. After an update of the server its old name may be gone. */
+/** Loads a page on demand. After an update of the server, the old script may no longer exist. */
 function lazyPage<Props extends object>(
   load: () => Promise<{ default: FunctionComponent<Props> }>,
 ) {
   return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: OutdatedPage })))
 }
 
-/** Pages that are loaded together, of which `find` takes one. */
+/** Loads several pages as one script; `find` picks one of them. */
 function lazyPages<All>(load: () => Promise<All>) {
   return <Props extends object>(find: (all: All) => FunctionComponent<Props>) =>
     lazyPage<Props>(async () => ({ default: find(await load()) }))
@@ -205,10 +208,10 @@ function lazyPages<All>(load: () => Promise<All>) {
 
 function OutdatedPage() {
   return (
-    <StandalonePage title="There is something newer" lead="This page could not be loaded.">
+    <StandalonePage title="Reload to continue" lead="This page could not be loaded.">
       <p>The server may have been updated, or the connection was lost.</p>
       <button class="button" type="button" onClick={() => location.reload()}>
-        Load it again
+        Reload
       </button>
     </StandalonePage>
   )

@@ -1,17 +1,17 @@
-/** Whether a text could be copied. Over plain http, browsers offer only the old way: what is selected. */
+/** Copies `text` and returns whether it worked. Plain HTTP offers only `execCommand`. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
     return true
   } catch {
     const { activeElement } = document
-    const place = document.createElement('textarea')
-    place.value = text
-    place.className = 'visually-hidden'
-    document.body.append(place)
-    place.select()
+    const input = document.createElement('textarea')
+    input.value = text
+    input.className = 'visually-hidden'
+    document.body.append(input)
+    input.select()
     const isDone = document.execCommand('copy')
-    place.remove()
+    input.remove()
     if (activeElement instanceof HTMLElement) activeElement.focus()
     return isDone
   }

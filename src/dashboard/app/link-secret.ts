@@ -1,19 +1,19 @@
 import { signal } from '@preact/signals'
 
-/** The secret of the link that led here. It is in memory alone, and gone with the page. */
+/** The secret in the fragment of the opened link. It is kept in memory only. */
 export const linkSecret = signal(take())
 
-// A link opened where the application already runs changes nothing but the fragment.
+// A link opened in a running application changes only the fragment.
 addEventListener('hashchange', () => {
   linkSecret.value = take() || linkSecret.value
 })
 
-/** The secret in a link, or in what somebody pasted for one. */
+/** Returns the secret in a pasted link or fragment. */
 export function parseLinkSecret(text: string): string {
   return text.trim().replace(/^[^#]*#/, '')
 }
 
-/** Takes the fragment out of the address bar and of the history, where others may look. */
+/** Reads the fragment and removes it from the address bar and the history. */
 function take(): string {
   const secret = location.hash.slice(1)
   if (secret) history.replaceState(history.state, '', location.pathname + location.search)

@@ -1,7 +1,7 @@
 import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { App } from './app.tsx'
-// What the feed and the pages beside it share, so that it is one script with what all of them need.
+// Modules that several pages share, imported here so that they stay in the entry script.
 import './feed/feed-list.tsx'
 import './feed/use-feed.ts'
 import './event/json-tree.tsx'
@@ -18,7 +18,7 @@ if (root) {
   render(<App />, root)
 }
 
-// What makes an app of the page waits until the page is there. Signing out takes the worker away.
+// The service worker is registered after the page has loaded. Signing out removes it.
 addEventListener('load', () =>
   effect(() => {
     const { value } = session
@@ -27,7 +27,7 @@ addEventListener('load', () =>
   }),
 )
 
-// Whoever looks at the app has seen what its icon tells of.
+// A visible page clears the badge of the app icon.
 document.addEventListener('visibilitychange', clearBadge)
 clearBadge()
 

@@ -1,4 +1,4 @@
-/** Every path of the application: the server answers each with the same page, and the router tells them apart. */
+/** Every path of the application. The server returns the same page for all of them. */
 export const PATHS = {
   home: '/',
   setup: '/setup',
@@ -8,7 +8,7 @@ export const PATHS = {
   feed: '/p/:project',
   start: '/p/:project/start',
   event: '/p/:project/e/:event',
-  /** An event whose project the link does not say. */
+  /** An event link without its project, as notifications contain it. */
   eventLink: '/e/:event',
   users: '/p/:project/users',
   user: '/p/:project/users/:user',
@@ -25,7 +25,7 @@ export const PATHS = {
 
 const PLAIN = '[^/?#%\\\\]'
 
-/** What leads to a page of the application, and nowhere else. */
+/** Matches URLs of the application's own pages. */
 export const APP_PATH = new RegExp(
   `^(?:${Object.values(PATHS)
     .map(path =>
@@ -49,20 +49,20 @@ export function toUsersPath(project: string): string {
   return toProjectPath('users', project)
 }
 
-/** The path of a user's page; undefined for a user_id that no path can have. */
+/** The path of a user's page; undefined if the user_id cannot be a path segment. */
 export function toUserPath(project: string, userId: string): string | undefined {
   return isSafeSegment(userId) ? `${toUsersPath(project)}/${encodeURIComponent(userId)}` : undefined
 }
 
 /**
- * Whether a text of somebody else can be a part of a path. Browsers take `.` and `..` for directions however they are
- * escaped: with them a request would reach what is above, like the project.
+ * Returns whether untrusted text can be a path segment. Browsers resolve `.` and `..` even when
+ * they are escaped, so a request with them would reach the parent, such as the project.
  */
 export function isSafeSegment(text: string): boolean {
   return text !== '' && text !== '.' && text !== '..'
 }
 
-/** The path of one of a project's own pages. */
+/** The path of a page of a project. */
 export function toProjectPath(place: 'users' | 'channels' | 'keys' | 'webhooks', project: string) {
   return PATHS[place].replace(':project', encodeURIComponent(project))
 }
@@ -83,12 +83,12 @@ export function toStartPath(project: string): string {
   return PATHS.start.replace(':project', encodeURIComponent(project))
 }
 
-/** The path to sign in at, from which the way leads on to `next`. */
+/** The path of the sign-in page, which redirects to `next` afterwards. */
 export function toSignInPath(next: string): string {
   return next === PATHS.home ? PATHS.signIn : `${PATHS.signIn}?next=${encodeURIComponent(next)}`
 }
 
-/** Where somebody who has signed in goes; what a link says is believed only when it is one of our own pages. */
+/** The path to open after signing in: `wanted` if it is a page of the application, else home. */
 export function toSafeNext(wanted: string | undefined): string {
   return wanted !== undefined &&
     APP_PATH.test(wanted) &&
@@ -98,7 +98,7 @@ export function toSafeNext(wanted: string | undefined): string {
     : PATHS.home
 }
 
-/** Whether the router can take a path apart: it trips over an escape that is none. */
+/** Returns whether a path has only valid escapes. The router throws on others. */
 export function isDecodable(path: string): boolean {
   try {
     decodeURIComponent(path.replace(/[?#].*$/s, ''))

@@ -1,16 +1,16 @@
 import type { Detail } from '../../http/envelope.ts'
 
-/** Why a request came to nothing. */
+/** Why a request failed. */
 export interface Failure {
-  /** The code of the server, or how the request failed on the way. */
+  /** The error code of the server, or `unreachable` or `invalid_response`. */
   code: string
-  /** What happened and what to do, for people. */
+  /** A sentence for people: what happened, and what to do. */
   message: string
-  /** The fields that are wrong, by path. */
+  /** The invalid fields, by path. */
   details: readonly Detail[]
-  /** How long to wait before the next attempt, where the server says so. */
+  /** Seconds to wait before the next attempt, if the server sent them. */
   retryAfterS: number | undefined
-  /** Under which the server has logged it. */
+  /** The request ID in the server's log. */
   requestId: string | undefined
 }
 
@@ -19,20 +19,19 @@ export type Result<Data> = { ok: true; data: Data } | { ok: false; failure: Fail
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 const DEADLINE_MS = 20_000
-const UNREACHABLE =
-  'The server cannot be reached. Check your connection; what you typed is still here.'
-const NO_SENSE =
-  'The answer makes no sense: something between here and the server, like a proxy, may be broken.'
+const UNREACHABLE = 'The server cannot be reached. Check your connection and try again.'
+const INVALID_RESPONSE =
+  'The response cannot be read. A proxy in front of the server may be misconfigured.'
 const DEFAULT_WAIT_S = 30
 
 let onSignedOut = () => {}
 
-/** Says whom to tell when the server no longer knows the session. */
+/** Calls `listener` when the server reports that the session has ended. */
 export function onSessionEnd(listener: () => void): void {
   onSignedOut = listener
 }
 
-/** Requests a path of /api. Never throws; `data` has the type that the server's schema gives it. */
+/** Sends a request to /api. Never throws. `Data` is the type in the server's schema. */
 export async function request<Data>(
   method: Method,
   path: `/api/${string}`,
@@ -64,7 +63,7 @@ export function toFailure(known: Pick<Failure, 'code' | 'message'> & Partial<Fai
   return { details: [], retryAfterS: undefined, requestId: undefined, ...known }
 }
 
-/** The part of the envelope that we read. */
+/** The fields of the response envelope that are read. */
 interface Body {
   success?: unknown
   data?: unknown
@@ -77,7 +76,7 @@ interface Body {
 
 function readFailure({ status, headers }: Response, body: Body | undefined): Failure {
   if (!body || typeof body.error !== 'string') {
-    return toFailure({ code: 'no_sense', message: NO_SENSE })
+    return toFailure({ code: 'invalid_response', message: INVALID_RESPONSE })
   }
   const wait = Number(headers.get('retry-after') ?? DEFAULT_WAIT_S)
   return toFailure({
@@ -90,8 +89,8 @@ function readFailure({ status, headers }: Response, body: Body | undefined): Fai
 }
 
 function toMessage(status: number, { error = '', message, requestId }: Body): string {
-  if (status === 400) return 'Some of this needs another look.'
-  if (status === 500) return `The server made a mistake. Its log says more under ${requestId}.`
+  if (status === 400) return 'Some fields are invalid. Correct them and try again.'
+  if (status === 500) return `The server failed. Look for request ID ${requestId} in its log.`
   return toSentence(message ?? error)
 }
 

@@ -14,14 +14,14 @@ export type Session =
 
 export const session = signal<Session>({ kind: 'unknown' })
 
-/** Whether the server was set up in this page: then the next thing is a first event. */
+/** True if the server was set up in this page, so that the quick start comes next. */
 export const hasJustSetUp = signal(false)
 
 onSessionEnd(() => {
   session.value = { kind: 'signed_out' }
 })
 
-/** Asks the server who is signed in. */
+/** Loads the signed-in account. */
 export async function loadSession(): Promise<void> {
   const result = await request<Account>('GET', '/api/me')
   if (result.ok) setAccount(result.data)
@@ -30,12 +30,12 @@ export async function loadSession(): Promise<void> {
   }
 }
 
-/** Takes the account that the server answers to whoever has just signed in. */
+/** Starts a session with the account that the server returned. */
 export function setAccount(account: Account): void {
   session.value = { kind: 'signed_in', account }
 }
 
-/** Whether the session still stands; what is on the screen stays. */
+/** Checks whether the session is still valid. Does not change `session`. */
 export async function checkSession(): Promise<SessionStatus> {
   const result = await request<Account>('GET', '/api/me')
   if (result.ok) return 'signed_in'
@@ -49,22 +49,22 @@ export async function signOut(): Promise<Failure | undefined> {
   return undefined
 }
 
-/** Goes on without the session, which the server has ended. */
+/** Clears the session after the server has ended it. */
 export function clearSession(): void {
   session.value = { kind: 'signed_out' }
-  // Not every browser forgets what the server tells it to.
+  // Not every browser obeys the Clear-Site-Data header.
   void unsubscribe()
-  // The server has the browser forget all that it keeps of us; how it looks is nobody's secret.
+  // Clear-Site-Data also deletes the theme, which is not private: store it again.
   chooseTheme(theme.value)
 }
 
-/** Whether this is the installed app: its sessions last longer. */
+/** Returns whether this is the installed app, whose sessions last longer. */
 export function isInstalled(): boolean {
   const { standalone } = navigator as Navigator & { standalone?: boolean }
   return standalone === true || matchMedia('(display-mode: standalone)').matches
 }
 
-/** The project and organization of `id`, if the person is among its people. */
+/** The project with this ID and its organization, if the account is a member. */
 export function findProject(account: Account, id: string) {
   for (const organization of account.organizations) {
     const project = organization.projects.find(project => project.id === id)
@@ -73,7 +73,7 @@ export function findProject(account: Account, id: string) {
   return undefined
 }
 
-/** Whether the person's role in the organization of a project is `needed` or more; the server has the last word. */
+/** Returns whether the account has at least the role `needed`. The server enforces roles. */
 export function isAllowed(account: Account, project: string, needed: 'member' | 'admin'): boolean {
   const role = findProject(account, project)?.organization.role
   return role !== undefined && isAtLeast(role, needed)
@@ -83,5 +83,5 @@ export function isAtLeast(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed)
 }
 
-/** From the least to the most. */
+/** Ordered from the fewest permissions to the most. */
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const satisfies readonly Role[]

@@ -1,9 +1,9 @@
-/** What a browser keeps for its reader's convenience; nothing depends on it. */
+/** Stores a preference in this browser. It may be lost at any time. */
 export function store(name: string, value: string): void {
   try {
     localStorage.setItem(`tidings.${name}`, value)
   } catch {
-    // Storage may be full or forbidden.
+    // Storage may be full or blocked.
   }
 }
 

@@ -2,15 +2,15 @@ import { ensureSubscription } from './push/subscription.ts'
 import { parsePush } from './worker/push-message.ts'
 import type { ServiceWorkerScope, Tab } from './worker/scope.ts'
 
-// The service worker: keeps the application for when there is no network, and shows what is pushed. It never touches
-// what the server answers under /api and /v1.
-const scope = self as unknown as ServiceWorkerScope // That is what a service worker runs in.
+// The service worker. It caches the application for offline use and shows push notifications.
+// It never caches responses of /api and /v1.
+const scope = self as unknown as ServiceWorkerScope // The global object of a service worker.
 const { build, files, pathPrefixes } = scope.SHELL
 const assets = `/assets/${build}/`
 
 const PAGE = '/'
-/** How long the page may take to come before the kept one is shown. */
-const PATIENCE_MS = 6_000
+/** How long to wait for the page before the cached one is shown. */
+const PAGE_TIMEOUT_MS = 6_000
 const DEADLINE_MS = 20_000
 
 const kept = new Set(files.map(name => assets + name))
@@ -40,20 +40,20 @@ async function keepShell(): Promise<void> {
   await cache.addAll([...kept, new Request(PAGE, { cache: 'no-cache' })])
 }
 
-/** The pages that stand may still want what an older worker kept; they have been told that there is something newer. */
+/** Deletes the caches of older builds. Open pages have already offered the update. */
 async function takeOver(): Promise<void> {
   for (const name of await caches.keys()) if (name !== assets) await caches.delete(name)
   await scope.clients.claim()
 }
 
-/** The page as the server has it; where it cannot be reached, the kept one, which says so. */
+/** The page from the server, or the cached one while the server cannot be reached. */
 async function openPage(request: Request): Promise<Response> {
   const answer = fetch(request)
   const page = await caches.match(PAGE)
   if (!page) return answer
-  const late = new Promise<undefined>(resolve => setTimeout(resolve, PATIENCE_MS))
+  const late = new Promise<undefined>(resolve => setTimeout(resolve, PAGE_TIMEOUT_MS))
   const response = await Promise.race([answer, late]).catch(() => undefined)
-  // What a proxy says of a server that is away says less than our own page.
+  // 502 to 504 come from a proxy. The cached page explains the failure better.
   return !response || response.status > 501 ? page : response
 }
 
@@ -70,7 +70,7 @@ async function show(read: () => unknown): Promise<void> {
     icon: `${assets}icon-192.png`,
     badge: `${assets}badge.png`,
   })
-  // A page that is open counts by itself. Asked for what stands, browsers forget what they are about to show.
+  // An open page sets the badge itself. Calling getNotifications() here would drop the new one.
   if ((await listTabs()).length > 0) return
   const { setAppBadge } = navigator as Partial<Navigator>
   await setAppBadge?.call(navigator).catch(() => {})
@@ -80,7 +80,7 @@ function listTabs(): Promise<readonly Tab[]> {
   return scope.clients.matchAll({ type: 'window', includeUncontrolled: true })
 }
 
-/** Whether a URL of this server is a page of the application. */
+/** Returns whether a URL is a page of the application. */
 function isOurs(url: string): boolean {
   return pathPrefixes.includes(new URL(url).pathname.split('/')[1] ?? '')
 }
@@ -89,7 +89,7 @@ function readPath({ data }: Notification): string {
   return typeof data === 'string' ? data : PAGE
 }
 
-/** Opens a page of ours: in a tab that is there, or in one of its own. */
+/** Opens a path in an existing tab of the application, or in a new one. */
 async function openPath(path: string): Promise<void> {
   const tabs = await listTabs()
   const there = tabs.find(tab => tab.url === location.origin + path)
@@ -97,21 +97,21 @@ async function openPath(path: string): Promise<void> {
   try {
     if (!tab) throw new Error('No tab is open')
     if (!there) await tab.navigate(path)
-    // Browsers may refuse to bring it to the front: it shows what it should all the same.
+    // Browsers may refuse to focus the tab. It shows the right page anyway.
     await tab.focus().catch(() => {})
   } catch {
-    // Nor does every tab let itself be led: those that are not ours yet do not.
+    // Tabs that this worker does not control cannot be navigated.
     await scope.clients.openWindow(path)
   }
 }
 
-/** The browser has given up the subscription: the server is told of another one. */
+/** Subscribes again and sends the new subscription to the server. */
 async function renew(): Promise<void> {
   const signal = AbortSignal.timeout(DEADLINE_MS)
   const answer = await fetch('/api/push/key', { signal })
-  // Whoever is signed out is told of nothing.
+  // Without a session there is nothing to renew.
   if (!answer.ok) return
-  const { data } = (await answer.json()) as { data: { publicKey: string } } // As PushKey has it.
+  const { data } = (await answer.json()) as { data: { publicKey: string } } // The server's PushKey.
   const subscription = await ensureSubscription(scope.registration.pushManager, data.publicKey)
   await fetch('/api/push/subscriptions', {
     method: 'POST',

@@ -1,7 +1,7 @@
-// Runs before anything is painted, so that no page flashes in the colours that its reader has not chosen.
+// Runs before the first paint, so that no page flashes in the wrong theme.
 try {
   const chosen = localStorage.getItem('tidings.theme')
   if (chosen === 'light' || chosen === 'dark') document.documentElement.dataset['theme'] = chosen
 } catch {
-  // A browser that keeps nothing follows the system.
+  // Without storage, the theme follows the system.
 }

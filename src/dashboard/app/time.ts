@@ -1,10 +1,10 @@
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
-/** What is this close is now, whichever of two clocks is a little ahead. */
+/** Times within this distance are shown as "now", because clocks may differ. */
 const NOW_MS = 45_000
 
-/** How long ago, in few letters; for another day than today's the time of the day. */
+/** A short relative time, such as "5m". For other days than today, the time of day. */
 export function toShortTime(atMs: number, nowMs: number, locale?: string): string {
   const ago = nowMs - atMs
   if (Math.abs(ago) < NOW_MS) return 'now'
@@ -14,7 +14,7 @@ export function toShortTime(atMs: number, nowMs: number, locale?: string): strin
   return hours.format(Math.floor(ago / HOUR_MS))
 }
 
-/** How long it took, in few letters. */
+/** A short duration, such as "380ms" or "1.5s". */
 export function toDuration(ms: number, locale?: string): string {
   const { milliseconds, seconds, minutes, hours } = formats.get(locale)
   if (ms < SECOND_MS) return milliseconds.format(ms)
@@ -23,7 +23,7 @@ export function toDuration(ms: number, locale?: string): string {
   return hours.format(Math.round(ms / HOUR_MS))
 }
 
-/** The whole truth, for whoever points at it. */
+/** The full date and time, for tooltips. */
 export function toFullTime(atMs: number, locale?: string): string {
   return formats.get(locale).full.format(atMs)
 }
@@ -32,23 +32,23 @@ export function toClockTime(atMs: number, locale?: string): string {
   return formats.get(locale).clock.format(atMs)
 }
 
-/** From one moment to another, no longer than it takes. */
+/** A time range in its shortest form. */
 export function toRangeName(fromMs: number, toMs: number, locale?: string): string {
   return toRangeFormat(fromMs, locale).formatRange(fromMs, toMs)
 }
 
-/** A day and its time, for whoever looks closely. */
+/** A date and time. */
 export function toDateTime(atMs: number, locale?: string): string {
   return toRangeFormat(atMs, locale).format(atMs)
 }
 
-/** The year is said only where it is another one. */
+/** Leaves out the current year. */
 function toRangeFormat(atMs: number, locale: string | undefined): Intl.DateTimeFormat {
   const { range, rangeOfYear } = formats.get(locale)
   return new Date(atMs).getFullYear() === new Date().getFullYear() ? rangeOfYear : range
 }
 
-/** The day as people name it; the year only where it is another one. */
+/** "Today", "Yesterday" or the date, without the current year. */
 export function toDayName(atMs: number, nowMs: number, locale?: string): string {
   if (isSameDay(atMs, nowMs)) return 'Today'
   const yesterday = new Date(nowMs)
@@ -59,12 +59,12 @@ export function toDayName(atMs: number, nowMs: number, locale?: string): string 
   return (isThisYear ? dayOfYear : day).format(atMs)
 }
 
-/** Whether both are on one day of the reader's calendar. */
+/** Returns whether both times are on the same local day. */
 export function isSameDay(oneMs: number, otherMs: number): boolean {
   return new Date(oneMs).toDateString() === new Date(otherMs).toDateString()
 }
 
-// A formatter takes a thousand times as long to make as to use.
+// Creating a formatter takes a thousand times as long as using it.
 const formats = {
   made: new Map<string | undefined, ReturnType<typeof makeFormats>>(),
   get(locale: string | undefined) {

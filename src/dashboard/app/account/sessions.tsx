@@ -6,7 +6,7 @@ import { clearSession } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
 import { endSession, endSessions, readSessions, type Session } from './api.ts'
 
-/** Where somebody is signed in, and the way to end it. */
+/** The sessions of the account, with buttons to end them. */
 export function Sessions() {
   const sessions = usePages('', readSessions)
 
@@ -14,7 +14,7 @@ export function Sessions() {
     const result = await endSession(id)
     if (!result.ok) return showToast({ message: result.failure.message })
     sessions.change(items => items.filter(one => one.id !== id))
-    showToast({ message: `${browser} is signed out.` })
+    showToast({ message: `${browser} signed out.` })
   }
 
   return (
@@ -42,7 +42,7 @@ export function Sessions() {
       <ConfirmButton
         action="Sign out everywhere"
         title="Sign out everywhere?"
-        lead="Every browser and every installed app is signed out, this one, too."
+        lead="You are signed out in every browser and installed app, including this one."
         yes="Sign out everywhere"
         isQuiet
         send={endSessions}
@@ -57,11 +57,11 @@ function SessionAbout({ session }: { session: Session }) {
   return (
     <div class="item-main">
       <span title={userAgent}>{browser}</span>{' '}
-      {isCurrent && <span class="badge badge-good">This one</span>}{' '}
+      {isCurrent && <span class="badge badge-good">This browser</span>}{' '}
       {isInstalled && <span class="badge">Installed</span>}
       <p class="item-details">
-        <bdi>{address}</bdi> · seen <Timestamp atMs={Date.parse(lastSeenAt)} hasDate /> · signed in{' '}
-        <Timestamp atMs={Date.parse(createdAt)} hasDate />
+        <bdi>{address}</bdi> · last seen <Timestamp atMs={Date.parse(lastSeenAt)} hasDate /> ·
+        signed in <Timestamp atMs={Date.parse(createdAt)} hasDate />
       </p>
     </div>
   )

@@ -2,7 +2,7 @@ import type { AuditEntry } from '../../../accounts/audit-entries.ts'
 import type { Page } from '../../../http/envelope.ts'
 import { request, type Result } from '../request.ts'
 
-/** A page of the log of an organization; without one, of what concerns none. */
+/** One page of the audit log of an organization, or of the server if it is undefined. */
 export function readAudit(
   organization: string | undefined,
   { person, about, cursor }: { person: string; about: string; cursor: string | undefined },

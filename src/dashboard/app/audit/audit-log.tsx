@@ -22,13 +22,13 @@ const KINDS = [
 const SERVER_KINDS = ['session', 'password', 'account', 'reset', 'push', 'organization']
 
 interface AuditLogOptions {
-  /** Undefined for what concerns none. */
+  /** Undefined for the log of the server. */
   organization?: string
-  /** By whom the log can be narrowed down. */
+  /** The members to filter by. */
   people?: readonly { id: string; name: string }[]
 }
 
-/** Who did what to what, newest first. */
+/** The audit log, newest entries first, with filters. */
 export function AuditLog({ organization, people = [] }: AuditLogOptions) {
   const [about, setAbout] = useState('')
   const [person, setPerson] = useState('')
@@ -42,9 +42,9 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
       <div class="filters">
         <Select
           name="about"
-          label="About"
+          label="Type"
           options={[
-            { value: '', text: 'Everything' },
+            { value: '', text: 'All types' },
             ...kinds.map(kind => ({ value: kind, text: toName(kind) })),
           ]}
           onChange={setAbout}
@@ -52,9 +52,9 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
         {people.length > 0 && (
           <Select
             name="person"
-            label="Who"
+            label="Member"
             options={[
-              { value: '', text: 'Everybody' },
+              { value: '', text: 'All members' },
               ...people.map(({ id, name }) => ({ value: id, text: name })),
             ]}
             onChange={setPerson}
@@ -62,10 +62,7 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
         )}
       </div>
       <div class="audit-log">
-        <PagedList
-          pages={entries}
-          empty={<p class="note">Nothing of the kind within the last year</p>}
-        >
+        <PagedList pages={entries} empty={<p class="note">No entries in the last year</p>}>
           {entry => <Entry key={entry.id} entry={entry} />}
         </PagedList>
       </div>
@@ -74,8 +71,8 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
 }
 
 const ACTORS: Readonly<Record<string, string>> = {
-  account: 'Somebody who is gone',
-  anonymous: 'Somebody not signed in',
+  account: 'A deleted account',
+  anonymous: 'Someone not signed in',
   'command line': 'The command line',
   server: 'The server',
 }
@@ -101,7 +98,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
           {project !== null && project.id !== target && (
             <>
               {' '}
-              in <bdi>{project.name ?? 'a project that is gone'}</bdi>
+              in <bdi>{project.name ?? 'a deleted project'}</bdi>
             </>
           )}
         </p>

@@ -9,7 +9,7 @@ import { toApiPath } from '../feed/api.ts'
 import { channelChanges } from '../feed/use-channels.ts'
 import { request, type Result } from '../request.ts'
 
-/** The reader's settings for a channel or the project; a channel says which of them are those of the project. */
+/** A member's settings for a project or channel; for a channel, with the inherited ones marked. */
 export type Setting = DefaultNotificationSettings & {
   isDefault?: boolean
   isCollapseDefault?: boolean
@@ -17,7 +17,7 @@ export type Setting = DefaultNotificationSettings & {
 export type SettingChange = Static<typeof ChannelNotificationSettingsInput>
 
 export function readChannel(project: string, channel: string): Promise<Result<ProjectChannel>> {
-  return request('GET', toChannelCall(project, channel))
+  return request('GET', toChannelApiPath(project, channel))
 }
 
 export function editChannel(
@@ -25,16 +25,16 @@ export function editChannel(
   channel: string,
   edit: ChannelEdit,
 ): Promise<Result<ProjectChannel>> {
-  return done(request('PATCH', toChannelCall(project, channel), edit))
+  return countChange(request('PATCH', toChannelApiPath(project, channel), edit))
 }
 
-/** The reader's settings for a channel; without one, for the project. */
+/** The signed-in member's settings for a channel, or for the project if `channel` is undefined. */
 export async function readSetting(
   project: string,
   channel: string | undefined,
 ): Promise<Result<Setting>> {
   if (channel !== undefined) {
-    return request('GET', `${toChannelCall(project, channel)}/notifications`)
+    return request('GET', `${toChannelApiPath(project, channel)}/notifications`)
   }
   const result = await request<NotificationSettingsPage>(
     'GET',
@@ -48,16 +48,16 @@ export function changeSetting(
   channel: string | undefined,
   wish: SettingChange,
 ): Promise<Result<Setting>> {
-  const path = channel === undefined ? toApiPath(project) : toChannelCall(project, channel)
-  return done(request('PUT', `${path}/notifications`, wish))
+  const path = channel === undefined ? toApiPath(project) : toChannelApiPath(project, channel)
+  return countChange(request('PUT', `${path}/notifications`, wish))
 }
 
-async function done<Data>(asked: Promise<Result<Data>>): Promise<Result<Data>> {
+async function countChange<Data>(asked: Promise<Result<Data>>): Promise<Result<Data>> {
   const result = await asked
   if (result.ok) channelChanges.value += 1
   return result
 }
 
-function toChannelCall(project: string, channel: string): `/api/${string}` {
+function toChannelApiPath(project: string, channel: string): `/api/${string}` {
   return `${toApiPath(project)}/channels/${encodeURIComponent(channel)}`
 }

@@ -11,7 +11,7 @@ interface SettingsOptions {
   channel: ProjectChannel
 }
 
-/** What the channel is called and what people say of it. */
+/** Edits the name, icon and description of a channel. */
 export function EditChannel({ project, channel }: SettingsOptions) {
   const { id, name, icon, description } = channel
   const [isOpen, setOpen] = useState(false)
@@ -30,7 +30,7 @@ export function EditChannel({ project, channel }: SettingsOptions) {
         onDone={() => {
           setOpen(false)
           showToast({
-            message: 'The channel is changed.',
+            message: 'Channel saved.',
             undo: () => editChannel(project, id, { name, icon, description }),
           })
         }}
@@ -39,7 +39,7 @@ export function EditChannel({ project, channel }: SettingsOptions) {
           name="name"
           label="Name"
           autocomplete="off"
-          hint="Changes what is shown. Applications go on sending to the name they know."
+          hint="Changes only the displayed name. Applications keep sending to the original name."
           value={name}
         />
         <Field
@@ -57,7 +57,7 @@ export function EditChannel({ project, channel }: SettingsOptions) {
   )
 }
 
-/** For how long its events are kept; `mayChange` says whether the reader may say so. */
+/** The retention of a channel's events; `mayChange` allows the member to change it. */
 export function Retention({
   project,
   channel: { id, keepDays },
@@ -65,12 +65,12 @@ export function Retention({
 }: SettingsOptions & { mayChange: boolean }) {
   const [isOpen, setOpen] = useState(false)
   return (
-    <section class="section" aria-labelledby="keeping">
-      <h2 id="keeping">Kept</h2>
+    <section class="section" aria-labelledby="retention">
+      <h2 id="retention">Retention</h2>
       <p class="note">
         {keepDays === null
-          ? 'Its events are kept for as long as the project says.'
-          : `Its events are kept for ${toDays(keepDays)}, then deleted.`}
+          ? 'Events are kept for as long as the project settings say.'
+          : `Events are kept for ${toDays(keepDays)}, then deleted.`}
       </p>
       {mayChange && !isOpen && <Change label="Change" onClick={() => setOpen(true)} />}
       {isOpen && (
@@ -84,7 +84,7 @@ export function Retention({
             }
             onDone={() => {
               setOpen(false)
-              showToast({ message: 'How long events are kept is changed.' })
+              showToast({ message: 'Retention saved.' })
             }}
           >
             <Field
@@ -93,7 +93,7 @@ export function Retention({
               type="number"
               isOptional
               autocomplete="off"
-              hint="Older events are deleted, and nothing brings them back. Empty for as long as the project says."
+              hint="Older events are deleted permanently. Leave empty to use the project setting."
               value={keepDays === null ? '' : String(keepDays)}
             />
           </Form>
@@ -104,13 +104,13 @@ export function Retention({
   )
 }
 
-/** Puts the channel away, and takes it out again. */
+/** Archives or unarchives a channel. */
 export function ArchiveChannel({ project, channel: { id, isArchived } }: SettingsOptions) {
   async function archive(edit: ChannelEdit) {
     const result = await editChannel(project, id, edit)
     if (!result.ok) return showToast({ message: result.failure.message })
     showToast({
-      message: edit.isArchived ? 'The channel is archived.' : 'The channel is back.',
+      message: edit.isArchived ? 'Channel archived.' : 'Channel unarchived.',
       undo: () => editChannel(project, id, { isArchived }),
     })
   }
@@ -118,11 +118,11 @@ export function ArchiveChannel({ project, channel: { id, isArchived } }: Setting
     <section class="section" aria-labelledby="archive">
       <h2 id="archive">Archive</h2>
       <p class="note">
-        An archived channel is out of the lists and sends no notifications. It takes events and
-        tells webhooks as before.
+        An archived channel is hidden from lists and sends no notifications. It still accepts events
+        and sends them to webhooks.
       </p>
       <Change
-        label={isArchived ? 'Take it out of the archive' : 'Archive this channel'}
+        label={isArchived ? 'Unarchive this channel' : 'Archive this channel'}
         onClick={() => void archive({ isArchived: !isArchived })}
       />
     </section>
@@ -138,10 +138,10 @@ function Change({ label, onClick }: { label: string; onClick(): void }) {
 }
 
 function toDays(days: number): string {
-  return days === 1 ? 'a day' : `${days.toLocaleString()} days`
+  return days === 1 ? '1 day' : `${days.toLocaleString()} days`
 }
 
-/** What is no number goes as it is: the server says what is wrong with it. */
+/** Empty input means null. Other invalid input becomes NaN, which the server rejects. */
 function toKeepDays(text: string): number | null {
   return text.trim() === '' ? null : Number(text)
 }

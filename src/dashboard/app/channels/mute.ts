@@ -1,19 +1,19 @@
 import type { Setting, SettingChange } from './api.ts'
 
 const HOUR_MS = 3_600_000
-/** When people start to look at their messages again. */
+/** The hour at which "until tomorrow" ends. */
 const MORNING_H = 8
 
-/** For how long somebody can be left alone, beside for good. */
+/** The durations of a mute, besides forever. */
 export const MUTE_DURATIONS = [
-  { value: 'hour', text: 'Mute for an hour' },
+  { value: 'hour', text: 'Mute for 1 hour' },
   { value: 'hours', text: 'Mute for 8 hours' },
-  { value: 'morning', text: 'Mute until 8 tomorrow morning' },
-  { value: 'week', text: 'Mute for a week' },
+  { value: 'morning', text: 'Mute until tomorrow, 8:00' },
+  { value: 'week', text: 'Mute for 1 week' },
 ] as const
 export type MuteDuration = (typeof MUTE_DURATIONS)[number]['value']
 
-/** When a mute that begins now ends, by the reader's clock. */
+/** The end of a mute that starts at `nowMs`, in local time. */
 export function toMuteEnd(span: MuteDuration, nowMs: number): number {
   if (span === 'hour') return nowMs + HOUR_MS
   if (span === 'hours') return nowMs + 8 * HOUR_MS

@@ -14,7 +14,7 @@ interface NotificationSettingsOptions {
   hint: string
 }
 
-/** The reader's notification settings. Every role sets its own. */
+/** The notification settings of the signed-in member, which every role can change. */
 export function NotificationSettings({ project, channel, hint }: NotificationSettingsOptions) {
   const query = useChannelQuery(`${project} ${channel}`, () => readSetting(project, channel))
   const id = useId()
@@ -25,14 +25,14 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
     if (result.ok) {
       setPicking(false)
       showToast({
-        message: 'Your notifications are changed.',
+        message: 'Notification settings saved.',
         undo: () => changeSetting(project, channel, toSettingChange(before)),
       })
     }
     return result
   }
 
-  /** Sends the state chosen in `select`. After a failure `select` shows the setting again. */
+  /** Saves the state chosen in `select`. After a failure, `select` shows the old state. */
   async function choose(setting: Setting, select: HTMLSelectElement) {
     const { value } = select
     if (value === 'pick') return setPicking(true)
@@ -53,7 +53,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
     showToast({ message: result.failure.message })
   }
 
-  /** The same for bursts. */
+  /** Saves whether bursts are collapsed. */
   async function chooseBursts(setting: Setting, select: HTMLSelectElement) {
     const { value } = select
     const collapse = value === 'default' ? null : value === 'collapse'
@@ -70,7 +70,9 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
           <div class="field">
             <label for={id}>My notifications</label>
             <p class="hint" id={`${id}-hint`}>
-              {setting.isDefault && setting.state === 'mute' ? 'You have muted the project.' : hint}
+              {setting.isDefault && setting.state === 'mute'
+                ? 'You muted the whole project.'
+                : hint}
             </p>
             <div class="input">
               <select
@@ -79,7 +81,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
                 value={isPicking ? 'pick' : toValue(setting)}
                 onChange={({ currentTarget }) => void choose(setting, currentTarget)}
               >
-                {channel !== undefined && <option value="default">As for the project</option>}
+                {channel !== undefined && <option value="default">Use project setting</option>}
                 <option value="on">On</option>
                 {setting.muteUntil !== null && (
                   <option value="until">
@@ -92,7 +94,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
                     {text}
                   </option>
                 ))}
-                <option value="pick">Mute until …</option>
+                <option value="pick">Mute until…</option>
               </select>
             </div>
           </div>
@@ -110,8 +112,8 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
           <div class="field">
             <label for={`${id}-bursts`}>Bursts</label>
             <p class="hint" id={`${id}-bursts-hint`}>
-              More than 10 notifications from one channel in a minute become one that counts the
-              rest.
+              After 10 notifications from one channel in a minute, the rest are collapsed into one
+              with a count.
             </p>
             <div class="input">
               <select
@@ -120,7 +122,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
                 value={toBursts(setting)}
                 onChange={({ currentTarget }) => void chooseBursts(setting, currentTarget)}
               >
-                {channel !== undefined && <option value="default">As for the project</option>}
+                {channel !== undefined && <option value="default">Use project setting</option>}
                 <option value="collapse">Collapse</option>
                 <option value="each">Do not collapse</option>
               </select>
@@ -140,7 +142,7 @@ function toBursts({ isCollapseDefault, collapse }: Setting): string {
   return isCollapseDefault ? 'default' : collapse ? 'collapse' : 'each'
 }
 
-/** The time in the input, by the reader's clock. An invalid one is left for the server to refuse. */
+/** Converts local time to ISO 8601. Invalid input is returned as it is; the server rejects it. */
 function toIso(local: string): string {
   const ms = Date.parse(local)
   return Number.isNaN(ms) ? local : new Date(ms).toISOString()

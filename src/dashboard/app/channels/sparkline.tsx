@@ -1,6 +1,6 @@
 const HEIGHT = 12
 
-/** How many events came in each hour of a day, oldest first; for the eye, which sees no number in it. */
+/** A decorative chart of event counts per hour, oldest first. */
 export function Sparkline({ counts }: { counts: readonly number[] }) {
   const most = Math.max(...counts)
   if (most <= 0) return null

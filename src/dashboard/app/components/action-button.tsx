@@ -5,13 +5,13 @@ import { withPasswordPrompt } from './password-prompt.tsx'
 import { showToast } from './toast.tsx'
 
 interface ActionButtonOptions<Data> {
-  /** What the button says. */
+  /** The text of the button. */
   action: string
   send(): Promise<Result<Data>>
   onDone(data: Data): void
 }
 
-/** A button that does something at once, and says so where it fails. */
+/** A button that sends a request and shows a toast if it fails. */
 export function ActionButton<Data>({ action, send, onDone }: ActionButtonOptions<Data>) {
   const [isBusy, setBusy] = useState(false)
 
@@ -26,22 +26,22 @@ export function ActionButton<Data>({ action, send, onDone }: ActionButtonOptions
 
   return (
     <button type="button" class="quiet-button" aria-disabled={isBusy} onClick={act}>
-      {isBusy ? `${action} …` : action}
+      {isBusy ? `${action}…` : action}
     </button>
   )
 }
 
 interface DisclosureButtonOptions<Name extends string> {
   name: NoInfer<Name>
-  /** Which of several is open. */
+  /** The name of the section that is open, if any. */
   open: Name | undefined
   onOpen: Dispatch<StateUpdater<Name | undefined>>
-  /** Whether it is what one comes to the page for. */
+  /** True if this is the main action of the page. */
   isPrimary?: boolean
   children: ComponentChildren
 }
 
-/** A button that opens something below and closes it again. */
+/** A button that opens and closes a section below it. */
 export function DisclosureButton<Name extends string>(options: DisclosureButtonOptions<Name>) {
   const { name, open, onOpen, isPrimary = false, children } = options
   return (

@@ -1,9 +1,9 @@
-/** The mark of Tidings: the sun over the tide. */
+/** The logo: a sun above waves. */
 export function Logo({ size = 28 }: { size?: number }) {
   return <img src="/assets/tidings.svg" alt="" width={size} height={size} />
 }
 
-/** The same, as the landscape behind the pages without a feed. */
+/** The same sun and waves as the background of standalone pages. */
 export function Backdrop() {
   return (
     <svg
@@ -29,7 +29,7 @@ export function Backdrop() {
   )
 }
 
-/** The edge at which new events come in; it moves while the feed is live. */
+/** A wavy line above the newest event. It moves while the feed is live. */
 export function WaveLine({ kind }: { kind: string }) {
   return (
     <svg class={`wave-line wave-line-${kind}`} aria-hidden="true">

@@ -1,18 +1,18 @@
 import { useRef, useState } from 'preact/hooks'
 import { copyText } from '../copy-text.ts'
 
-const SAID_MS = 2_000
+const FEEDBACK_MS = 2_000
 
-/** A command to copy; where the browser refuses, it is selected at least. */
+/** Code with a copy button. If the browser refuses to copy, the code is selected instead. */
 export function CodeBlock({ label, text }: { label: string; text: string }) {
   const code = useRef<HTMLElement>(null)
-  const [said, setSaid] = useState('Copy')
+  const [feedback, setFeedback] = useState('Copy')
 
   async function copy() {
     const isCopied = await copyText(text)
-    setSaid(isCopied ? 'Copied' : 'Press Ctrl+C')
+    setFeedback(isCopied ? 'Copied' : 'Press Ctrl+C')
     if (!isCopied && code.current) getSelection()?.selectAllChildren(code.current)
-    setTimeout(() => setSaid('Copy'), SAID_MS)
+    setTimeout(() => setFeedback('Copy'), FEEDBACK_MS)
   }
 
   return (
@@ -20,7 +20,7 @@ export function CodeBlock({ label, text }: { label: string; text: string }) {
       <figcaption>
         {label}
         <button type="button" class="quiet-button" onClick={copy}>
-          <span role="status">{said}</span>
+          <span role="status">{feedback}</span>
         </button>
       </figcaption>
       <pre tabIndex={0} aria-label={label}>

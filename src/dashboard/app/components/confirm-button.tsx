@@ -4,20 +4,21 @@ import type { Result, Failure } from '../request.ts'
 import { withPasswordPrompt } from './password-prompt.tsx'
 
 interface ConfirmButtonOptions<Data> {
-  /** What the button says that leads here. */
+  /** The text of the button that opens the dialog. */
   action: ComponentChildren
-  /** The question, and what saying yes brings about. */
+  /** The question. */
   title: ComponentChildren
+  /** The consequences. */
   lead: ComponentChildren
-  /** What the button says that does it. */
+  /** The text of the button that confirms. */
   yes: string
-  /** Whether the way here is a button beside others, and not the one of a section. */
+  /** True if the button is one of several in a row. */
   isQuiet?: boolean
   send(): Promise<Result<Data>>
   onDone(data: Data): void
 }
 
-/** A button for what cannot be undone: asked once more, and for the password where the server wants it. */
+/** A button that asks for confirmation, and for the password if the server requires it. */
 export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
   const { action, title, lead, yes, isQuiet = false, send, onDone } = options
   const dialog = useRef<HTMLDialogElement>(null)

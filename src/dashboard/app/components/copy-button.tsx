@@ -1,24 +1,24 @@
 import { useState } from 'preact/hooks'
 import { copyText } from '../copy-text.ts'
 
-const SAID_MS = 2_000
+const FEEDBACK_MS = 2_000
 
-/** A button that copies a text. */
+/** A button that copies the text that `toText` returns. */
 export function CopyButton({ label, toText }: { label: string; toText(): string }) {
-  const [said, setSaid] = useState<string>()
+  const [feedback, setFeedback] = useState<string>()
 
   async function copy() {
-    setSaid((await copyText(toText())) ? 'Copied' : 'The browser refused')
-    setTimeout(() => setSaid(undefined), SAID_MS)
+    setFeedback((await copyText(toText())) ? 'Copied' : 'Copy failed')
+    setTimeout(() => setFeedback(undefined), FEEDBACK_MS)
   }
 
   return (
     <>
       <button type="button" class="quiet-button" onClick={copy}>
-        {said ?? label}
+        {feedback ?? label}
       </button>
       <span class="visually-hidden" role="status">
-        {said}
+        {feedback}
       </span>
     </>
   )

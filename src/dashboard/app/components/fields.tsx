@@ -5,14 +5,14 @@ import { useIssues } from './form.tsx'
 interface SelectOptions {
   name: string
   label: string
-  /** What can be chosen: the value that is sent, and what people read. */
+  /** The values to send, with their labels. */
   options: readonly { value: string; text: string }[]
   value?: string | undefined
   hint?: string
   onChange?(value: string): void
 }
 
-/** A labelled choice among a few. */
+/** A labelled select input. */
 export function Select({ name, label, options, value, hint, onChange }: SelectOptions) {
   const id = useId()
   const issues = useIssues(name)
@@ -46,14 +46,14 @@ export function Select({ name, label, options, value, hint, onChange }: SelectOp
 
 interface CheckboxOptions {
   name: string
-  /** Undefined where the box stands for itself and not for one of several. */
+  /** The value to send; undefined for a single checkbox. */
   value?: string
   isOn?: boolean
   onChange?(isOn: boolean): void
   children: ComponentChildren
 }
 
-/** A box to tick. */
+/** A labelled checkbox. */
 export function Checkbox({
   name,
   value = 'on',
@@ -77,12 +77,12 @@ export function Checkbox({
 
 interface FieldsetOptions {
   legend: string
-  /** What the server calls all of them together, where it may find fault with that. */
+  /** The field name in the server's errors. */
   name?: string
   children: ComponentChildren
 }
 
-/** Choices that belong together, under one name. */
+/** A group of inputs with a legend. */
 export function Fieldset({ legend, name = '', children }: FieldsetOptions) {
   const issues = useIssues(name)
   return (
@@ -100,7 +100,7 @@ interface TextAreaOptions {
   value?: string | undefined
 }
 
-/** A labelled input of several lines. */
+/** A labelled text input with several lines. */
 export function TextArea({ name, label, value }: TextAreaOptions) {
   const id = useId()
   const issues = useIssues(name)

@@ -2,7 +2,7 @@ import { CodeBlock } from './code-block.tsx'
 
 const PLACEHOLDER = 'YOUR_API_KEY'
 
-/** The shortest way to an event. Double quotes, because every shell takes them. */
+/** The shortest command that sends an event. Its double quotes work in every shell. */
 export function FirstEventCommand({ apiKey = PLACEHOLDER }: { apiKey?: string }) {
   const lines = [
     `curl ${location.origin}/v1/channels/hello`,

@@ -3,9 +3,9 @@ import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
 
 interface FormOptions<Data> {
-  /** What the button says. */
+  /** The text of the submit button. */
   action: string
-  /** Sends the form; `value` is what a field holds. */
+  /** Sends the form; `value` returns the content of a field. */
   send(value: (name: string) => string): Promise<Result<Data>>
   onDone(data: Data): void
   children: ComponentChildren
@@ -13,7 +13,7 @@ interface FormOptions<Data> {
 
 const Issues = createContext<Failure | undefined>(undefined)
 
-/** A form whose fields say what is wrong with them: the first of these gets the focus. */
+/** A form that shows the server's errors at its fields and focuses the first invalid one. */
 export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>) {
   const form = useRef<HTMLFormElement>(null)
   const [isBusy, setBusy] = useState(false)
@@ -44,13 +44,13 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
 
   return (
     <Issues.Provider value={failure}>
-      {/* The server's rules are the only ones, so that nothing is refused here and allowed there. */}
+      {/* Only the server validates, so that there is one set of rules. */}
       <form ref={form} class="form" noValidate onSubmit={submit}>
         {children}
         <div class="form-end">
           <div role="alert">{failure && <Notice failure={failure} form={form.current} />}</div>
           <button class="button" type="submit" aria-disabled={isBusy || waitS > 0}>
-            {waitS > 0 ? `Try again in ${waitS} s` : isBusy ? `${action} …` : action}
+            {waitS > 0 ? `Try again in ${waitS} s` : isBusy ? `${action}…` : action}
           </button>
         </div>
       </form>
@@ -58,7 +58,7 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
   )
 }
 
-/** What the server has said of the field `name`. */
+/** The server's errors for the field `name`. */
 export function useIssues(name: string): Failure['details'] {
   return useContext(Issues)?.details.filter(({ path }) => path[0] === name) ?? []
 }
@@ -73,7 +73,7 @@ interface FieldOptions {
   value?: string | undefined
 }
 
-/** A labelled input with its hint and its errors; a password can be looked at. */
+/** A labelled input with its hint and errors. A password can be shown. */
 export function Field(options: FieldOptions) {
   const { name, label, autocomplete, type = 'text', isOptional = false, hint, value } = options
   const id = useId()
@@ -92,7 +92,7 @@ export function Field(options: FieldOptions) {
         <input
           id={id}
           name={name}
-          // Preact's types know inputs of one type each; all of these take the same attributes.
+          // Preact types each input type separately. All of these take the same attributes.
           type={(isShown ? 'text' : type) as 'text'}
           defaultValue={value}
           autocomplete={autocomplete}
@@ -124,20 +124,20 @@ export function Field(options: FieldOptions) {
 }
 
 function Notice({ failure, form }: { failure: Failure; form: HTMLFormElement | null }) {
-  // What concerns no field of the form, like the secret of its link, is said here.
-  const elsewhere = failure.details.filter(
+  // Errors without a visible field, such as for the secret of a link.
+  const otherIssues = failure.details.filter(
     ({ path: [name = ''] }) => !form?.elements.namedItem(name),
   )
   return (
     <p class="notice">
-      {elsewhere.length > 0
-        ? elsewhere.map(({ path, message }) => [...path, message].join(': ')).join('. ')
+      {otherIssues.length > 0
+        ? otherIssues.map(({ path, message }) => [...path, message].join(': ')).join('. ')
         : failure.message}
     </p>
   )
 }
 
-/** The seconds that the server asks to wait, counted down. */
+/** Counts down the seconds that the server asked to wait. */
 function useCountdown(failure: Failure | undefined): number {
   const [leftS, setLeftS] = useState(0)
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** One of the symbols of icons.html, which each page has in it. */
+/** A symbol from icons.html, which every page includes. */
 export function Icon({ name, size = 20 }: { name: string; size?: number }) {
   return (
     <svg class="icon" width={size} height={size} aria-hidden="true">

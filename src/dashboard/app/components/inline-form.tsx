@@ -2,15 +2,15 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 
 interface InlineFormOptions {
-  /** What the button says that leads to it. */
+  /** The text of the button. */
   action: string
-  /** What the button says to whoever cannot see what it stands beside. */
+  /** The accessible name of the button, if its text is not enough. */
   label?: string | undefined
-  /** What is there instead of the button until `close` is called. */
+  /** The form that replaces the button until `close` is called. */
   children(close: () => void): ComponentChildren
 }
 
-/** A button that gives way to a form, and is back when that is done or given up. */
+/** A button that is replaced by a form until the form is submitted or cancelled. */
 export function InlineForm({ action, label, children }: InlineFormOptions) {
   const button = useRef<HTMLButtonElement>(null)
   const [state, setState] = useState<'untouched' | 'open' | 'closed'>('untouched')

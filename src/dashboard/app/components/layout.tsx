@@ -30,14 +30,14 @@ interface ProjectLayoutOptions extends LayoutOptions {
   at: 'users' | 'channels'
 }
 
-/** A page of a project beside the project's pages, channels and settings. */
+/** A page of a project, next to the navigation of the project. */
 export function ProjectLayout({ project, at, ...options }: ProjectLayoutOptions) {
   const channels = useChannels(project)
   return (
     <Layout
       {...options}
       project={project}
-      beside={
+      sidebar={
         <ProjectSidebar
           account={options.account}
           project={project}
@@ -51,15 +51,15 @@ export function ProjectLayout({ project, at, ...options }: ProjectLayoutOptions)
 }
 
 interface SettingsLayoutOptions extends LayoutOptions {
-  /** The path of the page. */
+  /** The path of the current page. */
   path: string
-  /** The project that is set up; the one that was looked at last by default. */
+  /** The project of the settings. Default: the most recently opened project. */
   project?: string
-  /** The organization that is set up; that of the project by default. */
+  /** The organization of the settings. Default: that of the project. */
   organization?: string | undefined
 }
 
-/** A page of the settings, or of the account itself. */
+/** A page of the settings or of the account. */
 export function SettingsLayout({ path, organization, ...options }: SettingsLayoutOptions) {
   const { account } = options
   const kept = options.project ?? readStored('project') ?? ''
@@ -68,15 +68,15 @@ export function SettingsLayout({ path, organization, ...options }: SettingsLayou
     <Layout
       {...options}
       project={project}
-      beside={
+      sidebar={
         <Sidebar label="Settings" current={path}>
-          {project !== undefined && <NavLinks places={listProjectLinks(project)} />}
+          {project !== undefined && <NavLinks links={listProjectLinks(project)} />}
           <NavLinks
             title="Settings"
-            places={listSettingsLinks(account, project, organization)}
+            links={listSettingsLinks(account, project, organization)}
             current={path}
           />
-          <NavLinks title="Personal" places={ACCOUNT_LINKS} current={path} />
+          <NavLinks title="Personal" links={ACCOUNT_LINKS} current={path} />
         </Sidebar>
       }
     />
@@ -87,14 +87,14 @@ function Layout({
   account,
   project,
   title,
-  beside,
+  sidebar,
   children,
-}: LayoutOptions & { project: string | undefined; beside: ComponentChildren }) {
+}: LayoutOptions & { project: string | undefined; sidebar: ComponentChildren }) {
   useDocumentTitle(title)
   return (
     <div class="layout">
       <a class="skip" href="#content">
-        Skip to the content
+        Skip to content
       </a>
       <header class="top-bar">
         <a class="brand" href={PATHS.home} aria-label="Tidings">
@@ -104,7 +104,7 @@ function Layout({
         <div class="bar-spacer" />
         <AccountMenu account={account} project={project} />
       </header>
-      {beside}
+      {sidebar}
       <main id="content" class="stream" tabIndex={-1}>
         {children}
       </main>

@@ -7,7 +7,7 @@ interface LoadedOptions<Data> {
   children(data: Data): ComponentChildren
 }
 
-/** What has been read; until then that it is being read, or why it could not be and the way to try again. */
+/** Renders the data of a query, or its loading or error state. */
 export function Loaded<Data>({ query: { data, failure, refetch }, children }: LoadedOptions<Data>) {
   return (
     <>

@@ -12,7 +12,7 @@ interface MenuOptions {
   project: string | undefined
 }
 
-/** The account, its colours, settings and signing out. */
+/** The menu with the account, the theme, the settings and the sign-out button. */
 export function AccountMenu({ account, project }: MenuOptions) {
   const { name, email } = account.person
   return (
@@ -30,7 +30,7 @@ export function AccountMenu({ account, project }: MenuOptions) {
           </span>
         </p>
         <fieldset class="themes">
-          <legend>Colours</legend>
+          <legend>Theme</legend>
           <div>
             {THEMES.map(one => (
               <label key={one}>
@@ -45,30 +45,30 @@ export function AccountMenu({ account, project }: MenuOptions) {
             ))}
           </div>
         </fieldset>
-        <MenuPlaces places={ACCOUNT_LINKS} />
+        <MenuLinks links={ACCOUNT_LINKS} />
         <section>
           <h2>Settings</h2>
-          <MenuPlaces places={listSettingsLinks(account, project)} />
+          <MenuLinks links={listSettingsLinks(account, project)} />
         </section>
         <hr />
         <a class="menu-item" href="/docs">
           Documentation
         </a>
-        <SignOutButton look="menu-item" />
+        <SignOutButton className="menu-item" />
       </div>
     </>
   )
 }
 
-function MenuPlaces({ places }: { places: readonly NavLink[] }) {
-  return places.map(({ icon, name, path }) => (
+function MenuLinks({ links }: { links: readonly NavLink[] }) {
+  return links.map(({ icon, name, path }) => (
     <a key={icon} class="menu-item" href={path} onClick={hideMenu}>
       {name}
     </a>
   ))
 }
 
-/** The current project, and links to the others. */
+/** The menu with the current project and links to the others. */
 export function ProjectMenu({ account, project }: MenuOptions) {
   const current = account.organizations
     .flatMap(({ projects }) => projects)

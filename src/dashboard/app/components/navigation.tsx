@@ -4,17 +4,17 @@ import { PATHS, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.t
 import type { Account } from '../../../accounts/schema.ts'
 import { Icon } from './icon.tsx'
 
-/** A page that the navigation leads to. */
+/** A link in the navigation. */
 export interface NavLink {
-  /** The name of its icon. */
+  /** The name of the icon, which also identifies the page. */
   icon: string
   name: string
   path: string
-  /** The key that leads to it after g. */
+  /** The second key of the shortcut that starts with g. */
   key?: string
 }
 
-/** The pages of a project. */
+/** Links to the pages of a project. */
 export function listProjectLinks(project: string): NavLink[] {
   return [
     { icon: 'feed', name: 'All events', path: toFeedPath(project), key: 'f' },
@@ -23,32 +23,35 @@ export function listProjectLinks(project: string): NavLink[] {
   ]
 }
 
-/** Settings of a project, of an organization (that of the project by default) and of the server. */
+/**
+ * Links to the settings of a project, an organization and the server. The default organization is
+ * that of the project.
+ */
 export function listSettingsLinks(
   { person, organizations }: Account,
   project: string | undefined,
   organization = organizations.find(({ projects }) => projects.some(({ id }) => id === project))
     ?.id ?? organizations[0]?.id,
 ): NavLink[] {
-  const places: NavLink[] = []
+  const links: NavLink[] = []
   if (project !== undefined) {
-    places.push(
+    links.push(
       { icon: 'keys', name: 'API Keys', path: toProjectPath('keys', project), key: 'k' },
       { icon: 'webhooks', name: 'Webhooks', path: toProjectPath('webhooks', project), key: 'w' },
     )
   }
   if (organization !== undefined) {
-    places.push({
+    links.push({
       icon: 'organization',
       name: 'Organization',
       path: toOrganizationPath(organization),
     })
   }
-  if (person.isOperator) places.push({ icon: 'server', name: 'Server', path: PATHS.server })
-  return places
+  if (person.isOperator) links.push({ icon: 'server', name: 'Server', path: PATHS.server })
+  return links
 }
 
-/** The pages that the key g leads to. */
+/** Links with a keyboard shortcut. */
 export function listShortcutLinks(account: Account, project: string | undefined): NavLink[] {
   if (project === undefined) return []
   return [...listProjectLinks(project), ...listSettingsLinks(account, project)].filter(
@@ -56,7 +59,7 @@ export function listShortcutLinks(account: Account, project: string | undefined)
   )
 }
 
-/** The pages of an account itself. */
+/** Links to the pages of the account. */
 export const ACCOUNT_LINKS: readonly NavLink[] = [
   { icon: 'notifications', name: 'Notifications', path: PATHS.notifications },
   { icon: 'account', name: 'Account', path: PATHS.account },
@@ -64,12 +67,12 @@ export const ACCOUNT_LINKS: readonly NavLink[] = [
 
 interface SidebarOptions {
   label: string
-  /** What is looked at: another one is brought into sight. */
+  /** Identifies the current page. When it changes, its link is scrolled into view. */
   current: string | undefined
   children: ComponentChildren
 }
 
-/** Links beside a page; on a phone a strip that is wider than the screen. */
+/** The navigation next to a page. On a phone it is a strip that scrolls sideways. */
 export function Sidebar({ label, current, children }: SidebarOptions) {
   const strip = useRef<HTMLElement>(null)
   useEffect(() => {
@@ -87,18 +90,18 @@ export function Sidebar({ label, current, children }: SidebarOptions) {
 interface NavLinksOptions {
   /** The heading of the group. */
   title?: string
-  places: readonly NavLink[]
+  links: readonly NavLink[]
   /** The path of the current page. */
   current?: string | undefined
 }
 
-/** A group of links to pages. */
-export function NavLinks({ title, places, current }: NavLinksOptions) {
+/** A group of links. */
+export function NavLinks({ title, links, current }: NavLinksOptions) {
   return (
     <>
       {title !== undefined && <h2 class="group">{title}</h2>}
       <ul class="nav-links" aria-label={title}>
-        {places.map(({ icon, name, path }) => (
+        {links.map(({ icon, name, path }) => (
           <li key={path}>
             <a href={path} aria-current={path === current ? 'page' : undefined}>
               <Icon name={icon} />

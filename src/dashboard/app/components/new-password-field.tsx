@@ -1,7 +1,7 @@
 import { MIN_PASSWORD_LENGTH } from '../../../passwords/length.ts'
 import { Field } from './form.tsx'
 
-/** The field for a password that somebody chooses, with the one rule that they should know beforehand. */
+/** The field for a new password, with its minimum length as the hint. */
 export function NewPasswordField({ name = 'password', label = 'Password' }) {
   return (
     <Field
@@ -9,7 +9,7 @@ export function NewPasswordField({ name = 'password', label = 'Password' }) {
       label={label}
       type="password"
       autocomplete="new-password"
-      hint={`${MIN_PASSWORD_LENGTH} characters or more: a few words that nobody else would put together.`}
+      hint={`At least ${MIN_PASSWORD_LENGTH} characters. A few unrelated words work well.`}
     />
   )
 }

@@ -4,26 +4,26 @@ import { Loaded } from './loaded.tsx'
 
 interface PagedListOptions<Item> {
   pages: Pages<Item>
-  /** What is said where there is nothing. */
+  /** Shown when the list is empty. */
   empty: ComponentChildren
   children(item: Item): ComponentChildren
 }
 
-/** A list that is read page by page, in each of its states. */
+/** A list that is loaded page by page, in each of its states. */
 export function PagedList<Item>({ pages, empty, children }: PagedListOptions<Item>) {
-  const { items, isReading, failure, hasMore, readMore } = pages
-  const isSettled = items.length > 0 || !isReading
-  const refetch = async () => readMore()
+  const { items, isLoading, failure, hasMore, loadMore } = pages
+  const isSettled = items.length > 0 || !isLoading
+  const refetch = async () => loadMore()
   return (
     <>
-      <ul class="items" aria-busy={isReading}>
+      <ul class="items" aria-busy={isLoading}>
         {items.map(children)}
       </ul>
       <Loaded query={{ data: isSettled && !failure ? items : undefined, failure, refetch }}>
         {() => items.length === 0 && empty}
       </Loaded>
-      {hasMore && !isReading && !failure && (
-        <button type="button" class="button" onClick={readMore}>
+      {hasMore && !isLoading && !failure && (
+        <button type="button" class="button" onClick={loadMore}>
           Show more
         </button>
       )}

@@ -4,12 +4,12 @@ import { request, toFailure, type Result } from '../request.ts'
 import { session } from '../session.ts'
 import { Field, Form } from './form.tsx'
 
-/** Somebody who waits for the password; undefined while nobody does. */
-const asking = signal<((isConfirmed: boolean) => void) | undefined>(undefined)
+/** Resolves the request that waits for the password; undefined when none waits. */
+const waiting = signal<((isConfirmed: boolean) => void) | undefined>(undefined)
 
 /**
- * Makes a request that may need the password once more, and makes it again when that was typed. The page must have a
- * `Confirmation` in it.
+ * Sends a request. If the server requires the password again, asks for it and repeats the request.
+ * Needs a `PasswordPrompt` on the page. Cancelling the dialog gives the error `not_confirmed`.
  */
 export async function withPasswordPrompt<Data>(
   send: () => Promise<Result<Data>>,
@@ -17,37 +17,37 @@ export async function withPasswordPrompt<Data>(
   const answer = await send()
   if (answer.ok || answer.failure.code !== 'verification_needed') return answer
   const isConfirmed = await new Promise<boolean>(resolve => {
-    asking.value?.(false)
-    asking.value = resolve
+    waiting.value?.(false)
+    waiting.value = resolve
   })
-  asking.value = undefined
+  waiting.value = undefined
   if (isConfirmed) return send()
-  const message = 'This shows a secret or destroys something, and takes your password.'
+  const message = 'This requires your password. Try again and enter it.'
   return { ok: false, failure: toFailure({ code: 'not_confirmed', message }) }
 }
 
-/** The dialog in which the password is typed. */
+/** The dialog that asks for the password. */
 export function PasswordPrompt() {
   const dialog = useRef<HTMLDialogElement>(null)
-  const answer = asking.value
+  const respond = waiting.value
   const { value } = session
   useEffect(() => {
-    if (answer) dialog.current?.showModal()
+    if (respond) dialog.current?.showModal()
     else dialog.current?.close()
-  }, [answer])
+  }, [respond])
 
   return (
-    <dialog ref={dialog} class="dialog" aria-labelledby="confirm" onClose={() => answer?.(false)}>
-      {answer && (
+    <dialog ref={dialog} class="dialog" aria-labelledby="confirm" onClose={() => respond?.(false)}>
+      {respond && (
         <>
-          <h2 id="confirm">Is it you?</h2>
-          <p>Type your password once more. It is good for ten minutes.</p>
+          <h2 id="confirm">Confirm your password</h2>
+          <p>You will not be asked again for ten minutes.</p>
           <Form
-            action="Go on"
+            action="Confirm"
             send={value => request('POST', '/api/session/verify', { password: value('password') })}
-            onDone={() => answer(true)}
+            onDone={() => respond(true)}
           >
-            {/* Tells password managers whose password it is. */}
+            {/* Tells password managers which account this is. */}
             <input
               hidden
               name="username"

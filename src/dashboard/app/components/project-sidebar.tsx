@@ -4,32 +4,32 @@ import { Sparkline } from '../channels/sparkline.tsx'
 import { Icon } from './icon.tsx'
 import { Sidebar, listProjectLinks, listSettingsLinks, NavLinks } from './navigation.tsx'
 import { toProjectPath } from '../paths.ts'
-import type { Channels as Known } from '../feed/use-channels.ts'
+import type { Channels as LoadedChannels } from '../feed/use-channels.ts'
 import { EMPTY_SEARCH, parse, toSearchPath, type Search } from '../feed/search.ts'
 
-/** The server counts no further. */
-const MANY = 100
+/** The server stops counting unread events here. */
+const MAX_UNREAD = 100
 
 interface ProjectSidebarOptions {
   account: Account
   project: string
-  channels: Pick<Known, 'list' | 'more'>
+  channels: Pick<LoadedChannels, 'list' | 'more'>
   search: Search
-  /** The path of the page where the reader is, if not among the events. */
+  /** The path of the current page, if it is not the feed. */
   at?: string | undefined
 }
 
-/** The navigation of a project: its pages, its channels, of which each shows the feed of it alone, and settings. */
+/** The navigation of a project: its pages, the feeds of its channels, and its settings. */
 export function ProjectSidebar({ account, project, channels, search, at }: ProjectSidebarOptions) {
   const current = search.channelId
   const toPath = (channelId?: string) => toSearchPath(project, toChannel(search, channelId))
-  const places = listProjectLinks(project).map(place =>
-    place.icon === 'feed' ? { ...place, path: toPath() } : place,
+  const links = listProjectLinks(project).map(link =>
+    link.icon === 'feed' ? { ...link, path: toPath() } : link,
   )
   const here = at ?? (current === undefined ? toPath() : undefined)
   return (
     <Sidebar label="Project" current={here ?? (channels.list && current)}>
-      <NavLinks places={places} current={here} />
+      <NavLinks links={links} current={here} />
       <h2>Channels</h2>
       <ul class="channel-list">
         {channels.list === undefined && <ChannelSkeletons />}
@@ -45,9 +45,11 @@ export function ProjectSidebar({ account, project, channels, search, at }: Proje
               {unread > 0 && (
                 <span
                   class="unread"
-                  aria-label={unread >= MANY ? 'Many unread' : `${unread} unread`}
+                  aria-label={
+                    unread >= MAX_UNREAD ? `More than ${MAX_UNREAD - 1} unread` : `${unread} unread`
+                  }
                 >
-                  {unread >= MANY ? `${MANY - 1}+` : unread}
+                  {unread >= MAX_UNREAD ? `${MAX_UNREAD - 1}+` : unread}
                 </span>
               )}
             </a>
@@ -55,16 +57,18 @@ export function ProjectSidebar({ account, project, channels, search, at }: Proje
         ))}
         {channels.more > 0 && (
           <li>
-            <a href={toProjectPath('channels', project)}>{channels.more.toLocaleString()} more</a>
+            <a href={toProjectPath('channels', project)}>
+              {channels.more.toLocaleString()} more channels
+            </a>
           </li>
         )}
       </ul>
-      <NavLinks title="Settings" places={listSettingsLinks(account, project)} />
+      <NavLinks title="Settings" links={listSettingsLinks(account, project)} />
     </Sidebar>
   )
 }
 
-/** That the reader hears nothing of it. */
+/** Marks a muted channel. */
 function Muted() {
   return (
     <span class="muted" title="Muted">
@@ -74,7 +78,7 @@ function Muted() {
   )
 }
 
-/** The same search in another channel; those that its text names give way. */
+/** The same search in another channel. Channels in its text are removed. */
 function toChannel(search: Search, channelId: string | undefined): Search {
   const { filters, issues } = parse({ ...EMPTY_SEARCH, text: search.text }, 0)
   const isKept = issues.length > 0 || filters.channels.is.length === 0

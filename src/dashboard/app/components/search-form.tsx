@@ -3,15 +3,15 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Icon } from './icon.tsx'
 
 interface SearchFormOptions {
-  /** What is looked for. */
+  /** The accessible name of the input. */
   label: string
   placeholder: string
   text: string
-  /** The address of what a text finds. */
+  /** The path of the results for a text. */
   toPath(text: string): string
 }
 
-/** Where the search of a list is typed. */
+/** The search input of a list. */
 export function SearchForm({ label, placeholder, text, toPath }: SearchFormOptions) {
   const { route } = useLocation()
   const input = useRef<HTMLInputElement>(null)

@@ -1,7 +1,7 @@
 import { CodeBlock } from './code-block.tsx'
 import { Timestamp } from './timestamp.tsx'
 
-/** A link with a secret in it, to be handed over: it is in this page alone. */
+/** A link with a secret in it, which is shown only once. */
 export function SecretLink({
   label,
   url,
@@ -17,7 +17,7 @@ export function SecretLink({
     <div class="secret-link">
       <CodeBlock label={label} text={url} />
       <p class="item-details">
-        Shown this once. Hand it over yourself: it works once, until{' '}
+        Copy it now: it is shown only once. Send it yourself. It works one time, until{' '}
         <Timestamp atMs={Date.parse(expiresAt)} hasDate />.
       </p>
       <button type="button" class="quiet-button" onClick={onClose}>

@@ -9,7 +9,7 @@ interface StandalonePageOptions {
   children?: ComponentChildren
 }
 
-/** A page on the way in: one thing to do, and the landscape behind it. */
+/** A page without navigation: auth pages, the quick start and error pages. */
 export function StandalonePage({ title, lead, children }: StandalonePageOptions) {
   useDocumentTitle(title)
   return (
@@ -28,14 +28,14 @@ export function StandalonePage({ title, lead, children }: StandalonePageOptions)
   )
 }
 
-/** The title of the browser's tab. */
+/** Sets the title of the browser tab. */
 export function useDocumentTitle(title: string): void {
   useEffect(() => {
     document.title = title === 'Tidings' ? title : `${title} · Tidings`
   }, [title])
 }
 
-/** What went wrong where something should be, and the way to try again. */
+/** An error with a button to try again. */
 export function ErrorNotice({ failure, onRetry }: { failure: Failure; onRetry(): void }) {
   return (
     <div class="error-notice" role="alert">

@@ -3,7 +3,7 @@ import { isSameDay, toClockTime, toDateTime, toFullTime, toShortTime } from '../
 
 const TICK_MS = 20_000
 
-/** The time by which all of the page tells how long ago something was. */
+/** The current time for all relative times on the page, updated every 20 seconds. */
 export const now = signal(Date.now())
 setInterval(() => {
   if (!document.hidden) now.value = Date.now()
@@ -14,13 +14,13 @@ document.addEventListener('visibilitychange', () => {
 
 interface TimestampOptions {
   atMs: number
-  /** Says the day where it is another than today. */
+  /** Shows the date for other days than today. */
   hasDate?: boolean
-  /** Says the time of the day instead of how long ago it was. */
+  /** Shows the time of day instead of a relative time. */
   isClockTime?: boolean
 }
 
-/** How long ago; the whole truth for whoever points at it. */
+/** A relative time with the full date and time as its tooltip. */
 export function Timestamp({ atMs, hasDate = false, isClockTime = false }: TimestampOptions) {
   const isToday = isSameDay(atMs, now.value)
   return (

@@ -3,45 +3,45 @@ import { useEffect } from 'preact/hooks'
 import type { Result } from '../request.ts'
 
 const UNDO_MS = 5_000
-const SAID_MS = 6_000
+const MESSAGE_MS = 6_000
 
 interface ToastOptions {
   message: string
-  /** Takes it back; undefined where there is nothing to take back. */
+  /** Reverts the action; undefined if it cannot be undone. */
   undo?: (() => Promise<Result<unknown>>) | undefined
   onUndone?: (() => void) | undefined
 }
 
-const deed = signal<ToastOptions | undefined>(undefined)
+const toast = signal<ToastOptions | undefined>(undefined)
 
-/** Says what has been done and, for five seconds, offers to undo it. The page must have an `Undo` in it. */
-export function showToast(done: ToastOptions): void {
-  deed.value = done
+/** Shows a message, with an Undo button for five seconds if there is `undo`. Needs a `Toast`. */
+export function showToast(options: ToastOptions): void {
+  toast.value = options
 }
 
-/** The place where it is said. */
+/** The region that shows toasts. Each layout has one. */
 export function Toast() {
-  const done = deed.value
+  const current = toast.value
   useEffect(() => {
-    if (!done) return
-    const timer = setTimeout(() => (deed.value = undefined), done.undo ? UNDO_MS : SAID_MS)
+    if (!current) return
+    const timer = setTimeout(() => (toast.value = undefined), current.undo ? UNDO_MS : MESSAGE_MS)
     return () => clearTimeout(timer)
-  }, [done])
+  }, [current])
 
   async function undo() {
-    if (!done?.undo) return
-    deed.value = undefined
-    const result = await done.undo()
-    if (result.ok) done.onUndone?.()
-    deed.value = { message: result.ok ? 'It is back.' : result.failure.message }
+    if (!current?.undo) return
+    toast.value = undefined
+    const result = await current.undo()
+    if (result.ok) current.onUndone?.()
+    toast.value = { message: result.ok ? 'Undone.' : result.failure.message }
   }
 
   return (
     <div class="toast" role="status">
-      {done && (
+      {current && (
         <p>
-          <span>{done.message}</span>
-          {done.undo && (
+          <span>{current.message}</span>
+          {current.undo && (
             <button type="button" onClick={undo}>
               Undo
             </button>

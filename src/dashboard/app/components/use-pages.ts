@@ -4,39 +4,39 @@ import type { Result, Failure } from '../request.ts'
 
 export interface Pages<Item> {
   items: readonly Item[]
-  isReading: boolean
+  isLoading: boolean
   failure: Failure | undefined
-  /** Whether there is more to read. */
+  /** True if there are more pages. */
   hasMore: boolean
-  /** Reads on, or what could not be read, once more. */
-  readMore(): void
-  /** Changes what is shown after an act that the server has answered. */
+  /** Loads the next page, or the page that failed. */
+  loadMore(): void
+  /** Changes the items after the server has accepted a change. */
   change(edit: (items: readonly Item[]) => readonly Item[]): void
-  /** Reads from the beginning; what is shown stays meanwhile. */
-  readAgain(): void
+  /** Loads the first page again. The current items stay until then. */
+  reload(): void
 }
 
-/** A list that is read page by page, and anew when `key` changes. */
+/** Loads a list page by page, and from the start when `key` changes. */
 export function usePages<Item>(
   key: string,
   read: (cursor: string | undefined) => Promise<Result<Page<Item>>>,
 ): Pages<Item> {
   const [items, setItems] = useState<readonly Item[]>([])
   const [cursor, setCursor] = useState<string | null>()
-  const [isReading, setReading] = useState(true)
+  const [isLoading, setLoading] = useState(true)
   const [failure, setFailure] = useState<Failure>()
-  const turn = useRef(0)
-  const wanted = useRef<string>(undefined)
+  const latest = useRef(0)
+  const lastCursor = useRef<string>(undefined)
 
-  async function take(from: string | undefined) {
-    const mine = ++turn.current
-    wanted.current = from
-    setReading(true)
+  async function load(from: string | undefined) {
+    const request = ++latest.current
+    lastCursor.current = from
+    setLoading(true)
     setFailure(undefined)
     const result = await read(from)
-    // Another list is wanted by now.
-    if (mine !== turn.current) return
-    setReading(false)
+    // Another page was requested in the meantime.
+    if (request !== latest.current) return
+    setLoading(false)
     if (!result.ok) return setFailure(result.failure)
     setItems(before => (from === undefined ? result.data.items : [...before, ...result.data.items]))
     setCursor(result.data.nextCursor)
@@ -44,18 +44,18 @@ export function usePages<Item>(
 
   useEffect(() => {
     setItems([])
-    void take(undefined)
+    void load(undefined)
     return () => {
-      turn.current += 1
+      latest.current += 1
     }
   }, [key])
   return {
     items,
-    isReading,
+    isLoading,
     failure,
     hasMore: typeof cursor === 'string',
-    readMore: () => void take(failure ? wanted.current : (cursor ?? undefined)),
-    readAgain: () => void take(undefined),
+    loadMore: () => void load(failure ? lastCursor.current : (cursor ?? undefined)),
+    reload: () => void load(undefined),
     change: setItems,
   }
 }

@@ -2,31 +2,31 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
 
 export interface Query<Data> {
-  /** Undefined until it has been read; what was known stays when reading again fails. */
+  /** Undefined until loaded. Kept when loading again fails. */
   data: Data | undefined
   failure: Failure | undefined
-  /** Reads again; what is shown stays meanwhile. */
+  /** Loads again. The current data stays until then. */
   refetch(): Promise<void>
-  /** Shows what the server has answered to an act. */
+  /** Replaces the data with the response to a change. */
   setData(data: Data): void
 }
 
-/** What the server answers about `key`, read once for each; answers that are overtaken are dropped. */
+/** Loads data once for each `key`. Results that arrive out of order are dropped. */
 export function useQuery<Data>(key: string, ask: () => Promise<Result<Data>>): Query<Data> {
   const [data, setData] = useState<Data>()
   const [failure, setFailure] = useState<Failure>()
-  const turn = useRef(0)
+  const latest = useRef(0)
 
   async function refetch() {
-    const mine = ++turn.current
+    const request = ++latest.current
     const result = await ask()
-    if (mine !== turn.current) return
+    if (request !== latest.current) return
     if (result.ok) setData(() => result.data)
     setFailure(result.ok ? undefined : result.failure)
   }
 
   function replaceData(data: Data) {
-    turn.current += 1
+    latest.current += 1
     setData(() => data)
     setFailure(undefined)
   }
@@ -36,7 +36,7 @@ export function useQuery<Data>(key: string, ask: () => Promise<Result<Data>>): Q
     setFailure(undefined)
     void refetch()
     return () => {
-      turn.current += 1
+      latest.current += 1
     }
   }, [key])
 

@@ -1,8 +1,8 @@
 import type { Event } from '../../../events/schema.ts'
 
 /**
- * A command that sends an event like this one again. What an event says is somebody else's and is pasted into a shell:
- * there is nothing in it that any shell, or the terminal itself, would take for more than text.
+ * A curl command that sends the same event again. Event data is untrusted and the command is pasted
+ * into a shell, so no character in it has a special meaning to any shell or terminal.
  */
 export function toCurl(event: Event, origin: string): string {
   const { channelName, title, description, icon, tags, metadata, userId, source, notify } = event
@@ -25,12 +25,12 @@ export function toCurl(event: Event, origin: string): string {
   ].join(' \\\n')
 }
 
-/** JSON in which quotes only ever begin and end strings, and that has no character with a meaning elsewhere. */
+/** JSON with all characters escaped that shells or terminals interpret. */
 export function toShellJson(value: object): string {
   return JSON.stringify(value)
     .replace(/\\(["\\])/g, (_, escaped: string) => toEscape(escaped))
     .replace(/[&|<>^%!`$'\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character =>
-      // Emoji are joined by this one.
+      // The zero-width joiner is part of emoji.
       character === '\u200d' ? character : toEscape(character),
     )
 }

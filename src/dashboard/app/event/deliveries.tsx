@@ -8,11 +8,11 @@ import { toDuration } from '../time.ts'
 import { replay, useDeliveries } from './use-deliveries.ts'
 
 const STATES: Record<Delivery['state'], string> = {
-  pending: 'Waiting',
-  delivered: 'Sent',
+  pending: 'Pending',
+  delivered: 'Delivered',
   failed: 'Failed',
   dead: 'Given up',
-  cancelled: 'Called off',
+  cancelled: 'Cancelled',
   withheld: 'Not sent',
 }
 const BADGES: Partial<Record<Delivery['state'], string>> = {
@@ -27,16 +27,16 @@ interface DeliveriesOptions {
   mayReplay: boolean
 }
 
-/** Everybody who was told of an event, what came of it, and who was not told, and why. */
+/** The deliveries of an event: their targets, their outcomes, and why some were not sent. */
 export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
   const { data, failure, read, readMore } = useDeliveries(project, event)
   const isWaiting =
     data !== undefined &&
     (!data.isDispatched || data.items.some(({ state }) => state === 'pending'))
 
-  async function send(delivery: Delivery) {
+  async function resend(delivery: Delivery) {
     const result = await replay(project, delivery)
-    showToast({ message: result.ok ? 'It is sent again.' : result.failure.message })
+    showToast({ message: result.ok ? 'Delivery queued again.' : result.failure.message })
     read()
   }
 
@@ -46,14 +46,16 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
         <h3 id="panel-deliveries">Deliveries</h3>
         {isWaiting && (
           <button type="button" class="quiet-button" onClick={read}>
-            Look again
+            Refresh
           </button>
         )}
       </div>
       {failure && <ErrorNotice failure={failure} onRetry={read} />}
       {data && data.items.length === 0 && (
         <p class="note">
-          {data.isDispatched ? 'No record of any is kept.' : 'Nobody has been told yet.'}
+          {data.isDispatched
+            ? 'No deliveries are recorded for this event.'
+            : 'Deliveries are being prepared.'}
         </p>
       )}
       <ul class="items" aria-busy={data === undefined && !failure}>
@@ -66,8 +68,8 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
             </div>
             <span class={`badge ${BADGES[one.state] ?? ''}`}>{toState(one)}</span>
             {one.state === 'dead' && mayReplay && (
-              <button type="button" class="quiet-button" onClick={() => void send(one)}>
-                Send again
+              <button type="button" class="quiet-button" onClick={() => void resend(one)}>
+                Resend
               </button>
             )}
           </li>
@@ -85,7 +87,7 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
 function Target({ project, delivery: { kind, target } }: { project: string; delivery: Delivery }) {
   if (target === null) return <p>{kind === 'push' ? 'Notifications' : 'Webhooks'}</p>
   if (target.name === null) {
-    return <p>{kind === 'push' ? 'A device that is gone' : 'A webhook that is gone'}</p>
+    return <p>{kind === 'push' ? 'A removed device' : 'A deleted webhook'}</p>
   }
   return (
     <p>
@@ -100,7 +102,7 @@ function Target({ project, delivery: { kind, target } }: { project: string; deli
   )
 }
 
-/** When, how fast, in how many attempts; and what the last one met, or why there was none. */
+/** The time, latency and number of attempts, and the reason of a failure. */
 function Outcome({
   delivery: { at, attempts, latencyMs, reason, nextAttemptAt, state },
 }: {
@@ -119,7 +121,8 @@ function Outcome({
         )}
         {state === 'pending' && nextAttemptAt !== null && attempts > 0 && (
           <>
-            {attempts > 1 && ' · '}next one <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate />
+            {attempts > 1 && ' · '}next attempt{' '}
+            <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate />
           </>
         )}
       </p>
@@ -132,8 +135,8 @@ function Outcome({
   )
 }
 
-/** A push service accepts what it passes on later; a webhook has it. */
+/** A push service only accepts a message and forwards it later. */
 function toState({ kind, state, attempts }: Delivery): string {
   if (state === 'delivered' && kind === 'push') return 'Accepted'
-  return state === 'pending' && attempts > 0 ? 'Trying again' : STATES[state]
+  return state === 'pending' && attempts > 0 ? 'Retrying' : STATES[state]
 }

@@ -2,28 +2,28 @@ import { useState } from 'preact/hooks'
 import { CopyButton } from '../components/copy-button.tsx'
 import { toMetadataText } from '../feed/metadata.ts'
 
-/** So many of a level are shown at first. */
+/** The number of entries per level that are shown at first. */
 const FIRST = 100
-/** Levels that are open at first. */
+/** The number of levels that are open at first. */
 const OPEN_LEVELS = 2
 
 interface TreeOptions {
   value: object
-  /** The names that lead to it; none for the whole. */
+  /** The keys that lead to `value`; empty for the root. */
   path?: readonly string[]
-  /** The address of what has the same value at the same place; undefined where no address can say so. */
-  toOnly?: ((path: readonly string[], value: unknown) => string | undefined) | undefined
+  /** The path of events with the same value here; undefined if it cannot be searched for. */
+  toFilterPath?: ((path: readonly string[], value: unknown) => string | undefined) | undefined
 }
 
-/** A JSON object to look into: each level can be closed. All of it is somebody else's, and is shown as text. */
-export function JsonTree({ value, path = [], toOnly }: TreeOptions) {
+/** A JSON value as a tree with levels that open and close. It is untrusted and shown as text. */
+export function JsonTree({ value, path = [], toFilterPath }: TreeOptions) {
   const [shown, setShown] = useState(FIRST)
   const entries = Object.entries(value)
   return (
     <ul class="tree">
       {entries.slice(0, shown).map(([name, one]) => (
         <li key={name}>
-          <Branch name={name} value={one} path={[...path, name]} toOnly={toOnly} />
+          <Branch name={name} value={one} path={[...path, name]} toFilterPath={toFilterPath} />
         </li>
       ))}
       {entries.length > shown && (
@@ -37,15 +37,15 @@ export function JsonTree({ value, path = [], toOnly }: TreeOptions) {
   )
 }
 
-interface BranchOptions extends Pick<TreeOptions, 'toOnly'> {
+interface BranchOptions extends Pick<TreeOptions, 'toFilterPath'> {
   name: string
   value: unknown
   path: readonly string[]
 }
 
-function Branch({ name, value, path, toOnly }: BranchOptions) {
+function Branch({ name, value, path, toFilterPath }: BranchOptions) {
   const isObject = typeof value === 'object' && value !== null && Object.keys(value).length > 0
-  // What is closed is not there: an object may be deep and wide.
+  // Closed levels are not rendered, because an object may be deep and wide.
   const [isOpen, setOpen] = useState(isObject && path.length <= OPEN_LEVELS)
   return (
     <details
@@ -57,34 +57,36 @@ function Branch({ name, value, path, toOnly }: BranchOptions) {
         <bdi class="tree-name">{name}</bdi>{' '}
         {isObject ? <Count value={value} /> : <Leaf value={value} />}
       </summary>
-      {isOpen && isObject && <JsonTree value={value} path={path} toOnly={toOnly} />}
-      {isOpen && !isObject && <Acts value={value} only={toOnlyHere(path, value, toOnly)} />}
+      {isOpen && isObject && <JsonTree value={value} path={path} toFilterPath={toFilterPath} />}
+      {isOpen && !isObject && (
+        <Actions value={value} filterPath={toOwnFilterPath(path, value, toFilterPath)} />
+      )}
     </details>
   )
 }
 
-/** What can be done with a value. */
-function Acts({ value, only }: { value: unknown; only: string | undefined }) {
+/** The actions for a value. */
+function Actions({ value, filterPath }: { value: unknown; filterPath: string | undefined }) {
   return (
     <div class="item-actions">
       <CopyButton label="Copy" toText={() => toMetadataText(value)} />
-      {only !== undefined && (
-        <a class="quiet-button" href={only}>
-          Only these
+      {filterPath !== undefined && (
+        <a class="quiet-button" href={filterPath}>
+          Filter by this
         </a>
       )}
     </div>
   )
 }
 
-/** A search knows places by names with dots between; it finds no null, and nothing where a name has signs of its own. */
-function toOnlyHere(
+/** Searches join keys with dots. They cannot find null, or keys that contain `.` or `=`. */
+function toOwnFilterPath(
   path: readonly string[],
   value: unknown,
-  toOnly: TreeOptions['toOnly'],
+  toFilterPath: TreeOptions['toFilterPath'],
 ): string | undefined {
   const isNamed = value !== null && !path.some(name => /[.=]/.test(name))
-  return isNamed ? toOnly?.(path, value) : undefined
+  return isNamed ? toFilterPath?.(path, value) : undefined
 }
 
 function Count({ value }: { value: object }) {

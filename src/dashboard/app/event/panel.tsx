@@ -26,7 +26,7 @@ interface PanelOptions {
   onClose(): void
 }
 
-/** All about one event: beside the list where there is room, else in front of it. */
+/** The details of an event: next to the list on wide screens, else in front of it. */
 export function EventPanel({
   project,
   id,
@@ -66,7 +66,7 @@ export function EventPanel({
       else return
       event.preventDefault()
     }
-    // Before the list, which moves by the same keys.
+    // Captures the keys before the list, which uses the same ones.
     addEventListener('keydown', onKey, { capture: true })
     return () => removeEventListener('keydown', onKey, { capture: true })
   })
@@ -75,7 +75,7 @@ export function EventPanel({
     const result = await deleteEvent(project, id)
     if (!result.ok) return showToast({ message: result.failure.message })
     showToast({
-      message: 'The event is deleted.',
+      message: 'Event deleted.',
       undo: () => restoreEvent(project, id),
       onUndone: () => onGo(id),
     })
@@ -99,7 +99,7 @@ export function EventPanel({
         <StepButton label="Older event" hint="j" to={older} onGo={onGo} path="m4 7.5 6 6 6-6" />
       </div>
       {opened.kind === 'loading' && (
-        <div class="panel-body" role="status" aria-label="Loading the event">
+        <div class="panel-body" role="status" aria-label="Loading event">
           <span class="skeleton line" />
           <span class="skeleton line short" />
         </div>
@@ -107,10 +107,12 @@ export function EventPanel({
       {opened.kind === 'failed' && (
         <div class="panel-body">
           <h2 id="panel-title">
-            {opened.failure.code === 'not_found' ? 'No such event' : 'Not read'}
+            {opened.failure.code === 'not_found'
+              ? 'Event not found'
+              : 'The event could not be loaded'}
           </h2>
           {opened.failure.code === 'not_found' ? (
-            <p class="panel-gone">It was deleted, or was kept no longer.</p>
+            <p class="panel-gone">It was deleted, or its retention period is over.</p>
           ) : (
             <ErrorNotice failure={opened.failure} onRetry={opened.retry} />
           )}
@@ -139,7 +141,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
   const { title, description, icon, userId, channelId, channelName, tags, source, metadata } = event
   const atMs = Date.parse(event.timestamp)
   const userPath = userId === null ? undefined : toUserPath(project, userId)
-  /** The events that have the same, among all. */
+  /** The path of all events with the same value. */
   const only = (list: 'sources' | 'tags' | 'users' | 'metadata', value: string) => {
     const text = toTermText(list, value)
     return text === undefined
@@ -193,7 +195,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
                   key={tag}
                   href={only('tags', tag) ?? toSearchPath(project, EMPTY_SEARCH)}
                   class="tag"
-                  title="Only events with this tag"
+                  title="Show only events with this tag"
                 >
                   <bdi>{tag}</bdi>
                 </a>
@@ -206,7 +208,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
           <bdi>{source}</bdi>
           <Only path={only('sources', source)} />
         </dd>
-        <dt>Number</dt>
+        <dt>Sequence</dt>
         <dd>{event.seq.toLocaleString()}</dd>
       </dl>
       {Object.keys(metadata).length > 0 && (
@@ -218,7 +220,9 @@ function Body({ project, event, search }: { project: string; event: Event; searc
           <JsonTree
             key={event.id}
             value={metadata}
-            toOnly={(path, value) => only('metadata', `${path.join('.')}=${toMetadataText(value)}`)}
+            toFilterPath={(path, value) =>
+              only('metadata', `${path.join('.')}=${toMetadataText(value)}`)
+            }
           />
         </section>
       )}
@@ -229,7 +233,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
 function Only({ path }: { path: string | undefined }) {
   return path === undefined ? null : (
     <a class="filter-link" href={path}>
-      Only these
+      Filter by this
     </a>
   )
 }

@@ -6,7 +6,7 @@ interface StepOptions {
   path: string
 }
 
-/** The way to a neighbour, where there is one. */
+/** A button that opens the next newer or older event, if there is one. */
 export function StepButton({ label, hint, to, onGo, path }: StepOptions) {
   return (
     <button

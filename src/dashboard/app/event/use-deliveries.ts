@@ -6,22 +6,22 @@ import { toEventApiPath } from './use-event.ts'
 
 type Deliveries = Static<typeof EventDeliveries>
 
-const PAGE = 100
-const SHORTEST_MS = 1_000
-const LONGEST_MS = 30_000
-/** How often it is looked whether something has come of what waits. */
-const MOST_READS = 40
+const PAGE_SIZE = 100
+const MIN_REFRESH_MS = 1_000
+const MAX_REFRESH_MS = 30_000
+/** The maximum number of automatic refreshes while deliveries are pending. */
+const MAX_REFRESHES = 40
 
 export interface DeliveriesQuery {
-  /** Undefined until they have been read. */
+  /** Undefined until loaded. */
   data: Deliveries | undefined
   failure: Failure | undefined
-  /** Begins to look anew. */
+  /** Loads again and restarts the automatic refresh. */
   read(): void
   readMore(): void
 }
 
-/** Who was told of an event; read again, less and less often, for as long as something waits. */
+/** Loads the deliveries of an event, and refreshes them with backoff while some are pending. */
 export function useDeliveries(project: string, event: string): DeliveriesQuery {
   const [data, setData] = useState<Deliveries>()
   const [failure, setFailure] = useState<Failure>()
@@ -39,9 +39,9 @@ export function useDeliveries(project: string, event: string): DeliveriesQuery {
         if (isOver) return
         if (result.ok) setData(result.data)
         setFailure(result.ok ? undefined : result.failure)
-        if (!result.ok || isSettled(result.data) || count >= MOST_READS) return
+        if (!result.ok || isSettled(result.data) || count >= MAX_REFRESHES) return
       }
-      timer = setTimeout(() => void look(), Math.min(SHORTEST_MS * 2 ** count, LONGEST_MS))
+      timer = setTimeout(() => void look(), Math.min(MIN_REFRESH_MS * 2 ** count, MAX_REFRESH_MS))
     }
     void look()
     return () => {
@@ -57,7 +57,7 @@ export function useDeliveries(project: string, event: string): DeliveriesQuery {
   }
 }
 
-/** Lets a delivery that was given up begin again. */
+/** Queues a dead delivery again. */
 export function replay(project: string, { id }: Delivery): Promise<Result<Delivery>> {
   return request(
     'POST',
@@ -72,7 +72,7 @@ async function readPages(
 ): Promise<Result<Deliveries>> {
   const items: Delivery[] = []
   for (let cursor = '', page = 1; ; page += 1) {
-    const query = new URLSearchParams({ limit: String(PAGE), ...(cursor && { cursor }) })
+    const query = new URLSearchParams({ limit: String(PAGE_SIZE), ...(cursor && { cursor }) })
     const result = await request<Deliveries>(
       'GET',
       `${toEventApiPath(project, event)}/deliveries?${query}`,

@@ -10,7 +10,7 @@ export type Opened =
   | { kind: 'loaded'; event: Event }
   | { kind: 'failed'; failure: Failure; retry(): void }
 
-/** One event with everything that it says. */
+/** Loads one event with all its fields. */
 export function useEvent(project: string, id: string): Opened {
   const [opened, setOpened] = useState<Opened>({ kind: 'loading' })
   useEffect(() => {
@@ -38,7 +38,7 @@ export interface NeighbourIds {
   older: string | undefined
 }
 
-/** The events before and after one: in the list where it stands there, else in the whole log. */
+/** The next newer and older events, in the list if it contains the event, else in the log. */
 export function useNeighbours(
   project: string,
   id: string | undefined,

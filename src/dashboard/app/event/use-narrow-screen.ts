@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** As event.css has it: from here on there is room for an event beside the list. */
+/** The same breakpoint as in event.css: wide enough for an event next to the list. */
 const WIDE = '(min-width: 72rem)'
 
-/** Whether an event that is open covers everything else. */
+/** Returns whether an open event covers the list. */
 export function useNarrowScreen(): boolean {
   const [isNarrow, setNarrow] = useState(!matchMedia(WIDE).matches)
   useEffect(() => {

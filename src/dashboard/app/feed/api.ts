@@ -5,10 +5,10 @@ import { toRow, type NewestPage } from './log.ts'
 
 const PAGE_ROWS = 50
 const PAGE_CHANNELS = 100
-/** As many as a column for people holds. */
-const MOST_CHANNELS = 200
+/** The sidebar shows at most this many channels. */
+const MAX_CHANNELS = 200
 
-/** A page of those of a project's events that a query finds, newest first. */
+/** One page of the events that match `wanted`, newest first. */
 export async function readEvents(
   project: string,
   wanted: Readonly<Record<string, string>>,
@@ -21,7 +21,7 @@ export async function readEvents(
   return { ok: true, data: { ...result.data, items: result.data.items.map(toRow) } }
 }
 
-/** How many of a project's events that a query finds happened when. */
+/** Counts over time of the events that match `wanted`. */
 export function readHistogram(
   project: string,
   wanted: Readonly<Record<string, string>>,
@@ -29,7 +29,7 @@ export function readHistogram(
   return request<Histogram>('GET', `${toApiPath(project)}/histogram?${new URLSearchParams(wanted)}`)
 }
 
-/** A page of those of a project's channels that a query finds, the newest ones first. */
+/** One page of the channels that match `wanted`, newest first. */
 export function readChannelPage(
   project: string,
   wanted: Readonly<Record<string, string>>,
@@ -39,7 +39,7 @@ export function readChannelPage(
   return request('GET', `${toApiPath(project)}/channels?${query}`)
 }
 
-/** The channels of a project, as many as a list beside a page holds; `total` counts all. */
+/** The first channels of a project, as the sidebar shows them; `total` counts all. */
 export async function readChannels(
   project: string,
 ): Promise<Result<{ items: readonly ProjectChannel[]; total: number }>> {
@@ -49,13 +49,13 @@ export async function readChannels(
     if (!result.ok) return result
     const { nextCursor, total } = result.data
     items.push(...result.data.items)
-    if (nextCursor === null || items.length >= MOST_CHANNELS)
+    if (nextCursor === null || items.length >= MAX_CHANNELS)
       return { ok: true, data: { items, total } }
     cursor = nextCursor
   }
 }
 
-/** Says how far the reader has come, in one channel or in all. */
+/** Marks events up to `seq` as read, in one channel or in all. */
 export async function markRead(
   project: string,
   channelId: string | undefined,

@@ -1,20 +1,20 @@
 import { useRef, useState } from 'preact/hooks'
 
-/** From one edge between bars to another. */
+/** A range of bars: from bar `first` up to, but not including, bar `end`. */
 export type BarRange = readonly [first: number, end: number]
 
 interface BarsOptions {
   counts: readonly number[]
-  /** The time at an edge. */
+  /** The time at the edge before bar `edge`. */
   toLabel(edge: number): string
-  /** Told which bars are pointed at or being chosen. */
+  /** Called with the bars under the pointer or in the selection. */
   onHover(span: BarRange | undefined): void
   onChoose(span: BarRange): void
 }
 
-const LEAST_HEIGHT = 4
+const MIN_HEIGHT = 4
 
-/** Bars of which some can be chosen: by dragging over them, or with two sliders by keyboard, and then Enter. */
+/** Bars with a range selection: by dragging, or by keyboard with two sliders and Enter. */
 export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
   const box = useRef<HTMLDivElement>(null)
   const begun = useRef<number>(undefined)
@@ -105,7 +105,7 @@ export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
         }
       />
       <p id="bars-help" class="bars-help">
-        Arrow keys move, Enter chooses
+        Arrow keys move a handle, Enter applies the range
       </p>
     </div>
   )
@@ -115,7 +115,7 @@ function toPath(counts: readonly number[], tallest: number): string {
   return counts
     .map((count, at) => {
       if (count === 0) return ''
-      const height = LEAST_HEIGHT + (count / tallest) * (100 - LEAST_HEIGHT)
+      const height = MIN_HEIGHT + (count / tallest) * (100 - MIN_HEIGHT)
       return `M${at + 0.14} 100V${(100 - height).toFixed(1)}H${at + 0.86}V100Z`
     })
     .join('')

@@ -21,7 +21,7 @@ const NAMES: Record<Term['list'], string> = {
   tags: 'tag',
   metadata: 'meta',
   has: 'has',
-  phrases: 'exactly',
+  phrases: 'phrase',
   words: 'word',
 }
 const SPAN_NAMES: Record<keyof typeof TIME_RANGES, string> = {
@@ -40,18 +40,18 @@ interface ChipsOptions {
 interface Chip {
   name: string
   value: string
-  /** The search without it. */
+  /** The search without this filter. */
   rest: Search
 }
 
-/** What a search asks for, piece by piece; each can be taken away. */
+/** The filters of a search, each with a button to remove it. */
 export function Chips({ project, search, channels }: ChipsOptions) {
   const { route } = useLocation()
   const chips = listChips(search, channels)
   if (!isFiltered(search) || chips.length === 0) return null
 
   function go(rest: Search) {
-    // What has been pressed is gone then, and with it the focus.
+    // The pressed button disappears, so the focus must move elsewhere.
     document.getElementById('search')?.focus({ preventScroll: true })
     route(toSearchPath(project, rest))
   }
@@ -116,6 +116,6 @@ function toRange(from: string | undefined, to: string | undefined): string {
     return SPAN_NAMES[from as keyof typeof TIME_RANGES]
   }
   if (from === undefined) return `before ${toDateTime(Date.parse(to ?? ''))}`
-  if (to === undefined) return `since ${toDateTime(Date.parse(from))}`
+  if (to === undefined) return `after ${toDateTime(Date.parse(from))}`
   return toRangeName(Date.parse(from), Date.parse(to))
 }

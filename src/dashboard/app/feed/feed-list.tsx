@@ -9,47 +9,47 @@ import { MAX_ROWS, type Row } from './log.ts'
 import { Rows, RowSkeletons } from './rows.tsx'
 import { EMPTY_SEARCH, isFiltered, toSearchPath, type Search } from './search.ts'
 
-/** How far above the end the next page is asked for. */
-const AHEAD = '1200px'
+/** How far before the end of the list the next page is loaded. */
+const LOAD_MARGIN = '1200px'
 const FIRST_ROWS = 8
-/** Larger groups have no entrance: at 100 events a second each would be gone before it ends. */
-const MOST_ENTRANCES = 3
+/** Larger groups have no entrance animation, which would be too short at 100 events a second. */
+const MAX_ENTRANCES = 3
 
 interface ListOptions {
   feed: Feed
   list: RefObject<HTMLElement | null>
   project: string
   search: Search
-  /** The id of the event that is open beside the list. */
+  /** The ID of the event that is open next to the list. */
   open?: string | undefined
   onOpen(event: string): void
-  /** What is said where there is nothing. */
+  /** Shown when the list is empty. */
   empty?: ComponentChildren
 }
 
-/** The rows of a feed in every state: loading, empty, broken, and on to the oldest. */
+/** The rows of a feed in every state: loading, empty, failed and complete. */
 export function FeedList({ feed, list, project, search, open, onOpen, empty }: ListOptions) {
   const rows = useMemo(() => computed(() => feed.log.value.rows), [feed]).value
   const reading = feed.reading.value
   const entrances = useEntrances(feed, rows)
   const { older } = feed.log.value
-  // The box says what is wrong with a search.
-  const isUnclear = reading.kind === 'failed' && reading.failure.code === 'invalid'
+  // The search box shows the errors of an invalid search.
+  const isInvalid = reading.kind === 'failed' && reading.failure.code === 'invalid'
   const isBusy = reading.kind === 'first' || reading.kind === 'older'
-  const isFailed = (what: 'first' | 'older') => reading.kind === 'failed' && reading.what === what
+  const isFailed = (page: 'first' | 'older') => reading.kind === 'failed' && reading.page === page
   const trouble = reading.kind === 'failed' && (
     <ErrorNotice failure={reading.failure} onRetry={feed.retry} />
   )
   return (
     <>
-      {isFailed('first') && !isUnclear && trouble}
+      {isFailed('first') && !isInvalid && trouble}
       {rows.length === 0 && isBusy && <RowSkeletons count={FIRST_ROWS} />}
       {rows.length === 0 &&
         reading.kind === 'nothing' &&
         (older.kind === 'more' ? (
-          <NotYet onGoOn={() => void feed.readOlder()} />
+          <NoMatchYet onContinue={() => void feed.readOlder()} />
         ) : (
-          (empty ?? <Nothing project={project} search={search} />)
+          (empty ?? <EmptyFeed project={project} search={search} />)
         ))}
       <section
         id="feed"
@@ -64,12 +64,12 @@ export function FeedList({ feed, list, project, search, open, onOpen, empty }: L
         <Rows project={project} rows={rows} hasEntrance={row => entrances.has(row)} open={open} />
       </section>
       {isFailed('older') && trouble}
-      {rows.length > 0 && <End feed={feed} />}
+      {rows.length > 0 && <ListEnd feed={feed} />}
     </>
   )
 }
 
-/** Opens the row that is pressed, unless its text was selected or the browser opens it elsewhere. */
+/** Opens a row on click or key, unless text is selected or a modifier key is held. */
 function openRow(event: MouseEvent | KeyboardEvent, onOpen: (id: string) => void): void {
   const { target, ctrlKey, metaKey, shiftKey, altKey } = event
   const row = target instanceof Element ? target.closest<HTMLElement>('article') : null
@@ -77,35 +77,35 @@ function openRow(event: MouseEvent | KeyboardEvent, onOpen: (id: string) => void
   if ('key' in event && (row !== target || (event.key !== 'Enter' && event.key !== 'o'))) return
   if (!('key' in event) && getSelection()?.isCollapsed === false) return
   event.preventDefault()
-  // The router would follow the link in the row, whatever was prevented.
+  // The router follows links even if the default was prevented.
   event.stopPropagation()
   onOpen(row.dataset['event'] ?? '')
 }
 
-/** Nothing among the newest: the rest of a large log is looked through only for who waits for it. */
-function NotYet({ onGoOn }: { onGoOn(): void }) {
+/** Shown when the newest events have no match. Older ones are searched on request. */
+function NoMatchYet({ onContinue }: { onContinue(): void }) {
   return (
     <div class="empty-state">
-      <h2>Nothing found so far</h2>
-      <p>The newest events have been looked through. There are older ones.</p>
+      <h2>No matches yet</h2>
+      <p>The newest events were searched. There are older ones.</p>
       <p>
-        <button type="button" class="button" onClick={onGoOn}>
-          Look further back
+        <button type="button" class="button" onClick={onContinue}>
+          Search older events
         </button>
       </p>
     </div>
   )
 }
 
-function Nothing({ project, search }: { project: string; search: Search }) {
+function EmptyFeed({ project, search }: { project: string; search: Search }) {
   if (isFiltered(search)) {
     const { channelId } = search
     return (
       <div class="empty-state">
-        <h2>Nothing found</h2>
-        <p>No event fits this search. One that comes and does appears here at once.</p>
+        <h2>No matching events</h2>
+        <p>New matches appear here as they arrive.</p>
         <p>
-          <a href={toSearchPath(project, { ...EMPTY_SEARCH, channelId })}>Clear the search</a>
+          <a href={toSearchPath(project, { ...EMPTY_SEARCH, channelId })}>Clear search</a>
           {channelId !== undefined && (
             <>
               {' · '}
@@ -121,28 +121,28 @@ function Nothing({ project, search }: { project: string; search: Search }) {
   if (search.channelId !== undefined) {
     return (
       <div class="empty-state">
-        <h2>Nothing in this channel</h2>
+        <h2>No events in this channel</h2>
         <p>
-          What is sent to it appears here at once. <a href={toFeedPath(project)}>All events</a>
+          New events appear here as they arrive. <a href={toFeedPath(project)}>All events</a>
         </p>
       </div>
     )
   }
   return (
     <div class="empty-state">
-      <h2>Still water</h2>
-      <p>No event has come yet. Send the first one, and watch it arrive:</p>
+      <h2>No events yet</h2>
+      <p>Send the first one and watch it arrive:</p>
       <FirstEventCommand />
       <p>
-        <a href={toStartPath(project)}>Get a key for it</a> ·{' '}
+        <a href={toStartPath(project)}>Create an API key</a> ·{' '}
         <a href="/docs/sending-events">How to send events</a>
       </p>
     </div>
   )
 }
 
-/** The end of what is loaded; coming near it loads more. */
-function End({ feed }: { feed: Feed }) {
+/** The end of the loaded rows. Scrolling near it loads more. */
+function ListEnd({ feed }: { feed: Feed }) {
   const end = useRef<HTMLDivElement>(null)
   const { kind } = feed.log.value.older
   const reading = feed.reading.value.kind
@@ -155,7 +155,7 @@ function End({ feed }: { feed: Feed }) {
       entries => {
         if (entries.some(({ isIntersecting }) => isIntersecting)) void feed.readOlder()
       },
-      { rootMargin: AHEAD },
+      { rootMargin: LOAD_MARGIN },
     )
     observer.observe(end.current)
     return () => observer.disconnect()
@@ -164,13 +164,15 @@ function End({ feed }: { feed: Feed }) {
   return (
     <div ref={end} class="list-end">
       {reading === 'older' && <RowSkeletons count={3} />}
-      {kind === 'end' && <p>That is the beginning.</p>}
-      {kind === 'full' && <p>{MAX_ROWS} events are shown, as many as fit in one list.</p>}
+      {kind === 'end' && <p>No older events.</p>}
+      {kind === 'full' && (
+        <p>This list shows at most {MAX_ROWS} events. Search to find older ones.</p>
+      )}
     </div>
   )
 }
 
-/** The rows that have arrived in small groups since the list was first read. */
+/** The rows that arrived in small groups after the list was loaded. They are animated. */
 function useEntrances(feed: Feed, rows: readonly Row[]): WeakSet<Row> {
   const known = useRef<{ feed: Feed; newest: number; entrances: WeakSet<Row> }>(undefined)
   if (known.current?.feed !== feed) {
@@ -179,7 +181,7 @@ function useEntrances(feed: Feed, rows: readonly Row[]): WeakSet<Row> {
   const { newest, entrances } = known.current
   const count = rows.findIndex(({ seq }) => seq <= newest)
   const arrived = rows.slice(0, count < 0 ? rows.length : count)
-  if (arrived.length <= MOST_ENTRANCES) for (const row of arrived) entrances.add(row)
+  if (arrived.length <= MAX_ENTRANCES) for (const row of arrived) entrances.add(row)
   if (feed.reading.value.kind === 'nothing') known.current.newest = rows[0]?.seq ?? 0
   return entrances
 }

@@ -9,16 +9,16 @@ import type { Result, Failure } from '../request.ts'
 import * as logs from './log.ts'
 import type { Log, NewestPage, Row } from './log.ts'
 
-export type Match = 'wanted' | 'unwanted' | 'maybe'
+export type Match = 'yes' | 'no' | 'maybe'
 
-/** The world around a feed. */
+/** The dependencies of a feed, which tests replace. */
 export interface FeedDependencies {
   project: string
-  /** What the server lets through of all that comes: everything that is wanted, and perhaps more. */
+  /** The filters for the socket. They let every match through, and perhaps more. */
   filters: Filters
-  /** Whether what comes is wanted; 'maybe' where only the server knows, which is then asked again. */
+  /** Decides whether an event matches the search. On 'maybe', the first page is loaded again. */
   match(event: Event): Match
-  /** A page of rows, newest first; a short or empty one may still have a cursor. */
+  /** One page of rows, newest first. A short or empty page may still have a cursor. */
   readPage(cursor: string | undefined): Promise<Result<NewestPage>>
   open(): SocketLike
   check(): Promise<SessionStatus>
@@ -26,121 +26,121 @@ export interface FeedDependencies {
   isHidden(): boolean
   clock: Clock
   random(): number
-  /** Told how many events wait while nobody looks. */
+  /** Called with the number of events that wait while the page is hidden. */
   onUnseen(count: number): void
-  /** Told of rows that have come into view, newest first. */
+  /** Called with rows that have just been shown, newest first. */
   onShown(rows: readonly Row[]): void
-  /** The channels have something new to say. */
+  /** Called when the channels or their unread counts may have changed. */
   onChannels(): void
 }
 
 export interface Feed {
   log: ReadonlySignal<Log>
   live: ReadonlySignal<LiveState>
-  /** What is being read, or why it could not be. */
+  /** The state of loading, with the error if it failed. */
   reading: ReadonlySignal<Reading>
   dispatch(event: LiveEvent): void
   readOlder(): Promise<void>
-  /** Reads again what failed. */
+  /** Retries the request that failed. */
   retry(): void
   reconnect(): void
   wake(): void
   sleep(): void
-  /** The page has been hidden, or is looked at again. */
+  /** Call when the page was hidden or shown. */
   updateVisibility(): void
   stop(): void
 }
 
 type Reading =
   | { kind: 'nothing' | 'first' | 'older' }
-  | { kind: 'failed'; what: 'first' | 'older'; failure: Failure }
+  | { kind: 'failed'; page: 'first' | 'older'; failure: Failure }
 
 const RENDER_MS = 300
-/** How often a list is read again whose events only the server can tell from others. */
-const LOOK_UP_MS = 2_000
-/** How many pages are asked for at once, where they come back empty or lead back to where rows were cut. */
-const MOST_PAGES = 20
+/** How often the list is loaded again when only the server can decide about matches. */
+const SERVER_MATCH_MS = 2_000
+/** The maximum number of pages per request for rows, when pages are empty or already known. */
+const MAX_PAGES = 20
 
-/** The events of a project as they are and as they come: without a loss, without a repetition. */
-export function createFeed(parts: FeedDependencies): Feed {
+/** The stored and live events of a project, without gaps or duplicates. */
+export function createFeed(dependencies: FeedDependencies): Feed {
   let log = logs.EMPTY
   const shown = signal(log)
   const live = signal(INITIAL)
   const reading = signal<Reading>({ kind: 'nothing' })
-  let arrived: Row[] = []
-  /** Whether the log has no hole at its newer end: until then, what arrives has to wait. */
-  let isWhole = false
-  /** Where the log ended when the connection began: a page that was asked for before may end earlier. */
-  let mustReach = 0
-  /** The end of the log as the last heartbeat told it. */
+  let received: Row[] = []
+  /** True if the newest page is loaded without a gap. Until then, new events wait. */
+  let isComplete = false
+  /** The head when the connection started. A page requested earlier may end before it. */
+  let startHead = 0
+  /** The head in the last heartbeat. */
   let head = 0
   let reads = 0
   let isStopped = false
 
-  const rendering = createThrottle(parts.clock, RENDER_MS, render)
-  const lookingUp = createThrottle(parts.clock, LOOK_UP_MS, () => {
+  const rendering = createThrottle(dependencies.clock, RENDER_MS, render)
+  const serverMatching = createThrottle(dependencies.clock, SERVER_MATCH_MS, () => {
     if (isStopped) return
-    if (reading.value.kind === 'first') lookingUp.trigger()
+    if (reading.value.kind === 'first') serverMatching.trigger()
     else void readNewest()
   })
   const connection = createConnection({
-    ...parts,
+    ...dependencies,
     onConnectionState: link => dispatch({ type: 'link', link }),
     onStart(head, isBroken) {
-      mustReach = head
+      startHead = head
       if (isBroken) {
         log = logs.EMPTY
-        arrived = []
+        received = []
       } else if (reading.value.kind === 'first') return
       const newest = log.waiting[0]?.seq ?? log.rows[0]?.seq ?? 0
-      if (isBroken || !isWhole || newest < head) void readNewest()
+      if (isBroken || !isComplete || newest < head) void readNewest()
     },
     onMessage: receive,
   })
 
   function receive(message: ServerMessage) {
     if (message.type === 'event') {
-      const verdict = parts.match(message.event)
-      if (verdict === 'maybe') lookingUp.trigger()
-      if (verdict !== 'wanted') return
-      arrived.push(logs.toRow(message.event))
-      // Until the next rendering, no more is kept than would be kept after it.
-      if (arrived.length > logs.MAX_WAITING) takeIn()
+      const match = dependencies.match(message.event)
+      if (match === 'maybe') serverMatching.trigger()
+      if (match !== 'yes') return
+      received.push(logs.toRow(message.event))
+      // Keeps the buffer within its limit between two renderings.
+      if (received.length > logs.MAX_WAITING) takeReceived()
       rendering.trigger()
     } else if (message.type === 'deleted' || message.type === 'restored') {
-      takeIn()
+      takeReceived()
       log = logs[message.type === 'deleted' ? 'remove' : 'restore'](log, message.seq)
       rendering.trigger()
-    } else if (message.type === 'unread') parts.onChannels()
+    } else if (message.type === 'unread') dependencies.onChannels()
     else if (message.type === 'heartbeat' && (message.head ?? 0) > head) {
-      // Something has happened, perhaps in a channel that is not looked at.
+      // There are new events, perhaps in a channel that is not shown.
       head = message.head ?? 0
-      parts.onChannels()
+      dependencies.onChannels()
     }
   }
 
-  function takeIn() {
-    if (arrived.length === 0) return
-    log = logs.arrive(log, arrived)
-    arrived = []
+  function takeReceived() {
+    if (received.length === 0) return
+    log = logs.arrive(log, received)
+    received = []
   }
 
-  /** The one place where rows come into view. A page that is hidden renders nothing. */
+  /** The only place where new rows are shown. A hidden page renders nothing. */
   function render() {
     if (isStopped) return
-    takeIn()
-    const isHidden = parts.isHidden()
-    parts.onUnseen(isHidden ? log.waiting.length : 0)
+    takeReceived()
+    const isHidden = dependencies.isHidden()
+    dependencies.onUnseen(isHidden ? log.waiting.length : 0)
     if (isHidden) return
-    if (!isWhole) return
-    const fresh = log.waiting
+    if (!isComplete) return
+    const newRows = log.waiting
     const isShowing = isUnpaused(live.value)
     if (isShowing) log = logs.show(log)
     batch(() => {
       shown.value = log
       live.value = reduce(live.value, { type: 'waiting', count: log.waiting.length })
     })
-    if (isShowing && fresh.length > 0) parts.onShown(fresh)
+    if (isShowing && newRows.length > 0) dependencies.onShown(newRows)
   }
 
   function dispatch(event: LiveEvent) {
@@ -149,23 +149,23 @@ export function createFeed(parts: FeedDependencies): Feed {
     if (isUnpaused(live.value) && !before) render()
   }
 
-  /** Reads the newest page and joins it to what is known. */
+  /** Loads the newest page and merges it into the log. */
   async function readNewest(): Promise<void> {
-    isWhole = false
-    const reach = mustReach
-    const mine = ++reads
+    isComplete = false
+    const reach = startHead
+    const read = ++reads
     reading.value = { kind: 'first' }
     const result = await readPages(undefined, page => page.items.length > 0)
-    if (isStopped || mine !== reads) return
+    if (isStopped || read !== reads) return
     if (!result.ok) {
-      reading.value = { kind: 'failed', what: 'first', failure: result.failure }
+      reading.value = { kind: 'failed', page: 'first', failure: result.failure }
       return
     }
-    takeIn()
+    takeReceived()
     log = logs.catchUp(log, result.data)
-    // The connection may have begun meanwhile, behind an end that this page does not know of.
-    if (mustReach > reach && (result.data.items[0]?.seq ?? 0) < mustReach) return readNewest()
-    isWhole = true
+    // The connection may have started meanwhile, at a head that this page does not reach.
+    if (startHead > reach && (result.data.items[0]?.seq ?? 0) < startHead) return readNewest()
+    isComplete = true
     batch(() => {
       reading.value = { kind: 'nothing' }
       render()
@@ -182,33 +182,33 @@ export function createFeed(parts: FeedDependencies): Feed {
         ? await readPages(older.cursor, page => page.items.length > 0)
         : await readPages(undefined, page => page.items.some(({ seq }) => seq < last))
     if (isStopped || reading.value.kind !== 'older') return
-    // What has been cut meanwhile ends elsewhere than where this page begins.
+    // If rows were dropped meanwhile, this page does not follow the last row.
     if (result.ok && log.older === older) log = logs.extend(log, result.data)
     batch(() => {
       reading.value = result.ok
         ? { kind: 'nothing' }
-        : { kind: 'failed', what: 'older', failure: result.failure }
+        : { kind: 'failed', page: 'older', failure: result.failure }
       shown.value = log
     })
   }
 
-  /** Reads on until a page is good enough, the list ends, or it has been tried often enough. */
+  /** Loads pages until one is enough, the list ends, or `MAX_PAGES` are loaded. */
   async function readPages(
     cursor: string | undefined,
     isEnough: (page: NewestPage) => boolean,
   ): Promise<Result<NewestPage>> {
-    let result = await parts.readPage(cursor)
-    for (let count = 1; count < MOST_PAGES; count += 1) {
+    let result = await dependencies.readPage(cursor)
+    for (let count = 1; count < MAX_PAGES; count += 1) {
       if (!result.ok || isEnough(result.data) || result.data.nextCursor === null) break
-      result = await parts.readPage(result.data.nextCursor)
+      result = await dependencies.readPage(result.data.nextCursor)
     }
     return result
   }
 
   void readNewest()
   connection.follow({
-    project: parts.project,
-    filters: parts.filters,
+    project: dependencies.project,
+    filters: dependencies.filters,
   })
 
   return {
@@ -221,7 +221,7 @@ export function createFeed(parts: FeedDependencies): Feed {
       const { value } = reading
       if (value.kind !== 'failed') return
       reading.value = { kind: 'nothing' }
-      void (value.what === 'first' ? readNewest() : readOlder())
+      void (value.page === 'first' ? readNewest() : readOlder())
     },
     reconnect: connection.retry,
     wake: connection.wake,
@@ -230,7 +230,7 @@ export function createFeed(parts: FeedDependencies): Feed {
     stop() {
       isStopped = true
       rendering.stop()
-      lookingUp.stop()
+      serverMatching.stop()
       connection.stop()
     },
   }

@@ -19,35 +19,31 @@ interface HistogramOptions {
   newestSeq: number | undefined
 }
 
-/** How many events happened when, and the choice of a time: a span that ends now, or what is dragged over. */
+/** Event counts over time, with buttons and a range selection that set the time filter. */
 export function HistogramView({ project, search, newestSeq }: HistogramOptions) {
   const { route } = useLocation()
-  const counted = useHistogram(project, search, newestSeq)
-  const [looked, setLooked] = useState<BarRange>()
-  const histogram = counted.kind === 'counted' ? counted.histogram : undefined
+  const state = useHistogram(project, search, newestSeq)
+  const [hovered, setHovered] = useState<BarRange>()
+  const histogram = state.kind === 'counted' ? state.histogram : undefined
   const counts = histogram ? toTotals(histogram) : []
   const toMs = (edge: number) => Date.parse(histogram?.from ?? '') + edge * (histogram?.stepMs ?? 0)
   const go = (from: string | undefined, to: string | undefined) =>
     route(toSearchPath(project, { ...search, from, to }))
-  const span: BarRange = looked ?? [0, counts.length]
+  const span: BarRange = hovered ?? [0, counts.length]
 
   return (
-    <section
-      class="histogram"
-      aria-label="Events over time"
-      aria-busy={counted.kind === 'counting'}
-    >
+    <section class="histogram" aria-label="Events over time" aria-busy={state.kind === 'counting'}>
       <div class="histogram-top">
         <p class="histogram-summary">
-          {counted.kind === 'failed' && (
+          {state.kind === 'failed' && (
             <>
-              {counted.failure.message}{' '}
-              <button type="button" class="quiet-button" onClick={counted.retry}>
-                Count again
+              {state.failure.message}{' '}
+              <button type="button" class="quiet-button" onClick={state.retry}>
+                Try again
               </button>
             </>
           )}
-          {counted.kind === 'counting' && 'Counting …'}
+          {state.kind === 'counting' && 'Counting…'}
           {histogram && (
             <>
               <strong>{toEvents(sum(counts.slice(...span)))}</strong>{' '}
@@ -55,7 +51,7 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
             </>
           )}
         </p>
-        <div class="segmented" role="group" aria-label="Time until now">
+        <div class="segmented" role="group" aria-label="Time range">
           {(Object.keys(TIME_RANGES) as (keyof typeof TIME_RANGES)[]).map(name => (
             <button
               key={name}
@@ -73,7 +69,7 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
           key={`${histogram.from} ${histogram.stepMs}`}
           counts={counts}
           toLabel={edge => toDateTime(toMs(edge))}
-          onHover={setLooked}
+          onHover={setHovered}
           onChoose={([first, end]) => go(toMoment(toMs(first)), toMoment(toMs(end)))}
         />
       ) : (
@@ -90,14 +86,14 @@ interface TableOptions {
   completeSince: string | null
 }
 
-/** The same as numbers. */
+/** The same counts as a table. */
 function Table({ counts, toMs, completeSince }: TableOptions) {
   return (
     <details class="counts">
       <summary>
-        As a table
+        Show as table
         {completeSince !== null && (
-          <span> · all is counted since {toDateTime(Date.parse(completeSince))}, less before</span>
+          <span> · complete since {toDateTime(Date.parse(completeSince))}, partial before</span>
         )}
       </summary>
       <div class="counts-table" tabIndex={0} role="group" aria-label="Events over time, as a table">

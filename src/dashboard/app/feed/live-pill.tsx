@@ -3,7 +3,7 @@ import { toLabel, toPill } from '../live/pill.ts'
 import { toClockTime } from '../time.ts'
 import type { Feed } from './feed.ts'
 
-/** How live the feed is, in one place, with what can be done about it. */
+/** The state of the live connection, as a button that pauses, resumes or retries. */
 export function LivePill({ feed, onResume }: { feed: Feed; onResume(): void }) {
   const pill = toPill(feed.live.value)
   const nowMs = useSeconds(pill.kind === 'reconnecting')
@@ -18,7 +18,7 @@ export function LivePill({ feed, onResume }: { feed: Feed; onResume(): void }) {
   }[pill.kind]
   const hint = {
     live: 'Pause',
-    paused: 'Show what is new',
+    paused: 'Resume',
     reconnecting: 'Retry now',
     offline: 'Retry now',
     connecting: undefined,
@@ -40,7 +40,7 @@ export function LivePill({ feed, onResume }: { feed: Feed; onResume(): void }) {
   )
 }
 
-/** The time, every second while it is needed. */
+/** The current time, updated every second while it is needed. */
 function useSeconds(isNeeded: boolean): number {
   const [nowMs, setNowMs] = useState(Date.now())
   useEffect(() => {

@@ -1,6 +1,6 @@
 import type { Event } from '../../../events/schema.ts'
 
-/** What a row shows of an event; its metadata may be large and is left to the event's own page. */
+/** The fields of an event that a row shows. Metadata may be large and is left out. */
 export interface Row extends Pick<
   Event,
   | 'id'
@@ -17,24 +17,24 @@ export interface Row extends Pick<
   atMs: number
 }
 
-/** Where reading on to older rows begins. */
+/** How to load older rows. */
 export type Older =
   | { kind: 'more'; cursor: string }
   | { kind: 'end' }
-  /** Rows were let go, and no cursor leads to the place. */
+  /** Rows were dropped, so no cursor continues the list. */
   | { kind: 'cut' }
-  /** A browser holds no more. */
+  /** The list has `MAX_ROWS`. */
   | { kind: 'full' }
 
-/** A part of a project's log as a reader sees it: newest first, each seq once. */
+/** The loaded part of a project's log: newest first, each seq once. */
 export interface Log {
   rows: readonly Row[]
-  /** Newer than all rows, and not shown yet. */
+  /** Rows newer than `rows` that are not shown yet. */
   waiting: readonly Row[]
-  /** Whether something is missing between `waiting` and `rows`. */
+  /** True if rows are missing between `waiting` and `rows`. */
   hasGap: boolean
   older: Older
-  /** Rows that were deleted a moment ago, the last one first: people may take it back. */
+  /** Recently deleted rows, the latest first, so that a deletion can be undone. */
   removed: readonly Row[]
 }
 
@@ -46,8 +46,8 @@ export interface NewestPage {
 export const LIVE_ROWS = 200
 export const MAX_WAITING = 1_000
 export const MAX_ROWS = 5_000
-const MOST_REMOVED = 100
-const SHOWN_DESCRIPTION = 280
+const MAX_REMOVED = 100
+const MAX_DESCRIPTION = 280
 
 export const EMPTY: Log = {
   rows: [],
@@ -61,17 +61,17 @@ export function toRow(event: Event): Row {
   const { id, seq, channelId, channelName, title, icon, userId, source, tags } = event
   return {
     ...{ id, seq, channelId, channelName, title, icon, userId, source, tags },
-    description: event.description?.slice(0, SHOWN_DESCRIPTION) ?? null,
+    description: event.description?.slice(0, MAX_DESCRIPTION) ?? null,
     atMs: Date.parse(event.timestamp),
   }
 }
 
-/** A log that begins with the newest page. */
+/** A log with the newest page only. */
 export function fromPage({ items, nextCursor }: NewestPage): Log {
   return { ...EMPTY, rows: items, older: toOlder(nextCursor) }
 }
 
-/** Takes in what has arrived, in any order. Beyond a bound the oldest of what waits is let go. */
+/** Adds received rows, in any order, to `waiting`. Drops the oldest beyond `MAX_WAITING`. */
 export function arrive(log: Log, arrived: readonly Row[]): Log {
   const newest = log.rows[0]?.seq ?? 0
   const waiting = union(
@@ -82,7 +82,7 @@ export function arrive(log: Log, arrived: readonly Row[]): Log {
   return { ...log, waiting: waiting.slice(0, MAX_WAITING), hasGap: true }
 }
 
-/** Takes in the newest page, which may begin later than the log ends. */
+/** Adds the newest page. There is a gap if it does not reach the newest row. */
 export function catchUp(log: Log, page: NewestPage): Log {
   const newest = log.rows[0]?.seq
   if (newest === undefined) return arrive(fromPage(page), log.waiting)
@@ -90,7 +90,7 @@ export function catchUp(log: Log, page: NewestPage): Log {
   return { ...arrive(log, page.items), hasGap: log.hasGap || !touches }
 }
 
-/** Shows what waits, and lets go of rows that nobody can see while the feed is live. */
+/** Moves `waiting` to `rows` and drops rows beyond `LIVE_ROWS`. */
 export function show(log: Log): Log {
   const { rows, waiting, hasGap } = log
   if (waiting.length === 0 && rows.length <= LIVE_ROWS) return log
@@ -119,11 +119,11 @@ export function remove(log: Log, seq: number): Log {
     ...log,
     rows: log.rows.filter(isOther),
     waiting: log.waiting.filter(isOther),
-    removed: [...removed, ...log.removed].slice(0, MOST_REMOVED),
+    removed: [...removed, ...log.removed].slice(0, MAX_REMOVED),
   }
 }
 
-/** Puts back a row that was removed, if it still belongs among those that are loaded. */
+/** Restores a removed row if it lies within the loaded part. */
 export function restore(log: Log, seq: number): Log {
   const row = log.removed.find(row => row.seq === seq)
   if (!row) return log

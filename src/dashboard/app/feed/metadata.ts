@@ -1,7 +1,7 @@
 import type { Event } from '../../../events/schema.ts'
 import { splitMetadata } from '../../../events/search-query.ts'
 
-/** Whether an event's metadata has what `meta:` asks for, as Postgres tells: whatever is there as text, but for null. */
+/** Returns whether metadata matches a `meta:` term. Compares as text; null never matches. */
 export function matchesMetadata(event: Event, text: string): boolean {
   const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
   const found = path.reduce<unknown>(
@@ -12,12 +12,12 @@ export function matchesMetadata(event: Event, text: string): boolean {
     event.metadata,
   )
   if (found === undefined || found === null) return false
-  // Numbers are equal in any spelling.
+  // Numbers compare by value: 1.0 equals 1.
   const isSameNumber = typeof found === 'number' && value.trim() !== '' && Number(value) === found
   return isSameNumber || toMetadataText(found) === value
 }
 
-/** A value as `meta:` names it. */
+/** A value as written in a `meta:` term. */
 export function toMetadataText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -8,13 +8,13 @@ import { channelIcons } from './use-channels.ts'
 interface RowsOptions {
   project: string
   rows: readonly Row[]
-  /** Whether a row is pointed out as new when it appears. */
+  /** Decides whether a row is animated when it appears. */
   hasEntrance(row: Row): boolean
-  /** The id of the event that is open beside them. */
+  /** The ID of the event that is open next to the list. */
   open?: string | undefined
 }
 
-/** Rows with day separators, which are hidden from screen readers: each row has its own time. */
+/** Rows with day separators. Screen readers skip the separators, as each row has its time. */
 export function Rows({ project, rows, hasEntrance, open }: RowsOptions) {
   return rows.flatMap((row, at) => {
     const before = rows[at - 1]
@@ -37,7 +37,7 @@ export function Rows({ project, rows, hasEntrance, open }: RowsOptions) {
   })
 }
 
-// What is the same object is not rendered again: of 200 rows, only those that are new cost anything.
+// Preact skips identical vnodes, so only new rows are rendered.
 const contents = new WeakMap<Row, VNode>()
 
 function toContent(project: string, row: Row): VNode {
@@ -54,7 +54,7 @@ function Day({ atMs }: { atMs: number }) {
   )
 }
 
-/** An event in the feed. All of its text is somebody else's: it is isolated, so that none can turn the rest around. */
+/** An event in the feed. Its untrusted text is in `<bdi>`, so that it cannot reverse other text. */
 function EventRow({ project, row }: { project: string; row: Row }) {
   const { id, seq, icon, title, description, channelId, channelName, userId, tags, atMs } = row
   return (
@@ -64,7 +64,7 @@ function EventRow({ project, row }: { project: string; row: Row }) {
       </span>
       <div class="row-main">
         <h2 id={`title-${seq}`}>
-          {/* The row itself takes the keys: one stop for each is enough. */}
+          {/* The row itself is focusable, so its link is not a tab stop. */}
           <a href={toEventPath(project, id)} tabIndex={-1}>
             <bdi>{title}</bdi>
           </a>
@@ -89,7 +89,7 @@ function EventRow({ project, row }: { project: string; row: Row }) {
   )
 }
 
-/** Where rows will be. */
+/** Placeholders for rows that are loading. */
 export function RowSkeletons({ count }: { count: number }) {
   return (
     <div class="skeletons" role="status" aria-label="Loading events">

@@ -8,11 +8,11 @@ import { toSearchPath, type Search } from './search.ts'
 interface SearchBoxOptions {
   project: string
   search: Search
-  /** Why the search cannot be understood. */
+  /** Why the search is invalid. */
   failure: Failure | undefined
 }
 
-/** Where a search is typed. It is looked for on Enter; `/` leads here from anywhere. */
+/** The search box. Enter starts the search; `/` focuses the box from anywhere. */
 export function SearchBox({ project, search, failure }: SearchBoxOptions) {
   const { route } = useLocation()
   const input = useRef<HTMLInputElement>(null)
@@ -30,7 +30,7 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
     event.preventDefault()
     const typed = input.current?.value.trim() ?? ''
     if (typed !== text) route(toSearchPath(project, { ...search, text: typed }))
-    // The keyboard of a phone is in the way of what is found.
+    // The on-screen keyboard would cover the results.
     if (matchMedia('(pointer: coarse)').matches) input.current?.blur()
   }
 
@@ -67,10 +67,10 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
           </p>
         ) : (
           <p id="search-help">
-            Words, or <code>"exact words"</code> <code>channel:</code> <code>tag:</code>{' '}
+            Words or <code>"a phrase"</code>. Filters: <code>channel:</code> <code>tag:</code>{' '}
             <code>user:</code> <code>source:</code> <code>meta:plan=pro</code>{' '}
-            <code>has:metadata</code> <code>before:2026-01-31</code> <code>after:</code>, and{' '}
-            <code>-</code> before what is not wanted.
+            <code>has:metadata</code> <code>before:2026-01-31</code> <code>after:</code>. Put{' '}
+            <code>-</code> in front of a term to exclude it.
           </p>
         )}
       </div>

@@ -15,26 +15,26 @@ import { toFailure, type Failure } from '../request.ts'
 import type { Match } from './feed.ts'
 import { matchesMetadata } from './metadata.ts'
 
-/** What a reader looks at, as the address of the page says it. */
+/** The channel, search text and time range in the URL of the feed. */
 export interface Search {
-  /** Chosen among the channels; a text that names channels itself goes before it. */
+  /** The channel chosen in the sidebar. Ignored if the text names channels. */
   channelId: string | undefined
-  /** As it is typed. */
+  /** The search text as typed. */
   text: string
-  /** A moment, or the name of one in `SPANS`: so long ago. */
+  /** A timestamp, or a name in `TIME_RANGES`. */
   from: string | undefined
   to: string | undefined
 }
 
 const HOUR_MS = 3_600_000
-/** The ranges of time that end now. */
+/** Time ranges that end now, in milliseconds. */
 export const TIME_RANGES = {
   '1h': HOUR_MS,
   '24h': 24 * HOUR_MS,
   '7d': 168 * HOUR_MS,
   '30d': 720 * HOUR_MS,
 }
-const MOST_TEXT = 200
+const MAX_TEXT = 200
 
 export const EMPTY_SEARCH: Search = {
   channelId: undefined,
@@ -43,7 +43,7 @@ export const EMPTY_SEARCH: Search = {
   to: undefined,
 }
 
-/** Reads the address of a page; what is no moment is left out. */
+/** Reads a search from the URL query. Invalid timestamps are left out. */
 export function readSearch(query: Readonly<Record<string, string>>): Search {
   const { channel, q = '', from, to } = query
   const text = q.trim()
@@ -55,7 +55,7 @@ export function readSearch(query: Readonly<Record<string, string>>): Search {
   }
 }
 
-/** The address of what a search finds, or of an event that is looked at beside it. */
+/** The path of a search, or of an event that is open next to it. */
 export function toSearchPath(project: string, search: Search, event?: string): string {
   const { text, from, to } = search
   const channelId = namesChannels(text) ? undefined : search.channelId
@@ -66,12 +66,12 @@ export function toSearchPath(project: string, search: Search, event?: string): s
   return query.length > 0 ? `${path}?${new URLSearchParams(query)}` : path
 }
 
-/** Whether anything is asked for beyond a channel. */
+/** Returns whether a search filters by more than a channel. */
 export function isFiltered({ text, from, to }: Search): boolean {
   return text !== '' || from !== undefined || to !== undefined
 }
 
-/** What the server is asked; `nowMs` is when a span ends. */
+/** The query for the server; `nowMs` is the end of a named time range. */
 export function toQuery(search: Search, nowMs: number): Record<string, string> {
   const { text, channelId, from, to } = search
   const q = [channelId === undefined ? '' : `channel:${channelId}`, text].filter(Boolean).join(' ')
@@ -82,7 +82,7 @@ export function toQuery(search: Search, nowMs: number): Record<string, string> {
   }
 }
 
-/** What a search asks for, and what is wrong with it. */
+/** The filters of a search, and its errors. */
 export function parse(
   search: Search,
   nowMs: number,
@@ -101,7 +101,7 @@ export function parse(
   }
 }
 
-/** What the socket is asked for: all that fits, and more where it has no word for it. */
+/** The filters for the socket. They let through every match, and more if it lacks a filter. */
 export function toLiveFilters({
   channels,
   tags,
@@ -114,35 +114,37 @@ export function toLiveFilters({
   const [source] = sources.is
   const text = toText(words, phrases)
   return {
-    ...(isTaken(channels.is, 255) && { channels: channels.is }),
-    ...(isTaken(tags.is, 50) && { tags: tags.is }),
-    ...(userId !== undefined && users.is.length === 1 && isTaken(users.is, 255) && { userId }),
-    ...(source !== undefined && sources.is.length === 1 && isTaken(sources.is, 100) && { source }),
-    ...(isTaken([text], MOST_TEXT) && { text }),
+    ...(isAccepted(channels.is, 255) && { channels: channels.is }),
+    ...(isAccepted(tags.is, 50) && { tags: tags.is }),
+    ...(userId !== undefined && users.is.length === 1 && isAccepted(users.is, 255) && { userId }),
+    ...(source !== undefined &&
+      sources.is.length === 1 &&
+      isAccepted(sources.is, 100) && { source }),
+    ...(isAccepted([text], MAX_TEXT) && { text }),
   }
 }
 
 /**
- * Whether it takes the server to tell which of the events that come are wanted: it alone knows users by all their names,
- * and channels and words in every spelling. The socket tells one user, channels and words; what is shut out by them,
- * exact words and several users are looked up.
+ * Returns whether only the server can decide if a new event matches. It alone knows the aliases of
+ * a user and all spellings of channels and words. The socket can filter by one user, by channels
+ * and by words. It cannot exclude them, match phrases or match several users.
  */
 export function needsServer({ channels, users, words, phrases }: SearchFilters): boolean {
   return (
     users.is.length > 1 ||
     users.not.length + channels.not.length + words.not.length > 0 ||
     phrases.is.length + phrases.not.length > 0 ||
-    toText(words, phrases).length > MOST_TEXT
+    toText(words, phrases).length > MAX_TEXT
   )
 }
 
-/** Tells whether what comes through `toLiveFilters` is wanted. */
+/** Returns a function that decides whether an event that passed `toLiveFilters` matches. */
 export function createMatcher(filters: SearchFilters): (event: Event) => Match {
   const { sources, tags, metadata, has, after, before } = filters
-  const unsure: Match = needsServer(filters) ? 'maybe' : 'wanted'
+  const ifPossible: Match = needsServer(filters) ? 'maybe' : 'yes'
   return event => {
     const ms = Date.parse(event.timestamp)
-    const canBe =
+    const isPossible =
       (after === null || ms >= after) &&
       (before === null || ms < before) &&
       (sources.is.length === 0 || sources.is.includes(event.source)) &&
@@ -151,33 +153,33 @@ export function createMatcher(filters: SearchFilters): (event: Event) => Match {
       !tags.not.some(tag => event.tags.includes(tag)) &&
       metadata.is.every(one => matchesMetadata(event, one)) &&
       !metadata.not.some(one => matchesMetadata(event, one)) &&
-      has.is.every(one => HAVING[one](event)) &&
-      !has.not.some(one => HAVING[one](event))
-    return canBe ? unsure : 'unwanted'
+      has.is.every(one => HAS_CHECKS[one](event)) &&
+      !has.not.some(one => HAS_CHECKS[one](event))
+    return isPossible ? ifPossible : 'no'
   }
 }
 
-/** A search that cannot be understood, as the server would answer it. */
+/** The failure of an invalid search, in the form of the server's. */
 export function toSearchFailure(issues: readonly SearchIssue[]): Failure {
   const details = issues.map(issue => ({ ...issue, path: ['q', ...issue.path] }))
-  return toFailure({ code: 'invalid', message: 'The search cannot be understood.', details })
+  return toFailure({ code: 'invalid', message: 'The search is invalid.', details })
 }
 
-/** The text of a search without one of its terms. */
+/** The search text without one of its terms. */
 export function withoutTerm(filters: SearchFilters, { list, sign, value }: Term): string {
   const choice = filters[list]
   const left = { ...choice, [sign]: choice[sign].filter(other => other !== value) }
   return toSearchText({ ...filters, [list]: left })
 }
 
-/** A value that a search asks for or shuts out. */
+/** A value that a search requires or excludes. */
 export interface Term {
   list: (typeof LISTS)[number]
   sign: keyof ValueFilter
   value: string
 }
 
-/** All that a text asks for, but for its moments. */
+/** All terms of a search except timestamps. */
 export function listTerms(filters: SearchFilters): Term[] {
   return LISTS.flatMap(list =>
     (['is', 'not'] as const).flatMap(sign =>
@@ -186,7 +188,7 @@ export function listTerms(filters: SearchFilters): Term[] {
   )
 }
 
-/** A text that asks for one value; undefined where it would not be understood, as with nothing but space. */
+/** The search text for one value; undefined if it cannot be searched for, such as a space. */
 export function toTermText(
   list: 'channels' | 'users' | 'sources' | 'tags' | 'metadata',
   value: string,
@@ -206,7 +208,7 @@ const LISTS = [
   'phrases',
   'words',
 ] as const
-const HAVING: Record<HasField, (event: Event) => boolean> = {
+const HAS_CHECKS: Record<HasField, (event: Event) => boolean> = {
   description: ({ description }) => description !== null && description !== '',
   metadata: ({ metadata }) => Object.keys(metadata).length > 0,
   tags: ({ tags }) => tags.length > 0,
@@ -214,13 +216,13 @@ const HAVING: Record<HasField, (event: Event) => boolean> = {
   icon: ({ icon }) => icon !== null,
 }
 
-/** Words that begin words, and exact ones: the socket tells the first, which the second are, too. */
+/** The socket matches word prefixes. Phrases contain their words, so both are sent. */
 function toText(words: ValueFilter, phrases: ValueFilter): string {
   return [...words.is, ...phrases.is].join(' ')
 }
 
-/** Whether the socket takes such values. */
-function isTaken(values: readonly string[], most: number): boolean {
+/** Returns whether the socket accepts these values. */
+function isAccepted(values: readonly string[], most: number): boolean {
   return values.length > 0 && values.every(value => value !== '' && value.length <= most)
 }
 

@@ -6,26 +6,26 @@ import type { ProjectChannel } from '../../../channels/schema.ts'
 import { readChannels } from './api.ts'
 import type { Row } from './log.ts'
 
-/** What their unread numbers may lag behind. */
+/** How long unread counts may lag behind. */
 const REFRESH_MS = 2_000
 
-/** Counts what people do to channels and to what they hear of them: whoever shows any reads again. */
+/** Counts changes to channels and notification settings. Components that show them reload. */
 export const channelChanges = signal(0)
 
-/** The icons of channels by their ids, for events that have none of their own. */
+/** Channel icons by channel ID, for events without an icon. */
 export const channelIcons = signal<Readonly<Record<string, string | null>>>({})
 
 export interface Channels {
-  /** Undefined until they have been read; what was known stays when reading fails. */
+  /** Undefined until loaded. Kept when loading again fails. */
   list: readonly ProjectChannel[] | undefined
-  /** How many there are beyond these. */
+  /** How many channels are not in `list`. */
   more: number
   refresh(): void
-  /** Refreshes when a row is of a channel that is not known yet. */
+  /** Refreshes if a row belongs to an unknown channel. */
   onRows(rows: readonly Row[]): void
 }
 
-/** The channels of a project, read again when something about them has changed. */
+/** The channels of a project, reloaded when they change. */
 export function useChannels(project: string): Channels {
   const [list, setList] = useState<readonly ProjectChannel[]>()
   const [more, setMore] = useState(0)
@@ -40,7 +40,7 @@ export function useChannels(project: string): Channels {
       const { items, total } = result.data
       for (const { id } of items) known.current.add(id)
       const icons = Object.fromEntries(items.map(({ id, icon }) => [id, icon]))
-      // Every row without an icon follows them.
+      // Rows without an icon render again when this changes.
       if (JSON.stringify(icons) !== JSON.stringify(channelIcons.peek())) channelIcons.value = icons
       setList(items)
       setMore(Math.max(0, total - items.length))
@@ -67,7 +67,7 @@ export function useChannels(project: string): Channels {
     refresh,
     onRows(rows) {
       const isNew = rows.some(({ channelId }) => !known.current.has(channelId))
-      // Remembered at once: a channel beyond the end of the list is asked for only once.
+      // Remembered at once, so that a channel beyond the list causes only one reload.
       for (const { channelId } of rows) known.current.add(channelId)
       if (isNew) refresh()
     },

@@ -21,7 +21,7 @@ export interface FeedOptions {
   onChannels(): void
 }
 
-/** The feed of a project for as long as the component stands, wired to this browser. */
+/** The feed of a project in this browser, for the lifetime of the component. */
 export function useFeed({ project, search, ...on }: FeedOptions): Feed {
   const { channelId, text, from, to } = search
   const feed = useMemo(() => {

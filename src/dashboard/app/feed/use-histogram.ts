@@ -6,7 +6,7 @@ import type { Failure } from '../request.ts'
 import { readHistogram } from './api.ts'
 import { parse, toQuery, type Search } from './search.ts'
 
-/** What the bars may lag behind the rows. */
+/** How long the bars may lag behind the rows. */
 const REFRESH_MS = 10_000
 
 export type Counted =
@@ -14,7 +14,7 @@ export type Counted =
   | { kind: 'counted'; histogram: Histogram }
   | { kind: 'failed'; failure: Failure; retry(): void }
 
-/** How many events a search finds when, counted again when new ones come. */
+/** Counts the matches of a search over time, again when new events arrive. */
 export function useHistogram(
   project: string,
   search: Search,
@@ -31,7 +31,7 @@ export function useHistogram(
       if (parse(search, nowMs).issues.length > 0) return setCounted({ kind: 'nothing' })
       const result = await readHistogram(project, toQuery(search, nowMs))
       if (isOver) return
-      // What was counted before stays when counting it again fails.
+      // The previous counts stay when counting again fails.
       setCounted(before =>
         result.ok
           ? { kind: 'counted', histogram: result.data }

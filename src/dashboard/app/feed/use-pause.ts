@@ -3,13 +3,13 @@ import { useEffect } from 'preact/hooks'
 import type { PauseReason } from '../live/pill.ts'
 import type { Feed } from './feed.ts'
 
-/** So far from its beginning, the reader has left the newest rows. */
+/** Scrolling further than this pauses the feed. */
 const SCROLLED_PX = 8
-/** What takes keys itself. */
+/** Elements that handle keys themselves. */
 export const INTERACTIVE =
   'input, textarea, select, button, a, summary, [contenteditable], dialog, [popover]'
 
-/** Pauses the feed while its rows must not move, and moves between rows by keyboard: j and k, Space to pause. */
+/** Pauses the feed on scroll, focus, selection or Space. The keys j and k move between rows. */
 export function usePause(feed: Feed, list: RefObject<HTMLElement | null>): { resume(): void } {
   function resume() {
     const { activeElement } = document

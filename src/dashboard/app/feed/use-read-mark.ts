@@ -3,7 +3,7 @@ import { createThrottle } from '../live/throttle.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import { markRead } from './api.ts'
 
-const SAY_MS = 5_000
+const SEND_MS = 5_000
 
 interface MarkOptions {
   project: string
@@ -12,21 +12,21 @@ interface MarkOptions {
   onMarked(): void
 }
 
-/** Tells the server how far the reader has come: what is in front of their eyes is read. */
+/** Marks the shown events as read on the server. */
 export function useReadMark({ project, channelId, newestSeq, onMarked }: MarkOptions): void {
   const reach = useRef(0)
-  const saying = useRef(createThrottle(SYSTEM_CLOCK, SAY_MS, () => {}))
+  const sending = useRef(createThrottle(SYSTEM_CLOCK, SEND_MS, () => {}))
   useEffect(() => {
     reach.current = 0
-    const batch = createThrottle(SYSTEM_CLOCK, SAY_MS, () => {
+    const batch = createThrottle(SYSTEM_CLOCK, SEND_MS, () => {
       void markRead(project, channelId, reach.current).then(onMarked)
     })
-    saying.current = batch
+    sending.current = batch
     return () => batch.stop()
   }, [project, channelId])
   useEffect(() => {
     if (newestSeq === undefined || newestSeq <= reach.current) return
     reach.current = newestSeq
-    saying.current.trigger()
+    sending.current.trigger()
   }, [project, channelId, newestSeq])
 }

@@ -23,7 +23,7 @@ export function editKey(project: string, id: string, change: KeyChange): Promise
   return request('PATCH', `${toApiPath(project)}/keys/${id}`, change)
 }
 
-/** A new key like this one, which lives on for so many hours. */
+/** Creates a key like this one. The old key works for `overlapHours` more. */
 export function rotateKey(
   project: string,
   id: string,

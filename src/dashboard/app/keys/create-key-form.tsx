@@ -4,7 +4,7 @@ import { Field, Form } from '../components/form.tsx'
 import { createKey, type NewKey } from './api.ts'
 import { SCOPE_NAMES, SCOPE_LABELS } from './scopes.ts'
 
-/** The form that makes a key. */
+/** The form that creates an API key. */
 export function CreateKeyForm({
   project,
   onCreated,
@@ -14,14 +14,14 @@ export function CreateKeyForm({
 }) {
   return (
     <Form
-      action="Make the key"
+      action="Create key"
       send={value =>
         withPasswordPrompt(() =>
           createKey(project, {
             name: value('name'),
             scopes: SCOPE_NAMES.filter(scope => value(scope)),
             limit: Number(value('limit')),
-            expiresAt: toMoment(value('expiresAt')),
+            expiresAt: toStartOfDay(value('expiresAt')),
           }),
         )
       }
@@ -31,9 +31,9 @@ export function CreateKeyForm({
         name="name"
         label="Name"
         autocomplete="off"
-        hint="Who uses it, like the name of an application."
+        hint="The application that uses it, such as “Web shop”."
       />
-      <Fieldset legend="It may" name="scopes">
+      <Fieldset legend="Permissions" name="scopes">
         {SCOPE_NAMES.map(scope => (
           <Checkbox key={scope} name={scope} isOn>
             {SCOPE_LABELS[scope]}
@@ -47,7 +47,7 @@ export function CreateKeyForm({
         type="date"
         autocomplete="off"
         isOptional
-        hint="When this day begins. Without a day it does not expire."
+        hint="It stops working when this day starts. Leave empty for a key that does not expire."
       />
     </Form>
   )
@@ -65,7 +65,7 @@ export function LimitField({ value }: { value: number }) {
   )
 }
 
-/** When a day begins for the reader. */
-function toMoment(day: string): string | null {
+/** The start of a day in local time, or null. */
+function toStartOfDay(day: string): string | null {
   return day === '' ? null : new Date(`${day}T00:00`).toISOString()
 }

@@ -1,12 +1,12 @@
 const HOUR_MS = 3_600_000
 
-/** Requests in an hour, which began `atMs` after 1970. */
+/** The requests in an hour that starts at `atMs`, in Unix time. */
 export interface Hour {
   atMs: number
   requests: number
 }
 
-/** Numbers of which the last one is of the hour that is running, with the beginnings of their hours. */
+/** Adds the start of its hour to each count. The last count is for the current hour. */
 export function toHours(counts: readonly number[], nowMs: number): Hour[] {
   const running = Math.floor(nowMs / HOUR_MS)
   return counts.map((requests, at) => ({
@@ -15,7 +15,7 @@ export function toHours(counts: readonly number[], nowMs: number): Hour[] {
   }))
 }
 
-/** How many there were, and the hour in which there were most. */
+/** The total, and the hour with the most requests. */
 export function summarize(hours: readonly Hour[]): { sum: number; busiest: Hour | undefined } {
   const sum = hours.reduce((total, { requests }) => total + requests, 0)
   const most = Math.max(...hours.map(({ requests }) => requests))

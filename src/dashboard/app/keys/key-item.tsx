@@ -12,10 +12,10 @@ import { RequestsChart } from './requests-chart.tsx'
 import { toScopeSummary } from './scopes.ts'
 
 const OVERLAPS = [
-  { value: '0', text: 'No longer' },
-  { value: '1', text: 'For an hour' },
-  { value: '24', text: 'For a day' },
-  { value: '168', text: 'For a week' },
+  { value: '0', text: 'Stop now' },
+  { value: '1', text: 'For 1 hour' },
+  { value: '24', text: 'For 1 day' },
+  { value: '168', text: 'For 1 week' },
 ]
 
 interface KeyOptions {
@@ -25,7 +25,7 @@ interface KeyOptions {
   onChanged(): void
 }
 
-/** A key: what is known of it, how much it is used, and what can be done with it. */
+/** An API key with its usage and its actions. */
 export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
   const { id, name, limit } = apiKey
   const [open, setOpen] = useState<'requests' | 'edit' | 'rotate'>()
@@ -39,7 +39,7 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
         <DisclosureButton name="requests" {...unfold}>
           Requests
         </DisclosureButton>
-        {!isOver(apiKey) && (
+        {!isInactive(apiKey) && (
           <>
             <DisclosureButton name="edit" {...unfold}>
               Edit
@@ -55,12 +55,12 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
                   Revoke <bdi>{name}</bdi>?
                 </>
               }
-              lead="Whoever uses it is refused from the next request on. It cannot be undone."
-              yes="Revoke this key"
+              lead="Requests with this key are rejected immediately. This cannot be undone."
+              yes="Revoke key"
               send={() => revokeKey(project, id)}
               onDone={() => {
                 setOpen(undefined)
-                showToast({ message: 'The key is revoked.' })
+                showToast({ message: 'Key revoked.' })
                 onChanged()
               }}
             />
@@ -86,7 +86,7 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
           )}
           {open === 'rotate' && (
             <Form
-              action="Make a new key"
+              action="Create new key"
               send={value =>
                 withPasswordPrompt(() => rotateKey(project, id, Number(value('overlapHours'))))
               }
@@ -97,8 +97,8 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
             >
               <Select
                 name="overlapHours"
-                label="The old key works on"
-                hint="The new one is like it, with a secret of its own."
+                label="Keep the old key working"
+                hint="The new key has the same name, permissions and limit."
                 options={OVERLAPS}
                 value="24"
               />
@@ -121,17 +121,17 @@ function About(key: Key) {
         <code>
           {prefix}…{lastFour}
         </code>{' '}
-        · {toScopeSummary(scopes)} · {limit.toLocaleString()} requests a minute
+        · {toScopeSummary(scopes)} · {limit.toLocaleString()} requests per minute
       </p>
       <p class="item-details">
         {lastUsedAt === null ? (
-          'Not used yet'
+          'Never used'
         ) : (
           <>
             Last used <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
           </>
         )}{' '}
-        · made <Timestamp atMs={Date.parse(createdAt)} hasDate />
+        · created <Timestamp atMs={Date.parse(createdAt)} hasDate />
         {createdBy !== null && (
           <>
             {' '}
@@ -143,20 +143,20 @@ function About(key: Key) {
   )
 }
 
-/** When a key ends, or how it has. */
+/** The expiry or revocation of a key. */
 function End(key: Key) {
   const at = key.revokedAt ?? key.expiresAt
   if (at === null) return null
-  const word = key.revokedAt !== null ? 'Revoked' : isOver(key) ? 'Expired' : 'Expires'
+  const word = key.revokedAt !== null ? 'Revoked' : isInactive(key) ? 'Expired' : 'Expires'
   return (
-    <span class={`badge ${isOver(key) ? 'badge-bad' : ''}`}>
+    <span class={`badge ${isInactive(key) ? 'badge-bad' : ''}`}>
       {word} <Timestamp atMs={Date.parse(at)} hasDate />
     </span>
   )
 }
 
-function isOver({ revokedAt, expiresAt }: Key): boolean {
+function isInactive({ revokedAt, expiresAt }: Key): boolean {
   if (revokedAt !== null || expiresAt === null) return revokedAt !== null
-  // The time of the page ticks slowly: a key that was just ended is over at once.
+  // `now` is updated every 20 seconds, which is too slow for a key that just expired.
   return Date.parse(expiresAt) <= Math.max(now.value, Date.now())
 }

@@ -5,7 +5,7 @@ const HEIGHT = 180
 const FONT_PX = 12
 const HOURS_BETWEEN_LABELS = [1, 3, 6, 12]
 
-/** Draws bars of requests per hour in the colours of the page, and says which one is pointed at. Returns what ends it. */
+/** Draws a bar chart in the theme's colours. Returns a function that removes the chart. */
 export function plot(
   place: HTMLElement,
   hours: readonly Hour[],
@@ -81,7 +81,7 @@ export function plot(
   }
 }
 
-/** A colour of the page as it is now: a canvas knows neither variables nor light-dark(). */
+/** Resolves a colour token, because a canvas supports neither variables nor light-dark(). */
 function toColour(place: HTMLElement, token: string): string {
   place.style.color = `var(${token})`
   const { color } = getComputedStyle(place)

@@ -4,24 +4,24 @@ import { summarize, toHours, type Hour } from './hours.ts'
 
 const HOUR_MS = 3_600_000
 
-/** How often a key was used in each of the last 24 hours: drawn, said, and as a table. */
+/** The requests of a key per hour in the last 24 hours, as a chart and a table. */
 export function RequestsChart({ counts }: { counts: readonly number[] }) {
   const place = useRef<HTMLDivElement>(null)
-  const [looked, setLooked] = useState<number>()
-  const [isPlain, setPlain] = useState(false)
+  const [hovered, setHovered] = useState<number>()
+  const [hasNoChart, setNoChart] = useState(false)
   const [hours] = useState(() => toHours(counts, Date.now()))
   const { sum, busiest } = summarize(hours)
-  const hour = looked === undefined ? undefined : hours[looked]
+  const hour = hovered === undefined ? undefined : hours[hovered]
 
   useEffect(() => {
     let stop = () => {}
     let isOver = false
-    // The chart is as large as a page of ours and is loaded only where it is looked at.
+    // uPlot is as large as a whole page, so it is loaded on demand.
     import('./plot.ts').then(
       ({ plot }) => {
-        if (!isOver && place.current) stop = plot(place.current, hours, toClockTime, setLooked)
+        if (!isOver && place.current) stop = plot(place.current, hours, toClockTime, setHovered)
       },
-      () => setPlain(true),
+      () => setNoChart(true),
     )
     return () => {
       isOver = true
@@ -35,12 +35,12 @@ export function RequestsChart({ counts }: { counts: readonly number[] }) {
         <strong>{toRequests(hour?.requests ?? sum)}</strong>{' '}
         {hour ? toRangeName(hour.atMs, hour.atMs + HOUR_MS) : 'in the last 24 hours'}
       </p>
-      {sum > 0 && !isPlain && (
+      {sum > 0 && !hasNoChart && (
         <div ref={place} class="chart" role="img" aria-label={describe(sum, busiest)} />
       )}
       {sum > 0 && (
-        <details class="counts" open={isPlain}>
-          <summary>As a table</summary>
+        <details class="counts" open={hasNoChart}>
+          <summary>Show as table</summary>
           <div class="counts-table" tabIndex={0} role="group" aria-label="Requests per hour">
             <table>
               <thead>
@@ -69,7 +69,7 @@ export function RequestsChart({ counts }: { counts: readonly number[] }) {
 
 function describe(sum: number, busiest: Hour | undefined): string {
   const most = busiest
-    ? `, most of them from ${toClockTime(busiest.atMs)}: ${busiest.requests.toLocaleString()}`
+    ? `, with a peak of ${busiest.requests.toLocaleString()} at ${toClockTime(busiest.atMs)}`
     : ''
   return `${toRequests(sum)} in the last 24 hours${most}`
 }

@@ -4,16 +4,16 @@ import type { Clock } from './clock.ts'
 const ANNOUNCE_MS = 10_000
 
 export interface Announcer extends Pick<Throttle, 'stop'> {
-  /** So many events have come into view; `newest` is the title of the newest. */
+  /** Adds `count` shown events; `newest` is the title of the newest. */
   add(count: number, newest: string): void
 }
 
-/** Tells in one sentence what has come, seldom enough for somebody who listens to it. */
+/** Announces new events to screen readers, at most every ten seconds. */
 export function createAnnouncer(clock: Clock, say: (sentence: string) => void): Announcer {
   let sum = 0
   let latest = ''
   const speaking = createThrottle(clock, ANNOUNCE_MS, () => {
-    say(sum === 1 ? `New event: ${latest}` : `${sum} new events, the newest: ${latest}`)
+    say(sum === 1 ? `New event: ${latest}` : `${sum} new events. Newest: ${latest}`)
     sum = 0
   })
   return {

@@ -1,11 +1,11 @@
-const SHORTEST_MS = 250
-const LONGEST_MS = 15_000
+const MIN_MS = 250
+const MAX_MS = 15_000
 
 /**
- * How long to wait before the n-th attempt to connect: anything up to a ceiling that doubles each time, so that
- * browsers which lost one server together do not come back together.
+ * The delay before a reconnection attempt: random, up to a limit that doubles with each attempt, so
+ * that browsers do not all reconnect at once.
  */
 export function toBackoffMs(attempt: number, random: () => number): number {
-  const ceiling = Math.min(LONGEST_MS, SHORTEST_MS * 2 ** attempt)
-  return Math.round(SHORTEST_MS + random() * (ceiling - SHORTEST_MS))
+  const ceiling = Math.min(MAX_MS, MIN_MS * 2 ** attempt)
+  return Math.round(MIN_MS + random() * (ceiling - MIN_MS))
 }

@@ -1,8 +1,8 @@
-/** Time as the modules of this folder see it, so that tests can hold it still. */
+/** The clock and timers of this folder; tests replace it. */
 export interface Clock {
   /** Milliseconds of Unix time. */
   now(): number
-  /** Runs `work` once, `ms` from now; the returned function calls it off. */
+  /** Runs `work` once, `ms` from now; the returned function cancels it. */
   after(ms: number, work: () => void): () => void
 }
 

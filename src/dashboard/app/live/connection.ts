@@ -3,10 +3,10 @@ import type { Clock } from './clock.ts'
 import { parseMessage, type ClientMessage, type Filters, type ServerMessage } from './messages.ts'
 import type { ConnectionState } from './pill.ts'
 
-/** The part of a WebSocket that we use. */
+/** The part of a WebSocket that is used. */
 export type SocketLike = Pick<WebSocket, 'send' | 'close' | 'onmessage' | 'onclose'>
 
-/** Whether the session still stands, asked where a socket does not say why it ended. */
+/** The state of the session, checked after a socket closed without a reason. */
 export type SessionStatus = 'signed_in' | 'signed_out' | 'unreachable'
 
 export interface ConnectionOptions {
@@ -17,11 +17,11 @@ export interface ConnectionOptions {
   random(): number
   onConnectionState(link: ConnectionState): void
   /**
-   * The view begins after `head`: what came before is to be read elsewhere. `isBroken` when it had begun before, and what
-   * is known of it may have holes or be of another log.
+   * The view starts after `head`; earlier events are loaded elsewhere. `isBroken` means that it had
+   * started before, so known events may have gaps or belong to another log.
    */
   onStart(head: number, isBroken: boolean): void
-  /** Messages about the view that is followed, in the order of the log, each event once. */
+  /** Messages about the followed view, in log order, each event once. */
   onMessage(message: ServerMessage): void
 }
 
@@ -31,30 +31,30 @@ interface View {
 }
 
 export interface Connection {
-  /** Follows another view from now on. */
+  /** Follows another view. */
   follow(view: View): void
   retry(): void
-  /** Looks whether the connection is still good: the browser was asleep, or says that the network came back. */
+  /** Checks the connection after the browser was asleep or the network came back. */
   wake(): void
-  /** The browser says that the network is gone. */
+  /** Call when the browser reports that it is offline. */
   sleep(): void
   stop(): void
 }
 
 const HELLO_MS = 10_000
 const HEARTBEAT_MS = 15_000
-const SLACK_MS = 5_000
-const SILENCE_MS = 2 * HEARTBEAT_MS + SLACK_MS
-/** The session, the membership or the project has gone. */
+const TOLERANCE_MS = 5_000
+const TIMEOUT_MS = 2 * HEARTBEAT_MS + TOLERANCE_MS
+/** The close code when the session, the membership or the project has ended. */
 const POLICY_VIOLATION = 1008
 
-/** One socket that is kept alive, and one view that is followed over it without a loss. */
+/** A socket that reconnects, and one view that is followed over it without gaps. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { clock } = options
   let socket: SocketLike | undefined
   let view: View | undefined
   let epoch: string | undefined
-  /** The last seq that the view has seen; undefined until the server has said where the log ends. */
+  /** The last seq of the view; undefined until the server has sent the head of the log. */
   let cursor: number | undefined
   let hasStarted = false
   let attempt = 0
@@ -73,7 +73,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     socket = opened
     heard(HELLO_MS)
     opened.onmessage = ({ data }: MessageEvent<unknown>) => {
-      heard(SILENCE_MS)
+      heard(TIMEOUT_MS)
       const message = typeof data === 'string' ? parseMessage(data) : undefined
       if (!message) return
       saidHello ||= message.type === 'hello'
@@ -82,8 +82,8 @@ export function createConnection(options: ConnectionOptions): Connection {
     opened.onclose = ({ code }) => {
       if (socket !== opened) return
       drop()
-      // A handshake that is refused looks like a network that fails; only the server can tell which.
-      if (code === POLICY_VIOLATION || !saidHello) void askWhy(code === POLICY_VIOLATION)
+      // A refused handshake looks like a network failure. Only the server can tell them apart.
+      if (code === POLICY_VIOLATION || !saidHello) void checkReason(code === POLICY_VIOLATION)
       else reconnect()
     }
   }
@@ -101,12 +101,12 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
     if (message.project !== view?.project) return
     if (message.type === 'event') {
-      // Before the server has said where the view begins, it cannot be one of it.
+      // Before `subscribed`, events cannot belong to this view.
       if (cursor === undefined || message.seq <= cursor) return
       cursor = message.seq
     }
     if (message.type === 'heartbeat' && cursor !== undefined) {
-      // With filters, most of the log never comes: it need not be looked through again after a reconnection.
+      // With filters, most events never arrive. The head avoids replaying them on reconnection.
       cursor = Math.max(cursor, message.head ?? 0)
     }
     if (message.type === 'gap') start(message.head)
@@ -136,7 +136,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     socket.send(JSON.stringify(message))
   }
 
-  async function askWhy(wasRefused: boolean) {
+  async function checkReason(wasRefused: boolean) {
     const standing = await options.check()
     if (isStopped || socket) return
     if (standing === 'signed_out') finish({ kind: 'signed_out' })
@@ -160,7 +160,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     options.onConnectionState({ kind: 'offline', sinceMs: clock.now() })
   }
 
-  /** The end: what comes next is for the page to say. */
+  /** Stops for good. The page decides what to do next. */
   function finish(link: ConnectionState) {
     stop()
     options.onConnectionState(link)
@@ -195,13 +195,13 @@ export function createConnection(options: ConnectionOptions): Connection {
       view = next
       cursor = undefined
       hasStarted = false
-      // On a socket of its own, so that nothing of the view before can still be under way.
+      // A new socket, so that no message of the previous view can still arrive.
       connect()
     },
     retry: connect,
     wake() {
-      // Timers sleep with the browser: the time since the last message tells, not they.
-      if (!socket || clock.now() - heardMs > HEARTBEAT_MS + SLACK_MS) connect()
+      // Timers stop while the browser sleeps, so the time of the last message decides.
+      if (!socket || clock.now() - heardMs > HEARTBEAT_MS + TOLERANCE_MS) connect()
     },
     sleep: goOffline,
     stop,

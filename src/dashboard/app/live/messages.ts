@@ -1,6 +1,6 @@
 import type { Event } from '../../../events/schema.ts'
 
-/** What a subscription lets through; a field that is absent lets everything through. */
+/** The filters of a subscription. An absent field matches everything. */
 export interface Filters {
   channels?: string[]
   tags?: string[]
@@ -12,7 +12,7 @@ export interface Filters {
 export type ClientMessage = {
   type: 'subscribe'
   project: string
-  /** The last seq that was seen; null for from now on. */
+  /** The last seq received; null to start now. */
   after: number | null
   epoch?: string
   filters: Filters
@@ -24,12 +24,12 @@ export type ServerMessage =
   | { type: 'event'; project: string; seq: number; event: Event }
   | { type: 'deleted' | 'restored'; project: string; seq: number }
   | { type: 'gap'; project: string; reason: string; head: number }
-  /** All up to `head` has been sent; without a project, there is none that is followed. */
+  /** Everything up to `head` was sent. Without `project`, no project is followed. */
   | { type: 'heartbeat'; project?: string; head?: number }
   | { type: 'unread'; project: string }
   | { type: 'error'; code: string }
 
-/** The fields that we rely on, by type of message. */
+/** The required fields of each message type. */
 const FIELDS: Record<ServerMessage['type'], Record<string, 'string' | 'number' | 'object'>> = {
   hello: { epoch: 'string' },
   subscribed: { project: 'string', head: 'number' },
@@ -42,7 +42,7 @@ const FIELDS: Record<ServerMessage['type'], Record<string, 'string' | 'number' |
   error: { code: 'string' },
 }
 
-/** The message in a frame; undefined for what a newer server may say and we do not know. */
+/** Parses a message. Returns undefined for unknown ones, which a newer server may send. */
 export function parseMessage(text: string): ServerMessage | undefined {
   let value: unknown
   try {
@@ -56,7 +56,7 @@ export function parseMessage(text: string): ServerMessage | undefined {
   for (const [name, type] of Object.entries(fields)) {
     if (typeof value[name] !== type || value[name] === null) return undefined
   }
-  // The fields that are read were looked at above; what is inside an event, the server's own schema guarantees.
+  // The fields were checked above. The server's schema guarantees the content of events.
   return value as unknown as ServerMessage
 }
 

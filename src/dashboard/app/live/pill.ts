@@ -1,20 +1,20 @@
-/** How the connection to the server stands. */
+/** The state of the connection to the server. */
 export type ConnectionState =
   | { kind: 'connecting' }
   | { kind: 'live' }
   | { kind: 'reconnecting'; atMs: number }
   | { kind: 'offline'; sinceMs: number }
   | { kind: 'signed_out' }
-  /** The project is gone, or we are no longer among its people. */
+  /** The project was deleted, or the account is no longer a member. */
   | { kind: 'refused' }
 
-/** Why rows stand still: asked for, or because moving them would take something away from the reader. */
+/** Why the feed is paused: on request, or because moving rows would disturb the reader. */
 export type PauseReason = 'asked' | 'scrolled' | 'focus' | 'selection'
 
 export interface LiveState {
   link: ConnectionState
   reasons: ReadonlySet<PauseReason>
-  /** Events that have arrived and are not shown. */
+  /** The number of received events that are not shown. */
   waiting: number
 }
 
@@ -22,11 +22,11 @@ export type LiveEvent =
   | { type: 'link'; link: ConnectionState }
   | { type: 'pause'; reason: PauseReason }
   | { type: 'release'; reason: PauseReason }
-  /** The reader wants to see what is new, whatever held it up. */
+  /** Ends all pauses. */
   | { type: 'resume' }
   | { type: 'waiting'; count: number }
 
-/** What the pill shows. */
+/** The state that the pill shows. */
 export type Pill = ConnectionState | { kind: 'paused'; waiting: number }
 
 export const INITIAL: LiveState = { link: { kind: 'connecting' }, reasons: new Set(), waiting: 0 }
@@ -49,17 +49,17 @@ export function reduce(state: LiveState, event: LiveEvent): LiveState {
   }
 }
 
-/** Whether what arrives is shown as it comes. It is also while the connection is away: then nothing arrives. */
+/** Returns whether new events are shown as they arrive. Also true while disconnected. */
 export function isUnpaused({ reasons }: LiveState): boolean {
   return reasons.size === 0
 }
 
-/** A connection that fails is of more interest than a pause; nothing is lost by either. */
+/** A failing connection takes precedence over a pause. */
 export function toPill({ link, reasons, waiting }: LiveState): Pill {
   return link.kind === 'live' && reasons.size > 0 ? { kind: 'paused', waiting } : link
 }
 
-/** The pill in words; `toClock` writes a moment as the reader's clock does. */
+/** The label of the pill; `toClock` formats a time of day. */
 export function toLabel(pill: Pill, nowMs: number, toClock: (ms: number) => string): string {
   switch (pill.kind) {
     case 'connecting':
@@ -81,7 +81,7 @@ export function toLabel(pill: Pill, nowMs: number, toClock: (ms: number) => stri
   }
 }
 
-/** Beyond what is kept, the number says no more than that there are many. */
+/** The count, or "999+". */
 export function toCount(count: number): string {
   return count > 999 ? '999+' : String(count)
 }

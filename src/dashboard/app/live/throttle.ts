@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts'
 
 export interface Throttle {
-  /** Asks for a run: at once after a quiet time, else when the interval is over. Many wishes are one. */
+  /** Runs the work now, or at the end of the current interval. Repeated calls cause one run. */
   trigger(): void
-  /** Calls off a run that is due. */
+  /** Cancels a pending run. */
   stop(): void
 }
 
@@ -23,7 +23,7 @@ export function createThrottle(clock: Clock, intervalMs: number, work: () => voi
       if (cancel) return
       const wait = last + intervalMs - clock.now()
       if (wait <= 0) run()
-      // A clock that was set back must not hold us up for hours.
+      // If the clock was set back, the wait must not exceed the interval.
       else cancel = clock.after(Math.min(wait, intervalMs), run)
     },
     stop() {

@@ -1,13 +1,13 @@
 import { toCount } from './pill.ts'
 
-/** The title of the tab, with the number of events that nobody has seen yet. */
+/** The tab title with the number of unseen events. */
 export function toTitle(title: string, unseen: number): string {
   return unseen === 0 ? title : `(${toCount(unseen)}) ${title}`
 }
 
-/** Puts the number on the icon of the installed app, where there is one. */
+/** Shows the number on the icon of the installed app. */
 export function setBadge(unseen: number): void {
   const badge = navigator as Navigator & { setAppBadge?(count: number): Promise<void> }
-  // 0 takes it away. A browser may refuse; the title says it, too.
+  // 0 clears the badge. A browser may refuse; the title shows the number, too.
   void badge.setAppBadge?.(unseen).catch(() => {})
 }

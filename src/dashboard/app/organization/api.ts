@@ -41,7 +41,7 @@ export function readProject(project: string): Promise<Result<Project>> {
   return request('GET', toProjectPath(project))
 }
 
-/** Changes a project; `keepDays` may be what somebody typed, for the server to judge. */
+/** Changes a project; `keepDays` may be invalid input, which the server rejects. */
 export function editProject(
   project: string,
   change: Pick<ProjectChange, 'name'> & { keepDays: number | string | null },

@@ -5,7 +5,7 @@ import { toOrganizationPath } from '../paths.ts'
 import { loadSession } from '../session.ts'
 import { createOrganization } from './api.ts'
 
-/** The way to one more organization, for the operator. */
+/** Creates an organization. Only the operator can do this. */
 export function CreateOrganization() {
   const { route } = useLocation()
   return (
@@ -24,7 +24,7 @@ export function CreateOrganization() {
             name="name"
             label="Name"
             autocomplete="off"
-            hint="It has its own projects and members, and you own it."
+            hint="It has its own projects and members. You become its owner."
           />
         </Form>
       )}

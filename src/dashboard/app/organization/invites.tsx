@@ -16,14 +16,14 @@ interface InvitesOptions {
   own: Account['organizations'][number]
 }
 
-const MAY = {
+const ROLE_LABELS = {
   viewer: 'viewer: reads everything',
-  member: 'member: also changes channels and aliases',
-  admin: 'admin: also keys, webhooks, members, deletion',
-  owner: 'owner: everything',
+  member: 'member: also edits channels and aliases',
+  admin: 'admin: also manages keys, webhooks and members',
+  owner: 'owner: can do everything',
 }
 
-/** Invitations by link: made, handed over by hand, and taken back. */
+/** The open invitations, with actions to create and withdraw them. */
 export function Invites({ account, own }: InvitesOptions) {
   const invites = usePages(own.id, cursor => readInvites(own.id, cursor))
   const [made, setMade] = useState<NewInvite>()
@@ -33,19 +33,19 @@ export function Invites({ account, own }: InvitesOptions) {
     if (!result.ok) return showToast({ message: result.failure.message })
     invites.change(items => items.filter(one => one.id !== id))
     if (made?.id === id) setMade(undefined)
-    showToast({ message: 'The invitation is withdrawn: its link leads nowhere.' })
+    showToast({ message: 'Invitation withdrawn. Its link no longer works.' })
   }
 
   return (
     <section class="section" aria-labelledby="invites">
       <h2 id="invites">Invitations</h2>
-      <PagedList pages={invites} empty={<p class="note">None is open.</p>}>
+      <PagedList pages={invites} empty={<p class="note">No open invitations</p>}>
         {({ id, role, email, invitedBy, expiresAt }) => (
           <li key={id}>
             <div class="item-main">
-              <bdi>{email ?? 'Whoever has the link'}</bdi>
+              <bdi>{email ?? 'Anyone with the link'}</bdi>
               <p class="item-details">
-                from <bdi>{invitedBy}</bdi> · until{' '}
+                invited by <bdi>{invitedBy}</bdi> · expires{' '}
                 <Timestamp atMs={Date.parse(expiresAt)} hasDate />
               </p>
             </div>
@@ -66,10 +66,10 @@ export function Invites({ account, own }: InvitesOptions) {
           </li>
         )}
       </PagedList>
-      <InlineForm action="Invite somebody">
+      <InlineForm action="Invite a member">
         {close => (
           <Form
-            action="Make a link"
+            action="Create link"
             send={value =>
               createInvite(own.id, { role: value('role'), email: value('email') || null })
             }
@@ -87,7 +87,7 @@ export function Invites({ account, own }: InvitesOptions) {
               value="member"
               options={ROLES.filter(role => isAtLeast(own.role, role)).map(role => ({
                 value: role,
-                text: MAY[role],
+                text: ROLE_LABELS[role],
               }))}
             />
             <Field
@@ -95,7 +95,7 @@ export function Invites({ account, own }: InvitesOptions) {
               label="E-mail (optional)"
               type="email"
               autocomplete="off"
-              hint="Nothing is sent. With an address here, nobody else can use the link."
+              hint="No e-mail is sent. With an address, only that person can use the link."
               isOptional
             />
           </Form>

@@ -17,7 +17,7 @@ interface MembersOptions {
   members: Pages<Member>
 }
 
-/** Who belongs to an organization, and what its admins and owners do about it. */
+/** The members of an organization, with the actions of its admins and owners. */
 export function Members({ account, own, members }: MembersOptions) {
   const [link, setLink] = useState<ExpiringLink & { person: string }>()
 
@@ -25,7 +25,7 @@ export function Members({ account, own, members }: MembersOptions) {
     members.change(items => items.map(one => (one.person.id === changed.person.id ? changed : one)))
   }
 
-  /** Returns whether it came about. */
+  /** Changes a role and returns whether it worked. */
   async function choose({ person, role: before }: Member, role: Role): Promise<boolean> {
     const result = await changeRole(own.id, person.id, role)
     if (!result.ok) {
@@ -34,7 +34,7 @@ export function Members({ account, own, members }: MembersOptions) {
     }
     show(result.data)
     showToast({
-      message: `${person.name} has the role ${role} now.`,
+      message: `${person.name} now has the role ${role}.`,
       async undo() {
         const undone = await changeRole(own.id, person.id, before)
         if (undone.ok) show(undone.data)
@@ -96,10 +96,10 @@ export function Members({ account, own, members }: MembersOptions) {
                   <button
                     type="button"
                     class="quiet-button"
-                    aria-label={`Reset link for ${person.name}`}
+                    aria-label={`Create reset link for ${person.name}`}
                     onClick={() => makeLink(member)}
                   >
-                    Reset link
+                    Create reset link
                   </button>
                 )}
                 {mayRemove && (
@@ -110,7 +110,7 @@ export function Members({ account, own, members }: MembersOptions) {
                         Remove <bdi>{person.name}</bdi>?
                       </>
                     }
-                    lead="Everything here is closed to them at once. Their account stays."
+                    lead="They lose access immediately. Their account stays."
                     yes="Remove"
                     isQuiet
                     send={() => removeMember(own.id, person.id)}
@@ -123,7 +123,7 @@ export function Members({ account, own, members }: MembersOptions) {
               {link?.person === person.id && (
                 <SecretLink
                   {...link}
-                  label="Link to a new password"
+                  label="Password reset link"
                   onClose={() => setLink(undefined)}
                 />
               )}

@@ -13,13 +13,13 @@ import { parseRetentionDays } from './retention-days.ts'
 
 type Membership = Account['organizations'][number]
 
-/** The projects of an organization, and what its admins do with them. */
+/** The projects of an organization, with the actions of its admins. */
 export function Projects({ own }: { own: Membership }) {
   const mayEdit = isAtLeast(own.role, 'admin')
   return (
     <section class="section" aria-labelledby="projects">
       <h2 id="projects">Projects</h2>
-      {own.projects.length === 0 && <p class="note">None yet</p>}
+      {own.projects.length === 0 && <p class="note">No projects yet</p>}
       <ul class="items">
         {own.projects.map(({ id, name }) => (
           <li key={id}>
@@ -80,10 +80,10 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
             <Field name="name" label="Name" autocomplete="off" value={name} />
             <Field
               name="keepDays"
-              label="Days for which events are kept"
+              label="Retention in days"
               autocomplete="off"
               value={String(keepDays ?? '')}
-              hint="Older ones are deleted for good. Nothing here keeps them for ever."
+              hint="Older events are deleted permanently. Leave empty to keep events forever."
               isOptional
             />
           </Form>
@@ -95,11 +95,11 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
                   Delete <bdi>{name}</bdi>?
                 </>
               }
-              lead={`Its ${head.toLocaleString()} events, its API keys and its webhooks go for good. Whoever sends events to it is refused at once.`}
-              yes="Delete for good"
+              lead={`Its ${head.toLocaleString()} events, its API keys and its webhooks are deleted for all members. This cannot be undone.`}
+              yes="Delete permanently"
               send={() => deleteProject(project)}
               onDone={() => {
-                showToast({ message: `${name} is deleted.` })
+                showToast({ message: `${name} deleted.` })
                 void loadSession()
               }}
             />

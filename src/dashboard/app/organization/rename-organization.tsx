@@ -3,7 +3,7 @@ import { InlineForm } from '../components/inline-form.tsx'
 import { loadSession } from '../session.ts'
 import { renameOrganization } from './api.ts'
 
-/** The way to another name of an organization. */
+/** Renames an organization. */
 export function RenameOrganization({ organization, name }: { organization: string; name: string }) {
   return (
     <InlineForm action="Rename">

@@ -1,4 +1,4 @@
-/** The days that somebody typed: none is for ever, and what is no number goes to the server as it is, to be refused. */
+/** Parses a number of days. Empty means forever (null). Invalid text is returned as it is. */
 export function parseRetentionDays(typed: string): number | string | null {
   const text = typed.trim()
   if (text === '') return null

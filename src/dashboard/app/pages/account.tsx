@@ -13,11 +13,11 @@ import { showToast } from '../components/toast.tsx'
 import { PATHS, toOrganizationPath } from '../paths.ts'
 import { setAccount } from '../session.ts'
 
-/** Who somebody is here, how they sign in, and where they are signed in. */
+/** The account: its profile, password, sessions and organizations. */
 export default function AccountPage({ account }: AccountPageProps) {
   const { person, organizations } = account
-  // A new password ends sessions.
-  const [turn, setTurn] = useState(0)
+  // Reloads the sessions, because a new password ends the others.
+  const [passwordChanges, setPasswordChanges] = useState(0)
   return (
     <SettingsLayout account={account} path={PATHS.account} title="Account">
       <div class="settings">
@@ -35,7 +35,7 @@ export default function AccountPage({ account }: AccountPageProps) {
             {close => (
               <Password
                 onDone={() => {
-                  setTurn(turn + 1)
+                  setPasswordChanges(passwordChanges + 1)
                   close()
                 }}
               />
@@ -43,10 +43,12 @@ export default function AccountPage({ account }: AccountPageProps) {
           </InlineForm>
           <SignOutButton />
         </div>
-        <Sessions key={turn} />
+        <Sessions key={passwordChanges} />
         <section class="section" aria-labelledby="organizations">
           <h2 id="organizations">Organizations</h2>
-          {organizations.length === 0 && <p class="note">You belong to none.</p>}
+          {organizations.length === 0 && (
+            <p class="note">You are not a member of any organization.</p>
+          )}
           <ul class="items">
             {organizations.map(({ id, name, role }) => (
               <li key={id}>
@@ -86,7 +88,7 @@ function Profile({ account, onDone }: Pick<AccountPageProps, 'account'> & { onDo
         type="email"
         autocomplete="username"
         value={email}
-        hint="You sign in with it."
+        hint="You use it to sign in."
       />
     </Form>
   )
@@ -103,11 +105,11 @@ function Password({ onDone }: { onDone(): void }) {
         })
       }
       onDone={({ sessionsEnded }) => {
-        showToast({ message: `The password is changed. Signed out elsewhere: ${sessionsEnded}.` })
+        showToast({ message: `Password changed. Other sessions ended: ${sessionsEnded}.` })
         onDone()
       }}
     >
-      <p class="hint">Every other browser is signed out; you stay signed in here.</p>
+      <p class="hint">You are signed out in all other browsers and stay signed in here.</p>
       <Field
         name="currentPassword"
         label="Current password"

@@ -11,7 +11,7 @@ import { Timestamp } from '../components/timestamp.tsx'
 import { toFeedPath, toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 
-/** A channel: what it is, what the reader hears of it, and how it is kept. */
+/** A channel: its description, notification settings, retention and archive state. */
 export default function ChannelPage({ account, project, channel: id = '' }: ProjectPageProps) {
   const query = useChannelQuery(`${project} ${id}`, () => readChannel(project, id))
   return (
@@ -28,8 +28,8 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
       </p>
       {query.failure?.code === 'not_found' ? (
         <div class="empty-state">
-          <h1>No such channel</h1>
-          <p>It has gone, or the link is not whole.</p>
+          <h1>Channel not found</h1>
+          <p>It was deleted, or the link is incomplete. Copy all of the link.</p>
         </div>
       ) : (
         <Loaded query={query}>
@@ -44,7 +44,7 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
                   key={id}
                   project={project}
                   channel={id}
-                  hint="Yours alone, on all your devices"
+                  hint="Only for you, on all your devices"
                 />
               </section>
               <Retention
@@ -94,7 +94,7 @@ function About({ project, channel }: { project: string; channel: ProjectChannel 
           </div>
         )}
         <div>
-          <dt>Since</dt>
+          <dt>Created</dt>
           <dd>
             <Timestamp atMs={Date.parse(createdAt)} hasDate />
           </dd>
@@ -102,7 +102,7 @@ function About({ project, channel }: { project: string; channel: ProjectChannel 
       </dl>
       <p>
         <a class="text-link" href={toFeedPath(project, id)}>
-          Its events
+          View events
         </a>
       </p>
     </>

@@ -12,62 +12,62 @@ import { SearchForm } from '../components/search-form.tsx'
 import { toChannelPath, toProjectPath } from '../paths.ts'
 import { usePages } from '../components/use-pages.ts'
 
-/** All channels of a project, and what the reader hears of them. */
+/** All channels of a project, with the default notification settings. */
 export default function ChannelsPage({ account, project }: ProjectPageProps) {
   const { query } = useLocation()
   const search = query['search']?.trim() ?? ''
   const hasArchived = query['archived'] === 'true'
   const wanted = { ...(search && { search }), ...(hasArchived && { archived: 'true' }) }
   const toPath = (some: Record<string, string>) => {
-    const told = new URLSearchParams(Object.entries(some).filter(([, value]) => value !== ''))
-    return `${toProjectPath('channels', project)}${told.size > 0 ? `?${told}` : ''}`
+    const query = new URLSearchParams(Object.entries(some).filter(([, value]) => value !== ''))
+    return `${toProjectPath('channels', project)}${query.size > 0 ? `?${query}` : ''}`
   }
-  const { items, isReading, failure, hasMore, readMore } = usePages(
+  const { items, isLoading, failure, hasMore, loadMore } = usePages(
     `${toPath(wanted)} ${channelChanges.value}`,
     cursor => readChannelPage(project, wanted, cursor),
   )
   return (
     <ProjectLayout account={account} project={project} at="channels" title="Channels">
       <h1 class="page-title">Channels</h1>
-      <NotificationSettings project={project} hint="Where a channel has no setting of its own" />
+      <NotificationSettings project={project} hint="The default for all channels" />
       <SearchForm
         label="Search channels"
-        placeholder="A part of the name"
+        placeholder="Part of the name"
         text={search}
         toPath={text => toPath({ ...wanted, search: text })}
       />
       <div class="settings">
-        <ul class="items" aria-busy={isReading}>
+        <ul class="items" aria-busy={isLoading}>
           {items.map(channel => (
             <Item key={channel.id} project={project} channel={channel} />
           ))}
         </ul>
-        {failure && <ErrorNotice failure={failure} onRetry={readMore} />}
-        {isReading && (
+        {failure && <ErrorNotice failure={failure} onRetry={loadMore} />}
+        {isLoading && (
           <p class="note" role="status">
-            Reading …
+            Loading…
           </p>
         )}
-        {!isReading && !failure && items.length === 0 && (
+        {!isLoading && !failure && items.length === 0 && (
           <div class="empty-state">
-            <h2>{search === '' ? 'No channel yet' : 'No channel found'}</h2>
+            <h2>{search === '' ? 'No channels yet' : 'No channels found'}</h2>
             {search === '' ? (
-              <p>An event makes its channel when it is the first one there.</p>
+              <p>A channel is created by the first event that is sent to it.</p>
             ) : (
               <p>
-                No name has this in it. <a href={toPath({})}>All channels</a>
+                No channel name contains this text. <a href={toPath({})}>Show all channels</a>
               </p>
             )}
           </div>
         )}
-        {hasMore && !isReading && !failure && (
-          <button type="button" class="button" onClick={readMore}>
+        {hasMore && !isLoading && !failure && (
+          <button type="button" class="button" onClick={loadMore}>
             Show more
           </button>
         )}
         <p>
           <a class="text-link" href={toPath({ search, archived: hasArchived ? '' : 'true' })}>
-            {hasArchived ? 'Without archived ones' : 'With archived ones'}
+            {hasArchived ? 'Hide archived channels' : 'Show archived channels'}
           </a>
         </p>
       </div>
@@ -93,7 +93,7 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
               <bdi>{description}</bdi> ·{' '}
             </>
           )}
-          {count.toLocaleString()} in 24 hours
+          {count.toLocaleString()} {count === 1 ? 'event' : 'events'} in 24 hours
           {lastEventAt !== null && (
             <>
               {' '}

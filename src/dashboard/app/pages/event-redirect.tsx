@@ -8,7 +8,7 @@ import { PATHS, toEventPath } from '../paths.ts'
 import { request } from '../request.ts'
 import { session } from '../session.ts'
 
-/** A link to an event that does not say in which project it is: leads on to the one that has it. */
+/** Finds the project of an event link without one, and redirects there. */
 export default function EventRedirect({ event = '' }: { event?: string | undefined }) {
   const { route } = useLocation()
   const [isMissing, setMissing] = useState(false)
@@ -37,8 +37,8 @@ export default function EventRedirect({ event = '' }: { event?: string | undefin
   if (!isMissing) return <div class="page-loading" role="status" aria-label="Loading" />
   return (
     <StandalonePage
-      title="No such event"
-      lead="It was deleted, was kept no longer, or is not yours to see."
+      title="Event not found"
+      lead="It was deleted, its retention period is over, or you do not have access to it."
     >
       <p>
         <a href={PATHS.home}>Go to the feed</a>

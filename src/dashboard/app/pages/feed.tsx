@@ -27,7 +27,7 @@ import { Logo, WaveLine } from '../components/artwork.tsx'
 import { PATHS, toSignInPath } from '../paths.ts'
 import { findProject, isAllowed, loadSession } from '../session.ts'
 
-/** The home: what happens in a project, as it happens. */
+/** The live feed of a project. */
 export default function FeedPage({ account, project, event }: ProjectPageProps) {
   const { query, url, route } = useLocation()
   const search = readSearch(query)
@@ -35,9 +35,9 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   const isSearch = isFiltered(search)
   const channels = useChannels(project)
   const list = useRef<HTMLElement>(null)
-  const said = useSignal('')
+  const announcement = useSignal('')
   const announcer = useMemo(
-    () => createAnnouncer(SYSTEM_CLOCK, sentence => (said.value = sentence)),
+    () => createAnnouncer(SYSTEM_CLOCK, sentence => (announcement.value = sentence)),
     [],
   )
   const title = `${findProject(account, project)?.project.name} · Tidings`
@@ -55,7 +55,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     onChannels: channels.refresh,
   })
   const { resume } = usePause(feed, list)
-  // The page itself changes with these alone, not with every row.
+  // Computed signals, so that the page does not render for every new row.
   const seen = useMemo(
     () => ({
       newestSeq: computed(() => feed.log.value.rows[0]?.seq),
@@ -68,7 +68,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   useReadMark({
     project,
     channelId,
-    // What a search leaves out has not been read.
+    // A search hides events, so it marks none as read.
     newestSeq: isSearch ? undefined : newestSeq,
     onMarked: channels.refresh,
   })
@@ -80,7 +80,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   )
   const isBehind = useNarrowScreen() && event !== undefined
   const reading = feed.reading.value
-  const unclear =
+  const searchFailure =
     reading.kind === 'failed' && reading.failure.code === 'invalid' ? reading.failure : undefined
   const waiting = feed.live.value.waiting
 
@@ -91,11 +91,11 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   useEffect(() => () => announcer.stop(), [])
   useEffect(() => {
     if (kind === 'signed_out') route(toSignInPath(url), true)
-    // The account says what is left of what the person may see.
+    // Reloading the account shows which projects are still accessible.
     else if (kind === 'refused') void loadSession().then(() => route(PATHS.home, true))
   }, [kind])
 
-  /** The list stays as it is when an event is opened beside it, and so does the reader's place in it. */
+  /** Opens an event by history state, so that the list keeps its rows and scroll position. */
   function go(id: string | undefined) {
     history.pushState(null, '', toSearchPath(project, search, id))
     dispatchEvent(new PopStateEvent('popstate'))
@@ -105,7 +105,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     go(undefined)
     const rows = [...(list.current?.querySelectorAll<HTMLElement>('article') ?? [])]
     const row = rows.find(({ dataset }) => dataset['event'] === event)
-    // What lies behind a panel in front of everything takes the focus once that is gone.
+    // On narrow screens, the list is inert until the panel is gone.
     requestAnimationFrame(() => (row ?? list.current)?.focus({ preventScroll: row === undefined }))
   }
 
@@ -113,7 +113,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     <div class="layout">
       <div class="contents" inert={isBehind}>
         <a class="skip" href="#feed">
-          Skip to the events
+          Skip to events
         </a>
         <header class="top-bar">
           <a class="brand" href={PATHS.home} aria-label="Tidings">
@@ -124,16 +124,16 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
           <LivePill feed={feed} onResume={resume} />
           <AccountMenu account={account} project={project} />
         </header>
-        <SearchBox project={project} search={search} failure={unclear} />
+        <SearchBox project={project} search={search} failure={searchFailure} />
         <ProjectSidebar account={account} project={project} channels={channels} search={search} />
         <main class="stream">
           <h1 class="visually-hidden">Events</h1>
-          {!unclear && (isSearch || newestSeq !== undefined || reading.kind === 'first') && (
+          {!searchFailure && (isSearch || newestSeq !== undefined || reading.kind === 'first') && (
             <HistogramView project={project} search={search} newestSeq={newestSeq} />
           )}
           <Chips project={project} search={search} channels={channels.list} />
-          {!unclear && needsServer(parse(search, 0).filters) && (
-            <p class="note">New events that fit are looked up every two seconds.</p>
+          {!searchFailure && needsServer(parse(search, 0).filters) && (
+            <p class="note">New matches for this search appear within two seconds.</p>
           )}
           <WaveLine kind={kind} />
           {waiting > 0 && kind !== 'live' && (
@@ -150,7 +150,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
             onOpen={go}
           />
           <p class="visually-hidden" role="status">
-            {said.value}
+            {announcement.value}
           </p>
         </main>
       </div>

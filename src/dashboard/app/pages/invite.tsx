@@ -9,7 +9,7 @@ import { request, type Result } from '../request.ts'
 import { linkSecret, parseLinkSecret } from '../link-secret.ts'
 import { loadSession, session } from '../session.ts'
 
-/** Takes somebody into an organization: as who they are, or with a new account. */
+/** Accepts an invitation, with the signed-in account or with a new one. */
 export default function InvitePage() {
   const { route } = useLocation()
   const [invite, look] = useInvite(linkSecret.value)
@@ -24,9 +24,7 @@ export default function InvitePage() {
 
   if (!linkSecret.value) return <Paste />
   if (!invite)
-    return (
-      <StandalonePage title="Invitation" lead={<span class="skeleton">Looking it up …</span>} />
-    )
+    return <StandalonePage title="Invitation" lead={<span class="skeleton">Loading…</span>} />
   if (!invite.ok) {
     return (
       <StandalonePage title="Invitation">
@@ -37,7 +35,7 @@ export default function InvitePage() {
   const { organization, role, invitedBy, email } = invite.data
   const lead = (
     <>
-      <bdi>{invitedBy.name}</bdi> invites you to <bdi>{organization.name}</bdi> as {role}.
+      <bdi>{invitedBy.name}</bdi> invited you to <bdi>{organization.name}</bdi> as {role}.
     </>
   )
   if (session.value.kind === 'signed_in') {
@@ -77,8 +75,7 @@ export default function InvitePage() {
         <NewPasswordField />
       </Form>
       <p class="note">
-        You have an account here? <a href={toSignInPath(PATHS.invite)}>Sign in first</a>, and then
-        join.
+        Already have an account? <a href={toSignInPath(PATHS.invite)}>Sign in first</a>, then join.
       </p>
     </StandalonePage>
   )
@@ -86,9 +83,9 @@ export default function InvitePage() {
 
 function Paste() {
   return (
-    <StandalonePage title="Invitation" lead="Open the link that you were sent, or paste it here.">
+    <StandalonePage title="Invitation" lead="Open the link that you received, or paste it here.">
       <Form
-        action="Look at it"
+        action="Continue"
         send={async value => ({ ok: true, data: parseLinkSecret(value('token')) })}
         onDone={secret => {
           linkSecret.value = secret
@@ -100,7 +97,7 @@ function Paste() {
   )
 }
 
-/** The invitation behind a secret; undefined until the server has answered. */
+/** Loads the invitation of a secret; undefined until loaded. */
 function useInvite(token: string): [Result<InvitePreview> | undefined, () => void] {
   const [invite, setInvite] = useState<Result<InvitePreview>>()
   const look = () => {

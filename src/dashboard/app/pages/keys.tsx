@@ -12,7 +12,7 @@ import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
 
-/** The keys with which applications post and read events. */
+/** The API keys of a project. */
 export default function KeysPage({ account, project }: ProjectPageProps) {
   return (
     <SettingsLayout
@@ -27,8 +27,8 @@ export default function KeysPage({ account, project }: ProjectPageProps) {
           <Keys project={project} />
         ) : (
           <p class="page-lead">
-            Applications post and read events with keys. Admins of your organization see and make
-            them: ask one of them for a key.
+            Applications send and read events with API keys. Only admins can see and create them.
+            Ask an admin of your organization for a key.
           </p>
         )}
       </div>
@@ -44,18 +44,18 @@ function Keys({ project }: { project: string }) {
   function show(key: NewKey) {
     setOpen(undefined)
     setMade(key)
-    pages.readAgain()
+    pages.reload()
   }
 
   return (
     <>
       <p class="page-lead">
-        Applications post and read events with a key. Give each its own: then you see who is busy,
-        and can end one without the others. <a href="/docs/api">API reference</a>
+        Applications send and read events with an API key. Create one key per application, so that
+        you can see its usage and revoke it separately. <a href="/docs/api">API reference</a>
       </p>
       <p class="primary-action">
         <DisclosureButton isPrimary name="make" open={open} onOpen={setOpen}>
-          Make a key
+          Create a key
         </DisclosureButton>
       </p>
       {open && <CreateKeyForm project={project} onCreated={show} />}
@@ -63,7 +63,7 @@ function Keys({ project }: { project: string }) {
         <SecretOnce
           title={
             <>
-              The key of <bdi>{made.name}</bdi>
+              New key <bdi>{made.name}</bdi>
             </>
           }
           label="API key"
@@ -73,14 +73,17 @@ function Keys({ project }: { project: string }) {
           {made.scopes.includes('events:write') && <FirstEventCommand apiKey={made.key} />}
         </SecretOnce>
       )}
-      <PagedList pages={pages} empty={<p class="note">There is no key yet.</p>}>
+      <PagedList
+        pages={pages}
+        empty={<p class="note">No API keys yet. Create one to send events.</p>}
+      >
         {key => (
           <KeyItem
             key={key.id}
             project={project}
             apiKey={key}
             onCreated={show}
-            onChanged={pages.readAgain}
+            onChanged={pages.reload}
           />
         )}
       </PagedList>

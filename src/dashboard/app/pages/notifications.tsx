@@ -12,7 +12,7 @@ import { QuietHours } from '../push/quiet-hours.tsx'
 import { toPushState, type Browser } from '../push/state.ts'
 import { ThisBrowser } from '../push/this-browser.tsx'
 
-/** Whether this browser notifies, what helps where it does not, and the person's other devices. */
+/** Push notifications: this browser, the account's devices, and how to add more. */
 export default function NotificationsPage({ account }: AccountPageProps) {
   const person = account.person.id
   const [browser, setBrowser] = useState<Browser>()
@@ -22,7 +22,7 @@ export default function NotificationsPage({ account }: AccountPageProps) {
     return readDevices()
   })
   const link = useQuery('link', readPageLink)
-  // Whoever has changed a setting comes back to the page.
+  // The permission may have changed in the browser settings meanwhile.
   useEffect(() => {
     const look = async () => setBrowser(await readBrowser())
     addEventListener('focus', look)

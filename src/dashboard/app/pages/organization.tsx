@@ -14,7 +14,7 @@ import { PATHS, toOrganizationPath } from '../paths.ts'
 import { isAtLeast, loadSession } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
 
-/** An organization: what it has, who belongs to it, and what was done in it. */
+/** An organization: its projects, members, invitations and audit log. */
 export default function OrganizationPage({ account, organization = '' }: AccountPageProps) {
   const own = account.organizations.find(({ id }) => id === organization)
   return (
@@ -28,8 +28,8 @@ export default function OrganizationPage({ account, organization = '' }: Account
         <Inside key={own.id} account={account} own={own} />
       ) : (
         <div class="empty-state">
-          <h1>Nothing here</h1>
-          <p>There is no such organization, or you are not a member of it.</p>
+          <h1>Organization not found</h1>
+          <p>It does not exist, or you are not a member of it.</p>
         </div>
       )}
     </SettingsLayout>
@@ -77,31 +77,31 @@ function Inside({ account, own }: InsideOptions) {
                 Leave <bdi>{own.name}</bdi>?
               </>
             }
-            lead="Everything here is closed to you until somebody invites you again. Its last owner has to stay."
+            lead="You lose access until somebody invites you again. The last owner cannot leave."
             yes="Leave"
             isQuiet
             send={() => leaveOrganization(own.id)}
-            onDone={() => void goHome(`You have left ${own.name}.`)}
+            onDone={() => void goHome(`You left ${own.name}.`)}
           />
           {isOwner && (
             <ConfirmButton
-              action="Delete the organization"
+              action="Delete organization"
               title={
                 <>
                   Delete <bdi>{own.name}</bdi>?
                 </>
               }
-              lead="All its projects go with their events, keys and webhooks, for everybody and for good."
-              yes="Delete for good"
+              lead="All its projects, events, API keys and webhooks are deleted for all members. This cannot be undone."
+              yes="Delete permanently"
               send={() => deleteOrganization(own.id)}
-              onDone={() => void goHome(`${own.name} is deleted.`)}
+              onDone={() => void goHome(`${own.name} deleted.`)}
             />
           )}
         </div>
       </section>
       {account.person.isOperator && (
         <section class="section" aria-labelledby="another">
-          <h2 id="another">Another organization</h2>
+          <h2 id="another">New organization</h2>
           <CreateOrganization />
         </section>
       )}

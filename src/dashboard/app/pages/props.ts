@@ -3,23 +3,23 @@ import type { Account } from '../../../accounts/schema.ts'
 /** The props of a page outside of a project. */
 export interface AccountPageProps {
   account: Account
-  /** The public id of an organization, which the account may or may not be a member of. */
+  /** The public ID of an organization. The account may not be a member. */
   organization?: string | undefined
-  /** The id of the event that is looked for. */
+  /** The ID of the event to find. */
   event?: string | undefined
 }
 
 /** The props of a page of a project. */
 export interface ProjectPageProps {
   account: Account
-  /** The public id of a project that the account is a member of. */
+  /** The public ID of a project of which the account is a member. */
   project: string
-  /** The id of the open event. */
+  /** The ID of the open event. */
   event?: string | undefined
-  /** The user_id of the user that the page shows. */
+  /** The user_id on a user's page. */
   user?: string | undefined
-  /** The id of the channel that the page shows. */
+  /** The channel ID on a channel's page. */
   channel?: string | undefined
-  /** The id of the webhook that the page shows. */
+  /** The webhook ID on a webhook's page. */
   webhook?: string | undefined
 }

@@ -7,15 +7,12 @@ import { request } from '../request.ts'
 import { linkSecret, parseLinkSecret } from '../link-secret.ts'
 import { loadSession } from '../session.ts'
 
-/** Sets a new password, with the secret of a link that an owner gave. */
+/** Sets a new password with the secret of a reset link. */
 export default function Reset() {
   const [isDone, setDone] = useState(false)
   if (isDone) {
     return (
-      <StandalonePage
-        title="Password changed"
-        lead="Every device that was signed in has been signed out."
-      >
+      <StandalonePage title="Password changed" lead="You were signed out on all devices.">
         <p>
           <a class="button" href={PATHS.signIn}>
             Sign in
@@ -39,7 +36,7 @@ export default function Reset() {
         }
         onDone={() => {
           linkSecret.value = ''
-          // It may have been the password of whoever is signed in here.
+          // The session in this browser may have ended, too.
           void loadSession()
           setDone(true)
         }}
@@ -49,7 +46,7 @@ export default function Reset() {
             name="token"
             label="Reset link"
             autocomplete="off"
-            hint="An owner of your organization gave it to you. Paste it here."
+            hint="Paste the link that you received from an owner of your organization."
           />
         )}
         <NewPasswordField label="New password" />

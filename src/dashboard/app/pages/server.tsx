@@ -10,11 +10,11 @@ import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
 import { toSize } from '../server/sizes.ts'
 
-/** Free room below this share of a disk is little. */
-const LITTLE = 0.1
-const LATE_MS = 60_000
+/** Warn if less than this share of the disk is free. */
+const MIN_FREE_SHARE = 0.1
+const MAX_OVERDUE_MS = 60_000
 
-/** How the server is, for its operator. */
+/** The status of the server, for its operator. */
 export default function ServerPage({ account }: AccountPageProps) {
   const query = useQuery('', () => request<ServerInfo>('GET', '/api/server'))
   return (
@@ -25,12 +25,12 @@ export default function ServerPage({ account }: AccountPageProps) {
           <>
             <Loaded query={query}>{info => <Facts info={info} />}</Loaded>
             <button type="button" class="quiet-button" onClick={() => void query.refetch()}>
-              Look again
+              Refresh
             </button>
             <AuditLog />
           </>
         ) : (
-          <p class="page-lead">Only the operator sees this: whoever set the server up.</p>
+          <p class="page-lead">Only the operator, who set up this server, can see this page.</p>
         )}
       </div>
     </SettingsLayout>
@@ -40,7 +40,7 @@ export default function ServerPage({ account }: AccountPageProps) {
 function Facts({ info }: { info: ServerInfo }) {
   const { version, runtime, source, startedAt, database, disk, deliveries, push } = info
   const { pending, oldestMs, running } = deliveries
-  const isFull = disk !== null && disk.freeBytes < disk.totalBytes * LITTLE
+  const isFull = disk !== null && disk.freeBytes < disk.totalBytes * MIN_FREE_SHARE
   return (
     <dl class="server-facts">
       <Fact
@@ -48,8 +48,13 @@ function Facts({ info }: { info: ServerInfo }) {
         value={`Tidings ${version} on ${runtime}`}
         about={
           <>
-            started <Timestamp atMs={Date.parse(startedAt)} hasDate /> · free software,{' '}
-            {source === undefined ? 'AGPL-3.0' : <a href={source}>AGPL-3.0, the source</a>}
+            started <Timestamp atMs={Date.parse(startedAt)} hasDate /> · AGPL-3.0
+            {source !== undefined && (
+              <>
+                {' '}
+                · <a href={source}>source code</a>
+              </>
+            )}
           </>
         }
       />
@@ -57,48 +62,46 @@ function Facts({ info }: { info: ServerInfo }) {
         name="Address"
         value={info.url}
         warning={info.isHttps ? undefined : 'No HTTPS'}
-        about={toAddressWords(info)}
+        about={toUrlNote(info)}
       />
       <Fact
         name="Database"
         value={`Postgres ${database.version}, ${database.kind}`}
-        about={`${toSize(database.bytes)} · ${toMany(info.events, 'event')} in ${toMany(info.projects, 'project')}`}
+        about={`${toSize(database.bytes)} · ${toPlural(info.events, 'event')} in ${toPlural(info.projects, 'project')}`}
       />
       <Fact
         name="Disk"
         value={
           disk === null ? 'Unknown' : `${toSize(disk.freeBytes)} free of ${toSize(disk.totalBytes)}`
         }
-        warning={isFull ? 'Nearly full' : undefined}
-        about={disk && `where ${disk.folder} is`}
+        warning={isFull ? 'Almost full' : undefined}
+        about={disk && `the disk of ${disk.folder}`}
       />
       <Fact name="Live feeds" value={`${toCount(info.sockets)} open`} />
       <Fact
         name="Deliveries"
-        value={`${toCount(pending.push + pending.webhook)} waiting`}
-        warning={oldestMs > LATE_MS ? 'Late' : undefined}
+        value={`${toCount(pending.push + pending.webhook)} pending`}
+        warning={oldestMs > MAX_OVERDUE_MS ? 'Delayed' : undefined}
         about={[
           `${toCount(pending.push)} for devices, ${toCount(pending.webhook)} for webhooks`,
           oldestMs < 1_000
-            ? 'nothing is overdue'
-            : `the oldest is ${toCount(Math.floor(oldestMs / 1_000))} s overdue`,
-          `${toCount(running)} under way`,
+            ? 'none overdue'
+            : `the oldest ${toCount(Math.floor(oldestMs / 1_000))} s overdue`,
+          `${toCount(running)} in flight`,
         ].join(' · ')}
       />
       <Fact
         name="Push"
-        value={toMany(push.devices, 'device')}
+        value={toPlural(push.devices, 'device')}
         warning={push.subject === null ? 'No contact' : undefined}
         about={[
           push.subject === null
-            ? 'Apple refuses pushes from nobody: set VAPID_SUBJECT to an address like mailto:you@example.com'
-            : `push services write to ${push.subject}`,
+            ? 'Apple rejects notifications without a contact. Set VAPID_SUBJECT, for example to mailto:you@example.com'
+            : `contact for push services: ${push.subject}`,
           push.isSubjectSet || push.subject === null
             ? ''
             : 'the operator’s address, as VAPID_SUBJECT is not set',
-          push.keyId === null
-            ? 'the key is made when the first device asks for it'
-            : `key ${push.keyId}`,
+          push.keyId === null ? 'the key is created for the first device' : `key ${push.keyId}`,
         ]
           .filter(Boolean)
           .join(' · ')}
@@ -111,7 +114,7 @@ interface FactOptions {
   name: string
   value: string
   about?: ComponentChildren
-  /** What is wrong with it, in a word or two. */
+  /** A problem, in one or two words. */
   warning?: string | undefined
 }
 
@@ -131,17 +134,16 @@ function toCount(count: number): string {
   return count.toLocaleString()
 }
 
-function toMany(count: number, one: string): string {
+function toPlural(count: number, one: string): string {
   return `${toCount(count)} ${one}${count === 1 ? '' : 's'}`
 }
 
-function toAddressWords({ url, isUrlSet, isHttps }: ServerInfo): string {
-  if (!isUrlSet)
-    return 'BASE_URL is not set: links that are handed over lead to this machine alone.'
+function toUrlNote({ url, isUrlSet, isHttps }: ServerInfo): string {
+  if (!isUrlSet) return 'BASE_URL is not set, so links to this server work only on this machine.'
   if (location.origin !== new URL(url).origin) {
-    return `You came by ${location.origin}: is BASE_URL still right?`
+    return `You opened ${location.origin}. Check whether BASE_URL is still correct.`
   }
   return isHttps
-    ? 'as BASE_URL says'
-    : 'Passwords can be read on the way, and push needs HTTPS: put a proxy with HTTPS in front.'
+    ? 'set by BASE_URL'
+    : 'Passwords are sent unencrypted, and notifications require HTTPS. Put the server behind an HTTPS proxy.'
 }

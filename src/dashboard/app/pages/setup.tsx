@@ -9,7 +9,7 @@ import { request } from '../request.ts'
 import { linkSecret, parseLinkSecret } from '../link-secret.ts'
 import { hasJustSetUp, setAccount } from '../session.ts'
 
-/** Makes the owner's account, with the secret of the link that the server printed. */
+/** Creates the owner's account with the secret of the setup link. */
 export default function Setup() {
   const { route } = useLocation()
   const isDone = useIsDone()
@@ -26,7 +26,7 @@ export default function Setup() {
     return (
       <StandalonePage
         title="Already set up"
-        lead="This server has its owner, and the link has done its work."
+        lead="This server already has an owner, so the link no longer works."
       >
         <p>
           <a class="button" href={PATHS.signIn}>
@@ -37,10 +37,7 @@ export default function Setup() {
     )
   }
   return (
-    <StandalonePage
-      title="Welcome"
-      lead="You are the first one here. Make the account that owns this server."
-    >
+    <StandalonePage title="Welcome" lead="Create the first account. It owns this server.">
       <Form
         action="Create account"
         send={value =>
@@ -56,9 +53,9 @@ export default function Setup() {
         {!linkSecret.value && (
           <Field
             name="token"
-            label="Set-up link"
+            label="Setup link"
             autocomplete="off"
-            hint="The server printed it when it started. Paste it here."
+            hint="The server prints it when it starts. Paste it here."
           />
         )}
         <Field name="name" label="Your name" autocomplete="name" />

@@ -7,7 +7,7 @@ import { PATHS, toSafeNext } from '../paths.ts'
 import { request } from '../request.ts'
 import { isInstalled, session, setAccount } from '../session.ts'
 
-/** Signs somebody in and leads on to where they wanted to go. */
+/** Signs in and redirects to the requested page. */
 export default function SignIn() {
   const { query, route } = useLocation()
   const hasNoOwner = useHasNoOwner()
@@ -21,12 +21,12 @@ export default function SignIn() {
   if (hasNoOwner) {
     return (
       <StandalonePage
-        title="Almost there"
+        title="Set up this server first"
         lead="This server has no owner yet, so nobody can sign in."
       >
         <p>
-          It printed a set-up link when it started. Open that link to make the first account; a
-          fresh one is printed at every start.
+          The server printed a setup link when it started. Open the link to create the first
+          account. A restart prints a new link.
         </p>
         <p>
           <a href={PATHS.setup}>I have the link</a>
@@ -50,14 +50,12 @@ export default function SignIn() {
         <Field name="email" label="E-mail" type="email" autocomplete="username" />
         <Field name="password" label="Password" type="password" autocomplete="current-password" />
       </Form>
-      <p class="note">
-        Forgotten? An owner of your organization can give you a link that sets a new password.
-      </p>
+      <p class="note">Forgot your password? Ask an owner of your organization for a reset link.</p>
     </StandalonePage>
   )
 }
 
-/** Whether the server waits for its owner: then there is nobody to sign in. */
+/** Returns whether the server has no account yet. */
 function useHasNoOwner(): boolean {
   const [hasNoOwner, setHasNoOwner] = useState(false)
   useEffect(() => {

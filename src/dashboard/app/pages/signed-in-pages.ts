@@ -1,4 +1,4 @@
-/** The pages beside the feed, in one piece: they share so much that they are smaller together. */
+/** The pages after sign-in, except the feed, bundled as one script because they share code. */
 export { default as Account } from './account.tsx'
 export { default as Channel } from './channel.tsx'
 export { default as Channels } from './channels.tsx'

@@ -15,9 +15,9 @@ import { toFeedPath } from '../paths.ts'
 import { request, type Failure } from '../request.ts'
 import { hasJustSetUp } from '../session.ts'
 
-/** From nothing to the first event: a command with a key that works, and the event as it arrives. */
+/** The quick start: a command with a working key, and the first event as it arrives. */
 export default function Start({ project }: ProjectPageProps) {
-  const { key, isMaking, failure, makeKey } = useKey(project)
+  const { key, isCreating, failure, createKey } = useKey(project)
   const feed = useFeed({
     project,
     search: EMPTY_SEARCH,
@@ -35,25 +35,25 @@ export default function Start({ project }: ProjectPageProps) {
   return (
     <StandalonePage
       title="Your first event"
-      lead="Run this where you like. The key in it is shown here once: keep it, or make another later."
+      lead="Run this command in any terminal. Its API key is shown only once. Save it, or create another one later."
     >
-      {failure && <ErrorNotice failure={failure} onRetry={makeKey} />}
+      {failure && <ErrorNotice failure={failure} onRetry={createKey} />}
       {!failure && key === undefined && (
         <p>
-          <button class="button" type="button" aria-disabled={isMaking} onClick={makeKey}>
-            {isMaking ? 'Making a key …' : 'Make a key'}
+          <button class="button" type="button" aria-disabled={isCreating} onClick={createKey}>
+            {isCreating ? 'Creating a key…' : 'Create a key'}
           </button>
         </p>
       )}
       {key !== undefined && <FirstEventCommand apiKey={key} />}
-      <section class="first-event" aria-label="What arrives">
+      <section class="first-event" aria-label="New events">
         <WaveLine kind={kind} />
         <p role="status">
           {arrived.length > 0
-            ? 'There it is. Tidings is listening.'
+            ? 'Your first event has arrived.'
             : kind === 'live'
-              ? 'Listening for your first event …'
-              : 'Connecting …'}
+              ? 'Listening for your first event…'
+              : 'Connecting…'}
         </p>
         {arrived.length > 0 && (
           <div role="feed" aria-label="Events" class="stream">
@@ -71,14 +71,14 @@ export default function Start({ project }: ProjectPageProps) {
   )
 }
 
-/** A new key of the project; it is in memory alone. Only who has just set up the server gets one unasked. */
+/** Creates a key, which is kept in memory only. Right after setup it is created automatically. */
 function useKey(project: string) {
   const [key, setKey] = useState<string>()
-  const [isMaking, setMaking] = useState(false)
+  const [isCreating, setCreating] = useState(false)
   const [failure, setFailure] = useState<Failure>()
-  async function makeKey() {
+  async function createKey() {
     setFailure(undefined)
-    setMaking(true)
+    setCreating(true)
     const result = await withPasswordPrompt(() =>
       request<Static<typeof NewApiKey>>(
         'POST',
@@ -88,13 +88,13 @@ function useKey(project: string) {
         },
       ),
     )
-    setMaking(false)
+    setCreating(false)
     if (result.ok) setKey(result.data.key)
     else setFailure(result.failure)
   }
   useEffect(() => {
-    if (hasJustSetUp.value) void makeKey()
+    if (hasJustSetUp.value) void createKey()
     hasJustSetUp.value = false
   }, [project])
-  return { key, isMaking, failure, makeKey: () => void (isMaking || makeKey()) }
+  return { key, isCreating, failure, createKey: () => void (isCreating || createKey()) }
 }

@@ -13,9 +13,9 @@ import { readUser, type User } from '../users/api.ts'
 import { EraseUser } from '../users/erase.tsx'
 import { UserTimeline } from '../users/timeline.tsx'
 
-const MANY = 10_000
+const MAX_COUNTED_EVENTS = 10_000
 
-/** All about one of the people whom a project's applications know. */
+/** A user: counts, properties, aliases and events. */
 export default function UserPage({ account, project, user: reference = '' }: ProjectPageProps) {
   const {
     data: user,
@@ -32,8 +32,8 @@ export default function UserPage({ account, project, user: reference = '' }: Pro
       </p>
       {failure?.code === 'not_found' && (
         <div class="empty-state">
-          <h1>Nobody</h1>
-          <p>Nobody has this id or alias, and no event that is kept names it.</p>
+          <h1>User not found</h1>
+          <p>No user has this ID or alias, and no stored event is about it.</p>
         </div>
       )}
       {failure && failure.code !== 'not_found' && (
@@ -74,7 +74,11 @@ function Counts({ project, user }: { project: string; user: User }) {
       <dl class="counts-list">
         <div>
           <dt>Events</dt>
-          <dd>{events >= MANY ? `${MANY.toLocaleString()} or more` : events.toLocaleString()}</dd>
+          <dd>
+            {events >= MAX_COUNTED_EVENTS
+              ? `${MAX_COUNTED_EVENTS.toLocaleString()} or more`
+              : events.toLocaleString()}
+          </dd>
         </div>
         {firstSeenAt !== null && (
           <div>
@@ -94,7 +98,7 @@ function Counts({ project, user }: { project: string; user: User }) {
         )}
       </dl>
       {channels.length > 0 && (
-        <ul class="chips" aria-label="Most events in">
+        <ul class="chips" aria-label="Channels with the most events">
           {channels.map(({ id, name, icon, events }) => (
             <li key={id}>
               <a
@@ -122,7 +126,7 @@ function Properties({ properties }: { properties: Record<string, unknown> }) {
       {Object.keys(properties).length > 0 ? (
         <JsonTree value={properties} />
       ) : (
-        <p class="note">None</p>
+        <p class="note">No properties</p>
       )}
     </section>
   )

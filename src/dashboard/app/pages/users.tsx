@@ -8,13 +8,13 @@ import { toUserPath, toUsersPath } from '../paths.ts'
 import { readUsers, type ListedUser } from '../users/api.ts'
 import { usePages } from '../components/use-pages.ts'
 
-const MOST_SHOWN = 4
+const MAX_SHOWN = 4
 
-/** The people whom the applications of a project know, and the search among them. */
+/** The users of a project, with a search. */
 export default function UsersPage({ account, project }: ProjectPageProps) {
   const { query } = useLocation()
   const search = query['search']?.trim() ?? ''
-  const { items, isReading, failure, hasMore, readMore } = usePages(
+  const { items, isLoading, failure, hasMore, loadMore } = usePages(
     `${project} ${search}`,
     cursor => readUsers(project, search, cursor),
   )
@@ -27,40 +27,40 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
     <ProjectLayout account={account} project={project} at="users" title="People">
       <h1 class="page-title">People</h1>
       <SearchForm
-        label="Search people"
-        placeholder="Id, alias, or words in properties"
+        label="Search users"
+        placeholder="ID, alias or words in properties"
         text={search}
         toPath={toPath}
       />
-      <ul class="users" aria-busy={isReading}>
+      <ul class="users" aria-busy={isLoading}>
         {items.map(user => (
-          <Person key={user.id} project={project} user={user} />
+          <UserItem key={user.id} project={project} user={user} />
         ))}
       </ul>
-      {failure && <ErrorNotice failure={failure} onRetry={readMore} />}
-      {isReading && (
+      {failure && <ErrorNotice failure={failure} onRetry={loadMore} />}
+      {isLoading && (
         <p class="note" role="status">
-          Reading …
+          Loading…
         </p>
       )}
-      {!isReading && !failure && items.length === 0 && (
+      {!isLoading && !failure && items.length === 0 && (
         <div class="empty-state">
-          <h2>{search === '' ? 'Nobody yet' : 'Nobody found'}</h2>
+          <h2>{search === '' ? 'No users yet' : 'No users found'}</h2>
           {search === '' ? (
             <p>
-              Who is named with <code>POST /v1/identify</code> appears here.{' '}
+              Users appear here after <code>POST /v1/identify</code>.{' '}
               <a href="/docs/sending-events#identify-users">How to identify users</a>
             </p>
           ) : (
             <p>
-              Nobody has an id or alias that begins so, or these words in their properties.{' '}
-              <a href={toUsersPath(project)}>Everybody</a>
+              No ID or alias starts with this text, and no properties contain these words.{' '}
+              <a href={toUsersPath(project)}>Show all users</a>
             </p>
           )}
         </div>
       )}
-      {hasMore && !isReading && !failure && (
-        <button type="button" class="button" onClick={readMore}>
+      {hasMore && !isLoading && !failure && (
+        <button type="button" class="button" onClick={loadMore}>
           Show more
         </button>
       )}
@@ -68,7 +68,7 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
   )
 }
 
-function Person({ project, user }: { project: string; user: ListedUser }) {
+function UserItem({ project, user }: { project: string; user: ListedUser }) {
   const { userId, aliases, properties, updatedAt } = user
   const path = toUserPath(project, userId)
   const shown = Object.entries(properties ?? {}).filter(([, value]) => typeof value !== 'object')
@@ -85,10 +85,10 @@ function Person({ project, user }: { project: string; user: ListedUser }) {
           )}
         </h2>
         <p class="row-meta">
-          {aliases.slice(0, MOST_SHOWN).map(alias => (
+          {aliases.slice(0, MAX_SHOWN).map(alias => (
             <bdi key={alias}>{alias}</bdi>
           ))}
-          {shown.slice(0, MOST_SHOWN).map(([name, value]) => (
+          {shown.slice(0, MAX_SHOWN).map(([name, value]) => (
             <bdi key={`${name}:`} class="tag">
               {name}: {String(value)}
             </bdi>

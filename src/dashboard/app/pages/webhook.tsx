@@ -12,7 +12,7 @@ import { PRESETS } from '../webhooks/presets.ts'
 import { NewSecret } from '../webhooks/new-secret.tsx'
 import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
 
-/** All about one webhook. */
+/** A webhook: its settings, status and attempts. */
 export default function WebhookPage({ account, project, webhook: id = '' }: ProjectPageProps) {
   const place = { project, webhook: id }
   const query = useQuery(`${project} ${id}`, () => readWebhook(place))
@@ -31,7 +31,7 @@ export default function WebhookPage({ account, project, webhook: id = '' }: Proj
       </p>
       {query.failure?.code === 'not_found' ? (
         <div class="empty-state">
-          <h1>No such webhook</h1>
+          <h1>Webhook not found</h1>
           <p>It may have been deleted.</p>
         </div>
       ) : (
@@ -75,12 +75,12 @@ function Details({ place, webhook, query: { refetch, setData }, isAdmin }: Detai
             <dt>Old secret</dt>
             <dd>
               <span>
-                signs, too, until <Timestamp atMs={Date.parse(previousSecretUntil)} hasDate />
+                also signs until <Timestamp atMs={Date.parse(previousSecretUntil)} hasDate />
               </span>
             </dd>
           </>
         )}
-        <dt>Made</dt>
+        <dt>Created</dt>
         <dd>
           <Timestamp atMs={Date.parse(createdAt)} hasDate />
         </dd>

@@ -14,7 +14,7 @@ import { newSecret } from '../webhooks/new-secret.tsx'
 import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
 import { WebhookForm } from '../webhooks/webhook-form.tsx'
 
-/** Where a project's events are posted to, and what could not be delivered. */
+/** The webhooks of a project, and its undelivered messages. */
 export default function WebhooksPage({ account, project }: ProjectPageProps) {
   const { route } = useLocation()
   const pages = usePages(project, cursor => readWebhooks(project, cursor))
@@ -30,7 +30,7 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
       <h1 class="page-title">Webhooks</h1>
       <div class="settings">
         <p class="page-lead">
-          Events are posted to these addresses as they happen, signed, and again until they arrive.
+          Events are sent to these URLs as signed POST requests. Failed deliveries are retried.
         </p>
         {isAdmin && (
           <p class="primary-action">
@@ -42,7 +42,7 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
         {open && (
           <WebhookForm
             project={project}
-            action="Add it"
+            action="Add webhook"
             send={webhook => createWebhook(project, webhook)}
             onDone={({ id, secret }) => {
               newSecret.value = { webhook: id, secret }
@@ -50,7 +50,14 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
             }}
           />
         )}
-        <PagedList pages={pages} empty={<p class="note">There is no webhook yet.</p>}>
+        <PagedList
+          pages={pages}
+          empty={
+            <p class="note">
+              No webhooks yet. Admins can add one to send events to other services.
+            </p>
+          }
+        >
           {webhook => (
             <li key={webhook.id}>
               <div class="item-main">
@@ -61,7 +68,7 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
                 </h2>
                 <p class="item-details">
                   <bdi>{webhook.host}</bdi> · {PRESETS[webhook.preset].text} ·{' '}
-                  {toReach(webhook.channels)}
+                  {toChannelSummary(webhook.channels)}
                 </p>
                 <StatusLine webhook={webhook} />
               </div>
@@ -75,7 +82,7 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
   )
 }
 
-function toReach(channels: readonly string[] | null): string {
+function toChannelSummary(channels: readonly string[] | null): string {
   if (channels === null) return 'all channels'
   return `${channels.length.toLocaleString()} ${channels.length === 1 ? 'channel' : 'channels'}`
 }

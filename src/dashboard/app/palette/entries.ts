@@ -10,9 +10,9 @@ import { signOut } from '../session.ts'
 import { chooseTheme, THEMES } from '../theme.ts'
 import type { Searchable } from './match.ts'
 
-/** Somewhere to go, or something to do. */
+/** A page or an action in the command palette. */
 export interface Entry extends Searchable {
-  /** What it is, or the keys that do the same. */
+  /** Its kind, or its keyboard shortcut. */
   hint: string
   run(): void
 }
@@ -21,13 +21,13 @@ export interface PaletteContext {
   account: Account
   project: string | undefined
   channels: readonly ProjectChannel[]
-  /** The id of the channel that is looked at. */
+  /** The ID of the current channel. */
   channel: string | undefined
   route(path: string): void
   onShortcuts(): void
 }
 
-/** All that can be done from where the reader is, what concerns the place first. */
+/** All entries for the current page, starting with those for its channel. */
 export function listEntries(here: PaletteContext): Entry[] {
   const { account, project, channels, route } = here
   const go = (hint: string, path: string, text: string, name?: string): Entry => ({
@@ -36,11 +36,11 @@ export function listEntries(here: PaletteContext): Entry[] {
     hint,
     run: () => route(path),
   })
-  const places = project === undefined ? [] : listProjectLinks(project)
+  const links = project === undefined ? [] : listProjectLinks(project)
   return [
-    ...listOfChannel(here),
-    { text: 'Copy link', hint: 'To this page', run: () => void copyLink(location.href) },
-    ...places.map(({ key, path, name }) => go(`g ${key}`, path, name)),
+    ...listChannelEntries(here),
+    { text: 'Copy link to this page', hint: 'Action', run: () => void copyLink(location.href) },
+    ...links.map(({ key, path, name }) => go(`g ${key}`, path, name)),
     ...channels.map(({ id, name }) => go('Channel', toFeedPath(project ?? '', id), '', name)),
     ...account.organizations.flatMap(({ projects }) =>
       projects
@@ -55,17 +55,17 @@ export function listEntries(here: PaletteContext): Entry[] {
     ),
     ...ACCOUNT_LINKS.map(({ path, name }) => go('Page', path, name)),
     ...THEMES.map(one => ({
-      text: `Colours: ${one}`,
-      hint: 'Theme',
+      text: `Theme: ${one}`,
+      hint: 'Action',
       run: () => chooseTheme(one),
     })),
-    { text: 'Keys', hint: '?', run: here.onShortcuts },
+    { text: 'Keyboard shortcuts', hint: '?', run: here.onShortcuts },
     { text: 'Documentation', hint: 'Page', run: () => location.assign('/docs') },
     { text: 'Sign out', hint: 'Account', run: () => void signOut() },
   ]
 }
 
-function listOfChannel({ project, channel, channels, route }: PaletteContext): Entry[] {
+function listChannelEntries({ project, channel, channels, route }: PaletteContext): Entry[] {
   if (project === undefined || channel === undefined) return []
   const known = channels.find(({ id }) => id === channel)
   const hint = known?.name ?? 'Channel'
@@ -86,27 +86,24 @@ function listOfChannel({ project, channel, channels, route }: PaletteContext): E
           {
             text: 'Unmute this channel',
             hint,
-            run: () => void change({ state: 'on' }, 'The channel is on.'),
+            run: () => void change({ state: 'on' }, 'Channel unmuted.'),
           },
         ]
       : [
           {
             text: 'Mute this channel',
             hint,
-            run: () => void change({ state: 'mute' }, 'The channel is muted.'),
+            run: () => void change({ state: 'mute' }, 'Channel muted.'),
           },
           {
-            text: 'Mute this channel for an hour',
+            text: 'Mute this channel for 1 hour',
             hint,
             run: () =>
-              void change(
-                { state: 'mute', muteUntil: muteUntil() },
-                'The channel is muted for an hour.',
-              ),
+              void change({ state: 'mute', muteUntil: muteUntil() }, 'Channel muted for 1 hour.'),
           },
         ]),
     {
-      text: 'Settings of this channel',
+      text: 'Channel settings',
       hint,
       run: () => route(toChannelPath(project, channel)),
     },
@@ -115,6 +112,6 @@ function listOfChannel({ project, channel, channels, route }: PaletteContext): E
 
 async function copyLink(link: string): Promise<void> {
   showToast({
-    message: (await copyText(link)) ? 'The link is copied.' : 'The browser refused to copy.',
+    message: (await copyText(link)) ? 'Link copied.' : 'The browser did not allow copying.',
   })
 }

@@ -1,4 +1,4 @@
-/** What can be found: `name` is somebody else's text, and comes after `text`. */
+/** An item to search: `text`, followed by the untrusted `name`. */
 export interface Searchable {
   text: string
   name?: string
@@ -8,7 +8,7 @@ const START = 3
 const INSIDE = 2
 const SCATTERED = 1
 
-/** Those that have every word of what is typed, the ones whose words begin so first; all of them where it is nothing. */
+/** The items that match every typed word, best matches first. Without words, all items. */
 export function filterEntries<One extends Searchable>(all: readonly One[], typed: string): One[] {
   const words = fold(typed).split(/\s+/).filter(Boolean)
   return all
@@ -18,7 +18,7 @@ export function filterEntries<One extends Searchable>(all: readonly One[], typed
     .map(({ one }) => one)
 }
 
-/** How well a text has the words; undefined where one is missing. */
+/** How well a text matches the words; undefined if one is missing. */
 function rank(text: string, words: readonly string[]): number | undefined {
   let sum = 0
   for (const word of words) {
@@ -35,7 +35,7 @@ function rank(text: string, words: readonly string[]): number | undefined {
   return sum
 }
 
-/** Whether the letters of a word come in a text in their order: `pmts` is in `payments`. */
+/** Returns whether a text contains the letters of a word in order: `pmts` matches `payments`. */
 function isScattered(text: string, word: string): boolean {
   let at = 0
   for (const letter of word) {
@@ -45,7 +45,7 @@ function isScattered(text: string, word: string): boolean {
   return true
 }
 
-/** Case and accents make no difference. */
+/** Removes case and accents. */
 function fold(text: string): string {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
 }

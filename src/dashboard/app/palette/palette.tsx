@@ -8,8 +8,8 @@ import { listEntries, type Entry } from './entries.ts'
 import { filterEntries } from './match.ts'
 import { eventChannel, openDialog } from './state.ts'
 
-const MOST_SHOWN = 50
-const SETTLE_MS = 200
+const MAX_SHOWN = 50
+const DEBOUNCE_MS = 200
 
 interface PaletteOptions {
   account: Account
@@ -17,7 +17,7 @@ interface PaletteOptions {
   onClose(): void
 }
 
-/** Where to go and what to do, found by a few letters. */
+/** The command palette: pages, channels and actions, found by a few letters. */
 export function Palette({ account, project, onClose }: PaletteOptions) {
   const { route, path, query } = useLocation()
   const dialog = useRef<HTMLDialogElement>(null)
@@ -30,10 +30,10 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
   const found = filterEntries(
     listEntries({ account, project, channels, channel, route, onShortcuts }),
     text,
-  ).slice(0, MOST_SHOWN)
+  ).slice(0, MAX_SHOWN)
   const current = Math.min(at, found.length - 1)
 
-  // Before the next key comes: it is meant for the input.
+  // A layout effect, so that the next key already goes to the input.
   useLayoutEffect(() => dialog.current?.showModal(), [])
   useEffect(() => {
     document.getElementById(`entry-${current}`)?.scrollIntoView({ block: 'nearest' })
@@ -41,7 +41,7 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
 
   function run(entry: Entry | undefined) {
     if (!entry) return
-    // The focus goes back to where it was before anything else happens.
+    // Closing first returns the focus to where it was.
     dialog.current?.close()
     onClose()
     entry.run()
@@ -60,16 +60,16 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
   }
 
   return (
-    <dialog ref={dialog} class="dialog palette" aria-label="Go to, or do" onClose={onClose}>
+    <dialog ref={dialog} class="dialog palette" aria-label="Command palette" onClose={onClose}>
       <div class="search">
         <Icon name="search" size={18} />
         <input
           role="combobox"
-          aria-label="Go to, or do"
+          aria-label="Search pages and actions"
           aria-expanded="true"
           aria-controls="entries"
           aria-activedescendant={found.length > 0 ? `entry-${current}` : undefined}
-          placeholder="Go to, or do"
+          placeholder="Search pages and actions"
           autocomplete="off"
           autocapitalize="none"
           spellcheck={false}
@@ -81,7 +81,7 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
           onKeyDown={onKeyDown}
         />
       </div>
-      <ul id="entries" role="listbox" aria-label="What was found">
+      <ul id="entries" role="listbox" aria-label="Results">
         {found.map((entry, n) => (
           <li
             key={n}
@@ -100,14 +100,14 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
       </ul>
       {found.length === 0 && (
         <p class="note" role="status">
-          Nothing has these words.
+          No results
         </p>
       )}
     </dialog>
   )
 }
 
-/** The channels that are at hand; of very many, those too that have what is typed in their name. */
+/** The first channels of the project, plus those whose names contain the text. */
 function useFoundChannels(project: string | undefined, text: string): readonly ProjectChannel[] {
   const [known, setKnown] = useState<readonly ProjectChannel[]>([])
   const [hasMore, setMore] = useState(false)
@@ -127,7 +127,7 @@ function useFoundChannels(project: string | undefined, text: string): readonly P
     const timer = setTimeout(async () => {
       const result = await readChannelPage(project, { search: text, limit: '20' }, undefined)
       if (!isOver && result.ok) setFound(result.data.items)
-    }, SETTLE_MS)
+    }, DEBOUNCE_MS)
     return () => {
       isOver = true
       clearTimeout(timer)

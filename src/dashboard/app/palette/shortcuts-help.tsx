@@ -2,30 +2,24 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { NavLink } from '../components/navigation.tsx'
 
 const KEYS: readonly (readonly [keys: string, what: string])[] = [
-  ['j k', 'The next event, the one before'],
-  ['Enter', 'Open it'],
-  ['Escape', 'Close what is open'],
-  ['Space', 'Pause the feed, go on'],
+  ['j k', 'Next event, previous event'],
+  ['Enter', 'Open the event'],
+  ['Escape', 'Close the event or dialog'],
+  ['Space', 'Pause or resume the feed'],
   ['/', 'Search'],
-  ['Ctrl+K', 'Go anywhere, do anything'],
-  ['?', 'These keys'],
+  ['Ctrl+K', 'Open the command palette'],
+  ['?', 'Show these shortcuts'],
 ]
 
-/** The keyboard shortcuts; `places` are the pages that g leads to. */
-export function ShortcutsHelp({
-  places,
-  onClose,
-}: {
-  places: readonly NavLink[]
-  onClose(): void
-}) {
+/** The list of keyboard shortcuts; `links` are the pages that g opens. */
+export function ShortcutsHelp({ links, onClose }: { links: readonly NavLink[]; onClose(): void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => dialog.current?.showModal(), [])
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby="keys" onClose={onClose}>
-      <h2 id="keys">Keys</h2>
+      <h2 id="keys">Keyboard shortcuts</h2>
       <dl class="facts keys-list">
-        {[...KEYS, ...places.map(({ key, name }) => [`g ${key}`, name] as const)].map(
+        {[...KEYS, ...links.map(({ key, name }) => [`g ${key}`, name] as const)].map(
           ([keys, what]) => (
             <>
               <dt>

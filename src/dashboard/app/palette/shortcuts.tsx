@@ -9,12 +9,12 @@ import { ShortcutsHelp } from './shortcuts-help.tsx'
 import { Palette } from './palette.tsx'
 import { openDialog, focusSearch } from './state.ts'
 
-/** How long after g its second key may come. */
+/** The time limit for the second key after g. */
 const SECOND_KEY_MS = 1_500
 const TYPING =
   'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]:not([contenteditable=false])'
 
-/** The keys that work on every page of who is signed in: never while something is typed or a dialog is open. */
+/** The shortcuts of signed-in accounts. They are off while typing and while a dialog is open. */
 export function Shortcuts() {
   const { value } = session
   return value.kind === 'signed_in' ? <ShortcutsFor account={value.account} /> : null
@@ -23,7 +23,7 @@ export function Shortcuts() {
 function ShortcutsFor({ account }: { account: Account }) {
   const { route, path } = useLocation()
   const project = findCurrent(account, path)
-  // When g was pressed: the page may change before the second key comes.
+  // The time of g is a ref, because the page may render before the second key.
   const goMs = useRef(-Infinity)
 
   useEffect(() => {
@@ -44,7 +44,7 @@ function ShortcutsFor({ account }: { account: Account }) {
       else if (key === '/') search()
       else return
       event.preventDefault()
-      // The second key of two means nothing to the list below.
+      // Keeps the list from handling the second key.
       event.stopImmediatePropagation()
     }
     const search = () => {
@@ -55,7 +55,7 @@ function ShortcutsFor({ account }: { account: Account }) {
         route(toFeedPath(project))
       }
     }
-    // Before whatever the page itself does with keys.
+    // Captures keys before the handlers of the page.
     addEventListener('keydown', onKey, { capture: true })
     return () => removeEventListener('keydown', onKey, { capture: true })
   }, [route, project])
@@ -64,11 +64,11 @@ function ShortcutsFor({ account }: { account: Account }) {
   if (openDialog.value === 'palette')
     return <Palette account={account} project={project} onClose={close} />
   return openDialog.value === 'keys' ? (
-    <ShortcutsHelp places={listShortcutLinks(account, project)} onClose={close} />
+    <ShortcutsHelp links={listShortcutLinks(account, project)} onClose={close} />
   ) : null
 }
 
-/** The project of the page, or the one that was looked at last. */
+/** The project of the page, or the most recently opened one. */
 function findCurrent(account: Account, path: string): string | undefined {
   const [, segment] = /^\/p\/([^/]+)/.exec(path) ?? []
   const project = segment === undefined ? readStored('project') : decodeURIComponent(segment)

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals'
 
-/** What is open over the page. */
+/** The dialog that is open above the page. */
 export const openDialog = signal<'palette' | 'keys' | undefined>(undefined)
 
-/** Whether somebody who is on the way to the search wants to type at once. */
+/** True if the search box should take the focus when the feed opens. */
 export const focusSearch = signal(false)
 
-/** The id of the channel of the event that is looked at, which is what «this channel» means then. */
+/** The channel ID of the open event, which "this channel" then refers to. */
 export const eventChannel = signal<string | undefined>(undefined)

@@ -8,7 +8,7 @@ import type {
 } from '../../../push/schema.ts'
 import { request, type Result } from '../request.ts'
 
-const ALL = '/api/push/subscriptions'
+const SUBSCRIPTIONS = '/api/push/subscriptions'
 
 export function readKey(): Promise<Result<PushKey>> {
   return request('GET', '/api/push/key')
@@ -19,20 +19,23 @@ export function readPageLink(): Promise<Result<PhoneLink>> {
 }
 
 export function readDevices(cursor?: string): Promise<Result<Page<Subscription>>> {
-  return request('GET', cursor === undefined ? ALL : `${ALL}?${new URLSearchParams({ cursor })}`)
+  return request(
+    'GET',
+    cursor === undefined ? SUBSCRIPTIONS : `${SUBSCRIPTIONS}?${new URLSearchParams({ cursor })}`,
+  )
 }
 
-/** Tells the server of the browser's subscription. */
+/** Sends the browser's subscription to the server. */
 export function sendSubscription(subscription: PushSubscription): Promise<Result<Subscription>> {
-  return request('POST', ALL, subscription.toJSON())
+  return request('POST', SUBSCRIPTIONS, subscription.toJSON())
 }
 
 export function editDevice(id: string, edit: SubscriptionEdit): Promise<Result<Subscription>> {
-  return request('PATCH', `${ALL}/${id}`, edit)
+  return request('PATCH', `${SUBSCRIPTIONS}/${id}`, edit)
 }
 
 export function removeDevice(id: string): Promise<Result<unknown>> {
-  return request('DELETE', `${ALL}/${id}`)
+  return request('DELETE', `${SUBSCRIPTIONS}/${id}`)
 }
 
 export function sendTest(subscriptionId: string): Promise<Result<PushTestResult>> {

@@ -8,10 +8,10 @@ import { unsubscribe, REGISTRATION_KEY } from './unsubscribe.ts'
 import { isIos, parseRegistration, toSyncAction, type Browser } from './state.ts'
 import { ensureSubscription } from './subscription.ts'
 
-/** For the browser to install its worker, and to reach its push service. */
+/** The time limit for installing the service worker and for subscribing. */
 const DEADLINE_MS = 20_000
 
-/** What this browser can do, and what it is allowed to. */
+/** Reads the capabilities and permissions of this browser. */
 export async function readBrowser(): Promise<Browser> {
   const canPush =
     'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window
@@ -26,18 +26,21 @@ export async function readBrowser(): Promise<Browser> {
   }
 }
 
-let healed: { person: string; done: Promise<void> } | undefined
+let synced: { person: string; done: Promise<void> } | undefined
 
-/** Sees to it once a load that the server knows what this browser of `person` has subscribed to. Never rejects. */
+/** Sends this browser's subscription to the server, once per page load. Never rejects. */
 export function syncSubscription(person: string): Promise<void> {
-  if (healed?.person !== person) healed = { person, done: sync(person).catch(() => {}) }
-  return healed.done
+  if (synced?.person !== person) synced = { person, done: sync(person).catch(() => {}) }
+  return synced.done
 }
 
-/** Asks the browser for its permission, and subscribes: only where somebody has just pressed a button. */
+/** Asks for permission and subscribes. Call it only in response to a click. */
 export async function enablePush(person: string): Promise<Result<Subscription>> {
   const permission = await Notification.requestPermission()
-  if (permission !== 'granted') return refuse('The browser was not allowed to notify you.')
+  if (permission !== 'granted')
+    return refuse(
+      'Notifications were not allowed. Allow them for this site in the browser settings.',
+    )
   try {
     const result = await subscribe(person)
     return result.ok && !result.data.isOn
@@ -45,12 +48,12 @@ export async function enablePush(person: string): Promise<Result<Subscription>> 
       : result
   } catch (error) {
     return refuse(
-      `The browser could not subscribe: its push service may be out of reach, or turned off in its settings. It says: ${String(error)}`,
+      `The browser could not subscribe. Its push service may be unreachable, or turned off in the browser settings. Details: ${String(error)}`,
     )
   }
 }
 
-/** Subscribes anew, where the push service no longer knows the subscription. */
+/** Subscribes again after the push service has dropped the subscription. */
 export async function renewSubscription(person: string): Promise<Result<Subscription>> {
   store(REGISTRATION_KEY, `${person} gone`)
   return enablePush(person)
@@ -62,21 +65,21 @@ async function sync(person: string): Promise<void> {
     parseRegistration(readStored(REGISTRATION_KEY)),
     person,
   )
-  if (next === 'give up') await unsubscribe()
-  if (next === 'tell') await subscribe(person)
+  if (next === 'unsubscribe') await unsubscribe()
+  if (next === 'register') await subscribe(person)
 }
 
 async function subscribe(person: string): Promise<Result<Subscription>> {
   const key = await readKey()
   if (!key.ok) return key
-  const told = parseRegistration(readStored(REGISTRATION_KEY))
+  const known = parseRegistration(readStored(REGISTRATION_KEY))
   const manager = await withDeadline(findManager())
   const send = async (isDead: boolean) =>
     sendSubscription(await withDeadline(ensureSubscription(manager, key.data.publicKey, isDead)))
   let result = await send(false)
-  // What the server has removed since, its push service no longer knows, mostly.
+  // If the server has removed the device, its push service has usually dropped it.
   const isDead = result.ok
-    ? told !== undefined && told.device !== result.data.id
+    ? known !== undefined && known.device !== result.data.id
     : result.failure.code === 'conflict'
   if (isDead) result = await send(true)
   if (result.ok) store(REGISTRATION_KEY, `${person} ${result.data.id}`)
@@ -89,10 +92,10 @@ async function findManager(): Promise<PushManager> {
   return pushManager
 }
 
-/** What browsers promise, they may keep for ever. */
+/** Rejects after the time limit, because browsers may never settle these promises. */
 function withDeadline<Result>(work: Promise<Result>): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error('No answer')), DEADLINE_MS)
+  const timer = setTimeout(() => reject(new Error('Timeout')), DEADLINE_MS)
   return Promise.race([work, promise]).finally(() => clearTimeout(timer))
 }
 

@@ -5,13 +5,13 @@ import { editDevice } from './api.ts'
 export interface Change {
   id: string
   edit: SubscriptionEdit
-  /** What takes it back. */
+  /** The edit that reverses this one. */
   undo: SubscriptionEdit
   message: string
   onChanged(): Promise<void>
 }
 
-/** Changes something of a device, and offers to undo it. */
+/** Edits a device and shows a toast with an Undo button. */
 export async function changeDevice({ id, edit, undo, message, onChanged }: Change): Promise<void> {
   const result = await editDevice(id, edit)
   if (!result.ok) return showToast({ message: result.failure.message })
@@ -19,12 +19,12 @@ export async function changeDevice({ id, edit, undo, message, onChanged }: Chang
   await onChanged()
 }
 
-/** Turns a device on or off; the server keeps all that it knows of it. */
+/** Turns notifications for a device on or off. The device stays registered. */
 export function switchDevice(
   id: string,
   isOn: boolean,
   onChanged: Change['onChanged'],
 ): Promise<void> {
-  const message = `It is ${isOn ? 'on' : 'off'}.`
+  const message = `Notifications turned ${isOn ? 'on' : 'off'}.`
   return changeDevice({ id, edit: { isOn }, undo: { isOn: !isOn }, message, onChanged })
 }

@@ -11,12 +11,14 @@ interface DevicesOptions {
   onChanged(): Promise<void>
 }
 
-/** The browsers in which a person takes notifications. */
+/** The browsers in which the account receives notifications. */
 export function Devices({ devices, onChanged }: DevicesOptions) {
   return (
     <section class="section" aria-labelledby="devices">
       <h2 id="devices">Your devices</h2>
-      {devices.length === 0 && <p class="page-lead">None takes notifications yet.</p>}
+      {devices.length === 0 && (
+        <p class="page-lead">No devices yet. Turn on notifications in a browser to add it.</p>
+      )}
       <ul class="items">
         {devices.map(device => (
           <Device key={device.id} device={device} onChanged={onChanged} />
@@ -37,14 +39,14 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
         {flagged !== null && <span class="badge badge-bad">Refused</span>}
         <p class="item-details">
           {lastPushAt === null ? (
-            'No push yet'
+            'No notification sent yet'
           ) : (
             <>
-              Last push <Timestamp atMs={Date.parse(lastPushAt)} hasDate />:{' '}
+              Last notification <Timestamp atMs={Date.parse(lastPushAt)} hasDate />:{' '}
               <bdi>{lastOutcome}</bdi>
             </>
           )}
-          {quietHours && ` · quiet ${quietHours.from} to ${quietHours.to}`}
+          {quietHours && ` · quiet hours ${quietHours.from} to ${quietHours.to}`}
         </p>
       </div>
       <div class="item-actions">
@@ -70,8 +72,8 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
           }
           lead={
             isCurrent
-              ? 'Its quiet hours go, too. Turned off, it keeps them.'
-              : 'It comes back when you open Tidings there. Turned off, it stays silent; its session ends under Account.'
+              ? 'This also deletes its quiet hours. Turn it off instead to keep them.'
+              : 'It is added again when you open Tidings there. To keep it silent, turn it off, or sign it out under Account.'
           }
           yes="Remove"
           send={() => removeDevice(id)}

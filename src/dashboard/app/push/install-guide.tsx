@@ -2,15 +2,15 @@ import type { PhoneLink } from '../../../push/schema.ts'
 import { promptInstall } from '../worker/install.ts'
 import type { Browser } from './state.ts'
 
-/** The light edge that readers of the code need around it, in modules. */
-const EDGE = 4
+/** The light margin around the QR code, in modules. */
+const MARGIN = 4
 
 interface InstallGuideOptions {
   browser: Browser
   link: PhoneLink | undefined
 }
 
-/** How Tidings gets onto a phone, or among the apps of this machine. */
+/** Explains how to open Tidings on a phone and how to install it as an app. */
 export function InstallGuide({
   browser: { isSecure, isIos, isInstalled },
   link,
@@ -20,11 +20,11 @@ export function InstallGuide({
       {link && <Phone link={link} />}
       {isSecure && !isInstalled && !isIos && (
         <section class="section" aria-labelledby="install">
-          <h2 id="install">As an app</h2>
+          <h2 id="install">Install as an app</h2>
           <p class="page-lead">
-            Installed, Tidings has a window and an icon of its own, and stays signed in for a year.{' '}
+            The installed app has its own window and icon, and stays signed in for a year.{' '}
             {!promptInstall.value &&
-              'Browsers offer it beside the address or in their menu; Safari on a Mac as “Add to Dock”.'}
+              'Look for “Install” next to the address or in the browser menu. Safari on a Mac has “Add to Dock”.'}
           </p>
           {promptInstall.value && (
             <button type="button" class="button" onClick={promptInstall.value}>
@@ -38,23 +38,23 @@ export function InstallGuide({
 }
 
 function Phone({ link: { url, qr } }: { link: PhoneLink }) {
-  const side = qr.size + 2 * EDGE
+  const side = qr.size + 2 * MARGIN
   return (
     <section class="section phone" aria-labelledby="phone">
       <h2 id="phone">On your phone</h2>
       {url.startsWith('https:') ? (
         <div class="phone-way">
-          <svg viewBox={`${-EDGE} ${-EDGE} ${side} ${side}`} role="img" aria-label="QR code">
+          <svg viewBox={`${-MARGIN} ${-MARGIN} ${side} ${side}`} role="img" aria-label="QR code">
             <path d={qr.path} />
           </svg>
           <p class="page-lead">
-            Point its camera here, or open <bdi>{url}</bdi>. Sign in, and turn notifications on.
+            Scan this code, or open <bdi>{url}</bdi>. Then sign in and turn on notifications.
           </p>
         </div>
       ) : (
         <p class="page-lead">
-          Phones take notifications over https. This server goes by <bdi>{new URL(url).origin}</bdi>
-          : whoever runs it can put it behind a proxy with a certificate and set BASE_URL.
+          Phones require HTTPS for notifications. This server uses <bdi>{new URL(url).origin}</bdi>.
+          Ask its operator to put it behind an HTTPS proxy and to set BASE_URL.
         </p>
       )}
     </section>

@@ -10,7 +10,7 @@ interface QuietHoursOptions {
   onChanged(): Promise<void>
 }
 
-/** When this browser is left in peace, by the clock on its wall. */
+/** The quiet hours of this browser, in local time. */
 export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHoursOptions) {
   const [isOpen, setOpen] = useState(false)
   const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -20,7 +20,7 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
       id,
       edit: { quietHours: null },
       undo: { quietHours },
-      message: 'The quiet hours are removed.',
+      message: 'Quiet hours removed.',
       onChanged,
     })
 
@@ -29,9 +29,9 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
       <h2 id="quiet">Quiet hours in this browser</h2>
       <p class="page-lead">
         {quietHours
-          ? `From ${quietHours.from} to ${quietHours.to}, ${toName(quietHours.timeZone)}: `
-          : 'None. In quiet hours '}
-        nothing is shown, nor later; it is all in the feed.
+          ? `From ${quietHours.from} to ${quietHours.to} (${toName(quietHours.timeZone)}), `
+          : 'No quiet hours set. During quiet hours, '}
+        no notifications are sent. The events still appear in the feed.
       </p>
       {isOpen ? (
         <>
@@ -61,7 +61,7 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
               label="To"
               type="time"
               autocomplete="off"
-              hint={`By the clock in ${toName(timeZone)}, summer and winter.`}
+              hint={`Local time in ${toName(timeZone)}, with daylight saving time.`}
               value={quietHours?.to ?? '07:00'}
             />
           </Form>
@@ -85,12 +85,12 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
   )
 }
 
-/** Zones are named by their cities. */
+/** The city of a time zone. */
 function toName(timeZone: string): string {
   return timeZone.slice(timeZone.lastIndexOf('/') + 1).replaceAll('_', ' ')
 }
 
-/** The server names the fields inside of what they are part of. */
+/** Strips the `quietHours` prefix from the paths of errors. */
 function toFields<Data>(result: Result<Data>): Result<Data> {
   if (result.ok) return result
   const details = result.failure.details.map(one => ({ ...one, path: one.path.slice(1) }))

@@ -5,12 +5,12 @@ import { sendTest } from './api.ts'
 
 interface SendTestOptions {
   device: Subscription
-  /** Subscribes anew; undefined for another device than this, which does so by itself. */
+  /** Subscribes again; undefined for other devices. */
   onRenew?(): void
   onChanged(): Promise<void>
 }
 
-/** A button that pushes something at once, and what the push service says to it. */
+/** A button that sends a test notification and shows the response of the push service. */
 export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
   const [result, setResult] = useState<Result<PushTestResult>>()
   const [isBusy, setBusy] = useState(false)
@@ -22,7 +22,7 @@ export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
     const result = await sendTest(device.id)
     setBusy(false)
     setResult(result)
-    // One that is gone stays on the page, for what is said of it.
+    // A removed device stays on the page, so that its result can be read.
     if (result.ok && !result.data.isRemoved) await onChanged()
   }
 
@@ -37,7 +37,7 @@ export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
         Send a test
       </button>
       <div class="test-result" role="status">
-        {isBusy && 'Asking the push service …'}
+        {isBusy && 'Waiting for the push service…'}
         {result &&
           (result.ok ? (
             <TestOutcome outcome={result.data} onRenew={onRenew} />
@@ -62,7 +62,7 @@ function TestOutcome({
       <p>
         {reason}
         {latencyMs !== null && `, after ${latencyMs} ms`}.{' '}
-        {isAccepted && 'If nothing shows, the system holds it back: look at its Do Not Disturb.'}
+        {isAccepted && 'If no notification appears, check Do Not Disturb in the system settings.'}
       </p>
       {body && !isAccepted && (
         <pre>
@@ -71,7 +71,7 @@ function TestOutcome({
       )}
       {isRemoved && onRenew && (
         <button type="button" class="button" onClick={onRenew}>
-          Subscribe anew
+          Subscribe again
         </button>
       )}
     </>

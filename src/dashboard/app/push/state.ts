@@ -1,9 +1,9 @@
-/** How push stands in a browser. */
+/** The state of push notifications in a browser. */
 export type PushState = 'unsupported' | 'insecure' | 'needs install' | 'blocked' | 'off' | 'on'
 
-/** What is known of the browser. */
+/** The capabilities and permissions of a browser. */
 export interface Browser {
-  /** Whether the page came over https, or from the same machine. */
+  /** True over HTTPS, or on the server's own machine. */
   isSecure: boolean
   canPush: boolean
   isIos: boolean
@@ -12,41 +12,41 @@ export interface Browser {
   isSubscribed: boolean
 }
 
-/** The state of a browser; `isOn` is what the server has it as, undefined where it knows nothing of it. */
+/** The state of a browser; `isOn` is the server's setting, undefined for an unknown device. */
 export function toPushState(browser: Browser, isOn: boolean | undefined): PushState {
   if (!browser.isSecure) return 'insecure'
-  // iOS has push for installed apps alone.
+  // iOS supports push only in installed apps.
   if (!browser.canPush)
     return browser.isIos && !browser.isInstalled ? 'needs install' : 'unsupported'
   if (browser.permission === 'denied') return 'blocked'
   return browser.permission === 'granted' && browser.isSubscribed && isOn === true ? 'on' : 'off'
 }
 
-/** Whether it is a phone or tablet of Apple's; their tablets say that they are Macs. */
+/** Returns whether this is an iPhone or iPad. iPads identify themselves as Macs. */
 export function isIos(userAgent: string, touchPoints: number): boolean {
   return /iPhone|iPad|iPod/.test(userAgent) || (/Macintosh/.test(userAgent) && touchPoints > 1)
 }
 
-/** Who has turned it on in this browser, and under which id the server knew it then. */
+/** The account that turned on push in this browser, and the device ID on the server. */
 export interface Registration {
   account: string
   device: string
 }
 
 /**
- * What a page that loads has to do for `person`: nothing; give up what somebody else has turned on here; or tell the
- * server again, also where the browser has lost its subscription.
+ * The action on page load: `unsubscribe` if another account turned on push in this browser,
+ * `register` if the server should receive the subscription again.
  */
 export function toSyncAction(
   { permission, isSubscribed }: Pick<Browser, 'permission' | 'isSubscribed'>,
-  told: Registration | undefined,
-  person: string,
-): 'nothing' | 'give up' | 'tell' {
-  if (told && told.account !== person) return isSubscribed ? 'give up' : 'nothing'
-  return permission === 'granted' && (isSubscribed || told) ? 'tell' : 'nothing'
+  known: Registration | undefined,
+  account: string,
+): 'nothing' | 'unsubscribe' | 'register' {
+  if (known && known.account !== account) return isSubscribed ? 'unsubscribe' : 'nothing'
+  return permission === 'granted' && (isSubscribed || known) ? 'register' : 'nothing'
 }
 
-/** What a browser has kept as `person device`. */
+/** Parses the stored form `account device`. */
 export function parseRegistration(text: string | undefined): Registration | undefined {
   const [account = '', device = ''] = text?.split(' ') ?? []
   return device === '' ? undefined : { account, device }

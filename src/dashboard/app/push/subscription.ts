@@ -1,6 +1,6 @@
 /**
- * What this browser has subscribed to with the server's key: one for another key is given up, because no browser takes a
- * second beside it, and so is one that `isDead`. Rejects where the browser or its push service refuses.
+ * Returns this browser's subscription for the server's key. Browsers allow only one subscription,
+ * so one for another key is replaced, as is one that `isDead`. Rejects if the browser refuses.
  */
 export async function ensureSubscription(
   manager: PushManager,
@@ -13,7 +13,7 @@ export async function ensureSubscription(
   return manager.subscribe({ userVisibleOnly: true, applicationServerKey: publicKey })
 }
 
-/** Some browsers do not say for which key it is: then it is believed. */
+/** Some browsers do not expose the key. Those subscriptions are accepted. */
 function isFor({ options }: PushSubscription, publicKey: string): boolean {
   const key = options.applicationServerKey
   if (!key) return true

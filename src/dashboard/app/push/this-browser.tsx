@@ -7,27 +7,30 @@ import { switchDevice } from './change-device.ts'
 import type { PushState } from './state.ts'
 import { SendTest } from './send-test.tsx'
 
-const WORDS: Record<PushState, { title: string; lead: string }> = {
-  on: { title: 'On in this browser', lead: 'Events arrive here, also while Tidings is closed.' },
+const TEXTS: Record<PushState, { title: string; lead: string }> = {
+  on: {
+    title: 'On in this browser',
+    lead: 'You receive notifications here, even while Tidings is closed.',
+  },
   off: {
     title: 'Off in this browser',
-    lead: 'Turned on, it tells you of events also while Tidings is closed.',
+    lead: 'Turn on notifications to hear about events even while Tidings is closed.',
   },
   blocked: {
     title: 'This browser blocks notifications',
-    lead: 'Allow them in its settings for this page, beside the address, and in those of the system.',
+    lead: 'Allow them for this site next to the address, and in the system settings.',
   },
   insecure: {
-    title: 'Notifications take https',
-    lead: 'Browsers have them over https, or on the server’s own machine. The server’s operator can put a proxy with a certificate before it, and set BASE_URL.',
+    title: 'Notifications require HTTPS',
+    lead: 'Browsers allow them only over HTTPS, or on the server’s own machine. Ask the operator to put the server behind an HTTPS proxy and to set BASE_URL.',
   },
   'needs install': {
-    title: 'First, put Tidings on the Home Screen',
-    lead: 'iPhones and iPads notify for installed apps, from iOS 16.4 on.',
+    title: 'Add Tidings to the Home Screen first',
+    lead: 'iPhones and iPads support notifications only in installed apps, from iOS 16.4.',
   },
   unsupported: {
-    title: 'This browser has no notifications',
-    lead: 'Current versions of Chrome, Edge, Firefox and Safari have them, outside of private windows.',
+    title: 'This browser does not support notifications',
+    lead: 'Use a current version of Chrome, Edge, Firefox or Safari, and no private window.',
   },
 }
 
@@ -35,16 +38,16 @@ interface ThisBrowserOptions {
   person: string
   state: PushState
   device: Subscription | undefined
-  /** Where a phone would open this page. */
+  /** The URL of this page for other devices. */
   url: string | undefined
   onChanged(): Promise<void>
 }
 
-/** How push stands in this browser, in words, with the one button that helps. */
+/** The state of push in this browser, with the button or steps that help. */
 export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrowserOptions) {
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState<Failure>()
-  const { title, lead } = WORDS[state]
+  const { title, lead } = TEXTS[state]
 
   async function act(send: () => Promise<Result<unknown>>) {
     if (isBusy) return
@@ -56,10 +59,10 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
   }
 
   return (
-    <section class={`push-state push-state-${state}`} aria-labelledby="here">
+    <section class={`push-state push-state-${state}`} aria-labelledby="push-state">
       <Icon name="notifications" size={28} />
       <div>
-        <h2 id="here">{title}</h2>
+        <h2 id="push-state">{title}</h2>
         <p>{lead}</p>
         {failure && (
           <p role="alert" class="notice">
@@ -78,21 +81,21 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
         )}
         {state === 'blocked' && (
           <button type="button" class="button" onClick={() => void onChanged()}>
-            Look again
+            Check again
           </button>
         )}
         {state === 'insecure' && url?.startsWith('https:') && (
           <a class="button" href={url}>
-            Open over https
+            Open over HTTPS
           </a>
         )}
         {state === 'needs install' && (
           <ol class="steps">
             <li>
-              Tap Share, <Icon name="share" />, below the page or beside the address.
+              Tap Share <Icon name="share" /> below the page or next to the address.
             </li>
             <li>Choose “Add to Home Screen”.</li>
-            <li>Open Tidings from there, and come back to this page.</li>
+            <li>Open Tidings from the Home Screen and return to this page.</li>
           </ol>
         )}
         {state === 'on' && device && (

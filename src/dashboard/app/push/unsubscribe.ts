@@ -1,9 +1,9 @@
 import { store } from '../storage.ts'
 
-/** Under which name a browser keeps who has turned push on in it. */
+/** The storage key for the account and device that turned on push in this browser. */
 export const REGISTRATION_KEY = 'push'
 
-/** Takes this browser's subscription away from its push service. Never rejects. */
+/** Cancels this browser's subscription at its push service. Never rejects. */
 export async function unsubscribe(): Promise<void> {
   store(REGISTRATION_KEY, '')
   try {
@@ -11,6 +11,6 @@ export async function unsubscribe(): Promise<void> {
     const subscription = await registration?.pushManager.getSubscription()
     await subscription?.unsubscribe()
   } catch {
-    // The server sends nothing there any more.
+    // The server no longer sends to this subscription anyway.
   }
 }

@@ -1,6 +1,6 @@
 const UNITS = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const
 
-/** Bytes as people say them, in steps of a thousand. */
+/** Formats bytes with the largest fitting unit, in steps of 1,000. */
 export function toSize(bytes: number, locale?: string): string {
   const step = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log10(bytes || 1) / 3)))
   return new Intl.NumberFormat(locale, {

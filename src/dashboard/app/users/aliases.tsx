@@ -10,8 +10,8 @@ import { usePages } from '../components/use-pages.ts'
 const CHANGES = {
   added: 'was added',
   removed: 'was removed',
-  'moved from': 'came from',
-  'moved to': 'went to',
+  'moved from': 'was moved here from',
+  'moved to': 'was moved to',
 }
 
 interface AliasesOptions {
@@ -21,7 +21,7 @@ interface AliasesOptions {
   onChanged(): void
 }
 
-/** The other names of a user: added, removed, moved here from somebody else, and what happened to them. */
+/** The aliases of a user, with their history. Members can add, remove and move them. */
 export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
   const { userId, aliases } = user
   const [taken, setTaken] = useState<{ alias: string; owner: string }>()
@@ -29,7 +29,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
   async function add(alias: string) {
     const result = await addAlias(project, userId, alias)
     if (result.ok || result.failure.code !== 'conflict') return result
-    // It may be somebody else's: then it can be moved.
+    // If the alias belongs to another user, it can be moved.
     const owner = await readUser(project, alias)
     const isTaken =
       owner.ok &&
@@ -45,7 +45,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
     if (!result.ok) return showToast({ message: result.failure.message })
     close()
     showToast({
-      message: 'The alias is moved.',
+      message: 'Alias moved.',
       undo: () => addAlias(project, owner, alias, userId),
       onUndone: onChanged,
     })
@@ -56,7 +56,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
     const result = await removeAlias(project, userId, alias)
     if (!result.ok) return showToast({ message: result.failure.message })
     showToast({
-      message: 'The alias is removed.',
+      message: 'Alias removed.',
       undo: () => addAlias(project, userId, alias),
       onUndone: onChanged,
     })
@@ -66,7 +66,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
   return (
     <section class="section" aria-labelledby="aliases">
       <h2 id="aliases">Aliases</h2>
-      {aliases.length === 0 && <p class="note">None</p>}
+      {aliases.length === 0 && <p class="note">No aliases yet</p>}
       <ul class="aliases">
         {aliases.map(({ alias, since }) => (
           <li key={alias}>
@@ -103,14 +103,14 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
                   name="alias"
                   label="Alias"
                   autocomplete="off"
-                  hint="Another id or address of theirs. Events that name it count as theirs, earlier ones, too."
+                  hint="Another ID of this user, such as an e-mail address. Past and future events with it are counted as theirs."
                 />
               </Form>
               {taken && (
                 <p class="alias-taken">
-                  It is an alias of <bdi>{taken.owner}</bdi>.
+                  This is an alias of <bdi>{taken.owner}</bdi>.
                   <button type="button" class="quiet-button" onClick={() => move(taken, close)}>
-                    Move it here
+                    Move it to this user
                   </button>
                 </p>
               )}
@@ -127,13 +127,13 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
 }
 
 function History({ project, userId }: { project: string; userId: string }) {
-  const { items, isReading, failure, hasMore, readMore } = usePages(
+  const { items, isLoading, failure, hasMore, loadMore } = usePages(
     `${project} ${userId}`,
     cursor => readAliasChanges(project, userId, cursor),
   )
   return (
     <>
-      {items.length === 0 && !isReading && !failure && <p class="note">Nothing yet</p>}
+      {items.length === 0 && !isLoading && !failure && <p class="note">No changes yet</p>}
       <ol class="changes">
         {items.map(({ at, alias, change, other, person }) => (
           <li key={`${at} ${alias} ${change}`}>
@@ -155,7 +155,7 @@ function History({ project, userId }: { project: string; userId: string }) {
         </p>
       )}
       {(hasMore || failure) && (
-        <button type="button" class="quiet-button" onClick={readMore}>
+        <button type="button" class="quiet-button" onClick={loadMore}>
           Show more
         </button>
       )}
@@ -164,7 +164,7 @@ function History({ project, userId }: { project: string; userId: string }) {
 }
 
 function Other({ project, userId }: { project: string; userId: string | null }) {
-  if (userId === null) return <> somebody who was erased</>
+  if (userId === null) return <> an erased user</>
   const path = toUserPath(project, userId)
   return path === undefined ? (
     <>

@@ -24,11 +24,11 @@ export function readUsers(
 }
 
 export function readUser(project: string, user: string): Promise<Result<User>> {
-  return about(user, path => request('GET', `${toApiPath(project)}/users/${path}`))
+  return withSegment(user, path => request('GET', `${toApiPath(project)}/users/${path}`))
 }
 
 export function eraseUser(project: string, user: string): Promise<Result<Static<typeof Erased>>> {
-  return about(user, path => request('DELETE', `${toApiPath(project)}/users/${path}`))
+  return withSegment(user, path => request('DELETE', `${toApiPath(project)}/users/${path}`))
 }
 
 export function readAliasChanges(
@@ -37,12 +37,12 @@ export function readAliasChanges(
   cursor: string | undefined,
 ): Promise<Result<Page<AliasChange>>> {
   const query = new URLSearchParams({ limit: '20', ...(cursor && { cursor }) })
-  return about(user, path =>
+  return withSegment(user, path =>
     request('GET', `${toApiPath(project)}/users/${path}/aliases/history?${query}`),
   )
 }
 
-/** Gives a user an alias; with `from`, one that is taken from that user. */
+/** Adds an alias to a user; with `from`, moves it from that user. */
 export function addAlias(
   project: string,
   user: string,
@@ -50,7 +50,9 @@ export function addAlias(
   from?: string,
 ): Promise<Result<UserAlias>> {
   const body = { alias, ...(from !== undefined && { from }) }
-  return about(user, path => request('POST', `${toApiPath(project)}/users/${path}/aliases`, body))
+  return withSegment(user, path =>
+    request('POST', `${toApiPath(project)}/users/${path}/aliases`, body),
+  )
 }
 
 export function removeAlias(
@@ -58,17 +60,19 @@ export function removeAlias(
   user: string,
   alias: string,
 ): Promise<Result<unknown>> {
-  return about(user, path =>
-    about(alias, name => request('DELETE', `${toApiPath(project)}/users/${path}/aliases/${name}`)),
+  return withSegment(user, path =>
+    withSegment(alias, name =>
+      request('DELETE', `${toApiPath(project)}/users/${path}/aliases/${name}`),
+    ),
   )
 }
 
-/** Asks about a user or an alias, unless the request would lead elsewhere: `..` after `users/` is the project itself. */
-async function about<Data>(
+/** Sends a request about a user or alias, unless the name would change its path, as `..` does. */
+async function withSegment<Data>(
   name: string,
-  ask: (path: string) => Promise<Result<Data>>,
+  send: (path: string) => Promise<Result<Data>>,
 ): Promise<Result<Data>> {
-  if (isSafeSegment(name)) return ask(encodeURIComponent(name))
-  const message = 'No address can lead to this name. An application can change it with identify.'
-  return { ok: false, failure: toFailure({ code: 'no_address', message }) }
+  if (isSafeSegment(name)) return send(encodeURIComponent(name))
+  const message = 'This ID cannot be part of a URL. Use POST /v1/identify to change it.'
+  return { ok: false, failure: toFailure({ code: 'invalid_name', message }) }
 }

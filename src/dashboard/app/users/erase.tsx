@@ -4,27 +4,25 @@ import { showToast } from '../components/toast.tsx'
 import { toUsersPath } from '../paths.ts'
 import { eraseUser, type User } from './api.ts'
 
-/** The way to erase a user for good. */
+/** Erases a user permanently. */
 export function EraseUser({ project, user }: { project: string; user: User }) {
   const { route } = useLocation()
   return (
     <section class="section" aria-labelledby="erase">
       <h2 id="erase">Erase</h2>
-      <p class="note">
-        Properties and aliases go, and the events stay without a name. It cannot be undone.
-      </p>
+      <p class="note">Deletes the properties and aliases, and removes the user from all events.</p>
       <ConfirmButton
-        action="Erase this person"
+        action="Erase this user"
         title={
           <>
             Erase <bdi>{user.userId}</bdi>?
           </>
         }
-        lead="Nobody will be able to tell who it was, and nothing brings it back."
-        yes="Erase for good"
+        lead="The events remain, but no longer show who they are about. This cannot be undone."
+        yes="Erase permanently"
         send={() => eraseUser(project, user.userId)}
         onDone={({ events }) => {
-          showToast({ message: `Erased, and taken out of ${events.toLocaleString()} events.` })
+          showToast({ message: `User erased and removed from ${events.toLocaleString()} events.` })
           route(toUsersPath(project), true)
         }}
       />

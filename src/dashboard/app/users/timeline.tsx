@@ -4,14 +4,14 @@ import { FeedList } from '../feed/feed-list.tsx'
 import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/search.ts'
 import { useFeed } from '../feed/use-feed.ts'
 
-/** What happened around a user, as it happens. */
+/** The live feed of a user's events. */
 export function UserTimeline({ project, userId }: { project: string; userId: string }) {
   const text = toTermText('users', userId)
   return (
     <section class="section" aria-labelledby="timeline">
       <h2 id="timeline">Events</h2>
       {text === undefined ? (
-        <p class="note">No search can name this user, so their events are not listed here.</p>
+        <p class="note">This user ID cannot be searched for, so the events are not listed here.</p>
       ) : (
         <Events project={project} search={{ ...EMPTY_SEARCH, text }} />
       )}
@@ -30,7 +30,7 @@ function Events({ project, search }: { project: string; search: Search }) {
       project={project}
       search={search}
       onOpen={id => route(toSearchPath(project, search, id))}
-      empty={<p class="note">No event that is kept names them.</p>}
+      empty={<p class="note">No stored event is about this user.</p>}
     />
   )
 }

@@ -14,7 +14,7 @@ import { request, type Result } from '../request.ts'
 
 export type { Attempt, AttemptDetail, CreatedWebhook, Delivery, NewWebhook, QueuedEvents, Webhook }
 
-/** A webhook of a project. */
+/** Identifies a webhook. */
 export interface WebhookRef {
   project: string
   webhook: string
@@ -35,53 +35,53 @@ export function createWebhook(
 }
 
 export function readWebhook(place: WebhookRef): Promise<Result<Webhook>> {
-  return request('GET', toOne(place))
+  return request('GET', toWebhookApiPath(place))
 }
 
 export function editWebhook(place: WebhookRef, changes: NewWebhook): Promise<Result<Webhook>> {
-  return request('PATCH', toOne(place), changes)
+  return request('PATCH', toWebhookApiPath(place), changes)
 }
 
 export function deleteWebhook(place: WebhookRef): Promise<Result<unknown>> {
-  return request('DELETE', toOne(place))
+  return request('DELETE', toWebhookApiPath(place))
 }
 
-/** A new secret; the old one signs as well for so many hours. */
+/** Creates a new secret. The old one also signs for `graceHours`. */
 export function rotateSecret(
   place: WebhookRef,
   graceHours: number,
 ): Promise<Result<RotatedSecret>> {
-  return request('POST', `${toOne(place)}/rotate`, { graceHours })
+  return request('POST', `${toWebhookApiPath(place)}/rotate`, { graceHours })
 }
 
 export function switchWebhook(
   place: WebhookRef,
   to: 'enable' | 'disable',
 ): Promise<Result<Webhook>> {
-  return request('POST', `${toOne(place)}/${to}`)
+  return request('POST', `${toWebhookApiPath(place)}/${to}`)
 }
 
-/** Sends a test; the answer is what its receiver has answered. */
+/** Sends a test and returns the attempt with the receiver's response. */
 export function testWebhook(place: WebhookRef): Promise<Result<Attempt>> {
-  return request('POST', `${toOne(place)}/test`)
+  return request('POST', `${toWebhookApiPath(place)}/test`)
 }
 
 export function readAttempts(
   place: WebhookRef,
   cursor: string | undefined,
 ): Promise<Result<Page<Attempt>>> {
-  return request('GET', `${toOne(place)}/attempts?${toQuery({ cursor })}`)
+  return request('GET', `${toWebhookApiPath(place)}/attempts?${toQuery({ cursor })}`)
 }
 
 export function readAttempt(place: WebhookRef, attempt: string): Promise<Result<AttemptDetail>> {
-  return request('GET', `${toOne(place)}/attempts/${attempt}`)
+  return request('GET', `${toWebhookApiPath(place)}/attempts/${attempt}`)
 }
 
 export function resendAttempt(place: WebhookRef, attempt: string): Promise<Result<QueuedEvents>> {
-  return request('POST', `${toOne(place)}/attempts/${attempt}/resend`)
+  return request('POST', `${toWebhookApiPath(place)}/attempts/${attempt}/resend`)
 }
 
-/** Has what a webhook missed from one moment to another, or to now, delivered; answers how many events that were. */
+/** Queues the events that a webhook missed between two times. Returns their number. */
 export async function recover(
   place: WebhookRef,
   since: string,
@@ -89,13 +89,17 @@ export async function recover(
 ): Promise<Result<{ events: number }>> {
   let events = 0
   let cursor: string | null = null
-  // A call looks at so many events; with its cursor, which only goes forward, the next one goes on.
+  // Each call covers a limited number of events. Its cursor continues the scan.
   do {
-    const result: Result<QueuedEvents> = await request('POST', `${toOne(place)}/recover`, {
-      since,
-      ...(until && { until }),
-      ...(cursor !== null && { cursor }),
-    })
+    const result: Result<QueuedEvents> = await request(
+      'POST',
+      `${toWebhookApiPath(place)}/recover`,
+      {
+        since,
+        ...(until && { until }),
+        ...(cursor !== null && { cursor }),
+      },
+    )
     if (!result.ok) return result
     events += result.data.events
     cursor = result.data.nextCursor
@@ -115,7 +119,7 @@ export function replayDelivery(project: string, delivery: string): Promise<Resul
   return request('POST', `${toApiPath(project)}/deliveries/${delivery}/replay`)
 }
 
-function toOne({ project, webhook }: WebhookRef): `/api/${string}` {
+function toWebhookApiPath({ project, webhook }: WebhookRef): `/api/${string}` {
   return `${toApiPath(project)}/webhooks/${encodeURIComponent(webhook)}`
 }
 

@@ -10,13 +10,13 @@ import { readAttempt, type Attempt, type AttemptDetail, type WebhookRef } from '
 interface AttemptOptions {
   place: WebhookRef
   attempt: Attempt
-  /** Whether all of it is shown at once. */
+  /** True to show the details at once. */
   isOpen?: boolean
-  /** What can be done with it. */
+  /** Actions for the attempt. */
   children?: ComponentChildren
 }
 
-/** An attempt in a line, and behind it what was sent and what came back. */
+/** An attempt as a line that opens to show the request and the response. */
 export function AttemptDetails({ place, attempt, isOpen = false, children }: AttemptOptions) {
   const [isShown, setShown] = useState(isOpen)
   const { eventId, number, outcome, status, reason, latencyMs, startedAt } = attempt
@@ -28,7 +28,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
     >
       <summary>
         <span class={`badge badge-${outcome === 'delivered' ? 'good' : 'bad'}`}>
-          {status ?? 'No answer'}
+          {status ?? 'No response'}
         </span>
         <span class="attempt-what">
           <bdi>{reason}</bdi>
@@ -44,7 +44,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
         <div class="actions">
           {eventId !== null && (
             <a class="action-link" href={toEventPath(place.project, eventId)}>
-              Open the event
+              Open event
             </a>
           )}
           {children}
@@ -56,17 +56,17 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
 
 function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) {
   const detail = useQuery(id, () => readAttempt(place, id))
-  const isForgotten = detail.failure?.code === 'not_found' || detail.data?.request === null
+  const isExpired = detail.failure?.code === 'not_found' || detail.data?.request === null
   return (
     <>
       {status !== null &&
         (response ? (
-          <CodeBlock label="Answer" text={response} />
+          <CodeBlock label="Response" text={response} />
         ) : (
-          <p class="hint">The answer had no body.</p>
+          <p class="hint">The response had no body.</p>
         ))}
-      {isForgotten ? (
-        <p class="hint">What was sent is no longer known.</p>
+      {isExpired ? (
+        <p class="hint">The request is no longer stored.</p>
       ) : (
         <Loaded query={detail}>
           {({ request }) =>

@@ -9,35 +9,35 @@ import { AttemptDetails } from './attempt.tsx'
 import { fromInputTime, toInputTime } from './input-time.ts'
 
 const DAY_MS = 86_400_000
-/** What a delivery takes, mostly: then its attempt can be seen. */
+/** How long a delivery usually takes. After that, the list is refreshed. */
 const SOON_MS = 2_000
 
 interface AttemptsOptions {
   place: WebhookRef
-  /** Whether events are sent: only then they can be sent again. */
+  /** True if the webhook is enabled. Only then events can be resent. */
   isEnabled: boolean
-  /** Told when deliveries may have changed how the webhook is doing. */
+  /** Called when deliveries may have changed the status of the webhook. */
   onActivity(): void
 }
 
-/** What was sent to a webhook and what it answered, and the ways to send again. */
+/** The attempts of a webhook, with buttons to resend and to recover missed events. */
 export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
   const pages = usePages(`${place.project} ${place.webhook}`, cursor => readAttempts(place, cursor))
   const [open, setOpen] = useState<'recover'>()
 
-  function say(events: number) {
+  function showQueued(events: number) {
     setOpen(undefined)
     showToast({
       message:
         events === 0
-          ? 'It has had all of them.'
-          : `${events.toLocaleString()} ${events === 1 ? 'event is' : 'events are'} on the way.`,
+          ? 'No events were missed.'
+          : `${events.toLocaleString()} ${events === 1 ? 'event' : 'events'} queued.`,
     })
-    setTimeout(look, SOON_MS)
+    setTimeout(refresh, SOON_MS)
   }
 
-  function look() {
-    pages.readAgain()
+  function refresh() {
+    pages.reload()
     onActivity()
   }
 
@@ -45,28 +45,28 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
     <section class="section" aria-labelledby="attempts">
       <h2 id="attempts">Attempts</h2>
       <div class="actions">
-        <button type="button" class="quiet-button" onClick={look}>
-          Look again
+        <button type="button" class="quiet-button" onClick={refresh}>
+          Refresh
         </button>
         {isEnabled && (
           <DisclosureButton name="recover" open={open} onOpen={setOpen}>
-            Recover what was missed
+            Recover missed events
           </DisclosureButton>
         )}
       </div>
-      {open && <Recover place={place} onDone={say} />}
+      {open && <Recover place={place} onDone={showQueued} />}
       <PagedList
         pages={pages}
-        empty={<p class="note">Nothing was sent yet. A test shows whether it arrives.</p>}
+        empty={<p class="note">No attempts yet. Send a test to check the webhook.</p>}
       >
         {attempt => (
           <li key={attempt.id}>
             <AttemptDetails place={place} attempt={attempt}>
               {isEnabled && attempt.eventId !== null && (
                 <ActionButton
-                  action="Send again"
+                  action="Resend"
                   send={() => resendAttempt(place, attempt.id)}
-                  onDone={({ events }) => say(events)}
+                  onDone={({ events }) => showQueued(events)}
                 />
               )}
             </AttemptDetails>
@@ -86,7 +86,7 @@ function Recover({ place, onDone }: { place: WebhookRef; onDone(events: number):
       onDone={({ events }) => onDone(events)}
     >
       <p class="hint">
-        Events of this time that it is for and has not had are delivered, the oldest first.
+        Delivers the matching events of this period that the webhook has not received, oldest first.
       </p>
       <Field
         name="since"

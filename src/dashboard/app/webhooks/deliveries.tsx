@@ -7,9 +7,9 @@ import { toEventPath, toWebhookPath } from '../paths.ts'
 import { usePages } from '../components/use-pages.ts'
 import { readDeliveries, replayDelivery, type Delivery } from './api.ts'
 
-const STATES = { dead: 'Given up', pending: 'Waiting' } as const
+const STATES = { dead: 'Given up', pending: 'Pending' } as const
 
-/** What a project could not deliver, or not yet: to webhooks and to people's devices. */
+/** The dead and pending deliveries of a project, to webhooks and devices. */
 export function Deliveries({ project }: { project: string }) {
   const [state, setState] = useState<keyof typeof STATES>('dead')
   const pages = usePages(`${project} ${state}`, cursor => readDeliveries(project, state, cursor))
@@ -17,9 +17,9 @@ export function Deliveries({ project }: { project: string }) {
     <section class="section" aria-labelledby="deliveries">
       <h2 id="deliveries">Not delivered</h2>
       <p class="page-lead">
-        What fails is tried again for three days, a notification for one, and is then given up.
+        Failed webhook messages are retried for three days, and notifications for one day.
       </p>
-      <div class="segmented" role="group" aria-label="Which">
+      <div class="segmented" role="group" aria-label="State">
         {(Object.keys(STATES) as (keyof typeof STATES)[]).map(one => (
           <button
             key={one}
@@ -35,7 +35,7 @@ export function Deliveries({ project }: { project: string }) {
         pages={pages}
         empty={
           <p class="note">
-            {state === 'dead' ? 'Nothing was given up.' : 'Nothing waits: all that was due is out.'}
+            {state === 'dead' ? 'No deliveries were given up.' : 'No deliveries are pending.'}
           </p>
         }
       >
@@ -44,15 +44,15 @@ export function Deliveries({ project }: { project: string }) {
             <About project={project} delivery={delivery} />
             <div class="item-actions">
               <a class="action-link" href={toEventPath(project, delivery.eventId)}>
-                Event
+                Open event
               </a>
               {state === 'dead' && (
                 <ActionButton
-                  action="Try again"
+                  action="Retry"
                   send={() => replayDelivery(project, delivery.id)}
                   onDone={() => {
-                    showToast({ message: 'It is tried again, from the beginning.' })
-                    pages.readAgain()
+                    showToast({ message: 'Delivery queued again.' })
+                    pages.reload()
                   }}
                 />
               )}
@@ -66,7 +66,7 @@ export function Deliveries({ project }: { project: string }) {
 
 function About({ project, delivery }: { project: string; delivery: Delivery }) {
   const { kind, target, attempts, reason, at, nextAttemptAt } = delivery
-  const name = target?.name ?? (kind === 'webhook' ? 'A webhook that is gone' : 'A device')
+  const name = target?.name ?? (kind === 'webhook' ? 'A deleted webhook' : 'A device')
   return (
     <div class="item-main">
       <p class="item-name">
@@ -87,12 +87,12 @@ function About({ project, delivery }: { project: string; delivery: Delivery }) {
         {attempts.toLocaleString()} {attempts === 1 ? 'attempt' : 'attempts'}
         {at !== null && (
           <>
-            , the last <Timestamp atMs={Date.parse(at)} hasDate />
+            · last <Timestamp atMs={Date.parse(at)} hasDate />
           </>
         )}
         {nextAttemptAt !== null && (
           <>
-            , the next <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate />
+            · next <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate />
           </>
         )}
       </p>

@@ -22,23 +22,23 @@ import {
 import { newSecret } from './new-secret.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 
-const GRACES = [
-  { value: '0', text: 'No longer' },
-  { value: '1', text: 'For an hour' },
-  { value: '24', text: 'For a day' },
-  { value: '168', text: 'For a week' },
+const GRACE_PERIODS = [
+  { value: '0', text: 'Stop now' },
+  { value: '1', text: 'For 1 hour' },
+  { value: '24', text: 'For 1 day' },
+  { value: '168', text: 'For 1 week' },
 ]
 
 interface ManageWebhookOptions {
   place: WebhookRef
   webhook: Webhook
-  /** Told what it is like now. */
+  /** Called with the webhook after a change. */
   onChanged(webhook: Webhook): void
-  /** Told when it has to be read again. */
+  /** Called when the webhook should be loaded again. */
   onActivity(): void
 }
 
-/** What admins can do with a webhook. */
+/** The actions of admins on a webhook. */
 export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageWebhookOptions) {
   const { id, name, isEnabled } = webhook
   const { route } = useLocation()
@@ -61,7 +61,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
           Edit
         </DisclosureButton>
         <DisclosureButton name="rotate" {...unfold}>
-          Rotate the secret
+          Rotate secret
         </DisclosureButton>
         {isEnabled ? (
           <ActionButton
@@ -70,7 +70,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
             onDone={disabled => {
               onChanged(disabled)
               showToast({
-                message: 'It is disabled.',
+                message: 'Webhook disabled.',
                 undo: () => switchWebhook(place, 'enable'),
                 onUndone: onActivity,
               })
@@ -99,7 +99,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
       )}
       {open === 'rotate' && (
         <Form
-          action="Make a new secret"
+          action="Create new secret"
           send={value => withPasswordPrompt(() => rotateSecret(place, Number(value('graceHours'))))}
           onDone={({ secret }) => {
             setOpen(undefined)
@@ -109,16 +109,16 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         >
           <Select
             name="graceHours"
-            label="The old secret signs, too"
-            hint="Until then a receiver that knows either of them can verify."
-            options={GRACES}
+            label="Keep signing with the old secret"
+            hint="Until then, receivers can verify with either secret."
+            options={GRACE_PERIODS}
             value="24"
           />
         </Form>
       )}
       {test && (
         <section class="section" aria-labelledby="test">
-          <h2 id="test">The test</h2>
+          <h2 id="test">Test result</h2>
           <div role="status">
             <AttemptDetails key={test.id} place={place} attempt={test} isOpen />
           </div>
@@ -127,7 +127,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
       <Attempts key={test?.id} place={place} isEnabled={isEnabled} onActivity={onActivity} />
       <section class="section" aria-labelledby="delete">
         <h2 id="delete">Delete</h2>
-        <p class="note">Its secrets and its attempts go, and what waits for it is dropped.</p>
+        <p class="note">Deletes its secrets and attempts, and drops its pending deliveries.</p>
         <ConfirmButton
           action="Delete this webhook"
           title={
@@ -135,11 +135,11 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
               Delete <bdi>{name}</bdi>?
             </>
           }
-          lead="Nothing is sent to it any more, and nothing brings it back."
-          yes="Delete for good"
+          lead="No more events are sent to it. This cannot be undone."
+          yes="Delete permanently"
           send={() => deleteWebhook(place)}
           onDone={() => {
-            showToast({ message: 'The webhook is deleted.' })
+            showToast({ message: 'Webhook deleted.' })
             route(toProjectPath('webhooks', place.project), true)
           }}
         />

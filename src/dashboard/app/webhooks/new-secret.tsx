@@ -1,21 +1,21 @@
 import { signal } from '@preact/signals'
 import { SecretOnce } from '../components/secret-once.tsx'
 
-/** A secret that was made just now, until the page of its webhook is left. */
+/** The secret that was just created, until the page of its webhook is closed. */
 export const newSecret = signal<{ webhook: string; secret: string }>()
 
-/** The secret of a webhook, if it is a new one. */
+/** Shows the secret of a webhook if it was just created. */
 export function NewSecret({ webhook }: { webhook: string }) {
   if (newSecret.value?.webhook !== webhook) return null
   return (
     <SecretOnce
-      title="The secret of this webhook"
+      title="Webhook secret"
       label="Signing secret"
       secret={newSecret.value.secret}
       onDone={() => (newSecret.value = undefined)}
     >
       <p class="hint">
-        Every request is signed with it. Check the signature before you believe a request:{' '}
+        Every request is signed with it. Verify the signature before you trust a request:{' '}
         <a href="/docs/webhooks#verify-a-signature">how to verify</a>
       </p>
     </SecretOnce>

@@ -1,10 +1,10 @@
 import type { Webhook } from './api.ts'
 
-/** Who can receive, and what their address is like. */
+/** The supported receivers, with a hint for their URLs. */
 export const PRESETS: Readonly<Record<Webhook['preset'], { text: string; hint: string }>> = {
   standard: {
     text: 'Your own server',
-    hint: 'Events are posted here as JSON, as Standard Webhooks has it.',
+    hint: 'Events are sent as JSON in the Standard Webhooks format.',
   },
   slack: { text: 'Slack', hint: 'https://hooks.slack.com/services/…' },
   discord: { text: 'Discord', hint: 'https://discord.com/api/webhooks/…' },
@@ -12,5 +12,5 @@ export const PRESETS: Readonly<Record<Webhook['preset'], { text: string; hint: s
     text: 'Telegram',
     hint: 'https://api.telegram.org/bot…/sendMessage?chat_id=…',
   },
-  ntfy: { text: 'ntfy', hint: 'The address of a topic, like https://ntfy.sh/my-topic' },
+  ntfy: { text: 'ntfy', hint: 'The URL of a topic, such as https://ntfy.sh/my-topic' },
 }

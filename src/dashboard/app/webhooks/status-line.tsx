@@ -2,13 +2,13 @@ import { Timestamp } from '../components/timestamp.tsx'
 import type { Webhook } from './api.ts'
 import { toStatus } from './status.ts'
 
-/** How a webhook is doing, in a word. */
+/** The status of a webhook as a badge. */
 export function StatusBadge({ webhook }: { webhook: Webhook }) {
   const { word, tone } = toStatus(webhook)
   return <span class={`badge badge-${tone}`}>{word}</span>
 }
 
-/** And in a sentence, where there is more to say. */
+/** The status of a webhook in one or two sentences, if there is more to say. */
 export function StatusLine({ webhook }: { webhook: Webhook }) {
   const { sentence, backlogFull } = toStatus(webhook)
   return (

@@ -1,30 +1,28 @@
 import type { Webhook } from './api.ts'
 
-/** A sentence around a moment. */
+/** A sentence with a time in it. */
 interface Sentence {
   before: string
   at: string | null
   after: string
 }
 
-/** How a webhook is doing. */
+/** The status of a webhook. */
 export interface WebhookStatus {
-  /** In a word or two. */
+  /** One or two words. */
   word: string
   tone: 'good' | 'bad' | 'plain'
-  /** What that means, where there is something to say. */
+  /** An explanation, if needed. */
   sentence?: Sentence | undefined
-  /** That more waits for it than is kept. */
+  /** Explains that its queue is full. */
   backlogFull?: Sentence | undefined
 }
 
 export function toStatus(webhook: Webhook): WebhookStatus {
   const { backlogFullAt = null } = webhook
-  const after = ': what happens meanwhile is not queued. Recover it when there is room.'
+  const after = '. New events are not queued. Recover them once the queue has room.'
   const backlogFull =
-    backlogFullAt === null
-      ? undefined
-      : { before: 'Too much waits since', at: backlogFullAt, after }
+    backlogFullAt === null ? undefined : { before: 'Queue full since', at: backlogFullAt, after }
   return { ...toBreakerStatus(webhook), backlogFull }
 }
 
@@ -38,7 +36,7 @@ function toBreakerStatus({
   const times = `${failures.toLocaleString()} ${failures === 1 ? 'failure' : 'failures in a row'}`
   if (!isEnabled) {
     const why = disabledReason === null ? '' : `: ${disabledReason}`
-    const after = `${why}. Nothing is sent until it is enabled.`
+    const after = `${why}. No events are sent until you enable it.`
     return {
       word: 'Disabled',
       tone: 'bad',
@@ -46,15 +44,17 @@ function toBreakerStatus({
     }
   }
   if (state === 'paused') {
-    const after = `, after ${times}. What waits is sent then.`
-    const sentence = { before: 'Left alone until', at: pausedUntil, after }
+    const after = `, after ${times}. Pending events are sent then.`
+    const sentence = { before: 'Paused until', at: pausedUntil, after }
     return { word: 'Paused', tone: 'bad', sentence }
   }
-  if (state === 'closed' && failures === 0) return { word: 'On', tone: 'good' }
+  if (state === 'closed' && failures === 0) return { word: 'Active', tone: 'good' }
   const isProbing = state === 'probing'
-  const after = isProbing ? '. The pause is over, and the next delivery decides.' : '.'
+  const after = isProbing
+    ? '. The pause is over. The next delivery shows whether it works again.'
+    : '.'
   const sentence = { before: `${times} since`, at: failingSince, after }
   return isProbing
-    ? { word: 'Trying again', tone: 'plain', sentence }
+    ? { word: 'Retrying', tone: 'plain', sentence }
     : { word: 'Failing', tone: 'bad', sentence }
 }

@@ -18,17 +18,17 @@ interface WebhookFormOptions<Data> {
   onDone(data: Data): void
 }
 
-/** Where events go, in which form, and which of them. */
+/** The form for a webhook: its receiver, its URL and its channels. */
 export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
   const { project, webhook, action, send, onDone } = options
   const channels = useQuery(project, () => readChannels(project))
   const [preset, setPreset] = useState(webhook?.preset ?? 'standard')
   const chosen = webhook?.channels ?? null
-  const [isSome, setSome] = useState(chosen !== null)
+  const [isFiltered, setFiltered] = useState(chosen !== null)
   return (
     <Loaded query={channels}>
       {({ items: known }) => {
-        // What is chosen stays so, though it may be archived or beyond the end of the list.
+        // Selected channels stay in the list even if they are archived or beyond its end.
         const beyond = (chosen ?? []).filter(id => known.every(one => one.id !== id))
         const listed = [...known, ...beyond.map(id => ({ id, name: id }))]
         return (
@@ -40,7 +40,7 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
                   url: value('url'),
                   ...(value('name') && { name: value('name') }),
                   preset,
-                  channels: isSome ? listed.map(({ id }) => id).filter(value) : null,
+                  channels: isFiltered ? listed.map(({ id }) => id).filter(value) : null,
                 }),
               )
             }
@@ -66,20 +66,20 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
               label="Description"
               autocomplete="off"
               isOptional
-              hint="What it is for. Without one it is called by its host."
+              hint="Shown in lists. Leave empty to show the host."
               value={webhook?.name}
             />
             <Select
               name="which"
               label="Events"
-              value={isSome ? 'some' : 'all'}
+              value={isFiltered ? 'some' : 'all'}
               options={[
-                { value: 'all', text: 'Of all channels' },
-                { value: 'some', text: 'Of some channels' },
+                { value: 'all', text: 'From all channels' },
+                { value: 'some', text: 'From selected channels' },
               ]}
-              onChange={value => setSome(value === 'some')}
+              onChange={value => setFiltered(value === 'some')}
             />
-            {isSome && (
+            {isFiltered && (
               <Fieldset legend="Channels" name="channels">
                 {listed.map(({ id, name }) => (
                   <Checkbox key={id} name={id} isOn={chosen?.includes(id) ?? false}>

@@ -1,18 +1,18 @@
 import { signal } from '@preact/signals'
 
-/** What a browser hands to a page that it would install. */
+/** The event of browsers that can install the page. */
 interface InstallEvent extends Event {
   prompt(): Promise<unknown>
 }
 
-/** Asks the reader to install the application; undefined where the browser has not offered it. */
+/** Shows the browser's install dialog; undefined until the browser offers it. */
 export const promptInstall = signal<(() => void) | undefined>(undefined)
 
 addEventListener('beforeinstallprompt', event => {
-  // The offer waits on its page instead of covering another.
+  // Shows the offer on the notifications page instead of above any page.
   event.preventDefault()
   promptInstall.value = () => {
-    promptInstall.value = undefined // It is good for once.
+    promptInstall.value = undefined // It works once.
     void (event as InstallEvent).prompt()
   }
 })

@@ -1,38 +1,38 @@
-/** What a notification says, and where it leads. */
+/** The content of a notification, and the path that it opens. */
 export interface NotificationContent {
   title: string
   body: string
   tag: string | undefined
-  /** A path of ours. */
+  /** A path on this server. */
   path: string
 }
 
 /**
- * What to show of a push: of anything at all something, because browsers take the permission away from who shows nothing.
- * `read` takes the JSON out of it, and may throw.
+ * Parses a push message; `read` returns its JSON and may throw. Invalid messages give a generic
+ * notification, because browsers revoke the permission if a push shows nothing.
  */
 export function parsePush(read: () => unknown, origin: string): NotificationContent {
-  const { title: told, body, tag, navigate } = readNotification(read)
-  const title = toText(told)
+  const { title: rawTitle, body, tag, navigate } = readNotification(read)
+  const title = toText(rawTitle)
   return {
     title: title || 'Tidings',
-    body: toText(body) || (title ? '' : 'Something has happened. Open Tidings to see it.'),
+    body: toText(body) || (title ? '' : 'There is a new event. Open Tidings to see it.'),
     tag: toText(tag) || undefined,
     path: toPath(toText(navigate), origin),
   }
 }
 
-/** The path that a URL of this server has under `origin`, which may be another of its names; the start for what has none. */
+/** The path of a notification's URL on this server. Other or invalid URLs give `/`. */
 export function toPath(navigate: string, origin: string): string {
   if (!URL.canParse(navigate, origin)) return '/'
   const { pathname, search } = new URL(navigate, origin)
-  // A path can begin as the address of another server.
+  // A path that starts with `//` would name another host.
   return /^\/(?!\/)/.test(pathname) ? pathname + search : '/'
 }
 
 function readNotification(read: () => unknown): Record<string, unknown> {
   try {
-    // Declarative Web Push, as browsers that know it read it.
+    // The format of Declarative Web Push.
     const { notification } = read() as { notification?: unknown }
     return typeof notification === 'object' && notification !== null ? { ...notification } : {}
   } catch {

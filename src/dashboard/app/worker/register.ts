@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals'
 
-/** Whether there is a newer version of the application than the one that is running. */
+/** True if a newer version of the application is ready to load. */
 export const hasUpdate = signal(false)
 
 const PATH = '/sw.js'
-const LOOK_MS = 3_600_000
+const UPDATE_CHECK_MS = 3_600_000
 
-/** Where browsers let nobody name a script by mere text: the policy that trusts this one path. */
+/** Trusted Types, which allow only a policy to name the script of a worker. */
 interface TrustedTypes {
   createPolicy(
     name: string,
@@ -18,24 +18,24 @@ const policy = trustedTypes?.createPolicy('worker', { createScriptURL: () => PAT
 
 let current: ServiceWorkerRegistration | undefined
 
-/** Has the browser keep the service worker; undefined where it cannot, as over plain http. As often as wanted. */
+/** Registers the service worker. Resolves with undefined if that fails, as over plain HTTP. */
 export async function registerWorker(): Promise<ServiceWorkerRegistration | undefined> {
   if (!('serviceWorker' in navigator)) return undefined
   const { serviceWorker } = navigator
   const registration = await serviceWorker
     .register(policy?.createScriptURL(PATH) ?? PATH)
-    .catch(() => undefined) // Somebody has forbidden it, or the network is gone.
+    .catch(() => undefined) // It is blocked, or the network is down.
   if (!registration || registration === current) return registration
-  if (!current) setInterval(() => void current?.update().catch(() => {}), LOOK_MS)
+  if (!current) setInterval(() => void current?.update().catch(() => {}), UPDATE_CHECK_MS)
   current = registration
-  // The first worker of all replaces nothing.
+  // The first worker is not an update.
   const look = () => (hasUpdate.value ||= Boolean(registration.waiting && serviceWorker.controller))
   look()
   registration.onupdatefound = () => registration.installing?.addEventListener('statechange', look)
   return registration
 }
 
-/** Goes on with the newer version. */
+/** Activates the new version and reloads the page. */
 export function applyUpdate(): void {
   const waiting = current?.waiting
   if (!waiting) return location.reload()

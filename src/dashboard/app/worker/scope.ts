@@ -1,14 +1,14 @@
-/** The build that a worker belongs to; build.ts writes it before the worker's code. */
+/** The build of a worker; build.ts prepends it to the worker's code. */
 export interface AppShell {
-  /** The folder of its files under /assets, which no other build has. */
+  /** The folder of this build's files under /assets. */
   build: string
-  /** What the pages need without a network, by the names in it. */
+  /** The names of the files that pages need offline. */
   files: readonly string[]
-  /** How the paths of its pages begin: their first segments. */
+  /** The first segments of the paths of its pages. */
   pathPrefixes: readonly string[]
 }
 
-/** What happens in a service worker and takes a while. */
+/** An event that keeps the service worker alive until its work is done. */
 interface ExtendableEvent extends Event {
   waitUntil(work: Promise<unknown>): void
 }
@@ -29,7 +29,7 @@ export interface Tab {
   navigate(url: string): Promise<Tab | null>
 }
 
-/** The part of a service worker's global scope that ours uses: the types of pages know nothing of it. */
+/** The used part of a service worker's global scope, which the DOM types lack. */
 export interface ServiceWorkerScope {
   SHELL: AppShell
   registration: ServiceWorkerRegistration

@@ -1,14 +1,14 @@
 import { hasUpdate, applyUpdate } from './register.ts'
 
-/** Says that there is a newer version; nobody is hurried. */
+/** Offers to reload when a new version is available. */
 export function UpdateNotice() {
   return (
     <div class="toast update-notice" role="status">
       {hasUpdate.value && (
         <p>
-          <span>A new version is ready</span>
+          <span>A new version is available</span>
           <button type="button" onClick={applyUpdate}>
-            Load it
+            Reload
           </button>
         </p>
       )}
