@@ -124,7 +124,7 @@ export const SCREENS: Screen[] = [
   {
     name: 'people-none',
     path: `/p/${PROJECT}/users`,
-    prepare: noPeople,
+    prepare: noUsers,
     until: 'text=No users yet',
   },
   {

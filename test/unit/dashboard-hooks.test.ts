@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { summarize, toHours } from '../../src/dashboard/app/keys/hours.ts'
 import { SCOPE_NAMES, toScopeSummary } from '../../src/dashboard/app/keys/scopes.ts'
 import type { Webhook } from '../../src/dashboard/app/webhooks/api.ts'
-import { fromInputTime, toInputTime } from '../../src/dashboard/app/webhooks/input-time.ts'
+import { fromInputTime, toInputTime } from '../../src/dashboard/app/input-time.ts'
 import { toStatus } from '../../src/dashboard/app/webhooks/status.ts'
 import { SCOPES } from '../../src/keys/schema.ts'
 
@@ -14,9 +14,7 @@ test('each scope has a description, and all scopes together have their own', () 
   expect([...SCOPE_NAMES]).toEqual([...SCOPES])
   expect(toScopeSummary(SCOPES)).toBe('all permissions')
   expect(toScopeSummary(['events:write'])).toBe('may send events')
-  expect(toScopeSummary(['events:write', 'identities:read'])).toBe(
-    'may send events and read users',
-  )
+  expect(toScopeSummary(['events:write', 'identities:read'])).toBe('may send events and read users')
 })
 
 test('the last count is of the current hour', () => {

@@ -1,7 +1,7 @@
-import { useState } from 'preact/hooks'
 import type { ChannelEdit, ProjectChannel } from '../../../channels/schema.ts'
 import { withPasswordPrompt } from '../components/password-prompt.tsx'
 import { TextArea } from '../components/fields.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { showToast } from '../components/toast.tsx'
 import { editChannel } from './api.ts'
@@ -14,46 +14,45 @@ interface SettingsOptions {
 /** Edits the name, icon and description of a channel. */
 export function EditChannel({ project, channel }: SettingsOptions) {
   const { id, name, icon, description } = channel
-  const [isOpen, setOpen] = useState(false)
-  if (!isOpen) return <Change label="Edit" onClick={() => setOpen(true)} />
   return (
-    <>
-      <Form
-        action="Save"
-        send={value =>
-          editChannel(project, id, {
-            name: value('name'),
-            icon: value('icon').trim() || null,
-            description: value('description') || null,
-          })
-        }
-        onDone={() => {
-          setOpen(false)
-          showToast({
-            message: 'Channel saved.',
-            undo: () => editChannel(project, id, { name, icon, description }),
-          })
-        }}
-      >
-        <Field
-          name="name"
-          label="Name"
-          autocomplete="off"
-          hint="Changes only the displayed name. Applications keep sending to the original name."
-          value={name}
-        />
-        <Field
-          name="icon"
-          label="Icon"
-          autocomplete="off"
-          hint="One emoji"
-          isOptional
-          value={icon ?? ''}
-        />
-        <TextArea name="description" label="Description" value={description ?? ''} />
-      </Form>
-      <Change label="Cancel" onClick={() => setOpen(false)} />
-    </>
+    <InlineForm action="Edit">
+      {close => (
+        <Form
+          action="Save"
+          send={value =>
+            editChannel(project, id, {
+              name: value('name'),
+              icon: value('icon').trim() || null,
+              description: value('description') || null,
+            })
+          }
+          onDone={() => {
+            close()
+            showToast({
+              message: 'Channel saved.',
+              undo: () => editChannel(project, id, { name, icon, description }),
+            })
+          }}
+        >
+          <Field
+            name="name"
+            label="Name"
+            autocomplete="off"
+            hint="Changes only the displayed name. Applications keep sending to the original name."
+            value={name}
+          />
+          <Field
+            name="icon"
+            label="Icon"
+            autocomplete="off"
+            hint="One emoji"
+            isOptional
+            value={icon ?? ''}
+          />
+          <TextArea name="description" label="Description" value={description ?? ''} />
+        </Form>
+      )}
+    </InlineForm>
   )
 }
 
@@ -63,7 +62,6 @@ export function Retention({
   channel: { id, keepDays },
   mayChange,
 }: SettingsOptions & { mayChange: boolean }) {
-  const [isOpen, setOpen] = useState(false)
   return (
     <section class="section" aria-labelledby="retention">
       <h2 id="retention">Retention</h2>
@@ -72,33 +70,33 @@ export function Retention({
           ? 'Events are kept for as long as the project settings say.'
           : `Events are kept for ${toDays(keepDays)}, then deleted.`}
       </p>
-      {mayChange && !isOpen && <Change label="Change" onClick={() => setOpen(true)} />}
-      {isOpen && (
-        <>
-          <Form
-            action="Save"
-            send={value =>
-              withPasswordPrompt(() =>
-                editChannel(project, id, { keepDays: toKeepDays(value('keepDays')) }),
-              )
-            }
-            onDone={() => {
-              setOpen(false)
-              showToast({ message: 'Retention saved.' })
-            }}
-          >
-            <Field
-              name="keepDays"
-              label="Days"
-              type="number"
-              isOptional
-              autocomplete="off"
-              hint="Older events are deleted permanently. Leave empty to use the project setting."
-              value={keepDays === null ? '' : String(keepDays)}
-            />
-          </Form>
-          <Change label="Cancel" onClick={() => setOpen(false)} />
-        </>
+      {mayChange && (
+        <InlineForm action="Change">
+          {close => (
+            <Form
+              action="Save"
+              send={value =>
+                withPasswordPrompt(() =>
+                  editChannel(project, id, { keepDays: toKeepDays(value('keepDays')) }),
+                )
+              }
+              onDone={() => {
+                close()
+                showToast({ message: 'Retention saved.' })
+              }}
+            >
+              <Field
+                name="keepDays"
+                label="Days"
+                type="number"
+                isOptional
+                autocomplete="off"
+                hint="Older events are deleted permanently. Leave empty to use the project setting."
+                value={keepDays === null ? '' : String(keepDays)}
+              />
+            </Form>
+          )}
+        </InlineForm>
       )}
     </section>
   )
@@ -121,19 +119,14 @@ export function ArchiveChannel({ project, channel: { id, isArchived } }: Setting
         An archived channel is hidden from lists and sends no notifications. It still accepts events
         and sends them to webhooks.
       </p>
-      <Change
-        label={isArchived ? 'Unarchive this channel' : 'Archive this channel'}
+      <button
+        type="button"
+        class="quiet-button"
         onClick={() => void archive({ isArchived: !isArchived })}
-      />
+      >
+        {isArchived ? 'Unarchive this channel' : 'Archive this channel'}
+      </button>
     </section>
-  )
-}
-
-function Change({ label, onClick }: { label: string; onClick(): void }) {
-  return (
-    <button type="button" class="quiet-button" onClick={onClick}>
-      {label}
-    </button>
   )
 }
 

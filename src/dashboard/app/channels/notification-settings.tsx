@@ -2,6 +2,7 @@ import { useId, useState } from 'preact/hooks'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { showToast } from '../components/toast.tsx'
+import { fromInputTime } from '../input-time.ts'
 import { toDateTime } from '../time.ts'
 import { changeSetting, readSetting, type Setting, type SettingChange } from './api.ts'
 import { MUTE_DURATIONS, toMuteEnd, toSettingChange } from './mute.ts'
@@ -102,7 +103,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
             <Form
               action="Mute"
               send={value =>
-                change(setting, { state: 'mute', muteUntil: toIso(value('muteUntil')) })
+                change(setting, { state: 'mute', muteUntil: fromInputTime(value('muteUntil')) })
               }
               onDone={() => setPicking(false)}
             >
@@ -140,10 +141,4 @@ function toValue({ isDefault, state, muteUntil }: Setting): string {
 
 function toBursts({ isCollapseDefault, collapse }: Setting): string {
   return isCollapseDefault ? 'default' : collapse ? 'collapse' : 'each'
-}
-
-/** Converts local time to ISO 8601. Invalid input is returned as it is; the server rejects it. */
-function toIso(local: string): string {
-  const ms = Date.parse(local)
-  return Number.isNaN(ms) ? local : new Date(ms).toISOString()
 }

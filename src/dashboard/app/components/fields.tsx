@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
-import { useIssues } from './form.tsx'
+import { FieldIssues, useIssues } from './form.tsx'
 
 interface SelectOptions {
   name: string
@@ -39,7 +39,7 @@ export function Select({ name, label, options, value, hint, onChange }: SelectOp
           ))}
         </select>
       </div>
-      {issues.length > 0 && <p class="issue">{issues.map(({ message }) => message).join(' · ')}</p>}
+      <FieldIssues issues={issues} />
     </div>
   )
 }
@@ -89,7 +89,7 @@ export function Fieldset({ legend, name = '', children }: FieldsetOptions) {
     <fieldset class="checkbox-group" name={name || undefined}>
       <legend>{legend}</legend>
       {children}
-      {issues.length > 0 && <p class="issue">{issues.map(({ message }) => message).join(' · ')}</p>}
+      <FieldIssues issues={issues} />
     </fieldset>
   )
 }
@@ -117,11 +117,7 @@ export function TextArea({ name, label, value }: TextAreaOptions) {
           defaultValue={value}
         />
       </div>
-      {issues.length > 0 && (
-        <p class="issue" id={`${id}-issue`}>
-          {issues.map(({ message }) => message).join(' · ')}
-        </p>
-      )}
+      <FieldIssues id={`${id}-issue`} issues={issues} />
     </div>
   )
 }

@@ -63,6 +63,16 @@ export function useIssues(name: string): Failure['details'] {
   return useContext(Issues)?.details.filter(({ path }) => path[0] === name) ?? []
 }
 
+/** The errors of a field. */
+export function FieldIssues({ issues, id }: { issues: Failure['details']; id?: string }) {
+  if (issues.length === 0) return null
+  return (
+    <p class="issue" id={id}>
+      {issues.map(({ message }) => message).join(' · ')}
+    </p>
+  )
+}
+
 interface FieldOptions {
   name: string
   label: string
@@ -114,11 +124,7 @@ export function Field(options: FieldOptions) {
           </button>
         )}
       </div>
-      {issues.length > 0 && (
-        <p class="issue" id={`${id}-issue`}>
-          {issues.map(({ message }) => message).join(' · ')}
-        </p>
-      )}
+      <FieldIssues id={`${id}-issue`} issues={issues} />
     </div>
   )
 }

@@ -4,10 +4,9 @@ import { ProjectSidebar } from './project-sidebar.tsx'
 import { EMPTY_SEARCH } from '../feed/search.ts'
 import { useChannels } from '../feed/use-channels.ts'
 import { readStored } from '../storage.ts'
-import { PATHS, toProjectPath } from '../paths.ts'
+import { toProjectPath } from '../paths.ts'
 import { findProject } from '../session.ts'
 import { PasswordPrompt } from './password-prompt.tsx'
-import { AccountMenu, ProjectMenu } from './menus.tsx'
 import { useDocumentTitle } from './standalone-page.tsx'
 import {
   Sidebar,
@@ -17,7 +16,7 @@ import {
   NavLinks,
 } from './navigation.tsx'
 import { Toast } from './toast.tsx'
-import { Logo } from './artwork.tsx'
+import { TopBar } from './top-bar.tsx'
 
 interface LayoutOptions {
   account: Account
@@ -96,14 +95,7 @@ function Layout({
       <a class="skip" href="#content">
         Skip to content
       </a>
-      <header class="top-bar">
-        <a class="brand" href={PATHS.home} aria-label="Tidings">
-          <Logo />
-        </a>
-        <ProjectMenu account={account} project={project} />
-        <div class="bar-spacer" />
-        <AccountMenu account={account} project={project} />
-      </header>
+      <TopBar account={account} project={project} />
       {sidebar}
       <main id="content" class="stream" tabIndex={-1}>
         {children}

@@ -5,7 +5,8 @@ import { ErrorNotice } from '../components/standalone-page.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toWebhookPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
-import { replay, useDeliveries } from './use-deliveries.ts'
+import { replayDelivery } from '../webhooks/api.ts'
+import { useDeliveries } from './use-deliveries.ts'
 
 const STATES: Record<Delivery['state'], string> = {
   pending: 'Pending',
@@ -35,7 +36,7 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
     (!data.isDispatched || data.items.some(({ state }) => state === 'pending'))
 
   async function resend(delivery: Delivery) {
-    const result = await replay(project, delivery)
+    const result = await replayDelivery(project, delivery.id)
     showToast({ message: result.ok ? 'Delivery queued again.' : result.failure.message })
     read()
   }

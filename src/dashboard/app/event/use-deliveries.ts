@@ -57,14 +57,6 @@ export function useDeliveries(project: string, event: string): DeliveriesQuery {
   }
 }
 
-/** Queues a dead delivery again. */
-export function replay(project: string, { id }: Delivery): Promise<Result<Delivery>> {
-  return request(
-    'POST',
-    `/api/projects/${encodeURIComponent(project)}/deliveries/${encodeURIComponent(id)}/replay`,
-  )
-}
-
 async function readPages(
   project: string,
   event: string,

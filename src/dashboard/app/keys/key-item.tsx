@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { GRACE_PERIODS } from '../grace-periods.ts'
 import { DisclosureButton } from '../components/action-button.tsx'
 import { withPasswordPrompt } from '../components/password-prompt.tsx'
 import { Select } from '../components/fields.tsx'
@@ -10,13 +11,6 @@ import { editKey, revokeKey, rotateKey, type Key, type NewKey } from './api.ts'
 import { LimitField } from './create-key-form.tsx'
 import { RequestsChart } from './requests-chart.tsx'
 import { toScopeSummary } from './scopes.ts'
-
-const OVERLAPS = [
-  { value: '0', text: 'Stop now' },
-  { value: '1', text: 'For 1 hour' },
-  { value: '24', text: 'For 1 day' },
-  { value: '168', text: 'For 1 week' },
-]
 
 interface KeyOptions {
   project: string
@@ -99,7 +93,7 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
                 name="overlapHours"
                 label="Keep the old key working"
                 hint="The new key has the same name, permissions and limit."
-                options={OVERLAPS}
+                options={GRACE_PERIODS}
                 value="24"
               />
             </Form>

@@ -7,7 +7,7 @@ import { readChannelPage } from '../feed/api.ts'
 import { channelChanges } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
-import { ErrorNotice } from '../components/standalone-page.tsx'
+import { PagedList } from '../components/paged-list.tsx'
 import { SearchForm } from '../components/search-form.tsx'
 import { toChannelPath, toProjectPath } from '../paths.ts'
 import { usePages } from '../components/use-pages.ts'
@@ -22,9 +22,8 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
     const query = new URLSearchParams(Object.entries(some).filter(([, value]) => value !== ''))
     return `${toProjectPath('channels', project)}${query.size > 0 ? `?${query}` : ''}`
   }
-  const { items, isLoading, failure, hasMore, loadMore } = usePages(
-    `${toPath(wanted)} ${channelChanges.value}`,
-    cursor => readChannelPage(project, wanted, cursor),
+  const pages = usePages(`${toPath(wanted)} ${channelChanges.value}`, cursor =>
+    readChannelPage(project, wanted, cursor),
   )
   return (
     <ProjectLayout account={account} project={project} at="channels" title="Channels">
@@ -37,34 +36,23 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
         toPath={text => toPath({ ...wanted, search: text })}
       />
       <div class="settings">
-        <ul class="items" aria-busy={isLoading}>
-          {items.map(channel => (
-            <Item key={channel.id} project={project} channel={channel} />
-          ))}
-        </ul>
-        {failure && <ErrorNotice failure={failure} onRetry={loadMore} />}
-        {isLoading && (
-          <p class="note" role="status">
-            Loading…
-          </p>
-        )}
-        {!isLoading && !failure && items.length === 0 && (
-          <div class="empty-state">
-            <h2>{search === '' ? 'No channels yet' : 'No channels found'}</h2>
-            {search === '' ? (
-              <p>A channel is created by the first event that is sent to it.</p>
-            ) : (
-              <p>
-                No channel name contains this text. <a href={toPath({})}>Show all channels</a>
-              </p>
-            )}
-          </div>
-        )}
-        {hasMore && !isLoading && !failure && (
-          <button type="button" class="button" onClick={loadMore}>
-            Show more
-          </button>
-        )}
+        <PagedList
+          pages={pages}
+          empty={
+            <div class="empty-state">
+              <h2>{search === '' ? 'No channels yet' : 'No channels found'}</h2>
+              {search === '' ? (
+                <p>A channel is created by the first event that is sent to it.</p>
+              ) : (
+                <p>
+                  No channel name contains this text. <a href={toPath({})}>Show all channels</a>
+                </p>
+              )}
+            </div>
+          }
+        >
+          {channel => <Item key={channel.id} project={project} channel={channel} />}
+        </PagedList>
         <p>
           <a class="text-link" href={toPath({ search, archived: hasArchived ? '' : 'true' })}>
             {hasArchived ? 'Hide archived channels' : 'Show archived channels'}

@@ -21,9 +21,9 @@ import { createAnnouncer } from '../live/announcer.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import { toCount, toPill } from '../live/pill.ts'
 import { setBadge, toTitle } from '../live/unseen.ts'
-import { AccountMenu, ProjectMenu } from '../components/menus.tsx'
+import { TopBar } from '../components/top-bar.tsx'
 import { Toast } from '../components/toast.tsx'
-import { Logo, WaveLine } from '../components/artwork.tsx'
+import { WaveLine } from '../components/artwork.tsx'
 import { PATHS, toSignInPath } from '../paths.ts'
 import { findProject, isAllowed, loadSession } from '../session.ts'
 
@@ -115,15 +115,9 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
         <a class="skip" href="#feed">
           Skip to events
         </a>
-        <header class="top-bar">
-          <a class="brand" href={PATHS.home} aria-label="Tidings">
-            <Logo />
-          </a>
-          <ProjectMenu account={account} project={project} />
-          <div class="bar-spacer" />
+        <TopBar account={account} project={project}>
           <LivePill feed={feed} onResume={resume} />
-          <AccountMenu account={account} project={project} />
-        </header>
+        </TopBar>
         <SearchBox project={project} search={search} failure={searchFailure} />
         <ProjectSidebar account={account} project={project} channels={channels} search={search} />
         <main class="stream">

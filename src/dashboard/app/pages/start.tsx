@@ -1,6 +1,4 @@
-import type { Static } from '@sinclair/typebox'
 import { useEffect, useState } from 'preact/hooks'
-import type { NewApiKey } from '../../../keys/schema.ts'
 import { useSignal } from '@preact/signals'
 import type { ProjectPageProps } from './props.ts'
 import { Rows } from '../feed/rows.tsx'
@@ -12,7 +10,8 @@ import { StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
 import { withPasswordPrompt, PasswordPrompt } from '../components/password-prompt.tsx'
 import { WaveLine } from '../components/artwork.tsx'
 import { toFeedPath } from '../paths.ts'
-import { request, type Failure } from '../request.ts'
+import { createKey as postKey } from '../keys/api.ts'
+import type { Failure } from '../request.ts'
 import { hasJustSetUp } from '../session.ts'
 
 /** The quick start: a command with a working key, and the first event as it arrives. */
@@ -79,15 +78,7 @@ function useKey(project: string) {
   async function createKey() {
     setFailure(undefined)
     setCreating(true)
-    const result = await withPasswordPrompt(() =>
-      request<Static<typeof NewApiKey>>(
-        'POST',
-        `/api/projects/${encodeURIComponent(project)}/keys`,
-        {
-          name: 'Quick start',
-        },
-      ),
-    )
+    const result = await withPasswordPrompt(() => postKey(project, { name: 'Quick start' }))
     setCreating(false)
     if (result.ok) setKey(result.data.key)
     else setFailure(result.failure)

@@ -2,7 +2,7 @@ import { useLocation } from 'preact-iso'
 import type { ProjectPageProps } from './props.ts'
 import { Timestamp } from '../components/timestamp.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
-import { ErrorNotice } from '../components/standalone-page.tsx'
+import { PagedList } from '../components/paged-list.tsx'
 import { SearchForm } from '../components/search-form.tsx'
 import { toUserPath, toUsersPath } from '../paths.ts'
 import { readUsers, type ListedUser } from '../users/api.ts'
@@ -14,10 +14,7 @@ const MAX_SHOWN = 4
 export default function UsersPage({ account, project }: ProjectPageProps) {
   const { query } = useLocation()
   const search = query['search']?.trim() ?? ''
-  const { items, isLoading, failure, hasMore, loadMore } = usePages(
-    `${project} ${search}`,
-    cursor => readUsers(project, search, cursor),
-  )
+  const pages = usePages(`${project} ${search}`, cursor => readUsers(project, search, cursor))
   const toPath = (text: string) =>
     text === ''
       ? toUsersPath(project)
@@ -32,38 +29,28 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
         text={search}
         toPath={toPath}
       />
-      <ul class="users" aria-busy={isLoading}>
-        {items.map(user => (
-          <UserItem key={user.id} project={project} user={user} />
-        ))}
-      </ul>
-      {failure && <ErrorNotice failure={failure} onRetry={loadMore} />}
-      {isLoading && (
-        <p class="note" role="status">
-          Loading…
-        </p>
-      )}
-      {!isLoading && !failure && items.length === 0 && (
-        <div class="empty-state">
-          <h2>{search === '' ? 'No users yet' : 'No users found'}</h2>
-          {search === '' ? (
-            <p>
-              Users appear here after <code>POST /v1/identify</code>.{' '}
-              <a href="/docs/sending-events#identify-users">How to identify users</a>
-            </p>
-          ) : (
-            <p>
-              No ID or alias starts with this text, and no properties contain these words.{' '}
-              <a href={toUsersPath(project)}>Show all users</a>
-            </p>
-          )}
-        </div>
-      )}
-      {hasMore && !isLoading && !failure && (
-        <button type="button" class="button" onClick={loadMore}>
-          Show more
-        </button>
-      )}
+      <PagedList
+        pages={pages}
+        className="users"
+        empty={
+          <div class="empty-state">
+            <h2>{search === '' ? 'No users yet' : 'No users found'}</h2>
+            {search === '' ? (
+              <p>
+                Users appear here after <code>POST /v1/identify</code>.{' '}
+                <a href="/docs/sending-events#identify-users">How to identify users</a>
+              </p>
+            ) : (
+              <p>
+                No ID or alias starts with this text, and no properties contain these words.{' '}
+                <a href={toUsersPath(project)}>Show all users</a>
+              </p>
+            )}
+          </div>
+        }
+      >
+        {user => <UserItem key={user.id} project={project} user={user} />}
+      </PagedList>
     </ProjectLayout>
   )
 }

@@ -1,6 +1,6 @@
-import { useState } from 'preact/hooks'
 import type { Subscription } from '../../../push/schema.ts'
 import { Field, Form } from '../components/form.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
 import type { Result } from '../request.ts'
 import { editDevice } from './api.ts'
 import { changeDevice } from './change-device.ts'
@@ -12,7 +12,6 @@ interface QuietHoursOptions {
 
 /** The quiet hours of this browser, in local time. */
 export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHoursOptions) {
-  const [isOpen, setOpen] = useState(false)
   const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
   const remove = () =>
@@ -33,8 +32,8 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
           : 'No quiet hours set. During quiet hours, '}
         no notifications are sent. The events still appear in the feed.
       </p>
-      {isOpen ? (
-        <>
+      <InlineForm action={quietHours ? 'Change' : 'Set quiet hours'}>
+        {close => (
           <Form
             action="Save"
             send={async value =>
@@ -45,7 +44,7 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
               )
             }
             onDone={async () => {
-              setOpen(false)
+              close()
               await onChanged()
             }}
           >
@@ -65,21 +64,12 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
               value={quietHours?.to ?? '07:00'}
             />
           </Form>
-          <button type="button" class="quiet-button" onClick={() => setOpen(false)}>
-            Cancel
-          </button>
-        </>
-      ) : (
-        <>
-          <button type="button" class="quiet-button" onClick={() => setOpen(true)}>
-            {quietHours ? 'Change' : 'Set quiet hours'}
-          </button>
-          {quietHours && (
-            <button type="button" class="quiet-button" onClick={remove}>
-              Remove
-            </button>
-          )}
-        </>
+        )}
+      </InlineForm>
+      {quietHours && (
+        <button type="button" class="quiet-button" onClick={remove}>
+          Remove
+        </button>
       )}
     </section>
   )

@@ -115,6 +115,7 @@ export function readDeliveries(
   return request('GET', `${toApiPath(project)}/deliveries?${toQuery({ state, cursor })}`)
 }
 
+/** Queues a dead delivery again. */
 export function replayDelivery(project: string, delivery: string): Promise<Result<Delivery>> {
   return request('POST', `${toApiPath(project)}/deliveries/${delivery}/replay`)
 }

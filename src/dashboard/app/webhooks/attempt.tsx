@@ -5,6 +5,7 @@ import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { useQuery } from '../components/use-query.ts'
 import { toEventPath } from '../paths.ts'
+import { toDuration } from '../time.ts'
 import { readAttempt, type Attempt, type AttemptDetail, type WebhookRef } from './api.ts'
 
 interface AttemptOptions {
@@ -34,7 +35,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
           <bdi>{reason}</bdi>
           <span class="item-details">
             {eventId === null ? 'Test' : `Event …${eventId.slice(-6)}`}
-            {number > 1 && `, attempt ${number}`} · {toLatency(latencyMs)} ·{' '}
+            {number > 1 && `, attempt ${number}`} · {toDuration(latencyMs)} ·{' '}
             <Timestamp atMs={Date.parse(startedAt)} hasDate />
           </span>
         </span>
@@ -86,10 +87,4 @@ function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) 
 function toText({ method, headers, body }: NonNullable<AttemptDetail['request']>): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return [method, ...lines, '', body ?? ''].join('\n')
-}
-
-function toLatency(ms: number): string {
-  const [value, unit] = ms < 1_000 ? [ms, 'millisecond'] : [ms / 1_000, 'second']
-  const style = { style: 'unit', unit, maximumFractionDigits: 1 } as const
-  return new Intl.NumberFormat(undefined, style).format(value)
 }

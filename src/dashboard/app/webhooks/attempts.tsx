@@ -6,7 +6,7 @@ import { showToast } from '../components/toast.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { readAttempts, recover, resendAttempt, type WebhookRef } from './api.ts'
 import { AttemptDetails } from './attempt.tsx'
-import { fromInputTime, toInputTime } from './input-time.ts'
+import { fromInputTime, toInputTime } from '../input-time.ts'
 
 const DAY_MS = 86_400_000
 /** How long a delivery usually takes. After that, the list is refreshed. */

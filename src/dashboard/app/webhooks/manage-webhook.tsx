@@ -1,5 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
+import { GRACE_PERIODS } from '../grace-periods.ts'
 import { ActionButton, DisclosureButton } from '../components/action-button.tsx'
 import { withPasswordPrompt } from '../components/password-prompt.tsx'
 import { Select } from '../components/fields.tsx'
@@ -21,13 +22,6 @@ import {
 } from './api.ts'
 import { newSecret } from './new-secret.tsx'
 import { WebhookForm } from './webhook-form.tsx'
-
-const GRACE_PERIODS = [
-  { value: '0', text: 'Stop now' },
-  { value: '1', text: 'For 1 hour' },
-  { value: '24', text: 'For 1 day' },
-  { value: '168', text: 'For 1 week' },
-]
 
 interface ManageWebhookOptions {
   place: WebhookRef
