@@ -51,9 +51,8 @@ process.exit(await main(process.argv.slice(2)))
  */
 async function main(argv: string[]): Promise<number> {
   const path = findCommand(argv)
-  const [command, parent] = path.toReversed()
   if (argv.length === 0 || argv.includes('--help') || argv.includes('-h')) {
-    console.log(await toHelp(command ?? root, parent))
+    console.log(await toHelp(path, argv))
     return argv.length === 0 ? USAGE : OK
   }
   try {
@@ -83,16 +82,24 @@ function findCommand(argv: string[]): CommandDef[] {
   return path
 }
 
-async function toHelp(command: CommandDef, parent: CommandDef | undefined): Promise<string> {
+async function toHelp(path: readonly CommandDef[], argv: readonly string[]): Promise<string> {
+  const [command = root] = path.toReversed()
+  // citty prints the name of one parent, so that one has the whole command line.
+  const parent = path.length > 1 ? { meta: { name: toName(argv, path.length - 2) } } : undefined
   // citty pads its columns with spaces.
-  const usage = (await renderUsage(command, parent)).replace(/ +$/gm, '')
-  return `${process.stdout.isTTY ? usage : stripVTControlCharacters(usage)}\n${toExamples(command)}`
+  const usage = (await renderUsage(command, parent)).replace(/ +$/gm, '').trimEnd()
+  const text = process.stdout.isTTY ? usage : stripVTControlCharacters(usage)
+  return `${text}\n\n${toExamples(command)}`
 }
 
 /** Returns the examples and the help command, to print after a usage error. */
 function toHint(path: readonly CommandDef[], argv: readonly string[]): string {
-  const name = ['tidings', ...argv.slice(0, path.length - 1)].join(' ')
-  return `${toExamples(path.at(-1) ?? root)}\nHelp: ${name} --help`
+  return `${toExamples(path.at(-1) ?? root)}\nHelp: ${toName(argv, path.length - 1)} --help`
+}
+
+/** Returns `tidings` and the first `words` words of the command line. */
+function toName(argv: readonly string[], words: number): string {
+  return ['tidings', ...argv.slice(0, words)].join(' ')
 }
 
 function isParseError(error: unknown): error is Error {

@@ -14,7 +14,7 @@ import {
 } from './doctor/database.ts'
 import { checkFiles } from './doctor/files.ts'
 import { failed, ok, type Finding } from './doctor/finding.ts'
-import { readConfig } from './environment.ts'
+import { explainUnreachable, readConfig } from './environment.ts'
 
 export const doctor = command({
   name: 'doctor',
@@ -51,7 +51,7 @@ async function runChecks(): Promise<Finding[]> {
       await database.close()
     }
   } catch (error) {
-    findings.push(failed('database', toReason(error)))
+    findings.push(failed('database', toReason(explainUnreachable(error))))
   }
   return findings
 }

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { parseConfig, type Config } from '../config.ts'
 import { openDatabase } from '../embedded/database.ts'
 import { listMigrations, migrate } from '../db/migrate.ts'
-import { connect, type Sql } from '../db/sql.ts'
+import { connect, isUnavailable, sqlState, type Sql } from '../db/sql.ts'
+import { toReason } from '../errors.ts'
 import { configureLog } from '../log.ts'
 import type { SecretSource } from '../secrets/open-secrets.ts'
 
@@ -34,9 +35,19 @@ export async function withInstallation<Result>(
   try {
     const source = { ...config, dataDir: database.dataDir }
     return await work({ url: database.url, config, source })
+  } catch (error) {
+    throw explainUnreachable(error)
   } finally {
     await database.close()
   }
+}
+
+/** Adds the remedy to the error of a failed connection. Returns any other error unchanged. */
+export function explainUnreachable(error: unknown): unknown {
+  if (sqlState(error) !== undefined || !isUnavailable(error)) return error
+  return new Error(
+    `The database cannot be reached (${toReason(error)}). Check DATABASE_URL, and that Postgres is running.`,
+  )
 }
 
 /** Runs `work` on the configured database. Throws when its schema is older than this program. */

@@ -28,7 +28,8 @@ export const send = command({
     notify: {
       type: 'boolean',
       default: true,
-      description: 'Send notifications; --no-notify sends none',
+      description: 'Send push notifications',
+      negativeDescription: 'Send no push notifications',
     },
     source: { type: 'string', default: 'cli', description: 'Source of the event' },
     key: {
@@ -63,7 +64,7 @@ export const identify = command({
     'tidings identify user_123 --properties \'{"plan": "pro"}\'',
   ],
   args: {
-    userId: { type: 'positional', required: true, description: 'Id of the user in your system' },
+    user_id: { type: 'positional', required: true, description: 'Id of the user in your system' },
     properties: {
       type: 'string',
       description: 'A JSON object that replaces the stored properties',
@@ -72,7 +73,7 @@ export const identify = command({
   },
   async run(args) {
     const identified = await createApiClient().identify({
-      user_id: args.userId,
+      user_id: args.user_id,
       ...(args.properties !== undefined && {
         properties: parseObject('properties', args.properties),
       }),

@@ -44,7 +44,7 @@ const verify = command({
 
 export const webhook = withExamples(
   defineCommand({
-    meta: { name: 'webhook', description: 'Tools for receivers of webhooks.' },
+    meta: { name: 'webhook', description: 'Verify webhooks that you received.' },
     subCommands: { verify },
   }),
   ['tidings webhook verify --id msg_… --timestamp 1767322800 --signature v1,… < body.json'],
