@@ -67,6 +67,7 @@ export interface EgressOptions {
 }
 
 const MAX_BODY_BYTES = 16 * 1024
+const MAX_TEXT_BYTES = 1024
 /** The most informational responses, such as 103 Early Hints, before the final response. */
 const MAX_INFORMATIONAL = 10
 const PER_HOST = 32
@@ -216,6 +217,13 @@ function fail(
   message = toEgressMessage(error),
 ): EgressFailure {
   return { error, message, latencyMs: Math.round(performance.now() - startMs) }
+}
+
+/** Returns the first 1 KiB of a response body, as text that Postgres can store. */
+export function toBodyText(body: Uint8Array): string {
+  // With `stream`, the decoder leaves out an incomplete last character.
+  const text = new TextDecoder().decode(body.subarray(0, MAX_TEXT_BYTES), { stream: true })
+  return text.replaceAll('\u0000', '\ufffd')
 }
 
 function toPlain(headers: http.IncomingHttpHeaders): Record<string, string> {

@@ -56,7 +56,7 @@ export async function findProjectsWithNewEvents(
   sql: Sql,
   { kind, after }: { kind: KindName; after: string },
 ): Promise<{ projectIds: string[]; last: string | undefined }> {
-  const rows = await sql<{ project_id: string; has_news: boolean }[]>`
+  const rows = await sql<{ project_id: string; has_new_events: boolean }[]>`
     with slice as materialized (
       select l.project_id, l.last_seq
       from event_logs l
@@ -65,7 +65,7 @@ export async function findProjectsWithNewEvents(
       limit ${SLICE}
     )
     (
-      select s.project_id, true as has_news
+      select s.project_id, true as has_new_events
       from slice s
         left join delivery_cursors c on c.project_id = s.project_id and c.kind = ${kind}
       where s.last_seq > coalesce(c.seq, 0)
@@ -76,8 +76,8 @@ export async function findProjectsWithNewEvents(
     (select s.project_id, false from slice s limit 1 offset ${SLICE - 1})
   `
   return {
-    projectIds: rows.filter(row => row.has_news).map(row => row.project_id),
-    last: rows.find(row => !row.has_news)?.project_id,
+    projectIds: rows.filter(row => row.has_new_events).map(row => row.project_id),
+    last: rows.find(row => !row.has_new_events)?.project_id,
   }
 }
 

@@ -29,7 +29,7 @@ const CONTENDED_MS = 25
  */
 const NO_TARGETS_MS = 250
 const MAX_PAUSE_MS = 30_000
-const MAX_KNOWN = 100_000
+const MAX_REMEMBERED = 100_000
 
 const log = logger('outbox')
 
@@ -41,11 +41,11 @@ interface DispatcherOptions {
 }
 
 /** The projects that a kind has to dispatch. Times are of `performance.now()`. */
-interface Backlog {
+interface DispatchQueue {
   kind: DeliveryKind
   waiting: Set<string>
   /** Projects that are known to have a cursor. */
-  known: Set<string>
+  withCursor: Set<string>
   /**
    * When to try again: projects whose cursor another dispatcher held, and projects without targets.
    */
@@ -66,10 +66,10 @@ interface Backlog {
  */
 export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions) {
   const wakeUp = createWakeUpSignal()
-  const backlogs = kinds.map((kind): Backlog => ({
+  const queues = kinds.map((kind): DispatchQueue => ({
     kind,
     waiting: new Set(),
-    known: new Set(),
+    withCursor: new Set(),
     contended: new Map(),
     withoutTargets: new Map(),
     failing: new Map(),
@@ -84,58 +84,58 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
       const startedMs = performance.now()
       if (startedMs >= pollDueMs) {
         pollDueMs = startedMs + POLL_MS
-        for (const backlog of backlogs) await poll(backlog)
+        for (const queue of queues) await poll(queue)
       }
       let isBusy = false
-      for (const backlog of backlogs) {
-        const projectIds = takeWaiting(backlog)
+      for (const queue of queues) {
+        const projectIds = takeWaiting(queue)
         if (projectIds.length === 0 || isStopped) continue
         isBusy = true
-        await dispatch(backlog, projectIds)
+        await dispatch(queue, projectIds)
       }
       if (isBusy || isStopped) continue
-      wakeUp.sendIn(Math.min(pollDueMs, ...backlogs.map(findDueMs)) - performance.now())
+      wakeUp.sendIn(Math.min(pollDueMs, ...queues.map(findDueMs)) - performance.now())
       await wakeUp.sleep()
     }
   }
 
-  async function poll(backlog: Backlog): Promise<void> {
+  async function poll(queue: DispatchQueue): Promise<void> {
     try {
       const { projectIds, last } = await pool.run(sql =>
-        findProjectsWithNewEvents(sql, { kind: backlog.kind.name, after: backlog.after }),
+        findProjectsWithNewEvents(sql, { kind: queue.kind.name, after: queue.after }),
       )
-      backlog.after = last ?? NIL_UUID
-      for (const projectId of projectIds) backlog.waiting.add(projectId)
-      if (backlog.waiting.size === 0) lagMs = 0
+      queue.after = last ?? NIL_UUID
+      for (const projectId of projectIds) queue.waiting.add(projectId)
+      if (queue.waiting.size === 0) lagMs = 0
     } catch (error) {
       log.warning('The poll for new events failed, and runs again in a second: {reason}', {
-        kind: backlog.kind.name,
+        kind: queue.kind.name,
         reason: toReason(error),
       })
     }
   }
 
-  async function dispatch(backlog: Backlog, projectIds: string[]): Promise<void> {
-    const { kind, known, withoutTargets, failing } = backlog
+  async function dispatch(queue: DispatchQueue, projectIds: string[]): Promise<void> {
+    const { kind, withCursor, withoutTargets, failing } = queue
     const maxEvents = failing.get(projectIds[0] ?? '')?.maxEvents ?? MAX_EVENTS
     try {
-      const unknown = projectIds.filter(projectId => !known.has(projectId))
+      const withoutCursor = projectIds.filter(projectId => !withCursor.has(projectId))
       const { locked, events, deliveries } = await pool.run(async sql => {
-        if (unknown.length > 0) {
-          await ensureCursors(sql, { kind: kind.name, projectIds: unknown })
+        if (withoutCursor.length > 0) {
+          await ensureCursors(sql, { kind: kind.name, projectIds: withoutCursor })
         }
         return sql.begin(tx => dispatchSome(tx, { kind, projectIds, maxEvents }))
       })
-      if (known.size > MAX_KNOWN) known.clear()
-      if (withoutTargets.size > MAX_KNOWN) withoutTargets.clear()
-      for (const projectId of unknown) known.add(projectId)
-      for (const projectId of projectIds) recover(backlog, projectId)
+      if (withCursor.size > MAX_REMEMBERED) withCursor.clear()
+      if (withoutTargets.size > MAX_REMEMBERED) withoutTargets.clear()
+      for (const projectId of withoutCursor) withCursor.add(projectId)
+      for (const projectId of projectIds) recover(queue, projectId)
       lagMs = Math.max(0, ...locked.map(range => range.lagMs))
-      const wasContended = scheduleRetries(backlog, projectIds, locked, events)
+      const wasContended = scheduleRetries(queue, projectIds, locked, events)
       if (deliveries > 0 || wasContended) onDispatched(kind.name)
     } catch (error) {
       // A failing project must not hold up others, so each is tried alone next time.
-      for (const projectId of projectIds) fail(backlog, projectId)
+      for (const projectId of projectIds) fail(queue, projectId)
       log.warning('Events could not be dispatched, and are tried again: {reason}', {
         kind: kind.name,
         projects: projectIds.length,
@@ -152,11 +152,11 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
      */
     wake(projectIds: Iterable<string>): void {
       let dueMs = Infinity
-      for (const backlog of backlogs) {
+      for (const queue of queues) {
         for (const projectId of projectIds) {
-          backlog.waiting.add(projectId)
-          backlog.contended.delete(projectId)
-          dueMs = Math.min(dueMs, toDueMs(backlog, projectId))
+          queue.waiting.add(projectId)
+          queue.contended.delete(projectId)
+          dueMs = Math.min(dueMs, toDueMs(queue, projectId))
         }
       }
       const waitMs = dueMs - performance.now()
@@ -206,7 +206,7 @@ async function dispatchSome(
  * time in a row: by then its holder has dispatched some events.
  */
 function scheduleRetries(
-  { waiting, contended, withoutTargets }: Backlog,
+  { waiting, contended, withoutTargets }: DispatchQueue,
   projectIds: readonly string[],
   locked: readonly LockedRange[],
   events: number,
@@ -237,7 +237,7 @@ function soon(ms: number): number {
 }
 
 /** Returns when a waiting project may be dispatched. */
-function toDueMs({ failing, contended, withoutTargets }: Backlog, projectId: string): number {
+function toDueMs({ failing, contended, withoutTargets }: DispatchQueue, projectId: string): number {
   return Math.max(
     failing.get(projectId)?.atMs ?? 0,
     contended.get(projectId) ?? 0,
@@ -246,19 +246,19 @@ function toDueMs({ failing, contended, withoutTargets }: Backlog, projectId: str
 }
 
 /** Returns when the first waiting project is due; Infinity if none waits. */
-function findDueMs(backlog: Backlog): number {
+function findDueMs(queue: DispatchQueue): number {
   let dueMs = Infinity
-  for (const projectId of backlog.waiting) dueMs = Math.min(dueMs, toDueMs(backlog, projectId))
+  for (const projectId of queue.waiting) dueMs = Math.min(dueMs, toDueMs(queue, projectId))
   return dueMs
 }
 
 /** Takes the projects to dispatch together. A project that has failed is locked alone. */
-function takeWaiting(backlog: Backlog): string[] {
-  const { waiting, failing } = backlog
+function takeWaiting(queue: DispatchQueue): string[] {
+  const { waiting, failing } = queue
   const nowMs = performance.now()
   const chosen: string[] = []
   for (const projectId of waiting) {
-    if (toDueMs(backlog, projectId) > nowMs) continue
+    if (toDueMs(queue, projectId) > nowMs) continue
     const isFailing = failing.has(projectId)
     if (isFailing && chosen.length > 0) continue
     chosen.push(projectId)
@@ -269,7 +269,7 @@ function takeWaiting(backlog: Backlog): string[] {
 }
 
 /** Halves the number of events that a failed project may dispatch, and doubles its pause. */
-function fail({ failing, waiting }: Backlog, projectId: string): void {
+function fail({ failing, waiting }: DispatchQueue, projectId: string): void {
   const before = failing.get(projectId) ?? { maxEvents: MAX_EVENTS, failures: 0 }
   failing.set(projectId, {
     maxEvents: Math.max(1, before.maxEvents >> 1),
@@ -283,7 +283,7 @@ function fail({ failing, waiting }: Backlog, projectId: string): void {
  * Doubles the number of events of a project that had failed, until it is dispatched together with
  * the others again.
  */
-function recover({ failing }: Backlog, projectId: string): void {
+function recover({ failing }: DispatchQueue, projectId: string): void {
   const before = failing.get(projectId)
   if (!before) return
   if (before.maxEvents >= MAX_EVENTS) failing.delete(projectId)

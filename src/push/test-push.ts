@@ -2,6 +2,7 @@ import { isExpired } from '../accounts/sessions.ts'
 import { writeAudit } from '../audit/audit.ts'
 import type { Tx } from '../db/sql.ts'
 import { transact } from '../db/pool.ts'
+import { toBodyText } from '../egress/egress.ts'
 import { Fault } from '../errors.ts'
 import type { Site } from '../http/site.ts'
 import { toId } from '../ids.ts'
@@ -15,7 +16,6 @@ import { subscriptionNotFound, toSubscriptionUuid, type Subscriber } from './sub
 /** The shortest time between two tests of a device. */
 const TEST_INTERVAL_S = 3
 const TTL_S = 60
-const MAX_BODY = 1024
 
 /**
  * Sends a test notification now, to this browser or to another device of the account. Returns the
@@ -86,6 +86,5 @@ function toTestResult({
   const { kind, reason } = outcome
   const result = { isAccepted: kind === 'accepted', reason, latencyMs: response?.latencyMs ?? null }
   if (!response || 'error' in response) return { ...result, status: null, body: null }
-  const text = new TextDecoder().decode(response.body.subarray(0, MAX_BODY))
-  return { ...result, status: response.status, body: text.replaceAll('\0', '\ufffd') }
+  return { ...result, status: response.status, body: toBodyText(response.body) }
 }

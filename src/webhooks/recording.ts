@@ -1,7 +1,7 @@
 import { SERVER, writeAudit } from '../audit/audit.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
-import type { EgressResult } from '../egress/egress.ts'
+import { toBodyText, type EgressResult } from '../egress/egress.ts'
 import { toId } from '../ids.ts'
 import { planForeignKeyChecksOnce, commitWithoutFsync } from '../db/delivery-settings.ts'
 import { toAttempt, type AttemptRow } from './attempts.ts'
@@ -17,8 +17,6 @@ import type { WebhookOutcome } from './outcome.ts'
 import type { Preset, WebhookRequest } from './presets.ts'
 import type { Attempt } from './schema.ts'
 import type { WebhookTarget } from './target.ts'
-
-const RESPONSE_BYTES = 1024
 
 /** An attempt whose request was sent. Ids are uuids. */
 export interface CompletedAttempt {
@@ -183,17 +181,10 @@ function toRow({ id, eventId, number, startedAt, result, outcome }: CompletedAtt
     status: isAnswer ? result.status : null,
     error: isAnswer ? null : result.error,
     reason: outcome.reason,
-    response: isAnswer ? toText(result.body) : null,
+    response: isAnswer ? toBodyText(result.body) : null,
     latencyMs: result.latencyMs,
     startedAt,
   }
-}
-
-/** Returns the beginning of a response body as text that Postgres can store. */
-function toText(body: Uint8Array): string {
-  // With `stream`, the decoder leaves out an incomplete last character.
-  const text = new TextDecoder().decode(body.subarray(0, RESPONSE_BYTES), { stream: true })
-  return text.replaceAll('\u0000', '\ufffd')
 }
 
 function toDate(ms: number | null): Date | null {
