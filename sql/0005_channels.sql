@@ -1,4 +1,5 @@
--- One row is a named stream of a project's events. slug identifies it and never changes; name is its display name.
+-- One row is a channel of a project's events. slug identifies it and never changes. name is its
+-- display name.
 create table channels (
   project_id uuid not null references projects,
   id uuid not null,
@@ -7,9 +8,9 @@ create table channels (
   name text not null,
   icon text,
   description text,
-  -- An archived channel accepts events and notifies nobody.
+  -- An archived channel accepts events, but sends no notifications.
   is_archived boolean not null default false,
-  -- How many days its events are kept; null follows the project.
+  -- The days for which events are kept; null uses the project's setting.
   keep_days int check (keep_days > 0),
   created_at timestamptz not null,
   primary key (project_id, id),

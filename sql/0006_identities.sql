@@ -1,4 +1,4 @@
--- One row is a user as an application knows them. updated_at advances with every identify.
+-- One row is a user whom an application has identified. Every identify advances updated_at.
 create table identities (
   project_id uuid not null references projects,
   user_id text not null,
@@ -12,7 +12,7 @@ create table identities (
   unique (project_id, id)
 );
 
--- One row is another name of a user. An alias has exactly one owner within its project.
+-- One row is another name of a user. Within its project, an alias has exactly one owner.
 create table aliases (
   project_id uuid not null,
   alias text not null,
@@ -25,7 +25,8 @@ create table aliases (
 -- Serves the list of a user's aliases, and erasure.
 create index aliases_of_identity on aliases (project_id, user_id);
 
--- One row is a change of an alias of a user. 'moved from' and 'moved to' name the other user.
+-- One row is a change of a user's alias. For 'moved from' and 'moved to', other is the other user's
+-- user_id.
 create table alias_changes (
   project_id uuid not null references projects,
   user_id text not null,
@@ -34,22 +35,23 @@ create table alias_changes (
   alias text not null,
   change text not null check (change in ('added', 'removed', 'moved from', 'moved to')),
   other text,
-  -- The account that changed it in the dashboard; null for an application.
+  -- The account that made the change in the dashboard; null for an application.
   account_id uuid references accounts on delete set null,
   -- Serves a user's history, newest first.
   primary key (project_id, user_id, at, id)
 );
 
--- Serves erasure: the earlier owners of an alias.
+-- Serves erasure: finds the earlier owners of an alias.
 create index alias_changes_of_alias on alias_changes (project_id, alias);
 
--- Serves erasure: the few changes that name another user.
+-- Serves erasure: finds the few changes that name another user.
 create index alias_changes_of_other on alias_changes (project_id, other) where other is not null;
 
 -- Serves the deletion of an account.
 create index alias_changes_of_account on alias_changes (account_id) where account_id is not null;
 
--- Records a change of an alias. The transaction's setting tidings.account holds the account that made it, if any.
+-- Records a change of an alias. The setting tidings.account of the transaction is the account that
+-- makes the change; empty for an application.
 create function record_alias_change() returns trigger
 language plpgsql as $$
 declare
@@ -75,13 +77,14 @@ $$;
 create trigger aliases_have_history after insert or update or delete on aliases
   for each row execute function record_alias_change();
 
--- Returns a moment as it stands in responses: ISO 8601 in UTC, with milliseconds.
+-- Returns a time as responses show it: ISO 8601 in UTC, with milliseconds.
 create function to_iso(ts timestamptz) returns text
 language sql stable parallel safe
 return to_char(ts at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 
--- Creates the aliases in `wanted`, a JSON array, that nobody owns. Returns the JSON of `aliases` in the response to
--- identify, and the aliases in it that name another user. The caller holds the project's log.
+-- Creates those aliases of `wanted`, a JSON array, that have no owner. `response` is the JSON of
+-- `aliases` in the response to identify. `others` are the aliases in it that name another user. The
+-- caller must have locked the project's log.
 create function claim_aliases(
   project uuid, owner text, wanted json, at timestamptz, out response text, out other_names text[]
 )
@@ -129,10 +132,11 @@ begin
 end
 $$;
 
--- Identifies many users in one call, in order. Returns one row each, with the JSON response.
--- Like every writer of a project, it locks the project's log first, so one transaction at a time claims keys and aliases.
--- A null in properties_list keeps the stored properties. A deleted project returns no row.
--- The plan is pinned: a plan made on empty tables would scan them after they have grown.
+-- Identifies many users, in order. Returns one row for each, with the JSON response. Returns no row
+-- for a deleted project. Like every writer of a project, it locks the project's log first. So one
+-- transaction at a time creates keys and aliases. A null in properties_list keeps the stored
+-- properties. The settings keep the plan from scanning tables: a plan made on small tables would
+-- still be used after they have grown.
 create function identify_users(
   project_ids uuid[], user_ids text[], ids uuid[], public_ids text[], properties_list text[], alias_lists text[],
   keys text[], fingerprints bytea[], response_tails text[]
@@ -212,8 +216,9 @@ begin
 end
 $$;
 
--- Returns the names under which events can know a user: the user_id and its aliases. An alias that equals another user's
--- user_id names that user instead. A name that is only an alias has no names of its own.
+-- Returns the names by which events can refer to a user: the user_id and its aliases. An alias that
+-- equals another user's user_id refers to that user instead. For a name that is only an alias, the
+-- result is empty.
 create function names_of_user(project uuid, name text) returns text[]
 language sql stable as $$
   select case

@@ -1,14 +1,15 @@
--- One row is the head of a project's log. Every writer of the project locks it first, which makes seq dense and in commit
--- order, and leaves one writer at a time to the project's channels, aliases and idempotency keys.
+-- One row is the head of a project's log. Every writer of the project locks it first. So seq is
+-- dense and in commit order, and one transaction at a time writes the project's channels, aliases
+-- and idempotency keys.
 create table event_logs (
   project_id uuid primary key references projects,
   last_seq bigint not null default 0,
-  -- The last seq that retention has deleted, 0 for none. A reader with an earlier cursor has missed events. A hole after
-  -- it is an event that somebody deleted.
+  -- The last seq that retention has deleted; 0 for none. A reader with an earlier cursor has missed
+  -- events. A missing seq after it is an event that a member deleted.
   expired_seq bigint not null default 0
 ) with (fillfactor = 50);
 
--- One row is an event. user_ref is the user_id or alias as it was sent; reads resolve it.
+-- One row is an event. user_ref is the user_id or alias as it was sent. Reads resolve it.
 create table events (
   project_id uuid not null,
   id uuid not null,
@@ -25,7 +26,7 @@ create table events (
   user_ref text,
   source text not null,
   notify boolean not null,
-  -- A deleted event is hidden from every read at once, and purged later.
+  -- A deleted event is hidden from every read at once. It is purged later.
   deleted_at timestamptz,
   -- Serves every reader of the log.
   primary key (project_id, seq),
@@ -43,16 +44,16 @@ create index events_of_user on events (project_id, user_ref, seq) where user_ref
 -- Serves the filters from and to.
 create index events_of_time on events (project_id, occurred_at);
 
--- Serves the purge of hidden events.
+-- Serves the purge of deleted events.
 create index events_deleted on events (deleted_at) where deleted_at is not null;
 
--- Returns the hour of a moment, whatever the session's time zone.
+-- Returns the start of the hour (UTC) of a time, whatever the session's time zone.
 create function hour_of(ts timestamptz) returns timestamptz
 language sql immutable parallel safe
 return date_trunc('hour', ts at time zone 'UTC') at time zone 'UTC';
 
--- One row is the number of a channel's events within an hour (UTC). It is exact, without hidden events. Only the holder of
--- the lock on the project's log writes it.
+-- One row is the number of a channel's events within an hour (UTC), without deleted events. It is
+-- exact: only a transaction that has locked the project's log writes it.
 create table event_counts (
   project_id uuid not null,
   hour timestamptz not null,
@@ -63,8 +64,9 @@ create table event_counts (
   foreign key (project_id, channel_id) references channels (project_id, id)
 ) with (fillfactor = 70);
 
--- One row is a segment of a log, 4,096 seqs, and the bounds of its events' occurred_at in whole hours. Bounds stay when
--- events are deleted. They limit a list with a time range to the seqs that can match.
+-- One row is a segment of a log, with 4,096 seqs, and the bounds of its events' occurred_at in
+-- whole hours. A list with a time range reads only the segments that can match. Bounds stay when
+-- events are deleted.
 create table event_segments (
   project_id uuid not null references projects,
   segment bigint not null,
@@ -73,13 +75,14 @@ create table event_segments (
   primary key (project_id, segment)
 );
 
--- Appends events to the logs of their projects, in order. Returns one row each.
--- Each statement of a volatile function has its own snapshot, so the second one sees what others committed while the first
--- waited for the lock.
--- A row either brings the id of its channel (channel_slug is null, and its names come only with a key) or a candidate for a
--- new channel. response_heads, response_tails and fingerprints come only with a key. A row returns its channel only when it was looked up.
--- A deleted project returns no row.
--- The plan is pinned: planning each time costs more than the work, and a plan made on empty tables would scan them.
+-- Appends events to the logs of their projects, in order. Returns one row for each; no row for a
+-- deleted project. Each statement of a volatile function has its own snapshot. So the second
+-- statement sees what other transactions committed while the first one waited for the lock. Each
+-- event has either the id of its channel, or a channel_slug and the other columns of a channel to
+-- create. With an id, the channel's names are only needed for a key. response_heads, response_tails
+-- and fingerprints are only needed for a key. A result has its channel only when it was looked up
+-- by channel_slug. The settings pin one plan: planning each time costs more than the work, and a
+-- plan made on empty tables would scan them.
 create function append_events(
   project_ids uuid[], ids uuid[], occurred_ats timestamptz[],
   channel_ids uuid[], channel_public_ids text[], channel_slugs text[], channel_names text[],
@@ -99,16 +102,17 @@ as $$
 declare
   at timestamptz;
   at_text text;
-  -- Positions of keys that another transaction has locked. They are answered 'running', and nothing waits for them.
+  -- The positions of keys that another transaction has locked. Their outcome is 'running'; this
+  -- never waits for them.
   running bigint[] := lock_idempotency_keys(project_ids, keys);
-  -- The projects of the other rows.
+  -- The projects of the other events.
   free_ids uuid[] := case when running = '{}' then project_ids else remove_positions(project_ids, running) end;
 begin
   perform from event_logs l
     where l.project_id = any(free_ids)
     order by l.project_id
     for update;
-  -- After the lock, so that created_at never contradicts seq.
+  -- Read after the lock, so that created_at and seq have the same order.
   at := date_trunc('milliseconds', clock_timestamp());
   at_text := to_iso(at);
 
@@ -223,7 +227,8 @@ begin
       fingerprint = excluded.fingerprint, status = excluded.status, user_id = excluded.user_id,
       body = excluded.body, expires_at = excluded.expires_at
   ), advanced_heads as (
-    -- The rows exist: this is an update that finds each by its key, however many projects there are.
+    -- The rows exist, so this always updates. Unlike an update with a join, it finds each row by
+    -- its key.
     insert into event_logs (project_id, last_seq)
     select project_id, max(seq) from ready where not is_repeat group by project_id
     on conflict (project_id) do update set last_seq = excluded.last_seq

@@ -1,4 +1,5 @@
--- Subtracts events of `project` at these times and channels from the counts. The caller holds the project's log.
+-- Subtracts events with these times and channels from the counts. The caller must have locked the
+-- project's log.
 create function subtract_event_counts(project uuid, occurred_ats timestamptz[], channel_ids uuid[]) returns void
 language sql as $$
   with gone as (
@@ -15,7 +16,8 @@ language sql as $$
     where c.project_id = project and c.hour = g.hour and c.channel_id = g.channel_id and c.n > g.n
 $$;
 
--- Adds events to the counts again. The caller holds the project's log.
+-- Adds events with these times and channels to the counts. The caller must have locked the
+-- project's log.
 create function add_event_counts(project uuid, occurred_ats timestamptz[], channel_ids uuid[]) returns void
 language sql as $$
   insert into event_counts as c (project_id, hour, channel_id, n)
@@ -25,8 +27,8 @@ language sql as $$
   on conflict (project_id, hour, channel_id) do update set n = c.n + excluded.n
 $$;
 
--- Hides events from every reader and subtracts them from the counts. Returns the seqs of those that were visible. Like
--- every writer of a project, it locks the log first.
+-- Hides events from every reader, and subtracts them from the counts. Returns the seqs of those
+-- that were visible. Like every writer of a project, it locks the project's log first.
 create function hide_events(project uuid, seqs bigint[]) returns setof bigint
 language plpgsql as $$
 declare
@@ -70,7 +72,7 @@ begin
 end
 $$;
 
--- Deletes events, hidden or not, and subtracts the visible ones from the counts. Returns their seqs.
+-- Removes the rows of events, and subtracts the visible ones from the counts. Returns their seqs.
 create function delete_events(project uuid, seqs bigint[]) returns setof bigint
 language plpgsql as $$
 declare
@@ -95,14 +97,16 @@ begin
 end
 $$;
 
--- Deletes those of `seqs` that no other transaction has locked; with `before`, only events hidden before it. Returns how
--- many. It waits for the project's log, like every writer, and for nothing else, so it cannot take part in a deadlock.
+-- Removes those events of `seqs` that no other transaction has locked; with `before`, only events
+-- hidden before it. Returns their number. It waits for the project's log, like every writer, and
+-- for no other lock. So it cannot be part of a deadlock.
 create function delete_unlocked_events(project uuid, seqs bigint[], before timestamptz) returns int
 language plpgsql as $$
 declare
   free bigint[];
 begin
-  -- A crash that undoes this loses nothing: it is done again. So the log is not locked during an fsync.
+  -- Commits without waiting for fsync, so the log is locked for less time. After a crash, the
+  -- events are deleted again.
   perform set_config('synchronous_commit', 'off', true);
   perform from event_logs l where l.project_id = project for update;
   free := array(
@@ -117,13 +121,15 @@ begin
 end
 $$;
 
--- Returns whether this transaction is the only one that clears old events of a project, until it ends.
+-- Tries to lock the cleanup of a project until the transaction ends. Returns false when another
+-- transaction has the lock.
 create function try_lock_cleanup(project uuid) returns boolean
 language sql as $$
   select pg_try_advisory_xact_lock(hashtextextended('clear events', hashtextextended(project::text, 0)))
 $$;
 
--- Deletes up to `max_rows` events of a project that were hidden before `before`. Returns how many.
+-- Removes up to `max_rows` events of a project that were hidden before `before`. Returns their
+-- number.
 create function purge_events(project uuid, before timestamptz, max_rows int) returns int
 language plpgsql as $$
 declare
@@ -144,8 +150,8 @@ begin
 end
 $$;
 
--- Returns the moment before which a channel's events have expired; null when they are kept forever or the project is
--- deleted.
+-- Returns the time before which a channel's events have expired. Returns null when they are kept
+-- forever, or when the project is deleted.
 create function retention_cutoff(project uuid, channel uuid) returns timestamptz
 language sql stable as $$
   select now() - make_interval(days => coalesce(c.keep_days, p.keep_days))
@@ -154,8 +160,8 @@ language sql stable as $$
   where c.project_id = project and c.id = channel
 $$;
 
--- Returns when the oldest event of a channel was created; null when there is none.
--- The plan is pinned, as in count_unread.
+-- Returns the created_at of a channel's oldest event; null without events. The settings are
+-- explained at count_unread.
 create function oldest_event_at(project uuid, channel uuid) returns timestamptz
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
@@ -176,8 +182,9 @@ begin
 end
 $$;
 
--- Deletes up to `max_rows` expired events of a channel, starting with the oldest after after_seq. Returns how many, and the last
--- seq examined. Returns no row when nothing has expired, or when another transaction clears this project.
+-- Removes up to `max_rows` expired events of a channel, from the oldest after after_seq on. Returns
+-- their number, and the last seq that it examined. Returns no row when nothing has expired, or when
+-- another transaction cleans up this project.
 create function expire_events(project uuid, channel uuid, after_seq bigint, max_rows int)
 returns table (deleted int, last_seq bigint)
 language plpgsql
@@ -192,7 +199,7 @@ begin
   if not try_lock_cleanup(project) then
     return;
   end if;
-  -- Before the lock, so that no writer waits while old pages are read from the disk.
+  -- Reads before the lock, so that no writer waits while old pages are read from disk.
   select array_agg(o.seq order by o.seq) into seqs
     from (
       select e.seq, e.created_at
@@ -209,7 +216,7 @@ begin
   end if;
   deleted := delete_unlocked_events(project, seqs, null);
   last_seq := seqs[cardinality(seqs)];
-  -- The feed reports a gap to clients with an older cursor.
+  -- The feed reports a gap to clients with an earlier cursor.
   update event_logs l set expired_seq = greatest(l.expired_seq, expire_events.last_seq) where l.project_id = project;
   return next;
 end

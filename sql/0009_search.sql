@@ -1,8 +1,10 @@
--- Postgres' text parser takes quadratic time on a long run without white space: it looks at each possible address or path
--- again from every sign. 60,000 characters take most of a minute, while the project's log is locked. Texts over 1,000 bytes
--- therefore get a space after each sign that follows 99 characters without one, and their HTML comments are broken up.
+-- Postgres' text parser takes quadratic time on a long run of characters without white space. At
+-- each punctuation mark it tries again to read an address or a path. 60,000 characters take most of
+-- a minute, while the project's log is locked. So texts over 1,000 bytes get a space after each
+-- punctuation mark that follows 99 characters without white space. For the same reason, a space
+-- breaks up the start of each HTML comment.
 
--- Returns the words of an event, as search matches them.
+-- Returns the words of an event that search matches.
 create function words_of_event(title text, description text) returns tsvector
 language sql immutable parallel safe as $$
   select to_tsvector('simple', case
@@ -12,10 +14,12 @@ language sql immutable parallel safe as $$
   end)
 $$;
 
--- Returns the search tokens of an event: its channel, source, tags and words. Each token starts with the name of a bucket
--- of 16,384 seqs of one project, so a search reads no other project, and only the buckets that it asks for.
--- Matches are candidates, to be checked again: two buckets can share a name, a tag can imitate a token, long words are cut.
--- The body calls only built-in functions: Postgres builds indexes without our search path. So it repeats words_of_event.
+-- Returns the search tokens of an event: its channel, source, tags and words. Each token starts
+-- with the name of a bucket, a range of 16,384 seqs of one project. So a search reads no other
+-- project, and only the buckets that it needs. Matches are only candidates, which the caller must
+-- check: two buckets can have the same name, a tag can look like a token, and long words are cut
+-- off. The body repeats words_of_event and calls only built-in functions, because Postgres builds
+-- indexes without our search path.
 create function search_tokens(
   project uuid, seq bigint, channel_id uuid, source text, tags text[], title text, description text
 ) returns tsvector
@@ -48,21 +52,23 @@ begin
 end
 $$;
 
--- Serves the search by words, tags and sources (find_search_candidates). New rows wait in a pending list, which keeps inserts cheap.
--- The list is short, because the insert that fills it sorts it in, and every search reads it.
+-- Serves the search by words, tags and sources (find_search_candidates). A pending list of new rows
+-- keeps inserts cheap. It is short, because every search reads it, and because the insert that
+-- fills it must merge it into the index.
 create index events_tokens on events
   using gin (search_tokens(project_id, seq, channel_id, source, tags, title, description))
   with (gin_pending_list_limit = 256);
 
--- Returns a query for the tokens of events in one of the channels, from one of the sources, with all `tags`, and with words
--- that begin like all of `words`, in a range of a project's buckets. An empty list does not filter.
+-- Returns a tsquery for the search tokens of a range of a project's buckets. An event must be in
+-- one of the channels, come from one of the sources, have all `tags`, and have a word with each
+-- prefix in `words`. An empty list does not filter.
 create function search_query(
   project uuid, first_bucket bigint, last_bucket bigint,
   channel_ids uuid[], sources text[], tags text[], words text[]
 ) returns tsquery
 language sql immutable as $$
   with wanted as (
-    -- An event matches one token of each group. Each word and each tag is its own group.
+    -- An event must have one token of each group. Each word and each tag is its own group.
     select 'channel' as what, '=' || encode(substr(uuid_send(id), 11), 'base64') as token, '' as how
     from unnest(channel_ids) as c (id)
     union all
@@ -86,10 +92,11 @@ language sql immutable as $$
   select string_agg(all_of, '|')::tsquery from parts
 $$;
 
--- Returns the seqs of up to `max_rows` candidates for search_query, in order, from first_seq to last_seq. It stops after
--- time_limit_ms. When it found fewer, a last seq says how far it looked; that one is a candidate like the others.
--- The settings force the index events_tokens: no statistics may choose another one. A match costs by the number of
--- buckets, so it takes few at a time while they are slow, and more while they are quick.
+-- Returns the seqs of up to `max_rows` candidates for search_query, in order, from first_seq to
+-- last_seq. It stops after time_limit_ms. When it stops before max_rows, the last seq is the last
+-- one that it examined, which may not match. The settings force the index events_tokens, whatever
+-- the statistics say. The cost of a query grows with its number of buckets. So a slow query is
+-- followed by one for fewer buckets, and a fast one by one for more.
 create function find_search_candidates(
   project uuid, channel_ids uuid[], sources text[], tags text[], words text[],
   first_seq bigint, last_seq bigint, is_newest_first boolean, max_rows int, time_limit_ms float8
@@ -126,7 +133,7 @@ begin
       select e.seq
       from events e
       where search_tokens(e.project_id, e.seq, e.channel_id, e.source, e.tags, e.title, e.description) @@ query
-        -- `is true` hides these conditions from the indexes that could serve them.
+        -- `is true` keeps the planner from using other indexes for these conditions.
         and (e.project_id = project) is true
         and (e.seq between part_first and part_last) is true
       order by case when is_newest_first then -e.seq else e.seq end

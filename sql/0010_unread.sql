@@ -1,10 +1,11 @@
--- One row is how far an account has read a channel; a null channel stands for all channels. The further one counts.
+-- One row is how far an account has read a channel. A null channel_id means all channels. The later
+-- of the two marks applies.
 create table read_marks (
   account_id uuid not null references accounts on delete cascade,
   project_id uuid not null references projects on delete cascade,
   channel_id uuid,
   seq bigint not null check (seq >= 0),
-  -- Serves the unread counts; and, by its first columns, the deletion of a project or channel.
+  -- Serves the unread counts and, by its first columns, the deletion of a project or channel.
   unique nulls not distinct (project_id, channel_id, account_id),
   foreign key (project_id, channel_id) references channels (project_id, id) on delete cascade
 );
@@ -12,9 +13,10 @@ create table read_marks (
 -- Serves the deletion of an account.
 create index read_marks_of_account on read_marks (account_id);
 
--- Counts the events of a channel after `mark`, up to 100. Without a mark it counts those since `since`.
--- The plan is pinned: a channel with few events must not be searched for among all events of its project. Comparing both
--- columns as one pair asks for the index that begins with the channel; no other index gives the order.
+-- Counts the events of a channel after the seq `mark`, up to 100. Without a mark, it counts those
+-- created since `since`. The settings force the index events_of_channel. Otherwise, for a channel
+-- with few events, Postgres might read all events of the project. The row comparison and the order
+-- also fit only that index.
 create function count_unread(project uuid, channel uuid, mark bigint, since timestamptz) returns int
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
@@ -40,7 +42,8 @@ begin
 end
 $$;
 
--- Returns the newest event of a channel; no row when there is none.
+-- Returns the newest event of a channel; no row when it has none. The settings are explained at
+-- count_unread.
 create function last_event(project uuid, channel uuid) returns table (seq bigint, created_at timestamptz)
 language plpgsql stable
 set plan_cache_mode = force_generic_plan

@@ -1,8 +1,9 @@
--- Returns the words of a user's properties. Each word starts with the name of the project, so a search reads no other
--- project. Matches are candidates, to be checked again: two projects can share a name, and long words are cut.
--- Of long properties it takes the first 65,536 characters, and reads them as text: as jsonb they could hold numbers that are
--- out of its range. It prepares them as words_of_event does.
--- The body calls only built-in functions: Postgres builds indexes without our search path.
+-- Returns the words of a user's properties. Each word starts with a short hash of the project, so a
+-- search reads no other project. Matches are only candidates, which the caller must check: two
+-- projects can have the same hash, and long words are cut off. It reads the first 65,536 characters
+-- of long properties as text, prepared as in words_of_event. As jsonb they could contain numbers
+-- that are out of range. The body calls only built-in functions, because Postgres builds indexes
+-- without our search path.
 create function words_of_user(project uuid, properties json) returns tsvector
 language plpgsql immutable parallel safe as $$
 declare
@@ -17,7 +18,7 @@ begin
     parsed := json_to_tsvector('simple', properties, '["string", "numeric"]');
   else
     content := left(content, 65536);
-    -- Removes keys, escapes, and what encloses values.
+    -- Removes keys, escapes, quotes and brackets.
     content := regexp_replace(content, '"(?:[^"\\]|\\.)*":', ' ', 'g');
     content := regexp_replace(content, '\\(?:u[0-9a-f]{4}|.)', ' ', 'g');
     content := translate(content, '"[]{}', '     ');
@@ -30,23 +31,25 @@ begin
 end
 $$;
 
--- Serves the search for users by the beginning of a user_id.
+-- Serves the search for users by a prefix of the user_id.
 create index identities_of_name on identities (project_id, lower(user_id) text_pattern_ops);
 
--- Serves the search for users by the beginning of an alias.
+-- Serves the search for users by a prefix of an alias.
 create index aliases_of_name on aliases (project_id, lower(alias) text_pattern_ops);
 
--- Serves the search for users by words in their properties. New rows wait in a pending list, which keeps identify cheap.
--- The list is very short, because the identify that fills it sorts it in while it holds the project's log.
+-- Serves the search for users by words in their properties. A pending list of new rows keeps
+-- identify cheap. It is very short, because the identify that fills it must merge it into the index
+-- while the project's log is locked.
 create index identities_words on identities using gin (words_of_user(project_id, properties))
   with (gin_pending_list_limit = 64);
 
--- Returns a word as a tsquery that matches every word that begins like it.
+-- Returns the tsquery term for all words with the prefix `word`.
 create function to_prefix_lexeme(word text) returns text
 language sql immutable
 return '''' || replace(replace(word, E'\\', E'\\\\'), '''', '''''') || ''':*';
 
--- Returns a query for the words of users that begin like all of `words`, or like the parts of those.
+-- Returns a tsquery for words_of_user. Each of `words`, or else all parts that Postgres splits it
+-- into, must be a prefix of a word.
 create function user_words_query(project uuid, words text[]) returns tsquery
 language sql immutable as $$
   with tokens as (
@@ -74,11 +77,12 @@ language sql immutable as $$
   select string_agg(text, '&')::tsquery from alternatives
 $$;
 
--- Returns the ids of up to `max_rows` users, newest first and before `before`, whose user_id or alias matches `pattern`, or whose
--- properties have all of `words`. It reads up to 10,000 users of each kind. When there are more, it also reads the newest
--- 2,000 users, which fill a page when that many match.
--- It is planned each time, because the pattern uses its index only when the value is known. The settings force the index of
--- words: no statistics may choose to read all properties.
+-- Returns the ids of up to `max_rows` users, newest first. Their user_id or an alias matches
+-- `pattern`, or their properties have all of `words`. With `before`, only users with an earlier id
+-- are returned. It reads up to 10,000 matches of each kind. When a kind has more, it also reads the
+-- newest 2,000 users: with so many matches, these usually fill a page. It is planned each time,
+-- because `like` uses its index only for a known pattern. The settings force the index of words,
+-- whatever the statistics say.
 create function find_users(project uuid, pattern text, words text[], before uuid, max_rows int) returns setof uuid
 language plpgsql stable
 set plan_cache_mode = force_custom_plan
@@ -137,8 +141,9 @@ begin
 end
 $$;
 
--- Returns when the first and the last of a user's events happened. An event that was reported later can be anywhere in the
--- log. So it reads the ends of the log first, and then each segment that can hold an earlier or a later event.
+-- Returns the earliest and the latest occurred_at of a user's events. A backfilled event can be
+-- anywhere in the log. So it first reads the user's first and last event in the log, and then each
+-- segment that can contain an earlier or a later time.
 create function user_seen_times(project uuid, names text[], out first_at timestamptz, out last_at timestamptz)
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
@@ -211,8 +216,8 @@ begin
 end
 $$;
 
--- Summarises the events that name a user, by user_id or alias: their number, up to 10,000, when the first and the last one
--- happened, and the ten channels with the most of those counted.
+-- Summarizes a user's events: their number, up to 10,000, the earliest and the latest time, and the
+-- ten channels with the most of the counted events.
 create function user_activity(project uuid, name text)
 returns table (events int, first_at timestamptz, last_at timestamptz, channels text)
 language plpgsql stable

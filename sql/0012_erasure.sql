@@ -1,4 +1,4 @@
--- Removes `names` from up to `max_rows` events. Returns how many.
+-- Removes the user with these names from up to `max_rows` events. Returns their number.
 create function erase_user_from_events(project uuid, names text[], max_rows int) returns int
 language plpgsql as $$
 declare
@@ -20,7 +20,8 @@ begin
 end
 $$;
 
--- Removes `names` from up to `max_rows` stored responses about them. Returns how many.
+-- Removes the user with these names from up to `max_rows` stored responses about them. Returns
+-- their number.
 create function erase_user_from_responses(project uuid, names text[], max_rows int) returns int
 language plpgsql as $$
 declare
@@ -37,7 +38,8 @@ begin
   update idempotency_keys k set
     user_id = null,
     other_names = null,
-    -- In an event's response, the first match is ours: quotes in the caller's text before it are escaped.
+    -- In the response to an event, the first match is the field userId: quotes in texts before it
+    -- are escaped.
     body = case k.status
       when 201 then overlay(
         k.body placing '"userId":null'
@@ -55,8 +57,9 @@ begin
 end
 $$;
 
--- Performs the long part of an erasure in steps: removes a user from up to `max_rows` events and responses. It is planned each
--- time, like erase_user: a plan made on a small table would scan it after it has grown.
+-- Performs one batch of an erasure: removes a user from up to `max_rows` events and as many stored
+-- responses. It is planned each time: a plan made on small tables would scan them after they have
+-- grown.
 create function erase_user_batch(project uuid, name text, max_rows int) returns table (events int, responses int)
 language plpgsql
 set plan_cache_mode = force_custom_plan
@@ -70,7 +73,7 @@ begin
 end
 $$;
 
--- Returns a response to identify without the aliases in `names`.
+-- Returns a response to identify without those aliases that are in `names`.
 create function remove_aliases_from_response(response json, names text[]) returns text
 language sql immutable as $$
   select '{"success":true,"data":{"id":' || (response #> '{data,id}')::text
@@ -90,16 +93,16 @@ language sql immutable as $$
     || '},"requestId":' || (response -> 'requestId')::text || '}'
 $$;
 
--- Removes `names` from stored responses to identify about other users.
+-- Removes `names` from the stored responses to identify about other users.
 create function erase_user_from_other_responses(project uuid, names text[]) returns void
 language plpgsql as $$
 begin
-  -- Some say that a name was taken.
+  -- Some of them report an alias as another user's.
   update idempotency_keys k set
       other_names = array(select o.name from unnest(k.other_names) as o (name) where o.name <> all(names)),
       body = remove_aliases_from_response(k.body::json, names)
     where k.project_id = project and k.status = 200 and k.other_names is not null and k.other_names && names;
-  -- Others say that an earlier owner was given a name.
+  -- Others report that an alias was created for an earlier owner.
   update idempotency_keys k set body = remove_aliases_from_response(k.body::json, names)
     where k.project_id = project and k.status = 200
       and k.user_id in (
@@ -108,9 +111,10 @@ begin
 end
 $$;
 
--- Erases a user: deletes the identity, its properties, aliases and alias history, and replaces the user by null in events
--- and stored responses. Returns the number of events that named the user, and whether an identity existed. It blocks the
--- project's writers, so erase_user_batch runs first and leaves little to do.
+-- Erases a user: deletes the identity, its properties, aliases and alias history, and removes the
+-- user from events and stored responses. Returns the number of those events, and whether the
+-- identity existed. It blocks all writers of the project, so callers run erase_user_batch first,
+-- which leaves little to do. It is planned each time, like erase_user_batch.
 create function erase_user(project uuid, name text) returns table (events int, was_known boolean)
 language plpgsql
 set plan_cache_mode = force_custom_plan
@@ -119,7 +123,7 @@ declare
   names text[];
 begin
   perform from event_logs l where l.project_id = project for update;
-  -- After the lock, because identify can add a name until then.
+  -- Read after the lock, because identify could add a name before it.
   names := names_of_user(project, name);
   events := erase_user_from_events(project, names, null);
   perform erase_user_from_responses(project, names, null);
@@ -128,7 +132,7 @@ begin
   delete from identities i where i.project_id = project and i.user_id = erase_user.name;
   was_known := found;
 
-  -- After the identity, because deleting its aliases records their last changes.
+  -- After the identity, because deleting its aliases adds rows to alias_changes.
   delete from alias_changes h
     where h.project_id = project and (h.user_id = erase_user.name or h.alias = any(names));
   update alias_changes h set other = null

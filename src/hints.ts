@@ -1,6 +1,7 @@
 /**
- * A change that live sockets learn of; ids are uuids. Correctness never depends on a hint. A lost
- * `events` or `access` costs at most a second; the other kinds show when the page is loaded again.
+ * A change that live sockets should show at once; ids are uuids. Correctness never depends on a
+ * hint. A lost `events` or `access` hint delays the change by at most a second. A lost hint of
+ * another kind delays it until the page is loaded again.
  */
 export type Hint =
   | { kind: 'events'; projectId: string }

@@ -14,20 +14,20 @@ import type {
   ProjectChannels,
 } from './schema.ts'
 
-/** An account that reads a project; uuids. */
+/** An account that reads a project; both are uuids. */
 export interface Reader {
   projectId: string
   accountId: string
 }
 
-/** A page of the project's channels, newest first. */
+/** Lists a page of a project's channels, newest first. */
 export async function listChannels(
   sql: Queryable,
   projectId: string,
   query: PageQuery,
 ): Promise<Page<Channel>> {
   const { after, rows: limit } = parsePageQuery('chn', query)
-  // Ids are made in the order of time (uuid version 7).
+  // Ids are in the order of creation (uuid version 7).
   const rows = await sql<Pick<Row, 'public_id' | 'name' | 'icon' | 'created_at'>[]>`
     select public_id, name, icon, created_at
     from channels
@@ -41,7 +41,7 @@ export async function listChannels(
   return toPage(channels, query, ({ id }) => id)
 }
 
-/** A page of the project's channels as `reader` sees them, newest first. */
+/** Lists a page of a project's channels as `reader` sees them, newest first. */
 export async function listProjectChannels(
   sql: Queryable,
   reader: Reader,
@@ -63,7 +63,7 @@ export async function listProjectChannels(
   return { ...toPage(channels, query, ({ id }) => id), total }
 }
 
-/** One channel as `reader` sees it. Throws `not_found`. */
+/** Returns one channel as `reader` sees it. Throws `not_found`. */
 export async function getProjectChannel(
   sql: Queryable,
   reader: Reader,
@@ -75,8 +75,9 @@ export async function getProjectChannel(
 }
 
 /**
- * Changes the settings of a channel. A new name changes only what is shown: events find the channel by its first name.
- * A process that knows the channel may write the former name into answers for 5 s. Throws `not_found`.
+ * Changes the settings of a channel. A new name changes only the display name: events still find
+ * the channel by its first name. A process that has cached the channel may return the old name for
+ * 5 s. Throws `not_found`.
  */
 export async function editChannel(
   tx: Tx,
@@ -117,8 +118,8 @@ export async function editChannel(
 }
 
 /**
- * Selects how many events of a row `c` of channels `reader` has not read, up to 100: the events after the read mark, or
- * those since the membership began.
+ * Selects how many events `reader` has not read in the channel of a row `c`, up to 100. Without a
+ * read mark, events since the membership began are unread.
  */
 export function unreadColumn(sql: Queryable, { projectId, accountId }: Reader): Fragment {
   return sql`
@@ -140,7 +141,7 @@ export function unreadColumn(sql: Queryable, { projectId, accountId }: Reader): 
   `
 }
 
-/** The uuid in a channel's id. Throws `not_found`. */
+/** Returns the uuid in a channel's id. Throws `not_found`. */
 export function toChannelUuid(id: string): string {
   const uuid = parseId('chn', id)
   if (!uuid) throw channelNotFound()
@@ -172,7 +173,7 @@ async function selectChannels(
   where: Fragment,
   limit: number,
 ): Promise<ProjectChannel[]> {
-  // The page comes first, so that Postgres counts for its channels alone.
+  // The page is selected first, so that Postgres counts only for its channels.
   const rows = await sql<Row[]>`
     with page as materialized (
       select

@@ -1,7 +1,8 @@
 import { Kind, Type } from '@sinclair/typebox'
 import { checkCharacters, defineRule, invalidType, issue, NO_ISSUES } from '../http/rules.ts'
 
-// One grapheme is not enough: `1`, stacked marks and endless joiner sequences are single graphemes.
+// Counting graphemes would not do: `1`, stacked marks and endless joiner sequences are single
+// graphemes.
 const EMOJI = /^\p{RGI_Emoji}$/v
 // The longest emoji has ten code points.
 const MAX_EMOJI_UNITS = 40
@@ -22,7 +23,9 @@ export const Icon = Type.Unsafe<string>({
   examples: ['💰'],
 })
 
-/** `text` as an emoji, or undefined. A sign that is an emoji only in emoji style (❤, ©) gets that style. */
+/**
+ * Returns `text` as an emoji, or undefined. A symbol that needs emoji style (❤, ©) gets that style.
+ */
 export function toEmoji(text: string): string | undefined {
   if (text.length === 0 || text.length > MAX_EMOJI_UNITS) return undefined
   if (EMOJI.test(text)) return text
@@ -30,7 +33,7 @@ export function toEmoji(text: string): string | undefined {
   return EMOJI.test(styled) ? styled : undefined
 }
 
-/** The emoji that `text` begins with, and the rest. */
+/** Splits `text` into the emoji at its start, if any, and the rest. */
 export function splitEmoji(text: string): { icon?: string; rest: string } {
   const first = /^(\p{RGI_Emoji})(?![\uFE0F\u200D])/v.exec(text)?.[1]
   return first === undefined ? { rest: text } : { icon: first, rest: text.slice(first.length) }

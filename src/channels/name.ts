@@ -8,8 +8,8 @@ import {
   NO_ISSUES,
 } from '../http/rules.ts'
 
-// Two names that look alike must be alike: no invisible characters, and none that turn the direction of text. Joiners and
-// selectors are fine inside an emoji.
+// Two names that look the same must be the same. So invisible characters, and those that change the
+// direction of text, are not allowed. Joiners and selectors are allowed inside an emoji.
 const PATTERN =
   '^(?=[^]*\\S)(?:[^\\p{Cc}\\p{Default_Ignorable_Code_Point}\\p{Bidi_Control}\\p{Zl}\\p{Zp}]' +
   '|(?<=\\p{Extended_Pictographic})\\uFE0F|(?<=[0-9#*])\\uFE0F(?=\\u20E3)' +
@@ -17,14 +17,14 @@ const PATTERN =
   '|(?<=\\u{1F3F4}[\\u{E0020}-\\u{E007F}]*)[\\u{E0020}-\\u{E007F}])*$'
 const VISIBLE = new RegExp(PATTERN, 'u')
 const PLAIN = /^[\x20-\x7e]*$/
-// A composed character comes from at most four others, of two UTF-16 units each.
+// A composed character consists of at most four others, of two UTF-16 units each.
 const MAX_UNITS = 8 * 255
 
 const CHANNEL_NAME = defineRule('ChannelName', (value, schema) => {
   if (typeof value !== 'string') return invalidType('string', value)
   const bad = checkCharacters(value)
   if (bad.length > 0) return bad
-  // Composition takes quadratic time: 40,000 marks take half a minute.
+  // Composition (NFC) takes quadratic time: 40,000 combining marks take half a minute.
   const trimmed = value.trim()
   if (trimmed.length > MAX_UNITS) return checkLength(trimmed, { ...schema, minLength: 0 })
   const name = toDisplayName(trimmed)
@@ -34,7 +34,7 @@ const CHANNEL_NAME = defineRule('ChannelName', (value, schema) => {
   return issue('invalid_format', 'Must not contain control, bidirectional or zero-width characters')
 })
 
-/** The name of a channel as a request has it. */
+/** The name of a channel in a request. */
 export const ChannelName = Type.Unsafe<string>({
   [Kind]: CHANNEL_NAME,
   type: 'string',
@@ -42,17 +42,20 @@ export const ChannelName = Type.Unsafe<string>({
   maxLength: 255,
   pattern: PATTERN,
   description:
-    'Name of the channel, created if absent. Case and runs of white space make no difference between names; all else does. Its length is that of its composed form (NFC).',
+    'Name of the channel, which is created if it does not exist. Names that differ only in case or in runs of white space are equal. The length is that of the composed form (NFC).',
   examples: ['payments'],
 })
 
-/** The spelling that is shown: composed (NFC) and trimmed. */
+/** Returns the name to display: composed (NFC) and trimmed. */
 export function toDisplayName(name: string): string {
   return PLAIN.test(name) ? name.trim() : name.normalize('NFC').trim()
 }
 
-/** The identity of a channel: `Big  payments` and `big payments` are one, `big-payments` is another. */
+/**
+ * Returns the text that identifies a channel. `Big  payments` and `big payments` are one channel;
+ * `big-payments` is another.
+ */
 export function toSlug(name: string): string {
-  // A few Greek letters compose only when they are in lower case.
+  // A few Greek letters compose only in lower case.
   return toDisplayName(toDisplayName(name).toLowerCase()).replace(/\s+/gu, ' ')
 }

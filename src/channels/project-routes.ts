@@ -26,7 +26,7 @@ interface Parts {
   hints: Hints
 }
 
-/** The channels of a project as members see and set them, and what each member has read. */
+/** Routes of the dashboard for channels, their settings, and what each account has read. */
 export function projectChannelRoutes({ guard, pool, hints }: Parts) {
   return new Elysia({ name: 'channels.project' })
     .use(guard)
@@ -76,7 +76,7 @@ export function projectChannelRoutes({ guard, pool, hints }: Parts) {
     .put(
       '/api/projects/:projectId/read',
       async ({ call, body }) => {
-        // No entry in the audit log: it changes nothing for other members, and comes with every look at a channel.
+        // Not in the audit log: it changes nothing for other members, and is frequent.
         const reader = toReader(call)
         const seq = await pool.run(sql => markRead(sql, reader, body))
         hints.send([{ kind: 'unread', projectId: call.projectId, accountId: reader.accountId }])
@@ -104,7 +104,9 @@ function toReader({ projectId, admitted }: CallOn<'project'>): Reader {
   return { projectId, accountId: admitted.account.id }
 }
 
-/** How long events are kept is no setting like the others: it deletes events, which takes an admin and the password. */
+/**
+ * Retention deletes events. So a change requires an admin, and the password unless it is lifted.
+ */
 function checkRetentionChange(
   { role, admitted }: { role: Role; admitted: { isVerified: boolean } },
   keepDays: number | null,
@@ -112,7 +114,7 @@ function checkRetentionChange(
   if (!isAtLeast(role, 'admin')) {
     throw new Fault(
       'forbidden',
-      `To say how long events are kept takes the role admin; yours is ${role}`,
+      `Changing how long events are kept requires the admin role; you are a ${role}.`,
     )
   }
   if (keepDays !== null) requireVerified(admitted)

@@ -7,7 +7,7 @@ import type { KeyGuard } from '../keys/guard.ts'
 import { listChannels } from './channels.ts'
 import { Channel } from './schema.ts'
 
-/** Channels, as applications read them. */
+/** Routes of /v1 that read channels. */
 export function channelRoutes({ guard, reads }: { guard: KeyGuard; reads: Pool }) {
   return new Elysia({ name: 'channels' })
     .use(guard)

@@ -9,7 +9,7 @@ export const Channel = Type.Object(
   {
     id: Type.String({ examples: ['chn_01kadz5p6vf2w8y3m4n5q6r7s8'] }),
     name: Type.String({
-      description: 'The first spelling that was used, or the new name after a renaming.',
+      description: 'The name as first sent, or the new name after a rename.',
     }),
     icon: Nullable(Type.String()),
     createdAt: Timestamp,
@@ -18,7 +18,7 @@ export const Channel = Type.Object(
 )
 export type Channel = Static<typeof Channel>
 
-/** The days for which events are kept. */
+/** The number of days for which events are kept. */
 const KeepDays = Type.Integer({ minimum: 1, maximum: 36_500 })
 
 /** The number of unread events; 100 means 100 or more. */
@@ -32,16 +32,18 @@ export const ProjectChannel = Type.Object(
     icon: Nullable(Type.String()),
     description: Nullable(Type.String()),
     isArchived: Type.Boolean(),
-    /** Null takes the project's setting. */
+    /** Null uses the project's setting. */
     keepDays: Nullable(KeepDays),
     createdAt: Timestamp,
-    /** Of the newest event; null where there is none. */
+    /** The seq of the newest event; null when there is none. */
     lastSeq: Nullable(Type.Integer({ minimum: 1 })),
     lastEventAt: Nullable(Timestamp),
     unread: Unread,
-    /** True if the account has muted its notifications at the moment. */
+    /** True while the account has muted the channel's notifications. */
     isMuted: Type.Boolean(),
-    /** Events in each of the last 24 hours (UTC), oldest first; the last is the current hour. */
+    /**
+     * The number of events in each of the last 24 hours (UTC). The last one is the current hour.
+     */
     today: Type.Array(Type.Integer({ minimum: 0 }), { minItems: 24, maxItems: 24 }),
   },
   closed,
@@ -50,14 +52,18 @@ export type ProjectChannel = Static<typeof ProjectChannel>
 
 export const ProjectChannelQuery = Type.Object({
   ...PageQuery.properties,
-  archived: Type.Optional(OneOf(['true', 'false'], 'Whether to list archived channels, too.')),
+  archived: Type.Optional(OneOf(['true', 'false'], 'Whether to include archived channels.')),
   search: Type.Optional(
-    Text({ minLength: 1, maxLength: 255, description: 'A part of the name, in any case.' }),
+    Text({
+      minLength: 1,
+      maxLength: 255,
+      description: 'A part of the name. Case does not matter.',
+    }),
   ),
 })
 export type ProjectChannelQuery = Static<typeof ProjectChannelQuery>
 
-/** A page of channels; `total` counts those of all pages. */
+/** A page of channels. `total` counts those of all pages. */
 export const ProjectChannels = Type.Object(
   {
     items: Type.Array(ProjectChannel),
@@ -68,7 +74,7 @@ export const ProjectChannels = Type.Object(
 )
 export type ProjectChannels = Static<typeof ProjectChannels>
 
-/** The settings of a channel; those that are absent stay. */
+/** Changes to the settings of a channel. Absent settings stay as they are. */
 export const ChannelEdit = Type.Object({
   name: Type.Optional(ChannelName),
   icon: Type.Optional(Nullable(Icon)),
@@ -78,17 +84,17 @@ export const ChannelEdit = Type.Object({
 })
 export type ChannelEdit = Static<typeof ChannelEdit>
 
-/** How far an account has read one channel, or all of them without a channelId. */
+/** How far an account has read a channel; without a channelId, all channels. */
 export const ReadMarkInput = Type.Object({
   channelId: Type.Optional(Text({ minLength: 1, maxLength: 255 })),
   seq: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
 })
 export type ReadMarkInput = Static<typeof ReadMarkInput>
 
-/** Where the read mark is now. */
+/** The read mark after the change. */
 export const ReadMark = Type.Object({ seq: Type.Integer({ minimum: 0 }) }, closed)
 
-/** The channels with unread events, without archived ones; `total` is their sum, up to 1,000. */
+/** The channels with unread events, except archived ones. `total` is their sum, up to 1,000. */
 export const UnreadCounts = Type.Object(
   {
     total: Type.Integer({ minimum: 0, maximum: 1_000 }),

@@ -7,8 +7,8 @@ const MAX_CHANNELS = 1_000
 const MAX_TOTAL = 1_000
 
 /**
- * Counts what `reader` has not read, in the newest 1,000 channels that are not archived; with `channelIds` (uuids) only
- * in those of them.
+ * Counts the events that `reader` has not read in the newest 1,000 channels that are not archived.
+ * `channelIds` (uuids) limits the count to those channels.
  */
 export async function getUnread(
   sql: Queryable,
@@ -40,8 +40,9 @@ export async function getUnread(
 }
 
 /**
- * Remembers that `reader` has read up to `seq`, in one channel or in all. A mark moves only forward, and never beyond the
- * head of the log. Returns where the mark is now. Throws `not_found` for an unknown channel.
+ * Moves the read mark of `reader` to `seq`, in one channel or in all. A mark moves only forward,
+ * and not beyond the head of the log. Returns the new mark. Throws `not_found` for an unknown
+ * channel.
  */
 export async function markRead(
   sql: Queryable,

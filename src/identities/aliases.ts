@@ -14,7 +14,7 @@ import { toId } from '../ids.ts'
 import type { AliasChange, AliasInput, UserAlias } from './user-schema.ts'
 import { lockLog, resolveUser, userNotFound } from './users.ts'
 
-/** A user of a project, by the exact user_id. */
+/** A user of a project, by their exact user_id. */
 export interface UserRef {
   organizationId: string
   projectId: string
@@ -22,8 +22,9 @@ export interface UserRef {
 }
 
 /**
- * Gives a user an alias, or with `from` moves it from that user. Reads resolve an alias to its current owner, so earlier
- * events follow. Throws `conflict` with the reason, by the rules of identify, and `not_found`.
+ * Adds an alias to a user, or with `from` moves it from that user. Reads resolve an alias to its
+ * current owner, so the alias's earlier events move with it. Throws `not_found`, and `conflict` for
+ * the reasons that identify also reports.
  */
 export async function addAlias(
   tx: Tx,
@@ -42,7 +43,7 @@ export async function addAlias(
   if (from !== undefined && owner !== from) {
     throw new Fault(
       'conflict',
-      'The alias does not belong to the user in `from` any more: look again',
+      'The alias no longer belongs to the user in `from`. Reload the user.',
     )
   }
   const rows =
@@ -61,7 +62,7 @@ export async function addAlias(
         `
   const [row] = rows
   if (!row) throw new Error('the lock on the log did not hold')
-  // Ids alone: the audit log outlives an erasure.
+  // Ids only, because the audit log outlives an erasure.
   await writeAudit(tx, actor, {
     ...toEntry(place, from === undefined ? 'alias.added' : 'alias.moved', id),
     details: from === undefined ? {} : { from: ownerId },
@@ -85,7 +86,10 @@ export async function removeAlias(
   await writeAudit(tx, actor, toEntry(place, 'alias.removed', id))
 }
 
-/** A page of what happened to the aliases of a user, newest first. Throws `not_found` for a user without an identity. */
+/**
+ * Lists a page of the changes of a user's aliases, newest first. Throws `not_found` for a user
+ * without an identity.
+ */
 export async function listAliasChanges(
   sql: Queryable,
   projectId: string,
@@ -145,8 +149,8 @@ interface Names {
 }
 
 /**
- * Locks the project's log, like every writer of aliases, and then reads the user's public id and who owns the alias. It
- * names the account for the history of aliases. Throws `not_found`.
+ * Locks the project's log, like every writer of aliases. Then reads the user's public id and the
+ * owner of the alias. Also sets the account for alias_changes. Throws `not_found`.
  */
 async function lockAlias(
   tx: Tx,

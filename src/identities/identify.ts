@@ -22,13 +22,13 @@ interface Identify {
 }
 
 export interface IdentityWriter {
-  /** Creates or updates one identity and claims its aliases; `body` is the whole answer. */
+  /** Creates or updates an identity and its aliases. `body` is the whole JSON response. */
   identify(job: Identify): Promise<{ outcome: IdempotencyOutcome; body: string }>
   readonly waiting: number
   drain(): Promise<void>
 }
 
-/** With the properties as they are sent; null keeps the stored ones. */
+/** A job with its properties as JSON. Null keeps the stored properties. */
 type Prepared = Identify & { propertiesJson: string | null }
 
 interface Row {
@@ -37,7 +37,9 @@ interface Row {
   body: string
 }
 
-/** Identifies that arrive together share a transaction, and the project's lock with the events. */
+/**
+ * Calls of identify that arrive together share a transaction. It locks the logs of their projects.
+ */
 export function createIdentityWriter({
   pool,
   inflight,
@@ -51,7 +53,7 @@ export function createIdentityWriter({
       return alignRows(rows, jobs.length)
     },
     toResult(row) {
-      // No row: the project is gone.
+      // No row means that the project was deleted.
       if (!row) throw invalidKey()
       const { outcome, body } = row
       if (outcome === 'running') throw new StillRunning()

@@ -17,7 +17,7 @@ interface Parts {
   reads: Pool
 }
 
-/** Users, as applications identify, read and erase them. */
+/** Routes of /v1 that identify, read and erase users. */
 export function identityRoutes({ guard, identityWriter, reads }: Parts) {
   return new Elysia({ name: 'identities' })
     .use(guard)
@@ -37,7 +37,7 @@ export function identityRoutes({ guard, identityWriter, reads }: Parts) {
           operationId: 'identify',
           summary: 'Create or update a user identity',
           description:
-            'Repeating it updates the identity. An alias that cannot be created is reported, not refused.',
+            'A repeated call updates the identity. An alias that cannot be created is listed in `failed`, and the rest is stored.',
           tags,
         },
       },
@@ -57,7 +57,7 @@ export function identityRoutes({ guard, identityWriter, reads }: Parts) {
         detail: {
           operationId: 'getUser',
           summary: 'Get a user',
-          description: 'By user_id, or by any alias.',
+          description: 'Finds the user by user_id or by any alias.',
           tags,
         },
       },
@@ -76,7 +76,7 @@ export function identityRoutes({ guard, identityWriter, reads }: Parts) {
           operationId: 'eraseUser',
           summary: 'Erase a user',
           description:
-            'Identity, properties and aliases go for good, and events no longer name the user. Takes the exact user_id.',
+            'Deletes identity, properties and aliases for good, and removes the user from events. Requires the exact user_id.',
           tags,
         },
       },

@@ -6,19 +6,17 @@ import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 const UserId = Text({
   minLength: 1,
   maxLength: 255,
-  description: 'Your own id of the user: the same in every call. Compared exactly.',
+  description: 'Your own id of the user, the same in every call. Case and white space count.',
   examples: ['user_123'],
 })
 const Alias = Text({ minLength: 1, maxLength: 255, examples: ['ada@example.com'] })
 
-/** A user as an application knows them. */
+/** The body of identify. */
 export const IdentifyInput = Type.Object(
   {
     user_id: UserId,
     properties: Type.Optional(
-      JsonObject(
-        'Replaces the stored properties as a whole; absent, they stay, and `{}` clears them.',
-      ),
+      JsonObject('Replaces all stored properties. When absent, they stay. `{}` clears them.'),
     ),
     aliases: Type.Optional(Type.Array(Alias, { maxItems: 50 })),
   },
@@ -35,7 +33,7 @@ const stored = {
   properties: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
 }
 
-/** The answer to identify. A replay whose user was erased since has no userId. */
+/** The response to identify. In the replay for a user who was erased since, userId is null. */
 export const Identified = Type.Object(
   {
     ...stored,
@@ -69,11 +67,11 @@ export const User = Type.Object(
 )
 export type User = Static<typeof User>
 
-/** What an erasure did. */
+/** The result of an erasure. */
 export const Erased = Type.Object(
   {
     userId: Type.String(),
-    events: Type.Integer({ description: 'How many events named the user and no longer do.' }),
+    events: Type.Integer({ description: 'The number of events from which the user was removed.' }),
   },
   { $id: 'Erased', additionalProperties: false },
 )

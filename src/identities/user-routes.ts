@@ -20,7 +20,7 @@ import { eraseUser, getUserDetailJson, listUsersJson } from './users.ts'
 
 const tags = ['Users']
 
-/** The users of a project and their aliases, as members see and change them. */
+/** Routes of the dashboard for users and their aliases. */
 export function userRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
   return new Elysia({ name: 'identities.project' })
     .use(guard)
@@ -53,7 +53,7 @@ export function userRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool })
       '/api/projects/:projectId/users/:userId',
       async ({ call, params: { userId } }) => {
         const { actor, organizationId, projectId } = call
-        // Never the user_id: the entry outlives the erasure.
+        // Without the user_id, because the audit log outlives the erasure.
         const erased = await eraseUser(pool, projectId, userId, (tx, { identityId, events }) =>
           writeAudit(tx, actor, {
             action: 'user.erased',

@@ -13,9 +13,9 @@ export const UserListItem = Type.Object(
   {
     id: Type.String(),
     userId: Type.String(),
-    /** Null when longer than 4 KiB: the user's own page has them. */
+    /** Null when longer than 4 KiB. UserDetail has them. */
     properties: Nullable(Properties),
-    /** At most ten, oldest first. */
+    /** The ten oldest, oldest first. */
     aliases: Type.Array(Type.String(), { maxItems: 10 }),
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -24,28 +24,31 @@ export const UserListItem = Type.Object(
 )
 
 export const UserQuery = Type.Object({
-  /** The beginning of a user_id or an alias, or words in properties. */
+  /** The start of a user_id or an alias, or prefixes of words in properties. */
   search: Type.Optional(Text({ minLength: 1, maxLength: 255 })),
   ...PageQuery.properties,
 })
 export type UserQuery = Static<typeof UserQuery>
 
-/** A user's own page. A user whom only events name has no id, properties, aliases or times of creation and update. */
+/**
+ * Everything about a user. A user known only from events has no id, properties, aliases, createdAt
+ * or updatedAt.
+ */
 export const UserDetail = Type.Object(
   {
     id: Nullable(Type.String()),
     userId: Type.String(),
     properties: Nullable(Properties),
-    /** At most 1,000, oldest first. */
+    /** The 1,000 oldest, oldest first. */
     aliases: Type.Array(Type.Object({ alias: Type.String(), since: Timestamp }, closed)),
     createdAt: Nullable(Timestamp),
     updatedAt: Nullable(Timestamp),
-    /** How many events name the user; 10,000 means 10,000 or more. */
+    /** The number of the user's events; 10,000 means 10,000 or more. */
     events: Type.Integer({ minimum: 0, maximum: 10_000 }),
-    /** The earliest and the latest timestamp of all events. */
+    /** The earliest and the latest timestamp of the user's events. */
     firstSeenAt: Nullable(Timestamp),
     lastSeenAt: Nullable(Timestamp),
-    /** The channels with the most of the counted events. */
+    /** The ten channels with the most of these events. */
     channels: Type.Array(
       Type.Object(
         {
@@ -62,7 +65,7 @@ export const UserDetail = Type.Object(
   closed,
 )
 
-/** A new alias of a user; with `from`, it is moved from that user. */
+/** A new alias of a user. With `from`, it moves from that user. */
 export const AliasInput = Type.Object({
   alias: Text({ minLength: 1, maxLength: 255 }),
   from: Type.Optional(Text({ minLength: 1, maxLength: 255 })),
@@ -83,9 +86,14 @@ export const AliasChange = Type.Object(
     at: Timestamp,
     alias: Type.String(),
     change: OneOf(['added', 'removed', 'moved from', 'moved to']),
-    /** The user_id that it was moved from or to. Null for other changes, and when that user was erased. */
+    /**
+     * The user_id from or to which it moved. Null for other changes, and when that user was erased.
+     */
     other: Nullable(Type.String()),
-    /** The account that made the change in the dashboard. Null for an application, and for a deleted account. */
+    /**
+     * The account that made the change in the dashboard. Null for a change by an application, or by
+     * a deleted account.
+     */
     person: Nullable(Type.Object({ id: Type.String(), name: Type.String() }, closed)),
   },
   closed,

@@ -18,7 +18,10 @@ interface Row {
   updated_at: Date
 }
 
-/** The JSON of the user whom `reference` names, by user_id or else by alias. Throws `not_found`. */
+/**
+ * Returns the JSON of a user. `reference` is a user_id or, if none is equal, an alias. Throws
+ * `not_found`.
+ */
 export async function getUserJson(
   sql: Queryable,
   projectId: string,
@@ -41,8 +44,9 @@ export async function getUserJson(
 }
 
 /**
- * The JSON of a page of users, newest first. A search finds the users whose user_id or alias begins with it, and those
- * with all of its words in their properties. It looks at up to 10,000 users of each kind.
+ * Returns the JSON of a page of users, newest first. A search finds users whose user_id or alias
+ * starts with it, and users with all of its words in their properties. It reads up to 10,000
+ * matches of each kind.
  */
 export async function listUsersJson(
   sql: Queryable,
@@ -94,8 +98,8 @@ export async function listUsersJson(
 }
 
 /**
- * The JSON of everything about the user whom `reference` names, by user_id or else by alias. A user whom only events name
- * has a page, too. Throws `not_found`.
+ * Returns the JSON of a UserDetail. `reference` is a user_id or an alias. A user known only from
+ * events has one, too. Throws `not_found`.
  */
 export async function getUserDetailJson(
   sql: Queryable,
@@ -159,12 +163,14 @@ function toUserJson(row: Row): string {
   )
 }
 
-/** The pattern of `like` for everything that begins with `text`. */
+/** Returns the `like` pattern for everything that starts with `text`. */
 function toPrefixPattern(text: string): string {
   return `${text.replace(/[\\%_]/g, '\\$&')}%`
 }
 
-/** The user_id that `reference` resolves to: itself, or the owner of that alias; null when it is neither. */
+/**
+ * The user_id that `reference` names: itself, or the owner of that alias. Null when it is neither.
+ */
 export function resolveUser(sql: Queryable, projectId: string, reference: string): Fragment {
   return sql`coalesce(
     (select user_id from identities where project_id = ${projectId} and user_id = ${reference}),
@@ -172,7 +178,10 @@ export function resolveUser(sql: Queryable, projectId: string, reference: string
   )`
 }
 
-/** Locks a project's log until the transaction ends, like every writer of events, channels, identities and aliases. */
+/**
+ * Locks a project's log until the transaction ends. Every writer of events, channels, identities
+ * and aliases does.
+ */
 export async function lockLog(tx: Tx, projectId: string): Promise<void> {
   await tx`select from event_logs where project_id = ${projectId} for update`
 }
@@ -181,15 +190,18 @@ export function userNotFound(): Fault {
   return new Fault('not_found', 'No user has this user_id or alias')
 }
 
-/** The result of an erasure. identityId is the public id; undefined for a user whom only events named. */
+/**
+ * The result of an erasure. identityId is a public id, or undefined for a user known only from
+ * events.
+ */
 export interface Erasure {
   identityId: string | undefined
   events: number
 }
 
 /**
- * Erases a user and every reference to them. `onErased` runs in the transaction that ends the erasure. Throws
- * `not_found` when neither an identity nor an event has the user_id.
+ * Erases a user and every reference to them. `onErased` runs in the last transaction of the
+ * erasure. Throws `not_found` when neither an identity nor an event has the user_id.
  */
 export async function eraseUser(
   pool: Pool,
@@ -198,7 +210,7 @@ export async function eraseUser(
   onErased: (tx: Tx, erasure: Erasure) => Promise<void> = async () => {},
 ): Promise<Erased> {
   let events = 0
-  // Short steps: a user with many events would otherwise block the project, and run into a time-out.
+  // In batches: otherwise a user with many events would block the project until a timeout.
   for (let isMore = true; isMore;) {
     const [step] = await pool.run(
       sql => sql<[{ events: number; responses: number }]>`
@@ -223,7 +235,10 @@ export async function eraseUser(
   return { userId, events }
 }
 
-/** Every reference to the user whom `reference` names: the user_id and its aliases, or only itself. */
+/**
+ * Lists every name of the user that `reference` names: the user_id and its aliases, or only
+ * `reference` itself.
+ */
 export async function listReferences(
   sql: Queryable,
   projectId: string,
