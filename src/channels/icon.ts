@@ -1,8 +1,7 @@
 import { Kind, Type } from '@sinclair/typebox'
 import { checkCharacters, defineRule, invalidType, issue, NO_ISSUES } from '../http/rules.ts'
 
-// Counting graphemes would not do: `1`, stacked marks and endless joiner sequences are single
-// graphemes.
+// One grapheme is not enough: `1`, stacked marks and endless joiner sequences are single graphemes.
 const EMOJI = /^\p{RGI_Emoji}$/v
 // The longest emoji has ten code points.
 const MAX_EMOJI_UNITS = 40

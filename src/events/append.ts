@@ -36,7 +36,9 @@ export interface Appender {
    * Idempotency-Key gets the response of the first request.
    */
   append(job: AppendJob): Promise<AppendResult>
+  /** The number of events that wait for the next batch. */
   readonly waiting: number
+  /** Resolves when no event is waiting or being appended. */
   drain(): Promise<void>
 }
 
@@ -83,16 +85,16 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
     )
     try {
       const rows = await pool.run(sql => appendRows(sql, jobs, channels))
-      const placed = new Array<AppendedRow | undefined>(jobs.length)
+      const appendedRows = new Array<AppendedRow | undefined>(jobs.length)
       const appended = new Set<string>()
       for (const row of rows) {
         const index = row.ord - 1
-        placed[index] = { row, cachedChannel: channels[index] }
+        appendedRows[index] = { row, cachedChannel: channels[index] }
         const job = jobs[index]
         if (job && row.outcome === 'done') appended.add(job.projectId)
       }
       if (appended.size > 0) onAppended?.(appended)
-      return placed
+      return appendedRows
     } catch (error) {
       // A cached channel may have been deleted, so the retry must look it up.
       channelCache.clear()
@@ -102,11 +104,11 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
 
   /** Throws when the job has no row, because its project was deleted. */
   function toResult(
-    placed: AppendedRow | undefined,
+    appendedRow: AppendedRow | undefined,
     { projectId, event, requestId }: AppendJob,
   ): AppendResult {
-    if (!placed) throw invalidKey()
-    const { row, cachedChannel } = placed
+    if (!appendedRow) throw invalidKey()
+    const { row, cachedChannel } = appendedRow
     if (row.outcome === 'running') throw new StillRunning()
     const channel = cachedChannel ?? toChannel(row)
     // With a reused key, the channel may never have been created.
@@ -114,14 +116,14 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
       channelCache.remember(projectId, event.channelSlug, channel, performance.now())
     }
     if (row.body !== null) return { outcome: row.outcome, body: row.body }
-    const place = {
+    const assigned = {
       seq: row.seq,
       channelId: channel.id,
       channelName: channel.name,
       userId: row.user_id,
       createdAtMs: Number(row.at_ms),
     }
-    return { outcome: row.outcome, body: toEventResponse(event, place, requestId) }
+    return { outcome: row.outcome, body: toEventResponse(event, assigned, requestId) }
   }
 
   function appendRows(

@@ -59,13 +59,17 @@ export function toResponseTail(event: NewEvent, requestId: string): string {
  * Returns the response to an event without an Idempotency-Key. For an event with a key,
  * append_events writes the same text.
  */
-export function toEventResponse(event: NewEvent, place: AssignedFields, requestId: string): string {
-  const createdAt = new Date(place.createdAtMs).toISOString()
+export function toEventResponse(
+  event: NewEvent,
+  assigned: AssignedFields,
+  requestId: string,
+): string {
+  const createdAt = new Date(assigned.createdAtMs).toISOString()
   const timestamp =
     event.occurredAtMs === null ? createdAt : new Date(event.occurredAtMs).toISOString()
   return (
-    `${toResponseHead(event)}${place.seq},"channelId":"${place.channelId}"` +
-    `,"channelName":${JSON.stringify(place.channelName)},"userId":${JSON.stringify(place.userId)}` +
+    `${toResponseHead(event)}${assigned.seq},"channelId":"${assigned.channelId}"` +
+    `,"channelName":${JSON.stringify(assigned.channelName)},"userId":${JSON.stringify(assigned.userId)}` +
     `,"timestamp":"${timestamp}","createdAt":"${createdAt}${toResponseTail(event, requestId)}`
   )
 }

@@ -33,7 +33,9 @@ interface Topic {
   live: number
 }
 
+/** A project with at least one subscription. */
 interface FollowedProject {
+  /** The public id. */
   project: string
   /** The last published seq. */
   position: number
@@ -44,7 +46,10 @@ interface FollowedProject {
   subscriptions: Set<Subscription>
   /** The subscriptions that are not live. */
   catchingUp: Set<Subscription>
-  /** Those of them whose cursor is ahead of the position. They become live when it gets there. */
+  /**
+   * Those in `catchingUp` whose cursor is ahead of the position. Each becomes live when the
+   * position reaches its cursor.
+   */
   ahead: Set<Subscription>
   /** Kept while a subscription is catching up. */
   recent: Recent | undefined

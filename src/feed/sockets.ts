@@ -14,7 +14,7 @@ import { CLOSE_REASONS, type GapReason, type Subscribe } from './schema.ts'
 const MAX_SOCKETS = 10_000
 const MAX_SOCKETS_PER_ACCOUNT = 20
 const MAX_SUBSCRIPTIONS_PER_SOCKET = 10
-const WINDOW_MS = 10_000
+const MESSAGE_WINDOW_MS = 10_000
 const MAX_MESSAGES_PER_WINDOW = 20
 const MAX_INVALID_MESSAGES = 5
 /** Half of the unsent bytes at which the platform closes a socket. */
@@ -75,7 +75,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
     const { socket, subscriptions } = connection
     const nowMs = performance.now()
     if (nowMs >= connection.windowEndsMs) {
-      connection.windowEndsMs = nowMs + WINDOW_MS
+      connection.windowEndsMs = nowMs + MESSAGE_WINDOW_MS
       connection.messages = 0
     }
     if (++connection.messages > MAX_MESSAGES_PER_WINDOW) return end(connection, 'tooManyMessages')

@@ -14,7 +14,7 @@ import type { IdentifyInput } from './schema.ts'
 const MAX_ROWS = 100
 const MAX_WAITING = 5_000
 
-interface Identify {
+interface IdentifyJob {
   projectId: string
   input: IdentifyInput
   requestId: string
@@ -23,13 +23,15 @@ interface Identify {
 
 export interface IdentityWriter {
   /** Creates or updates an identity and its aliases. `body` is the whole JSON response. */
-  identify(job: Identify): Promise<{ outcome: IdempotencyOutcome; body: string }>
+  identify(job: IdentifyJob): Promise<{ outcome: IdempotencyOutcome; body: string }>
+  /** The number of jobs that wait for the next batch. */
   readonly waiting: number
+  /** Resolves when no job is waiting or running. */
   drain(): Promise<void>
 }
 
 /** A job with its properties as JSON. Null keeps the stored properties. */
-type Prepared = Identify & { propertiesJson: string | null }
+type PreparedJob = IdentifyJob & { propertiesJson: string | null }
 
 interface Row {
   ord: number
@@ -38,7 +40,8 @@ interface Row {
 }
 
 /**
- * Calls of identify that arrive together share a transaction. It locks the logs of their projects.
+ * Creates the only writer of identify. Calls that arrive together share a transaction, which locks
+ * the logs of their projects.
  */
 export function createIdentityWriter({
   pool,
@@ -48,7 +51,7 @@ export function createIdentityWriter({
   inflight: InFlightRequests
 }): IdentityWriter {
   const batcher = createBatcher({
-    async run(jobs: Prepared[]) {
+    async run(jobs: PreparedJob[]) {
       const rows = await pool.run(sql => identifyRows(sql, jobs))
       return alignRows(rows, jobs.length)
     },
@@ -78,9 +81,9 @@ export function createIdentityWriter({
   }
 }
 
-function identifyRows(sql: Pool['sql'], jobs: Prepared[]): Promise<Row[]> {
+function identifyRows(sql: Pool['sql'], jobs: PreparedJob[]): Promise<Row[]> {
   const ids = jobs.map(() => newId('idn'))
-  const column = (value: (job: Prepared) => string | null) => toArray(jobs.map(value))
+  const column = (value: (job: PreparedJob) => string | null) => toArray(jobs.map(value))
   return sql<Row[]>`
     select ord, outcome, body
     from identify_users(

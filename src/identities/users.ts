@@ -180,7 +180,7 @@ export function resolveUser(sql: Queryable, projectId: string, reference: string
 
 /**
  * Locks a project's log until the transaction ends. Every writer of events, channels, identities
- * and aliases does.
+ * and aliases does so first.
  */
 export async function lockLog(tx: Tx, projectId: string): Promise<void> {
   await tx`select from event_logs where project_id = ${projectId} for update`
