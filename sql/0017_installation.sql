@@ -1,5 +1,5 @@
--- One row: this installation. Cursors are valid within one epoch. A database that continues from an
--- earlier state, as after a restore, needs a new epoch.
+-- The only row is this installation. Cursors are valid within one epoch. A database that continues
+-- from an earlier state, as after a restore, needs a new epoch.
 create table installation (
   singleton boolean primary key default true check (singleton),
   epoch uuid not null default gen_random_uuid()
@@ -13,8 +13,8 @@ language sql as $$
   update installation set epoch = gen_random_uuid() returning epoch
 $$;
 
--- One row: a sealed text. Each start decrypts it to verify that APP_SECRET is the one that sealed
--- the other rows.
+-- The only row is a sealed text. Each start decrypts it to verify that APP_SECRET is the one that
+-- sealed the other rows.
 create table sealed_canary (
   singleton boolean primary key default true check (singleton),
   sealed text not null

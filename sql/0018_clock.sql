@@ -1,5 +1,5 @@
--- One row: the time of the last check of the database's clock, which every deadline uses. Comparing
--- it with the current time detects a jump of the clock, even across a restart.
+-- The only row is the time of the last check of the database's clock, which every deadline uses.
+-- Comparing it with the current time detects a jump of the clock, even across a restart.
 create table clock (
   singleton boolean primary key default true check (singleton),
   checked_at timestamptz not null,
