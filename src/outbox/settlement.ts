@@ -42,7 +42,7 @@ const MAX_POSTPONED_MS = 7 * DAY_MS
 const MAX_CLAIMS = 10
 const NONE = { state: null, attempts: 0, delayMs: null, reason: null, latencyMs: null } as const
 
-/** Releases the lease: the delivery is due as before its claim. */
+/** Releases the lease without an attempt: the delivery is due at once. */
 export const RELEASED: Settlement = { ...NONE, delayMs: 0 }
 
 /** The outcome of an attempt that could not begin because the database was unavailable. */

@@ -25,7 +25,7 @@ export const SEALED_SUBSCRIPTIONS = {
 export const SUBSCRIPTION_LOSS: SecretLoss = {
   ...SEALED_SUBSCRIPTIONS,
   describe: count =>
-    `${count} browsers get no push notifications until their page is next open. Then they subscribe again`,
+    `Push subscriptions deleted: ${count}. Each browser subscribes again when its page is next open`,
   async drop(tx, ids) {
     await tx`delete from push_subscriptions where id = any(${toArray(ids)}::uuid[])`
   },

@@ -4,7 +4,7 @@ import type { DeliveryOutcome, Postponed } from '../outbox/kind.ts'
 
 /**
  * The outcome of an attempt. `refused` is about our key or message, so the subscription may still
- * work. `unsent` means that no request was made.
+ * work. `unsent` means that there was no room for the request, or that it was cancelled.
  */
 export type PushOutcome =
   | { kind: 'accepted' | 'gone' | 'too large' | 'refused' | 'failed' | 'unsent'; reason: string }

@@ -21,7 +21,7 @@ export const SEALED_VAPID_KEYS = {
 export const VAPID_LOSS: SecretLoss = {
   ...SEALED_VAPID_KEYS,
   describe: count =>
-    `${count} key for push notifications is replaced. Every browser subscribes again when its page is next open`,
+    `VAPID keys replaced: ${count}. Every browser subscribes again when its page is next open`,
   async drop(tx, ids) {
     await tx`delete from push_subscriptions`
     await tx`delete from vapid_keys where id = any(${toArray(ids)}::uuid[])`

@@ -4,8 +4,8 @@ import type { DeliveryAttempt, DeliveryOutcome, Postponed } from '../outbox/kind
 import type { WebhookTarget } from './target.ts'
 
 /**
- * The outcome of an attempt. `unsent` means that no request was made, so it says nothing about the
- * endpoint.
+ * The outcome of an attempt. `unsent` means that there was no room for the request, or that it was
+ * cancelled. It says nothing about the endpoint.
  */
 export type WebhookOutcome =
   | { kind: 'delivered' | 'gone' | 'unsent'; reason: string }

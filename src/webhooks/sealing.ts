@@ -30,7 +30,7 @@ const REASON =
 export const WEBHOOK_LOSS: SecretLoss = {
   ...SEALED_WEBHOOKS,
   describe: count =>
-    `${count} webhooks are disabled, because their URLs and secrets are lost. Enter the URL of each, rotate its secret, and enable it. Their pending deliveries are kept for 30 days`,
+    `Webhooks disabled: ${count}. Their URLs and secrets are lost. Enter the URL of each, rotate its secret, and enable it. Their pending deliveries are kept for 30 days`,
   async drop(tx, ids, secrets) {
     for (const id of ids) {
       const url = secrets.seal(LOST_URL, toSealedCell('url', id))

@@ -68,8 +68,8 @@ test('reliability §11 secrets reset lists the losses after a lost APP_SECRET, a
   const told = await run(fresh, 'secrets', 'reset')
   expect(told.code).toBe(0)
   expect(told.output).toContain('Nothing was changed')
-  expect(told.output).toContain('1 webhooks are disabled')
-  expect(told.output).toContain('1 browsers get no push notifications')
+  expect(told.output).toContain('Webhooks disabled: 1')
+  expect(told.output).toContain('Push subscriptions deleted: 1')
   expect(await count()).toEqual(before)
 
   const done = await run(fresh, 'secrets', 'reset', '--yes', '--json')
