@@ -70,9 +70,9 @@ create index notification_settings_of_channel on notification_settings (project_
 -- Serves the deletion of an account.
 create index notification_settings_of_account on notification_settings (account_id);
 
--- Returns the settings that apply to an account in a channel now: each is that of the channel or,
--- if there is none, that of the project. It returns a table, so that Postgres can inline it into
--- the statement.
+-- Returns the settings that apply to an account in a channel now. Each is that of the channel; if
+-- there is none, that of the project. It returns a table, so that Postgres can inline it into the
+-- statement.
 create function effective_notification_settings(project uuid, channel uuid, account uuid)
 returns table (is_muted boolean, collapses boolean)
 language sql stable as $$
@@ -225,8 +225,8 @@ language sql stable as $$
   ) f
 $$;
 
--- Returns what each account with a device gets of each channel: nothing if the channel is muted,
--- otherwise as many individual pushes as the burst still allows.
+-- Returns what each account with a device gets of each channel. A muted channel gives nothing. Any
+-- other gives as many individual pushes as the burst still allows.
 create function find_push_recipients(events push_event[]) returns setof push_recipient
 language sql stable as $$
   with channel_events as materialized (

@@ -49,8 +49,8 @@ export async function registerKind(sql: Sql, kind: KindName): Promise<void> {
 
 /**
  * Finds projects with events that a kind has not dispatched. One call reads one slice of the logs,
- * in the order of their project ids, so its cost does not grow with the number of projects. `last`
- * is the id to pass as `after` for the next slice; undefined at the end.
+ * in the order of their project ids. Its cost does not grow with the number of projects. `last` is
+ * the id to pass as `after` for the next slice; undefined at the end.
  */
 export async function findProjectsWithNewEvents(
   sql: Sql,

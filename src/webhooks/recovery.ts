@@ -44,10 +44,10 @@ export async function resendAttempt(
 }
 
 /**
- * Enqueues the events of a time range that match the webhook and were not delivered to it: failed
- * events, and events from before it was created or while it was disabled. One call reads 5,000
- * events; pass its `nextCursor` to continue. Throws `not_found`, or `conflict` if the webhook is
- * disabled.
+ * Enqueues the events of a time range that match the webhook and were not delivered to it. These
+ * are failed events, and events from before it was created or while it was disabled. One call reads
+ * 5,000 events; pass its `nextCursor` to continue. Throws `not_found`, or `conflict` if the webhook
+ * is disabled.
  */
 export async function recoverEvents(
   tx: Tx,
