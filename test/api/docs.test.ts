@@ -239,7 +239,7 @@ describe('files for browsers', () => {
   })
 })
 
-/** Returns the links of a page into the documentation. The path of a link within the page is empty. */
+/** Returns links into the documentation. A link within the page has an empty path. */
 function listLinks(html: string): { path: string; anchor: string | undefined }[] {
   return [...html.matchAll(/href="((?:\/docs[^"#]*)?)(?:#([^"]*))?"/g)].flatMap(
     ([, path = '', anchor]) => (path === '' && anchor === undefined ? [] : [{ path, anchor }]),

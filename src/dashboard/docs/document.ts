@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI 3.1 document that its page reads. */
+/** The parts of an OpenAPI 3.1 document that the reference shows. */
 export interface Document {
   info: { title: string; version: string; summary?: string; description?: string }
   servers?: { url: string }[]
@@ -67,7 +67,7 @@ export interface Operation extends OperationObject {
   path: string
 }
 
-/** All operations in the order of the document. */
+/** Returns all operations in the order of the document. */
 export function listOperations(document: Document): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
@@ -78,23 +78,23 @@ export function listOperations(document: Document): Operation[] {
   )
 }
 
-/** The scopes that a key needs for the operation; a key of any scope will do where there are none. */
+/** Returns the scopes that a key needs for the operation. Any key will do when there are none. */
 export function toScopes(operation: Operation): string[] {
   return [...new Set((operation.security ?? []).flatMap(schemes => Object.values(schemes).flat()))]
 }
 
-/** The schema itself, or the one that it refers to by name. */
+/** Returns the schema that `schema` refers to, else `schema` itself. */
 export function resolve(document: Document, schema: Schema): Schema {
   if (schema.$ref === undefined) return schema
   return document.components?.schemas?.[toName(schema.$ref)] ?? {}
 }
 
-/** The name in `#/components/schemas/Name`. */
+/** Returns the name in `#/components/schemas/Name`. */
 export function toName(ref: string): string {
   return ref.slice(ref.lastIndexOf('/') + 1)
 }
 
-/** Where the server answers, without a slash at the end. */
+/** Returns the URL of the server, without a trailing slash. */
 export function toBaseUrl(document: Document): string {
   return (document.servers?.[0]?.url ?? '').replace(/\/+$/, '')
 }

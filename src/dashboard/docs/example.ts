@@ -1,6 +1,6 @@
 import { listOperations, resolve, type Document, type Operation, type Schema } from './document.ts'
 
-/** A known value for each name of a field, from the examples anywhere in the document. */
+/** A value for each field name, from the examples in the document. */
 export type Examples = ReadonlyMap<string, unknown>
 
 const BY_FORMAT: Record<string, unknown> = {
@@ -10,7 +10,7 @@ const BY_FORMAT: Record<string, unknown> = {
 }
 const LONG_BODY = 40
 
-/** What the operations' examples say of a field goes before what the schemas say. */
+/** Collects examples by field name. Those of operations take precedence over those of schemas. */
 export function collectExamples(document: Document): Examples {
   const examples = new Map<string, unknown>()
   const add = (name: string, value: unknown) => {
@@ -32,12 +32,12 @@ export function collectExamples(document: Document): Examples {
   return examples
 }
 
-/** The example that the operation gives of its body. */
+/** Returns the example of the request body. */
 function findBodyExample(operation: Operation): unknown {
   return Object.values(operation.requestBody?.content ?? {})[0]?.example
 }
 
-/** A value of the schema, as an answer may carry it: with the fields that are always there. */
+/** Returns an example of the schema with its required fields. */
 export function toExample(document: Document, examples: Examples, schema: Schema): unknown {
   const known = resolve(document, schema)
   const { anyOf, items, properties, type, format } = known
@@ -66,7 +66,7 @@ export function toExample(document: Document, examples: Examples, schema: Schema
   return type === 'boolean' ? true : type === 'object' ? {} : '…'
 }
 
-/** A `curl` line that a reader can paste: the key comes from the environment. */
+/** Returns a `curl` command with the key from the environment. */
 export function toCurl(
   document: Document,
   examples: Examples,
@@ -82,7 +82,7 @@ export function toCurl(
     `curl ${quote(baseUrl + toPath(document, examples, operation))}`,
     method !== implied && `-X ${method}`,
     '-H "Authorization: Bearer $TIDINGS_API_KEY"',
-    // curl declares a form by itself, which is accepted where the document says so.
+    // curl sends a form by default.
     type !== undefined && !isForm && `-H 'Content-Type: ${type}'`,
     example !== undefined && `-d ${quote(toBody(example))}`,
   ]
@@ -99,7 +99,7 @@ function toPath(document: Document, examples: Examples, operation: Operation): s
   })
 }
 
-/** The schema of `data` in the answer to a request that succeeds. */
+/** Returns the schema of `data` in a successful response. */
 function findData(document: Document, { responses }: Operation): Schema {
   const reply = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1]
   const schema = Object.values(reply?.content ?? {})[0]?.schema
@@ -138,7 +138,7 @@ function toBody(example: unknown): string {
   return line.length <= LONG_BODY ? line : JSON.stringify(example, null, 2).replaceAll('\n', '\n  ')
 }
 
-/** A word of a POSIX shell. */
+/** Quotes a word for a POSIX shell. */
 function quote(text: string): string {
   return /^[\w:/.%~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

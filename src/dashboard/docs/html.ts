@@ -1,4 +1,4 @@
-/** Text that is HTML already. Only `markup` makes it, so whatever else reaches a page is escaped. */
+/** HTML. Everything else that reaches a page is escaped. */
 export interface Markup {
   readonly markup: string
 }
@@ -13,29 +13,29 @@ const ENTITIES: Record<string, string> = {
   "'": '&#39;',
 }
 
-/** HTML from a template. Strings put into it are escaped, for text and for quoted attributes alike. */
+/** Returns HTML from a template. Escapes strings for text and for quoted attributes. */
 export function markup(literals: TemplateStringsArray, ...pieces: Piece[]): Markup {
   return { markup: literals.map((literal, at) => literal + render(pieces[at])).join('') }
 }
 
-/** Prose of the document: its blank lines part paragraphs, its backticks mark code. */
+/** Renders paragraphs between blank lines, and code between backticks. */
 export function prose(text: string): Markup[] {
   return text.split(/\n{2,}/).map(paragraph => markup`<p>${inline(paragraph)}</p>`)
 }
 
-/** One line of such prose. */
+/** Renders one line, with code between backticks. */
 export function inline(text: string): Piece[] {
   return text
     .split(/`([^`]+)`/)
     .map((part, at) => (at % 2 === 1 ? markup`<code>${part}</code>` : part))
 }
 
-/** The pieces with `separator` between them. */
+/** Returns the pieces with `separator` between them. */
 export function join(pieces: readonly Piece[], separator: string): Piece[] {
   return pieces.flatMap((piece, at) => (at === 0 ? [piece] : [separator, piece]))
 }
 
-/** What a fragment of a URL may carry as it is. */
+/** Returns the words as a fragment of a URL. */
 export function toAnchor(...words: string[]): string {
   return words.join('-').replace(/[^\w-]+/g, '-')
 }

@@ -6,7 +6,7 @@ import { anchorLink } from './sample.ts'
 /** The anchor of the whole section. */
 export const MANAGEMENT = 'management'
 
-/** The tags of the management document, with the anchors of their tables. */
+/** Returns the tags of the management document with the anchors of their tables. */
 export function listManagementTags({ tags = [] }: Document) {
   return tags.map(({ name, description = '' }) => ({
     name,
@@ -15,7 +15,7 @@ export function listManagementTags({ tags = [] }: Document) {
   }))
 }
 
-/** Every operation of /api in one line. Scalar shows the rest. */
+/** Lists every operation of /api in one line. /swagger shows the rest. */
 export function managementSection(document: Document): Markup {
   const [, signIn = ''] = (document.info.description ?? '').split(/\n{2,}/)
   const operations = listOperations(document)

@@ -108,7 +108,7 @@ function createRenderer({ name }: MarkdownFile, headings: Heading[], options: Re
   })
 }
 
-/** The URL on the server for a link of a file in docs/. Undefined for files that the server does not have. */
+/** Returns the URL for a link of a guide, or undefined for a file that the server does not have. */
 function toUrl(href: string): string | undefined {
   if (/^([a-z]+:|#)/.test(href)) return href
   const [, path = '', fragment = ''] = /^([^#]*)(#.*)?$/.exec(href) ?? []

@@ -11,7 +11,7 @@ import { anchorLink, sample } from './sample.ts'
 import { fieldTable, parameterTable, toShape } from './schema.ts'
 import { inline, join, markup, prose, toAnchor, type Markup, type Piece } from './html.ts'
 
-/** One operation: what it is for and takes and answers, beside a request to copy and its answer. */
+/** An operation with its parameters and responses, beside a sample of each. */
 export function operationArticle(
   document: Document,
   examples: Examples,
@@ -29,7 +29,7 @@ ${description !== undefined && prose(description)}
 ${scopes.length > 0 && markup`<p>Needs a key with the scope ${join(scopes.map(code), ', ')}.</p>`}
 ${parameters.length > 0 && markup`<h4>Parameters</h4>${parameterTable(parameters, examples)}`}
 ${bodyPart(document, examples, operation)}
-<h4>Answers</h4>
+<h4>Responses</h4>
 ${replyTables(operation)}
 </div>
 <div class="samples">
@@ -65,7 +65,7 @@ function bodyPart(document: Document, examples: Examples, { requestBody }: Opera
 ${isObject && fieldTable(document, examples, first.schema)}`
 }
 
-/** What succeeds in full view; what is refused, which is much the same everywhere, folded. */
+/** Successes, and failures in a folded list: they are much the same everywhere. */
 function replyTables({ responses }: Operation): Piece {
   const replies = Object.entries(responses)
   const good = replies.filter(([status]) => status.startsWith('2'))
@@ -74,7 +74,7 @@ function replyTables({ responses }: Operation): Piece {
   return [
     good.length > 0 && replyTable(good),
     refused.length > 0 &&
-      markup`<details class="refusals"><summary>Refused with ${join(statuses, ' ')}</summary>
+      markup`<details class="refusals"><summary>Failures: ${join(statuses, ' ')}</summary>
 ${replyTable(refused)}</details>`,
   ]
 }
@@ -101,7 +101,10 @@ function replySample(document: Document, examples: Examples, { responses }: Oper
     .filter(([status]) => status.startsWith('2'))
     .flatMap(([status, { content = {} }]) =>
       Object.values(content).map(({ schema }) =>
-        sample(`Answer ${status}`, JSON.stringify(toExample(document, examples, schema), null, 2)),
+        sample(
+          `Response ${status}`,
+          JSON.stringify(toExample(document, examples, schema), null, 2),
+        ),
       ),
     )
 }

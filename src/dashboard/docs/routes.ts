@@ -20,7 +20,7 @@ export const DOCUMENT_HEADERS = {
   'Content-Security-Policy': FILE_POLICY,
 }
 
-/** Scripts of our own alone. They fetch the search index, and a key for a member who is signed in. */
+/** Allows our own scripts. They fetch the search index, and a key for a signed-in member. */
 const POLICY =
   "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
@@ -36,7 +36,7 @@ export interface DocsOptions {
   getManagement(): object
 }
 
-/** The OpenAPI documents, the API reference made from them, the guides, and the index of their search. */
+/** Routes of the OpenAPI documents, the API reference, the guides and the search index. */
 export function docsRoutes({ site, getOpenapi, getManagement }: DocsOptions): PublicRoute[] {
   const docs = readDocs()
   const getAssets = once(() => ({

@@ -6,7 +6,7 @@ interface Row {
   name: string
   schema: Schema
   isRequired: boolean
-  /** What the schema does not say by itself, such as where a parameter goes. */
+  /** The place of a parameter: path, query or header. */
   place?: string
   description?: string | undefined
 }
@@ -15,7 +15,7 @@ const MAX_EXAMPLE = 72
 const MAX_PATTERN = 32
 const FORMATS: Record<string, string> = { 'date-time': 'ISO 8601', uuid: 'UUID' }
 
-/** The fields of an object, those of objects inside it as `outer.inner`. */
+/** Renders the fields of an object. Fields of nested objects are `outer.inner`. */
 export function fieldTable(document: Document, examples: Examples, schema: Schema): Markup {
   return table('Field', listFields(document, schema), examples)
 }
@@ -31,7 +31,7 @@ export function parameterTable(parameters: readonly Parameter[], examples: Examp
   return table('Parameter', rows, examples)
 }
 
-/** The schema as a type that fits a line, with the names of others as links. */
+/** Returns the type of a schema in one line, with links to named schemas. */
 export function toShape(schema: Schema): Piece {
   const { $ref, const: constant, anyOf, items, properties, required, type } = schema
   if ($ref !== undefined) return schemaLink(toName($ref))
@@ -53,7 +53,7 @@ function schemaLink(name: string): Markup {
   return markup`<a href="#${toAnchor('schema', name)}">${name}</a>`
 }
 
-/** The bounds of a value in words. */
+/** Returns the bounds of a value in words. */
 export function toBounds(schema: Schema): string[] {
   const { format, pattern, items, enum: values, default: standard } = schema
   const isShort = pattern !== undefined && pattern.length <= MAX_PATTERN && pattern !== '\\S'
@@ -95,7 +95,7 @@ function tableRow(
   { name, schema, isRequired, place, description }: Row,
   examples: Examples,
 ): Markup {
-  // Bounds of «x or null» are those of x.
+  // The bounds of a nullable value are those of the value.
   const bounds = toBounds(schema.anyOf?.find(({ type }) => type !== 'null') ?? schema)
   const text = description ?? schema.description ?? schema.anyOf?.[0]?.description
   const example = toLine(schema, examples.get(name))
@@ -109,7 +109,7 @@ ${example !== undefined && markup`<p class="bounds">Example: <code>${example}</c
 </tr>`
 }
 
-/** Fields that have rows of their own need no mention. */
+/** Returns the type without the fields, which have rows of their own. */
 function toBriefShape(schema: Schema): Piece {
   if (schema.properties) return 'object'
   return schema.items?.properties ? 'object[]' : toShape(schema)
@@ -131,7 +131,7 @@ function isOfType(schema: Schema, value: unknown): boolean {
 
 function range(min: number | undefined, max: number | undefined, unit: string): string | undefined {
   const low = min === undefined || (min === 0 && unit !== '') ? undefined : min
-  // Beyond this every integer is out of range anyway.
+  // Every integer has this bound.
   const high = max === Number.MAX_SAFE_INTEGER ? undefined : max
   if (low === undefined && high === undefined) return undefined
   const words = unit === '' ? '' : ` ${unit}${(high ?? low) === 1 ? '' : 's'}`

@@ -8,10 +8,10 @@ import { toContent, toContentResponse, type Content } from '../content.ts'
 import { toPageHeaders } from '../page.ts'
 import { DOCUMENT_HEADERS, HTML, JSON_TYPE } from './routes.ts'
 
-/** The plugin puts its settings into the attributes of a script with this content. */
+/** The plugin passes its settings in the attributes of a script with this content. */
 const EMPTY_SCRIPT = createHash('sha256').update('\n    ').digest('base64')
 
-/** Scalar writes its styles from script. It fetches the documents, and sends requests, from and to this server alone. */
+/** Scalar writes styles from script. It sends requests to this server alone. */
 const POLICY = [
   "default-src 'none'",
   `script-src 'self' 'sha256-${EMPTY_SCRIPT}'`,
@@ -23,7 +23,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Serves `@elysiajs/swagger`, its page with the headers of our pages, and its document with those of our documents. */
+/** Serves the page and the document of `@elysiajs/swagger` with our headers. */
 export function swaggerRoutes(site: Site, plugin: AnyElysia) {
   const contents = new Map<string, Content>()
   return new Elysia({ name: 'dashboard.swagger' })
@@ -44,7 +44,7 @@ export function swaggerRoutes(site: Site, plugin: AnyElysia) {
     .use(plugin)
 }
 
-/** Elysia 1.4.30 shows its hooks the fixed response of a route as the function that copies it. */
+/** Hooks of Elysia 1.4.30 get the fixed response of a route as a function that copies it. */
 async function toPage(response: unknown): Promise<Content> {
   const page = (typeof response === 'function' ? response() : response) as Response
   return toContent(HTML, await page.text())

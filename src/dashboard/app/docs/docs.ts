@@ -2,7 +2,7 @@ import { copyText } from '../copy-text.ts'
 import { offerKey } from './key-offer.ts'
 import { offerSearch } from './search.ts'
 
-// The pages can be read without this. It adds the search, buttons that copy code, and a key for signed-in members.
+// Adds the search, buttons that copy code, and a key for signed-in members.
 const COPIED_MS = 2_000
 /** From these widths on the stylesheet shows them as columns. */
 const COLUMNS = { '.contents': '(min-width: 62rem)', '.on-this-page': '(min-width: 84rem)' }

@@ -17,7 +17,7 @@ export async function offerKey(place: HTMLElement): Promise<void> {
   if (projects.length > 0) ask(place, projects)
 }
 
-/** The projects in which the account may make keys. The server decides. */
+/** The projects in which the account may create keys. The server decides. */
 function listProjects({ organizations }: Account): Project[] {
   return organizations
     .filter(({ role }) => role === 'owner' || role === 'admin')
