@@ -11,7 +11,7 @@ create table clock (
 create function extend_deadlines(jump interval) returns void
 language plpgsql as $$
 begin
-  update outbox o set since = o.since + jump
+  update outbox o set requested_at = o.requested_at + jump
     from (select w.id from outbox w order by w.id for update) w
     where o.id = w.id;
   update webhooks w set failing_since = w.failing_since + jump where w.failing_since is not null;
