@@ -16,7 +16,7 @@ import { boot, type Booted } from '../support/server.ts'
 
 setDefaultTimeout(60_000)
 
-/** Pages whose blocks run as they stand. Blocks with an ellipsis are for the reader to fill in. */
+/** Pages whose blocks must run unchanged. Readers fill in blocks with an ellipsis. */
 const RUNNABLE = ['sending-events', 'webhooks', 'live-feed', 'management-api', 'push'].map(
   name => `docs/${name}.md`,
 )
@@ -44,11 +44,11 @@ function has(command: string): boolean {
 
 interface Reader {
   env: Record<string, string | undefined>
-  /** Where the blocks run. */
+  /** The folder in which the blocks run. */
   cwd: string
 }
 
-/** A reader who owns a project, with the variables and files that the pages expect. */
+/** Returns a reader who owns a project, with the variables and files that the pages expect. */
 async function newReader(): Promise<Reader> {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
@@ -91,7 +91,7 @@ async function newReader(): Promise<Reader> {
   }
 }
 
-/** Runs a command and returns what it printed. Throws when it fails. */
+/** Runs a command and returns its output. Throws if it fails. */
 async function run({ cwd, env }: Reader, command: string, args: readonly string[]) {
   const child = spawn(command, args, { cwd, env: env as NodeJS.ProcessEnv, stdio: 'pipe' })
   let printed = ''
@@ -105,7 +105,7 @@ ${printed}`)
   return printed
 }
 
-/** Writes a block to a file of the reader and returns the name. */
+/** Writes a block to a file of the reader; returns the name. */
 function write({ cwd }: Reader, { place, language, text }: CodeBlock, after = ''): string {
   const endings: Record<string, string> = { python: 'py', js: 'mjs' }
   const name = `${place.replace(/\W/g, '-')}.${endings[language] ?? language}`
@@ -113,16 +113,16 @@ function write({ cwd }: Reader, { place, language, text }: CodeBlock, after = ''
   return name
 }
 
-describe.each(RUNNABLE)('%s runs as it stands', path => {
+describe.each(RUNNABLE)('%s runs unchanged', path => {
   const blocks = listCodeBlocks(path).filter(({ isTemplate }) => !isTemplate)
   const shell = blocks.filter(({ language }) => language === 'sh')
   const scripts = blocks.filter(({ language }) => ['ts', 'js'].includes(language))
   const python = blocks.filter(({ language }) => language === 'python')
 
-  test.skipIf(!has('curl') || !has('jq'))('its shell blocks, one after the other', async () => {
+  test.skipIf(!has('curl') || !has('jq'))('its shell blocks run one after the other', async () => {
     const reader = await newReader()
     const script = shell.map(({ place, text }) => `echo '--- ${place}' >&2\n${text}`).join('\n')
-    // The variables of one block are those of the next, as in the shell of a reader.
+    // Variables of one block are known in the next, as in a reader's shell.
     await run(reader, 'sh', ['-eu', '-c', script])
   })
 
@@ -169,7 +169,7 @@ test('the client of the live feed prints events', async () => {
   }
 })
 
-describe('the verifications of docs/webhooks.md accept genuine webhooks and no others', () => {
+describe('the verifications of docs/webhooks.md accept genuine webhooks and refuse all others', () => {
   const body = '{"type":"event.created","data":{"title":"New payment 💰"}}'
   const now = Math.floor(Date.now() / 1000)
   const signature = new Webhook(SECRET).sign('msg_1', new Date(now * 1000), body)
@@ -211,7 +211,7 @@ describe('the verifications of docs/webhooks.md accept genuine webhooks and no o
   })
 })
 
-/** Tools that check a program without running it, by language. They get the name of a file. */
+/** Tools that check a program without running it, by language. Their argument is a file name. */
 const CHECKS: Record<string, readonly string[]> = {
   sh: ['sh', '-n'],
   python: ['python3', '-m', 'py_compile'],
@@ -236,7 +236,7 @@ describe.each(listMarkdown())('the blocks of %s', path => {
   })
 })
 
-test('docs/sending-events.md lists every code of a failure', async () => {
+test('docs/sending-events.md lists every failure code', async () => {
   const page = await Bun.file(join(ROOT, 'docs/sending-events.md')).text()
   for (const code of [...ISSUE_CODES, ...FAILURE_CODES]) expect(page).toContain(`| \`${code}\``)
 })

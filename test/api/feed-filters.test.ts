@@ -42,9 +42,9 @@ const EVENTS = [
 
 test.each([
   ['nothing', {}, [1, 2, 3]],
-  ['a channel by name, however it is spelt', { channels: ['big  PAYMENTS'] }, [1]],
+  ['a channel by any spelling of its name', { channels: ['big  PAYMENTS'] }, [1]],
   ['one of two channels', { channels: ['BIG payments', 'ops'] }, [1, 2, 3]],
-  ['a channel that is not there', { channels: ['nowhere', 'big_payments'] }, []],
+  ['an unknown channel', { channels: ['nowhere', 'big_payments'] }, []],
   ['a tag', { tags: ['a'] }, [1, 2]],
   ['both of two tags', { tags: ['a', 'b'] }, [1]],
   ['a source', { source: 'cron' }, [2]],

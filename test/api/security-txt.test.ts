@@ -5,7 +5,7 @@ import { boot } from '../support/server.ts'
 
 const PATH = '/.well-known/security.txt'
 
-test('RFC 9116 the file names contacts, its end and its address', () => {
+test('RFC 9116 the file names contacts, expiry and its own address', () => {
   const site = toSite('https://tidings.example.com')
   const contacts = ['mailto:security@example.com', 'https://example.com/report']
   expect(toSecurityTxt({ site, contacts }, Date.parse('2026-11-22T13:00:00Z')))
@@ -16,7 +16,7 @@ Canonical: https://tidings.example.com/.well-known/security.txt
 `)
 })
 
-test('the file is served when a contact is configured', async () => {
+test('the file is served if a contact is configured', async () => {
   await using server = await boot({ securityContacts: ['mailto:security@example.com'] })
   const response = await fetch(server.url + PATH)
   expect(response.status).toBe(200)
@@ -29,7 +29,7 @@ test('the file is served when a contact is configured', async () => {
   expect((await fetch(server.url + PATH, { method: 'HEAD' })).status).toBe(200)
 })
 
-test('without a contact there is no file', async () => {
+test('there is no file without a contact', async () => {
   await using server = await boot()
   expect((await fetch(server.url + PATH)).status).toBe(404)
 })

@@ -42,7 +42,7 @@ function expectDelay(answered: Answered, seconds: number): void {
 
 test.each([
   ['an account', async () => (await newAccount(server)).email],
-  ['an address that nobody has', async () => `${crypto.randomUUID()}@example.com`],
+  ['an unknown address', async () => `${crypto.randomUUID()}@example.com`],
 ])(
   'reliability §6 from the fifth failure on, %s is delayed: 1 s, doubling to 15 minutes at most',
   async (_, toEmail) => {

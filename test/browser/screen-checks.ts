@@ -4,7 +4,7 @@ import { fakeApi } from '../support/fake-api.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { SCREENS } from './screens.ts'
 
-/** Declares a test per screen on one device. Each device has its own file, so that both run at once. */
+/** Declares a test per screen on one device. Devices have separate files, to run at once. */
 export function describeScreens(device: 'wide' | 'phone'): void {
   setDefaultTimeout(90_000)
 

@@ -37,14 +37,14 @@ describe(PAGE, () => {
   })
 })
 
-/** The names in one part of the help. */
+/** Returns the names in one part of the help. */
 function listNames(output: string, part: string): string[] {
   return [...readPart(output, part).matchAll(/^ *(\S+) {2,}/gm)].map(([, name = '']) => name)
 }
 
 /**
- * The options as the page names them, without --json, which all commands have. The values are their defaults as the page
- * tells them; undefined where words describe it better than the help does.
+ * Returns the options with their defaults as the page names them, without the common --json. A
+ * default is undefined if the page describes it in words.
  */
 function listOptions(output: string): Record<string, string | undefined> {
   const options: Record<string, string | undefined> = {}

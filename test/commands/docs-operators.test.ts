@@ -11,7 +11,7 @@ import { boot } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 test.skipIf(!isInstalled('nginx', '-v'))(
-  'behind the nginx of the documentation, doctor finds Host and WebSockets',
+  'doctor finds Host and WebSockets behind the nginx of the documentation',
   async () => {
     const port = await findFreePort()
     const baseUrl = `http://127.0.0.1:${port}`
@@ -29,7 +29,7 @@ test.skipIf(!isInstalled('nginx', '-v'))(
 )
 
 test.skipIf(!isInstalled('systemd-analyze', '--version'))(
-  'systemd has nothing to say against the unit of the documentation',
+  'systemd accepts the unit of the documentation without warnings',
   () => {
     const folder = mkdtempSync(join(SCRATCH, 'systemd-'))
     const unit = readBlock('ini')
@@ -43,7 +43,7 @@ test.skipIf(!isInstalled('systemd-analyze', '--version'))(
   },
 )
 
-/** Starts nginx with the block of the documentation, on `port` without TLS, in front of `upstream`. */
+/** Starts nginx with the documentation's block, on `port` without TLS, in front of `upstream`. */
 function startNginx(port: number, upstream: string): AsyncDisposable {
   const folder = mkdtempSync(join(SCRATCH, 'nginx-'))
   const block = readBlock('nginx')
@@ -70,7 +70,7 @@ function startNginx(port: number, upstream: string): AsyncDisposable {
   }
 }
 
-/** The first block of a language in docs/self-hosting.md. */
+/** Returns the first block of a language in docs/self-hosting.md. */
 function readBlock(language: string): string {
   const blocks = listCodeBlocks('docs/self-hosting.md')
   return blocks.find(block => block.language === language)?.text ?? ''

@@ -9,17 +9,17 @@ export interface CodeBlock {
   place: string
   language: string
   text: string
-  /** Whether readers must fill it in: it has an ellipsis. */
+  /** True if readers must fill it in: it has an ellipsis. */
   isTemplate: boolean
 }
 
-/** The paths of README.md and of every page of docs/. */
+/** Returns the paths of README.md and of every page of docs/. */
 export function listMarkdown(): string[] {
   const pages = readdirSync(join(ROOT, 'docs')).filter(name => name.endsWith('.md'))
   return ['README.md', ...pages.sort().map(name => `docs/${name}`)]
 }
 
-/** The blocks of a Markdown file, in order. */
+/** Returns the blocks of a Markdown file, in order. */
 export function listCodeBlocks(path: string): CodeBlock[] {
   const file = readFileSync(join(ROOT, path), 'utf8')
   return [...file.matchAll(/^( *)```(\w*)\n([\s\S]*?)^\1```$/gm)].map(
@@ -32,7 +32,7 @@ export function listCodeBlocks(path: string): CodeBlock[] {
   )
 }
 
-/** README.md, every page of docs/, and the other pages for people in the root. */
+/** Returns README.md, every page of docs/, and the other pages for people in the root. */
 export function listAllMarkdown(): string[] {
   return [...listMarkdown(), 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
 }
@@ -41,7 +41,9 @@ export function readText(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')
 }
 
-/** The text of a section, up to the next heading of its level or above; '' when it is absent. */
+/**
+ * Returns the text of a section up to the next heading of its level or above; '' if it is absent.
+ */
 export function readSection(path: string, heading: string): string {
   const pattern = new RegExp(`^(#+) ${RegExp.escape(heading)}\n([\\s\\S]*)`, 'm')
   const [, level = '', rest = ''] = pattern.exec(readText(path)) ?? []
@@ -50,7 +52,7 @@ export function readSection(path: string, heading: string): string {
   return section
 }
 
-/** The cells of the first table in `text`, without its header. */
+/** Returns the cells of the first table in `text`, without its header. */
 export function listRows(text: string): string[][] {
   const lines = text.split('\n')
   const first = lines.findIndex(line => line.startsWith('| -'))
@@ -60,7 +62,7 @@ export function listRows(text: string): string[][] {
   return rest.slice(0, end < 0 ? undefined : end).map(toCells)
 }
 
-/** The text of a cell that is one piece of code. */
+/** Returns the text of a cell that is one piece of code. */
 export function toCode(cell: string): string {
   return cell.replace(/^`(.*)`$/, '$1')
 }

@@ -45,7 +45,7 @@ describe('docs/configuration.md', () => {
     expect(Object.values(rest).flat().filter(Boolean)).toEqual([])
   })
 
-  test('has a section behind each setting, and links to it', () => {
+  test('has a section for each setting, and links to it', () => {
     for (const [, , meaning = ''] of rows) expect(meaning).toMatch(/^\[.*\]\(.+\)$/)
   })
 })
@@ -62,7 +62,7 @@ describe('.env.example', () => {
     expect(lines.filter(line => line !== '' && !line.startsWith('#'))).toEqual([])
   })
 
-  test('has examples that are valid, and the defaults where there are some', () => {
+  test('has valid examples, and the defaults of settings that have one', () => {
     const env = Object.fromEntries(examples)
     const { port, host, workers, logLevel } = parseConfig(env, () => '')
     const standard = parseConfig({}, () => '')
@@ -103,7 +103,7 @@ describe('docs/contract.md', () => {
     ].map(([, document, section, known]) => known ?? `${document} ${section}`),
   )
 
-  test('has every rule that the code and the tests cite by number', () => {
+  test('has every rule that code and tests cite by number', () => {
     expect(cited.length).toBeGreaterThan(100)
     const missing = [...new Set(cited)].filter(citation => {
       const name = citation.charAt(0).toUpperCase() + citation.slice(1)
@@ -125,7 +125,7 @@ describe('the blocks for operators', () => {
   const compose = [...toBlocks('README.md', 'yaml'), ...toBlocks('docs/self-hosting.md', 'yaml')]
   const [unit = ''] = toBlocks('docs/self-hosting.md', 'ini')
 
-  test('Compose sets settings that exist', () => {
+  test('Compose uses only existing settings', () => {
     expect(compose.length).toBe(2)
     for (const block of compose) {
       const { services } = Bun.YAML.parse(block) as {
@@ -136,7 +136,7 @@ describe('the blocks for operators', () => {
     }
   })
 
-  test('the systemd unit sets settings that exist, and valid ones', () => {
+  test('the systemd unit uses only existing settings with valid values', () => {
     const [, line = ''] = /^Environment=(.*)$/m.exec(unit) ?? []
     const env = Object.fromEntries(line.split(' ').map(word => word.split('=')))
     expect(Object.keys(env).filter(name => !listSettings().includes(name))).toEqual([])
@@ -144,7 +144,7 @@ describe('the blocks for operators', () => {
   })
 })
 
-/** The settings that `parseConfig` reads, without their twins `NAME_FILE`. */
+/** Returns the settings that `parseConfig` reads, without their `NAME_FILE` variants. */
 function listSettings(): string[] {
   const names = new Set<string>()
   const env = new Proxy<Record<string, undefined>>(

@@ -13,7 +13,7 @@ function listAnchors(path: string): string[] {
   return page.headings.map(({ id }) => id)
 }
 
-/** The targets of links and images, outside of code. */
+/** Returns the targets of links and images, outside of code. */
 function listTargets(text: string): string[] {
   const prose = text.replace(/^( *)```[\s\S]*?^\1```$/gm, '').replace(/`[^`\n]*`/g, '')
   const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
@@ -21,7 +21,7 @@ function listTargets(text: string): string[] {
   return [...links, ...attributes].filter(target => !/^[a-z]+:/.test(target))
 }
 
-test.each(files)('every relative link and image of %s has its target', path => {
+test.each(files)('every relative link and image of %s has a target', path => {
   const broken = listTargets(texts.get(path) ?? '').filter(target => {
     const [file = '', anchor] = target.split('#')
     const goal = file === '' ? path : normalize(join(dirname(path), file))

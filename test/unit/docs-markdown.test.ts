@@ -26,7 +26,7 @@ Text.
     ])
   })
 
-  test('gives headings the fragments of code hosts', () => {
+  test('gives headings the same fragments as code hosts', () => {
     expect(page.headings).toEqual([
       { level: 2, id: 'retries--limits', text: 'Retries & limits' },
       { level: 2, id: 'retries--limits-1', text: 'Retries & limits' },
@@ -42,7 +42,7 @@ Text.
     ])
   })
 
-  test('needs a title', () => {
+  test('requires a title', () => {
     expect(() => render('Text.')).toThrow('docs/page.md must begin with a title')
   })
 })
@@ -66,7 +66,7 @@ test('code is escaped and has a caption', () => {
   expect(html).toContain('<pre><code>print(&quot;&lt;b&gt;&quot;)</code></pre>')
 })
 
-test('an empty cell of a table header is no header', () => {
+test('an empty cell of a table header is no header cell', () => {
   const { html } = render('# T\n\n| A |  |\n| - | - |\n| 1 | 2 |')
   expect(html).toContain('<tr><th scope="col">A</th><td></td></tr>')
 })

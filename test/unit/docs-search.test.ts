@@ -36,7 +36,7 @@ describe('a search of the documentation', () => {
     expect(found?.excerpt.length).toBeLessThan(150)
   })
 
-  test('ignores words that every section has, unless there are no others', () => {
+  test('ignores words that every section has, unless the query has no others', () => {
     expect(toWords('How to rotate a key')).toEqual(['rotate', 'key'])
     expect(toWords('the')).toEqual(['the'])
   })

@@ -194,9 +194,9 @@ describe('a failing connection', () => {
   })
 
   test.each<[string, number, boolean, SessionStatus, string]>([
-    ['a handshake that the session’s end refuses', 1006, false, 'signed_out', 'signed_out'],
-    ['a handshake that the network refuses', 1006, false, 'unreachable', 'reconnecting'],
-    ['a handshake that a full server refuses', 1006, false, 'signed_in', 'reconnecting'],
+    ['a handshake refused after the end of the session', 1006, false, 'signed_out', 'signed_out'],
+    ['a handshake refused by the network', 1006, false, 'unreachable', 'reconnecting'],
+    ['a handshake refused by a full server', 1006, false, 'signed_in', 'reconnecting'],
     ['1008 after a sign-out', 1008, true, 'signed_out', 'signed_out'],
     ['1008 after the loss of the project', 1008, true, 'signed_in', 'refused'],
     ['1008 and nobody to ask', 1008, true, 'unreachable', 'reconnecting'],

@@ -10,7 +10,7 @@ function watch(folder: string, start: string) {
   return Bun.spawn([process.execPath, watcher, String(process.pid), start, folder, 'kept'])
 }
 
-test('the watcher of a run waits for its end', async () => {
+test('the watcher of a run waits for the end of the run', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'run-'))
   const watcher = watch(folder, readStart(process.pid) ?? '0')
   await Bun.sleep(500)
@@ -20,7 +20,7 @@ test('the watcher of a run waits for its end', async () => {
 })
 
 test.skipIf(!existsSync('/proc/self/stat'))(
-  'the watcher of a run is not held by another process that has got the id of the run',
+  'the watcher of a run ends even if another process gets the id of the run',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'run-'))
     const watcher = watch(folder, '1')

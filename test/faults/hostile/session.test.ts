@@ -7,8 +7,8 @@ import { boot, type Booted } from '../../support/server.ts'
 //
 // Covered elsewhere: every unsafe route from every foreign page (api/cross-site), sockets from
 // there (api/feed-guards), cookies of the wrong host, twice, or brought along (api/sign-in),
-// guesses (api/sign-in-throttle), roles (api/roles), the time in which the password was typed (api/roles,
-// api/password).
+// guesses (api/sign-in-throttle), roles (api/roles), the time in which the password was typed
+// (api/roles, api/password).
 
 setDefaultTimeout(60_000)
 

@@ -7,8 +7,8 @@ import { boot, type Booted } from '../../support/server.ts'
 // not set.
 //
 // Covered elsewhere: ids of another tenant in every place of every route, in queries and in bodies
-// (api/tenants-management, api/tenants-v1), sockets (api/feed-guards), tags that imitate tokens of the index
-// (api/search).
+// (api/tenants-management, api/tenants-v1), sockets (api/feed-guards), tags that imitate tokens of
+// the index (api/search).
 
 setDefaultTimeout(60_000)
 
