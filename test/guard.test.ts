@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { connect, type Sql } from '../src/db/sql.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { cloneDatabase } from './support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.ts'
 import { until } from './support/until.ts'
+import { listen } from './support/loopback.ts'
 
 // Faults of postgres.js 3.4.9 on a lost connection, which patches/ corrects: each test fails
 // without the patch.
@@ -138,8 +139,7 @@ test('a server that hangs up before its greeting is an error, with a pause befor
     dialled++
     socket.destroy()
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // The address of a TCP server is never a string.
+  const port = await listen(server)
   await using database = open(`postgres://tidings:secret@127.0.0.1:${port}/postgres`)
   for (let nth = 0; nth < 3; nth++)
     expect(await settle(database.sql`select 1`)).toMatch(/^(CONNECTION_CLOSED|ECONNRESET)$/)

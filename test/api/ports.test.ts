@@ -1,17 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { boot } from '../support/server.ts'
 import { cloneDatabase } from '../support/postgres.ts'
+import { listen } from '../support/loopback.ts'
 
 const stranger = createServer()
 let port: number
 let databaseUrl: string
 beforeAll(async () => {
   databaseUrl = await cloneDatabase()
-  stranger.listen(0, '127.0.0.1')
-  await once(stranger, 'listening')
-  port = (stranger.address() as AddressInfo).port
+  port = await listen(stranger)
 })
 afterAll(() => void stranger.close())
 

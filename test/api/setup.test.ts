@@ -1,5 +1,4 @@
 import { afterAll, expect, test } from 'bun:test'
-import { createServer, type AddressInfo } from 'node:net'
 import { hashSecret, newSecret } from '../../src/accounts/secret.ts'
 import type { Config } from '../../src/config.ts'
 import { connect } from '../../src/db/sql.ts'
@@ -9,6 +8,7 @@ import { newOrganization, newPerson } from '../support/person.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { findFreePort } from '../support/loopback.ts'
 
 const booted: Booted[] = []
 afterAll(async () => {
@@ -193,15 +193,4 @@ test.each([
 function connectTo(url: string) {
   const sql = connect(url, { name: 'test', max: 2 })
   return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }) })
-}
-
-function findFreePort(): Promise<number> {
-  return new Promise(resolve => {
-    const server = createServer()
-    server.listen(0, '127.0.0.1', () => {
-      // The address of a TCP server is never a string.
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 }

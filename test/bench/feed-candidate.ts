@@ -2,8 +2,8 @@
 // `<messages> <text>`, so many times to every socket. It uses bare publish of the runtime, or the
 // broadcast of socket.io.
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
+import { listen } from '../support/loopback.ts'
 
 /** Yields after this many characters like our own feed, so that sockets can flush. */
 const TURN_CHARACTERS = 128 * 1024
@@ -45,7 +45,6 @@ async function startSocketIo() {
   const { Server } = await import(name)
   const http = createServer()
   const io = new Server(http, { transports: ['websocket'], perMessageDeflate: false })
-  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
-  const { port } = http.address() as AddressInfo // The address of a TCP server is never a string.
+  const port = await listen(http)
   return { port, send: (text: string) => void io.emit('event', JSON.parse(text)) }
 }

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
 import { boot } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
+import { listen } from '../support/loopback.ts'
 
 setDefaultTimeout(120_000)
 
@@ -130,9 +130,9 @@ async function openProxy() {
     response.writeHead(answer.status, headers)
     response.end(request.url === '/sw.js' ? body + state.suffix : body)
   })
-  await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+  const port = await listen(proxy)
   return Object.assign(state, {
-    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     async [Symbol.asyncDispose]() {
       proxy.closeAllConnections()
       await new Promise(resolve => proxy.close(resolve))

@@ -2,13 +2,13 @@ import { expect, test } from 'bun:test'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { checkAddress } from '../../src/cli/doctor/address.ts'
 import { listCodeBlocks } from '../support/docs.ts'
 import { SCRATCH } from '../support/scratch.ts'
 import { boot } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { findFreePort } from '../support/loopback.ts'
 
 test.skipIf(!isInstalled('nginx', '-v'))(
   'doctor finds Host and WebSockets behind the nginx of the documentation',
@@ -78,13 +78,4 @@ function readBlock(language: string): string {
 
 function isInstalled(command: string, option: string): boolean {
   return spawnSync(command, [option]).status === 0
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

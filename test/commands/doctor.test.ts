@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request, type IncomingHttpHeaders } from 'node:http'
-import { connect as connectTcp, type AddressInfo } from 'node:net'
+import { connect as connectTcp } from 'node:net'
 import { join } from 'node:path'
 import { checkAddress } from '../../src/cli/doctor/address.ts'
 import { checkListener, checkPush, checkQueue } from '../../src/cli/doctor/database.ts'
@@ -14,6 +14,7 @@ import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { makeFolder } from '../support/scratch.ts'
+import { listen } from '../support/loopback.ts'
 
 let server: Booted
 beforeAll(async () => {
@@ -49,9 +50,9 @@ async function startProxy(
       socket.on('error', () => there.destroy())
     })
   }
-  await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+  const proxyPort = await listen(proxy)
   return {
-    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${proxyPort}`,
     [Symbol.dispose]: () => void proxy.close(),
   }
 }

@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Webhook } from 'standardwebhooks'
 import type { Sql } from '../../src/db/sql.ts'
@@ -74,8 +73,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
     // A killed server may cut off its request.
     receive(request, response).catch(() => response.destroy())
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // The address of a TCP server is never a string.
+  const port = await listen(server)
   return {
     port,
     receipts,

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from './loopback.ts'
 
 /** One request that arrived. */
 interface Receipt {
@@ -52,8 +52,7 @@ export async function startInbox(): Promise<Inbox> {
     if (script) script(response, receipt)
     else response.end()
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // The address of a TCP server is never a string.
+  const port = await listen(server)
   return {
     url: `http://127.0.0.1:${port}`,
     receipts,

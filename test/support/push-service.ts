@@ -1,10 +1,10 @@
 import { createECDH, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { createAuthority } from './certificates.ts'
 import { decryptPush, verifyVapid, type BrowserKeys, type Claims } from './push-crypto.ts'
 import { until } from './until.ts'
+import { listen } from './loopback.ts'
 
 /** A push as it arrived, decrypted. */
 export interface Arrived {
@@ -80,8 +80,8 @@ export async function startPushService(): Promise<PushService> {
       response.writeHead(next.status, next.headers).end(next.body ?? '')
     })
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const port = await listen(server)
+  const host = `127.0.0.1:${port}`
   const of = ({ path }: TestBrowser) => arrived.filter(one => one.path === path)
 
   return {

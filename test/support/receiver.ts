@@ -1,8 +1,9 @@
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import type { Certificate } from './certificates.ts'
 import { until } from './until.ts'
+import { listen } from './loopback.ts'
 
 /** One request as it arrived. */
 export interface Received {
@@ -106,8 +107,7 @@ export async function startReceiver({
   })
   server.on('connection', () => connections++)
   server.on('tlsClientError', () => {})
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
 
   const close = () =>
     new Promise<void>(resolve => {

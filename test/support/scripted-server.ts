@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from './loopback.ts'
 
 /** One request as it arrived; `body` is its text. */
 type Received = { method: string; url: string; headers: IncomingHttpHeaders; body: string }
@@ -44,8 +44,7 @@ export async function startScriptedServer(...replies: Reply[]): Promise<Scripted
     for (const { count, resolve } of waiting) if (received.length >= count) resolve()
     send(response, reply)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // The address of a TCP server is never a string.
+  const port = await listen(server)
 
   return {
     url: `http://127.0.0.1:${port}`,

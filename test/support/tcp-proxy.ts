@@ -1,5 +1,6 @@
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { createReader, type Message } from './postgres-wire.ts'
+import { listen } from './loopback.ts'
 
 /** Stops a conversation with Postgres at the first matching message. */
 interface Trap {
@@ -72,9 +73,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     pairs.add(pair)
     join(pair)
   })
-  await new Promise<void>(resolve => listener.listen(0, '127.0.0.1', resolve))
-  // The address of a TCP server is never a string.
-  const { port } = listener.address() as AddressInfo
+  const port = await listen(listener)
   const url = new URL(databaseUrl)
   url.host = `127.0.0.1:${port}`
 
