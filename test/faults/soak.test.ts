@@ -32,7 +32,7 @@ test('the load of a soak detects lost, duplicated and misplaced events from a fe
     `
     const moved = await load.check(databaseUrl)
     expect(moved.problems).toEqual([
-      expect.stringMatching(/^client \d: its events are not where the answers said$/),
+      expect.stringMatching(/^client \d: the seqs of its events differ from the answers$/),
     ])
     await sql`
       update events set metadata = '{"client":0,"n":2}' where metadata::jsonb = '{"client":0,"n":1}'
