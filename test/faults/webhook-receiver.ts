@@ -6,6 +6,7 @@ import { newId, parseId } from '../../src/ids.ts'
 import type { Secrets } from '../../src/secrets/secrets.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { toSealedCell } from '../../src/webhooks/sealing.ts'
+import { listen } from '../support/loopback.ts'
 
 /** One webhook delivery that arrived; ids are uuids. */
 export interface Receipt {
