@@ -84,7 +84,7 @@ function findCommand(argv: string[]): CommandDef[] {
 
 async function toHelp(path: readonly CommandDef[], argv: readonly string[]): Promise<string> {
   const [command = root] = path.toReversed()
-  // citty prints the name of one parent, so that one has the whole command line.
+  // citty prints only one parent, so its name contains all words before the command.
   const parent = path.length > 1 ? { meta: { name: toName(argv, path.length - 2) } } : undefined
   // citty pads its columns with spaces.
   const usage = (await renderUsage(command, parent)).replace(/ +$/gm, '').trimEnd()

@@ -50,7 +50,7 @@ export const MIGRATIONS: readonly Migration[] = [
 ]
 
 const log = logger('migrate')
-/** The table of the applied migrations. Its own statements name it, too. */
+/** The table of the applied migrations. */
 export const MIGRATIONS_TABLE = 'migrations'
 /** The advisory lock of migrations, held by one server at a time. The number is arbitrary. */
 const LOCK = 7_134_203_961

@@ -96,19 +96,19 @@ const OLD = 'data.old-'
  */
 export function swapClusters(home: string, fresh: string, major: string): string {
   const data = join(home, 'data')
-  const carried = join(home, UPGRADED)
+  const upgraded = join(home, UPGRADED)
   const old = findFree(join(home, `${OLD}${major}`))
-  move(home, fresh, carried)
+  move(home, fresh, upgraded)
   move(home, data, old)
-  move(home, carried, data)
+  move(home, upgraded, data)
   return old
 }
 
 /** Finishes a swap that was interrupted while `data` was missing. */
 export function finishSwap(home: string): void {
   const data = join(home, 'data')
-  const carried = join(home, UPGRADED)
-  if (!existsSync(data) && existsSync(carried)) move(home, carried, data)
+  const upgraded = join(home, UPGRADED)
+  if (!existsSync(data) && existsSync(upgraded)) move(home, upgraded, data)
 }
 
 /** Lists the paths of the old clusters that swaps have kept. */
