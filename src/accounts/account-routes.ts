@@ -25,7 +25,7 @@ interface Parts {
   cookies: Cookies
 }
 
-/** The account that is signed in. */
+/** Routes of the signed-in account. */
 export function accountRoutes({ guard, pool, cookies }: Parts) {
   return new Elysia({ name: 'accounts.account' })
     .use(guard)
@@ -35,13 +35,14 @@ export function accountRoutes({ guard, pool, cookies }: Parts) {
         const { admitted, token } = call
         const account = await pool.run(sql => getAccount(sql, admitted))
         if (!admitted.session.isInstalled || token === undefined) return succeed(call, 200, account)
-        // Browsers keep no cookie for longer than 400 days, so an installed app gets it anew.
+        // Browsers delete cookies after 400 days at most, so an installed app gets a new one each
+        // time.
         const kept = cookies.keep('session', token, MAX_COOKIE_AGE_S)
         return succeed(call, 200, account, { cookies: [kept] })
       },
       {
         account: 'account.read',
-        response: { 200: SuccessOf(Account, 'The account and what it can see.') },
+        response: { 200: SuccessOf(Account, 'The account and its organizations.') },
         detail: { operationId: 'getAccount', summary: 'Get your account', tags },
       },
     )
@@ -56,7 +57,7 @@ export function accountRoutes({ guard, pool, cookies }: Parts) {
           operationId: 'editAccount',
           summary: 'Change your name or e-mail address',
           description:
-            'A new e-mail address requires that you typed your password within the last 10 minutes.',
+            'A new e-mail address requires that you entered your password within the last 10 minutes.',
           tags,
         },
       },
@@ -71,7 +72,7 @@ async function editAccount(
   const { account } = admitted
   const name = change.name?.trim() ?? null
   const email = (change.email && parseEmail(change.email)) ?? null
-  // The owner of the new address can sign in from then on.
+  // Keeps a stolen session from taking over the account with another address.
   if (email !== null && email !== account.email) requireVerified(admitted)
   return transact(pool, async tx => {
     const [edited] = await tx<[{ name: string; email: string }]>`
@@ -92,6 +93,6 @@ async function editAccount(
     return getAccount(tx, { ...admitted, account: { ...account, ...edited } })
   }).catch((error: unknown) => {
     if (sqlState(error) !== UNIQUE_VIOLATION) throw error
-    throw new Fault('conflict', 'Somebody has an account with this e-mail address already')
+    throw new Fault('conflict', 'Another account has this e-mail address')
   })
 }

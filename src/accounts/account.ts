@@ -5,7 +5,7 @@ import type { Role } from './permissions.ts'
 import type { Account, AccountInfo } from './schema.ts'
 import type { AdmittedSession } from './sessions.ts'
 
-/** The caller's own account, with their organizations and projects, oldest first. */
+/** Returns the caller's account with its organizations and projects, oldest first. */
 export async function getAccount(
   sql: Queryable,
   { account, isVerified }: AdmittedSession,
@@ -38,14 +38,14 @@ export async function getAccount(
   return { person: toAccountInfo(account), isVerified, organizations: [...organizations.values()] }
 }
 
-/** An account under its public id, in the form in which `/api` shows it. */
+/** Converts an account to the form that /api returns. */
 export function toAccountInfo({ id, ...rest }: AdmittedSession['account']): AccountInfo {
   return { id: toId('per', id), ...rest }
 }
 
 /**
- * Locks an account until the transaction ends. Call it before locks on what belongs to the account, so that two
- * transactions cannot deadlock. Throws `not_found`.
+ * Locks an account until the transaction ends. Call it before locking rows that belong to the
+ * account, so that transactions cannot deadlock. Throws `not_found`.
  */
 export async function lockAccount(tx: Tx, accountId: string): Promise<{ email: string }> {
   const [row] = await tx<{ email: string }[]>`
@@ -55,7 +55,7 @@ export async function lockAccount(tx: Tx, accountId: string): Promise<{ email: s
   return row
 }
 
-/** The uuid of the account with this e-mail address, as `parseEmail` spells it. */
+/** Returns the uuid of the account with this e-mail address, as normalized by `parseEmail`. */
 export async function findAccountByEmail(
   sql: Queryable,
   email: string,

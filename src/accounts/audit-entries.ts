@@ -15,18 +15,18 @@ export const AuditEntry = Type.Object(
   {
     id: Type.String(),
     at: Timestamp,
-    actor: Type.String({ description: 'person, stranger, command line or server.' }),
+    actor: Type.String({ description: '`account`, `anonymous`, `command line` or `server`.' }),
     person: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     action: Type.String({ examples: ['key.created'] }),
-    /** The action in words, to be read between actor and target. */
-    did: Type.String({ examples: ['made the API key'] }),
+    /** The action in words, as a predicate between actor and target. */
+    did: Type.String({ examples: ['created the API key'] }),
     project: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     /** The public id of the target. */
     target: Nullable(Type.String()),
-    /** The name of the target, or its name at that time. */
+    /** The present name of the target, or else its name when the entry was written. */
     targetName: Nullable(Type.String()),
     details: Type.Record(Type.String(), Type.Unknown()),
-    /** The details in words, without the name. */
+    /** The details in words, except the name. */
     facts: Type.String({ examples: ['role member'] }),
     address: Nullable(Type.String()),
     /** The browser in words, from the User-Agent. */
@@ -38,21 +38,23 @@ export type AuditEntry = Static<typeof AuditEntry>
 
 export const AuditQuery = Type.Object({
   ...PageQuery.properties,
-  person: Type.Optional(Text({ minLength: 1, maxLength: 100, description: 'Who did it, by id.' })),
+  person: Type.Optional(
+    Text({ minLength: 1, maxLength: 100, description: 'The id of the account that acted.' }),
+  ),
   action: Type.Optional(
-    Text({ minLength: 1, maxLength: 100, description: 'What was done, like key.created.' }),
+    Text({ minLength: 1, maxLength: 100, description: 'The action, such as `key.created`.' }),
   ),
   about: Type.Optional(
     Text({
       minLength: 1,
       maxLength: 100,
-      description: 'What kind of thing it was done to, like key.',
+      description: 'The first part of the action, such as `key`.',
     }),
   ),
 })
 export type AuditQuery = Static<typeof AuditQuery>
 
-const NAMED = ['per', 'key', 'chn', 'whk'] as const
+const NAMED_PREFIXES = ['per', 'key', 'chn', 'whk'] as const
 
 interface Row {
   id: string
@@ -69,7 +71,10 @@ interface Row {
   user_agent: string | null
 }
 
-/** A page of the audit log of an organization, or of the installation, newest first. */
+/**
+ * Returns a page of an audit log, newest first. Without an organization, it is the log of the
+ * installation.
+ */
 export async function listAuditEntries(
   sql: Queryable,
   organizationId: string | null,
@@ -78,7 +83,7 @@ export async function listAuditEntries(
   const { after, rows: limit } = parsePageQuery('aud', query)
   const accountId = query.person === undefined ? undefined : parseId('per', query.person)
   if (query.person !== undefined && accountId === undefined) {
-    throw invalidField('person', 'invalid_format', 'Must be the id of a person')
+    throw invalidField('person', 'invalid_format', 'Must be the id of an account')
   }
   const rows = await sql<Row[]>`
     select
@@ -103,12 +108,12 @@ export async function listAuditEntries(
   )
 }
 
-/** The names of the targets of some entries, by uuid. */
+/** Returns the present names of the entries' targets by uuid. */
 async function readNames(
   sql: Queryable,
   rows: readonly Pick<Row, 'target' | 'project_id'>[],
 ): Promise<ReadonlyMap<string, string>> {
-  const ids = toArray(rows.flatMap(({ target }) => toNamed(target) ?? []))
+  const ids = toArray(rows.flatMap(({ target }) => toNamedUuid(target) ?? []))
   const projectIds = toArray([...new Set(rows.flatMap(row => row.project_id ?? []))])
   const found = await sql<{ id: string; name: string }[]>`
     select id, name from accounts where id = any(${ids}::uuid[])
@@ -124,9 +129,11 @@ async function readNames(
   return new Map(found.map(({ id, name }) => [id, name]))
 }
 
-/** The uuid of a target that has a name. */
-function toNamed(target: string | null): string | undefined {
-  return NAMED.map(prefix => parseId(prefix, target ?? '')).find(uuid => uuid !== undefined)
+/** Returns the uuid of a target that can have a present name. */
+function toNamedUuid(target: string | null): string | undefined {
+  return NAMED_PREFIXES.map(prefix => parseId(prefix, target ?? '')).find(
+    uuid => uuid !== undefined,
+  )
 }
 
 function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
@@ -150,6 +157,6 @@ function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
 
 function toTargetName(row: Row, names: ReadonlyMap<string, string>): string | null {
   const { name } = row.details
-  // A project or an organization may have been renamed since: the log shows its name at that time.
-  return names.get(toNamed(row.target) ?? '') ?? (typeof name === 'string' ? name : null)
+  // Projects and organizations keep the name that they had when the entry was written.
+  return names.get(toNamedUuid(row.target) ?? '') ?? (typeof name === 'string' ? name : null)
 }

@@ -7,7 +7,7 @@ import type { SessionGuard } from './guard.ts'
 
 const response = { 200: SuccessOf(PageOf(AuditEntry), 'A page of the audit log.') }
 
-/** The audit log of an organization, and that of the installation for its operator. */
+/** Routes of the audit logs of organizations and of the installation. */
 export function auditRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
   return new Elysia({ name: 'accounts.audit' })
     .use(guard)
@@ -40,7 +40,7 @@ export function auditRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }
         detail: {
           operationId: 'listServerAuditEntries',
           summary: 'List the audit log of the installation',
-          description: 'The entries that belong to no organization.',
+          description: 'Entries that belong to no organization.',
           tags: ['Server'],
         },
       },

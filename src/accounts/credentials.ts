@@ -9,10 +9,10 @@ import { createSemaphore } from '../semaphore.ts'
 import { hashSecret } from './secret.ts'
 import { uncountAttempt, countAttempt, type ThrottleScope } from './throttle.ts'
 
-// A limit of the process, because hashing takes its processors and memory (19 MiB each).
+// One limit for the whole process: each hash takes a processor and 19 MiB of memory.
 const hashing = createSemaphore({ total: 4, maxWaiting: 32 })
-// The digest is random: no known password has it.
-const DUMMY_HASH = `$argon2id$v=19$m=19456,t=2,p=1$${toBase64(32)}$${toBase64(32)}`
+// The hash to verify against if an account has none. Its random digest matches no known password.
+const DUMMY_HASH = `$argon2id$v=19$m=19456,t=2,p=1$${randomBase64(32)}$${randomBase64(32)}`
 
 /** The e-mail address and password of an account. The hash is null until a password is chosen. */
 export interface Credentials {
@@ -21,33 +21,36 @@ export interface Credentials {
   hash: string | null
 }
 
-/** Throws `InvalidRequest` at `field` unless the account may have this password. */
+/** Throws `InvalidRequest` for `field` if the password policy rejects the password. */
 export function checkPassword(password: string, owner: PasswordOwner, field = 'password'): void {
   const problem = findPasswordProblem(password, owner)
   if (problem) throw invalidField(field, problem.code, problem.message)
 }
 
-/** Returns the argon2id hash of a password. Throws `unavailable` when too many are hashed at once. */
+/** Returns the argon2id hash of a password. Throws `unavailable` if too many callers wait. */
 export function hashPassword(password: string): Promise<string> {
   return hashing.run('', () => platform.hashPassword(normalizePassword(password)))
 }
 
 /**
- * Returns whether a password has this hash. None is right without a hash, which takes as long, so that the time does not
- * tell which accounts exist. Throws `unavailable` as `hashPassword` does.
+ * Returns whether a password matches a hash. A null hash matches nothing, but takes as long, so
+ * that timing does not reveal which accounts exist. Throws `unavailable` like `hashPassword`.
  */
 export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
-  const isRight = await hashing.run('', () =>
+  const isMatch = await hashing.run('', () =>
     platform.verifyPassword(normalizePassword(password), hash ?? DUMMY_HASH),
   )
-  return isRight && hash !== null
+  return isMatch && hash !== null
 }
 
-/** The credentials of the account with this e-mail address, and the lane in which failures count. */
+/**
+ * Returns the credentials of the account with this e-mail address, and where its failed attempts
+ * count.
+ */
 export async function findCredentials(
   sql: Queryable,
   { email, address, device }: { email: string; address: string; device: string | undefined },
-): Promise<{ found: Credentials | undefined; lane: ThrottleScope }> {
+): Promise<{ found: Credentials | undefined; scope: ThrottleScope }> {
   const deviceHash = device === undefined ? null : hashSecret(device)
   const [row] = await sql<{ id: string; password_hash: string | null; device_id: string | null }[]>`
     select p.id, p.password_hash, d.id as device_id
@@ -56,13 +59,13 @@ export async function findCredentials(
     where p.email = ${email}
   `
   const found = row && { accountId: row.id, email, hash: row.password_hash }
-  const lane: ThrottleScope = row?.device_id
+  const scope: ThrottleScope = row?.device_id
     ? { kind: 'device', deviceId: row.device_id }
     : { kind: 'account', email, address }
-  return { found, lane }
+  return { found, scope }
 }
 
-/** The credentials of an account. Throws `signed_out` for one that is gone. */
+/** Returns the credentials of an account. Throws `signed_out` if it was deleted. */
 export async function getCredentials(sql: Queryable, accountId: string): Promise<Credentials> {
   const [row] = await sql<{ email: string; password_hash: string | null }[]>`
     select email, password_hash from accounts where id = ${accountId}
@@ -72,26 +75,27 @@ export async function getCredentials(sql: Queryable, accountId: string): Promise
 }
 
 /**
- * Returns whether the password is that of `credentials`. The attempt counts as a failure until `forgetTries`. Throws
- * `rate_limited` without checking the password, or `unavailable` when too many are hashed at once.
+ * Returns whether the password matches `credentials`. The attempt counts as a failure until
+ * `clearAttempts`. Throws `rate_limited` without checking the password, or `unavailable` if too
+ * many callers wait.
  */
 export async function tryPassword(
   pool: Pool,
-  lane: ThrottleScope,
+  scope: ThrottleScope,
   { password, credentials }: { password: string; credentials: Credentials | undefined },
 ): Promise<boolean> {
-  await transact(pool, tx => countAttempt(tx, lane))
+  await transact(pool, tx => countAttempt(tx, scope))
   try {
     return await verifyPassword(password, credentials?.hash ?? null)
   } catch (error) {
-    await transact(pool, tx => uncountAttempt(tx, lane))
+    await transact(pool, tx => uncountAttempt(tx, scope))
     throw error
   }
 }
 
 /**
- * Locks the account until the transaction ends. Call it before other locks. Throws `wrong_credentials` when the password
- * has changed since it was checked.
+ * Locks the account until the transaction ends. Call it before other locks. Throws
+ * `wrong_credentials` if the password has changed since it was checked.
  */
 export async function lockCredentials(tx: Tx, { accountId, hash }: Credentials): Promise<void> {
   const locked = await tx`
@@ -100,11 +104,13 @@ export async function lockCredentials(tx: Tx, { accountId, hash }: Credentials):
   if (locked.count === 0) throw wrongCredentials()
 }
 
-/** One answer for an unknown address, an account without a password, and a wrong password. */
+/**
+ * Returns one error for an unknown address, an account without a password, and a wrong password.
+ */
 export function wrongCredentials(): Fault {
   return new Fault('wrong_credentials', 'The e-mail address or the password is wrong')
 }
 
-function toBase64(bytes: number): string {
+function randomBase64(bytes: number): string {
   return randomBytes(bytes).toString('base64').replaceAll('=', '')
 }

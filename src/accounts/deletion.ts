@@ -17,8 +17,8 @@ const MAX_PAUSE_MS = 5_000
 const log = logger('accounts')
 
 /**
- * Deletes a project. After the commit nobody finds it, its keys are refused, and so are appends that waited for its log.
- * The reaper deletes its rows.
+ * Deletes a project. From the commit on, its keys are rejected, and so are events that wait for its
+ * log. The reaper deletes its rows later.
  */
 export async function deleteProject(
   tx: Tx,
@@ -26,7 +26,7 @@ export async function deleteProject(
 ): Promise<void> {
   const { organizationId, projectId, actor } = call
   await lockOrganization(tx, call, 'project.delete')
-  const [found] = await endProjects(tx, organizationId, projectId)
+  const [found] = await markProjectsDeleted(tx, organizationId, projectId)
   if (!found) throw projectNotFound()
   await writeAudit(tx, actor, {
     action: 'project.deleted',
@@ -41,25 +41,25 @@ export async function deleteProject(
 export async function deleteOrganization(tx: Tx, call: OrganizationCall): Promise<void> {
   const { organizationId, actor } = call
   await lockOrganization(tx, call, 'organization.delete')
-  const projects = await endProjects(tx, organizationId)
+  const projects = await markProjectsDeleted(tx, organizationId)
   await tx`delete from invites where organization_id = ${organizationId}`
   await withdrawLinksOfOrganization(tx, actor, organizationId)
   await tx`delete from memberships where organization_id = ${organizationId}`
-  const [ended] = await tx<{ name: string }[]>`
+  const [deleted] = await tx<{ name: string }[]>`
     update organizations set deleted_at = now() where id = ${organizationId} returning name
   `
-  const deed = {
+  const record = {
     action: 'organization.deleted',
     target: toId('org', organizationId),
-    details: { name: ended?.name ?? '', projects: projects.length },
+    details: { name: deleted?.name ?? '', projects: projects.length },
   } as const
-  await writeAudit(tx, actor, { ...deed, organizationId })
-  // Once more for the operator: nobody is left who could read the organization's own log.
-  await writeAudit(tx, actor, deed)
+  await writeAudit(tx, actor, { ...record, organizationId })
+  // Also in the log of the installation, because nobody can read the organization's log any more.
+  await writeAudit(tx, actor, record)
 }
 
-/** Ends the live projects of an organization, or one of them. Returns those that it ended. */
-async function endProjects(
+/** Marks projects of an organization as deleted, all or one. Returns those that existed. */
+async function markProjectsDeleted(
   tx: Tx,
   organizationId: string,
   projectId?: string,
@@ -73,7 +73,8 @@ async function endProjects(
     for no key update
   `
   const ids = toArray(projects.map(({ id }) => id))
-  // In the order in which every writer takes logs. An append that waits here finds no log, and answers 401.
+  // Every writer locks logs in this order. An append that waits for a deleted log responds with
+  // 401.
   await tx`
     select from event_logs
     where project_id = any(${ids}::uuid[])
@@ -96,8 +97,9 @@ async function endProjects(
 }
 
 /**
- * Deletes the rows of deleted projects and organizations every 20 s, until it is stopped. Between batches it pauses for
- * as long as the last one took, so that others get at least half of the database.
+ * Deletes the rows of deleted projects and organizations, at once and every 20 s. After each batch
+ * it pauses for as long as the batch took, so that other work gets at least half of the database.
+ * `stop` waits for the current batch.
  */
 export function startReaper(pool: Pool): { stop(): Promise<void> } {
   const stopped = new AbortController()
@@ -108,13 +110,15 @@ export function startReaper(pool: Pool): { stop(): Promise<void> } {
       await reap(pool, stopped.signal)
     } catch (error) {
       if (stopped.signal.aborted) return
-      log.warning('Deleting rows failed and is tried again: {reason}', { reason: toReason(error) })
+      log.warning('Deleting rows of deleted projects failed, and will be retried: {reason}', {
+        reason: toReason(error),
+      })
     } finally {
       running = undefined
     }
   }
 
-  // At once, too: another process may have been stopped half-way.
+  // Another process may have stopped before it was done.
   running = run()
   const timer = setInterval(() => (running ??= run()), EVERY_MS)
   timer.unref()
@@ -127,7 +131,10 @@ export function startReaper(pool: Pool): { stop(): Promise<void> } {
   }
 }
 
-/** Deletes all rows of deleted projects and organizations, unless another process does. An abort leaves the rest. */
+/**
+ * Deletes all rows of deleted projects and organizations, unless another process does. `signal`
+ * stops it early.
+ */
 export async function reap(pool: Pool, signal?: AbortSignal): Promise<void> {
   while (!signal?.aborted) {
     const startedMs = performance.now()

@@ -35,7 +35,7 @@ export interface SessionGuardOptions {
   site: Site
   cookies: Cookies
   failedAuthentications: FailedAuthentications
-  /** Limits how many requests of one account run at a time. */
+  /** Limits concurrent requests per account. */
   concurrency: Semaphore
   hints: Hints
   bodyLimits: BodyLimits
@@ -47,15 +47,15 @@ export interface SessionCall extends GuardedCall {
   readonly guard: 'session'
   /** For the audit log. */
   readonly actor: Actor
-  /** The secret in the session's cookie, if there is one. */
+  /** The token in the session cookie, if there is one. */
   readonly token: string | undefined
   readonly address: string
   readonly userAgent: string
   readonly requestHeaders: Headers
 }
 
-/** The fields that each place adds to a call. The ids are uuids of an organization of the account. */
-interface Places {
+/** The fields that each scope adds to a call. Ids are uuids. */
+interface ScopeFields {
   anyone: { readonly admitted: AdmittedSession | undefined }
   account: { readonly admitted: AdmittedSession }
   installation: { readonly admitted: AdmittedSession }
@@ -71,7 +71,7 @@ interface Places {
     readonly role: Role
   }
 }
-export type CallOn<P extends ActionScope> = SessionCall & Places[P]
+export type CallOn<P extends ActionScope> = SessionCall & ScopeFields[P]
 
 const HEADERS = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
@@ -80,7 +80,7 @@ const HEADERS = {
   Vary: 'Cookie',
 }
 
-/** The part of Elysia's context from which a request is read. */
+/** The part of Elysia's context that the transform step reads. */
 interface Arrived {
   exchange: Call
   request: Request
@@ -90,8 +90,8 @@ interface Arrived {
 export type SessionGuard = ReturnType<typeof createSessionGuard>
 
 /**
- * The guard of /api, as one route option for each place where something can be done; its value is the action, which
- * permissions.ts rules. The order of checks: the page that asks, session, permission, content type, body, execution.
+ * The guard of /api, as one route option per scope. Its value is an action of permissions.ts. It
+ * checks in this order: origin, session, permission, content type, body.
  */
 export function createSessionGuard(gate: SessionGuardOptions) {
   const on =
@@ -112,19 +112,19 @@ export function createSessionGuard(gate: SessionGuardOptions) {
           checkHost(request.headers, gate.site)
           if (request.method !== 'GET') checkSameOrigin(request.headers, gate.site)
           const entry = { place, action, ids: toIds(params) }
-          const admitted = await enter(gate, request, entry)
+          const admitted = await admit(gate, request, entry)
           const input = await readInput(incoming, { ...gate.bodyLimits, isTypeRequired: true })
-          // A body may take its time to arrive, and nobody acts on what they were when it began.
+          // Permissions may have changed while the body arrived.
           Object.assign(call, {
-            admitted: route.body ? await enter(gate, request, entry) : admitted,
+            admitted: route.body ? await admit(gate, request, entry) : admitted,
           })
           return toContext({ params, ...input })
         },
         async resolve({ exchange, request }: { exchange: Call; request: Request }) {
           checkIssues(exchange)
-          const { admitted } = exchange as unknown as Places['anyone']
+          const { admitted } = exchange as unknown as ScopeFields['anyone']
           if (admitted) await acquireSlot(exchange, gate.concurrency, admitted.account.id)
-          // enter saw that everything is there which the place promises.
+          // `admit` has checked that the fields of the scope exist.
           return { call: toSessionCall(gate, request, exchange, admitted) as unknown as CallOn<P> }
         },
         ...(revokesAccess(action) && { afterHandle: () => gate.hints.send([{ kind: 'access' }]) }),
@@ -148,7 +148,7 @@ function toSessionCall(
   const { headers } = request
   const address = gate.toAddress(request)
   const userAgent = headers.get('user-agent') ?? ''
-  const who = admitted
+  const identity = admitted
     ? ({ kind: 'account', accountId: admitted.account.id, sessionId: admitted.session.id } as const)
     : ({ kind: 'anonymous' } as const)
   return Object.assign(call, {
@@ -156,7 +156,7 @@ function toSessionCall(
     organizationId: admitted?.organizationId,
     projectId: admitted?.projectId,
     role: admitted?.role,
-    actor: { ...who, address, userAgent },
+    actor: { ...identity, address, userAgent },
     token: gate.cookies.read(headers, 'session'),
     address,
     userAgent,
@@ -175,8 +175,8 @@ interface Entry {
   ids: Ids
 }
 
-/** Returns the admitted account once its permissions allow the action. Throws what `authorize` throws. */
-async function enter(
+/** Returns the session of a request if its account may do the action. Throws like `authorize`. */
+async function admit(
   gate: SessionGuardOptions,
   request: Request,
   { place, action, ids }: Entry,
@@ -186,7 +186,7 @@ async function enter(
     token === undefined
       ? undefined
       : await gate.pool.run(sql => admitSession(sql, { hash: hashSecret(token), ...ids }))
-  // An expired cookie closes nothing that is open to anyone, however many failures its network had.
+  // Actions open to anyone stay available with an expired cookie, even after many failures.
   if (token !== undefined && !admitted && place !== 'anyone') {
     gate.failedAuthentications.countFailure(gate.toAddress(request))
   }
@@ -194,13 +194,13 @@ async function enter(
     admitted && { isOperator: admitted.account.isOperator, isVerified: admitted.isVerified },
     action,
     admitted && (place === 'organization' || place === 'project')
-      ? { kind: place, role: isThere(admitted, place) ? admitted.role : undefined }
+      ? { kind: place, role: exists(admitted, place) ? admitted.role : undefined }
       : undefined,
   )
   return admitted
 }
 
-/** The uuids in the path of what the action is about. */
+/** Returns the uuids in the path of the organization and project that the request is about. */
 function toIds(params: unknown): Ids {
   const { organizationId, projectId } = (params ?? {}) as Partial<Record<keyof Ids, string>>
   return {
@@ -209,6 +209,6 @@ function toIds(params: unknown): Ids {
   }
 }
 
-function isThere(admitted: AdmittedSession, place: 'organization' | 'project'): boolean {
+function exists(admitted: AdmittedSession, place: 'organization' | 'project'): boolean {
   return (place === 'project' ? admitted.projectId : admitted.organizationId) !== undefined
 }

@@ -32,7 +32,7 @@ interface Parts {
   failedAuthentications: FailedAuthentications
 }
 
-/** Invites: members create them, and whoever has the link of one accepts it. */
+/** Routes of invites. Admins create them, and the holder of a link accepts one. */
 export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications }: Parts) {
   /** Counts an unknown link as a failed authentication. */
   async function countFailures<Result>(address: string, work: Promise<Result>): Promise<Result> {
@@ -83,7 +83,7 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
           operationId: 'createInvite',
           summary: 'Create an invite',
           description:
-            'The link is shown this once. An invite with an e-mail address is for that address only.',
+            'The link is shown only once. An invite with an e-mail address is valid for that address only.',
           tags,
         },
       },
@@ -115,10 +115,10 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
         anyone: 'invite.read',
         body: InviteTokenBody,
         response: {
-          200: SuccessOf(InvitePreview, 'The invite that the link is for.'),
+          200: SuccessOf(InvitePreview, 'The invite of the link.'),
           404: ApiFailure,
         },
-        detail: { operationId: 'getInvitation', summary: 'Look at an invite by its link', tags },
+        detail: { operationId: 'getInvitation', summary: 'Get an invite by its link', tags },
       },
     )
     .post(
@@ -138,7 +138,7 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
         if (body.email !== undefined || body.password !== undefined) {
           throw new Fault(
             'conflict',
-            `You are signed in as ${admitted.account.email}: join with that account, or sign out first`,
+            `You are signed in as ${admitted.account.email}. Join with that account, or sign out first.`,
           )
         }
         const join = transact(pool, tx => joinWithAccount(tx, admitted, { token, actor }))
@@ -155,7 +155,7 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
           operationId: 'acceptInvite',
           summary: 'Accept an invite',
           description:
-            'Joins with the account that is signed in. Without one, `name`, `email` and `password` create an account and sign it in.',
+            'Joins with the signed-in account. Without a session, `name`, `email` and `password` create an account and sign it in.',
           tags,
         },
       },

@@ -13,12 +13,15 @@ import { hashSecret, isSecret, newSecret } from './secret.ts'
 const MAX_OPEN = 100
 const RANKS = toArray(ROLES)
 
-/** An invite that can be accepted, as the holder of its token sees it. */
+/** An open invite, as the holder of its token sees it. */
 export interface LiveInvite extends InvitePreview {
   organizationId: string
 }
 
-/** Makes an invite for 7 days, in a role no higher than the caller's. Its token is returned here and stored nowhere. */
+/**
+ * Creates an invite that is valid for 7 days. Its role cannot be higher than the caller's. The
+ * token is not stored.
+ */
 export async function createInvite(
   tx: Tx,
   call: OrganizationCall,
@@ -27,7 +30,7 @@ export async function createInvite(
   const { organizationId, actor, admitted } = call
   const ownRole = await lockOrganization(tx, call, 'invites.create')
   if (!isAtLeast(ownRole, role)) {
-    throw new Fault('forbidden', `You cannot invite as ${role}: your own role is ${ownRole}`)
+    throw new Fault('forbidden', `You cannot invite as ${role}. Your own role is ${ownRole}.`)
   }
   const [found] = await tx<[{ open: number; is_member: boolean }]>`
     select
@@ -44,17 +47,17 @@ export async function createInvite(
       ) as is_member
   `
   if (found.is_member) {
-    throw new Fault('conflict', 'A member of the organization has this e-mail address already')
+    throw new Fault('conflict', 'A member of the organization has this e-mail address')
   }
   if (found.open >= MAX_OPEN) {
     throw new Fault(
       'conflict',
-      `An organization has at most ${MAX_OPEN} open invites: withdraw one first`,
+      `An organization can have at most ${MAX_OPEN} open invites. Withdraw one first.`,
     )
   }
   const { id, uuid } = newId('inv')
   const token = newSecret(256)
-  const [made] = await tx<[{ expires_at: Date }]>`
+  const [created] = await tx<[{ expires_at: Date }]>`
     insert into invites (id, organization_id, hash, role, email, invited_by, expires_at)
     values (
       ${uuid}, ${organizationId}, decode(${hashSecret(token)}, 'hex'), ${role}, ${email},
@@ -68,10 +71,10 @@ export async function createInvite(
     target: id,
     details: { role, isBound: email !== null },
   })
-  return { id, token, expiresAt: made.expires_at }
+  return { id, token, expiresAt: created.expires_at }
 }
 
-/** A page of an organization's open invites, newest first. */
+/** Returns a page of an organization's open invites, newest first. */
 export async function listInvites(
   sql: Queryable,
   organizationId: string,
@@ -91,7 +94,7 @@ export async function listInvites(
   return toPage(invites, query, ({ id }) => id)
 }
 
-/** Ends an open invite. Throws `not_found`. */
+/** Withdraws an open invite. Throws `not_found`. */
 export async function withdrawInvite(tx: Tx, call: OrganizationCall, id: string): Promise<void> {
   const { organizationId, actor } = call
   await lockOrganization(tx, call, 'invites.withdraw')
@@ -104,7 +107,7 @@ export async function withdrawInvite(tx: Tx, call: OrganizationCall, id: string)
   await writeAudit(tx, actor, { action: 'invite.withdrawn', organizationId, target: id })
 }
 
-/** Ends the invites of an account that its present role, or its lack of one, does not allow any more. */
+/** Withdraws the invites that an account created and that its present role no longer allows. */
 export async function withdrawDisallowedInvites(
   tx: Tx,
   organizationId: string,
@@ -120,7 +123,10 @@ export async function withdrawDisallowedInvites(
   `
 }
 
-/** The invite of a token. Undefined when it is used, withdrawn or expired, or its maker may not invite any more. */
+/**
+ * Returns the open invite with this token. An invite ends when it is used, withdrawn or expired, or
+ * when its creator may no longer invite.
+ */
 export async function findInvite(sql: Queryable, token: string): Promise<LiveInvite | undefined> {
   if (!isSecret(token)) return undefined
   const [row] = await selectLive(sql, sql`i.hash = decode(${hashSecret(token)}, 'hex')`, 1)
@@ -136,7 +142,10 @@ export async function findInvite(sql: Queryable, token: string): Promise<LiveInv
   )
 }
 
-/** Uses an invite up, and locks its organization until the transaction ends. Of concurrent calls one gets the invite. */
+/**
+ * Deletes an open invite and returns it. Locks its organization until the transaction ends, so that
+ * only one of concurrent calls gets the invite.
+ */
 export async function consumeInvite(tx: Tx, token: string): Promise<LiveInvite | undefined> {
   const seen = await findInvite(tx, token)
   if (!seen) return undefined
@@ -172,7 +181,7 @@ async function selectLive(sql: Queryable, where: Fragment, limit: number) {
   `
 }
 
-/** The condition under which the membership `m` may make the invite `i`. */
+/** The SQL condition that the membership `m` may create the invite `i`. */
 function mayInvite(sql: Queryable): Fragment {
   return sql`
     array_position(${RANKS}::text[], m.role) >= greatest(

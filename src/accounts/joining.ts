@@ -16,14 +16,14 @@ import { signIn, type SignInRequest } from './sign-in.ts'
 
 const MAX_MEMBERS = 1_000
 
-/** An account that is created in order to join. */
+/** An account to create when accepting an invite. */
 export interface NewAccount {
   name: string
   email: string
   password: string
 }
 
-/** Returns the new account in a body. Throws `InvalidRequest` with the missing fields. */
+/** Returns the new account that a body describes. Throws `InvalidRequest` if fields are missing. */
 export function toNewAccount({ name, email, password }: AcceptInviteBody): NewAccount {
   if (name !== undefined && email !== undefined && password !== undefined) {
     return { name: toName(name), email: parseEmail(email) ?? '', password }
@@ -35,7 +35,7 @@ export function toNewAccount({ name, email, password }: AcceptInviteBody): NewAc
   )
 }
 
-/** Joins with the account that is signed in. Throws `not_found` for a dead invite, and changes nothing. */
+/** Joins with the signed-in account. Throws `not_found` if the invite is not open. */
 export async function joinWithAccount(
   tx: Tx,
   { account, session }: AdmittedSession,
@@ -44,19 +44,16 @@ export async function joinWithAccount(
   const invite = await consumeInvite(tx, token)
   if (!invite) throw inviteNotFound()
   if (invite.email !== null && invite.email !== account.email) {
-    throw new Fault(
-      'forbidden',
-      `This invite is for another e-mail address than yours, ${account.email}`,
-    )
+    throw new Fault('forbidden', `This invite is for another e-mail address than ${account.email}`)
   }
   const joined = await join(tx, invite, account.id, actor)
-  // A concurrent password reset has ended the session.
+  // A concurrent password reset may have ended the session.
   const [live] = await tx`select from sessions where id = ${session.id}`
   if (!live) throw new Fault('signed_out', 'Sign in first')
   return joined
 }
 
-/** Creates an account, joins with it and signs it in. `cookies` are values of Set-Cookie. */
+/** Creates an account, joins with it and signs it in. Returns values of Set-Cookie as `cookies`. */
 export async function joinWithNewAccount(
   pool: Pool,
   newAccount: NewAccount,
@@ -67,12 +64,12 @@ export async function joinWithNewAccount(
   }: { token: string; visit: SignInRequest & { actor: Actor }; cookies: Cookies },
 ): Promise<{ joined: JoinedOrganization; cookies: string[] }> {
   const { name, email, password } = newAccount
-  // Cheap checks come first: hashing requires a live invite.
+  // Checked before hashing, which is expensive, and again afterwards.
   await pool.run(async sql => {
     const invite = await findInvite(sql, token)
     if (!invite) throw inviteNotFound()
     checkAddress(invite, email)
-    if (await findAccountByEmail(sql, email)) throw knownAddress()
+    if (await findAccountByEmail(sql, email)) throw emailTaken()
   })
   checkPassword(password, { email, name })
   const hash = await hashPassword(password)
@@ -81,12 +78,12 @@ export async function joinWithNewAccount(
     if (!invite) throw inviteNotFound()
     checkAddress(invite, email)
     const { uuid: accountId } = newId('per')
-    const made = await tx`
+    const inserted = await tx`
       insert into accounts (id, name, email, password_hash)
       values (${accountId}, ${name}, ${email}, ${hash})
       on conflict (email) do nothing
     `
-    if (made.count === 0) throw knownAddress()
+    if (inserted.count === 0) throw emailTaken()
     await writeAudit(tx, visit.actor, { action: 'account.created', target: toId('per', accountId) })
     const joined = await join(tx, invite, accountId, { ...visit.actor, kind: 'account', accountId })
     return { joined, cookies: (await signIn(tx, visit, { accountId, cookies })).cookies }
@@ -94,7 +91,10 @@ export async function joinWithNewAccount(
 }
 
 export function inviteNotFound(): Fault {
-  return new Fault('not_found', 'This invite is used, expired or withdrawn: ask for another one')
+  return new Fault(
+    'not_found',
+    'This invite was used, has expired or was withdrawn. Ask for another one.',
+  )
 }
 
 async function join(
@@ -109,10 +109,10 @@ async function join(
     from memberships
     where organization_id = ${organizationId}
   `
-  // The invite does not raise a member's role, and stays open for somebody else.
-  if (found.is_member) throw new Fault('conflict', 'You are a member of this organization already')
+  // An invite does not change a member's role, and stays open for another account.
+  if (found.is_member) throw new Fault('conflict', 'You are already a member of this organization')
   if (found.members >= MAX_MEMBERS) {
-    throw new Fault('conflict', `An organization has at most ${MAX_MEMBERS} members`)
+    throw new Fault('conflict', `An organization can have at most ${MAX_MEMBERS} members`)
   }
   await tx`
     insert into memberships (organization_id, account_id, role)
@@ -133,9 +133,9 @@ function checkAddress(invite: LiveInvite, email: string): void {
   throw invalidField('email', 'invalid_value', 'This invite is for another e-mail address')
 }
 
-function knownAddress(): Fault {
+function emailTaken(): Fault {
   return new Fault(
     'conflict',
-    'There is an account with this e-mail already: sign in first, then open the link again',
+    'An account with this e-mail address exists. Sign in, then open the link again.',
   )
 }

@@ -23,7 +23,7 @@ interface Parts {
   site: Site
 }
 
-/** The members of an organization. */
+/** Routes of the members of an organization. */
 export function memberRoutes({ guard, pool, site }: Parts) {
   return new Elysia({ name: 'accounts.members' })
     .use(guard)
@@ -87,10 +87,10 @@ export function memberRoutes({ guard, pool, site }: Parts) {
       },
       {
         organization: 'members.resetPassword',
-        response: { 201: SuccessOf(ExpiringLink, 'The link, which is shown this once.') },
+        response: { 201: SuccessOf(ExpiringLink, 'The link, which is shown only once.') },
         detail: {
           operationId: 'createResetLink',
-          summary: 'Create a link that resets the password of a member',
+          summary: "Create a link that resets a member's password",
           tags,
         },
       },

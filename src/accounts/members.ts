@@ -11,7 +11,7 @@ import type { Role } from './permissions.ts'
 import { createOwnersResetLink, withdrawLinksOfMember, type ResetLink } from './reset-links.ts'
 import type { Member } from './schema.ts'
 
-/** A page of an organization's members, in the order in which their accounts were created. */
+/** Returns a page of an organization's members, oldest account first. */
 export async function listMembers(
   sql: Queryable,
   organizationId: string,
@@ -23,7 +23,7 @@ export async function listMembers(
   return toPage(members, query, ({ person }) => person.id)
 }
 
-/** Gives a member another role. The last owner stays one. */
+/** Changes the role of a member. Throws `conflict` for the last owner. */
 export async function changeRole(
   tx: Tx,
   call: OrganizationCall,
@@ -33,7 +33,7 @@ export async function changeRole(
   const { organizationId, actor } = call
   const { accountId, member } = await getMember(tx, organizationId, id)
   if (member.role === role) return member
-  if (member.role === 'owner') await checkOwnerStays(tx, organizationId, accountId)
+  if (member.role === 'owner') await requireOtherOwner(tx, organizationId, accountId)
   await tx`
     update memberships set role = ${role}
     where organization_id = ${organizationId} and account_id = ${accountId}
@@ -49,28 +49,30 @@ export async function changeRole(
   return { ...member, role }
 }
 
-/** Removes a member: their next request is refused. Only an owner removes an owner. */
+/** Removes a member, from the next request on. Only owners can remove an owner. */
 export async function removeMember(tx: Tx, call: OrganizationCall, id: string): Promise<void> {
   const ownRole = await lockOrganization(tx, call, 'members.remove')
   if (id === toId('per', call.admitted.account.id)) {
-    throw new Fault('conflict', 'Nobody removes themselves: leave the organization instead')
+    throw new Fault('conflict', 'You cannot remove yourself. Leave the organization instead.')
   }
   const { accountId, member } = await getMember(tx, call.organizationId, id)
   if (member.role === 'owner' && ownRole !== 'owner') {
-    throw new Fault('forbidden', 'Only an owner removes an owner')
+    throw new Fault('forbidden', 'Only owners can remove an owner')
   }
   await endMembership(tx, call, { accountId, role: member.role, action: 'member.removed' })
 }
 
-/** Ends the caller's own membership. The last owner has to stay. */
+/** Ends the caller's own membership. Throws `conflict` for the last owner. */
 export async function leaveOrganization(tx: Tx, call: OrganizationCall): Promise<void> {
   const role = await lockOrganization(tx, call, 'organization.leave')
   const accountId = call.admitted.account.id
-  if (role === 'owner') await checkOwnerStays(tx, call.organizationId, accountId)
+  if (role === 'owner') await requireOtherOwner(tx, call.organizationId, accountId)
   await endMembership(tx, call, { accountId, role, action: 'member.left' })
 }
 
-/** Makes a link with which a member sets a new password. Throws `forbidden` as `createOwnersResetLink` does. */
+/**
+ * Creates a link that resets a member's password. Throws `forbidden` like `createOwnersResetLink`.
+ */
 export async function createMemberResetLink(
   tx: Tx,
   call: OrganizationCall,
@@ -80,18 +82,26 @@ export async function createMemberResetLink(
   const { organizationId, admitted, actor } = call
   const { accountId } = await getMember(tx, organizationId, id)
   if (accountId === admitted.account.id) {
-    throw new Fault('conflict', 'This is your own account: change your password there')
+    throw new Fault(
+      'conflict',
+      'This is your own account. Change your password on the account page.',
+    )
   }
-  const maker = { accountId: admitted.account.id, organizationId }
-  return createOwnersResetLink(tx, actor, { accountId, maker })
+  const creator = { accountId: admitted.account.id, organizationId }
+  return createOwnersResetLink(tx, actor, { accountId, creator })
+}
+
+interface EndedMembership {
+  accountId: string
+  role: Role
+  action: 'member.removed' | 'member.left'
 }
 
 async function endMembership(
   tx: Tx,
   { organizationId, actor }: OrganizationCall,
-  ended: { accountId: string; role: Role; action: 'member.removed' | 'member.left' },
+  { accountId, role, action }: EndedMembership,
 ): Promise<void> {
-  const { accountId, role, action } = ended
   await tx`
     delete from memberships where organization_id = ${organizationId} and account_id = ${accountId}
   `
@@ -101,7 +111,7 @@ async function endMembership(
   await writeAudit(tx, actor, { action, organizationId, target, details: { role } })
 }
 
-/** The member with a public id. Throws `not_found`. */
+/** Returns the member with a public id. Throws `not_found`. */
 async function getMember(
   tx: Tx,
   organizationId: string,
@@ -147,7 +157,8 @@ async function selectMembers(
   }))
 }
 
-async function checkOwnerStays(tx: Tx, organizationId: string, accountId: string): Promise<void> {
+/** Throws `conflict` unless the organization has another owner. */
+async function requireOtherOwner(tx: Tx, organizationId: string, accountId: string): Promise<void> {
   const [other] = await tx`
     select
     from memberships
@@ -157,6 +168,6 @@ async function checkOwnerStays(tx: Tx, organizationId: string, accountId: string
   if (other) return
   throw new Fault(
     'conflict',
-    'An organization keeps at least one owner: make another member an owner first',
+    'An organization needs at least one owner. Make another member an owner first.',
   )
 }

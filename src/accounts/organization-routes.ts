@@ -10,6 +10,7 @@ import { createOwnOrganization, getOrganization, renameOrganization } from './or
 
 const tags = ['Organizations']
 
+/** Routes of organizations. */
 export function organizationRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
   return new Elysia({ name: 'accounts.organizations' })
     .use(guard)
@@ -25,7 +26,7 @@ export function organizationRoutes({ guard, pool }: { guard: SessionGuard; pool:
       {
         installation: 'organizations.create',
         body: OrganizationBody,
-        response: { 201: SuccessOf(Organization, 'The organization; you are its owner.') },
+        response: { 201: SuccessOf(Organization, 'The organization. You are its owner.') },
         detail: { operationId: 'createOrganization', summary: 'Create an organization', tags },
       },
     )

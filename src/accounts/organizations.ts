@@ -9,7 +9,9 @@ import type { AdmittedSession } from './sessions.ts'
 
 const MAX_ORGANIZATIONS = 1_000
 
-/** The account that acts, and the organization that it acts on. An `ApiCall` is one. */
+/**
+ * The account that acts, and the organization on which it acts. A `SessionCall` has these fields.
+ */
 export interface OrganizationCall {
   admitted: AdmittedSession
   actor: Actor
@@ -17,9 +19,9 @@ export interface OrganizationCall {
 }
 
 /**
- * Locks an organization until the transaction ends and authorizes `action` again, because the role may have changed
- * since admission. Returns the caller's role. Every change of the organization's members, roles or projects takes this
- * lock first.
+ * Locks an organization until the transaction ends. Authorizes `action` again, because the role may
+ * have changed since admission. Returns the caller's role. Every change of an organization's
+ * members, roles or projects takes this lock first.
  */
 export async function lockOrganization(
   tx: Tx,
@@ -57,7 +59,7 @@ export async function createOwnOrganization(
     select count(*)::int as n from organizations where deleted_at is null
   `
   if (count.n >= MAX_ORGANIZATIONS) {
-    throw new Fault('conflict', `A server has at most ${MAX_ORGANIZATIONS} organizations`)
+    throw new Fault('conflict', `A server can have at most ${MAX_ORGANIZATIONS} organizations`)
   }
   const organizationId = await createOrganization(tx, name)
   await tx`
@@ -71,7 +73,7 @@ export async function createOwnOrganization(
   return organizationId
 }
 
-/** An organization as a member with `role` sees it. Throws `not_found`. */
+/** Returns an organization as a member with `role` sees it. Throws `not_found`. */
 export async function getOrganization(
   sql: Queryable,
   organizationId: string,

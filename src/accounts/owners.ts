@@ -6,21 +6,21 @@ import { hashSecret, newSecret } from './secret.ts'
 
 export interface NewOwner {
   name: string
-  /** As `parseEmail` spells it. */
+  /** As normalized by `parseEmail`. */
   email: string
-  /** Null where a reset link will set the password. */
+  /** Null if a reset link will set the password. */
   passwordHash: string | null
 }
 
-/** Whether the installation has any account. */
+/** Returns whether the installation has any account. */
 export async function hasOwner(sql: Queryable): Promise<boolean> {
   const [found] = await sql<[{ any: boolean }]>`select exists (select from accounts) as any`
   return found.any
 }
 
 /**
- * Creates the configured owner, or else a setup link, at the start of a server without any account. Older setup links
- * end. Returns the link's token.
+ * Prepares the first sign-in on an installation without accounts. Creates the configured owner.
+ * Without one, creates a setup link, which replaces older ones, and returns its token.
  */
 export async function ensureSetup(
   sql: Sql,
@@ -35,7 +35,10 @@ export async function ensureSetup(
   return undefined
 }
 
-/** Creates a link that claims the installation within 30 minutes. Returns undefined when an account exists. */
+/**
+ * Creates a setup link that is valid for 30 minutes. Returns its token, or undefined if an account
+ * exists.
+ */
 async function createSetupLink(tx: Tx): Promise<string | undefined> {
   await lockAccounts(tx)
   if (await hasOwner(tx)) return undefined
@@ -48,7 +51,7 @@ async function createSetupLink(tx: Tx): Promise<string | undefined> {
   return token
 }
 
-/** Whether a token is that of a live setup link. */
+/** Returns whether a token is that of a valid setup link. */
 export async function isSetupLink(sql: Queryable, token: string): Promise<boolean> {
   const [row] = await sql<[{ live: boolean }]>`
     select exists (
@@ -59,8 +62,9 @@ export async function isSetupLink(sql: Queryable, token: string): Promise<boolea
 }
 
 /**
- * Creates the first account: the operator of the installation, and owner of every organization without an owner. Ends
- * the setup links. Returns its uuid, or undefined when an account exists. Of concurrent calls one succeeds.
+ * Creates the first account. It is the operator of the installation, and an owner of every
+ * organization without one. Deletes the setup links. Returns the account's uuid, or undefined if an
+ * account exists. Only one of concurrent calls succeeds.
  */
 export async function createFirstOwner(
   tx: Tx,
@@ -83,7 +87,9 @@ export async function createFirstOwner(
   return accountId
 }
 
-/** Creates one more operator who owns every organization. The command line uses it to get back in. */
+/**
+ * Creates another operator who owns every organization. The command line restores access with it.
+ */
 export async function createOwner(tx: Tx, actor: Actor, owner: NewOwner): Promise<string> {
   const accountId = await insertOwner(tx, actor, owner)
   await tx`
@@ -110,7 +116,7 @@ async function insertOwner(
   return uuid
 }
 
-/** Delays the creation of other accounts until the transaction ends. Sign-ins go on. */
+/** Blocks the creation of other accounts until the transaction ends, but no sign-ins. */
 async function lockAccounts(tx: Tx): Promise<void> {
   await tx`lock table accounts in share row exclusive mode`
 }

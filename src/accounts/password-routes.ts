@@ -34,7 +34,7 @@ interface Parts {
   cookies: Cookies
 }
 
-/** The password of the account that is signed in: verifying it, and changing it. */
+/** Routes that confirm or change the password of the signed-in account. */
 export function passwordRoutes({ guard, pool, cookies }: Parts) {
   function keepSession({ admitted: { session } }: CallOn<'account'>, token: string): string {
     return cookies.keep('session', token, toCookieSeconds(session))
@@ -51,12 +51,12 @@ export function passwordRoutes({ guard, pool, cookies }: Parts) {
       {
         account: 'account.verify',
         body: Type.Object({ password: Password }),
-        response: { 200: SuccessOf(Account, 'The password is right.') },
+        response: { 200: SuccessOf(Account, 'The password is correct.') },
         detail: {
           operationId: 'verifyPassword',
-          summary: 'Type your password again',
+          summary: 'Confirm your password',
           description:
-            'For 10 minutes the session may do what requires a fresh password. It gets a new cookie.',
+            'For 10 minutes, the session can do actions that require a confirmed password. It gets a new cookie.',
           tags,
         },
       },
@@ -81,7 +81,7 @@ export function passwordRoutes({ guard, pool, cookies }: Parts) {
     )
 }
 
-/** Opens the 10 minutes after a typed password. `fresh` is the new token of the session. */
+/** Confirms the password for 10 minutes. Returns the session's new token as `fresh`. */
 async function verifySession(
   pool: Pool,
   call: CallOn<'account'>,
@@ -90,7 +90,7 @@ async function verifySession(
   const { admitted, actor } = call
   const credentials = await confirmPassword(pool, call, password)
   return transact(pool, async tx => {
-    const fresh = await renew(tx, call, credentials)
+    const fresh = await renewSession(tx, call, credentials)
     await writeAudit(tx, actor, {
       action: 'session.verified',
       target: toId('ses', admitted.session.id),
@@ -108,12 +108,12 @@ async function changePassword(
   const { account, session } = admitted
   checkPassword(newPassword, account, 'newPassword')
   if (normalizePassword(newPassword) === normalizePassword(currentPassword)) {
-    throw invalidField('newPassword', 'invalid_value', 'Must differ from the current one')
+    throw invalidField('newPassword', 'invalid_value', 'Must differ from the current password')
   }
   const credentials = await confirmPassword(pool, call, currentPassword)
   const hash = await hashPassword(newPassword)
   return transact(pool, async tx => {
-    const fresh = await renew(tx, call, credentials)
+    const fresh = await renewSession(tx, call, credentials)
     await tx`update accounts set password_hash = ${hash} where id = ${account.id}`
     const sessionsEnded = await endSessions(tx, account.id, session.id)
     await withdrawResetLinks(tx, actor, account.id)
@@ -126,23 +126,26 @@ async function changePassword(
   })
 }
 
-/** Throws unless `password` is the account's. The tries count, so that a stolen session cannot guess it. */
+/**
+ * Throws `wrong_credentials` for a wrong password. Failed attempts count, so that a stolen session
+ * cannot guess it.
+ */
 async function confirmPassword(
   pool: Pool,
   { admitted: { account, session }, actor }: CallOn<'account'>,
   password: string,
 ): Promise<Credentials> {
   const credentials = await pool.run(sql => getCredentials(sql, account.id))
-  const lane = { kind: 'session', sessionId: session.id } as const
-  if (await tryPassword(pool, lane, { password, credentials })) return credentials
+  const scope = { kind: 'session', sessionId: session.id } as const
+  if (await tryPassword(pool, scope, { password, credentials })) return credentials
   await transact(pool, tx =>
     writeAudit(tx, actor, { action: 'password.refused', target: toId('per', account.id) }),
   )
   throw wrongCredentials()
 }
 
-/** Returns the new token of a session whose account was proven by `credentials`. */
-async function renew(
+/** Replaces the token of a session whose password was confirmed. Returns the new token. */
+async function renewSession(
   tx: Tx,
   { admitted: { session }, token = '' }: CallOn<'account'>,
   credentials: Credentials,

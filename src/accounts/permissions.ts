@@ -1,12 +1,13 @@
 import { Fault } from '../errors.ts'
 
-/** From the least to the most powerful. */
+/** All roles, from the least to the most powerful. */
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
 /**
- * Every action of /api: what it acts on, the least role, and whether the password must have been typed within the last
- * 10 minutes, as for actions that show a secret or destroy something (contract.md §12).
+ * Every action of /api, with its scope and the lowest role that may do it. Actions that reveal a
+ * secret or destroy something also require that the password was entered within the last 10 minutes
+ * (contract.md §12).
  */
 export const ACTIONS = {
   'setup.read': { on: 'anyone' },
@@ -75,7 +76,7 @@ export const ACTIONS = {
   'webhooks.read': { on: 'project', role: 'viewer' },
   'webhooks.readAttempts': { on: 'project', role: 'admin' },
   'webhooks.create': { on: 'project', role: 'admin', requiresPassword: true },
-  // Guarded, because it can send the events elsewhere.
+  // Requires the password, because it can send the events to another URL.
   'webhooks.edit': { on: 'project', role: 'admin', requiresPassword: true },
   'webhooks.rotate': { on: 'project', role: 'admin', requiresPassword: true },
   'webhooks.operate': { on: 'project', role: 'admin' },
@@ -87,32 +88,40 @@ type Rule = (
   | { on: 'anyone' | 'account' | 'installation' }
   | { on: 'organization' | 'project'; role: Role; requiresPassword?: boolean }
 ) & {
-  /** Whether an account may see less afterwards. Open sockets are then checked at once. */
+  /** True if the action can take access away. Open sockets are then checked at once. */
   revokesAccess?: boolean
 }
 
-/** The place of an action: the kind of thing that it acts on. */
+/**
+ * The scope of an action: anyone, the own account, the installation, an organization or a project.
+ */
 export type ActionScope<A extends Action = Action> = (typeof ACTIONS)[A]['on']
 
-/** The actions of one place. */
+/** The actions of one scope. */
 export type ActionOn<P extends ActionScope> = {
   [A in Action]: ActionScope<A> extends P ? A : never
 }[Action]
 
-/** The account that asks. */
+/** The account that requests an action. */
 export interface Requester {
   isOperator: boolean
-  /** Whether the password was typed within the last 10 minutes. */
+  /** True if the password was entered within the last 10 minutes. */
   isVerified: boolean
 }
 
-/** The organization or project that a request is about. Without a role, the answer hides that it exists. */
+/**
+ * The organization or project that a request is about. Without a role, the error hides that it
+ * exists.
+ */
 export interface Resource {
   kind: 'organization' | 'project'
   role: Role | undefined
 }
 
-/** Throws unless `account` may do `action` to `resource`: `signed_out`, `not_found`, `forbidden` or `verification_needed`. */
+/**
+ * Throws `signed_out`, `not_found`, `forbidden` or `verification_needed` unless `account` may do
+ * `action` to `resource`.
+ */
 export function authorize(
   account: Requester | undefined,
   action: Action,
@@ -123,34 +132,33 @@ export function authorize(
   if (!account) throw new Fault('signed_out', 'Sign in first')
   if (rule.on === 'account') return
   if (rule.on === 'installation') {
-    if (!account.isOperator)
-      throw new Fault('forbidden', 'Only the operator of the server may do this')
+    if (!account.isOperator) throw new Fault('forbidden', 'Requires the operator of the server')
     return
   }
   if (resource?.kind !== rule.on || resource.role === undefined) {
     throw new Fault('not_found', `No ${rule.on} has this id`)
   }
   if (!isAtLeast(resource.role, rule.role)) {
-    throw new Fault('forbidden', `This takes the role ${rule.role}; yours is ${resource.role}`)
+    throw new Fault('forbidden', `Requires the ${rule.role} role. Your role is ${resource.role}.`)
   }
   if (rule.requiresPassword) requireVerified(account)
 }
 
-/** Throws `verification_needed` unless the password was typed within the last 10 minutes. */
+/** Throws `verification_needed` unless the password was entered within the last 10 minutes. */
 export function requireVerified({ isVerified }: Pick<Requester, 'isVerified'>): void {
   if (isVerified) return
   throw new Fault(
     'verification_needed',
-    'Type your password again: it was not typed within the last 10 minutes',
+    'Enter your password again. It was not entered within the last 10 minutes.',
   )
 }
 
-/** Whether `role` includes the permissions of `needed`. */
+/** Returns whether `role` has all permissions of `needed`. */
 export function isAtLeast(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed)
 }
 
-/** Whether an account may see less after `action`. */
+/** Returns whether `action` can take access away. */
 export function revokesAccess(action: Action): boolean {
   const rule: Rule = ACTIONS[action]
   return rule.revokesAccess ?? false

@@ -10,6 +10,7 @@ import { addProject, editProject, getProject } from './projects.ts'
 
 const tags = ['Projects']
 
+/** Routes of projects. */
 export function projectRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
   return new Elysia({ name: 'accounts.projects' })
     .use(guard)
@@ -45,9 +46,9 @@ export function projectRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool
       '/api/projects/:projectId',
       async ({ call, body: { name, ...change } }) => {
         const { actor, projectId, role, admitted } = call
-        const place = { actor, projectId, isVerified: admitted.isVerified }
+        const context = { actor, projectId, isVerified: admitted.isVerified }
         const project = await transact(pool, async tx => {
-          await editProject(tx, place, {
+          await editProject(tx, context, {
             ...change,
             ...(name !== undefined && { name: toName(name) }),
           })
@@ -61,7 +62,7 @@ export function projectRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool
         response: { 200: SuccessOf(Project, 'The project with its changes.') },
         detail: {
           operationId: 'editProject',
-          summary: 'Rename a project, or change how long it keeps events',
+          summary: 'Change the name or retention of a project',
           tags,
         },
       },

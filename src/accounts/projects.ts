@@ -9,14 +9,14 @@ import type { Project, ProjectChange } from './schema.ts'
 const MAX_PROJECTS = 100
 
 export interface ProjectInfo {
-  /** The uuid, for statements. */
+  /** For SQL. */
   uuid: string
   id: string
   name: string
   organization: string
 }
 
-/** Every project of the installation, oldest first. */
+/** Returns all projects of the installation, oldest first. */
 export async function listProjects(sql: Queryable): Promise<ProjectInfo[]> {
   const rows = await sql<Omit<ProjectInfo, 'id'>[]>`
     select p.id as uuid, p.name, o.name as organization
@@ -53,7 +53,7 @@ export async function addProject(tx: Tx, call: OrganizationCall, name: string): 
   if (count.n >= MAX_PROJECTS) {
     throw new Fault(
       'conflict',
-      `An organization has at most ${MAX_PROJECTS} projects: delete one first`,
+      `An organization can have at most ${MAX_PROJECTS} projects. Delete one first.`,
     )
   }
   const projectId = await createProject(tx, { organizationId, name })
@@ -64,8 +64,9 @@ export async function addProject(tx: Tx, call: OrganizationCall, name: string): 
 }
 
 /**
- * Locks a project until the transaction ends. Its keys and its deletion wait meanwhile; appending to its log does not.
- * Returns the uuid of its organization. Throws `not_found` for a deleted project.
+ * Locks a project until the transaction ends. Changes of its keys and its deletion wait for the
+ * lock; new events do not. Returns the uuid of its organization. Throws `not_found` for a deleted
+ * project.
  */
 export async function lockProject(tx: Tx, projectId: string): Promise<string> {
   const [found] = await tx<{ organization_id: string }[]>`
@@ -78,7 +79,7 @@ export async function lockProject(tx: Tx, projectId: string): Promise<string> {
   return found.organization_id
 }
 
-/** A project as a member with `role` in its organization sees it. Throws `not_found`. */
+/** Returns a project as a member with `role` sees it. Throws `not_found`. */
 export async function getProject(sql: Queryable, projectId: string, role: Role): Promise<Project> {
   const [row] = await sql<
     {
@@ -113,11 +114,14 @@ export async function getProject(sql: Queryable, projectId: string, role: Role):
 interface ProjectCall {
   actor: Actor
   projectId: string
-  /** Whether the password was typed within the last 10 minutes. */
+  /** True if the password was entered within the last 10 minutes. */
   isVerified: boolean
 }
 
-/** Changes the given fields. A shorter retention deletes events, so it requires the password. */
+/**
+ * Changes the given fields. A shorter retention deletes events. It throws `verification_needed`
+ * unless `isVerified`.
+ */
 export async function editProject(
   tx: Tx,
   { actor, projectId, isVerified }: ProjectCall,
@@ -131,7 +135,7 @@ export async function editProject(
   if (isShorter && !isVerified) {
     throw new Fault(
       'verification_needed',
-      'Type your password again: to keep events for a shorter time deletes those that are older',
+      'Enter your password again. A shorter retention deletes older events.',
     )
   }
   if (name === undefined && keepDays === undefined) return

@@ -9,12 +9,12 @@ import { forgetDevices, rememberDevice } from './sign-in.ts'
 import { clearAccountFailures } from './throttle.ts'
 
 export interface ResetLink {
-  /** For `BASE_URL/reset#token`. It is returned here and stored nowhere. */
+  /** For `BASE_URL/reset#token`. It is not stored. */
   token: string
   expiresAt: Date
 }
 
-/** An owner, and the organization in whose name they make a link. */
+/** An owner who creates a link, and the organization in which they may. */
 interface LinkCreator {
   accountId: string
   organizationId: string
@@ -25,16 +25,17 @@ interface Link {
   organization_id: string | null
 }
 
-/** An event in the life of a link, as the audit logs of the installation and of the link's organization name it. */
-const AUDITED = {
+/** Actions of the audit log of the installation, and of the log of the organization. */
+const AUDIT_ACTIONS = {
   created: ['reset.created', 'member.resetLinkCreated'],
   used: ['password.reset', 'member.resetLinkUsed'],
   withdrawn: ['reset.withdrawn', 'member.resetLinkWithdrawn'],
 } as const
 
 /**
- * Makes a link that sets a new password of an account once, within an hour. Withdraws older links of the account and
- * forgets its failed sign-ins. The link gives control of the account. Throws `not_found`.
+ * Creates a link that sets an account's password, once and within an hour. The link gives full
+ * control of the account. Withdraws older links of the account, and resets its failed sign-ins.
+ * Throws `not_found`.
  */
 export async function createResetLink(
   tx: Tx,
@@ -58,28 +59,30 @@ export async function createResetLink(
   return { token, expiresAt: link.expires_at }
 }
 
-/** Makes such a link in the name of an owner. Throws `forbidden` unless they may reset this account. */
+/**
+ * Creates a reset link for an owner. Throws `forbidden` unless the owner may reset this account.
+ */
 export async function createOwnersResetLink(
   tx: Tx,
   actor: Actor,
-  { accountId, maker }: { accountId: string; maker: LinkCreator },
+  { accountId, creator }: { accountId: string; creator: LinkCreator },
 ): Promise<ResetLink> {
   await lockMemberships(tx, accountId)
-  const [right] = await tx<[{ holds: boolean }]>`
+  const [right] = await tx<[{ is_allowed: boolean }]>`
     select ${mayReset(tx, {
-      maker: tx`${maker.accountId}::uuid`,
-      organization: tx`${maker.organizationId}::uuid`,
+      creator: tx`${creator.accountId}::uuid`,
+      organization: tx`${creator.organizationId}::uuid`,
       account: tx`${accountId}::uuid`,
-    })} as holds
+    })} as is_allowed
   `
-  if (right.holds) return createResetLink(tx, actor, accountId, maker)
+  if (right.is_allowed) return createResetLink(tx, actor, accountId, creator)
   throw new Fault(
     'forbidden',
-    'This account opens more than you own: ask the operator of the server, who runs `tidings owner reset`',
+    'This account has access to more than you own. Ask the operator of the server to run `tidings owner reset`.',
   )
 }
 
-/** The account of a live link whose maker still has the right to make it. The link stays usable. */
+/** Returns the account of a valid link whose creator may still create it. The link stays valid. */
 export async function findResetAccount(
   sql: Queryable,
   token: string,
@@ -94,9 +97,9 @@ export async function findResetAccount(
 }
 
 /**
- * Sets the password of an account by a link, which is used up, and ends all sessions of the account. Its browsers are no
- * longer known, but for the one that asks, whose secret was `device`. Returns undefined for a link that is no longer
- * live, or whose maker lost the right to make it.
+ * Sets the password of an account, and deletes the link. Ends all sessions of the account. Forgets
+ * its known browsers except the requesting one, whose secret is `device`. Returns undefined if the
+ * link has ended, or if its creator may no longer create it.
  */
 export async function resetPassword(
   tx: Tx,
@@ -117,7 +120,7 @@ export async function resetPassword(
   `
   const sessionsEnded = await endSessions(tx, accountId)
   await withdrawResetLinks(tx, actor, accountId)
-  // Others may guess on: this browser belongs to the account, and their failures do not delay it.
+  // The requesting browser becomes a known one, so that failures elsewhere do not delay it.
   await clearAccountFailures(tx, email)
   await forgetDevices(tx, accountId)
   const device = await rememberDevice(tx, accountId, reset.device)
@@ -125,14 +128,14 @@ export async function resetPassword(
   return { email, device }
 }
 
-/** Ends every open link of an account. */
+/** Withdraws all links of an account. */
 export async function withdrawResetLinks(tx: Tx, actor: Actor, accountId: string): Promise<void> {
   await withdraw(tx, actor, tx`r.account_id = ${accountId}`)
 }
 
 /**
- * Ends the links that depend on the memberships of an account, after these have changed: links that owners made for it,
- * and links that it made and could not make any more.
+ * Withdraws links after the memberships of an account have changed: those that owners created for
+ * it, and those that it created and could no longer create.
  */
 export async function withdrawLinksOfMember(
   tx: Tx,
@@ -144,7 +147,7 @@ export async function withdrawLinksOfMember(
   await withdraw(tx, actor, tx`${ofOwners} or ${own}`)
 }
 
-/** Ends the links that were made in the name of an organization. */
+/** Withdraws the links that owners of an organization created. */
 export async function withdrawLinksOfOrganization(
   tx: Tx,
   actor: Actor,
@@ -162,16 +165,21 @@ async function withdraw(tx: Tx, actor: Actor, where: Fragment): Promise<void> {
   for (const link of withdrawn) if (link.was_live) await audit(tx, actor, 'withdrawn', { link })
 }
 
-/** Locks an account until the transaction ends: it joins no organization meanwhile. */
+/**
+ * Locks an account until the transaction ends, so that it cannot join an organization meanwhile.
+ */
 async function lockMemberships(tx: Tx, accountId: string): Promise<void> {
-  // A new membership refers to the row, so it waits for `for update` and not for a weaker lock.
+  // A new membership references the row, and waits only for `for update`.
   await tx`select from accounts where id = ${accountId} for update`
 }
 
-/** The condition under which the maker of the link `r` could make it now. The command line always may. */
+/**
+ * The SQL condition that the creator of the link `r` could create it now. The command line always
+ * can.
+ */
 function isCreatorAllowed(sql: Queryable): Fragment {
   const rule = mayReset(sql, {
-    maker: sql`r.created_by`,
+    creator: sql`r.created_by`,
     organization: sql`r.organization_id`,
     account: sql`r.account_id`,
   })
@@ -179,13 +187,13 @@ function isCreatorAllowed(sql: Queryable): Fragment {
 }
 
 /**
- * The condition under which an owner may reset an account. A link hands over the whole account, and what it opens
- * elsewhere: the account must belong to the organization in whose name the maker acts, and the maker must own every
- * organization of the account. Only an operator resets an operator.
+ * The SQL condition that `creator` may reset `account`. A link gives control of the whole account.
+ * Therefore the account must be a member of `organization`, and the creator an owner of every
+ * organization of the account. Only operators can reset operators.
  */
 function mayReset(
   sql: Queryable,
-  { maker, organization, account }: Record<'maker' | 'organization' | 'account', Fragment>,
+  { creator, organization, account }: Record<'creator' | 'organization' | 'account', Fragment>,
 ): Fragment {
   const memberships = sql`
     memberships theirs
@@ -201,26 +209,26 @@ function mayReset(
       select
       from ${memberships}
         left join memberships own
-          on own.organization_id = theirs.organization_id and own.account_id = ${maker}
+          on own.organization_id = theirs.organization_id and own.account_id = ${creator}
       where theirs.account_id = ${account} and own.role is distinct from 'owner'
     )
     and exists (
       select
-      from accounts p
-        join accounts m on m.id = ${maker}
-      where p.id = ${account} and (m.is_operator or not p.is_operator)
+      from accounts a
+        join accounts c on c.id = ${creator}
+      where a.id = ${account} and (c.is_operator or not a.is_operator)
     )
   )`
 }
 
-/** Writes to the log of the installation, and to that of the organization in whose name the link was made. */
+/** Writes to the audit logs of the installation and of the link's organization, if it has one. */
 async function audit(
   tx: Tx,
   actor: Actor,
-  what: keyof typeof AUDITED,
+  event: keyof typeof AUDIT_ACTIONS,
   { link, details = {} }: { link: Link; details?: NonNullable<AuditRecord['details']> },
 ): Promise<void> {
-  const [action, organizationAction] = AUDITED[what]
+  const [action, organizationAction] = AUDIT_ACTIONS[event]
   const { account_id, organization_id: organizationId } = link
   const target = toId('per', account_id)
   await writeAudit(tx, actor, { action, target, details })

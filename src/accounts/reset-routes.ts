@@ -22,7 +22,7 @@ interface Parts {
 
 const Reset = Type.Object({ email: Type.String() }, closed)
 
-/** Setting a new password by a link, without the old one. */
+/** The route that sets a new password with a reset link. */
 export function resetRoutes({ guard, pool, failedAuthentications, cookies }: Parts) {
   return new Elysia({ name: 'accounts.reset' }).use(guard).post(
     '/api/reset',
@@ -31,7 +31,7 @@ export function resetRoutes({ guard, pool, failedAuthentications, cookies }: Par
       const account = await pool.run(sql => findResetAccount(sql, token))
       if (!account) {
         failedAuthentications.countFailure(address)
-        throw deadLink()
+        throw linkNotFound()
       }
       const { accountId } = account
       checkPassword(password, account)
@@ -40,7 +40,7 @@ export function resetRoutes({ guard, pool, failedAuthentications, cookies }: Par
       const reset = await transact(pool, tx =>
         resetPassword(tx, actor, { token, accountId, passwordHash, device }),
       )
-      if (!reset) throw deadLink()
+      if (!reset) throw linkNotFound()
       const kept = [
         cookies.keep('device', reset.device, MAX_COOKIE_AGE_S),
         ...(admitted?.account.id === accountId ? [cookies.clear('session')] : []),
@@ -53,7 +53,7 @@ export function resetRoutes({ guard, pool, failedAuthentications, cookies }: Par
       response: { 200: SuccessOf(Reset, 'The password is set. Sign in with it.'), 404: ApiFailure },
       detail: {
         operationId: 'resetPassword',
-        summary: 'Set a new password by a reset link',
+        summary: 'Set a new password with a reset link',
         description: 'Ends all sessions of the account.',
         tags: ['Account'],
       },
@@ -61,9 +61,9 @@ export function resetRoutes({ guard, pool, failedAuthentications, cookies }: Par
   )
 }
 
-function deadLink(): Fault {
+function linkNotFound(): Fault {
   return new Fault(
     'not_found',
-    'This link was used, withdrawn, or is older than an hour: ask an owner, or run `tidings owner reset`, for a new one',
+    'This link was used, withdrawn, or has expired after an hour. Ask an owner for a new one, or run `tidings owner reset`.',
   )
 }

@@ -24,13 +24,18 @@ const NAME = defineRule('Name', (value, schema) => {
   if (length.length > 0) return length
   const characters = checkCharacters(value)
   if (characters.length > 0) return characters
-  if (INVISIBLE.test(value)) return issue('invalid_value', 'Must have something that can be seen')
+  if (INVISIBLE.test(value)) return issue('invalid_value', 'Must contain a visible character')
   return DISRUPTIVE.test(value.trim())
-    ? issue('invalid_value', 'Must not contain control characters or ones that turn text around')
+    ? issue(
+        'invalid_value',
+        'Must not contain control characters or characters that change the direction of text',
+      )
     : []
 })
 
-/** The name of an account, an organization, a project or a key. `toName` gives the stored form. */
+/**
+ * The name of an account, an organization, a project or a key. `toName` returns the stored form.
+ */
 export const Name = Type.Unsafe<string>({
   [Kind]: NAME,
   type: 'string',
@@ -39,6 +44,7 @@ export const Name = Type.Unsafe<string>({
   pattern: '\\S',
 })
 
+/** Returns the stored form of a valid name. */
 export function toName(name: string): string {
   return name.trim()
 }
@@ -48,28 +54,28 @@ const RoleName = OneOf(ROLES)
 const EMAIL = defineRule('Email', value => {
   if (typeof value !== 'string') return invalidType('string', value)
   return parseEmail(value) === undefined
-    ? issue('invalid_format', 'Must be an e-mail address, like ada@example.com')
+    ? issue('invalid_format', 'Must be an e-mail address, such as ada@example.com')
     : NO_ISSUES
 })
-/** An e-mail address as it is typed. `parseEmail` gives the stored form. */
+/** An e-mail address as entered. `parseEmail` returns the stored form. */
 export const Email = Type.Unsafe<string>({ [Kind]: EMAIL, type: 'string' })
-/** A password as it is typed. `checkPassword` has the rules for a new one. */
+/** A password as entered. `checkPassword` applies the policy to new ones. */
 export const Password = Text({ minLength: 1, maxLength: 512 })
 
 const Named = Type.Object({ id: Type.String(), name: Type.String() }, closed)
 
-/** An account as its owner and the other members of its organizations see it. */
+/** An account as it and the other members of its organizations see it. */
 export const AccountInfo = Type.Object(
   { id: Type.String(), name: Type.String(), email: Type.String(), isOperator: Type.Boolean() },
   closed,
 )
 export type AccountInfo = Static<typeof AccountInfo>
 
-/** The account that is signed in, with its organizations. */
+/** The signed-in account, with its organizations. */
 export const Account = Type.Object(
   {
     person: AccountInfo,
-    /** Whether the password was typed within the last 10 minutes. */
+    /** True if the password was entered within the last 10 minutes. */
     isVerified: Type.Boolean(),
     organizations: Type.Array(
       Type.Object(
@@ -92,11 +98,11 @@ export const SessionInfo = Type.Object(
   {
     id: Type.String(),
     createdAt: Timestamp,
-    /** True to a minute. */
+    /** Exact to a minute. */
     lastSeenAt: Timestamp,
     address: Type.String(),
     userAgent: Type.String(),
-    /** The same in words. */
+    /** The browser in words. */
     browser: Type.String({ examples: ['Firefox on Mac'] }),
     isInstalled: Type.Boolean(),
     isCurrent: Type.Boolean(),
@@ -111,7 +117,7 @@ export const NoData = Type.Object({}, closed)
 /** The number of sessions that an action ended. */
 export const EndedSessions = Type.Object({ sessionsEnded: Type.Integer({ minimum: 0 }) }, closed)
 
-/** The id of what was deleted. */
+/** The id of a deleted resource. */
 export const DeletedId = Type.Object({ id: Type.String() }, closed)
 
 export const Organization = Type.Object(
@@ -158,7 +164,7 @@ export const Member = Type.Object(
     person: AccountInfo,
     role: RoleName,
     joinedAt: Timestamp,
-    /** When a session of the account was last used, to the minute. Null without a session. */
+    /** The last use of any session of the account, exact to a minute. Null without a session. */
     lastSeenAt: Nullable(Timestamp),
   },
   closed,
@@ -167,14 +173,14 @@ export type Member = Static<typeof Member>
 
 export const RoleBody = Type.Object({ role: RoleName })
 
-/** A link whose secret is shown once. */
+/** A link that contains a secret, and expires. */
 export const ExpiringLink = Type.Object({ url: Type.String(), expiresAt: Timestamp }, closed)
 export type ExpiringLink = Static<typeof ExpiringLink>
 
 const invite = {
   id: Type.String(),
   role: RoleName,
-  /** The only address that may use the invite, if it is bound to one. */
+  /** The only e-mail address that can accept the invite. Null for any. */
   email: Nullable(Type.String()),
   expiresAt: Timestamp,
 }
@@ -206,7 +212,7 @@ const Token = Text({ minLength: 1, maxLength: 100 })
 export const InviteTokenBody = Type.Object({ token: Token })
 export const AcceptInviteBody = Type.Object({
   token: Token,
-  /** Required without a session: they make an account. */
+  /** Required without a session, to create an account. */
   name: Type.Optional(Name),
   email: Type.Optional(Email),
   password: Type.Optional(Password),
@@ -224,15 +230,15 @@ export type JoinedOrganization = Static<typeof JoinedOrganization>
 
 const Count = Type.Integer({ minimum: 0 })
 
-/** The server itself, as its operator sees it. */
+/** The state of the server, for its operator. */
 export const ServerInfo = Type.Object(
   {
     version: Type.String(),
     runtime: Type.String(),
-    /** The address of the source code, if the package names one. */
+    /** The URL of the source code, if package.json has one. */
     source: Type.Optional(Type.String()),
     url: Type.String(),
-    /** Whether BASE_URL is set. Without it, the URL comes from the port. */
+    /** True if BASE_URL is set. Otherwise the URL is derived from the port. */
     isUrlSet: Type.Boolean(),
     isHttps: Type.Boolean(),
     startedAt: Timestamp,
@@ -240,20 +246,22 @@ export const ServerInfo = Type.Object(
       { kind: Type.String(), version: Type.String(), bytes: Type.Integer() },
       closed,
     ),
-    /** The disk of DATA_DIR. Null without one, or when it did not answer within a second. */
+    /**
+     * The disk of DATA_DIR. Null without DATA_DIR, or if the disk did not respond within a second.
+     */
     disk: Nullable(
       Type.Object({ folder: Type.String(), freeBytes: Count, totalBytes: Count }, closed),
     ),
     projects: Type.Integer(),
-    /** Events that the present projects have accepted. */
+    /** Events that were accepted by projects that still exist. */
     events: Type.Integer(),
-    /** Open live feeds of this process. */
+    /** Open live feed sockets of this process. */
     sockets: Count,
     deliveries: Type.Object(
       {
         /** Waiting deliveries of each kind, counted up to 100,000. */
         pending: Type.Object({ push: Count, webhook: Count }, closed),
-        /** How long the oldest due delivery has waited, in milliseconds. */
+        /** Milliseconds for which the oldest due delivery has waited. */
         oldestMs: Count,
         /** Running attempts of this process. */
         running: Count,
@@ -264,7 +272,10 @@ export const ServerInfo = Type.Object(
       {
         /** The id of the key that signs pushes. Null until the first device asks for it. */
         keyId: Nullable(Type.String()),
-        /** The contact for push services: VAPID_SUBJECT or the operator's address. Null without either. */
+        /**
+         * The contact for push services: VAPID_SUBJECT or the operator's address. Null without
+         * either.
+         */
         subject: Nullable(Type.String()),
         isSubjectSet: Type.Boolean(),
         devices: Count,

@@ -7,33 +7,41 @@ export function newSecret(bits: 128 | 256): string {
   return randomBytes(bits / 8).toString('base64url')
 }
 
-/** Whether `text` has the form of such a secret. */
+/** Returns whether `text` has the form of such a secret. */
 export function isSecret(text: string): boolean {
   return SHAPE.test(text)
 }
 
-/** Returns SHA-256 in hex, the only form that is stored. A random secret has too much entropy for guessing. */
+/** Returns the SHA-256 in hex, the only form that is stored. Random secrets need no slow hash. */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex')
 }
 
-/** The session's cookie, and the one that makes a browser known to the accounts that sign in there. */
+/**
+ * The session cookie, and the cookie that marks a browser as known to the accounts that sign in
+ * there.
+ */
 type CookieName = 'session' | 'device'
 
 const PLAIN_NAMES = { session: 'tidings', device: 'tidings-device' } as const
-/** Browsers keep no cookie for longer. */
+/** The longest Max-Age that browsers accept, in seconds. */
 export const MAX_COOKIE_AGE_S = 400 * 86_400
 
 export interface Cookies {
-  /** The secret in a request's cookie; undefined when there is none, or more than one. */
+  /**
+   * Returns the secret in a request's cookie, or undefined unless there is exactly one such cookie.
+   */
   read(headers: Headers, name: CookieName): string | undefined
-  /** A Set-Cookie that keeps `secret`. */
+  /** Returns a Set-Cookie value that stores `secret`. */
   keep(name: CookieName, secret: string, maxAgeS: number): string
-  /** A Set-Cookie that deletes the cookie. */
+  /** Returns a Set-Cookie value that deletes the cookie. */
   clear(name: CookieName): string
 }
 
-/** Names cookies with `__Host-` over https, so that no other host and no page over http can set them. */
+/**
+ * Creates the cookies of a server. Over https, names begin with `__Host-`, so that no other host
+ * and no http page can set them.
+ */
 export function createCookies(isSecure: boolean): Cookies {
   const toName = (name: CookieName) => `${isSecure ? '__Host-' : ''}${PLAIN_NAMES[name]}`
   const write = (name: CookieName, value: string, maxAgeS: number) =>

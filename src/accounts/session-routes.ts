@@ -24,7 +24,7 @@ const SignInBody = Type.Object({
   password: Password,
   isInstalled: Type.Optional(
     Type.Boolean({
-      description: 'Whether an installed app signs in, which stays signed in longer.',
+      description: 'True if an installed app signs in. It stays signed in longer.',
     }),
   ),
 })
@@ -35,9 +35,11 @@ interface Parts {
   cookies: Cookies
 }
 
-/** Signing in and out, and the sessions of an account. */
+/** Routes to sign in and out, and to manage sessions. */
 export function sessionRoutes({ guard, pool, cookies }: Parts) {
-  /** Makes the browser forget the session and everything that our pages keep there. */
+  /**
+   * Returns what makes the browser delete the session cookie and everything that pages have stored.
+   */
   const toSignedOut = () => ({
     headers: { 'Clear-Site-Data': '"cache", "storage"' },
     cookies: [cookies.clear('session')],
@@ -54,7 +56,9 @@ export function sessionRoutes({ guard, pool, cookies }: Parts) {
       {
         anyone: 'session.create',
         body: SignInBody,
-        response: { 200: SuccessOf(Account, 'You are signed in; the cookie is the session.') },
+        response: {
+          200: SuccessOf(Account, 'You are signed in. The cookie contains the session.'),
+        },
         detail: { operationId: 'signIn', summary: 'Sign in', tags },
       },
     )
@@ -92,7 +96,9 @@ export function sessionRoutes({ guard, pool, cookies }: Parts) {
       },
       {
         account: 'sessions.end',
-        response: { 200: SuccessOf(EndedSessions, 'Your sessions are ended, this one too.') },
+        response: {
+          200: SuccessOf(EndedSessions, 'All your sessions are ended, including this one.'),
+        },
         detail: { operationId: 'endSessions', summary: 'End all your sessions', tags },
       },
     )
@@ -101,7 +107,7 @@ export function sessionRoutes({ guard, pool, cookies }: Parts) {
       async ({ call, params: { sessionId } }) => {
         const id = parseId('ses', sessionId)
         if (id === undefined || !(await endOneSession(pool, call, id))) {
-          throw new Fault('not_found', 'No session of yours has this id')
+          throw new Fault('not_found', 'None of your sessions has this id')
         }
         const isOwn = id === call.admitted.session.id
         return succeed(call, 200, {}, isOwn ? toSignedOut() : undefined)
@@ -122,9 +128,9 @@ async function signInByPassword(
   const email = parseEmail(typed) ?? ''
   const { address, userAgent, requestHeaders } = call
   const device = cookies.read(requestHeaders, 'device')
-  const { found, lane } = await pool.run(sql => findCredentials(sql, { email, address, device }))
-  if (!(await tryPassword(pool, lane, { password, credentials: found })) || !found) {
-    // Never the address that was typed: people type passwords there.
+  const { found, scope } = await pool.run(sql => findCredentials(sql, { email, address, device }))
+  if (!(await tryPassword(pool, scope, { password, credentials: found })) || !found) {
+    // The entered address is not recorded, because people sometimes enter their password there.
     const target = found && toId('per', found.accountId)
     const actor = { kind: 'anonymous', address, userAgent } as const
     await transact(pool, tx => writeAudit(tx, actor, { action: 'session.refused', target }))
@@ -132,12 +138,12 @@ async function signInByPassword(
   }
   return transact(pool, async tx => {
     await lockCredentials(tx, found)
-    await clearAttempts(tx, lane, email)
+    await clearAttempts(tx, scope, email)
     return signIn(tx, call, { accountId: found.accountId, isInstalled, cookies })
   })
 }
 
-/** Returns how many sessions it ended. */
+/** Returns the number of sessions that it ended. */
 function endAllSessions(pool: Pool, { admitted, actor }: CallOn<'account'>): Promise<number> {
   const { id } = admitted.account
   return transact(pool, async tx => {
@@ -152,7 +158,7 @@ function endAllSessions(pool: Pool, { admitted, actor }: CallOn<'account'>): Pro
   })
 }
 
-/** Returns whether the account had this session. */
+/** Returns false if the account has no such session. */
 function endOneSession(
   pool: Pool,
   { admitted, actor }: CallOn<'account'>,

@@ -10,9 +10,12 @@ import { hashSecret, MAX_COOKIE_AGE_S, newSecret } from './secret.ts'
 
 const MAX_SESSIONS = 100
 
-/** The account and session of a request, and the account's role where the request is about an organization or project. */
+/**
+ * The session and account of a request. With the organization or project of the request, if the
+ * account is a member.
+ */
 export interface AdmittedSession {
-  /** `leftS`: seconds until it ends, unless it is of an installed app. */
+  /** `leftS` is the number of seconds until it ends. Meaningless for installed apps. */
   session: { id: string; isInstalled: boolean; leftS: number }
   account: { id: string; name: string; email: string; isOperator: boolean }
   isVerified: boolean
@@ -29,8 +32,9 @@ export interface SessionLookup {
 }
 
 /**
- * Finds the live session with a token's hash. A session expires after 7 days without use or 30 days in all, in an
- * installed app after a year without use. Nothing is cached, so an ended session is refused on the next request.
+ * Finds the valid session with a token's hash. A session expires after 7 days without use, or 30
+ * days in all. In an installed app, it expires after a year without use. Nothing is cached: an
+ * ended session is rejected from the next request on.
  */
 export async function admitSession(
   sql: Queryable,
@@ -52,7 +56,7 @@ export async function admitSession(
     }[]
   >`
     with used as (
-      -- last_seen_at is true to a minute.
+      -- Written at most once a minute.
       update sessions s set last_seen_at = now()
       where s.hash = decode(${hash}, 'hex') and s.last_seen_at < now() - interval '1 minute'
         and not ${isExpired(sql)}
@@ -81,7 +85,7 @@ export async function admitSession(
   }
 }
 
-/** The condition that a row `s` of sessions has expired. */
+/** The SQL condition that the session `s` has expired. */
 export function isExpired(sql: Queryable) {
   return sql`is_session_expired(s.is_installed, s.created_at, s.last_seen_at)`
 }
@@ -94,7 +98,8 @@ export interface NewSession {
 }
 
 /**
- * Creates a session. An account has 100: the least recently used one ends. Returns the token, which is stored nowhere.
+ * Creates a session. Returns its uuid and its token, which is not stored. An account has at most
+ * 100 sessions: the least recently used ones end.
  */
 export async function createSession(
   sql: Queryable,
@@ -123,8 +128,8 @@ export async function createSession(
 }
 
 /**
- * Replaces the token of a session after the password was typed. Returns the new one. Throws `conflict` when `token` is
- * not the session's token any more.
+ * Replaces the token of a session after the password was entered. Returns the new token. Throws
+ * `conflict` if `token` is no longer the session's token.
  */
 export async function rotateSession(
   sql: Queryable,
@@ -138,7 +143,7 @@ export async function rotateSession(
     where id = ${id} and hash = decode(${hashSecret(token)}, 'hex')
   `
   if (rotated.count === 1) return fresh
-  throw new Fault('conflict', 'The session has just been renewed or ended: reload the page')
+  throw new Fault('conflict', 'The session was just renewed or ended. Reload the page.')
 }
 
 /** Ends one session of an account. Returns whether it existed. */
@@ -147,7 +152,10 @@ export async function endSession(tx: Tx, accountId: string, id: string): Promise
   return ended.count === 1
 }
 
-/** Ends the sessions of an account, which the caller has locked, but for one. Returns how many it ended. */
+/**
+ * Ends all sessions of an account except one. The caller has locked the account. Returns the number
+ * of ended sessions.
+ */
 export async function endSessions(tx: Tx, accountId: string, except?: string): Promise<number> {
   const ended = await tx`
     delete from sessions where account_id = ${accountId} and id is distinct from ${except ?? null}
@@ -155,7 +163,7 @@ export async function endSessions(tx: Tx, accountId: string, except?: string): P
   return ended.count
 }
 
-/** A page of the account's live sessions, newest first. */
+/** Returns a page of the account's valid sessions, newest first. */
 export async function listSessions(
   sql: Queryable,
   { account, session }: Pick<AdmittedSession, 'account' | 'session'>,
@@ -192,7 +200,7 @@ export async function listSessions(
   return toPage(items, query, ({ id }) => id)
 }
 
-/** How long a browser keeps the cookie of a session. The server may end the session sooner. */
+/** Returns the Max-Age of a session's cookie. The server may end the session earlier. */
 export function toCookieSeconds({ isInstalled, leftS }: AdmittedSession['session']): number {
   return isInstalled ? MAX_COOKIE_AGE_S : Math.max(1, Math.ceil(leftS))
 }

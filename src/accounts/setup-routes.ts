@@ -30,14 +30,17 @@ interface Parts {
   cookies: Cookies
 }
 
-/** Claiming a new installation. These routes answer 404 once it has an owner. */
+/**
+ * Routes that create the first owner of an installation. They respond with 404 once it has an
+ * owner.
+ */
 export function setupRoutes({ guard, pool, failedAuthentications, cookies }: Parts) {
   return new Elysia({ name: 'accounts.setup' })
     .use(guard)
     .get(
       '/api/setup',
       async ({ call }) => {
-        if (await pool.run(hasOwner)) throw claimed()
+        if (await pool.run(hasOwner)) throw alreadySetUp()
         return succeed(call, 200, {})
       },
       {
@@ -48,7 +51,7 @@ export function setupRoutes({ guard, pool, failedAuthentications, cookies }: Par
         },
         detail: {
           operationId: 'getSetup',
-          summary: 'Tell whether the installation still needs an owner',
+          summary: 'Check whether the installation needs an owner',
           tags,
         },
       },
@@ -58,18 +61,18 @@ export function setupRoutes({ guard, pool, failedAuthentications, cookies }: Par
       async ({ call, body: { token, name: typedName, email: typedEmail, password } }) => {
         const name = toName(typedName)
         const email = parseEmail(typedEmail) ?? ''
-        if (await pool.run(hasOwner)) throw claimed()
-        // Only the holder of a link can make the server hash a password, which is costly.
+        if (await pool.run(hasOwner)) throw alreadySetUp()
+        // Hashing is expensive, so only the holder of a link can trigger it.
         if (!(await pool.run(sql => isSetupLink(sql, token)))) {
           failedAuthentications.countFailure(call.address)
-          throw deadLink()
+          throw linkNotFound()
         }
         checkPassword(password, { email, name })
         const passwordHash = await hashPassword(password)
         const { account, cookies: kept } = await transact(pool, async tx => {
-          if (!(await isSetupLink(tx, token))) throw deadLink()
+          if (!(await isSetupLink(tx, token))) throw linkNotFound()
           const accountId = await createFirstOwner(tx, call.actor, { name, email, passwordHash })
-          if (accountId === undefined) throw claimed()
+          if (accountId === undefined) throw alreadySetUp()
           return signIn(tx, call, { accountId, cookies })
         })
         return succeed(call, 201, account, { cookies: kept })
@@ -78,26 +81,26 @@ export function setupRoutes({ guard, pool, failedAuthentications, cookies }: Par
         anyone: 'setup.complete',
         body: SetupBody,
         response: {
-          201: SuccessOf(Account, 'You own the installation and are signed in.'),
+          201: SuccessOf(Account, 'You are the owner of the installation, and signed in.'),
           404: ApiFailure,
         },
         detail: {
           operationId: 'completeSetup',
           summary: 'Create the first owner of the installation',
-          description: 'The server prints the setup link, which holds the token, when it starts.',
+          description: 'The server prints a setup link with the token when it starts.',
           tags,
         },
       },
     )
 }
 
-function claimed(): Fault {
-  return new Fault('not_found', 'This installation has its owner already: sign in')
+function alreadySetUp(): Fault {
+  return new Fault('not_found', 'This installation already has an owner. Sign in.')
 }
 
-function deadLink(): Fault {
+function linkNotFound(): Fault {
   return new Fault(
     'not_found',
-    'This setup link is not valid, or no longer: restart the server, it prints a new one',
+    'This setup link is invalid or has expired. Restart the server to get a new one.',
   )
 }

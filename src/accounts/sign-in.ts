@@ -14,7 +14,7 @@ import {
 
 const MAX_DEVICES = 20
 
-/** The request that signs in, and the session that its browser has already. */
+/** A request that signs in. `admitted` is the session that its browser already has. */
 export interface SignInRequest {
   admitted: AdmittedSession | undefined
   requestHeaders: Headers
@@ -24,13 +24,13 @@ export interface SignInRequest {
 
 export interface SignedIn {
   account: Account
-  /** Values of Set-Cookie: the session's, and that of the known browser. */
+  /** Values of Set-Cookie, for the session and the known browser. */
   cookies: string[]
 }
 
 /**
- * Signs an account in once its password was right, or was just chosen. The session that the browser had ends, and both
- * session and browser get new secrets.
+ * Signs an account in, after its password was checked or set. Ends the browser's previous session.
+ * The session and the browser get new secrets.
  */
 export async function signIn(
   tx: Tx,
@@ -48,7 +48,7 @@ export async function signIn(
     { action: 'session.created', target: toId('ses', session.id), details: { isInstalled } },
   )
   const admitted = await admitSession(tx, { hash: hashSecret(session.token) })
-  if (!admitted) throw new Error('A session that was just created does not exist')
+  if (!admitted) throw new Error('The session that was just created does not exist')
   return {
     account: await getAccount(tx, admitted),
     cookies: [
@@ -58,7 +58,7 @@ export async function signIn(
   }
 }
 
-/** Ends the session that a request came with. */
+/** Ends the session of a request. */
 export async function endOwnSession(
   tx: Tx,
   { account, session }: AdmittedSession,
@@ -73,8 +73,9 @@ export async function endOwnSession(
 }
 
 /**
- * Makes a browser known for an account, which the caller has locked. Returns the browser's new secret, which replaces
- * the old one for all accounts that know it. An account knows 20 browsers: the least recently used one is forgotten.
+ * Marks a browser as known to an account, which the caller has locked. Returns the browser's new
+ * secret. It replaces `device`, the old one, for all accounts. An account has at most 20 known
+ * browsers: the least recently used ones are forgotten.
  */
 export async function rememberDevice(
   tx: Tx,
@@ -107,7 +108,7 @@ export async function rememberDevice(
   return fresh
 }
 
-/** Forgets every browser of an account. */
+/** Forgets all known browsers of an account. */
 export async function forgetDevices(tx: Tx, accountId: string): Promise<void> {
   await tx`delete from known_devices where account_id = ${accountId}`
 }

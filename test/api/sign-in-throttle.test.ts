@@ -34,7 +34,7 @@ function expectDelay(answered: Answered, seconds: number): void {
   expect(answered.body).toEqual({
     success: false,
     error: 'Rate limit exceeded',
-    message: `Too many tries with a wrong password, try again in ${seconds} s`,
+    message: `Too many attempts with a wrong password. Try again in ${seconds} s.`,
     requestId: expect.any(String),
   })
   expect(answered.headers.get('retry-after')).toBe(String(seconds))

@@ -191,7 +191,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
 
     await ada.button('Leave').click()
     await ada.page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click()
-    await ada.says('An organization keeps at least one owner')
+    await ada.says('An organization needs at least one owner')
     await ada.button('Create an organization').click()
     await ada.field('Name').fill('Second one')
     await ada.page.keyboard.press('Enter')
