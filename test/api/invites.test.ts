@@ -153,7 +153,7 @@ test('contract §12 an organization has at most 100 open invites', async () => {
   await invite(admin, organization, { role: 'viewer' })
   const path = `/api/organizations/${organization.id}/invites`
   const { status, body } = await admin.post(path, { role: 'viewer' })
-  expect([status, body.error]).toEqual([409, expect.stringContaining('withdraw one first')])
+  expect([status, body.error]).toEqual([409, expect.stringContaining('Withdraw one first')])
 })
 
 describe('reliability §6 an invite is dead', () => {

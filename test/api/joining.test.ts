@@ -104,7 +104,7 @@ test('reliability §6 with the e-mail of an existing account, sign-in comes firs
   })
   expectFailure(answer, 409, 'conflict')
   expect(answer.headers.get('set-cookie')).toBeNull()
-  expect(answer.body.error).toContain('sign in first, then open the link again')
+  expect(answer.body.error).toContain('Sign in, then open the link again')
   const [after] =
     await server.sql`select to_json(p)::text as row from accounts p where id = ${victim.uuid}`
   expect(after).toEqual(before!)

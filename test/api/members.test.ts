@@ -143,7 +143,7 @@ describe('reliability §6 the last owner', () => {
     await newMember(server, organization, 'admin')
     const leaving = await owner.delete(`/api/organizations/${organization.id}/membership`)
     expectFailure(leaving, 409, 'conflict')
-    expect(leaving.body.error).toContain('make another member an owner first')
+    expect(leaving.body.error).toContain('Make another member an owner first')
     const path = toPath(organization, owner)
     expectFailure(await owner.patch(path, { role: 'admin' }), 409, 'conflict')
     const next = await newMember(server, organization, 'owner')

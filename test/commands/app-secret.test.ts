@@ -177,7 +177,7 @@ test('design §5 if no secret can be stored, the message says so', async () => {
   writeFileSync(join(folder, 'file'), '')
   const source = inFile(join(folder, 'file', 'data'))
   await expect(openSecrets(sql, source)).rejects.toThrow(
-    'APP_SECRET is not set, and none can be kept',
+    'cannot be created',
   )
 })
 
