@@ -1,4 +1,4 @@
--- One row is an organization: the people and projects that belong together.
+-- One row is an organization: a group of accounts that share projects.
 create table organizations (
   id uuid primary key,
   name text not null,
@@ -10,7 +10,7 @@ create table organizations (
 -- Serves the removal of deleted organizations.
 create index organizations_deleted on organizations (deleted_at) where deleted_at is not null;
 
--- One row is a project of an organization: one application and its log of events.
+-- One row is a project of an organization. It has one log of events.
 create table projects (
   id uuid primary key,
   organization_id uuid not null references organizations,
@@ -27,13 +27,14 @@ create table projects (
 -- Serves the removal of deleted projects.
 create index projects_deleted on projects (deleted_at) where deleted_at is not null;
 
--- One row is an account: a person who signs in. email is in lower case. An account without a hash has no password.
+-- One row is an account: a person who signs in. email is in lower case. password_hash is null until
+-- a password is set.
 create table accounts (
   id uuid primary key,
   name text not null,
   email text not null unique check (email = lower(email)),
   password_hash text,
-  -- The operator set up the installation, sees the state of the server, and creates organizations.
+  -- Operators see the state of the server and create organizations. The first account is one.
   is_operator boolean not null default false,
   created_at timestamptz not null default now()
 );
@@ -50,7 +51,8 @@ create table memberships (
 -- Serves the list of an account's organizations.
 create index memberships_of_account on memberships (account_id);
 
--- One row is a browser in which an account is signed in. Only the SHA-256 of its token is stored.
+-- One row is a session: a browser in which an account is signed in. hash is the SHA-256 of its
+-- token.
 create table sessions (
   id uuid primary key,
   hash bytea not null unique check (octet_length(hash) = 32),
@@ -59,7 +61,8 @@ create table sessions (
   is_installed boolean not null,
   created_at timestamptz not null default now(),
   last_seen_at timestamptz not null default now(),
-  -- When the password was last entered. Secret and destructive actions require that within the last 10 minutes.
+  -- When the password was last entered. Actions that reveal secrets or destroy something require
+  -- the last 10 minutes.
   verified_at timestamptz not null default now(),
   address text not null,
   user_agent text not null
@@ -68,8 +71,8 @@ create table sessions (
 -- Serves the list of an account's sessions.
 create index sessions_of_account on sessions (account_id, id);
 
--- Returns whether a session has expired: after 7 days without use or 30 days in all; an installed app's after a year
--- without use.
+-- Returns whether a session has expired: after 7 days without use, or 30 days in all. In an
+-- installed app, it expires after a year without use.
 create function is_session_expired(is_installed boolean, created_at timestamptz, last_seen_at timestamptz)
 returns boolean
 language sql stable as $$
@@ -77,12 +80,14 @@ language sql stable as $$
     or not is_installed and created_at < now() - interval '30 days'
 $$;
 
--- One row is a browser from which an account has signed in before. Password guesses made elsewhere do not delay it.
+-- One row is a known browser of an account, from which it has signed in. Failed attempts elsewhere
+-- do not delay it.
 create table known_devices (
   hash bytea not null check (octet_length(hash) = 32),
   account_id uuid not null references accounts on delete cascade,
   last_used_at timestamptz not null default now(),
-  -- The subject of its failed sign-ins. The hash changes whenever somebody signs in from this browser.
+  -- Identifies the browser for its failed attempts. The hash changes with every sign-in from this
+  -- browser.
   id uuid not null default gen_random_uuid(),
   -- One browser can be known for several accounts.
   primary key (hash, account_id)
@@ -91,8 +96,9 @@ create table known_devices (
 -- Serves the deletion of an account's devices, and the limit on their number.
 create index known_devices_of_account on known_devices (account_id, last_used_at);
 
--- One row is a count of recent failed sign-ins. The subject is the SHA-256 of an account, a device or a client network.
--- Unlogged: a crash of Postgres resets the counts.
+-- One row is a count of recent failed attempts with a password. subject is a SHA-256 over an
+-- account, a known browser, a session or a client network. Unlogged: a crash of Postgres resets the
+-- counts.
 create unlogged table sign_in_failures (
   subject bytea primary key,
   failures int not null,
@@ -100,7 +106,8 @@ create unlogged table sign_in_failures (
   last_at timestamptz not null
 );
 
--- Returns the wait before the next try: none up to four failures, then one second, doubling up to 15 minutes.
+-- Returns the delay before the next attempt: none up to four failures, then one second, doubling up
+-- to 15 minutes.
 create function sign_in_delay(failures int) returns interval
 language sql immutable as $$
   select case
@@ -109,27 +116,29 @@ language sql immutable as $$
   end
 $$;
 
--- One row is a link with which the first owner claims a new installation.
+-- One row is a setup link, which creates the first owner of an installation.
 create table setup_links (
   hash bytea primary key check (octet_length(hash) = 32),
   expires_at timestamptz not null
 );
 
--- One row is a link that sets a new password for an account, once.
+-- One row is a reset link, which sets an account's password once.
 create table reset_links (
   hash bytea primary key check (octet_length(hash) = 32),
   account_id uuid not null references accounts on delete cascade,
   expires_at timestamptz not null,
-  -- The owner who made it, and the organization that gave the right to. Both are null for the command line.
+  -- The owner who created it, and the organization in which they may. Both are null for the command
+  -- line.
   created_by uuid references accounts on delete cascade,
   organization_id uuid references organizations on delete cascade,
   check ((created_by is null) = (organization_id is null))
 );
 
--- Serves the withdrawal of an account's links.
+-- Serves the withdrawal of an account's reset links.
 create index reset_links_of_account on reset_links (account_id);
 
--- One row is a link with which one person joins an organization. With an email, only the account with that email can use it.
+-- One row is an open invite, with which one account joins an organization. If it has an email, only
+-- the account with that email can accept it.
 create table invites (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -147,5 +156,5 @@ create index invites_of_organization on invites (organization_id, id);
 -- Serves the sweep of expired invites.
 create index invites_expired on invites (expires_at);
 
--- Serves the withdrawal of the invites of an account that lost the right to invite.
+-- Serves the withdrawal of invites whose creator may no longer invite.
 create index invites_of_inviter on invites (invited_by);

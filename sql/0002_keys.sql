@@ -1,4 +1,4 @@
--- One row is a secret with which an application acts on one project. Only its SHA-256 is stored.
+-- One row is an API key of a project. hash is the SHA-256 of its token, which is not stored.
 create table api_keys (
   id uuid primary key,
   organization_id uuid not null,
@@ -22,7 +22,8 @@ create table api_keys (
 -- Serves the list of a project's keys.
 create index api_keys_of_project on api_keys (project_id, id);
 
--- One row is the number of requests of a key within an hour, refused ones included. Written in batches, seconds later.
+-- One row is the number of requests of a key in an hour, including rejected ones. It is written
+-- seconds later, in batches.
 create table key_usage (
   key_id uuid not null references api_keys on delete cascade,
   hour timestamptz not null,

@@ -1,5 +1,6 @@
--- One row is an action, written in the transaction that performed it. It has no foreign keys: it outlives its subjects.
--- account_id is null for the command line and the server; organization_id is null for what concerns the installation.
+-- One row is an action, written in the transaction that performed it. It has no foreign keys,
+-- because it outlives the rows that it refers to. account_id is set if the actor is an account.
+-- organization_id is null for actions on the whole installation.
 create table audit_log (
   id uuid primary key,
   organization_id uuid,
@@ -9,7 +10,7 @@ create table audit_log (
   account_id uuid,
   session_id uuid,
   action text not null,
-  -- The public id of the object. It is never a secret and never the name of an erased user.
+  -- The public id of the object. It never contains a secret or the id of a user.
   target text,
   details json not null,
   address text,
@@ -17,19 +18,19 @@ create table audit_log (
   check ((actor = 'account') = (account_id is not null))
 );
 
--- Serves an organization's log, newest first: ids ascend with time.
+-- Serves an organization's log, newest first. Ids ascend with time.
 create index audit_log_of_organization on audit_log (organization_id, id);
 
--- Serves the log of one account's actions in an organization.
+-- Serves the log of an organization, filtered by account.
 create index audit_log_of_account on audit_log (organization_id, account_id, id);
 
--- Serves the log of one kind of action in an organization.
+-- Serves the log of an organization, filtered by action.
 create index audit_log_of_action on audit_log (organization_id, action, id);
 
 -- Serves the sweep of old entries.
 create index audit_log_of_time on audit_log (at);
 
--- Refuses every change of an entry, and its deletion before it is a year old.
+-- Rejects updates and truncation, and the deletion of entries that are younger than a year.
 create function reject_audit_log_change() returns trigger
 language plpgsql as $$
 begin

@@ -1,17 +1,19 @@
--- One row is the number of requests of a key in its current window. Unlogged: a crash of Postgres resets all windows.
+-- One row is the rate window of a key. used is its number of requests. Unlogged: a crash of
+-- Postgres resets all windows.
 create unlogged table rate_windows (
   key_id uuid primary key,
   used int not null,
   started_at timestamptz not null
 ) with (fillfactor = 50);
 
--- One row is a used Idempotency-Key and the response that every retry gets until the key expires.
+-- One row is a used Idempotency-Key, and the response that every retry gets until the key expires.
 create table idempotency_keys (
   project_id uuid not null references projects,
   key text not null,
   fingerprint bytea not null,
   status smallint not null,
-  -- For erasure: the user that the response names, and the other users' names in it.
+  -- For erasure: the id of the response's user, and all other names of users that the response
+  -- contains.
   user_id text,
   other_names text[],
   body text not null,
@@ -25,11 +27,11 @@ create index idempotency_keys_expired on idempotency_keys (expires_at);
 -- Serves erasure by user.
 create index idempotency_keys_of_user on idempotency_keys (project_id, user_id) where user_id is not null;
 
--- Serves erasure by other users' names, which few responses contain.
+-- Serves erasure by other names, which few responses contain.
 create index idempotency_keys_of_other_names on idempotency_keys (project_id) where other_names is not null;
 
--- Locks keys until the transaction ends. Returns the positions of the keys that another transaction has locked. It never
--- waits.
+-- Locks Idempotency-Keys until the transaction ends, without waiting. Returns the positions of keys
+-- that another transaction has locked.
 create function lock_idempotency_keys(project_ids uuid[], keys text[]) returns bigint[]
 language plpgsql as $$
 begin

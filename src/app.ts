@@ -9,19 +9,20 @@ import { invalidField, toInvalidRequest } from './http/validation.ts'
 
 export interface AppOptions {
   /**
-   * The features, in order: `@elysiajs/bearer` derives for every route that is mounted behind it, so those of /v1 are
-   * the last.
+   * The plugins of all features. Those of /v1 must be last, because `@elysiajs/bearer` runs for all
+   * routes mounted after it.
    */
   features: readonly AnyElysia[]
-  /** Answers a browser that asks for a page which does not exist. */
+  /** Responds to a browser that requests a page that does not exist. */
   notFoundPage?: PublicRoute['respond']
 }
 
-// A name, an IPv4 address or an IPv6 one in brackets, and a port. Two Host lines arrive joined by a comma.
+// Matches a name or address with an optional port. Two Host headers arrive joined by a comma, and
+// do not match.
 const HOST = /^([\w.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i
 
 /** Paths that never serve a page. */
-const FOR_PROGRAMS = /^\/(v1|api|assets)(\/|$)/
+const NO_PAGES = /^\/(v1|api|assets)(\/|$)/
 
 /** Every route of the server, as one function from request to response. */
 export interface App {
@@ -33,12 +34,12 @@ export interface App {
 export function createApp({ features, notFoundPage }: AppOptions): App {
   // Most requests name the same host as the one before.
   let knownHost: string | undefined
-  // `normalize` would rewrite bodies, and hang on a hostile one (`{"length": 4000000000}`).
+  // `normalize` would rewrite bodies, and hang on a malicious one (`{"length": 4000000000}`).
   const app = new Elysia({ normalize: false, strictPath: true })
     .use(withCall)
     .onRequest(context => {
       context.exchange = newCall()
-      // Elysia would parse the query of every request: a guard does, once the request is admitted.
+      // Keeps Elysia from parsing the query. Guards parse it after admission.
       ;(context as { qi?: number }).qi = -1
       const host = context.request.headers.get('host') ?? ''
       if (host === knownHost) return
@@ -46,9 +47,9 @@ export function createApp({ features, notFoundPage }: AppOptions): App {
       knownHost = host
     })
     .onError(({ error, request, exchange }) => {
-      if (!(error instanceof NotFoundError)) return fail(exchange, toThrown(error, exchange))
-      const missing = findMissing(request)
-      const isPage = missing.code === 'not_found' && looksForPage(request)
+      if (!(error instanceof NotFoundError)) return fail(exchange, toOwnError(error, exchange))
+      const missing = toMissingFault(request)
+      const isPage = missing.code === 'not_found' && isPageRequest(request)
       return notFoundPage && isPage
         ? answerPage(notFoundPage, request, exchange)
         : fail(exchange, missing)
@@ -57,16 +58,16 @@ export function createApp({ features, notFoundPage }: AppOptions): App {
 
   let methods: Map<string, { matches: RegExp; allowed: Set<string> }> | undefined
 
-  /** 405 where the path has other methods, 404 where it has none. */
-  function findMissing({ method, url }: Request): Fault {
+  /** Returns a 405 error if the path has other methods, else a 404 error. */
+  function toMissingFault({ method, url }: Request): Fault {
     const pathname = toPathname(url)
     methods ??= toMethods(app.routes)
     const found = [...methods.values()].filter(({ matches }) => matches.test(pathname))
     if (found.length === 0) {
-      return new Fault('not_found', `There is nothing at ${method} ${pathname}`)
+      return new Fault('not_found', `There is no route ${method} ${pathname}`)
     }
     const allowed = [...new Set(found.flatMap(({ allowed }) => [...allowed]))].join(', ')
-    return new Fault('method_not_allowed', `Use ${allowed} here`, { Allow: allowed })
+    return new Fault('method_not_allowed', `This path allows only ${allowed}`, { Allow: allowed })
   }
 
   return {
@@ -77,7 +78,10 @@ export function createApp({ features, notFoundPage }: AppOptions): App {
   }
 }
 
-/** Answers with a page. `onError` calls this, so Elysia would not hand an error of it to `onError`. */
+/**
+ * Responds with a page. Handles its own errors, because Elysia calls `onError` for no error within
+ * `onError`.
+ */
 async function answerPage(
   respond: PublicRoute['respond'],
   request: Request,
@@ -92,7 +96,7 @@ async function answerPage(
   }
 }
 
-/** The methods of every path. Open routes are those that answer HEAD, too. */
+/** Returns the methods of every path. Only public routes also have HEAD. */
 function toMethods(routes: AnyElysia['routes']) {
   const methods = new Map<string, { matches: RegExp; allowed: Set<string> }>()
   for (const { method, path, hooks } of routes) {
@@ -104,18 +108,18 @@ function toMethods(routes: AnyElysia['routes']) {
   return methods
 }
 
-/** What Elysia makes of a request that breaks the schemas of its route, as our own. */
-function toThrown(error: unknown, { issues }: Call): unknown {
+/** Converts Elysia's errors for invalid requests to ours. */
+function toOwnError(error: unknown, { issues }: Call): unknown {
   if (error instanceof ParseError) return error.cause
   if (!(error instanceof ValidationError)) return error
-  // Every schema of ours is TypeBox.
+  // All schemas are TypeBox schemas.
   return toInvalidRequest(error.validator as TypeCheck<TSchema>, error.value, issues)
 }
 
-/** Whether a browser asks for a page to show to somebody. */
-function looksForPage({ method, url, headers }: Request): boolean {
-  const isForPrograms = FOR_PROGRAMS.test(toPathname(url))
-  return method === 'GET' && !isForPrograms && (headers.get('accept') ?? '').includes('text/html')
+/** Returns whether a browser requests a page. */
+function isPageRequest({ method, url, headers }: Request): boolean {
+  const hasNoPage = NO_PAGES.test(toPathname(url))
+  return method === 'GET' && !hasNoPage && (headers.get('accept') ?? '').includes('text/html')
 }
 
 function toPattern(path: string): RegExp {

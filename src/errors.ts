@@ -1,4 +1,4 @@
-/** The `code` that answers carry beside `error`. */
+/** Values of `code` in failure responses of /v1 and /api. */
 export const FAILURE_CODES = [
   'insufficient_scope',
   'not_found',
@@ -11,7 +11,7 @@ export const FAILURE_CODES = [
   'unavailable',
 ] as const
 
-/** The codes that only the dashboard's /api answers with, besides those above. */
+/** Values of `code` that only /api has. */
 export const API_FAILURE_CODES = [
   'signed_out',
   'wrong_credentials',
@@ -22,11 +22,12 @@ export const API_FAILURE_CODES = [
   'wrong_host',
 ] as const
 
-/** The expected failures; 401 and 429 have answers of their own form. Their HTTP form is in http/failures.ts. */
+/** The codes of expected failures. http/failures.ts converts them to responses. */
 export type FaultCode = V1FaultCode | (typeof API_FAILURE_CODES)[number]
+/** The codes of /v1. Its 401 and 429 responses have no `code`. */
 type V1FaultCode = (typeof FAILURE_CODES)[number] | 'unauthorized' | 'rate_limited'
 
-/** An expected failure: its message is written for, and shown to, the caller. */
+/** An expected failure. The caller sees its message. */
 export class Fault extends Error {
   readonly code: FaultCode
   /** Extra response headers, such as `Allow` or `Retry-After`. */
@@ -40,17 +41,17 @@ export class Fault extends Error {
   }
 }
 
-/** One answer for every reason why a key does not open the door, a project that is gone included. */
+/** Returns the error for a key that is not accepted. It is the same for every reason. */
 export function invalidKey(): Fault {
   return new Fault('unauthorized', 'Invalid or missing API key', { 'WWW-Authenticate': 'Bearer' })
 }
 
-/** Says what went wrong without the query, its parameters or a stack: fit for a log line. */
+/** Describes an error in one line for the log, without queries, their parameters or a stack. */
 export function toReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof Fault) return error.message
   const { code, routine, constraint_name: constraint } = error as Error & Record<string, unknown>
-  // What Postgres says may quote a value that a caller sent.
+  // Messages of Postgres can quote values that a caller sent.
   if (routine !== undefined)
     return `Postgres ${code} in ${routine}${constraint ? ` (${constraint})` : ''}`
   return typeof code === 'string' && /^[A-Z_]+$/.test(code) && !error.message.includes(code)

@@ -1,19 +1,21 @@
-/** Returns a function that calls `make` at its first call, and returns the same result ever after. */
+/** Returns a function that calls `make` once, and returns its result on every call. */
 export function once<Result>(make: () => Result): () => Result {
   let made: { result: Result } | undefined
   return () => (made ??= { result: make() }).result
 }
 
-/** Resolves with the result of `work`, or with that of `onLate` when `work` takes longer than `ms`. */
-export async function withTimeout<Result, Late>(
+/**
+ * Resolves with the result of `work`, or with that of `onTimeout` if `work` takes longer than `ms`.
+ */
+export async function withTimeout<Result, TimeoutResult>(
   ms: number,
   work: Promise<Result>,
-  onLate: () => Late,
-): Promise<Result | Late> {
+  onTimeout: () => TimeoutResult,
+): Promise<Result | TimeoutResult> {
   let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<void>(resolve => (timer = setTimeout(resolve, ms))).then(onLate)
+  const timeout = new Promise<void>(resolve => (timer = setTimeout(resolve, ms))).then(onTimeout)
   try {
-    return await Promise.race([work, late])
+    return await Promise.race([work, timeout])
   } finally {
     clearTimeout(timer)
   }

@@ -10,8 +10,9 @@ export interface HttpResponse {
 }
 
 /**
- * Sends a GET request past any proxy that the environment names, unlike `fetch`. An upgraded connection counts as an
- * answer. Rejects when nothing answers in time.
+ * Sends a GET request. Unlike `fetch`, it ignores proxies of the environment. A 101 response counts
+ * as a response. Reads at most 64 Ki characters of the body. Rejects if no response arrives within
+ * `timeoutMs`.
  */
 export function httpGet(
   url: string,
@@ -20,22 +21,22 @@ export function httpGet(
   const request = url.startsWith('https:') ? requestHttps : requestHttp
   return new Promise((resolve, reject) => {
     const sent = request(url, { headers, agent: false, signal: AbortSignal.timeout(timeoutMs) })
-    const take = (answer: IncomingMessage) => {
+    const receive = (response: IncomingMessage) => {
       let body = ''
       const finish = () => {
         sent.destroy()
-        resolve({ status: answer.statusCode ?? 0, location: answer.headers.location, body })
+        resolve({ status: response.statusCode ?? 0, location: response.headers.location, body })
       }
-      answer.setEncoding('utf8')
-      answer.on('data', (text: string) => {
+      response.setEncoding('utf8')
+      response.on('data', (text: string) => {
         body += text
         if (body.length > MAX_CHARACTERS) finish()
       })
-      answer.on('end', finish)
-      answer.on('error', reject)
+      response.on('end', finish)
+      response.on('error', reject)
     }
-    sent.on('response', take)
-    sent.on('upgrade', take)
+    sent.on('response', receive)
+    sent.on('upgrade', receive)
     sent.on('error', reject)
     sent.end()
   })

@@ -1,9 +1,9 @@
 import { toUUID, type TypeId } from 'typeid-js'
 
 /**
- * What an id names: organization, project, channel, event, identity, key, webhook, push subscription; a person who
- * signs in, their session, an invite, an entry of the audit log; an attempt to deliver to a webhook, a delivery, the key
- * that signs pushes.
+ * The kind of object that an id names. In this order: organization, project, channel, event,
+ * identity, API key, webhook, push subscription, account, session, invite, audit entry, attempt,
+ * delivery, VAPID key.
  */
 export type IdPrefix =
   | 'org'
@@ -22,7 +22,10 @@ export type IdPrefix =
   | 'dlv'
   | 'vap'
 
-/** One identifier in its two spellings: `id` for people (`evt_01k…`), `uuid` (version 7) for tables. */
+/**
+ * One identifier in its two forms: the public `id` (`evt_01k…`), and the `uuid` (version 7) in
+ * tables.
+ */
 export interface Id {
   id: string
   uuid: string
@@ -31,6 +34,7 @@ export interface Id {
 /** The nil UUID of RFC 9562. It sorts before every other UUID. */
 export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
+/** Returns a new identifier. */
 export function newId(prefix: IdPrefix): Id {
   const uuid = newUuid()
   return { id: toId(prefix, uuid), uuid }
@@ -39,7 +43,10 @@ export function newId(prefix: IdPrefix): Id {
 let lastMs = 0
 let count = 0
 
-/** A UUID of version 7 (RFC 9562 §6.2, method 1): ids of one process ascend, also within a millisecond. */
+/**
+ * Returns a UUID of version 7 (RFC 9562 §6.2, method 1). UUIDs of one process ascend, also within a
+ * millisecond.
+ */
 function newUuid(): string {
   const nowMs = Date.now()
   if (nowMs > lastMs) {
@@ -51,17 +58,17 @@ function newUuid(): string {
   }
   const time = lastMs.toString(16).padStart(12, '0')
   const place = count.toString(16).padStart(3, '0')
-  // From the variant on, the bits of versions 4 and 7 mean the same.
+  // The rest comes from a random UUID of version 4, which has the same layout from the variant on.
   return `${time.slice(0, 8)}-${time.slice(8)}-7${place}${crypto.randomUUID().slice(18)}`
 }
 
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz'
-/** The two digits of every number of ten bits. */
+/** The two base32 digits of each number of ten bits. */
 const PAIRS = Array.from({ length: 1024 }, (_, n) => `${BASE32[n >> 5]}${BASE32[n & 31]}`)
 
 /**
- * Returns the public spelling of a stored uuid: a TypeID. `fromUUID` of typeid-js returns the same
- * and takes five times as long, which each event would pay.
+ * Returns the public id for a stored uuid, which is a TypeID. `fromUUID` of typeid-js returns the
+ * same, but takes five times as long, which each event would pay.
  */
 export function toId(prefix: IdPrefix, uuid: string): string {
   const hex = uuid.replaceAll('-', '')
@@ -74,7 +81,7 @@ export function toId(prefix: IdPrefix, uuid: string): string {
   return `${prefix}_${digits}`
 }
 
-/** The uuid inside a public id, or undefined when it is not a well-formed id of that kind. */
+/** Returns the uuid of a public id, or undefined if it is no well-formed id of that kind. */
 export function parseId(prefix: IdPrefix, id: string): string | undefined {
   if (!id.startsWith(`${prefix}_`) || id.length !== prefix.length + 27) return undefined
   try {

@@ -1,11 +1,11 @@
 import { Fault } from './errors.ts'
 
 export interface SemaphoreOptions {
-  /** Slots of all keys together. */
+  /** The number of slots for all keys together. */
   total?: number
-  /** Slots of one key. */
+  /** The number of slots per key. */
   perKey?: number
-  /** Callers that may wait for one key. */
+  /** The number of callers that may wait per key. */
   maxWaiting?: number
 }
 
@@ -15,29 +15,32 @@ interface WaitOptions {
   signal?: AbortSignal | undefined
 }
 
-/** A concurrency limit: callers beyond it wait, and each key has a first-in, first-out queue. */
+/** A concurrency limit. Callers beyond it wait in a first-in, first-out queue per key. */
 export interface Semaphore {
   /**
-   * Takes a slot, and returns the function that releases it. Returns undefined where too many wait for the key, or the
-   * wait ends without a slot.
+   * Takes a slot, and returns the function that releases it. Returns undefined if too many callers
+   * wait for the key, or if the wait ends without a slot.
    */
   acquire(key: string, wait?: WaitOptions): Promise<(() => void) | undefined>
-  /** Runs `work` in a slot. Throws `unavailable` where `acquire` returns undefined. */
+  /** Runs `work` in a slot. Throws `unavailable` if `acquire` returns undefined. */
   run<Result>(key: string, work: () => Promise<Result>, wait?: WaitOptions): Promise<Result>
-  /** Slots that are taken. */
+  /** The number of taken slots. */
   readonly running: number
-  /** Callers that wait. */
+  /** The number of waiting callers. */
   readonly waiting: number
 }
 
-/** Where keys compete for `total`, a key with fewer slots goes first, and keys with equally many take turns. */
+/**
+ * Creates a semaphore. If keys compete for `total`, keys with fewer slots go first, and keys with
+ * equally many take turns.
+ */
 export function createSemaphore({
   total = Infinity,
   perKey = Infinity,
   maxWaiting = Infinity,
 }: SemaphoreOptions): Semaphore {
   const slots = new Map<string, number>()
-  // A key that was served moves to the end.
+  // Keys with waiting callers. A key moves to the end when a caller of it gets a slot.
   const queues = new Map<string, Set<() => void>>()
   let running = 0
   let waiting = 0
@@ -55,12 +58,12 @@ export function createSemaphore({
       running--
       if (count(key) === 1) slots.delete(key)
       else slots.set(key, count(key) - 1)
-      // Unless `total` was reached, the callers of other keys wait for slots of their own key.
+      // If `total` was not reached, callers of other keys wait for slots of their own key.
       startNext(wasFull ? findNext() : key)
     }
   }
 
-  /** The waiting key with the fewest slots. */
+  /** Returns the key with waiting callers that has the fewest slots. */
   function findNext(): string | undefined {
     let best: string | undefined
     for (const key of queues.keys()) {

@@ -16,7 +16,7 @@ const SYSTEMS: readonly [RegExp, string][] = [
   [/\bLinux\b/, 'Linux'],
 ]
 
-/** A browser in words, by its User-Agent: «Firefox on Android». */
+/** Returns a name for the browser of a User-Agent, such as `Firefox on Android`. */
 export function toBrowserName(userAgent: string): string {
   const find = (names: readonly [RegExp, string][]) =>
     names.find(([pattern]) => pattern.test(userAgent))?.[1]

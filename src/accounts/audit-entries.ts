@@ -19,7 +19,7 @@ export const AuditEntry = Type.Object(
     person: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     action: Type.String({ examples: ['key.created'] }),
     /** The action in words, as a predicate between actor and target. */
-    did: Type.String({ examples: ['created the API key'] }),
+    actionText: Type.String({ examples: ['created the API key'] }),
     project: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     /** The public id of the target. */
     target: Nullable(Type.String()),
@@ -27,7 +27,7 @@ export const AuditEntry = Type.Object(
     targetName: Nullable(Type.String()),
     details: Type.Record(Type.String(), Type.Unknown()),
     /** The details in words, except the name. */
-    facts: Type.String({ examples: ['role member'] }),
+    detailsText: Type.String({ examples: ['role member'] }),
     address: Nullable(Type.String()),
     /** The browser in words, from the User-Agent. */
     browser: Nullable(Type.String()),
@@ -143,13 +143,13 @@ function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
     actor: row.actor,
     person: row.account_id === null ? null : { id: toId('per', row.account_id), name: row.person },
     action: row.action,
-    did: toActionText(row.action),
+    actionText: toActionText(row.action),
     project:
       row.project_id === null ? null : { id: toId('prj', row.project_id), name: row.project },
     target: row.target,
     targetName: toTargetName(row, names),
     details: row.details,
-    facts: toDetailsText(row.details),
+    detailsText: toDetailsText(row.details),
     address: row.address,
     browser: row.user_agent && toBrowserName(row.user_agent),
   }

@@ -1,6 +1,6 @@
-/** What was done, to be read between who did it and what it was done to. */
+/** Every action of the audit log, as a predicate between its actor and its target. */
 const ACTION_TEXTS = {
-  'account.created': 'made the account',
+  'account.created': 'created the account',
   'account.edited': 'changed the account',
   'alias.added': 'added an alias',
   'alias.moved': 'moved an alias',
@@ -8,17 +8,17 @@ const ACTION_TEXTS = {
   'channel.edited': 'changed the channel',
   'delivery.replayed': 'replayed a delivery',
   'event.deleted': 'deleted an event',
-  'event.restored': 'brought an event back',
-  'invite.created': 'made an invitation',
-  'invite.withdrawn': 'withdrew an invitation',
-  'key.created': 'made the API key',
+  'event.restored': 'restored an event',
+  'invite.created': 'created an invite',
+  'invite.withdrawn': 'withdrew an invite',
+  'key.created': 'created the API key',
   'key.edited': 'changed the API key',
   'key.revoked': 'revoked the API key',
   'key.rotated': 'rotated the API key',
   'member.joined': 'joined',
   'member.left': 'left',
   'member.removed': 'removed',
-  'member.resetLinkCreated': 'made a reset link for',
+  'member.resetLinkCreated': 'created a reset link for',
   'member.resetLinkUsed': 'used the reset link for',
   'member.resetLinkWithdrawn': 'withdrew the reset link for',
   'member.roleChanged': 'changed the role of',
@@ -26,56 +26,59 @@ const ACTION_TEXTS = {
   'organization.created': 'created the organization',
   'organization.deleted': 'deleted the organization',
   'organization.renamed': 'renamed the organization to',
-  'owner.created': 'made the first owner’s account',
+  'owner.created': 'created an owner account',
   'password.changed': 'changed the password',
-  'password.refused': 'mistyped the password',
+  'password.refused': 'entered a wrong password',
   'password.reset': 'set a new password for',
   'project.created': 'created the project',
   'project.deleted': 'deleted the project',
   'project.edited': 'changed the project',
   'push.edited': 'changed a device',
-  'push.keyCreated': 'made the key that signs pushes',
+  'push.keyCreated': 'created the key that signs pushes',
   'push.keyLost': 'lost the key that signs pushes',
   'push.removed': 'removed a device',
   'push.renewed': 'renewed notifications on a device',
   'push.subscribed': 'turned notifications on',
   'push.tested': 'tested notifications',
   'push.unsubscribed': 'turned notifications off',
-  'reset.created': 'made a reset link for',
+  'reset.created': 'created a reset link for',
   'reset.withdrawn': 'withdrew the reset link for',
-  'server.backedUp': 'made a backup',
+  'server.backedUp': 'created a backup',
   'server.restored': 'restored a backup',
   'session.created': 'signed in',
   'session.ended': 'ended a session',
   'session.refused': 'failed to sign in as',
-  'session.verified': 'typed the password again',
+  'session.verified': 'confirmed the password',
   'sessions.ended': 'signed out everywhere',
   'user.erased': 'erased a user',
-  'webhook.created': 'made the webhook',
+  'webhook.created': 'created the webhook',
   'webhook.deleted': 'deleted the webhook',
   'webhook.disabled': 'disabled the webhook',
   'webhook.edited': 'changed the webhook',
   'webhook.enabled': 'enabled the webhook',
   'webhook.recovered': 'recovered events for the webhook',
-  'webhook.resent': 'sent an attempt again to the webhook',
+  'webhook.resent': 'resent an attempt to the webhook',
   'webhook.secretRotated': 'rotated the secret of the webhook',
   'webhook.tested': 'tested the webhook',
 } as const satisfies Record<string, string>
 
-/** Everything that the audit log tells of. */
+/** An action of the audit log. */
 export type AuditAction = keyof typeof ACTION_TEXTS
 
-/** An action of the audit log in words; one that nobody has words for is said as it is. */
+/** Returns an action in words. An unknown action is returned unchanged. */
 export function toActionText(action: string): string {
   return (ACTION_TEXTS as Readonly<Record<string, string>>)[action] ?? action
 }
 
-/** Every action that concerns a kind of thing, like `key`. */
+/** Returns all actions on one kind of object, such as `key`. */
 export function listActionsOn(about: string): string[] {
   return Object.keys(ACTION_TEXTS).filter(action => action.startsWith(`${about}.`))
 }
 
-/** What else is known of a deed, in words: what is true by its name, what is false or nothing not at all. */
+/**
+ * Returns the details of an entry in words. True values appear as their name; false and null are
+ * left out.
+ */
 export function toDetailsText(details: Readonly<Record<string, unknown>>): string {
   return Object.entries(details)
     .filter(([name, value]) => name !== 'name' && value !== false && value !== null)
@@ -86,7 +89,7 @@ export function toDetailsText(details: Readonly<Record<string, unknown>>): strin
     .join(', ')
 }
 
-/** `overlapHours` as words. */
+/** Converts `overlapHours` to `overlap hours`. */
 function toWords(name: string): string {
   return name.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
 }

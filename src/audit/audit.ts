@@ -2,10 +2,13 @@ import type { Tx } from '../db/sql.ts'
 import { newId } from '../ids.ts'
 import type { AuditAction } from './actions.ts'
 
-/** Who does something: a person in a session, somebody who is not signed in, the command line, or the server itself. */
+/**
+ * The author of an action: an account in a session, an anonymous client, the command line, or the
+ * server itself.
+ */
 export interface Actor {
   kind: 'account' | 'anonymous' | 'command line' | 'server'
-  /** The uuids of a person and their session. */
+  /** The uuids of the account and its session. */
   accountId?: string | undefined
   sessionId?: string | undefined
   address?: string | undefined
@@ -15,27 +18,27 @@ export interface Actor {
 export const COMMAND_LINE: Actor = { kind: 'command line' }
 export const SERVER: Actor = { kind: 'server' }
 
-/** What was done: `action` as `key.created`; ids are uuids, but for `target`, which is the public id. */
+/** An action for the audit log. Ids are uuids, except `target`, the public id of the object. */
 export interface AuditRecord {
   action: AuditAction
   organizationId?: string | undefined
   projectId?: string | undefined
   target?: string | undefined
-  /** A few small facts, like a role: never a secret, and nothing of an event or of who a user is. */
+  /** A few small values, such as a role. Never secrets, and nothing of events or users. */
   details?: Readonly<Record<string, string | number | boolean | null>>
 }
 
-/** Writes into the audit log what `actor` does, in the transaction that does it: neither is there without the other. */
-export async function writeAudit(tx: Tx, actor: Actor, deed: AuditRecord): Promise<void> {
+/** Writes an entry of the audit log, in the transaction of the action itself. */
+export async function writeAudit(tx: Tx, actor: Actor, record: AuditRecord): Promise<void> {
   const { uuid } = newId('aud')
   await tx`
     insert into audit_log (
       id, organization_id, project_id, actor, account_id, session_id, action, target, details, address, user_agent
     )
     values (
-      ${uuid}, ${deed.organizationId ?? null}, ${deed.projectId ?? null}, ${actor.kind},
-      ${actor.accountId ?? null}, ${actor.sessionId ?? null}, ${deed.action}, ${deed.target ?? null},
-      ${JSON.stringify(deed.details ?? {})}::text::json, ${actor.address ?? null},
+      ${uuid}, ${record.organizationId ?? null}, ${record.projectId ?? null}, ${actor.kind},
+      ${actor.accountId ?? null}, ${actor.sessionId ?? null}, ${record.action}, ${record.target ?? null},
+      ${JSON.stringify(record.details ?? {})}::text::json, ${actor.address ?? null},
       ${actor.userAgent?.slice(0, 500) ?? null}
     )
   `

@@ -6,43 +6,49 @@ import { tooManyRequests } from './rate-limit.ts'
 const WINDOW_MS = 60_000
 const MAX_FAILURES = 60
 const MAX_NETWORKS = 10_000
-const MAX_ALIVE = 10_000
+const MAX_RECENTLY_FOUND = 10_000
 const MAX_WAITING = 2_000
 const MAX_WAITING_OF_NETWORK = 250
 
 export interface FailedAuthentications {
   /**
-   * Finds what a key or token opens by its hash, which is undefined where none was sent. Beyond 60 failures a minute of
-   * the client's network, hashes that were not alive within the last minute wait for each other: one is looked up at a
-   * time. Returns undefined for a failure, which counts. Throws `unavailable` when too many wait.
+   * Looks a key or token up by its hash, which is undefined if none was sent. Returns undefined and
+   * counts a failure if nothing is found. After 60 failures of the client's network within a
+   * minute, unknown hashes are looked up one at a time. Hashes that were found within the last
+   * minute are not delayed. Throws `unavailable` if too many callers wait.
    */
   lookUp<Found>(
     hash: string | undefined,
     find: (hash: string) => Promise<Found | undefined>,
     getAddress: () => string,
   ): Promise<Found | undefined>
-  /** Counts a failed guess at a session or a link. Throws `rate_limited` beyond 60 failures a minute of the network. */
+  /**
+   * Counts a failed guess at a session or a link. Throws `rate_limited` after 60 failures of the
+   * network in a minute.
+   */
   countFailure(address: string): void
 }
 
-/** Bounds what failed authentications cost this process. */
+/** Limits the work that failed authentications cause in this process. */
 export function createFailedAuthentications(): FailedAuthentications {
   const failures = createFailureCounter()
-  // Hashes by when they were last seen alive, the oldest first.
-  const alive = new Map<string, number>()
-  const lane = createSemaphore({ total: 1, maxWaiting: MAX_WAITING_OF_NETWORK })
+  // The time at which each hash was last found, the oldest first.
+  const recentlyFound = new Map<string, number>()
+  const lookups = createSemaphore({ total: 1, maxWaiting: MAX_WAITING_OF_NETWORK })
 
   function mustWait(hash: string, getAddress: () => string): boolean {
     const nowMs = performance.now()
     if (!failures.isAnyOver(nowMs)) return false
-    if (nowMs - (alive.get(hash) ?? -Infinity) < WINDOW_MS) return false
+    if (nowMs - (recentlyFound.get(hash) ?? -Infinity) < WINDOW_MS) return false
     return failures.getWaitS(getAddress(), nowMs) !== undefined
   }
 
-  function noteAlive(hash: string): void {
-    alive.delete(hash)
-    alive.set(hash, performance.now())
-    if (alive.size > MAX_ALIVE) alive.delete(alive.keys().next().value ?? '')
+  function noteFound(hash: string): void {
+    recentlyFound.delete(hash)
+    recentlyFound.set(hash, performance.now())
+    if (recentlyFound.size > MAX_RECENTLY_FOUND) {
+      recentlyFound.delete(recentlyFound.keys().next().value ?? '')
+    }
   }
 
   return {
@@ -50,16 +56,16 @@ export function createFailedAuthentications(): FailedAuthentications {
       if (hash !== undefined) {
         let found
         if (mustWait(hash, getAddress)) {
-          if (lane.waiting >= MAX_WAITING) {
+          if (lookups.waiting >= MAX_WAITING) {
             throw new Fault('unavailable', 'Too many requests at once. Try again shortly.')
           }
-          found = await lane.run(toNetwork(getAddress()), () => find(hash))
+          found = await lookups.run(toNetwork(getAddress()), () => find(hash))
         } else found = await find(hash)
         if (found !== undefined) {
-          noteAlive(hash)
+          noteFound(hash)
           return found
         }
-        alive.delete(hash)
+        recentlyFound.delete(hash)
       }
       failures.count(getAddress(), performance.now())
       return undefined
@@ -71,17 +77,22 @@ export function createFailedAuthentications(): FailedAuthentications {
   }
 }
 
-/** Counts failures per network of client addresses in windows of a minute. Times are of performance.now. */
+/**
+ * Counts failures per network of clients, in windows of a minute. `nowMs` is `performance.now()`.
+ */
 export interface FailureCounter {
-  /** Counts a failure. Returns the seconds until the window ends once there were more than 60, else undefined. */
+  /**
+   * Counts a failure. Returns the seconds until the window ends if it has more than 60 failures,
+   * else undefined.
+   */
   count(address: string, nowMs: number): number | undefined
-  /** Returns the same without counting. */
+  /** Returns the same as `count`, without counting. */
   getWaitS(address: string, nowMs: number): number | undefined
-  /** Whether any network has had more than 60 failures. */
+  /** Returns whether any network has more than 60 failures in its window. */
   isAnyOver(nowMs: number): boolean
 }
 
-/** Keeps the counts in memory. The oldest of 10,000 networks makes room for a new one. */
+/** Creates a counter in memory. It keeps the 10,000 newest windows. */
 export function createFailureCounter(): FailureCounter {
   const windows = new Map<string, { failures: number; endsAt: number }>()
   let anyOverUntil = -Infinity
@@ -110,7 +121,7 @@ export function createFailureCounter(): FailureCounter {
   }
 }
 
-/** The network of a client: an IPv4 address, or the /64 of an IPv6 one. */
+/** Returns the network of a client: an IPv4 address, or the /64 of an IPv6 address. */
 export function toNetwork(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

@@ -5,21 +5,26 @@ import { isRawNumber, toNumberText } from '../http/exact-json.ts'
 import { invalidField } from '../http/validation.ts'
 import { withTimeout } from '../functions.ts'
 
-/** A claim on doing something once: the caller's key, and what it was used for. */
+/** A request to execute once: its Idempotency-Key and a fingerprint of the request. */
 export interface IdempotencyClaim {
   key: string
   /** SHA-256 over method, route and canonical body. */
   fingerprint: Buffer
 }
 
-/** What the database made of a keyed request: `reused` is the same key with another request. */
+/**
+ * The outcome of a request with an Idempotency-Key. `reused` means that another request has used
+ * the key.
+ */
 export type IdempotencyOutcome = 'done' | 'replayed' | 'reused'
 
 const HEADER = 'Idempotency-Key'
 const MAX_WAIT_MS = 300
 const PAUSES_MS = [50, 100, 150]
 
-/** The key in a request's headers, unquoted; undefined when there is none. Throws `InvalidRequest`. */
+/**
+ * Returns the Idempotency-Key of a request without quotes, or undefined. Throws `InvalidRequest`.
+ */
 export function readIdempotencyKey(headers: Headers): string | undefined {
   const raw = headers.get(HEADER)
   if (raw === null) return undefined
@@ -31,7 +36,10 @@ export function readIdempotencyKey(headers: Headers): string | undefined {
   return key
 }
 
-/** The claim of a request; `body` is parsed JSON, whose order of keys does not matter, or text, where all does. */
+/**
+ * Returns the claim of a request. `body` is text or parsed JSON. The order of JSON keys does not
+ * matter.
+ */
 export function toIdempotencyClaim(
   key: string,
   method: string,
@@ -42,7 +50,7 @@ export function toIdempotencyClaim(
   return { key, fingerprint: createHash('sha256').update(`${method} ${path}\n${text}`).digest() }
 }
 
-/** JSON text with the keys of every object sorted, and one spelling for equal numbers. */
+/** Returns JSON text with sorted keys and one spelling for equal numbers. */
 function toCanonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(toCanonical).join()}]`
   if (typeof value === 'number') return toCanonicalNumber(String(value))
@@ -52,7 +60,7 @@ function toCanonical(value: unknown): string {
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${toCanonical(item)}`).join()}}`
 }
 
-/** The significant digits of a JSON number, and the power of ten of the last one: `-1.50` is `-15e-1`. */
+/** Returns the significant digits of a JSON number with a power of ten: `-15e-1` for `-1.50`. */
 function toCanonicalNumber(text: string): string {
   const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e')
   const sign = mantissa.startsWith('-') ? '-' : ''
@@ -66,13 +74,15 @@ function toCanonicalNumber(text: string): string {
   return `${sign}${digits.slice(first, end)}e${Number(exponent) - fraction.length + digits.length - end}`
 }
 
-/** Another process is at work on the same key. */
+/** Thrown if another process is executing a request with the same key. */
 export class StillRunning extends Error {}
 
 export interface InFlightRequests {
   /**
-   * Runs `work`, or waits for the same key that is running, at most 300 ms and holding no connection. `work` throws
-   * `StillRunning` when it runs in another process.
+   * Runs `work`. If a request with the same key is running in this process, waits for it for up to
+   * 300 ms, without a connection, and returns its result. `work` throws `StillRunning` if one is
+   * running in another process. It is then retried for up to 300 ms. Throws
+   * `idempotency_key_in_use` after that.
    */
   once<Result extends { outcome: IdempotencyOutcome }>(
     project: string,
@@ -99,15 +109,15 @@ export function createInFlightRequests(): InFlightRequests {
       for (let other = running.get(name); other; other = running.get(name)) {
         const settled = other.result.catch(() => undefined)
         const result = await withTimeout(deadline - performance.now(), settled, () => {
-          throw inUse()
+          throw keyInUse()
         })
-        if (result === undefined) continue // It failed: the key is free for us.
-        if (result.outcome === 'reused') break // It claimed nothing: ask the database, as it did.
+        if (result === undefined) continue // The other request failed, so the key is free.
+        if (result.outcome === 'reused') break // The other request did not get the key either.
         const outcome = other.fingerprint.equals(claim.fingerprint) ? 'replayed' : 'reused'
-        // The same fingerprint means the same endpoint, hence the same kind of result.
+        // The same fingerprint means the same route, and so the same type of result.
         return { ...(result as Result), outcome }
       }
-      const result = persist(work)
+      const result = retry(work)
       const mine = { fingerprint: claim.fingerprint, result }
       running.set(name, mine)
       try {
@@ -119,8 +129,8 @@ export function createInFlightRequests(): InFlightRequests {
   }
 }
 
-/** Tries again while another process has the key. */
-async function persist<Result>(work: () => Promise<Result>): Promise<Result> {
+/** Retries `work` while another process has the key. */
+async function retry<Result>(work: () => Promise<Result>): Promise<Result> {
   for (const pauseMs of PAUSES_MS) {
     try {
       return await work()
@@ -129,13 +139,13 @@ async function persist<Result>(work: () => Promise<Result>): Promise<Result> {
     }
     await sleep(pauseMs)
   }
-  throw inUse()
+  throw keyInUse()
 }
 
-function inUse(): Fault {
+function keyInUse(): Fault {
   return new Fault(
     'idempotency_key_in_use',
-    'A request with this Idempotency-Key is still running',
+    'A request with this Idempotency-Key is still running. Try again shortly.',
     { 'Retry-After': '1' },
   )
 }

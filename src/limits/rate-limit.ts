@@ -1,18 +1,18 @@
 import { Fault } from '../errors.ts'
 
-/** The result of one request against the rate window of its key. */
+/** The effect of one request on the rate window of its key. */
 export interface RateLimitResult {
   limit: number
   /** Requests left in the window after this one. */
   remaining: number
   /** Unix seconds at which the window ends. */
   resetAt: number
-  /** Seconds until then, by the database's clock. */
+  /** Seconds until the window ends, by the database's clock. */
   retryAfter: number
   isAllowed: boolean
 }
 
-/** A window after `used` requests of which the last `asked` came together. */
+/** A rate window after the requests of a batch were counted. */
 export interface RateWindow {
   limit: number
   used: number
@@ -20,9 +20,15 @@ export interface RateWindow {
   retryAfter: number
 }
 
-/** Deals the window's last requests out: the first of them took place `used - asked + 1`. */
-export function toRateLimitResult(window: RateWindow, asked: number, nth: number): RateLimitResult {
-  const place = window.used - asked + nth
+/**
+ * Returns the result of the `nth` request (from 1) in a batch of `batchSize` requests with one key.
+ */
+export function toRateLimitResult(
+  window: RateWindow,
+  batchSize: number,
+  nth: number,
+): RateLimitResult {
+  const place = window.used - batchSize + nth
   return {
     limit: window.limit,
     remaining: Math.max(0, window.limit - place),
@@ -32,17 +38,18 @@ export function toRateLimitResult(window: RateWindow, asked: number, nth: number
   }
 }
 
-/** The failure of a request that must wait. */
+/** Returns the error for a request that must wait for `seconds`. */
 export function tooManyRequests(seconds: number): Fault {
-  return new Fault('rate_limited', `Too many requests, try again in ${seconds} s`, {
+  return new Fault('rate_limited', `Too many requests. Try again in ${seconds} s.`, {
     'Retry-After': String(seconds),
   })
 }
 
-export function toRateLimitHeaders(grant: RateLimitResult): Record<string, string> {
+/** Returns the rate limit headers of a response. */
+export function toRateLimitHeaders(result: RateLimitResult): Record<string, string> {
   return {
-    'X-RateLimit-Limit': String(grant.limit),
-    'X-RateLimit-Remaining': String(grant.remaining),
-    'X-RateLimit-Reset': String(grant.resetAt),
+    'X-RateLimit-Limit': String(result.limit),
+    'X-RateLimit-Remaining': String(result.remaining),
+    'X-RateLimit-Reset': String(result.resetAt),
   }
 }

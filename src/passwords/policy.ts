@@ -1,12 +1,12 @@
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from './length.ts'
 
-/** Fewer characters than this that cannot be told from the one before make a pattern. */
-const MIN_SURPRISES = 5
-/** Fewer characters than this beside one's own name and address are no secret. */
-const MIN_OWN = 6
+/** A password is a pattern if fewer characters than this are unpredictable from the one before. */
+const MIN_UNPREDICTABLE = 5
+/** The minimum number of characters besides the owner's name and address. */
+const MIN_NOT_OWN = 6
 
-// Each pair of neighbours is a step that fingers take without a thought.
-const RUNS = [
+// Rows and zigzags of common keyboards. Neighbouring characters make a predictable step.
+const KEYBOARD_RUNS = [
   '1234567890',
   'qwertyuiop',
   'asdfghjkl',
@@ -21,7 +21,7 @@ const RUNS = [
   'q1w2e3r4t5y6u7i8o9p0',
 ]
 const STEPS = new Set(
-  RUNS.flatMap(run =>
+  KEYBOARD_RUNS.flatMap(run =>
     [run, [...run].reverse().join('')].flatMap(text =>
       Array.from({ length: text.length - 1 }, (_, at) => text.slice(at, at + 2)),
     ),
@@ -39,26 +39,27 @@ const LEET: Record<string, string> = {
   '!': 'i',
 }
 
-/** Whose password it is to be: it must not be what everybody knows of them. */
+/** The owner of a password. It must not consist of their name or address. */
 export interface PasswordOwner {
   email: string
   name: string
 }
 
-/** A problem of a password, as a field's issue. */
+/** A problem with a password, as a validation issue. */
 interface PasswordProblem {
   code: 'too_short' | 'too_long' | 'invalid_value'
   message: string
 }
 
-/** The spelling that is hashed: however a keyboard composes accents, the same password is the same text. */
+/** Returns the form that is hashed (NFC), because keyboards compose accents differently. */
 export function normalizePassword(text: string): string {
   return text.normalize('NFC')
 }
 
 /**
- * What speaks against `password`: its length in code points, that it is well known or a pattern, or that it is made of
- * its owner's name or address. There are no rules of composition.
+ * Returns the problem with a password, if it has one: its length in code points, a well-known
+ * password, a pattern, or the owner's name or address. There are no rules about kinds of
+ * characters.
  */
 export function findPasswordProblem(
   password: string,
@@ -69,20 +70,20 @@ export function findPasswordProblem(
   if (length < MIN_PASSWORD_LENGTH) {
     return {
       code: 'too_short',
-      message: `Must have at least ${MIN_PASSWORD_LENGTH} characters: a few unrelated words are easy to remember`,
+      message: `Must have at least ${MIN_PASSWORD_LENGTH} characters. A few unrelated words are easy to remember.`,
     }
   }
   if (length > MAX_PASSWORD_LENGTH) {
     return { code: 'too_long', message: `Must have at most ${MAX_PASSWORD_LENGTH} characters` }
   }
-  if (isOwn(text, owner)) return unfit('Must not be made of your name or e-mail address')
-  if (isCommon(text)) return unfit('Must not be one of the passwords that are tried first')
-  if (isPattern(text)) return unfit('Must not be a pattern like 123456, qwerty or a repetition')
+  if (isOwn(text, owner)) return reject('Must not consist of your name or e-mail address')
+  if (isCommon(text)) return reject('Must not be a commonly used password')
+  if (isPattern(text)) return reject('Must not be a pattern such as 123456, qwerty or a repetition')
   return undefined
 }
 
-function unfit(rule: string): PasswordProblem {
-  return { code: 'invalid_value', message: `${rule}: a few unrelated words are easy to remember` }
+function reject(rule: string): PasswordProblem {
+  return { code: 'invalid_value', message: `${rule}. A few unrelated words are easy to remember.` }
 }
 
 function isOwn(password: string, { email, name }: PasswordOwner): boolean {
@@ -100,7 +101,7 @@ function isOwn(password: string, { email, name }: PasswordOwner): boolean {
     .sort((a, b) => b.length - a.length)
   const own = fold(password)
   const rest = words.reduce((left, word) => left.replaceAll(word, ''), own)
-  return rest !== own && rest.length < MIN_OWN
+  return rest !== own && rest.length < MIN_NOT_OWN
 }
 
 function isCommon(password: string): boolean {
@@ -117,21 +118,24 @@ function toLetters(text: string): string {
   return [...text].map(letter => LEET[letter] ?? letter).join('')
 }
 
-/** Whether words that everybody thinks of leave next to nothing of `text`. */
+/** Returns whether fewer than three characters of `text` remain without its common words. */
 function isCommonBase(text: string): boolean {
   const rest = COMMON_BASES.reduce((left, word) => left.replaceAll(word, ''), text)
   return rest !== text && rest.length < 3
 }
 
-/** Whether most characters follow from the one before: the same again, the next one, or a neighbouring key. */
+/**
+ * Returns whether most characters are predictable from the one before: the same, the next one, or a
+ * neighbouring key.
+ */
 function isPattern(password: string): boolean {
   const points = [...password.toLowerCase()]
-  if (new Set(points).size < MIN_SURPRISES) return true
+  if (new Set(points).size < MIN_UNPREDICTABLE) return true
   const unit = findUnit(points)
-  return countSurprises(points.slice(0, unit)) < MIN_SURPRISES || unit < MIN_SURPRISES
+  return countUnpredictable(points.slice(0, unit)) < MIN_UNPREDICTABLE || unit < MIN_UNPREDICTABLE
 }
 
-function countSurprises(points: readonly string[]): number {
+function countUnpredictable(points: readonly string[]): number {
   return points.filter((point, at) => {
     const before = points[at - 1]
     if (before === undefined) return true
@@ -140,7 +144,7 @@ function countSurprises(points: readonly string[]): number {
   }).length
 }
 
-/** The length of the shortest beginning whose repetition is the whole. */
+/** Returns the length of the shortest prefix whose repetition is the whole text. */
 function findUnit(points: readonly string[]): number {
   for (let unit = 1; unit <= points.length / 2; unit++) {
     if (points.every((point, at) => point === points[at % unit])) return unit
@@ -152,7 +156,9 @@ function fold(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** Common parts of passwords. Only the characters beside them, without digits and signs at the ends, count. */
+/**
+ * Common words in passwords. Only other characters count, without digits and symbols at the ends.
+ */
 const COMMON_BASES: readonly string[] = words(`
   administrator password passwort motdepasse contrasena iloveyou letmein welcome qwertyuiop qwertzuiop azertyuiop
   qwerty qwertz azerty asdfghjkl changeme changeit default baseball basketball football princess sunshine superman
@@ -161,7 +167,7 @@ const COMMON_BASES: readonly string[] = words(`
   abcdefgh abcdef abc test guest root user demo temp love please enter system server
 `)
 
-/** Frequent leaked passwords of 12 characters and more, without signs and in lower case. */
+/** Frequently leaked passwords with at least 12 characters, in lower case and without symbols. */
 const COMMON_PASSWORDS: ReadonlySet<string> = new Set(
   words(`
     correcthorsebatterystaple correcthorsebattery correctbatterystaple horsebatterystaple

@@ -24,26 +24,28 @@ import {
 import { dirname, join } from 'node:path'
 import { parseAppSecret } from '../config/values.ts'
 
-/** The APP_SECRET of an installation, or the folder that keeps it. */
+/** The source of an installation's APP_SECRET: the configuration, or a file in `dataDir`. */
 export interface SecretSource {
-  /** The configured one; undefined for the one kept in `dataDir`. */
+  /** The configured APP_SECRET. Undefined for the one in `dataDir`. */
   appSecret: Buffer | undefined
-  /** Former ones, which only open. */
+  /** Former secrets, which only open. */
   oldAppSecrets: readonly Buffer[]
   dataDir: string
 }
 
 const log = logger('secrets')
-const LOST = 'Where it is lost for good, `tidings secrets reset` says what is lost with it.'
+const LOST = 'If it is lost for good, run `tidings secrets reset` to see what is lost with it.'
 const CANARY: SealedCell = { table: 'sealed_canary', column: 'sealed', rowId: 'canary' }
 
 /**
- * Opens the secrets of an installation. The first program on a new database binds it to its APP_SECRET, which is made and
- * kept in DATA_DIR unless one is configured. Throws with a remedy when the secret is another one, or missing.
+ * Opens the secrets of an installation. On a new database, creates an APP_SECRET in DATA_DIR unless
+ * one is configured, and seals a canary with it. Throws an error with a remedy if the APP_SECRET is
+ * missing or does not open the canary.
  */
 export async function openSecrets(sql: Queryable, source: SecretSource): Promise<Secrets> {
   const secrets = loadSecrets(source, (await findCanary(sql)) === undefined)
-  // Of several first starts, one seals the canary; the others must open it.
+  // If several processes start at once, one inserts its canary, and the others must be able to open
+  // it.
   await sql`
     insert into sealed_canary (sealed)
     values (${sealCanary(secrets)})
@@ -55,8 +57,8 @@ export async function openSecrets(sql: Queryable, source: SecretSource): Promise
 }
 
 /**
- * Explains why the current APP_SECRET does not open the database's secrets, with a remedy; undefined when it does, or when
- * nothing was sealed yet. Changes nothing.
+ * Explains why the current APP_SECRET does not open the database's secrets, with a remedy. Returns
+ * undefined if it does, or if nothing is sealed yet. Changes nothing.
  */
 export async function findSecretsProblem(
   sql: Queryable,
@@ -70,24 +72,29 @@ export async function findSecretsProblem(
   } catch (error) {
     if (!(error instanceof UnreadableSecret)) return toReason(error)
     return (
-      `The database's secrets are sealed with another APP_SECRET than ${toName(source)}. Set it to what it was; ` +
-      `if it was changed on purpose, set APP_SECRET_OLD to the former one. ${LOST}`
+      `The database's secrets are sealed with another APP_SECRET than ${describeSource(source)}. Restore the former one. ` +
+      `If it was changed on purpose, set APP_SECRET_OLD to the former one. ${LOST}`
     )
   }
 }
 
-/** Whether there is an APP_SECRET already. */
+/** Returns whether an APP_SECRET exists. */
 export function hasAppSecret({ appSecret, dataDir }: SecretSource): boolean {
   return appSecret !== undefined || readSecretFile(toSecretFile(dataDir)) !== undefined
 }
 
-/** Seals the canary with the current key: only that key opens the installation from now on. */
+/** Seals a new canary with the current key. From then on, `openSecrets` requires that key. */
 export async function replaceCanary(sql: Queryable, secrets: Secrets): Promise<void> {
   await sql`update sealed_canary set sealed = ${sealCanary(secrets)}`
 }
 
-/** Finds the current APP_SECRET. Makes one when there is none and `mayMake`, else throws. */
-export function loadSecrets({ appSecret, oldAppSecrets, dataDir }: SecretSource, mayMake: boolean) {
+/**
+ * Loads the current APP_SECRET. If there is none, creates one if `mayCreate`, and throws otherwise.
+ */
+export function loadSecrets(
+  { appSecret, oldAppSecrets, dataDir }: SecretSource,
+  mayCreate: boolean,
+) {
   const toKeys = (secrets: readonly Buffer[]) => [...secrets, ...oldAppSecrets].map(toAppKey)
   if (appSecret) {
     const keys = toKeys([appSecret])
@@ -95,18 +102,18 @@ export function loadSecrets({ appSecret, oldAppSecrets, dataDir }: SecretSource,
   }
   const file = toSecretFile(dataDir)
   if (!readSecretFile(file)) {
-    if (!mayMake) {
+    if (!mayCreate) {
       throw new Error(
-        `There is no APP_SECRET, and no ${file}, but the database keeps secrets that one has sealed. ` +
-          `Set APP_SECRET to it, or restore that file. ${LOST}`,
+        `APP_SECRET is not set and ${file} does not exist, but the database contains sealed secrets. ` +
+          `Set APP_SECRET to the former one, or restore that file. ${LOST}`,
       )
     }
     try {
       ensureSecretFile(file)
     } catch (error) {
-      throw new Error(`APP_SECRET is not set, and none can be kept in ${file}: ${toReason(error)}`)
+      throw new Error(`APP_SECRET is not set, and ${file} cannot be created: ${toReason(error)}`)
     }
-    log.info('Made an APP_SECRET in {file}: keep it with your backups', { file })
+    log.info('Created an APP_SECRET in {file}. Keep it with your backups.', { file })
   }
   return createSecrets(watchSecretFile(file, toKeys))
 }
@@ -120,21 +127,24 @@ function sealCanary(secrets: Secrets): string {
   return secrets.seal(randomBytes(16).toString('hex'), CANARY)
 }
 
-function toName({ appSecret, dataDir }: SecretSource): string {
+function describeSource({ appSecret, dataDir }: SecretSource): string {
   return appSecret ? 'the one in APP_SECRET' : `the one in ${toSecretFile(dataDir)}`
 }
 
 const HEADER = [
-  '# What Tidings keeps secret in its database is sealed with this: without it, it is lost. Keep it with your backups,',
-  '# and apart from those of the database. The first line seals; those after it only open what is older.',
+  '# The APP_SECRET of Tidings. It encrypts the secrets in the database, which are lost without it. Keep a copy with your',
+  '# backups, but apart from those of the database. The first line encrypts; later lines only decrypt older secrets.',
 ]
 
-/** The file in DATA_DIR that keeps the APP_SECRET where none is configured. */
+/** Returns the file that contains the APP_SECRET if none is configured. */
 export function toSecretFile(dataDir: string): string {
   return join(dataDir, 'app-secret')
 }
 
-/** The secrets in the file, the one that seals first; undefined when there is no file. Throws for a damaged one. */
+/**
+ * Returns the secrets in the file, or undefined if it does not exist. The first one seals. Throws
+ * if the file is damaged.
+ */
 export function readSecretFile(file: string): Buffer[] | undefined {
   if (!existsSync(file)) return undefined
   const secrets = readFileSync(file, 'utf8')
@@ -144,19 +154,22 @@ export function readSecretFile(file: string): Buffer[] | undefined {
     .map(parseAppSecret)
   const known = secrets.filter(secret => secret !== undefined)
   if (known.length === 0 || known.length < secrets.length) {
-    throw new Error(`${file} must hold 32 bytes in base64 a line: restore it from a backup`)
+    throw new Error(`${file} must contain 32 bytes in base64 per line. Restore it from a backup.`)
   }
   return known
 }
 
-/** Returns a function for the file's keys, which reads a replaced file anew: running servers seal with the newest. */
+/**
+ * Returns a function that returns the file's keys. It reads the file again once it was replaced, so
+ * that running servers seal with the newest key.
+ */
 function watchSecretFile(file: string, toKeys: (secrets: readonly Buffer[]) => AppKey[]) {
   let keys: AppKey[] = []
   let seen = ''
   return (): readonly AppKey[] => {
     const { ino = 0, mtimeMs = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {}
     const found = `${ino} ${mtimeMs}`
-    // When the file is gone, the keys in memory stay in use.
+    // If the file was deleted, the keys in memory stay in use.
     const secrets = found === seen ? undefined : readSecretFile(file)
     if (secrets) {
       keys = toKeys(secrets)
@@ -166,11 +179,11 @@ function watchSecretFile(file: string, toKeys: (secrets: readonly Buffer[]) => A
   }
 }
 
-/** Makes the file with a random secret, unless another process has made it meanwhile. */
+/** Creates the file with a random secret, unless another process has created it meanwhile. */
 function ensureSecretFile(file: string): void {
   const draft = writeDraft(file, [randomBytes(32)])
   try {
-    // Unlike a rename, a link fails where the file is there already.
+    // Unlike a rename, a link fails if the file exists.
     linkSync(draft, file)
   } catch (error) {
     if ((error as { code?: string }).code !== 'EEXIST') throw error

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import type { Sql, Tx } from '../db/sql.ts'
-import { NIL_UUID } from '../ids.ts'
 import {
   toAppKey,
   createSecrets,
@@ -15,30 +14,32 @@ import {
   replaceCanary,
   type SecretSource,
 } from './open-secrets.ts'
-import { withSecretsLock, type SealedTable } from './rotation.ts'
+import { forEachBatch, withSecretsLock, type SealedTable } from './rotation.ts'
 
-const BATCH = 200
-
-/** How a sealed table loses rows whose secrets can no longer be opened. */
+/** Describes and removes the secrets of a table that can no longer be opened. */
 export interface SecretLoss extends SealedTable {
-  /** Describes the loss of `count` rows, as a sentence without its full stop. */
+  /**
+   * Describes the consequences of losing the secrets of `count` rows, as a sentence without a
+   * period.
+   */
   describe(count: number): string
-  /** Removes the secrets of the rows; ids are uuids. */
+  /** Removes the secrets of rows. `ids` are uuids. */
   drop(tx: Tx, ids: readonly string[], secrets: Secrets): Promise<void>
 }
 
-/** The loss: the number of rows by table, and what it means. */
+/** The number of lost rows by table, and the consequences in sentences. */
 export interface ResetResult {
   lost: Record<string, number>
   consequences: string[]
 }
 
-/** Rolls back the transaction of a rehearsal. */
+/** Thrown to roll back the transaction of a dry run. */
 class DryRun extends Error {}
 
 /**
- * Binds the database to the current APP_SECRET, and drops what another one has sealed. Unless `isConfirmed`, it changes
- * nothing and returns what would be lost. Throws when the secrets can be opened.
+ * Makes the database usable with the current APP_SECRET, and removes secrets that another one has
+ * sealed. Returns what is lost. Changes nothing unless `isConfirmed`. Throws if all secrets can be
+ * opened.
  */
 export async function resetSecrets(
   sql: Sql,
@@ -47,12 +48,12 @@ export async function resetSecrets(
 ): Promise<ResetResult> {
   return withSecretsLock(sql, async () => {
     if ((await findSecretsProblem(sql, source)) === undefined) {
-      throw new Error('Nothing is lost: the APP_SECRET opens what the database keeps')
+      throw new Error('Nothing is lost. The APP_SECRET opens the secrets in the database.')
     }
     const reset: ResetResult = { lost: {}, consequences: [] }
     try {
       await sql.begin(async tx => {
-        // A rehearsal leaves no file behind.
+        // A dry run must not create the file.
         const secrets =
           isConfirmed || hasAppSecret(source) ? loadSecrets(source, isConfirmed) : newSecrets()
         for (const loss of losses) {
@@ -72,21 +73,20 @@ export async function resetSecrets(
   })
 }
 
-/** Locks and returns the rows with a text that cannot be opened. */
+/** Locks all rows of a table. Returns the ids of those with a sealed text that cannot be opened. */
 async function listLost(
   tx: Tx,
   { table, columns }: SealedTable,
   secrets: Secrets,
 ): Promise<string[]> {
   const lost: string[] = []
-  let after = NIL_UUID
-  for (;;) {
+  await forEachBatch(async (after, limit) => {
     const rows = await tx<Record<string, string>[]>`
       select id, ${tx(columns)}
       from ${tx(table)}
       where id > ${after}
       order by id
-      limit ${BATCH}
+      limit ${limit}
       for update
     `
     for (const { id = '', ...sealed } of rows) {
@@ -94,15 +94,15 @@ async function listLost(
       const isOpen = ([column, text]: [string, string]) =>
         canOpen(secrets, text, { table, column, rowId: id })
       if (!texts.every(isOpen)) lost.push(id)
-      after = id
     }
-    if (rows.length < BATCH) return lost
-  }
+    return rows.map(({ id = '' }) => id)
+  })
+  return lost
 }
 
-function canOpen(secrets: Secrets, text: string, place: SealedCell): boolean {
+function canOpen(secrets: Secrets, text: string, cell: SealedCell): boolean {
   try {
-    secrets.open(text, place)
+    secrets.open(text, cell)
     return true
   } catch (error) {
     if (error instanceof UnreadableSecret) return false

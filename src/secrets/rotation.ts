@@ -12,16 +12,16 @@ import {
 } from './open-secrets.ts'
 import type { Secrets } from './secrets.ts'
 
-/** A table with sealed columns, each for the place of its row's `id`, a uuid. */
+/** A table with sealed columns, and a uuid `id` as its primary key. */
 export interface SealedTable {
   table: string
   columns: readonly string[]
 }
 
 export interface RotationResult {
-  /** Whether a new secret was made. A configured one is changed by the operator. */
+  /** True if a new APP_SECRET was created. Operators change a configured one themselves. */
   isNew: boolean
-  /** The number of texts sealed anew. */
+  /** The number of texts that were sealed again. */
   resealed: number
 }
 
@@ -30,8 +30,9 @@ const BATCH = 200
 const LOCK = 7_134_203_963
 
 /**
- * Seals everything with the current APP_SECRET, or with a new one when it is kept in DATA_DIR. Servers may run meanwhile.
- * An interrupted rotation can be repeated: the former secret still opens. Throws when another rotation runs.
+ * Seals all secrets again with the current APP_SECRET. Creates a new one first if it is stored in
+ * DATA_DIR. Servers may run meanwhile. An interrupted rotation can be repeated, because the former
+ * secret still opens. Throws if another rotation is running.
  */
 export async function rotateSecrets(
   sql: Sql,
@@ -41,18 +42,18 @@ export async function rotateSecrets(
   return withSecretsLock(sql, () => rotate(sql, source, tables))
 }
 
-/** Runs `work` alone; throws when another rotation or reset runs. */
+/** Runs `work` under an advisory lock. Throws if another rotation or reset is running. */
 export async function withSecretsLock<Result>(
   sql: Sql,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  // Two rotations at once could lose a secret of the file that texts are sealed with.
+  // Concurrent rotations could remove a secret from the file that texts are sealed with.
   const holder = await sql.reserve()
   try {
     const [{ isAlone }] = await holder<[{ isAlone: boolean }]>`
       select pg_try_advisory_lock(${LOCK}::bigint) as "isAlone"
     `
-    if (!isAlone) throw new Error('Another rotation is under way: wait until it has ended')
+    if (!isAlone) throw new Error('Another rotation or reset is running. Wait until it has ended.')
     return await work()
   } finally {
     await holder`select pg_advisory_unlock_all()`
@@ -75,7 +76,7 @@ async function rotate(
     for (const column of columns) resealed += await resealColumn(sql, secrets, table, column)
   }
   await replaceCanary(sql, secrets)
-  // A server may have sealed with the former secret until now.
+  // Kept for one more rotation, because a server may have sealed with the former secret until now.
   if (file && former) replaceSecretFile(file, [fresh, former])
   return { isNew: file !== undefined, resealed }
 }
@@ -86,35 +87,46 @@ async function resealColumn(
   table: string,
   column: string,
 ): Promise<number> {
-  let resealed = 0
+  return forEachBatch(async (after, limit) => {
+    const ids = await sql.begin(tx => resealBatch(tx, secrets, { table, column, after, limit }))
+    return ids as string[]
+  })
+}
+
+/**
+ * Calls `processBatch` for all rows of a table in batches. It processes the rows that come `after`
+ * a uuid, at most `limit`, and returns their ids in ascending order. Returns the number of rows.
+ */
+export async function forEachBatch(
+  processBatch: (after: string, limit: number) => Promise<readonly string[]>,
+): Promise<number> {
+  let count = 0
   let after = NIL_UUID
   for (;;) {
-    const ids = (await sql.begin(tx =>
-      resealBatch(tx, secrets, { table, column, after }),
-    )) as string[]
-    resealed += ids.length
+    const ids = await processBatch(after, BATCH)
+    count += ids.length
     after = ids.at(-1) ?? after
-    if (ids.length < BATCH) return resealed
+    if (ids.length < BATCH) return count
   }
 }
 
-/** Returns the ids of the rows. */
+/** Seals a column again in one batch of rows. Returns their ids. */
 async function resealBatch(
   tx: Tx,
   secrets: Secrets,
-  { table, column, after }: { table: string; column: string; after: string },
+  { table, column, after, limit }: { table: string; column: string; after: string; limit: number },
 ): Promise<string[]> {
   const rows = await tx<{ id: string; sealed: string }[]>`
     select id, ${tx(column)} as sealed
     from ${tx(table)}
     where id > ${after} and not starts_with(${tx(column)}, ${`v1.${secrets.keyId}.`})
     order by id
-    limit ${BATCH}
+    limit ${limit}
     for update
   `
   const resealed = rows.map(({ id, sealed }) => {
-    const place = { table, column, rowId: id }
-    return secrets.seal(secrets.open(sealed, place), place)
+    const cell = { table, column, rowId: id }
+    return secrets.seal(secrets.open(sealed, cell), cell)
   })
   await tx`
     update ${tx(table)} t set ${tx(column)} = n.sealed

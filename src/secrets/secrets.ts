@@ -1,19 +1,22 @@
 import { createCipheriv, createDecipheriv, randomBytes, hkdfSync } from 'node:crypto'
 
-/** The cell of a sealed text. It opens in no other place. */
+/**
+ * The cell of a table that contains a sealed text. A sealed text can be opened only for its own
+ * cell.
+ */
 export interface SealedCell {
   table: string
   column: string
   rowId: string
 }
 
-/** Seals texts for the database, and opens them again. */
+/** Encrypts (seals) texts for the database, and decrypts (opens) them. */
 export interface Secrets {
-  /** `v1.<key>.<nonce>.<ciphertext and tag>`, for this place alone. */
-  seal(text: string, place: SealedCell): string
-  /** Throws `UnreadableSecret` for a changed text, a text from another place, or a missing key. */
-  open(sealed: string, place: SealedCell): string
-  /** A key for another purpose than sealing. */
+  /** Returns `v1.<key id>.<nonce>.<ciphertext and tag>`, bound to the cell. */
+  seal(text: string, cell: SealedCell): string
+  /** Throws `UnreadableSecret` for a changed text, a text of another cell, or an unknown key. */
+  open(sealed: string, cell: SealedCell): string
+  /** Returns a 32-byte key for another purpose than sealing. */
   derive(purpose: string): Buffer
   /** The id of the key that seals. */
   readonly keyId: string
@@ -31,15 +34,15 @@ export class UnreadableSecret extends Error {
 }
 
 const MESSAGES = {
-  form: 'This is no sealed text',
+  form: 'This is not a sealed text',
   key: 'This was sealed with another APP_SECRET',
-  content: 'This was sealed elsewhere, or changed since',
+  content: 'This was sealed for another cell, or was changed',
 } as const
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const SHAPE = /^v1\.([\w-]{8})\.([\w-]{16})\.([\w-]{22,})$/
 
-/** Seals with AES-256-GCM under the first of the keys of the moment, and opens with any of them. */
+/** Seals with AES-256-GCM and the first of the current keys. Opens with any of them. */
 export function createSecrets(getKeys: () => readonly AppKey[]): Secrets {
   function current(): AppKey {
     const [key] = getKeys()
@@ -48,11 +51,11 @@ export function createSecrets(getKeys: () => readonly AppKey[]): Secrets {
   }
 
   return {
-    seal(text, place) {
+    seal(text, cell) {
       const { id, encryption } = current()
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', encryption, nonce)
-      cipher.setAAD(toContext(place))
+      cipher.setAAD(toAssociatedData(cell))
       const content = Buffer.concat([
         cipher.update(text, 'utf8'),
         cipher.final(),
@@ -60,24 +63,24 @@ export function createSecrets(getKeys: () => readonly AppKey[]): Secrets {
       ])
       return `v1.${id}.${nonce.toString('base64url')}.${content.toString('base64url')}`
     },
-    open(sealed, place) {
+    open(sealed, cell) {
       const [, id, nonce, content] = SHAPE.exec(sealed) ?? []
       if (id === undefined || nonce === undefined || content === undefined) {
-        throw new UnreadableSecret('form', place)
+        throw new UnreadableSecret('form', cell)
       }
       const key = getKeys().find(known => known.id === id)
-      if (!key) throw new UnreadableSecret('key', place)
+      if (!key) throw new UnreadableSecret('key', cell)
       const bytes = Buffer.from(content, 'base64url')
       const options = { authTagLength: TAG_BYTES }
       const iv = Buffer.from(nonce, 'base64url')
       const decipher = createDecipheriv('aes-256-gcm', key.encryption, iv, options)
-      decipher.setAAD(toContext(place))
+      decipher.setAAD(toAssociatedData(cell))
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
       try {
         const text = [decipher.update(bytes.subarray(0, -TAG_BYTES)), decipher.final()]
         return Buffer.concat(text).toString('utf8')
       } catch {
-        throw new UnreadableSecret('content', place)
+        throw new UnreadableSecret('content', cell)
       }
     },
     derive: purpose => current().derive(purpose),
@@ -87,21 +90,22 @@ export function createSecrets(getKeys: () => readonly AppKey[]): Secrets {
   }
 }
 
-function toContext({ table, column, rowId }: SealedCell): Buffer {
+function toAssociatedData({ table, column, rowId }: SealedCell): Buffer {
   return Buffer.from(`${table}|${column}|${rowId}`)
 }
 
-/** The keys derived from an APP_SECRET, which itself encrypts nothing. */
+/** The keys that are derived from an APP_SECRET. The APP_SECRET itself encrypts nothing. */
 export interface AppKey {
-  /** Names the key beside what it has encrypted. */
+  /** Identifies the key in the texts that it has sealed. */
   id: string
   encryption: Buffer
-  /** A key for another purpose. */
+  /** Returns a 32-byte key for another purpose. */
   derive(purpose: string): Buffer
 }
 
 const BYTES = 32
 
+/** Derives the keys of an APP_SECRET with HKDF-SHA256. */
 export function toAppKey(secret: Buffer): AppKey {
   const derive = (purpose: string, bytes = BYTES) =>
     Buffer.from(hkdfSync('sha256', secret, '', `tidings ${purpose}`, bytes))

@@ -133,7 +133,7 @@ test('reliability §6 an unacceptable password is a 400 that says why', async ()
     expectIssues(await change(bad), 'newPassword invalid_value')
   }
   const { body } = await change('aaaaaaaaaaaaaaa')
-  expect(body.details[0].message).toContain('a few unrelated words are easy to remember')
+  expect(body.details[0].message).toContain('A few unrelated words are easy to remember')
 })
 
 test('contract §12 an account without a password cannot confirm its session', async () => {

@@ -125,10 +125,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     expect(lines).toEqual([
       'Test account removed Grace Hopper',
       'Someone not signed in used the reset link for Grace Hopper',
-      'Test account made a reset link for Grace Hopper',
+      'Test account created a reset link for Grace Hopper',
       'Test account changed the role of Grace Hopper',
       'Grace Hopper joined',
-      'Test account made an invitation',
+      'Test account created an invite',
     ])
     await ada.says('from member, to admin')
     await ada.field('Type').selectOption('invite')

@@ -148,7 +148,7 @@ test.each([
 test('owner explains a refused password without printing it, and reports unknown accounts', async () => {
   const file = writePassword('qwertyuiop123')
   const unfit = await owner(['create', '--email', 'a@b.c', '--password-file', file])
-  expect([unfit.code, unfit.output]).toEqual([2, expect.stringContaining('tried first')])
+  expect([unfit.code, unfit.output]).toEqual([2, expect.stringContaining('commonly used password')])
   expect(unfit.output).not.toContain('qwertyuiop')
   const unknown = await owner(['reset', '--email', 'nobody@example.com'])
   expect([unknown.code, unknown.output]).toEqual([1, expect.stringContaining('No account has')])

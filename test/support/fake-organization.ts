@@ -27,41 +27,41 @@ const SESSION = {
 
 const entry = (id: number, more: object) => ({
   ...{ id: `aud_${id}`, at: AT, actor: 'account', person: { id: 'per_1', name: 'Ada Lovelace' } },
-  ...{ project: null, target: null, targetName: null, details: {}, facts: '' },
+  ...{ project: null, target: null, targetName: null, details: {}, detailsText: '' },
   ...{ address: '198.51.100.7', browser: 'Chrome on Linux', ...more },
 })
 
 const ENTRIES = [
   entry(5, {
     action: 'member.roleChanged',
-    did: 'changed the role of',
+    actionText: 'changed the role of',
     target: 'per_2',
     targetName: 'Grace Hopper',
-    facts: 'from member, to admin',
+    detailsText: 'from member, to admin',
   }),
   entry(4, {
     action: 'key.created',
-    did: 'made the API key',
+    actionText: 'created the API key',
     project: { id: 'prj_2', name: 'Newsletter' },
     targetName: HOSTILE,
-    facts: 'limit 100',
+    detailsText: 'limit 100',
   }),
   entry(3, {
     action: 'member.joined',
-    did: 'joined',
+    actionText: 'joined',
     person: { id: 'per_2', name: 'Grace Hopper' },
     target: 'per_2',
     targetName: 'Grace Hopper',
-    facts: 'role member',
+    detailsText: 'role member',
   }),
   entry(2, {
     action: 'webhook.disabled',
-    did: 'disabled the webhook',
+    actionText: 'disabled the webhook',
     actor: 'server',
     person: null,
     project: { id: 'prj_2', name: 'Newsletter' },
     targetName: 'Billing',
-    facts: 'reason five days of nothing but failure',
+    detailsText: 'reason five days of nothing but failure',
     address: null,
     browser: null,
   }),
@@ -159,10 +159,10 @@ export function fillOrganization(api: FakeApi): void {
   api.on(
     'GET /api/server/audit',
     page([
-      entry(2, { action: 'session.created', did: 'signed in' }),
+      entry(2, { action: 'session.created', actionText: 'signed in' }),
       entry(1, {
         action: 'session.refused',
-        did: 'failed to sign in as',
+        actionText: 'failed to sign in as',
         actor: 'anonymous',
         person: null,
         target: 'per_1',

@@ -12,7 +12,16 @@ const WRITTEN = new Set([
   'aliases',
   ...['title', 'description', 'name', 'channelName', 'userId', 'alias', 'source', 'label', 'email'],
   ...['address', 'browser', 'actor', 'targetName', 'message', 'reason', 'error', 'body'],
-  ...['did', 'facts', 'lastError', 'disabledReason', 'answer', 'subject', 'target', 'prefix'],
+  ...[
+    'actionText',
+    'detailsText',
+    'lastError',
+    'disabledReason',
+    'answer',
+    'subject',
+    'target',
+    'prefix',
+  ],
 ])
 /** Fields whose values are all free text. */
 const WRITTEN_WHOLE = new Set(['tags', 'metadata', 'properties', 'headers'])

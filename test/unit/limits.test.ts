@@ -168,7 +168,7 @@ describe('contract §6 beyond 60 failures of an address', () => {
 
   test('a guess at a session or a link is refused with the seconds to wait', async () => {
     const failed = await failFrom('192.0.2.1')
-    expect(() => failed.countFailure('192.0.2.1')).toThrow(/try again in (59|60) s/)
+    expect(() => failed.countFailure('192.0.2.1')).toThrow(/Try again in (59|60) s/)
     expect(() => failed.countFailure('192.0.2.2')).not.toThrow()
   })
 })

@@ -82,13 +82,24 @@ function toName(kind: string): string {
 }
 
 function Entry({ entry }: { entry: AuditEntry }) {
-  const { at, actor, person, did, target, targetName, project, facts, address, browser } = entry
+  const {
+    at,
+    actor,
+    person,
+    actionText,
+    target,
+    targetName,
+    project,
+    detailsText,
+    address,
+    browser,
+  } = entry
   const isOwn = target === (person?.id ?? '')
   return (
     <li>
       <div class="item-main" title={target ?? undefined}>
         <p>
-          <bdi>{person?.name ?? ACTORS[actor] ?? actor}</bdi> {did}
+          <bdi>{person?.name ?? ACTORS[actor] ?? actor}</bdi> {actionText}
           {!isOwn && targetName !== null && (
             <>
               {' '}
@@ -103,9 +114,9 @@ function Entry({ entry }: { entry: AuditEntry }) {
           )}
         </p>
         <p class="item-details">
-          {facts && (
+          {detailsText && (
             <>
-              <bdi>{facts}</bdi>
+              <bdi>{detailsText}</bdi>
               {' · '}
             </>
           )}
