@@ -94,7 +94,7 @@ test('design §5 a lost secret is reported, and not replaced by a new one', asyn
 test('design §5 a damaged file is not replaced', async () => {
   const folder = newFolder()
   writeFileSync(join(folder, 'app-secret'), '# a comment\nnonsense\n')
-  await expect(openSecrets(sql, inFile(folder))).rejects.toThrow('restore it from a backup')
+  await expect(openSecrets(sql, inFile(folder))).rejects.toThrow('Restore it from a backup')
 })
 
 test('reliability §11 a wrong APP_SECRET stops the start with instructions and without showing a secret', async () => {
@@ -113,7 +113,7 @@ test('design §5 with DATABASE_URL and sealed rows, a missing APP_SECRET stops t
   const program = spawnProgram({ env })
   program.listening.catch(() => {})
   expect((await program.exited).code).toBe(1)
-  expect(program.output()).toContain('Set APP_SECRET to it')
+  expect(program.output()).toContain('Set APP_SECRET to the former one')
 })
 
 test('design §5 on an empty database the first start creates a secret, and the second finds it', async () => {
@@ -165,7 +165,7 @@ test('reliability §11 of concurrent rotations, one succeeds', async () => {
     await tx`select from webhooks where id = ${id} for update`
     const rotation = rotateSecrets(sql, inFile(dataDir), TABLES)
     await until(async () => (await countBlocked()) > 0)
-    await expect(rotateSecrets(sql, inFile(dataDir), TABLES)).rejects.toThrow('under way')
+    await expect(rotateSecrets(sql, inFile(dataDir), TABLES)).rejects.toThrow('is running')
     return { rotation }
   })
   expect((await first.rotation).resealed).toBe(3)
