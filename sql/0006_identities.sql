@@ -133,10 +133,13 @@ end
 $$;
 
 -- Identifies many users, in order. Returns one row for each, with the JSON response. Returns no row
--- for a deleted project. Like every writer of a project, it locks the project's log first. So one
--- transaction at a time creates keys and aliases. A null in properties_list keeps the stored
--- properties. The settings keep the plan from scanning tables: a plan made on small tables would
--- still be used after they have grown.
+-- for a deleted project. A null in properties_list keeps the stored properties.
+--
+-- Like every writer of a project, it locks the project's log first. So one transaction at a time
+-- creates keys and aliases.
+--
+-- The settings keep the plan from scanning tables. A plan made on small tables would still be used
+-- after they have grown.
 create function identify_users(
   project_ids uuid[], user_ids text[], ids uuid[], public_ids text[], properties_list text[], alias_lists text[],
   keys text[], fingerprints bytea[], response_tails text[]

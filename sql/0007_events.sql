@@ -76,13 +76,20 @@ create table event_segments (
 );
 
 -- Appends events to the logs of their projects, in order. Returns one row for each; no row for a
--- deleted project. Each statement of a volatile function has its own snapshot. So the second
--- statement sees what other transactions committed while the first one waited for the lock. Each
--- event has either the id of its channel, or a channel_slug and the other columns of a channel to
--- create. With an id, the channel's names are only needed for a key. response_heads, response_tails
--- and fingerprints are only needed for a key. A result has its channel only when it was looked up
--- by channel_slug. The settings pin one plan: planning each time costs more than the work, and a
--- plan made on empty tables would scan them.
+-- deleted project.
+--
+-- Each event has one of two forms of its channel:
+--   * channel_slug is null, and channel_id is the channel. Its public id and name are only needed
+--     with an Idempotency-Key.
+--   * channel_slug is set. The channel is looked up, or created from the other columns, and the
+--     result contains it.
+-- response_heads, response_tails and fingerprints are only needed with an Idempotency-Key.
+--
+-- Each statement of a volatile function has its own snapshot. So the second statement sees what
+-- other transactions committed while the first one waited for the lock.
+--
+-- The settings pin one plan. Planning each time costs more than the work, and a plan made on empty
+-- tables would scan them.
 create function append_events(
   project_ids uuid[], ids uuid[], occurred_ats timestamptz[],
   channel_ids uuid[], channel_public_ids text[], channel_slugs text[], channel_names text[],

@@ -80,9 +80,10 @@ $$;
 -- Returns the ids of up to `max_rows` users, newest first. Their user_id or an alias matches
 -- `pattern`, or their properties have all of `words`. With `before`, only users with an earlier id
 -- are returned. It reads up to 10,000 matches of each kind. When a kind has more, it also reads the
--- newest 2,000 users: with so many matches, these usually fill a page. It is planned each time,
--- because `like` uses its index only for a known pattern. The settings force the index of words,
--- whatever the statistics say.
+-- newest 2,000 users: with so many matches, these usually fill a page.
+--
+-- It is planned each time, because `like` uses its index only for a known pattern. The settings
+-- force the index of words, whatever the statistics say.
 create function find_users(project uuid, pattern text, words text[], before uuid, max_rows int) returns setof uuid
 language plpgsql stable
 set plan_cache_mode = force_custom_plan

@@ -225,8 +225,8 @@ async function toHistogram(
   }
 }
 
-function toZeros({ buckets }: TimeBuckets): number[] {
-  return new Array<number>(buckets).fill(0)
+function toZeros({ count }: TimeBuckets): number[] {
+  return new Array<number>(count).fill(0)
 }
 
 async function listNames(

@@ -2,12 +2,12 @@
 export interface TimeBuckets {
   fromMs: number
   stepMs: number
-  buckets: number
+  count: number
 }
 
 export const HOUR_MS = 3_600_000
 const MAX_BUCKETS = 60
-// Each divides the hour.
+// Each of these divides an hour.
 const STEPS_MS = [
   ...[1, 2, 5, 10, 15, 20, 30].map(seconds => seconds * 1_000),
   ...[1, 2, 5, 10, 15, 20, 30].map(minutes => minutes * 60_000),
@@ -20,21 +20,23 @@ const STEPS_MS = [
 export function toTimeBuckets(fromMs: number, toMs: number, minStepMs = 0): TimeBuckets {
   for (const stepMs of STEPS_MS) {
     if (stepMs < minStepMs) continue
-    const scale = cover(fromMs, toMs, stepMs, stepMs)
-    if (scale.buckets <= MAX_BUCKETS) return scale
+    const buckets = cover(fromMs, toMs, stepMs, stepMs)
+    if (buckets.count <= MAX_BUCKETS) return buckets
   }
   const hours = Math.max(1, Math.ceil((toMs - fromMs) / HOUR_MS / MAX_BUCKETS))
-  const scale = cover(fromMs, toMs, hours * HOUR_MS, HOUR_MS)
-  // The first bucket begins before the range, so one bucket more may be needed.
-  return scale.buckets <= MAX_BUCKETS ? scale : cover(fromMs, toMs, (hours + 1) * HOUR_MS, HOUR_MS)
+  const buckets = cover(fromMs, toMs, hours * HOUR_MS, HOUR_MS)
+  // The first bucket can begin before the range, so one more bucket can be necessary.
+  return buckets.count <= MAX_BUCKETS
+    ? buckets
+    : cover(fromMs, toMs, (hours + 1) * HOUR_MS, HOUR_MS)
 }
 
 /** Returns the end of the last bucket. */
-export function toEndMs({ fromMs, stepMs, buckets }: TimeBuckets): number {
-  return fromMs + stepMs * buckets
+export function toEndMs({ fromMs, stepMs, count }: TimeBuckets): number {
+  return fromMs + stepMs * count
 }
 
 function cover(fromMs: number, toMs: number, stepMs: number, alignMs: number): TimeBuckets {
   const first = Math.floor(fromMs / alignMs) * alignMs
-  return { fromMs: first, stepMs, buckets: Math.max(1, Math.ceil((toMs - first) / stepMs)) }
+  return { fromMs: first, stepMs, count: Math.max(1, Math.ceil((toMs - first) / stepMs)) }
 }

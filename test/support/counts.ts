@@ -27,7 +27,7 @@ export async function listHourlyCounts(
 ): Promise<HourlyCounts> {
   const first = Math.floor(fromMs / HOUR_MS) * HOUR_MS
   const hours = Math.min(168, Math.max(1, Math.ceil((toMs - first) / HOUR_MS)))
-  const scale = { fromMs: first, stepMs: HOUR_MS, buckets: hours }
+  const scale = { fromMs: first, stepMs: HOUR_MS, count: hours }
   const counts = await countByHour(sql, projectId, scale, {
     channelIds,
     withoutChannelIds: [],
