@@ -5,6 +5,7 @@ import {
   toDayName,
   toFullTime,
   toShortTime,
+  toTimeAgo,
 } from '../../src/dashboard/app/time.ts'
 
 // Moments are made from a local calendar, so that the test passes in every time zone.
@@ -12,6 +13,16 @@ const NOW = new Date(2026, 10, 20, 15, 30).getTime()
 const ago = (minutes: number) => NOW - minutes * 60_000
 
 describe('dashboard.md: times are relative, with the absolute time as title', () => {
+  test.each([
+    [0, 'now'],
+    [1, '1m ago'],
+    [170, '2h ago'],
+    [-3, '15:33'],
+    [16 * 60, '23:30'],
+  ])('in a sentence, %d minutes ago is %p', (minutes, text) => {
+    expect(toTimeAgo(ago(minutes), NOW, 'en-GB')).toBe(text)
+  })
+
   test.each([
     [0, 'now'],
     [0.7, 'now'],

@@ -14,6 +14,13 @@ export function toShortTime(atMs: number, nowMs: number, locale?: string): strin
   return hours.format(Math.floor(ago / HOUR_MS))
 }
 
+/** The same in a sentence: "now", "5m ago", or the time of day. */
+export function toTimeAgo(atMs: number, nowMs: number, locale?: string): string {
+  const time = toShortTime(atMs, nowMs, locale)
+  const isRelative = nowMs - atMs >= NOW_MS && isSameDay(atMs, nowMs)
+  return isRelative ? `${time} ago` : time
+}
+
 /** A short duration, such as "380ms" or "1.5s". */
 export function toDuration(ms: number, locale?: string): string {
   const { milliseconds, seconds, minutes, hours } = formats.get(locale)

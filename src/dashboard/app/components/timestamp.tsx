@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { isSameDay, toClockTime, toDateTime, toFullTime, toShortTime } from '../time.ts'
+import { isSameDay, toClockTime, toDateTime, toFullTime, toShortTime, toTimeAgo } from '../time.ts'
 
 const TICK_MS = 20_000
 
@@ -14,7 +14,7 @@ document.addEventListener('visibilitychange', () => {
 
 interface TimestampOptions {
   atMs: number
-  /** Shows the date for other days than today. */
+  /** Shows the date for other days than today, and "ago" after a relative time. */
   hasDate?: boolean
   /** Shows the time of day instead of a relative time. */
   isClockTime?: boolean
@@ -22,14 +22,14 @@ interface TimestampOptions {
 
 /** A relative time with the full date and time as its tooltip. */
 export function Timestamp({ atMs, hasDate = false, isClockTime = false }: TimestampOptions) {
-  const isToday = isSameDay(atMs, now.value)
+  const toRelative = hasDate ? toTimeAgo : toShortTime
   return (
     <time dateTime={new Date(atMs).toISOString()} title={toFullTime(atMs)}>
-      {hasDate && !isToday
+      {hasDate && !isSameDay(atMs, now.value)
         ? toDateTime(atMs)
         : isClockTime
           ? toClockTime(atMs)
-          : toShortTime(atMs, now.value)}
+          : toRelative(atMs, now.value)}
     </time>
   )
 }

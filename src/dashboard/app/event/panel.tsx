@@ -168,7 +168,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
             <bdi>{channelName}</bdi>
           </a>
           <a class="filter-link" href={toChannelPath(project, channelId)}>
-            Settings
+            Channel settings
           </a>
         </dd>
         {userId !== null && (

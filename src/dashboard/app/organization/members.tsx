@@ -68,7 +68,7 @@ export function Members({ account, own, members }: MembersOptions) {
                   {lastSeenAt !== null && (
                     <>
                       {' '}
-                      · seen <Timestamp atMs={Date.parse(lastSeenAt)} hasDate />
+                      · last seen <Timestamp atMs={Date.parse(lastSeenAt)} hasDate />
                     </>
                   )}
                 </p>

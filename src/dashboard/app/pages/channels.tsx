@@ -31,7 +31,7 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
       <NotificationSettings project={project} hint="The default for all channels" />
       <SearchForm
         label="Search channels"
-        placeholder="Part of the name"
+        placeholder="Search channels"
         text={search}
         toPath={text => toPath({ ...wanted, search: text })}
       />

@@ -25,7 +25,7 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
       <h1 class="page-title">People</h1>
       <SearchForm
         label="Search users"
-        placeholder="ID, alias or words in properties"
+        placeholder="Search by ID, alias or property"
         text={search}
         toPath={toPath}
       />

@@ -72,7 +72,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
           <li key={alias}>
             <bdi>{alias}</bdi>
             <span class="since">
-              since <Timestamp atMs={Date.parse(since)} hasDate />
+              added <Timestamp atMs={Date.parse(since)} hasDate />
             </span>
             {mayEdit && (
               <button
@@ -103,7 +103,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
                   name="alias"
                   label="Alias"
                   autocomplete="off"
-                  hint="Another ID of this user, such as an e-mail address. Past and future events with it are counted as theirs."
+                  hint="Another ID of this user, such as an e-mail address. Past and future events with this ID count for this user."
                 />
               </Form>
               {taken && (

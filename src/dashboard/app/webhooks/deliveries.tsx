@@ -17,7 +17,8 @@ export function Deliveries({ project }: { project: string }) {
     <section class="section" aria-labelledby="deliveries">
       <h2 id="deliveries">Not delivered</h2>
       <p class="page-lead">
-        Failed webhook messages are retried for three days, and notifications for one day.
+        Failed webhook messages are retried for three days, and notifications for one day. Then they
+        are given up.
       </p>
       <div class="segmented" role="group" aria-label="State">
         {(Object.keys(STATES) as (keyof typeof STATES)[]).map(one => (
