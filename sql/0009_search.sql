@@ -21,8 +21,8 @@ $$;
 -- Matches are only candidates, which the caller must check: two buckets can have the same name, a
 -- tag can look like a token, and long words are cut off.
 --
--- The body repeats words_of_event and calls only built-in functions, because Postgres builds indexes
--- without our search path.
+-- The body repeats words_of_event and calls only built-in functions, because Postgres builds
+-- indexes without our search path.
 create function search_tokens(
   project uuid, seq bigint, channel_id uuid, source text, tags text[], title text, description text
 ) returns tsvector
@@ -99,8 +99,8 @@ $$;
 -- last_seq. It stops after time_limit_ms. When it stops before max_rows, the last seq is the last
 -- one that it examined, which may not match.
 --
--- The settings force the index events_tokens, whatever the statistics say. The cost of a query grows
--- with its number of buckets. So fewer buckets follow a slow query, and more follow a fast one.
+-- The settings force the index events_tokens, whatever the statistics say. The cost of a query
+-- grows with its number of buckets. So fewer buckets follow a slow query, and more follow a fast one.
 create function find_search_candidates(
   project uuid, channel_ids uuid[], sources text[], tags text[], words text[],
   first_seq bigint, last_seq bigint, is_newest_first boolean, max_rows int, time_limit_ms float8
