@@ -187,7 +187,8 @@ function findFreePort({ host, port }: Config): Promise<number> {
     const server = createServer()
     server.once('error', error => reject(toListenError(error, { host, port })))
     server.listen({ host, port, exclusive: true }, () => {
-      const found = (server.address() as AddressInfo).port // A TCP server always has an AddressInfo.
+      // A TCP server always has an AddressInfo.
+      const found = (server.address() as AddressInfo).port
       server.close(() => resolve(found))
     })
   })

@@ -52,7 +52,7 @@ export type ProjectChannel = Static<typeof ProjectChannel>
 
 export const ProjectChannelQuery = Type.Object({
   ...PageQuery.properties,
-  archived: Type.Optional(OneOf(['true', 'false'], 'Whether to include archived channels.')),
+  archived: Type.Optional(OneOf(['true', 'false'], 'Set to `true` to include archived channels.')),
   search: Type.Optional(
     Text({
       minLength: 1,

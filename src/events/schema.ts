@@ -74,7 +74,7 @@ const UserId = Text({ minLength: 1, maxLength: 255, description: 'A user_id, or 
 const Tag = Text({ minLength: 1, maxLength: 50 })
 const Notify = Type.Boolean({
   default: true,
-  description: 'Whether members are notified on their devices.',
+  description: 'True if members are notified on their devices.',
 })
 
 /** The body of a request that creates an event. */

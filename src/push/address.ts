@@ -41,7 +41,8 @@ export function sealAddress(secrets: Secrets, id: string, address: PushAddress):
  * with another APP_SECRET.
  */
 export function openAddress(secrets: Secrets, id: string, sealed: string): PushAddress {
-  return JSON.parse(secrets.open(sealed, toSealedCell(id))) as PushAddress // Written by sealAddress.
+  // Written by sealAddress.
+  return JSON.parse(secrets.open(sealed, toSealedCell(id))) as PushAddress
 }
 
 function toSealedCell(rowId: string): SealedCell {

@@ -189,7 +189,7 @@ const Until = Type.Optional(
   Nullable(IsoTimestamp('When the mute ends. Without it, the mute does not end.')),
 )
 const COLLAPSE =
-  'Whether more than 10 notifications from one channel in a minute become one that counts the rest.'
+  'Replaces notifications beyond 10 a minute from one channel with one that counts the rest.'
 
 /**
  * Settings for the channels of a project that have none of their own. If `collapse` is absent, it

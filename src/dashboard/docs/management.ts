@@ -39,7 +39,7 @@ ${routeTable(operations.filter(({ tags }) => tags?.includes(name)))}`,
 
 function routeTable(operations: readonly Operation[]): Markup {
   return markup`<table class="routes">
-<thead><tr><th scope="col">Route</th><th scope="col">What it does</th></tr></thead>
+<thead><tr><th scope="col">Route</th><th scope="col">Description</th></tr></thead>
 <tbody>${operations.map(routeRow)}</tbody>
 </table>`
 }

@@ -8,7 +8,7 @@ export interface Heading {
   text: string
 }
 
-/** What stands below one heading, as plain text for the search. */
+/** The text below one heading, as plain text for the search. */
 export interface Section {
   /** The id of the heading; empty for the start of the page. */
   anchor: string

@@ -11,7 +11,7 @@ interface Documented {
   management: Document
 }
 
-/** What the search finds: each section of the guides, each operation and each schema. */
+/** Returns the entries of the search: sections of the guides, operations and schemas. */
 export function listSearchEntries({ docs, document, management }: Documented): SearchEntry[] {
   return [
     ...docs.pages.flatMap(({ name, title, sections }) =>

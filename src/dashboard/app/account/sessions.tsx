@@ -19,7 +19,7 @@ export function Sessions() {
 
   return (
     <section class="section" aria-labelledby="sessions">
-      <h2 id="sessions">Where you are signed in</h2>
+      <h2 id="sessions">Active sessions</h2>
       <PagedList pages={sessions} empty={null}>
         {session => (
           <li key={session.id}>
