@@ -100,7 +100,8 @@ $$;
 -- one that it examined, which may not match.
 --
 -- The settings force the index events_tokens, whatever the statistics say. The cost of a query
--- grows with its number of buckets. So fewer buckets follow a slow query, and more follow a fast one.
+-- grows with its number of buckets. So fewer buckets follow a slow query, and more follow a fast
+-- one.
 create function find_search_candidates(
   project uuid, channel_ids uuid[], sources text[], tags text[], words text[],
   first_seq bigint, last_seq bigint, is_newest_first boolean, max_rows int, time_limit_ms float8
