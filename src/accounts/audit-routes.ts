@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import type { Pool } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
-import { AuditEntry, AuditQuery, listAuditEntries } from './audit-entries.ts'
+import { AuditEntry, AuditQuery, listAuditEntries } from '../audit/entries.ts'
 import type { SessionGuard } from './guard.ts'
 
 const response = { 200: SuccessOf(PageOf(AuditEntry), 'A page of the audit log.') }

@@ -95,13 +95,13 @@ export type SessionGuard = ReturnType<typeof createSessionGuard>
  */
 export function createSessionGuard(gate: SessionGuardOptions) {
   const on =
-    <P extends ActionScope>(place: P) =>
+    <P extends ActionScope>(scope: P) =>
     (action: ActionOn<P>) => {
       let route: RouteOptions = {}
       return {
         introspect(options: RouteOptions) {
           route = prepareRoute(options, given =>
-            toSessionOperation(given, action, place === 'anyone'),
+            toSessionOperation(given, action, scope === 'anyone'),
           )
         },
         parse: deferBody,
@@ -111,7 +111,7 @@ export function createSessionGuard(gate: SessionGuardOptions) {
           const params = readPath(incoming, path)
           checkHost(request.headers, gate.site)
           if (request.method !== 'GET') checkSameOrigin(request.headers, gate.site)
-          const entry = { place, action, ids: toIds(params) }
+          const entry = { scope, action, ids: toIds(params) }
           const admitted = await admit(gate, request, entry)
           const input = await readInput(incoming, { ...gate.bodyLimits, isTypeRequired: true })
           // Permissions may have changed while the body arrived.
@@ -170,7 +170,7 @@ interface Ids {
 }
 
 interface Entry {
-  place: ActionScope
+  scope: ActionScope
   action: Action
   ids: Ids
 }
@@ -179,7 +179,7 @@ interface Entry {
 async function admit(
   gate: SessionGuardOptions,
   request: Request,
-  { place, action, ids }: Entry,
+  { scope, action, ids }: Entry,
 ): Promise<AdmittedSession | undefined> {
   const token = gate.cookies.read(request.headers, 'session')
   const admitted =
@@ -187,14 +187,14 @@ async function admit(
       ? undefined
       : await gate.pool.run(sql => admitSession(sql, { hash: hashSecret(token), ...ids }))
   // Actions open to anyone stay available with an expired cookie, even after many failures.
-  if (token !== undefined && !admitted && place !== 'anyone') {
+  if (token !== undefined && !admitted && scope !== 'anyone') {
     gate.failedAuthentications.countFailure(gate.toAddress(request))
   }
   authorize(
     admitted && { isOperator: admitted.account.isOperator, isVerified: admitted.isVerified },
     action,
-    admitted && (place === 'organization' || place === 'project')
-      ? { kind: place, role: exists(admitted, place) ? admitted.role : undefined }
+    admitted && (scope === 'organization' || scope === 'project')
+      ? { kind: scope, role: exists(admitted, scope) ? admitted.role : undefined }
       : undefined,
   )
   return admitted
@@ -209,6 +209,6 @@ function toIds(params: unknown): Ids {
   }
 }
 
-function exists(admitted: AdmittedSession, place: 'organization' | 'project'): boolean {
-  return (place === 'project' ? admitted.projectId : admitted.organizationId) !== undefined
+function exists(admitted: AdmittedSession, scope: 'organization' | 'project'): boolean {
+  return (scope === 'project' ? admitted.projectId : admitted.organizationId) !== undefined
 }

@@ -12,6 +12,7 @@ export type ThrottleScope =
   | { kind: 'device'; deviceId: string }
   | { kind: 'session'; sessionId: string }
 
+/** Identifies one counter of failed attempts. */
 interface Subject {
   kind: ThrottleScope['kind'] | 'network'
   name: string

@@ -77,6 +77,7 @@ function toCanonicalNumber(text: string): string {
 /** Thrown if another process is executing a request with the same key. */
 export class StillRunning extends Error {}
 
+/** The running requests with an Idempotency-Key in this process. */
 export interface InFlightRequests {
   /**
    * Runs `work`. If a request with the same key is running in this process, waits for it for up to

@@ -47,7 +47,7 @@ export async function withSecretsLock<Result>(
   sql: Sql,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  // Concurrent rotations could remove a secret from the file that texts are sealed with.
+  // Concurrent rotations could drop a secret from the file while texts are still sealed with it.
   const holder = await sql.reserve()
   try {
     const [{ isAlone }] = await holder<[{ isAlone: boolean }]>`

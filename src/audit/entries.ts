@@ -8,7 +8,7 @@ import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 import { invalidField } from '../http/validation.ts'
 import { parseId, toId } from '../ids.ts'
 import { toBrowserName } from '../user-agent.ts'
-import { listActionsOn, toActionText, toDetailsText } from '../audit/actions.ts'
+import { listActionsOn, toActionText, toDetailsText } from './actions.ts'
 
 /** An entry of an audit log. */
 export const AuditEntry = Type.Object(
