@@ -217,7 +217,7 @@ majorTest(
     expect(listClusters(home)).toEqual(['data', 'data.upgraded'])
     expect(readMade(home)).toBe('17')
     await killAt('Moved', 2)
-    expect(listClusters(home)).toEqual(['data.upgraded', 'data.old-17'])
+    expect(listClusters(home)).toEqual(['data.old-17', 'data.upgraded'])
 
     expect(await look(dataDir)).toMatchObject({ major: 18, sums })
     expect(listClusters(home)).toEqual(['data', 'data.old-17'])
