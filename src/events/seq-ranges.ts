@@ -20,7 +20,7 @@ export function toListCursor({ direction, seq }: LogPosition): string {
   return toCursor([`${direction === 'older' ? '<' : '>'}${seq}`])
 }
 
-/** Decodes a cursor. Returns undefined without one. Throws `Invalid` for any other text. */
+/** Decodes a cursor. Returns undefined without one. Throws `InvalidRequest` for any other text. */
 export function parseListCursor(cursor: string | undefined): LogPosition | undefined {
   const [text] = parseCursor(cursor, [/^[<>](0|[1-9]\d{0,17})$/]) ?? []
   if (text === undefined) return undefined

@@ -2,6 +2,7 @@ import { Fault } from '../errors.ts'
 
 /** The effect of one request on the rate window of its key. */
 export interface RateLimitResult {
+  /** Requests allowed per window. */
   limit: number
   /** Requests left in the window after this one. */
   remaining: number
@@ -16,7 +17,9 @@ export interface RateLimitResult {
 export interface RateWindow {
   limit: number
   used: number
+  /** Unix seconds at which the window ends. */
   resetAt: number
+  /** Seconds until the window ends, by the database's clock. */
   retryAfter: number
 }
 
@@ -28,13 +31,13 @@ export function toRateLimitResult(
   batchSize: number,
   nth: number,
 ): RateLimitResult {
-  const place = window.used - batchSize + nth
+  const position = window.used - batchSize + nth
   return {
     limit: window.limit,
-    remaining: Math.max(0, window.limit - place),
+    remaining: Math.max(0, window.limit - position),
     resetAt: window.resetAt,
     retryAfter: Math.max(1, Math.ceil(window.retryAfter)),
-    isAllowed: place <= window.limit,
+    isAllowed: position <= window.limit,
   }
 }
 
