@@ -63,7 +63,8 @@ export const Histogram = Type.Object(
 export type Histogram = Static<typeof Histogram>
 
 /**
- * The filters of a search, narrowed to its range. Throws `InvalidRequest` with the path of each bad term.
+ * The filters of a search, narrowed to its range. Throws `InvalidRequest` with the path of each bad
+ * term.
  */
 export function toSearchFilters({ q = '', from, to }: SearchQuery): SearchFilters {
   const { filters, issues } = parseSearch(q)
