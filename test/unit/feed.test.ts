@@ -122,7 +122,7 @@ describe('dashboard.md §4 a feed', () => {
     const it = start(1)
     it.socket.welcome(1)
     await it.page()
-    it.feed.dispatch({ type: 'pause', reason: 'asked' })
+    it.feed.dispatch({ type: 'pause', reason: 'manual' })
     it.emit(37)
     it.clock.pass(300)
     expect([it.seqs, it.feed.live.value.waiting]).toEqual([[1], 37])

@@ -22,7 +22,7 @@ describe('dashboard.md §4 the live pill', () => {
   test.each<[string, LiveEvent[]]>([
     ['Connecting', []],
     ['Live', [LIVE]],
-    ['Paused', [LIVE, { type: 'pause', reason: 'asked' }]],
+    ['Paused', [LIVE, { type: 'pause', reason: 'manual' }]],
     [
       'Paused · 37 new',
       [LIVE, { type: 'pause', reason: 'scrolled' }, { type: 'waiting', count: 37 }],
@@ -41,7 +41,7 @@ describe('dashboard.md §4 the live pill', () => {
   })
 
   test('shows a failing connection instead of a pause, which persists afterwards', () => {
-    const paused = after(LIVE, { type: 'pause', reason: 'asked' }, { type: 'waiting', count: 2 })
+    const paused = after(LIVE, { type: 'pause', reason: 'manual' }, { type: 'waiting', count: 2 })
     const lost = reduce(paused, { type: 'link', link: { kind: 'reconnecting', atMs: 9_000 } })
     expect(toText(lost)).toBe('Reconnecting in 9 s')
     expect(toText(reduce(lost, LIVE))).toBe('Paused · 2 new')
@@ -71,15 +71,15 @@ describe('dashboard.md §4 the live pill', () => {
   test('forgets every reason on resume', () => {
     const paused = after(
       LIVE,
-      { type: 'pause', reason: 'asked' },
+      { type: 'pause', reason: 'manual' },
       { type: 'pause', reason: 'focus' },
     )
     expect(isUnpaused(reduce(paused, { type: 'resume' }))).toBe(true)
   })
 
   test('stays the same object if nothing changes, so that nothing is rendered', () => {
-    const paused = after(LIVE, { type: 'pause', reason: 'asked' })
-    expect(reduce(paused, { type: 'pause', reason: 'asked' })).toBe(paused)
+    const paused = after(LIVE, { type: 'pause', reason: 'manual' })
+    expect(reduce(paused, { type: 'pause', reason: 'manual' })).toBe(paused)
     expect(reduce(paused, { type: 'release', reason: 'focus' })).toBe(paused)
     expect(reduce(paused, { type: 'waiting', count: 0 })).toBe(paused)
     expect(reduce(INITIAL, { type: 'resume' })).toBe(INITIAL)

@@ -46,14 +46,14 @@ export async function readSetting(
 export function changeSetting(
   project: string,
   channel: string | undefined,
-  wish: SettingChange,
+  change: SettingChange,
 ): Promise<Result<Setting>> {
   const path = channel === undefined ? toApiPath(project) : toChannelApiPath(project, channel)
-  return countChange(request('PUT', `${path}/notifications`, wish))
+  return countChange(request('PUT', `${path}/notifications`, change))
 }
 
-async function countChange<Data>(asked: Promise<Result<Data>>): Promise<Result<Data>> {
-  const result = await asked
+async function countChange<Data>(sent: Promise<Result<Data>>): Promise<Result<Data>> {
+  const result = await sent
   if (result.ok) channelChanges.value += 1
   return result
 }

@@ -8,7 +8,7 @@ export function LivePill({ feed, onResume }: { feed: Feed; onResume(): void }) {
   const pill = toPill(feed.live.value)
   const nowMs = useSeconds(pill.kind === 'reconnecting')
   const act = {
-    live: () => feed.dispatch({ type: 'pause', reason: 'asked' }),
+    live: () => feed.dispatch({ type: 'pause', reason: 'manual' }),
     paused: onResume,
     reconnecting: feed.reconnect,
     offline: feed.reconnect,

@@ -42,7 +42,7 @@ export function usePause(feed: Feed, list: RefObject<HTMLElement | null>): { res
       if (event.target instanceof Element && event.target.closest(INTERACTIVE)) return
       if (event.key === ' ') {
         if (feed.live.value.reasons.size > 0) resume()
-        else set('asked', true)
+        else set('manual', true)
       } else if (event.key === 'j') move(1)
       else if (event.key === 'k') move(-1)
       else return

@@ -63,7 +63,7 @@ function Keys({ project }: { project: string }) {
         <SecretOnce
           title={
             <>
-              New API key: <bdi>{made.name}</bdi>
+              New key: <bdi>{made.name}</bdi>
             </>
           }
           label="API key"
