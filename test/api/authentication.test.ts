@@ -140,7 +140,7 @@ describe('contract §6 a failed authentication is 401, however many came before:
   /**
    * Returns true if `address` has had 60 failures: the next expired session from there is a 429.
    */
-  async function isOver(address: string): Promise<boolean> {
+  async function isLimited(address: string): Promise<boolean> {
     const headers = { 'x-forwarded-for': address, cookie: `tidings=${'B'.repeat(43)}` }
     return (await fetch(`${server.url}/api/me`, { headers })).status === 429
   }
@@ -183,17 +183,17 @@ describe('contract §6 a failed authentication is 401, however many came before:
 
   test('each IPv4 address and each /64 of IPv6 has its own count', async () => {
     await fail(60, '198.51.100.3')
-    expect(await isOver('198.51.100.4')).toBe(false)
-    expect(await isOver('198.51.100.3')).toBe(true)
+    expect(await isLimited('198.51.100.4')).toBe(false)
+    expect(await isLimited('198.51.100.3')).toBe(true)
     await fail(60, '2001:db8:0:1::1')
-    expect(await isOver('2001:db8:0:1:ffff::2')).toBe(true)
-    expect(await isOver('2001:db8:0:2::1')).toBe(false)
+    expect(await isLimited('2001:db8:0:1:ffff::2')).toBe(true)
+    expect(await isLimited('2001:db8:0:2::1')).toBe(false)
   })
 
   test('addresses that a client claims beyond the trusted proxies are ignored', async () => {
     for (let n = 0; n < 60; n++) {
       await ask([], { address: `203.0.113.${n}, 198.51.100.5, 2001:db8:ffff::1` })
     }
-    expect(await isOver('198.51.100.5')).toBe(true)
+    expect(await isLimited('198.51.100.5')).toBe(true)
   })
 })
