@@ -3,7 +3,7 @@ import { createPool } from '../../src/db/pool.ts'
 import { newId } from '../../src/ids.ts'
 import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
 import { newAccount } from '../support/browser.ts'
-import { newOrganization } from '../support/person.ts'
+import { newOrganization } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted

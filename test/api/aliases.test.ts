@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { expectFailure, expectIssues } from '../support/answers.ts'
-import { newMember } from '../support/person.ts'
+import { newMember } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
 

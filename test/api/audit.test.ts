@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SERVER, writeAudit } from '../../src/audit/audit.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { listAuditActions } from '../support/audit.ts'
-import { newMember, newOrganization, newPerson } from '../support/person.ts'
+import { newMember, newOrganization, newSignedInAccount } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -97,7 +97,7 @@ test('case 20: the audit logs of another organization and of the installation ar
   expectFailure(await admin.get(`/api/organizations/${other.id}/audit`), 404, 'not_found')
   expectFailure(await admin.get('/api/server/audit'), 403, 'forbidden')
 
-  const operator = await newPerson(server, { isOperator: true })
+  const operator = await newSignedInAccount(server, { isOperator: true })
   const { items } = (await operator.get('/api/server/audit')).body.data
   expect(items[0]).toMatchObject({ action: 'server.backedUp', actor: 'server', person: null })
   expect(items.map(({ action }: any) => action)).not.toContain('organization.renamed')

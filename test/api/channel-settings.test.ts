@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { ageVerification } from '../support/ageing.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
-import { newMember, type TestPerson } from '../support/person.ts'
+import { newMember, type SignedInAccount } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 
@@ -165,7 +165,8 @@ test('contract §12 changing the retention of a channel takes an admin and the p
   const { organization, person, path, send } = await newTenant(server, 'admin')
   const { channelId } = await send()
   const member = await newMember(server, organization, 'member')
-  const edit = (who: TestPerson, json: object) => who.patch(`${path}/channels/${channelId}`, json)
+  const edit = (who: SignedInAccount, json: object) =>
+    who.patch(`${path}/channels/${channelId}`, json)
   expectFailure(await edit(member, { keepDays: 1 }), 403, 'forbidden')
   expectFailure(await edit(member, { keepDays: null }), 403, 'forbidden')
   expect((await edit(member, { description: 'fine' })).status).toBe(200)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { appendEvents } from '../support/deliveries.ts'
 import { lockEvents } from '../support/database-lock.ts'
-import { newOrganization, newMember } from '../support/person.ts'
+import { newOrganization, newMember } from '../support/signed-in-account.ts'
 import { newProject, type Answered } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 

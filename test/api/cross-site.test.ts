@@ -1,16 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createBrowser, newAccount } from '../support/browser.ts'
 import { API } from '../support/contracts.ts'
-import { newOrganization, newPerson, type TestPerson } from '../support/person.ts'
+import {
+  newOrganization,
+  newSignedInAccount,
+  type SignedInAccount,
+} from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
-let person: TestPerson
+let person: SignedInAccount
 let ids: Record<string, string>
 beforeAll(async () => {
   server = await boot()
   // The operator: an action that is refused to the operator is refused to everyone.
-  person = await newPerson(server, { isOperator: true })
+  person = await newSignedInAccount(server, { isOperator: true })
   const organization = await newOrganization(server)
   await server.sql`
     insert into memberships (organization_id, account_id, role)

@@ -6,7 +6,12 @@ import { expectFailure } from '../support/answers.ts'
 import { listAuditEntries } from '../support/audit.ts'
 import { lockLog } from '../support/database-lock.ts'
 import { createKey } from '../support/keys.ts'
-import { newMember, newOrganization, newPerson, type TestOrganization } from '../support/person.ts'
+import {
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+  type TestOrganization,
+} from '../support/signed-in-account.ts'
 import { createRequests } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -197,7 +202,7 @@ test('contract §11 deleting an organization deletes its projects, memberships a
   `
   expect(left).toHaveLength(0)
   // Only the operator can read the log: the organization has no member left.
-  const operator = await newPerson(server, { isOperator: true })
+  const operator = await newSignedInAccount(server, { isOperator: true })
   const { items } = (await operator.get('/api/server/audit?action=organization.deleted')).body.data
   expect(items[0]).toMatchObject({
     target: organization.id,

@@ -10,7 +10,7 @@ import { FAILURE_CODES } from '../../src/errors.ts'
 import { PASSWORD } from '../support/browser.ts'
 import { listCodeBlocks, listMarkdown, ROOT, type CodeBlock } from '../support/docs.ts'
 import { createKey } from '../support/keys.ts'
-import { newMember, newOrganization } from '../support/person.ts'
+import { newMember, newOrganization } from '../support/signed-in-account.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { boot, type Booted } from '../support/server.ts'
 

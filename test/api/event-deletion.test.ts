@@ -4,7 +4,7 @@ import { createPool, type Pool } from '../../src/db/pool.ts'
 import { ageDeletion } from '../support/ageing.ts'
 import { expectFailure } from '../support/answers.ts'
 import { expectExactCounts } from '../support/counts.ts'
-import { newMember } from '../support/person.ts'
+import { newMember } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 

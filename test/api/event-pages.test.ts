@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newMember, newOrganization, type TestPerson } from '../support/person.ts'
+import { newMember, newOrganization, type SignedInAccount } from '../support/signed-in-account.ts'
 import { createKey } from '../support/keys.ts'
 import { createRequests } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
-let viewer: TestPerson
+let viewer: SignedInAccount
 let base: string
 const ids: string[] = []
 

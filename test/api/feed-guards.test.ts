@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createProject } from '../../src/accounts/projects.ts'
 import { newId, toId } from '../../src/ids.ts'
 import { openFeed } from '../support/feed.ts'
-import { newPerson, type TestPerson } from '../support/person.ts'
+import { newSignedInAccount, type SignedInAccount } from '../support/signed-in-account.ts'
 import { sendRaw, toRequest } from '../support/raw-http.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newFeedProject } from '../support/feed-project.ts'
@@ -35,7 +35,7 @@ test.each([
   ['our Origin over https', 'https://localhost'],
   ['a longer', 'http://localhost.evil.example'],
 ])('case 21: with %s Origin and a valid cookie a socket is refused with 403', async (_, origin) => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   for (const more of [undefined, 'Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: none']) {
     const answer = await shake([
       `Host: localhost:${server.server.port}`,
@@ -49,20 +49,20 @@ test.each([
 })
 
 test('case 21: our own Origin is refused when the browser reports a foreign site', async () => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const own = `localhost:${server.server.port}`
   const lines = [`Host: ${own}`, `Cookie: ${person.cookie}`, `Origin: http://${own}`]
   expect((await shake([...lines, 'Sec-Fetch-Site: cross-site']))?.status).toBe(403)
 })
 
 test('case 24: a foreign Host is refused with any Origin', async () => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const lines = [`Cookie: ${person.cookie}`, 'Origin: http://evil.example']
   expect((await shake(['Host: evil.example', ...lines]))?.status).toBe(421)
 })
 
 test('§12 every handshake without a session is a 401 in the full envelope', async () => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const own = `localhost:${server.server.port}`
   const lines = [`Host: ${own}`, `Origin: http://${own}`]
   await server.sql`delete from sessions where account_id = ${person.uuid}`
@@ -79,7 +79,7 @@ test('§12 every handshake without a session is a 401 in the full envelope', asy
 })
 
 test('only /api/feed accepts sockets, and /api/feed accepts nothing else', async () => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const own = `localhost:${server.server.port}`
   const lines = [`Host: ${own}`, `Origin: http://${own}`, `Cookie: ${person.cookie}`]
   for (const path of ['/api/feed/', '/api/Feed', '/api//feed', '/feed']) {
@@ -168,12 +168,12 @@ test('reliability §7: more than 20 messages in 10 s close with 4029', async () 
 })
 
 test('reliability §7: an account has at most 20 sockets, independent of other accounts', async () => {
-  const person = await newPerson(server)
-  const open = (who: TestPerson) => openFeed(server.url, who, { isBare: true })
+  const person = await newSignedInAccount(server)
+  const open = (who: SignedInAccount) => openFeed(server.url, who, { isBare: true })
   const clients = await Promise.all(Array.from({ length: 20 }, () => open(person)))
   for (const client of clients) expect((await client.next()).type).toBe('hello')
   expect((await (await open(person)).closed).code).toBe(1013)
-  const other = await open(await newPerson(server))
+  const other = await open(await newSignedInAccount(server))
   expect((await other.next()).type).toBe('hello')
   clients[0]?.close()
   await clients[0]?.closed

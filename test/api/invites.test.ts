@@ -6,9 +6,9 @@ import {
   createApi,
   newMember,
   newOrganization,
-  newPerson,
-  type TestPerson,
-} from '../support/person.ts'
+  newSignedInAccount,
+  type SignedInAccount,
+} from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 async function invite(
-  person: TestPerson,
+  person: SignedInAccount,
   organization: { id: string },
   body: { role: string; email?: string | null },
 ): Promise<{ id: string; token: string }> {
@@ -208,7 +208,7 @@ describe('reliability §6 an invite is dead', () => {
     }
     expectIssues(await look(''), 'token too_short')
     expectIssues(await look(5), 'token invalid_type')
-    const person = await newPerson(server)
+    const person = await newSignedInAccount(server)
     const headers = { 'x-forwarded-for': '203.0.113.9' }
     const statuses = []
     for (let n = 0; n < 70; n++) {

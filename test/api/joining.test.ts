@@ -5,9 +5,9 @@ import {
   createApi,
   newMember,
   newOrganization,
-  newPerson,
+  newSignedInAccount,
   type TestOrganization,
-} from '../support/person.ts'
+} from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 const PASSWORD = 'seven green bicycles at dawn'
@@ -44,7 +44,7 @@ const newEmail = () => `${crypto.randomUUID()}@example.com`
 
 test('dashboard 2 a signed-in account joins with the link, which is then used up', async () => {
   const { organization, token } = await invited('member')
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const { status, body } = await person.post('/api/invites/accept', { token })
   expect([status, body.data]).toEqual([
     200,
@@ -53,7 +53,7 @@ test('dashboard 2 a signed-in account joins with the link, which is then used up
   expect((await person.get(`/api/projects/${organization.project.id}`)).body.data.role).toBe(
     'member',
   )
-  const late = await newPerson(server)
+  const late = await newSignedInAccount(server)
   expectFailure(await late.post('/api/invites/accept', { token }), 404, 'not_found')
   expect(await listMembers(organization)).toEqual([`${person.email} member`])
   expect((await listAuditEntries(server.sql, organization.uuid)).at(-1)).toEqual({
@@ -93,7 +93,7 @@ test('dashboard 2 the link creates an account, which is signed in by its cookie'
 
 test('reliability §6 with the e-mail of an existing account, sign-in comes first: nothing changes', async () => {
   const { organization, token } = await invited('owner')
-  const victim = await newPerson(server)
+  const victim = await newSignedInAccount(server)
   const [before] =
     await server.sql`select to_json(p)::text as row from accounts p where id = ${victim.uuid}`
   const answer = await stranger().post('/api/invites/accept', {
@@ -115,7 +115,7 @@ test('reliability §6 with the e-mail of an existing account, sign-in comes firs
 test('reliability §6 an invite with an e-mail is for that account alone', async () => {
   const email = newEmail()
   const { organization, token } = await invited('member', email)
-  const other = await newPerson(server)
+  const other = await newSignedInAccount(server)
   expectFailure(await other.post('/api/invites/accept', { token }), 403, 'forbidden')
   const newcomer = { token, name: 'Eve', password: PASSWORD }
   const accept = (email: string) => stranger().post('/api/invites/accept', { ...newcomer, email })
@@ -150,7 +150,7 @@ test('reliability §6 a member who accepts a higher role keeps the old role, and
 
 test('reliability §6 a signed-in account does not create another account by mistake', async () => {
   const { token } = await invited('member')
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const answer = await person.post('/api/invites/accept', {
     token,
     name: 'Ada',
@@ -164,7 +164,7 @@ test('reliability §6 of 50 accounts and visitors that open one link at once, on
   // The failures count against the address of the other tests.
   await using crowded = await boot({ databaseUrl: server.databaseUrl })
   const { organization, token } = await invited('member', null, crowded)
-  const people = await Promise.all(Array.from({ length: 25 }, () => newPerson(crowded)))
+  const people = await Promise.all(Array.from({ length: 25 }, () => newSignedInAccount(crowded)))
   const emails = Array.from({ length: 25 }, newEmail)
   const answers = await Promise.all([
     ...people.map(person => person.post('/api/invites/accept', { token })),
@@ -188,7 +188,7 @@ test('reliability §6 of 50 accounts and visitors that open one link at once, on
 test('reliability §6 of 20 accounts that accept during the withdrawal of an invite, none joins after it', async () => {
   await using crowded = await boot({ databaseUrl: server.databaseUrl })
   const { organization, owner, id, token } = await invited('member', null, crowded)
-  const people = await Promise.all(Array.from({ length: 20 }, () => newPerson(crowded)))
+  const people = await Promise.all(Array.from({ length: 20 }, () => newSignedInAccount(crowded)))
   const [withdrawn, ...answers] = await Promise.all([
     owner.delete(`/api/organizations/${organization.id}/invites/${id}`),
     ...people.map(person => person.post('/api/invites/accept', { token })),
@@ -208,7 +208,7 @@ test('contract §12 an organization has at most 1,000 members', async () => {
     insert into memberships (organization_id, account_id, role)
     select ${organization.uuid}, id, 'viewer' from made
   `
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const { status, body } = await person.post('/api/invites/accept', { token })
   expect([status, body.error]).toEqual([409, expect.stringContaining('at most 1000 members')])
 })

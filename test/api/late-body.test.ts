@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { expectFailure } from '../support/answers.ts'
-import { newMember, newOrganization } from '../support/person.ts'
+import { newMember, newOrganization } from '../support/signed-in-account.ts'
 import { openRaw, toRequest } from '../support/raw-http.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'

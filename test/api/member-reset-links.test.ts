@@ -5,10 +5,10 @@ import {
   createApi,
   newMember,
   newOrganization,
-  newPerson,
+  newSignedInAccount,
   type TestOrganization,
-  type TestPerson,
-} from '../support/person.ts'
+  type SignedInAccount,
+} from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -18,13 +18,13 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-async function countLinks({ uuid }: TestPerson): Promise<number> {
+async function countLinks({ uuid }: SignedInAccount): Promise<number> {
   return (await server.sql`select from reset_links where account_id = ${uuid}`).length
 }
 
 async function join(
   organization: { uuid: string },
-  person: TestPerson,
+  person: SignedInAccount,
   role: string,
 ): Promise<void> {
   await server.sql`
@@ -76,8 +76,8 @@ test('reliability §6 a reset link takes an owner of every organization of the m
 test('reliability §6 only operators create reset links for operators', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
-  const operator = await newPerson(server, { isOperator: true })
-  const another = await newPerson(server, { isOperator: true })
+  const operator = await newSignedInAccount(server, { isOperator: true })
+  const another = await newSignedInAccount(server, { isOperator: true })
   await join(organization, operator, 'viewer')
   await join(organization, another, 'owner')
   const path = `/api/organizations/${organization.id}/members/${operator.id}/reset-link`
@@ -191,7 +191,7 @@ describe('reliability §6 a reset link is dead once its maker lost the right to 
 })
 
 describe('reliability §6 a reset link is withdrawn, with an audit entry, when', () => {
-  const member = ({ organization: { id } }: Made, { id: account }: TestPerson) =>
+  const member = ({ organization: { id } }: Made, { id: account }: SignedInAccount) =>
     `/api/organizations/${id}/members/${account}`
 
   test.each<[string, (made: Made) => Promise<{ status: number }>]>([
@@ -248,8 +248,8 @@ describe('reliability §6 a reset link is withdrawn, with an audit entry, when',
 
   test('an operator creates an organization that the maker does not own', async () => {
     const organization = await newOrganization(server)
-    const maker = await newPerson(server, { isOperator: true })
-    const operator = await newPerson(server, { isOperator: true })
+    const maker = await newSignedInAccount(server, { isOperator: true })
+    const operator = await newSignedInAccount(server, { isOperator: true })
     await join(organization, maker, 'owner')
     await join(organization, operator, 'viewer')
     const path = `/api/organizations/${organization.id}/members/${operator.id}/reset-link`

@@ -4,10 +4,10 @@ import { listAuditEntries } from '../support/audit.ts'
 import {
   newMember,
   newOrganization,
-  newPerson,
+  newSignedInAccount,
   type TestOrganization,
-  type TestPerson,
-} from '../support/person.ts'
+  type SignedInAccount,
+} from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-function toPath(organization: TestOrganization, person?: Pick<TestPerson, 'id'>): string {
+function toPath(organization: TestOrganization, person?: Pick<SignedInAccount, 'id'>): string {
   const path = `/api/organizations/${organization.id}/members`
   return person ? `${path}/${person.id}` : path
 }
@@ -154,8 +154,8 @@ describe('reliability §6 the last owner', () => {
   /** Has two owners act on the organization at once. */
   async function collide(
     act: (
-      person: TestPerson,
-      other: TestPerson,
+      person: SignedInAccount,
+      other: SignedInAccount,
       organization: TestOrganization,
     ) => Promise<unknown>,
   ): Promise<string[]> {
@@ -200,6 +200,8 @@ test('reliability §11 a role change without an audit entry does not happen', as
   expect((await owner.patch(toPath(organization, member), { role: 'admin' })).status).toBe(500)
   expect((await readRoles(organization))[member.uuid]).toBe('viewer')
   await server.sql`alter table audit_log drop constraint no_entry`
-  expect((await owner.delete(toPath(organization, await newPerson(server)))).status).toBe(404)
+  expect((await owner.delete(toPath(organization, await newSignedInAccount(server)))).status).toBe(
+    404,
+  )
   expect(await listAuditEntries(server.sql, organization.uuid)).toEqual([])
 })

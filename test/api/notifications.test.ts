@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newMember } from '../support/person.ts'
+import { newMember } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 

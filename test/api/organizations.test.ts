@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { ageVerification } from '../support/ageing.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { listAuditActions, listAuditEntries } from '../support/audit.ts'
-import { newMember, newOrganization, newPerson } from '../support/person.ts'
+import { newMember, newOrganization, newSignedInAccount } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 test('design §6 the operator creates an organization and is its owner', async () => {
-  const operator = await newPerson(server, { isOperator: true })
+  const operator = await newSignedInAccount(server, { isOperator: true })
   const { status, body } = await operator.post('/api/organizations', { name: '  Ada & Co  ' })
   expect(status).toBe(201)
   expect(body.data).toEqual({

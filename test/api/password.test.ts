@@ -9,7 +9,7 @@ import {
   PASSWORD,
   WRONG_PASSWORD,
 } from '../support/browser.ts'
-import { newPerson } from '../support/person.ts'
+import { newSignedInAccount } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -137,7 +137,7 @@ test('reliability §6 an unacceptable password is a 400 that says why', async ()
 })
 
 test('contract §12 an account without a password cannot confirm its session', async () => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const answered = await person.post('/api/session/verify', { password: PASSWORD })
   expectFailure(answered, 401, 'wrong_credentials')
 })

@@ -6,8 +6,8 @@ import {
   newMember,
   newOrganization,
   type TestOrganization,
-  type TestPerson,
-} from '../support/person.ts'
+  type SignedInAccount,
+} from '../support/signed-in-account.ts'
 import { createRequests } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -24,7 +24,7 @@ afterAll(async () => {
 
 async function newAdmin(): Promise<{
   organization: TestOrganization
-  admin: TestPerson
+  admin: SignedInAccount
   path: string
 }> {
   const organization = await newOrganization(server)

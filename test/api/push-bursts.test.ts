@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
-import { newMember } from '../support/person.ts'
+import { newMember } from '../support/signed-in-account.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import type { Arrived } from '../support/push-service.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
-import { newMember, newPerson } from '../support/person.ts'
+import { newMember, newSignedInAccount } from '../support/signed-in-account.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
@@ -23,7 +23,7 @@ async function untilOutcomes(event: { id: string }, count = 1): Promise<Record<s
 test('delivery: an event is pushed encrypted to every device of every member, and opens that event', async () => {
   const tenant = await newTenant(world.server, 'viewer')
   const other = await newMember(world.server, tenant.organization, 'owner')
-  const stranger = await newPerson(world.server)
+  const stranger = await newSignedInAccount(world.server)
   const browsers = [await world.subscribe(tenant.person), await world.subscribe(other)]
   const outside = await world.subscribe(stranger)
   const event = await tenant.send({

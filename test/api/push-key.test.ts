@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { rotateSecrets } from '../../src/secrets/rotation.ts'
 import { SEALED_SUBSCRIPTIONS } from '../../src/push/address.ts'
 import { SEALED_VAPID_KEYS } from '../../src/push/vapid.ts'
-import { createApi, newPerson } from '../support/person.ts'
+import { createApi, newSignedInAccount } from '../support/signed-in-account.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { APP_SECRET } from '../support/secret.ts'
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]())
 
 test('delivery: without VAPID_SUBJECT the contact is an operator with a reachable e-mail', async () => {
-  const operator = await newPerson(world.server, { isOperator: true })
+  const operator = await newSignedInAccount(world.server, { isOperator: true })
   const { sql } = world.server
   await sql`update accounts set email = 'ops@localhost' where id = ${operator.uuid}`
   const browser = await world.subscribe(operator)
@@ -34,7 +34,7 @@ test('delivery: without VAPID_SUBJECT the contact is an operator with a reachabl
 })
 
 test('reliability §11 the key and endpoints are sealed again with a new APP_SECRET, and still work', async () => {
-  const person = await newPerson(world.server)
+  const person = await newSignedInAccount(world.server)
   const browser = await world.subscribe(person)
   const { body } = await person.get('/api/push/key')
   const fresh = Buffer.alloc(32, 'fresh')

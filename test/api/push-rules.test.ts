@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { newPerson, type TestPerson } from '../support/person.ts'
+import { newSignedInAccount, type SignedInAccount } from '../support/signed-in-account.ts'
 import { newSubscription } from '../support/push.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -10,7 +10,7 @@ const ALL = '/api/push/subscriptions'
 
 let server: Booted
 let canary: Receiver
-let person: TestPerson
+let person: SignedInAccount
 beforeAll(async () => {
   canary = await startReceiver()
   // Host names of push services resolve to this machine.
@@ -22,7 +22,7 @@ beforeAll(async () => {
     },
     { egress: { resolve } },
   )
-  person = await newPerson(server)
+  person = await newSignedInAccount(server)
 })
 afterAll(async () => {
   await server[Symbol.asyncDispose]()
@@ -74,14 +74,14 @@ test.each([
   'HTTPS://FCM.googleapis.com/fcm/send/def',
   'https://push.example.com:8443/abc',
 ])('delivery: the endpoint %p belongs to a known push service', async endpoint => {
-  const someone = await newPerson(server)
+  const someone = await newSignedInAccount(server)
   const { status } = await someone.post(ALL, { ...newSubscription(), endpoint })
   expect(status).toBe(200)
 })
 
 test('case 22: a push service that resolves to a private address is refused when sending', async () => {
   for (const endpoint of ['https://fcm.googleapis.com/send/x', 'https://127.0.0.1:9443/x']) {
-    const someone = await newPerson(server)
+    const someone = await newSignedInAccount(server)
     await someone.post(ALL, { ...newSubscription(), endpoint })
     const tested = await someone.post('/api/push/test', {})
     expect(tested.body.data).toMatchObject({ isAccepted: false, status: null, body: null })
@@ -126,7 +126,7 @@ test.each([
 })
 
 test('delivery: keys may be padded, as by some libraries', async () => {
-  const someone = await newPerson(server)
+  const someone = await newSignedInAccount(server)
   const { endpoint, keys } = newSubscription()
   const padded = { p256dh: `${keys.p256dh}=`, auth: `${keys.auth}==` }
   const { id } = (await someone.post(ALL, { endpoint, keys: padded })).body.data
@@ -153,7 +153,7 @@ test.each([
     ['quietHours', 'timeZone'],
   ],
 ])('dashboard: invalid settings of a device are refused (%#)', async (edit, path) => {
-  const someone = await newPerson(server)
+  const someone = await newSignedInAccount(server)
   const { id } = (await someone.post(ALL, newSubscription())).body.data
   const { status, body } = await someone.patch(`${ALL}/${id}`, edit)
   expect([status, body.details[0].path]).toEqual([400, path])

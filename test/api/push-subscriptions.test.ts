@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { createSession } from '../../src/accounts/sessions.ts'
 import { parseId, toId } from '../../src/ids.ts'
-import { createApi, newPerson, type TestPerson } from '../support/person.ts'
+import {
+  createApi,
+  newSignedInAccount,
+  type SignedInAccount,
+} from '../support/signed-in-account.ts'
 import { newSubscription } from '../support/push.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -16,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 /** Signs the same account in from another browser. */
-async function newBrowser(person: TestPerson, userAgent = 'test') {
+async function newBrowser(person: SignedInAccount, userAgent = 'test') {
   const { id, token } = await createSession(server.sql, {
     accountId: person.uuid,
     isInstalled: false,
@@ -28,7 +32,7 @@ async function newBrowser(person: TestPerson, userAgent = 'test') {
 
 test('delivery: the VAPID key is created on first use, once for all servers, and stored sealed', async () => {
   await using other = await boot({ databaseUrl: server.databaseUrl })
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const there = createApi(other.url, person.cookie)
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) => (n % 2 ? there : person).get('/api/push/key')),
@@ -45,7 +49,7 @@ test('delivery: the VAPID key is created on first use, once for all servers, and
 })
 
 test('dashboard §8 signed-in members get the URL that a phone opens', async () => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const { data } = (await person.get('/api/push/link')).body
   expect(data.url).toBe(`${server.server.url}/notifications`)
   expect(data.qr.path).toMatch(/^(M\d+ \d+h\d+v1h-\d+z)+$/)
@@ -53,7 +57,7 @@ test('dashboard §8 signed-in members get the URL that a phone opens', async () 
 })
 
 test('dashboard: a page load saves its subscription again, and creates no second one', async () => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const subscription = { ...newSubscription(), expirationTime: null }
   const first = await person.post(ALL, subscription)
   expect(first.body.data).toMatchObject({
@@ -80,7 +84,7 @@ test('dashboard: a page load saves its subscription again, and creates no second
 })
 
 test('dashboard: a browser that subscribes again replaces its subscription and keeps its settings', async () => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const { id } = (await person.post(ALL, { ...newSubscription(), label: 'Laptop' })).body.data
   const quietHours = { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }
   await person.patch(`${ALL}/${id}`, { quietHours })
@@ -93,13 +97,13 @@ test('dashboard: a browser that subscribes again replaces its subscription and k
 })
 
 test('dashboard: members list their own devices alone, newest first, page by page', async () => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const ids = [(await person.post(ALL, newSubscription())).body.data.id]
   for (let n = 0; n < 2; n++) {
     const browser = await newBrowser(person)
     ids.push((await browser.post(ALL, newSubscription())).body.data.id)
   }
-  await (await newPerson(server)).post(ALL, newSubscription())
+  await (await newSignedInAccount(server)).post(ALL, newSubscription())
   const first = (await person.get(`${ALL}?limit=2`)).body.data
   const second = (await person.get(`${ALL}?limit=2&cursor=${first.nextCursor}`)).body.data
   const listed = [...first.items, ...second.items]
@@ -125,7 +129,7 @@ test.each([
   ['Mozilla/5.0 (Windows NT 10.0) Chrome/140.0 Safari/537.36 Edg/140.0', 'Edge on Windows'],
   ['<script>alert(1)</script>', 'A browser'],
 ])('dashboard: a device is named after its browser: %p is %p', async (userAgent, label) => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const { body } = await person.request(ALL, {
     method: 'POST',
     json: newSubscription(),
@@ -135,7 +139,7 @@ test.each([
 })
 
 test('the endpoint of a shared browser moves to the newly signed-in account, without the settings', async () => {
-  const [ada, bob] = [await newPerson(server), await newPerson(server)]
+  const [ada, bob] = [await newSignedInAccount(server), await newSignedInAccount(server)]
   const subscription = newSubscription()
   const { id } = (await ada.post(ALL, { ...subscription, label: 'Ada’s' })).body.data
   const moved = await bob.post(ALL, subscription)
@@ -149,7 +153,7 @@ test('the endpoint of a shared browser moves to the newly signed-in account, wit
 })
 
 test('an endpoint without its keys does not take a subscription over', async () => {
-  const [ada, eve] = [await newPerson(server), await newPerson(server)]
+  const [ada, eve] = [await newSignedInAccount(server), await newSignedInAccount(server)]
   const subscription = newSubscription()
   await ada.post(ALL, subscription)
   const { keys } = newSubscription()
@@ -162,7 +166,7 @@ test('an endpoint without its keys does not take a subscription over', async () 
 })
 
 test("case 20: another member's device is 404 in every route, and stays unchanged", async () => {
-  const [ada, eve] = [await newPerson(server), await newPerson(server)]
+  const [ada, eve] = [await newSignedInAccount(server), await newSignedInAccount(server)]
   const { id } = (await ada.post(ALL, newSubscription())).body.data
   for (const answer of [
     await eve.patch(`${ALL}/${id}`, { isOn: false }),
@@ -177,7 +181,7 @@ test("case 20: another member's device is 404 in every route, and stays unchange
 })
 
 test('reliability §11 endpoint and keys are stored sealed, and appear in no answer and no audit entry', async () => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const { endpoint, keys } = newSubscription()
   const { id } = (await person.post(ALL, { endpoint, keys })).body.data
   const secrets = [new URL(endpoint).pathname, keys.p256dh, keys.auth]
@@ -193,7 +197,7 @@ test('reliability §11 endpoint and keys are stored sealed, and appear in no ans
 })
 
 test('dashboard: ending a session deletes its subscription, and removing a device ends no session', async () => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const browser = await newBrowser(person)
   const { id } = (await person.post(ALL, newSubscription())).body.data
   await browser.post(ALL, newSubscription())

@@ -4,7 +4,12 @@ import { createPool, type Pool } from '../../src/db/pool.ts'
 import { ensureFirstKey } from '../../src/server/bootstrap.ts'
 import { parseId } from '../../src/ids.ts'
 import { createKey } from '../support/keys.ts'
-import { newMember, newOrganization, newPerson, type TestOrganization } from '../support/person.ts'
+import {
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+  type TestOrganization,
+} from '../support/signed-in-account.ts'
 import { createRequests } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -155,7 +160,7 @@ test('contract §11 a starting server continues an unfinished removal', async ()
 
 test('design §5 after everything was deleted, a start creates a first project, owned by the operator', async () => {
   await using own = await boot()
-  const operator = await newPerson(own, { isOperator: true })
+  const operator = await newSignedInAccount(own, { isOperator: true })
   await own.sql`update projects set deleted_at = now()`
   await own.sql`update organizations set deleted_at = now()`
   expect(await ensureFirstKey(own.sql)).toStartWith('tdg_')

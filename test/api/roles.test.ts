@@ -3,7 +3,7 @@ import { hashPassword } from '../../src/accounts/credentials.ts'
 import { ACTIONS, type Action } from '../../src/accounts/permissions.ts'
 import { toId } from '../../src/ids.ts'
 import { API, type ApiContract } from '../support/contracts.ts'
-import { createApi, newPerson } from '../support/person.ts'
+import { createApi, newSignedInAccount } from '../support/signed-in-account.ts'
 import { BODIES, PASSWORD } from '../support/request-bodies.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { insertSubscription } from '../support/push.ts'
@@ -102,7 +102,7 @@ async function ask(tenant: FullTenant, contract: ApiContract, asker: Asker) {
   }
   const person =
     asker === 'stranger' || asker === 'operator'
-      ? await newPerson(server, { isOperator: asker === 'operator' })
+      ? await newSignedInAccount(server, { isOperator: asker === 'operator' })
       : tenant.people[asker]
   await server.sql`update accounts set password_hash = ${hash} where id = ${person.uuid}`
   // Every account has its own sessions and devices.

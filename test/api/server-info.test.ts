@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { parseId } from '../../src/ids.ts'
 import { expectFailure } from '../support/answers.ts'
-import { newMember, newOrganization, newPerson } from '../support/person.ts'
+import { newMember, newOrganization, newSignedInAccount } from '../support/signed-in-account.ts'
 import { newProject } from '../support/project.ts'
 import { boot } from '../support/server.ts'
 
@@ -9,7 +9,7 @@ test('dashboard 11 the operator sees version, database, disk, deliveries and pus
   await using server = await boot({ dataDir: import.meta.dir })
   const project = await newProject(server)
   await project.post('/v1/events', { channelName: 'a', title: 't' })
-  const operator = await newPerson(server, { isOperator: true })
+  const operator = await newSignedInAccount(server, { isOperator: true })
   const { status, body } = await operator.get('/api/server')
   expect(status).toBe(200)
   expect(body.data).toEqual({
@@ -54,7 +54,7 @@ test('dashboard 11 the server page has pending deliveries, the push key and the 
     // Without delivery kinds nothing is sent, and deliveries stay pending.
     { kinds: [] },
   )
-  const operator = await newPerson(server, { isOperator: true })
+  const operator = await newSignedInAccount(server, { isOperator: true })
   const headers = {
     cookie: `__Host-${operator.cookie}`,
     host: 'tidings.example.com',

@@ -8,7 +8,7 @@ import {
   newAddress,
   PASSWORD,
 } from '../support/browser.ts'
-import { newMember, newOrganization, newPerson } from '../support/person.ts'
+import { newMember, newOrganization, newSignedInAccount } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -51,7 +51,7 @@ test('design §6 GET /api/me returns the account, its organizations and projects
 })
 
 test('case 19: an ended session is refused on the next request, in the full envelope', async () => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   expect((await person.get('/api/me')).status).toBe(200)
   await server.sql`delete from sessions where account_id = ${person.uuid}`
   const { status, body } = await person.get('/api/me')

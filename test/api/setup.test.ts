@@ -4,7 +4,7 @@ import type { Config } from '../../src/config.ts'
 import { connect } from '../../src/db/sql.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { createBrowser, PASSWORD } from '../support/browser.ts'
-import { newOrganization, newPerson } from '../support/person.ts'
+import { newOrganization, newSignedInAccount } from '../support/signed-in-account.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -151,7 +151,7 @@ test('design §5 OWNER_EMAIL and OWNER_PASSWORD create the first owner, once and
 
 test('design §5 no setup link is made when an account exists', async () => {
   const server = await start()
-  await newPerson(server)
+  await newSignedInAccount(server)
   const again = await start({ databaseUrl: server.databaseUrl })
   expect(again.server.setupToken).toBeUndefined()
   const late = await createBrowser(server.url).post('/api/setup', toClaim(server.server.setupToken))

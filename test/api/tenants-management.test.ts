@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { ACTIONS } from '../../src/accounts/permissions.ts'
 import { API, type ApiContract } from '../support/contracts.ts'
-import { type TestPerson } from '../support/person.ts'
+import { type SignedInAccount } from '../support/signed-in-account.ts'
 import type { Answered } from '../support/project.ts'
 import { BODIES } from '../support/request-bodies.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -104,7 +104,7 @@ test('case 20: API keys of one tenant open nothing of /api, and sessions nothing
   expect(events.status).toBe(401)
 })
 
-function ask(person: TestPerson, contract: ApiContract, path: string, own: FullTenant) {
+function ask(person: SignedInAccount, contract: ApiContract, path: string, own: FullTenant) {
   const json = BODIES[contract.action]?.(own)
   if (contract.body && !json) throw new Error(`No test knows a body for ${contract.action}`)
   return person.request(path, { method: contract.method, ...(contract.body && { json }) })

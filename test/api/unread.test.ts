@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { ageEvents, ageMembership } from '../support/ageing.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
-import { createApi, newMember } from '../support/person.ts'
+import { createApi, newMember } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { newMember } from '../support/person.ts'
+import { newMember } from '../support/signed-in-account.ts'
 import { startReceiver, type Received, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { createWebhooks, type TestWebhook } from '../support/webhooks.ts'

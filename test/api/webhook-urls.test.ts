@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { newSigningSecret, signMessage } from '../../src/webhooks/signing.ts'
-import { newMember, newOrganization, type TestPerson } from '../support/person.ts'
+import { newMember, newOrganization, type SignedInAccount } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 setDefaultTimeout(60_000)
@@ -17,7 +17,7 @@ const ADDRESSES: Record<string, string[]> = {
 }
 
 let server: Booted
-let admin: TestPerson
+let admin: SignedInAccount
 let all: string
 beforeAll(async () => {
   const resolve = async (host: string) =>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { newMember, newOrganization, type TestPerson } from '../support/person.ts'
+import { newMember, newOrganization, type SignedInAccount } from '../support/signed-in-account.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newChannel } from '../support/webhooks.ts'
@@ -191,7 +191,7 @@ test('a disabled webhook shows its reason, and enabling resets its failures', as
   expect(enabled.body.data).toMatchObject({ isEnabled: true, disabledReason: null })
 })
 
-function listActs(person: TestPerson, all: string, id: string) {
+function listActs(person: SignedInAccount, all: string, id: string) {
   const one = `${all}/${id}`
   return [
     () => person.post(all, { url: URL_1 }),

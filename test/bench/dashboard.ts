@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { launch, type TestPage } from '../support/chromium.ts'
 import { createKey } from '../support/keys.ts'
-import { newMember, newOrganization, type TestPerson } from '../support/person.ts'
+import { newMember, newOrganization, type SignedInAccount } from '../support/signed-in-account.ts'
 import { createRequests } from '../support/project.ts'
 import { cloneDatabase, closeCluster, copyDatabase } from '../support/postgres.ts'
 import { BIG_PROJECT, ensureBenchDatabase } from './read-data.ts'
@@ -121,14 +121,18 @@ async function withServer(
   }
 }
 
-async function enter(opened: TestPage, url: string, { cookie }: TestPerson): Promise<TestPage> {
+async function enter(
+  opened: TestPage,
+  url: string,
+  { cookie }: SignedInAccount,
+): Promise<TestPage> {
   const [name = '', value = ''] = cookie.split('=')
   await opened.context.addCookies([{ name, value, url }])
   return opened
 }
 
 /** Inserts a member of the project with half of all events. */
-async function joinBigProject(server: { sql: Sql; url: string }): Promise<TestPerson> {
+async function joinBigProject(server: { sql: Sql; url: string }): Promise<SignedInAccount> {
   const [row] = await server.sql<[{ uuid: string }]>`
     select organization_id as uuid from projects where id = ${BIG_PROJECT}
   `

@@ -8,7 +8,7 @@ import { createPushKind } from '../../src/push/kind.ts'
 import { createPushClient } from '../../src/push/push-client.ts'
 import { sealAddress } from '../../src/push/address.ts'
 import type { TestBrowser } from '../support/push-service.ts'
-import { newMember, newOrganization } from '../support/person.ts'
+import { newMember, newOrganization } from '../support/signed-in-account.ts'
 import { openOutbox } from './outbox-world.ts'
 import { runSender } from './sender.ts'
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import type { BrowserContext } from 'playwright-core'
 import { newAccount, PASSWORD } from '../support/browser.ts'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
-import { newOrganization } from '../support/person.ts'
+import { newOrganization } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
 

@@ -19,7 +19,7 @@ import {
 import { createBrowser, newAccount } from '../support/browser.ts'
 import { openFeed } from '../support/feed.ts'
 import { createKey } from '../support/keys.ts'
-import { newMember, newOrganization } from '../support/person.ts'
+import { newMember, newOrganization } from '../support/signed-in-account.ts'
 import { createEmptyDatabase } from '../support/postgres.ts'
 import { createRequests } from '../support/project.ts'
 import { insertSubscription } from '../support/push.ts'

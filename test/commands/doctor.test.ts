@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { checkAddress } from '../../src/cli/doctor/address.ts'
 import { checkListener, checkPush, checkQueue } from '../../src/cli/doctor/database.ts'
 import { checkFiles, checkFreeSpace } from '../../src/cli/doctor/files.ts'
-import { newPerson } from '../support/person.ts'
+import { newSignedInAccount } from '../support/signed-in-account.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { runProgram } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
@@ -168,7 +168,7 @@ test('doctor checks the VAPID contact', async () => {
   expect(states(await checkPush(fresh.sql, { vapidSubject }))['push subject']).toBe('warning')
   const configured = await checkPush(fresh.sql, { vapidSubject: 'mailto:ops@example.com' })
   expect(configured.at(-1)).toMatchObject({ state: 'ok', message: 'mailto:ops@example.com' })
-  const operator = await newPerson(fresh, { isOperator: true })
+  const operator = await newSignedInAccount(fresh, { isOperator: true })
   const found = await checkPush(fresh.sql, { vapidSubject })
   expect(found.at(-1)).toMatchObject({ state: 'ok', message: `mailto:${operator.email}` })
 })

@@ -8,7 +8,7 @@ import {
   PASSWORD,
   WRONG_PASSWORD,
 } from '../support/browser.ts'
-import { newOrganization } from '../support/person.ts'
+import { newOrganization } from '../support/signed-in-account.ts'
 import { createEmptyDatabase } from '../support/postgres.ts'
 import { spawnProgram, startProgram } from '../support/process.ts'
 import { boot, type Booted } from '../support/server.ts'

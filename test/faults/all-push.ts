@@ -1,6 +1,6 @@
 import type { Sql } from '../../src/db/sql.ts'
 import { parseId, toId } from '../../src/ids.ts'
-import { newMember } from '../support/person.ts'
+import { newMember } from '../support/signed-in-account.ts'
 import { insertSubscription } from '../support/push.ts'
 import type { PushService, TestBrowser } from '../support/push-service.ts'
 import type { RemovedEvents, RunResult } from './ledger-check.ts'

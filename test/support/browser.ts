@@ -1,6 +1,6 @@
 import { hashPassword } from '../../src/accounts/credentials.ts'
 import { newId } from '../../src/ids.ts'
-import { createApi, type ApiRequest } from './person.ts'
+import { createApi, type ApiRequest } from './signed-in-account.ts'
 import type { Answered } from './project.ts'
 import type { Booted } from './server.ts'
 

@@ -1,5 +1,5 @@
 import { toId } from '../../src/ids.ts'
-import { newMember, type TestPerson } from './person.ts'
+import { newMember, type SignedInAccount } from './signed-in-account.ts'
 import { newProject, type TestProject } from './project.ts'
 import type { Booted } from './server.ts'
 
@@ -8,7 +8,7 @@ export interface FeedProject extends TestProject {
   /** The public id. */
   project: string
   organizationId: string
-  member: TestPerson
+  member: SignedInAccount
   /** Posts an event with this title; returns its JSON. */
   postEvent(title: string, more?: object): Promise<any>
   /** Posts `count` events, one after the other. */

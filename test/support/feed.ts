@@ -1,7 +1,7 @@
 import addFormats from 'ajv-formats'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ServerMessage } from '../../src/feed/schema.ts'
-import type { TestPerson } from './person.ts'
+import type { SignedInAccount } from './signed-in-account.ts'
 
 /** A message that a client gets. `any`: tests check every field that they read. */
 export type Message = any
@@ -39,7 +39,7 @@ export interface FeedOptions {
 /** Opens a socket and takes hello; rejects if the handshake is refused. */
 export async function openFeed(
   url: string,
-  { cookie }: Pick<TestPerson, 'cookie'>,
+  { cookie }: Pick<SignedInAccount, 'cookie'>,
   { headers = {}, isBare = false }: FeedOptions = {},
 ): Promise<FeedClient & { hello: Message }> {
   const sent = Object.entries({ cookie, origin: url, ...headers }).filter(([, value]) => value)

@@ -4,7 +4,12 @@ import { hashSecret, newSecret } from '../../src/accounts/secret.ts'
 import { newId, toId } from '../../src/ids.ts'
 import { insertDeadLetter } from './deliveries.ts'
 import { createKey } from './keys.ts'
-import { newMember, newOrganization, type TestOrganization, type TestPerson } from './person.ts'
+import {
+  newMember,
+  newOrganization,
+  type TestOrganization,
+  type SignedInAccount,
+} from './signed-in-account.ts'
 import { createRequests } from './project.ts'
 import { insertSubscription } from './push.ts'
 import { insertWebhook } from './webhooks.ts'
@@ -17,7 +22,7 @@ import type { Booted } from './server.ts'
  */
 export interface FullTenant {
   organization: TestOrganization
-  people: Record<Role, TestPerson>
+  people: Record<Role, SignedInAccount>
   /** The value of each path parameter, by name. */
   params: Record<string, string>
   /** Names that no other tenant may find: of channels, users, tags and words. */
@@ -33,7 +38,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
   const { sql, url } = server
   const mark = newSecret(128).replace(/\W|_/g, '').slice(0, 12).toLowerCase()
   const organization = await newOrganization(server)
-  const people = {} as Record<Role, TestPerson>
+  const people = {} as Record<Role, SignedInAccount>
   // A second owner: the last one could neither leave nor be demoted.
   await newMember(server, organization, 'owner')
   for (const role of ROLES) people[role] = await newMember(server, organization, role)

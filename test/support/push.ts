@@ -1,7 +1,7 @@
 import { createECDH, createHash, randomBytes } from 'node:crypto'
 import { sealAddress } from '../../src/push/address.ts'
 import { newId, parseId, toId } from '../../src/ids.ts'
-import type { TestPerson } from './person.ts'
+import type { SignedInAccount } from './signed-in-account.ts'
 import { startPushService, type PushService, type TestBrowser } from './push-service.ts'
 import { testSecrets } from './secret.ts'
 import { boot, type Booted } from './server.ts'
@@ -24,7 +24,7 @@ export function newSubscription() {
  */
 export async function insertSubscription(
   { sql }: Pick<Booted, 'sql'>,
-  person: Pick<TestPerson, 'uuid' | 'sessionId'>,
+  person: Pick<SignedInAccount, 'uuid' | 'sessionId'>,
   browser?: TestBrowser,
 ): Promise<string> {
   const { uuid, id } = newId('psh')
@@ -49,7 +49,7 @@ export interface PushWorld extends AsyncDisposable {
   server: Booted
   service: PushService
   /** Subscribes a browser of the account. */
-  subscribe(person: TestPerson): Promise<TestBrowser & { id: string }>
+  subscribe(person: SignedInAccount): Promise<TestBrowser & { id: string }>
   /** Resolves when all events of a project are dispatched for every kind. */
   untilDispatched(projectId: string): Promise<void>
   /** Returns the outcomes of an event's pushes as `state reason`, by device id or `nobody`. */

@@ -1,6 +1,11 @@
 import type { Role } from '../../src/accounts/permissions.ts'
 import { createKey } from './keys.ts'
-import { newMember, newOrganization, type TestOrganization, type TestPerson } from './person.ts'
+import {
+  newMember,
+  newOrganization,
+  type TestOrganization,
+  type SignedInAccount,
+} from './signed-in-account.ts'
 import { createRequests } from './project.ts'
 import type { Booted } from './server.ts'
 
@@ -11,7 +16,7 @@ export interface TestTenant {
   projectId: string
   /** `/api/projects/prj_…` */
   path: string
-  person: TestPerson
+  person: SignedInAccount
   /** Requests of /v1 with the key. */
   v1: ReturnType<typeof createRequests>
   /** Sends an event; returns `data` of the answer. */

@@ -7,7 +7,12 @@ import type { DeliveryOutcome } from '../../src/outbox/kind.ts'
 import { WORKER_SETTINGS } from '../../src/db/delivery-settings.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { toSealedCell } from '../../src/webhooks/sealing.ts'
-import { newMember, newOrganization, type TestOrganization, type TestPerson } from './person.ts'
+import {
+  newMember,
+  newOrganization,
+  type TestOrganization,
+  type SignedInAccount,
+} from './signed-in-account.ts'
 import { createRequests, type Answered } from './project.ts'
 import { testSecrets } from './secret.ts'
 import type { Booted } from './server.ts'
@@ -60,7 +65,7 @@ export async function insertWebhook(
 /** A webhook in its own project, whose deliveries the test makes: no dispatcher is needed. */
 export interface TestWebhook {
   organization: TestOrganization
-  admin: TestPerson
+  admin: SignedInAccount
   id: string
   uuid: string
   secret: string

@@ -3,7 +3,7 @@ import { createResetLink } from '../../../src/accounts/reset-links.ts'
 import { createSession } from '../../../src/accounts/sessions.ts'
 import { COMMAND_LINE } from '../../../src/audit/audit.ts'
 import { createBrowser, newAccount, newAddress, PASSWORD } from '../../support/browser.ts'
-import { newMember, newOrganization, newPerson } from '../../support/person.ts'
+import { newMember, newOrganization, newSignedInAccount } from '../../support/signed-in-account.ts'
 import { newProject } from '../../support/project.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
@@ -111,10 +111,10 @@ test('a used invite admits no other account, and no removed member again', async
   const invites = `/api/organizations/${organization.id}/invites`
   const { url } = (await owner.post(invites, { role: 'member' })).body.data
   const token = String(url).split('#')[1]
-  const first = await newPerson(server)
+  const first = await newSignedInAccount(server)
   expect((await first.post('/api/invites/accept', { token })).status).toBe(200)
   await owner.delete(`/api/organizations/${organization.id}/members/${first.id}`)
-  for (const person of [first, await newPerson(server)]) {
+  for (const person of [first, await newSignedInAccount(server)]) {
     expect((await person.post('/api/invites/accept', { token })).status).toBe(404)
   }
   expect((await first.get(`/api/organizations/${organization.id}`)).status).toBe(404)

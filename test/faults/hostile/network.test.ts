@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { newMember, newOrganization, type TestPerson } from '../../support/person.ts'
+import {
+  newMember,
+  newOrganization,
+  type SignedInAccount,
+} from '../../support/signed-in-account.ts'
 import { newSubscription } from '../../support/push.ts'
 import { startReceiver, type Receiver } from '../../support/receiver.ts'
 import { boot, type Booted } from '../../support/server.ts'
@@ -14,7 +18,7 @@ setDefaultTimeout(60_000)
 
 let server: Booted
 let canary: Receiver
-let admin: TestPerson
+let admin: SignedInAccount
 let all: string
 beforeAll(async () => {
   canary = await startReceiver()

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
-import { newOrganization, newPerson, type TestPerson } from '../../support/person.ts'
+import {
+  newOrganization,
+  newSignedInAccount,
+  type SignedInAccount,
+} from '../../support/signed-in-account.ts'
 import { newProject, type TestProject } from '../../support/project.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
@@ -8,13 +12,13 @@ import { boot, type Booted } from '../../support/server.ts'
 setDefaultTimeout(60_000)
 
 let server: Booted
-let owner: TestPerson
+let owner: SignedInAccount
 let project: TestProject
 let ids: Record<string, string>
 beforeAll(async () => {
   server = await boot()
   const organization = await newOrganization(server)
-  owner = await newPerson(server, { isOperator: true })
+  owner = await newSignedInAccount(server, { isOperator: true })
   await server.sql`
     insert into memberships (organization_id, account_id, role)
     values (${organization.uuid}, ${owner.uuid}, 'owner')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { newMember, newOrganization } from '../../support/person.ts'
+import { newMember, newOrganization } from '../../support/signed-in-account.ts'
 import { newProject } from '../../support/project.ts'
 import { sendRaw, toRequest } from '../../support/raw-http.ts'
 import { startReceiver } from '../../support/receiver.ts'

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { createBrowser, newAccount, PASSWORD } from '../../support/browser.ts'
-import { newMember, newOrganization, newPerson, type TestPerson } from '../../support/person.ts'
+import {
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+  type SignedInAccount,
+} from '../../support/signed-in-account.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
 // Attacks that act as another account, or with a higher role.
@@ -22,7 +27,7 @@ test.each([
   ['a method in a header', { 'x-http-method-override': 'DELETE' }, 405],
   ['a method in another header', { 'x-method-override': 'DELETE', 'x-http-method': 'DELETE' }, 405],
 ])('%s does not replace the method', async (_, headers, status) => {
-  const person = await newPerson(server)
+  const person = await newSignedInAccount(server)
   const posted = await person.request('/api/sessions?_method=DELETE', { method: 'POST', headers })
   expect(posted.status).toBe(status)
   expect((await person.request('/api/sessions', { headers })).status).toBe(200)
@@ -49,7 +54,7 @@ test.each([
 })
 
 test('a cookie of any other form is ignored', async () => {
-  const { cookie } = await newPerson(server)
+  const { cookie } = await newSignedInAccount(server)
   const token = cookie.slice('tidings='.length)
   for (const other of [
     `Tidings=${token}`,
@@ -94,7 +99,7 @@ test('fields that callers may not set do not raise their role', async () => {
     role: 'viewer',
   })
   const token = String(invite.body.data.url).split('#')[1]
-  const stranger = await newPerson(server)
+  const stranger = await newSignedInAccount(server)
   const joined = await stranger.post('/api/invites/accept', { token, ...more })
   expect(joined.body.data.role).toBe('viewer')
   expect((await stranger.get('/api/server')).status).toBe(403)
@@ -130,7 +135,7 @@ test('a name cannot contain text that reverses, breaks or hides the text around 
 
 test('the second question for the password cannot be bypassed', async () => {
   const organization = await newOrganization(server)
-  const owner: TestPerson = await newMember(server, organization, 'owner')
+  const owner: SignedInAccount = await newMember(server, organization, 'owner')
   await server.sql`update sessions set verified_at = now() - interval '11 minutes'`
   const keys = `/api/projects/${organization.project.id}/keys`
   for (const [path, headers] of [

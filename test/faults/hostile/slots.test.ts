@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { newMember, newOrganization } from '../../support/person.ts'
+import { newMember, newOrganization } from '../../support/signed-in-account.ts'
 import { newProject } from '../../support/project.ts'
 import { boot, type Booted } from '../../support/server.ts'
 

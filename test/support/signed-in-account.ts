@@ -8,7 +8,7 @@ import type { Answered } from './project.ts'
 import type { Booted } from './server.ts'
 
 /** A signed-in account. */
-export interface TestPerson {
+export interface SignedInAccount {
   uuid: string
   /** The public id. */
   id: string
@@ -35,10 +35,10 @@ export interface ApiRequest {
 }
 
 /** Inserts an account with a session: sign-in has its own tests. */
-export async function newPerson(
+export async function newSignedInAccount(
   { sql, url }: Pick<Booted, 'sql' | 'url'>,
   { isOperator = false }: { isOperator?: boolean } = {},
-): Promise<TestPerson> {
+): Promise<SignedInAccount> {
   const { uuid, id } = newId('per')
   const email = `${id}@example.com`
   await sql`
@@ -78,8 +78,8 @@ export async function newMember(
   server: Pick<Booted, 'sql' | 'url'>,
   organization: Pick<TestOrganization, 'uuid'>,
   role: Role,
-): Promise<TestPerson> {
-  const person = await newPerson(server)
+): Promise<SignedInAccount> {
+  const person = await newSignedInAccount(server)
   await server.sql`
     insert into memberships (organization_id, account_id, role)
     values (${organization.uuid}, ${person.uuid}, ${role})
