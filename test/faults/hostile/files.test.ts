@@ -124,7 +124,7 @@ test('no request can forge a line of the log, or control the terminal of its rea
   expect(readFileSync(join(dataDir, 'postgres/log'), 'utf8')).not.toContain('forged')
 })
 
-const DAMAGED = 'The backup is damaged, or was cut short'
+const DAMAGED = 'The backup is damaged or incomplete'
 
 test('a malicious backup with a valid passphrase writes nothing but its tables', async () => {
   using place = makeBackupFolder()
@@ -159,7 +159,11 @@ test('a malicious backup with a valid passphrase writes nothing but its tables',
   await refused(DAMAGED, [head, { table: 'accounts', columns: ["id\") from program 'id' --"] }])
   // Rows without columns, and a line without end that decompresses to a hundred thousand times its
   // size.
-  await refused('refused the rows of accounts', [head, { table: 'accounts', columns: [] }], '\\.\n')
+  await refused(
+    'rejected the rows of accounts',
+    [head, { table: 'accounts', columns: [] }],
+    '\\.\n',
+  )
   await refused(DAMAGED, [head], 'x'.repeat(80 * 1024 * 1024))
   const sql = connect(databaseUrl, { name: 'test', max: 1 })
   const [row] = await sql<[{ n: number }]>`select count(*)::int as n from accounts`
