@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('dashboard 11 the audit log lists actor, action, object, time and address, newest first', async () => {
+test('dashboard §11 the audit log lists actor, action, object, time and address, newest first', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const path = `/api/organizations/${organization.id}/audit`

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { parseConfig } from '../../src/config.ts'
 import { bindPort } from '../../src/server/bound-port.ts'
 
-test('requests that arrive between binding the port and the end of the start are answered after it', async () => {
+test('requests that arrive before the routes exist are answered when they do', async () => {
   const front = bindPort(parseConfig({ PORT: '0' }, String), false)
   try {
     const url = `http://127.0.0.1:${front.listener.port}`
@@ -12,7 +12,7 @@ test('requests that arrive between binding the port and the end of the start are
     })
     expect([handshake.status, handshake.headers.get('retry-after')]).toEqual([503, '1'])
     const never = (): never => {
-      throw new Error('Nobody shakes hands here')
+      throw new Error('Unexpected handshake')
     }
     const feed = { upgrade: never, open: never, message: never, close: never }
     front.attach({ fetch: () => new Response('here'), feed })

@@ -24,7 +24,7 @@ async function fill(table: string): Promise<void> {
 
 const makeRoom = (table: string) => server.sql.unsafe(`drop trigger disk_is_full on ${table}`)
 
-test('§13 a full disk is a 503 with our envelope, and no event is lost or doubled once there is space', async () => {
+test('§13 on a full disk POST is a 503, and retries lose and duplicate no event once there is space', async () => {
   const { post, get } = await newProject(server)
   expect((await post('/v1/events', EVENT)).body.data.seq).toBe(1)
   await fill('events')

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** Requests a path; the body stays as it came over the wire, encoded. */
+/** Requests a path. The body is not decompressed. */
 function get(path: string, headers: Record<string, string> = {}) {
   return fetch(server.url + path, {
     headers: { 'accept-encoding': 'identity', ...headers },
@@ -77,14 +77,14 @@ describe('contract §8 the HTML page', () => {
     expect(section).toContain('href="/swagger#management"')
   })
 
-  test('has a target for every internal link, and no id twice', () => {
+  test('has a target for every internal link, and no duplicate ids', () => {
     const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
     const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id)
     expect(ids.length).toBe(new Set(ids).size)
     expect(links.filter(link => !ids.includes(link))).toEqual([])
   })
 
-  test('loads files from this server alone', async () => {
+  test('loads files only from this server', async () => {
     expect(files.map(url => url.replace(/\/\w{10}\//, '/')).sort()).toEqual([
       '/assets/docs.css',
       '/assets/docs.js',
@@ -98,7 +98,7 @@ describe('contract §8 the HTML page', () => {
     }
   })
 
-  test('has a policy that allows nothing inline, and nothing inline', async () => {
+  test('has no inline scripts or styles, and a policy that refuses them', async () => {
     const { headers } = await get('/docs/api')
     const policy = headers.get('content-security-policy')
     expect(policy).toContain("default-src 'none'; script-src 'self'; connect-src 'self'; style-src")
@@ -149,7 +149,7 @@ describe('the guides', () => {
     }
   })
 
-  test('run nothing inline, and show the address of this server', async () => {
+  test('have no inline scripts or styles, and show the address of this server', async () => {
     const response = await get('/docs/sending-events')
     expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
     expect(response.headers.get('content-security-policy')).not.toMatch(/unsafe|data:|http/)
@@ -204,7 +204,7 @@ describe('files for browsers', () => {
     '/openapi.json',
     '/robots.txt',
     'docs.css',
-  ])('%s is answered 304 if the client has it', async name => {
+  ])('%s is 304 if the client has the current version', async name => {
     const path = toPath(name)
     const etag = (await get(path)).headers.get('etag') ?? ''
     for (const known of [etag, etag.replace('W/', ''), `"other", ${etag}`]) {
@@ -246,7 +246,7 @@ function listLinks(html: string): { path: string; anchor: string | undefined }[]
   )
 }
 
-/** Returns the hashed URL of a file name; a path stays as it is. */
+/** Returns the hashed URL of a file name. Returns a path unchanged. */
 function toPath(name: string): string {
   if (name.startsWith('/')) return name
   return files.find(url => url.replace(/\/\w{10}\//, '/') === `/assets/${name}`) ?? name

@@ -128,7 +128,7 @@ test('contract §10 /v1/log notifies only on request, and drops tags over a limi
   ])
 })
 
-test('contract §10 /v1/log turns a negative zero into a tag, as every number', async () => {
+test('contract §10 /v1/log turns a negative zero into a tag, like every number', async () => {
   const { request } = await newProject(server)
   const answer = await request('/v1/log', {
     method: 'POST',
@@ -138,7 +138,7 @@ test('contract §10 /v1/log turns a negative zero into a tag, as every number', 
   expect(answer.body.data.tags).toEqual(['change:-0'])
 })
 
-test('contract §10 issues of /v1/log name the fields that were sent', async () => {
+test("contract §10 /v1/log reports errors under the names of LogSnag's fields", async () => {
   const { post } = await newProject(server)
   expectIssues(await post('/v1/log', {}), 'channel required', 'event required')
   const future = Date.now() / 1000 + 3600
@@ -194,7 +194,7 @@ test('contract §10 the body of curl -d is read as raw text, regardless of its c
   }
 })
 
-test('contract §10 text that is no valid event is refused by the rules of events', async () => {
+test('contract §10 text that is not a valid event is refused by the rules of events', async () => {
   const { request } = await newProject(server)
   const send = (path: string, body: string | Uint8Array<ArrayBuffer>, type = 'text/plain') =>
     request(path, { method: 'POST', body, headers: { 'content-type': type } })

@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('dashboard 3 the feed lists newest first, page by page', async () => {
+test('dashboard §3 the feed lists newest first, page by page', async () => {
   const first = await viewer.get(`${base}/events?limit=5`)
   expect(first.body.data.items.map(({ seq }: any) => seq)).toEqual([12, 11, 10, 9, 8])
   const rest = await viewer.get(`${base}/events?limit=100&cursor=${first.body.data.nextCursor}`)
@@ -44,12 +44,12 @@ test.each([
   ['pay rec', [12, 10, 8, 6, 4, 2]],
   ['"backup 7"', [7]],
   ['-payment before:2026-03-01T06:00:00Z', [5, 3, 1]],
-])('dashboard 3 the search %s returns the matching events', async (q, seqs) => {
+])('dashboard §3 the search %s returns the matching events', async (q, seqs) => {
   const { body } = await viewer.get(`${base}/events?q=${encodeURIComponent(q)}`)
   expect(body.data.items.map(({ seq }: any) => seq)).toEqual(seqs)
 })
 
-test('dashboard 3 the range of the histogram narrows the list', async () => {
+test('dashboard §3 the range of the histogram narrows the list', async () => {
   const range = 'from=2026-03-01T04:00:00Z&to=2026-03-01T07:00:00Z'
   const { body } = await viewer.get(`${base}/events?${range}`)
   expect(body.data.items.map(({ seq }: any) => seq)).toEqual([6, 5, 4])
@@ -57,7 +57,7 @@ test('dashboard 3 the range of the histogram narrows the list', async () => {
   expect(histogram.body.data.total).toBe(3)
 })
 
-test('dashboard 3 the histogram counts by channel', async () => {
+test('dashboard §3 the histogram counts by channel', async () => {
   const range = 'from=2026-03-01T00:00:00Z&to=2026-03-01T15:00:00Z'
   const { body } = await viewer.get(`${base}/histogram?${range}`)
   const totals = body.data.channels.map(({ name, counts }: any) => [
@@ -72,7 +72,7 @@ test('dashboard 3 the histogram counts by channel', async () => {
   expect(some.body.data.total).toBe(3)
 })
 
-test('dashboard 5 an event has a page with its neighbours', async () => {
+test('dashboard §5 an event has a page with its neighbours', async () => {
   const { body } = await viewer.get(`${base}/events/${ids[4]}`)
   expect(body.data.title).toBe('Backup 5 failed')
   const around = await viewer.get(`${base}/events/${ids[4]}/neighbours`)

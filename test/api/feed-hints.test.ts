@@ -14,7 +14,7 @@ let proxy: TcpProxy
 /** A server whose LISTEN connection goes through the proxy. */
 let other: Booted
 let pool: Pool
-/** Sends hints for changes that no server made. */
+/** Sends hints as a server would. The changes themselves are not made. */
 let notifier: Notifier
 beforeAll(async () => {
   server = await boot()
@@ -62,7 +62,7 @@ test('§11 a deletion is sent to every stream of the project on every server, re
   bystander.close()
 })
 
-test('read marks are sent to the sockets of their account alone', async () => {
+test('read marks are sent only to the sockets of their account', async () => {
   const watched = await newFeedProject(server)
   const colleague = await newMember(server, { uuid: watched.organizationId }, 'admin')
   const mine = await openFeed(other.url, watched.member)
@@ -77,7 +77,7 @@ test('read marks are sent to the sockets of their account alone', async () => {
   }
 })
 
-test('case 19: with a hint, sign-out closes sockets within a moment', async () => {
+test('case 19: with a hint, sign-out closes sockets in less than a second', async () => {
   const watched = await newFeedProject(server)
   const took: number[] = []
   for (let nth = 0; nth < 5; nth++) {
@@ -95,16 +95,16 @@ test('case 19: with a hint, sign-out closes sockets within a moment', async () =
 
 test.each([
   [
-    'its backend is terminated',
+    'whose backend is terminated',
     () => server.sql`
       select pg_terminate_backend(pid)
       from pg_stat_activity
       where datname = current_database() and application_name = 'tidings listen'
     `,
   ],
-  ['its connection is cut', () => proxy.cut()],
-  ['its connection is reset', () => proxy.reset()],
-])('reliability §7 the listener: %s, and nothing is lost, late or twice', async (_, break_) => {
+  ['whose connection is cut', () => proxy.cut()],
+  ['whose connection is reset', () => proxy.reset()],
+])('reliability §7 a listener %s loses, delays and repeats no event', async (_, break_) => {
   const watched = await newFeedProject(server)
   const client = await openFeed(other.url, watched.member)
   await client.subscribe(watched.project)
@@ -117,7 +117,7 @@ test.each([
   await until(isListening)
 })
 
-test('reliability §7 a listener behind a black hole: polling delivers events until the heartbeat reconnects it', async () => {
+test('reliability §7 while a listener receives nothing, polling delivers events until it reconnects', async () => {
   await until(isListening)
   const watched = await newFeedProject(server)
   const client = await openFeed(other.url, watched.member)

@@ -93,7 +93,7 @@ test('contract §9 hostile text is searched for, never executed', async () => {
     const { status } = await project.get(`/v1/events?text=${encodeURIComponent(text)}`)
     expect([text, status]).toEqual([text, 200])
   }
-  // A term without words adds nothing to a search, and alone finds nothing.
+  // A term without words is ignored beside other terms. As the only term it finds nothing.
   expect(await find(project, { text: 'pay &' })).toEqual(['payment'])
   expect(await find(project, { text: '&' })).toEqual([])
 })
@@ -138,7 +138,7 @@ test('contract §4 lists are ordered by seq, not by timestamp', async () => {
   expect(await find(project, {})).toEqual(['second', 'first'])
 })
 
-test('contract §9 filters combine, on every page', async () => {
+test('contract §9 an event must match all filters, on every page', async () => {
   const project = await newProject(server)
   await project.post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
   for (let n = 0; n < 40; n++) {
@@ -163,7 +163,7 @@ async function send({ post }: TestProject, event: Record<string, unknown>) {
   return body
 }
 
-/** Returns the titles of all matching events, over all pages. */
+/** Returns the titles of all matching events, from all pages. */
 async function find({ get }: TestProject, query: Record<string, string>): Promise<string[]> {
   const titles: string[] = []
   for (let cursor: Record<string, string> = {}; ;) {

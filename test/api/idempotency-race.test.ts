@@ -32,7 +32,7 @@ test('case 11: 200 concurrent requests with one key create one event, and do not
   )
   expectOneEffect(await Promise.all(raced))
   expect((await project.get('/v1/events')).body.data.items).toHaveLength(1)
-  // Ten times the usual maximum: it catches a queue behind the key, not a slow machine.
+  // Ten times the usual maximum. The limit fails on a queue behind the key, not on a slow machine.
   expect(Math.max(...durations)).toBeLessThan(5_000)
 })
 
@@ -48,7 +48,7 @@ test('case 11: 200 concurrent requests with one key over two processes create on
   expect((await project.get('/v1/events')).body.data.items).toHaveLength(1)
 })
 
-test('contract §5 an expired key is freed once, for any number of concurrent requests over two processes', async () => {
+test('contract §5 after a key expires, concurrent requests over two processes create one event', async () => {
   const project = await newProject(server)
   const other = createRequests(sibling.url, project.key)
   const first = await project.post('/v1/events', event, KEYED)
@@ -63,7 +63,7 @@ test('contract §5 an expired key is freed once, for any number of concurrent re
   expect((await project.get('/v1/events')).body.data.items).toHaveLength(2)
 })
 
-test('contract §5 of two bodies that race for one key, one is served and the other refused', async () => {
+test('contract §5 when two bodies race for one key, one is accepted and the other refused', async () => {
   const project = await newProject(server)
   const other = createRequests(sibling.url, project.key)
   const answers = await Promise.all(
@@ -78,7 +78,7 @@ test('contract §5 of two bodies that race for one key, one is served and the ot
   expect((await project.get('/v1/events')).body.data.items).toHaveLength(1)
 })
 
-test('contract §5 identifies race for one key like events', async () => {
+test('contract §5 concurrent identify requests with one key have one effect', async () => {
   const project = await newProject(server)
   const other = createRequests(sibling.url, project.key)
   const body = { user_id: 'ada', aliases: ['@ada'] }
@@ -91,7 +91,7 @@ test('contract §5 identifies race for one key like events', async () => {
   expect(winner?.body.data.aliases).toEqual({ created: ['@ada'] })
 })
 
-test('contract §1 a key that is still running is 409 after 300 ms, and replays once it is done', async () => {
+test('contract §1 a key whose request is running is 409 after 300 ms, and a replay once it is done', async () => {
   const project = await newProject(server)
   const routes: [string, object][] = [
     ['/v1/events', event],
@@ -124,7 +124,7 @@ test('contract §1 a key that is still running is 409 after 300 ms, and replays 
   }
 })
 
-test('case 11: requests that wait for a running key hold no database connection', async () => {
+test('case 11: requests that wait for the request with their key hold no database connection', async () => {
   const project = await newProject(server)
   const bystander = await newProject(server)
   await using hold = await lockLog(server.sql, project.id)
@@ -146,13 +146,13 @@ test('case 11: requests that wait for a running key hold no database connection'
   expect((await winner).status).toBe(201)
 })
 
-test('contract §5 a failed first request frees its key, and a waiting one takes over', async () => {
+test('contract §5 a failed first request frees its key, and a waiting request takes over', async () => {
   const project = await newProject(server)
   await using hold = await lockLog(server.sql, project.id)
   const winner = project.post('/v1/events', event, KEYED)
   await hold.untilBlocked()
   const waiting = Array.from({ length: 5 }, () => project.post('/v1/events', event, KEYED))
-  // Requests are admitted in order: once this one is answered, those before it are waiting.
+  // Requests are admitted in order, so those before this one wait once it is answered.
   await project.get('/v1/me')
   await hold.cancelBlocked()
   const failed = await winner
@@ -164,7 +164,7 @@ test('contract §5 a failed first request frees its key, and a waiting one takes
   expect(replay.headers.get('x-idempotent-replay')).toBe('true')
 })
 
-/** Returns the one answer that is no replay; expects the others to repeat it or to be 409. */
+/** Returns the only answer that is not a replay. Expects the others to be replays of it or 409. */
 function expectOneEffect(answers: Answered[], status = 201): Answered | undefined {
   const served = answers.filter(answer => answer.status === status)
   const others = answers.filter(answer => answer.status !== status)

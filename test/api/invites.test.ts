@@ -13,7 +13,7 @@ import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
 beforeAll(async () => {
-  // Tries of dead links are counted by address: each try comes from its own.
+  // Invalid tokens are counted by address, so each request comes from another one.
   server = await boot({ trustedProxies: ['127.0.0.1/32'] })
 })
 afterAll(() => server[Symbol.asyncDispose]())
@@ -38,7 +38,7 @@ async function look(token: unknown) {
   })
 }
 
-test('reliability §6 an invite is a link of 256 bits, valid for 7 days and kept as a hash alone', async () => {
+test('reliability §6 an invite is a link of 256 bits, valid for 7 days and stored only as a hash', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const { status, body } = await admin.post(`/api/organizations/${organization.id}/invites`, {
@@ -96,7 +96,7 @@ test('reliability §6 members cannot invite above their own role', async () => {
   expectFailure(known, 409, 'conflict')
 })
 
-test('dashboard 11 open invites are listed newest first, without their links, and can be withdrawn', async () => {
+test('dashboard §11 open invites are listed newest first, without their links, and can be withdrawn', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   const path = `/api/organizations/${organization.id}/invites`
@@ -156,7 +156,7 @@ test('contract §12 an organization has at most 100 open invites', async () => {
   expect([status, body.error]).toEqual([409, expect.stringContaining('Withdraw one first')])
 })
 
-describe('reliability §6 an invite is dead', () => {
+describe('reliability §6 an invite is invalid', () => {
   test('after its 7 days', async () => {
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
@@ -167,7 +167,7 @@ describe('reliability §6 an invite is dead', () => {
     expectFailure(await look(token), 404, 'not_found')
   })
 
-  test('for good once its maker has left, was removed, or lost the required role', async () => {
+  test('for ever once its creator was removed or has lost the required role', async () => {
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
     const admin = await newMember(server, organization, 'admin')
@@ -202,7 +202,7 @@ describe('reliability §6 an invite is dead', () => {
     expectFailure(await look(token), 404, 'not_found')
   })
 
-  test('for every unknown token, and many tries are delayed', async () => {
+  test('with an unknown token, and many tries from one address are refused', async () => {
     for (const token of ['x', 'x'.repeat(43), "' or 1=1", 'é'.repeat(43)]) {
       expectFailure(await look(token), 404, 'not_found')
     }

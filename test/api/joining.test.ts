@@ -42,7 +42,7 @@ async function listMembers({ uuid }: TestOrganization): Promise<string[]> {
 const stranger = () => createApi(server.url)
 const newEmail = () => `${crypto.randomUUID()}@example.com`
 
-test('dashboard 2 a signed-in account joins with the link, which is then used up', async () => {
+test('dashboard §2 a signed-in account joins with the link, which is then used up', async () => {
   const { organization, token } = await invited('member')
   const person = await newSignedInAccount(server)
   const { status, body } = await person.post('/api/invites/accept', { token })
@@ -64,7 +64,7 @@ test('dashboard 2 a signed-in account joins with the link, which is then used up
   })
 })
 
-test('dashboard 2 the link creates an account, which is signed in by its cookie', async () => {
+test('dashboard §2 the link creates an account, which is signed in by its cookie', async () => {
   const { organization, token } = await invited('admin')
   const email = newEmail()
   const { status, headers, text } = await stranger().post('/api/invites/accept', {

@@ -28,7 +28,7 @@ async function readRoles({ uuid }: TestOrganization): Promise<Record<string, str
   return Object.fromEntries(rows.map(({ account_id, role }) => [account_id, role]))
 }
 
-test('dashboard 11 every member lists the members, in pages', async () => {
+test('dashboard §11 every member lists the members, in pages', async () => {
   const organization = await newOrganization(server)
   const people = [
     await newMember(server, organization, 'owner'),
@@ -73,7 +73,7 @@ describe('contract §12 roles:', () => {
     )
   })
 
-  test('case 20: only members of the own organization are found', async () => {
+  test('case 20: members of other organizations are not found', async () => {
     const organization = await newOrganization(server)
     const other = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
@@ -87,7 +87,7 @@ describe('contract §12 roles:', () => {
     expect(await readRoles(other)).toEqual({ [stranger.uuid]: 'member' })
   })
 
-  test('an admin removes members and admins, but no owner; nobody removes themselves', async () => {
+  test('an admin can remove members and admins, but neither owners nor themselves', async () => {
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
     const admin = await newMember(server, organization, 'admin')
@@ -110,7 +110,7 @@ describe('contract §12 roles:', () => {
     ])
   })
 
-  test('case 19: every server refuses a removed member, or one who left, on the next request', async () => {
+  test('case 19: after a member leaves or is removed, every server refuses the next request', async () => {
     await using second = await boot({ databaseUrl: server.databaseUrl })
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
@@ -136,7 +136,7 @@ describe('contract §12 roles:', () => {
   })
 })
 
-describe('reliability §6 the last owner', () => {
+describe('reliability §6 the last owner of an organization', () => {
   test('cannot leave or step down', async () => {
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
@@ -151,7 +151,7 @@ describe('reliability §6 the last owner', () => {
     expect((await readRoles(organization))[next.uuid]).toBe('owner')
   })
 
-  /** Has two owners act on the organization at once. */
+  /** Creates an organization with two owners, who act on it at once. */
   async function collide(
     act: (
       person: SignedInAccount,

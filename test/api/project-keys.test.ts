@@ -183,7 +183,7 @@ describe('contract §7 a project has at most 100 live keys:', () => {
   })
 })
 
-test('dashboard 9 requests of the last 24 hours are counted per hour, refused ones included', async () => {
+test('dashboard §9 requests of the last 24 hours are counted per hour, refused ones included', async () => {
   const { admin, path } = await newAdmin()
   const { id, key } = (await admin.post(path, { name: 'k', limit: 3 })).body.data
   const uuid = parseId('key', id) ?? ''

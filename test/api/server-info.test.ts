@@ -5,7 +5,7 @@ import { newMember, newOrganization, newSignedInAccount } from '../support/signe
 import { newProject } from '../support/project.ts'
 import { boot } from '../support/server.ts'
 
-test('dashboard 11 the operator sees version, database, disk, deliveries and push', async () => {
+test('dashboard §11 the operator sees version, database, disk, deliveries and push', async () => {
   await using server = await boot({ dataDir: import.meta.dir })
   const project = await newProject(server)
   await project.post('/v1/events', { channelName: 'a', title: 't' })
@@ -44,7 +44,7 @@ test('dashboard 11 the operator sees version, database, disk, deliveries and pus
   expect(body.data.disk.totalBytes).toBeGreaterThanOrEqual(body.data.disk.freeBytes)
 })
 
-test('dashboard 11 the server page has pending deliveries, the push key and the configuration', async () => {
+test('dashboard §11 the server page has pending deliveries, the push key and the configuration', async () => {
   await using server = await boot(
     {
       baseUrl: 'https://tidings.example.com',

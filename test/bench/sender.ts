@@ -2,13 +2,14 @@
 import { createInterface } from 'node:readline'
 
 /**
- * Sends prepared messages; resolves when all are answered, and recorded if the sender does that.
+ * Sends prepared messages. Resolves when all are answered. A sender that records attempts has then
+ * recorded them.
  */
 export type Sending = () => Promise<void>
 
 /**
- * Answers each line of input, a number of messages, with the rate and processor time of sending
- * them.
+ * Reads a number of messages from each line of standard input, and sends as many. Prints the rate
+ * and the processor time for each message as JSON.
  */
 export async function runSender(prepare: (count: number) => Promise<Sending>): Promise<void> {
   console.log('READY')
@@ -28,7 +29,7 @@ export async function runSender(prepare: (count: number) => Promise<Sending>): P
   }
 }
 
-/** The concurrency of the full system: eight per webhook for four, four per device for eight. */
+/** As in the full system: 8 for each of four webhooks, or 4 for each of eight devices. */
 export const CONCURRENCY = 32
 
 /** Sends `count` messages, 32 at a time. */

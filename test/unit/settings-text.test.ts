@@ -12,7 +12,7 @@ test.each([
   [12_300_000_000, '12.3 GB'],
   [4e15, '4 PB'],
   [4e19, '40,000 PB'],
-])('dashboard 11 %d bytes are shown as %s', (bytes, words) => {
+])('dashboard §11 %d bytes are shown as %s', (bytes, words) => {
   expect(toSize(bytes, 'en')).toBe(words)
 })
 
@@ -29,7 +29,7 @@ test.each([
   expect(parseRetentionDays(typed)).toBe(days)
 })
 
-test('dashboard 11 details of the audit log are described without names and false values', () => {
+test('dashboard §11 details of the audit log are described without names and false values', () => {
   expect(toDetailsText({ name: 'ci', limit: 100 })).toBe('limit 100')
   expect(toDetailsText({ from: 'member', to: 'admin' })).toBe('from member, to admin')
   expect(toDetailsText({ role: 'viewer', isBound: true })).toBe('role viewer, bound')
@@ -38,7 +38,7 @@ test('dashboard 11 details of the audit log are described without names and fals
   expect(toDetailsText({})).toBe('')
 })
 
-test('dashboard 11 an action has a description, or is shown as it is', () => {
+test('dashboard §11 an action has a description, or is shown as it is', () => {
   expect(toActionText('key.revoked')).toBe('revoked the API key')
   expect(toActionText('server.did')).toBe('server.did')
   expect(listActionsOn('session')).toEqual([
