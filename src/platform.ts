@@ -79,7 +79,7 @@ function importArgon2(): Promise<Hasher> {
   return import(['@node-rs', 'argon2'].join('/'))
 }
 
-/** Starts listening. Throws an error for the operator when the port is not available. */
+/** Starts listening. Throws an error that says what to do when the port is not available. */
 export function serve<Data>(options: ServeOptions<Data>): Listener {
   try {
     if (Bun) return serveOnBun(Bun, options)

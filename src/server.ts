@@ -66,7 +66,7 @@ export interface ServerOptions extends DeliveryOptions {
   signal?: AbortSignal
 }
 
-/** Opens the database and the port, and serves. Throws an error for the operator when it cannot. */
+/** Opens the database and the port, and serves. Throws an error that says what to do on failure. */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<Server> {
   const startedAt = new Date()
   const database = await openDatabase(config, { allowsUpgrade: true })

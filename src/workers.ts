@@ -14,8 +14,8 @@ import { once } from './functions.ts'
 import { toSelfCommand } from './platform.ts'
 
 /**
- * The environment variable with the number of a worker. A worker stops when its standard input
- * ends.
+ * The environment variable that holds the number of a worker, from 1. The variable is absent in a
+ * process that is no worker.
  */
 export const WORKER_VARIABLE = 'TIDINGS_WORKER'
 
@@ -32,13 +32,13 @@ const POLL_MS = 50
 const RESPONSE_TIMEOUT_MS = 1_000
 const BACKOFF_MIN_MS = 250
 const BACKOFF_MAX_MS = 15_000
-/** The backoff starts over when a worker ends after this time. */
+/** A worker that ran longer than this is restarted after the shortest backoff. */
 const STABLE_MS = 30_000
 
 /**
  * Starts `config.workers` server processes, and restarts those that end unexpectedly. This process
- * opens the database before they start, and closes it after they stop. Throws an error for the
- * operator when they cannot serve.
+ * opens the database before they start, and closes it after they stop. Throws when a worker cannot
+ * serve. The message tells the operator what to do.
  */
 export async function startWorkers(config: Config, signal?: AbortSignal): Promise<Workers> {
   if (process.platform !== 'linux') {
@@ -53,7 +53,7 @@ export async function startWorkers(config: Config, signal?: AbortSignal): Promis
     const url = config.baseUrl ?? `http://localhost:${port}`
     await supervisor.start(port)
     const sql = connect(database.url, { name: 'workers', max: 1 })
-    // Last, because the key is shown only once, and a failed start must not use that up.
+    // This is the last step: the first key is shown only once, and a failed start would lose it.
     const secrets = await bootstrap(sql, config).finally(() => sql.end({ timeout: 1 }))
     log.info('{workers} workers are listening on {url}', { workers: config.workers, url })
     const stop = once(async () => {
@@ -75,7 +75,7 @@ function createSupervisor(config: Config) {
   let isStopping = false
 
   return {
-    /** Resolves when the port responds. Rejects when a worker ends before. */
+    /** Resolves when the port responds. Rejects when a worker ends before that. */
     async start(port: number): Promise<void> {
       for (let number = 1; number <= config.workers; number++) {
         workers.push(startSupervisedWorker(() => spawnWorker(config, { number, port }), number))
@@ -105,7 +105,7 @@ function createSupervisor(config: Config) {
 interface SupervisedWorker {
   number: number
   firstExit: Promise<string>
-  /** From now on, the worker is restarted when it ends. */
+  /** Restarts the worker whenever it ends. Until this call, an exit is a failed start. */
   supervise(): void
   stop(): Promise<boolean>
 }
@@ -149,7 +149,7 @@ function startSupervisedWorker(launch: () => ChildProcess, number: number): Supe
       if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null)
         return true
       const exited = new Promise<boolean>(resolve => {
-        // Only a worker that has not set up its handler yet is ended by the signal itself.
+        // SIGTERM kills only a worker that has no handler yet. This is a clean stop, too.
         child.once('exit', (code, name) => resolve(code === 0 || name === 'SIGTERM'))
       })
       // By pid, because Deno considers a child ended after any `child.kill`.
@@ -174,6 +174,7 @@ function spawnWorker(config: Config, { number, port }: { number: number; port: n
     },
     // Ctrl-C at the terminal must reach only this process, which stops the workers.
     detached: true,
+    // Standard input ends with this process, even after SIGKILL. Workers then stop.
     stdio: ['pipe', 'inherit', 'inherit'],
   })
 }

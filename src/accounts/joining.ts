@@ -35,7 +35,7 @@ export function toNewAccount({ name, email, password }: AcceptInviteBody): NewAc
   )
 }
 
-/** Joins with the signed-in account. Throws `not_found` if the invite is not open. */
+/** Adds the signed-in account to the organization. Throws `not_found` unless the invite is open. */
 export async function joinWithAccount(
   tx: Tx,
   { account, session }: AdmittedSession,
@@ -53,7 +53,7 @@ export async function joinWithAccount(
   return joined
 }
 
-/** Creates an account, joins with it and signs it in. Returns values of Set-Cookie as `cookies`. */
+/** Creates an account, adds it to the organization, and signs it in. Returns Set-Cookie values. */
 export async function joinWithNewAccount(
   pool: Pool,
   newAccount: NewAccount,
@@ -64,7 +64,7 @@ export async function joinWithNewAccount(
   }: { token: string; visit: SignInRequest & { actor: Actor }; cookies: Cookies },
 ): Promise<{ joined: JoinedOrganization; cookies: string[] }> {
   const { name, email, password } = newAccount
-  // Checked before hashing, which is expensive, and again afterwards.
+  // Hashing is expensive, so an invalid invite is refused first. The invite is checked again below.
   await pool.run(async sql => {
     const invite = await findInvite(sql, token)
     if (!invite) throw inviteNotFound()
@@ -109,7 +109,7 @@ async function join(
     from memberships
     where organization_id = ${organizationId}
   `
-  // An invite does not change a member's role, and stays open for another account.
+  // An invite never changes a member's role. The rollback keeps it open for another account.
   if (found.is_member) throw new Fault('conflict', 'You are already a member of this organization')
   if (found.members >= MAX_MEMBERS) {
     throw new Fault('conflict', `An organization can have at most ${MAX_MEMBERS} members`)

@@ -49,7 +49,7 @@ export async function changeRole(
   return { ...member, role }
 }
 
-/** Removes a member, from the next request on. Only owners can remove an owner. */
+/** Removes a member, whose next request is refused. Only owners can remove an owner. */
 export async function removeMember(tx: Tx, call: OrganizationCall, id: string): Promise<void> {
   const ownRole = await lockOrganization(tx, call, 'members.remove')
   if (id === toId('per', call.admitted.account.id)) {
@@ -71,7 +71,8 @@ export async function leaveOrganization(tx: Tx, call: OrganizationCall): Promise
 }
 
 /**
- * Creates a link that resets a member's password. Throws `forbidden` like `createOwnersResetLink`.
+ * Creates a link that resets a member's password. Throws `forbidden` in the cases of
+ * `createOwnersResetLink`.
  */
 export async function createMemberResetLink(
   tx: Tx,

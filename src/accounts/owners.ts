@@ -19,8 +19,8 @@ export async function hasOwner(sql: Queryable): Promise<boolean> {
 }
 
 /**
- * Prepares the first sign-in on an installation without accounts. Creates the configured owner.
- * Without one, creates a setup link, which replaces older ones, and returns its token.
+ * Prepares the first sign-in on an installation without accounts. Creates the configured owner, if
+ * there is one. Otherwise replaces all setup links with a new one, and returns its token.
  */
 export async function ensureSetup(
   sql: Sql,
@@ -63,8 +63,8 @@ export async function isSetupLink(sql: Queryable, token: string): Promise<boolea
 
 /**
  * Creates the first account. It is the operator of the installation, and an owner of every
- * organization without one. Deletes the setup links. Returns the account's uuid, or undefined if an
- * account exists. Only one of concurrent calls succeeds.
+ * organization that has no owner. Deletes the setup links. Returns the account's uuid, or undefined
+ * if an account exists. Only one of several concurrent calls succeeds.
  */
 export async function createFirstOwner(
   tx: Tx,
@@ -88,7 +88,8 @@ export async function createFirstOwner(
 }
 
 /**
- * Creates another operator who owns every organization. The command line restores access with it.
+ * Creates another operator, who owns every organization. `tidings owner create` restores access
+ * with it.
  */
 export async function createOwner(tx: Tx, actor: Actor, owner: NewOwner): Promise<string> {
   const accountId = await insertOwner(tx, actor, owner)
@@ -116,7 +117,7 @@ async function insertOwner(
   return uuid
 }
 
-/** Blocks the creation of other accounts until the transaction ends, but no sign-ins. */
+/** Blocks the creation of accounts until the transaction ends. Sign-ins are not blocked. */
 async function lockAccounts(tx: Tx): Promise<void> {
   await tx`lock table accounts in share row exclusive mode`
 }

@@ -98,11 +98,11 @@ export const SessionInfo = Type.Object(
   {
     id: Type.String(),
     createdAt: Timestamp,
-    /** Exact to a minute. */
+    /** To the minute. */
     lastSeenAt: Timestamp,
     address: Type.String(),
     userAgent: Type.String(),
-    /** The browser in words. */
+    /** The browser and the system, for display. */
     browser: Type.String({ examples: ['Firefox on Mac'] }),
     isInstalled: Type.Boolean(),
     isCurrent: Type.Boolean(),
@@ -164,7 +164,7 @@ export const Member = Type.Object(
     person: AccountInfo,
     role: RoleName,
     joinedAt: Timestamp,
-    /** The last use of any session of the account, exact to a minute. Null without a session. */
+    /** The last use of any session of the account, to the minute. Null without a session. */
     lastSeenAt: Nullable(Timestamp),
   },
   closed,
@@ -212,7 +212,7 @@ const Token = Text({ minLength: 1, maxLength: 100 })
 export const InviteTokenBody = Type.Object({ token: Token })
 export const AcceptInviteBody = Type.Object({
   token: Token,
-  /** Required without a session, to create an account. */
+  /** The new account. Requests without a session must have all three fields. */
   name: Type.Optional(Name),
   email: Type.Optional(Email),
   password: Type.Optional(Password),
@@ -253,7 +253,7 @@ export const ServerInfo = Type.Object(
       Type.Object({ folder: Type.String(), freeBytes: Count, totalBytes: Count }, closed),
     ),
     projects: Type.Integer(),
-    /** Events that were accepted by projects that still exist. */
+    /** The number of events ever accepted by the existing projects. */
     events: Type.Integer(),
     /** Open live feed sockets of this process. */
     sockets: Count,
@@ -261,7 +261,7 @@ export const ServerInfo = Type.Object(
       {
         /** Waiting deliveries of each kind, counted up to 100,000. */
         pending: Type.Object({ push: Count, webhook: Count }, closed),
-        /** Milliseconds for which the oldest due delivery has waited. */
+        /** How long the oldest due delivery is overdue, in milliseconds. */
         oldestMs: Count,
         /** Running attempts of this process. */
         running: Count,

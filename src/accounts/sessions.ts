@@ -11,11 +11,11 @@ import { hashSecret, MAX_COOKIE_AGE_S, newSecret } from './secret.ts'
 const MAX_SESSIONS = 100
 
 /**
- * The session and account of a request. With the organization or project of the request, if the
- * account is a member.
+ * The session and account of a request. `organizationId` and `projectId` are those of the request,
+ * if they exist. `role` is undefined unless the account is a member of the organization.
  */
 export interface AdmittedSession {
-  /** `leftS` is the number of seconds until it ends. Meaningless for installed apps. */
+  /** `leftS` is the time until the session is 30 days old. It does not apply to installed apps. */
   session: { id: string; isInstalled: boolean; leftS: number }
   account: { id: string; name: string; email: string; isOperator: boolean }
   isVerified: boolean
@@ -32,9 +32,9 @@ export interface SessionLookup {
 }
 
 /**
- * Finds the valid session with a token's hash. A session expires after 7 days without use, or 30
- * days in all. In an installed app, it expires after a year without use. Nothing is cached: an
- * ended session is rejected from the next request on.
+ * Finds the valid session whose token has the hash. A session expires after 7 days without use, and
+ * in any case after 30 days. In an installed app, it expires after a year without use. Nothing is
+ * cached, so the next request of an ended session is refused.
  */
 export async function admitSession(
   sql: Queryable,

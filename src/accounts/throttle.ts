@@ -4,8 +4,8 @@ import { Fault } from '../errors.ts'
 import { toNetwork } from '../limits/failed-authentications.ts'
 
 /**
- * The scope in which failed attempts count. Sessions and known browsers have scopes of their own,
- * so that guesses from elsewhere do not delay them.
+ * Selects the counters that a failed attempt increments. Sessions and known browsers have their own
+ * counters, so that guesses from elsewhere do not delay them.
  */
 export type ThrottleScope =
   | { kind: 'account'; email: string; address: string }
@@ -27,14 +27,14 @@ export async function countAttempt(tx: Tx, scope: ThrottleScope): Promise<void> 
   for (const subject of toSubjects(scope)) await increment(tx, subject)
 }
 
-/** Takes back an attempt whose password was not checked. */
+/** Subtracts an attempt from the counters, because its password was not checked. */
 export async function uncountAttempt(tx: Tx, scope: ThrottleScope): Promise<void> {
   for (const subject of toSubjects(scope)) await decrement(tx, subject)
 }
 
 /**
- * Deletes the failures of a scope and of the account after a successful sign-in. Failures of the
- * network stay, except this attempt.
+ * Resets the counters of a scope and of the account after a successful sign-in. The counter of the
+ * network loses only this attempt.
  */
 export async function clearAttempts(tx: Tx, scope: ThrottleScope, email: string): Promise<void> {
   await clearAccountFailures(tx, email)
@@ -44,7 +44,7 @@ export async function clearAttempts(tx: Tx, scope: ThrottleScope, email: string)
   }
 }
 
-/** Deletes the failures of an account. */
+/** Resets the counter of an account. */
 export async function clearAccountFailures(tx: Tx, email: string): Promise<void> {
   await clear(tx, { kind: 'account', name: email })
 }
@@ -91,7 +91,7 @@ async function increment(tx: Tx, subject: Subject): Promise<void> {
  */
 function toRule(tx: Tx, { kind }: Subject): { isExpired: Fragment; nextAttemptAt: Fragment } {
   if (kind === 'network') {
-    // Many accounts share a network, so it may have 20 failures within 10 minutes.
+    // Many accounts share a network, so the first 20 failures within 10 minutes cause no delay.
     return {
       isExpired: tx`f.first_at <= clock_timestamp() - interval '10 minutes'`,
       nextAttemptAt: tx`

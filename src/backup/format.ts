@@ -14,7 +14,7 @@ import { createGunzip } from 'node:zlib'
 export const FORMAT = 1
 /** The line after the last row of a table. */
 export const END_OF_ROWS = '\\.\n'
-/** Longer than any row. */
+/** The limit for a line. No row is longer. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024
 
 /** The fields of the header that every version of the format has. */
@@ -29,14 +29,14 @@ export const BackupHeader = Type.Object({
   createdAt: Type.String(),
   /** The names of the migrations that made its schema. */
   migrations: Type.Array(Type.String()),
-  /** Parameters of the key derivation, limited to 256 MB because they are used before the MAC. */
+  /** Parameters of scrypt. They are used before the MAC is checked, hence the limit of 256 MB. */
   scrypt: Type.Object({
     n: Type.Union([15, 16, 17, 18].map(bits => Type.Literal(2 ** bits))),
     r: Type.Integer({ minimum: 1, maximum: 8 }),
     p: Type.Integer({ minimum: 1, maximum: 4 }),
     salt: Type.String({ minLength: 20, maxLength: 100 }),
   }),
-  /** An empty text, encrypted with that key. It detects a wrong passphrase. */
+  /** An empty text, encrypted with the derived key. It detects a wrong passphrase. */
   check: Type.String(),
 })
 export type BackupHeader = Static<typeof BackupHeader>
@@ -112,7 +112,7 @@ export interface BackupReader {
   /** Yields the rows of a table, in blocks of complete lines. */
   rows(): AsyncGenerator<Buffer>
   /**
-   * Reads the last line. Throws unless its MAC matches everything read before and nothing follows.
+   * Reads the last line. Throws unless its MAC covers everything before it, and it ends the file.
    */
   end(): Promise<void>
   close(): void
@@ -215,7 +215,7 @@ function findEnd(lines: Buffer): number | undefined {
   return before < 0 ? undefined : before + 1
 }
 
-/** Returns true when the file started as gzip. */
+/** Returns true if the error is about a damaged gzip file, and false if the file is not gzip. */
 function isGzip(error: unknown): boolean {
   return !(error instanceof Error && error.message.includes('header check'))
 }

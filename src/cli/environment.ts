@@ -19,11 +19,11 @@ export function readConfig(given: Readonly<Record<string, string | undefined>> =
 export interface Installation {
   url: string
   config: Config
-  /** Provides its APP_SECRET. */
+  /** The place of its APP_SECRET. */
   source: SecretSource
 }
 
-/** Runs `work` on the configured installation, with any schema and any version of Postgres. */
+/** Runs `work` on the configured installation. Accepts any schema and any version of Postgres. */
 export async function withInstallation<Result>(
   work: (installation: Installation) => Promise<Result>,
   options?: { allowsUpgrade: boolean },
@@ -42,7 +42,7 @@ export async function withInstallation<Result>(
   }
 }
 
-/** Adds the remedy to the error of a failed connection. Returns any other error unchanged. */
+/** Replaces the error of a failed connection by one that says what to do. Returns others as is. */
 export function explainUnreachable(error: unknown): unknown {
   if (sqlState(error) !== undefined || !isUnavailable(error)) return error
   return new Error(

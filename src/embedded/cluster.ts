@@ -37,7 +37,7 @@ export function ensureHome(dataDir: string): string {
   return realpathSync(home)
 }
 
-/** Returns the cluster in `home`. Runs initdb when absent. Call it under the lock. */
+/** Returns the cluster in `home`. Runs initdb if there is none. Requires the lock of `home`. */
 export async function ensureCluster(home: string): Promise<Cluster> {
   const data = join(home, 'data')
   finishSwap(home)

@@ -24,8 +24,8 @@ const LOAD_SETTINGS = {
 
 /**
  * Copies a snapshot of the database at `from` into the empty one at `to`: schema, rows and
- * sequences. Returns the number of rows. `onRows` receives the progress. Throws when a row is
- * missing, or when the schema is newer than this program.
+ * sequences. Returns the number of rows. Calls `onRows` with the number of copied rows and of all
+ * rows. Throws when a row is missing, or when the schema is newer than this program.
  */
 export async function copyDatabase(
   from: string,
@@ -46,7 +46,7 @@ export async function copyDatabase(
     )
     await warnOfForeignObjects(source, target)
     await target`analyze`
-    // Shortens the stop of the cluster.
+    // A checkpoint now makes the later shutdown of the cluster faster.
     await target`checkpoint`
     return rows
   } finally {
@@ -64,7 +64,7 @@ async function copyRows(
   for (const { name } of tables) counts.set(name, await countRows(old, name))
   const all = [...counts.values()].reduce((sum, count) => sum + count, 0)
   let done = 0
-  // Building an index after the load is much faster.
+  // Indexes are built after the load, which is much faster than updating them for each row.
   const indexes = await listIndexes(fresh)
   for (const { name } of indexes) await fresh.unsafe(`drop index ${name}`)
   await fresh.unsafe(`truncate ${tables.map(({ name }) => quoteIdentifier(name)).join(', ')}`)

@@ -23,7 +23,7 @@ export type EmbeddedPostgres = {
   host: string
   port: number
   password: string
-  /** `attached` when it was already running, for another process or after a killed one. */
+  /** `attached` if Postgres was already running, in use or left behind by a killed process. */
   how: 'started' | 'attached'
   /** Stops Postgres unless another process uses it. */
   stop(): Promise<void>
@@ -36,7 +36,7 @@ export interface EmbeddedOptions {
 }
 
 const log = logger('db')
-/** A start can wait for another process that starts Postgres, which can include a recovery. */
+/** Another process can hold the lock while it starts Postgres, including crash recovery. */
 const START_LOCK_MS = 150_000
 const STOP_LOCK_MS = 10_000
 const WATCH_MS = 500
@@ -44,7 +44,7 @@ const BACKOFF_MAX_MS = 15_000
 
 /**
  * Starts the embedded Postgres in DATA_DIR/postgres, and keeps it running until `stop`. Processes
- * with the same DATA_DIR share it. It keeps running when such a process is killed.
+ * with the same DATA_DIR share it. Postgres keeps running when one of these processes is killed.
  */
 export async function startEmbedded({
   dataDir,
@@ -82,7 +82,7 @@ async function open(
   allowsUpgrade: boolean,
 ): Promise<{ cluster: Cluster; postmaster: Postmaster; use: FileLock }> {
   const portFile = join(home, 'port')
-  // When shared, other processes are connected to this port.
+  // Other processes that use this Postgres are connected to its port, so it must not change.
   const shared = hasUsers(home)
   const use = tryLock(join(home, 'users'), 'shared')
   if (!use)
@@ -109,7 +109,7 @@ async function open(
 async function ensureCurrentCluster(home: string, shared: boolean): Promise<Cluster> {
   const cluster = await ensureCluster(home)
   const [from, to] = [Number(cluster.major), Number(findBundledMajor())]
-  // NaN, for an unknown version, returns here as well. The start of Postgres refuses newer data.
+  // An unknown version is NaN, and is not upgraded either. Postgres itself refuses newer data.
   if (!(from < to)) return cluster
   if (shared) {
     log.warning(
@@ -122,7 +122,7 @@ async function ensureCurrentCluster(home: string, shared: boolean): Promise<Clus
   return ensureCluster(home)
 }
 
-/** Returns true when a process uses this Postgres. Each holds a shared lock until its end. */
+/** Returns true when a process uses this Postgres. Each user holds a shared lock until it ends. */
 function hasUsers(home: string): boolean {
   const exclusive = tryLock(join(home, 'users'), 'exclusive')
   exclusive?.release()

@@ -20,8 +20,8 @@ const NOBODY: OsUser = { uid: 65534, gid: 65534 }
 
 /**
  * Returns the OS user of Postgres in DATA_DIR: the owner of the cluster, or else nobody. Postgres
- * refuses to run as root. Undefined when this process is not root, because Postgres then runs as
- * the same user.
+ * refuses to run as root. Returns undefined when this process is not root, because Postgres then
+ * runs as the same user.
  */
 export function findPostgresUser(dataDir: string): OsUser | undefined {
   if (process.getuid?.() !== 0) return undefined
@@ -32,9 +32,9 @@ export function findPostgresUser(dataDir: string): OsUser | undefined {
 }
 
 /**
- * Returns the first folder on the path to `path`, included, that the OS user of Postgres may not
- * enter. Missing folders count as accessible, because `makeFolder` creates them so. Undefined when
- * there is none, or when this process is not root.
+ * Returns the first folder that the OS user of Postgres may not enter, from the root down to `path`
+ * itself. Missing folders count as accessible, because `makeFolder` creates accessible folders.
+ * Returns undefined when there is none, or when this process is not root.
  */
 export function findInaccessibleFolder(
   path: string,
@@ -59,7 +59,7 @@ export function measureFolder(folder: string): number {
     .reduce((bytes, file) => bytes + (file?.size ?? 0), 0)
 }
 
-/** Lists the folders from the root down to `path`, included. */
+/** Lists the folders from the root down to `path` itself. */
 export function listAncestors(path: string): string[] {
   const parent = dirname(path)
   return parent === path ? [path] : [...listAncestors(parent), path]
@@ -91,8 +91,8 @@ const OLD = 'data.old-'
 
 /**
  * Replaces `data`, the cluster of Postgres `major`, with the complete cluster `fresh`. Returns the
- * new path of the old cluster. After a kill, `data` is the old or the new cluster, or `finishSwap`
- * restores it.
+ * new path of the old cluster. If the process is killed, `data` is the old cluster, the new one, or
+ * missing. `finishSwap` repairs the last case.
  */
 export function swapClusters(home: string, fresh: string, major: string): string {
   const data = join(home, 'data')

@@ -65,10 +65,10 @@ export async function getSubscription(
 }
 
 /**
- * Stores the subscription of a browser, and returns its id. It replaces the previous subscription
- * of the session; storing it again changes nothing.
+ * Stores the subscription of a browser, and returns its id. Replaces the previous subscription of
+ * the session. Changes only the label if the same subscription is stored already.
  * A browser keeps its endpoint when another account signs in. The subscription then moves to that
- * account. The keys prove that it is the same browser, else it throws `conflict`.
+ * account if the keys prove that it is the same browser. Throws `conflict` if they do not.
  */
 export async function saveSubscription(
   tx: Tx,
@@ -178,7 +178,8 @@ export function subscriptionNotFound(): Fault {
 }
 
 /**
- * Locks the subscriptions of this session and of this endpoint, and makes concurrent requests wait.
+ * Returns the subscriptions of this session and of this endpoint, locked. Concurrent requests for
+ * either of them wait. Throws `signed_out` if the session has ended.
  */
 async function lockStoredSubscriptions(
   tx: Tx,

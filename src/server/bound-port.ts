@@ -40,7 +40,7 @@ export interface BoundPort {
   attach(application: Application): void
 }
 
-/** Binds the port. Throws an error for the operator when the port is not available. */
+/** Binds the port. Throws an error that says what to do when the port is not available. */
 export function bindPort(config: Config, isShared: boolean | undefined): BoundPort {
   let application: Application | undefined
   const attached = Promise.withResolvers<void>()

@@ -9,14 +9,14 @@ import { logger } from '../log.ts'
 
 const log = logger('sweeps')
 const EVERY_MS = 60_000
-/** How many rows one statement deletes at most. */
+/** The maximum number of rows that one statement deletes. */
 const BATCH = 500
 
 /** Selects the rows of a table to delete. Conditions refer to the table as `s`. */
 export interface Sweep {
   table: string
   where(sql: Sql): Fragment
-  /** An indexed column that finds the oldest rows. */
+  /** An indexed column. The rows with the lowest values are deleted first. */
   orderBy?: string
   join?(sql: Sql): Fragment
 }
@@ -29,7 +29,7 @@ export const SWEEPS: readonly Sweep[] = [
   { table: 'setup_links', where: sql => sql`s.expires_at < now()` },
   { table: 'reset_links', where: sql => sql`s.expires_at < now()` },
   { table: 'invites', where: sql => sql`s.expires_at < now()` },
-  // Browsers delete a cookie after this time.
+  // Browsers delete the cookie of a known device after this time.
   { table: 'known_devices', where: sql => sql`s.last_used_at < now() - interval '400 days'` },
   // Older failures no longer delay a sign-in.
   { table: 'sign_in_failures', where: sql => sql`s.last_at < now() - interval '1 day'` },

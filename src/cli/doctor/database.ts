@@ -35,7 +35,7 @@ export async function checkDatabase(
   }
 }
 
-/** Compares the clocks. The connection is already open, because opening it would count as skew. */
+/** Compares both clocks. Requires an open connection: the time to open one would count as skew. */
 async function checkClock(sql: Sql): Promise<Finding> {
   const [{ skew }] = await sql<[{ skew: number }]>`
     select abs(extract(epoch from clock_timestamp() - ${new Date()}))::float8 as skew
@@ -94,7 +94,8 @@ export async function checkListener(sql: Sql, listenUrl: string): Promise<Findin
 }
 
 /**
- * Checks that the APP_SECRET decrypts the database's secrets. Returns nothing without their schema.
+ * Checks that the APP_SECRET decrypts the secrets in the database. Returns no finding if the schema
+ * is not created yet.
  */
 export async function checkSecret(sql: Sql, source: SecretSource): Promise<Finding[]> {
   const [{ is_there }] = await sql<[{ is_there: boolean }]>`
