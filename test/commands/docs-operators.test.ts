@@ -7,10 +7,11 @@ import { checkAddress } from '../../src/cli/doctor/address.ts'
 import { listCodeBlocks } from '../support/docs.ts'
 import { SCRATCH } from '../support/scratch.ts'
 import { boot } from '../support/server.ts'
+import { hasTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 import { findFreePort } from '../support/loopback.ts'
 
-test.skipIf(!isInstalled('nginx', '-v'))(
+test.skipIf(!hasTool('nginx'))(
   'doctor finds Host and WebSockets behind the nginx of the documentation',
   async () => {
     const port = await findFreePort()
@@ -28,7 +29,7 @@ test.skipIf(!isInstalled('nginx', '-v'))(
   },
 )
 
-test.skipIf(!isInstalled('systemd-analyze', '--version'))(
+test.skipIf(!hasTool('systemd-analyze'))(
   'systemd accepts the unit of the documentation without warnings',
   () => {
     const folder = mkdtempSync(join(SCRATCH, 'systemd-'))
@@ -74,8 +75,4 @@ function startNginx(port: number, upstream: string): AsyncDisposable {
 function readBlock(language: string): string {
   const blocks = listCodeBlocks('docs/self-hosting.md')
   return blocks.find(block => block.language === language)?.text ?? ''
-}
-
-function isInstalled(command: string, option: string): boolean {
-  return spawnSync(command, [option]).status === 0
 }
