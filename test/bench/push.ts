@@ -30,8 +30,8 @@ export async function comparePush(): Promise<Line[]> {
     return toLines(
       {
         subject: 'push',
-        what: 'pushes/s over https, 32 at a time: claimed, encrypted, sent, recorded',
-        reference: 'web-push: encrypted, signed and sent',
+        what: 'pushes/s over HTTPS, 32 at a time: claimed, encrypted, sent and recorded',
+        reference: 'web-push, encrypted, signed and sent',
       },
       figures,
     )

@@ -14,15 +14,11 @@ type Figures = Record<'enqueued' | 'drained' | 'p50Ms' | 'p99Ms' | 'healthy', nu
 
 /** The figures, and whether more or less is better. */
 const FIGURES: [figure: keyof Figures, what: string, better: Line['better']][] = [
-  ['enqueued', `jobs/s enqueued, ${JOBS} of them, in bulk (ours: events dispatched)`, 'more'],
-  ['drained', 'jobs/s claimed, started and completed, with nothing to do', 'more'],
-  [
-    'p50Ms',
-    `ms from enqueueing to the start at ${PER_SECOND} jobs/s, p50 (ours: from the event)`,
-    'less',
-  ],
-  ['p99Ms', 'the same, p99', 'less'],
-  ['healthy', `jobs/s completed beside ${STUCK} of a stuck target`, 'more'],
+  ['enqueued', `jobs/s when ${JOBS} are enqueued in bulk (Tidings: events dispatched)`, 'more'],
+  ['drained', 'jobs/s when empty jobs are claimed, started and completed', 'more'],
+  ['p50Ms', `ms p50 until a job starts, at ${PER_SECOND} jobs/s (Tidings: from the event)`, 'less'],
+  ['p99Ms', `ms p99 until a job starts, at ${PER_SECOND} jobs/s (Tidings: from the event)`, 'less'],
+  ['healthy', `jobs/s completed while ${STUCK} jobs wait for a stuck target`, 'more'],
 ]
 
 /**

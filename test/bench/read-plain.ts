@@ -18,9 +18,9 @@ type Read = (before: number | undefined) => Promise<string>
 /** Pages with a plain statement whose index an ordinary application would have, too. */
 const PAGES: { what: string; search: string; isDeep: boolean; where(sql: Sql): Fragment }[] = [
   { what: 'newest page', search: '', isDeep: false, where: sql => sql`true` },
-  { what: 'page from anywhere', search: '', isDeep: true, where: sql => sql`true` },
+  { what: 'page at a random place', search: '', isDeep: true, where: sql => sql`true` },
   {
-    what: 'page of a channel from anywhere',
+    what: 'page of a channel at a random place',
     search: 'channel:channel-19',
     isDeep: true,
     where: sql => sql`e.channel_id = (
@@ -28,7 +28,7 @@ const PAGES: { what: string; search: string; isDeep: boolean; where(sql: Sql): F
     )`,
   },
   {
-    what: 'page of a common tag from anywhere',
+    what: 'page of a common tag at a random place',
     search: 'tag:common',
     isDeep: true,
     where: sql => sql`e.tags @> '{common}'`,

@@ -21,8 +21,8 @@ export async function compareWebhooks(): Promise<Line[]> {
     return toLines(
       {
         subject: 'webhooks',
-        what: 'deliveries/s, 32 at a time: claimed, signed, sent, and the attempt recorded',
-        reference: 'node:http: signed and sent',
+        what: 'deliveries/s, 32 at a time: claimed, signed, sent and recorded',
+        reference: 'node:http, signed and sent',
       },
       figures,
     )
