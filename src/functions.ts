@@ -20,3 +20,18 @@ export async function withTimeout<Result, TimeoutResult>(
     clearTimeout(timer)
   }
 }
+
+/** Adds an entry to a map of at most `max` entries, as its newest. The oldest makes room. */
+export function setNewest<Key, Value>(
+  map: Map<Key, Value>,
+  key: Key,
+  value: Value,
+  max: number,
+): void {
+  map.delete(key)
+  if (map.size >= max) {
+    const [oldest] = map.keys()
+    if (oldest !== undefined) map.delete(oldest)
+  }
+  map.set(key, value)
+}

@@ -72,7 +72,7 @@ const PAIRS = Array.from({ length: 1024 }, (_, n) => `${BASE32[n >> 5]}${BASE32[
  */
 export function toId(prefix: IdPrefix, uuid: string): string {
   const hex = uuid.replaceAll('-', '')
-  // 128 bits are the last 8 of two digits, and 20 of every four.
+  // The first two digits hold 8 bits of the uuid, and each further four digits hold 20.
   let digits = PAIRS[Number.parseInt(hex.slice(0, 2), 16)] ?? ''
   for (let at = 2; at < 32; at += 5) {
     const bits = Number.parseInt(hex.slice(at, at + 5), 16)

@@ -2,6 +2,7 @@ import { toArray } from '../db/arrays.ts'
 import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import { invalidKey } from '../errors.ts'
+import { setNewest } from '../functions.ts'
 import { newId } from '../ids.ts'
 import {
   StillRunning,
@@ -231,10 +232,8 @@ function createChannelCache() {
       return entry && entry.untilMs > nowMs ? entry.channel : undefined
     },
     remember(projectId: string, slug: string, channel: EventChannel, nowMs: number): void {
-      if (channels.size >= MAX_CHANNELS) channels.delete(channels.keys().next().value ?? '')
-      const name = `${projectId} ${slug}`
-      channels.delete(name)
-      channels.set(name, { channel, untilMs: nowMs + CHANNEL_FRESH_MS })
+      const entry = { channel, untilMs: nowMs + CHANNEL_FRESH_MS }
+      setNewest(channels, `${projectId} ${slug}`, entry, MAX_CHANNELS)
     },
     clear: () => channels.clear(),
   }

@@ -1,5 +1,6 @@
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { setNewest } from '../functions.ts'
 
 export const KEY_PREFIX = 'tdg_'
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -42,8 +43,7 @@ export function createHashCache(): HashCache {
       const token = read()
       if (token === undefined) return undefined
       const hash = hashToken(token)
-      if (hashes.size >= MAX_CACHED_HASHES) hashes.delete(hashes.keys().next().value ?? '')
-      hashes.set(authorization, hash)
+      setNewest(hashes, authorization, hash, MAX_CACHED_HASHES)
       return hash
     },
   }

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { Fault } from '../errors.ts'
+import { setNewest } from '../functions.ts'
 import { createSemaphore } from '../semaphore.ts'
 import { tooManyRequests } from './rate-limit.ts'
 
@@ -44,11 +45,7 @@ export function createFailedAuthentications(): FailedAuthentications {
   }
 
   function noteFound(hash: string): void {
-    recentlyFound.delete(hash)
-    recentlyFound.set(hash, performance.now())
-    if (recentlyFound.size > MAX_RECENTLY_FOUND) {
-      recentlyFound.delete(recentlyFound.keys().next().value ?? '')
-    }
+    setNewest(recentlyFound, hash, performance.now(), MAX_RECENTLY_FOUND)
   }
 
   return {
@@ -107,10 +104,8 @@ export function createFailureCounter(): FailureCounter {
       const network = toNetwork(address)
       let window = windows.get(network)
       if (!window || window.endsAt <= nowMs) {
-        windows.delete(network)
-        if (windows.size >= MAX_NETWORKS) windows.delete(windows.keys().next().value ?? '')
         window = { failures: 0, endsAt: nowMs + WINDOW_MS }
-        windows.set(network, window)
+        setNewest(windows, network, window, MAX_NETWORKS)
       }
       window.failures++
       if (window.failures > MAX_FAILURES) anyOverUntil = Math.max(anyOverUntil, window.endsAt)

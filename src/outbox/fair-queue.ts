@@ -1,3 +1,5 @@
+import { setNewest } from '../functions.ts'
+
 /** A target with pending deliveries. */
 export interface WaitingTarget {
   targetId: string
@@ -97,8 +99,8 @@ export function createFairQueue(perTarget: number) {
     unhang: (targetId: string) => change(hanging, targetId, -1),
     /** Skips a target for `afterMs`, because its delivery was postponed. */
     pause(targetId: string, afterMs: number, nowMs: number): void {
-      if (paused.size >= MAX_PAUSED) paused.delete(paused.keys().next().value ?? '')
-      paused.set(targetId, nowMs + Math.max(0, Math.min(MAX_PAUSE_MS, afterMs)))
+      const untilMs = nowMs + Math.max(0, Math.min(MAX_PAUSE_MS, afterMs))
+      setNewest(paused, targetId, untilMs, MAX_PAUSED)
     },
     isPaused,
     /** True if a target is known to have due deliveries. */

@@ -1,6 +1,7 @@
 import webPush from 'web-push'
 import { SERVER, writeAudit } from '../audit/audit.ts'
 import type { Queryable, Sql } from '../db/sql.ts'
+import { setNewest } from '../functions.ts'
 import { newId, toId } from '../ids.ts'
 import { toArray } from '../db/arrays.ts'
 import type { SecretLoss } from '../secrets/reset.ts'
@@ -140,8 +141,7 @@ export function createVapidTokenCache(): VapidTokenCache {
         'aes128gcm',
         Math.floor((nowMs + TOKEN_MS) / 1000),
       )
-      if (tokens.size >= MAX_TOKENS) tokens.delete(tokens.keys().next().value ?? '')
-      tokens.set(`${pair.id} ${origin}`, { header, madeMs: nowMs })
+      setNewest(tokens, `${pair.id} ${origin}`, { header, madeMs: nowMs }, MAX_TOKENS)
       return header
     },
   }
