@@ -31,8 +31,9 @@ create table events (
   -- Serves every reader of the log.
   primary key (project_id, seq),
   -- Serves the lookup of an event by its id.
-  unique (project_id, id),
-  foreign key (project_id, channel_id) references channels (project_id, id)
+  unique (project_id, id)
+  -- A foreign key to the channel would cost each event a lookup. Every visible event has a row in
+  -- event_counts, whose foreign key ensures the same.
 );
 
 -- Serves the list of a channel's events.
@@ -75,185 +76,272 @@ create table event_segments (
   primary key (project_id, segment)
 );
 
--- Appends events to the logs of their projects, in order. Returns one row for each; no row for a
--- deleted project.
+-- Counts requests in the windows of their keys, and appends their events to the logs of their
+-- projects, in order. It is the whole of a write: everything or nothing of it is committed.
 --
--- Each event has one of two forms of its channel:
---   * channel_slug is null, and channel_id is the channel. Its public id and name are only needed
---     with an Idempotency-Key.
---   * channel_slug is set. The channel is looked up, or created from the other columns, and the
---     result contains it.
--- response_heads, response_tails and fingerprints are only needed with an Idempotency-Key.
+-- Columns have one element for each event. A column is null when all its elements have their
+-- default.
+--   * project_numbers are positions in project_ids; null means that all have the first project.
+--   * key_numbers are positions in key_hashes; null for a request that was counted before.
+--   * channel_slugs are null for a known channel, which is channel_ids. Its public id and name are
+--     only needed with an Idempotency-Key. Else the channel is looked up, or created from the other
+--     columns.
+--   * response_heads, response_tails and fingerprints are only needed with an Idempotency-Key.
+-- Requests of a key beyond its limit append nothing; requests before them do.
 --
--- Each statement of a volatile function has its own snapshot. So the second statement sees what
--- other transactions committed while the first one waited for the lock.
+-- Returns one row:
+--   * windows: for each key [limit, used, reset_at, retry_after], or null if no live key has the
+--     hash. The columns are those of count_requests.
+--   * seqs: the seq of each event, or null if it was not appended.
+--   * notes: the events that the caller cannot describe by itself. user is the resolved user_id.
 --
--- The settings pin one plan. Planning each time costs more than the work, and a plan made on empty
--- tables would scan them.
+-- Each statement of a volatile function has its own snapshot. So the statements after the lock see
+-- what other transactions committed while this one waited for it.
+--
+-- The settings pin one plan for each statement. Planning each time costs more than the work, and a
+-- plan made on empty tables would scan them.
 create function append_events(
-  project_ids uuid[], ids uuid[], occurred_ats timestamptz[],
+  project_ids uuid[], key_hashes bytea[], key_counts int[],
+  project_numbers int[], key_numbers int[], ids uuid[], occurred_ats timestamptz[],
   channel_ids uuid[], channel_public_ids text[], channel_slugs text[], channel_names text[],
   titles text[], descriptions text[], icons text[], tag_lists text[], metadatas text[], user_refs text[],
   sources text[], notifies boolean[],
-  keys text[], fingerprints bytea[], response_heads text[], response_tails text[]
-) returns table (
-  ord int, outcome text, seq bigint, at_ms bigint, channel_id uuid, channel_public_id text, channel_name text,
-  user_id text, body text
+  keys text[], fingerprints bytea[], response_heads text[], response_tails text[],
+  out at_ms bigint, out windows json, out seqs json, out notes json
 )
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 declare
   at timestamptz;
   at_text text;
+  numbers int[] := coalesce(project_numbers, array_fill(1, array[cardinality(ids)]));
+  projects uuid[] := project_ids;
+  -- How many requests each key may still make.
+  allowed int[];
   -- The positions of keys that another transaction has locked. Their outcome is 'running'; this
   -- never waits for them.
-  running bigint[] := lock_idempotency_keys(project_ids, keys);
-  -- The projects of the other events.
-  free_ids uuid[] := case when running = '{}' then project_ids else remove_positions(project_ids, running) end;
+  running bigint[] := '{}';
+  repeated bigint[] := '{}';
+  -- The positions of events that are not appended.
+  left_out bigint[] := '{}';
+  -- The last seq of each project before the append; null for a deleted project.
+  heads bigint[];
+  new_seqs bigint[];
+  -- The user_id that each user_ref resolves to.
+  users text[];
 begin
+  if keys is not null then
+    running := lock_idempotency_keys(array(select project_ids[n] from unnest(numbers) as u (n)), keys);
+    if running <> '{}' then
+      left_out := running;
+      projects := array(
+        select distinct project_ids[u.n] from unnest(numbers) with ordinality as u (n, ord) where u.ord <> all(running)
+      );
+    end if;
+  end if;
+
   perform from event_logs l
-    where l.project_id = any(free_ids)
+    where l.project_id = any(projects)
     order by l.project_id
     for update;
   -- Read after the lock, so that created_at and seq have the same order.
   at := date_trunc('milliseconds', clock_timestamp());
-  at_text := to_iso(at);
+  at_ms := extract(epoch from at) * 1000;
 
-  return query
-  with input as (
-    select *
-    from unnest(
-      project_ids, ids, occurred_ats, channel_ids, channel_public_ids, channel_slugs, channel_names,
-      titles, descriptions, icons, tag_lists, metadatas, user_refs, sources, notifies,
-      keys, fingerprints, response_heads, response_tails
-    ) with ordinality as i (
-      project_id, id, occurred_at, channel_id, channel_public_id, channel_slug, channel_name,
-      title, description, icon, tags, metadata, user_ref, source, notify,
-      key, fingerprint, response_head, response_tail, ord
-    )
-    where i.ord <> all(running)
-  ), resolved as (
+  if key_hashes is not null then
     select
-      i.project_id, i.id, i.occurred_at, i.channel_slug, i.title, i.description, i.icon, i.tags, i.metadata,
-      i.user_ref, i.source, i.notify, i.key, i.fingerprint, i.response_head, i.response_tail, i.ord,
-      l.last_seq,
-      k.fingerprint as known_fingerprint, k.body as known_body,
-      coalesce(k.expires_at > at, false) as is_repeat,
-      i.channel_slug is not null and c.id is null as is_new_channel,
-      coalesce(c.id, i.channel_id) as channel_id,
-      coalesce(c.public_id, i.channel_public_id) as channel_public_id,
-      coalesce(c.name, i.channel_name) as channel_name,
-      coalesce(u.user_id, a.user_id, i.user_ref) as user_id
-    from input i
-      join lateral (
-        select l.last_seq from event_logs l where l.project_id = i.project_id limit 1
+        json_agg(case when c.key_id is not null then
+          json_build_array(c.rate_limit, c.used, c.reset_at, c.retry_after)
+        end order by c.ord),
+        array_agg(case
+          when c.key_id is null then 0
+          else key_counts[c.ord] - greatest(0, c.used - c.rate_limit)
+        end order by c.ord)
+      into windows, allowed
+      from count_requests(key_hashes, key_counts) c;
+    if exists (select from unnest(allowed, key_counts) as a (n, counted) where a.n < a.counted) then
+      left_out := left_out || array(
+        select r.ord
+        from (
+          select u.ord, u.number, row_number() over (partition by u.number order by u.ord) as nth
+          from unnest(key_numbers) with ordinality as u (number, ord)
+          where u.number is not null
+        ) r
+        where r.nth > allowed[r.number]
+      );
+    end if;
+  end if;
+
+  if keys is not null then
+    repeated := array(
+      select i.ord
+      from unnest(numbers, keys) with ordinality as i (number, key, ord)
+        join lateral (
+          select k.expires_at
+          from idempotency_keys k where k.project_id = project_ids[i.number] and k.key = i.key limit 1
+        ) k on true
+      where i.key is not null and k.expires_at > at and i.ord <> all(left_out)
+    );
+    left_out := left_out || repeated;
+  end if;
+
+  heads := array(
+    select l.last_seq
+    from unnest(project_ids) with ordinality as p (id, ord)
+      left join lateral (
+        select l.last_seq from event_logs l where l.project_id = p.id limit 1
       ) l on true
-      left join lateral (
-        select k.fingerprint, k.body, k.expires_at
-        from idempotency_keys k where k.project_id = i.project_id and k.key = i.key limit 1
-      ) k on i.key is not null
-      left join lateral (
-        select c.id, c.public_id, c.name
-        from channels c where c.project_id = i.project_id and c.slug = i.channel_slug limit 1
-      ) c on i.channel_slug is not null
-      left join lateral (
-        select u.user_id
-        from identities u where u.project_id = i.project_id and u.user_id = i.user_ref limit 1
-      ) u on i.user_ref is not null
-      left join lateral (
-        select a.user_id
-        from aliases a where a.project_id = i.project_id and a.alias = i.user_ref limit 1
-      ) a on i.user_ref is not null
-  ), numbered as (
-    select *,
-      last_seq + count(*) filter (where not is_repeat) over (partition by project_id order by ord) as seq,
-      hour_of(coalesce(occurred_at, at)) as hour
-    from resolved
-  ), ready as materialized (
-    select *, case
-        when is_repeat then known_body
-        when key is not null then
-          response_head || seq || ',"channelId":"' || channel_public_id || '","channelName":' || to_json(channel_name)::text
-          || ',"userId":' || coalesce(to_json(user_id)::text, 'null') || ',"timestamp":"'
-          || coalesce(to_iso(occurred_at), at_text) || '","createdAt":"' || at_text || response_tail
-      end as body
-    from numbered
-  ), new_channels as (
+    order by p.ord
+  );
+  new_seqs := array(
+    select case when i.is_new then
+        heads[i.number] + count(*) filter (where i.is_new) over (partition by i.number order by i.ord)
+      end
+    from (
+      select u.number, u.ord, u.ord <> all(left_out) as is_new
+      from unnest(numbers) with ordinality as u (number, ord)
+    ) i
+    order by i.ord
+  );
+  seqs := to_json(new_seqs);
+
+  if channel_slugs is not null then
     insert into channels (project_id, id, public_id, slug, name, icon, created_at)
-    select distinct on (project_id, channel_slug)
-      project_id, channel_id, channel_public_id, channel_slug, channel_name, icon, at
-    from ready
-    where is_new_channel and not is_repeat
-    order by project_id, channel_slug, ord
-  ), new_events as (
-    insert into events (
-      project_id, id, channel_id, seq, occurred_at, created_at, title, description, icon, tags, metadata,
-      user_ref, source, notify
+    select distinct on (i.number, i.slug) project_ids[i.number], i.id, i.public_id, i.slug, i.name, i.icon, at
+    from unnest(numbers, new_seqs, channel_ids, channel_public_ids, channel_slugs, channel_names, icons)
+        with ordinality as i (number, seq, id, public_id, slug, name, icon, ord)
+    where i.slug is not null and i.seq is not null
+      and not exists (select from channels c where c.project_id = project_ids[i.number] and c.slug = i.slug)
+    order by i.number, i.slug, i.ord;
+    select array_agg(coalesce(c.id, i.id) order by i.ord),
+        array_agg(coalesce(c.public_id, i.public_id) order by i.ord),
+        array_agg(coalesce(c.name, i.name) order by i.ord)
+      into channel_ids, channel_public_ids, channel_names
+      from unnest(numbers, channel_ids, channel_public_ids, channel_slugs, channel_names)
+          with ordinality as i (number, id, public_id, slug, name, ord)
+        left join lateral (
+          select c.id, c.public_id, c.name
+          from channels c where c.project_id = project_ids[i.number] and c.slug = i.slug limit 1
+        ) c on i.slug is not null;
+  end if;
+
+  insert into events (
+    project_id, id, channel_id, seq, occurred_at, created_at, title, description, icon, tags, metadata,
+    user_ref, source, notify
+  )
+  select
+    project_ids[i.number], i.id, i.channel_id, i.seq, coalesce(i.occurred_at, at), at, i.title, i.description, i.icon,
+    coalesce(i.tags, '{}')::text[], coalesce(i.metadata, '{}')::json, i.user_ref, coalesce(i.source, 'api'),
+    coalesce(i.notify, true)
+  from unnest(
+      numbers, new_seqs, ids, occurred_ats, channel_ids, titles, descriptions, icons, tag_lists, metadatas,
+      user_refs, sources, notifies
+    ) as i (
+      number, seq, id, occurred_at, channel_id, title, description, icon, tags, metadata, user_ref, source, notify
     )
+  where i.seq is not null;
+
+  with placed as materialized (
     select
-      project_id, id, channel_id, seq, coalesce(occurred_at, at), at, title, description, icon, tags::text[],
-      metadata::json, user_ref, source, notify
-    from ready
-    where not is_repeat
-  ), updated_counts as (
-    insert into event_counts as n (project_id, hour, channel_id, n)
-    select project_id, hour, channel_id, count(*)
-    from ready
-    where not is_repeat
-    group by project_id, hour, channel_id
-    order by project_id, hour, channel_id
-    on conflict (project_id, hour, channel_id) do update set n = n.n + excluded.n
+      project_ids[i.number] as project_id, i.seq, i.channel_id, hour_of(coalesce(i.occurred_at, at)) as hour
+    from unnest(numbers, new_seqs, channel_ids, occurred_ats) as i (number, seq, channel_id, occurred_at)
+    where i.seq is not null
   ), updated_segments as (
     insert into event_segments as s (project_id, segment, first_at, last_at)
-    select r.project_id, r.segment, r.first_at, r.last_at
+    select p.project_id, p.segment, p.first_at, p.last_at
     from (
       select
         project_id, seq >> 12 as segment, min(hour) as first_at, max(hour) + interval '1 hour' as last_at
-      from ready
-      where not is_repeat
+      from placed
       group by project_id, seq >> 12
-    ) r
+    ) p
       left join lateral (
         select s.first_at, s.last_at
-        from event_segments s where s.project_id = r.project_id and s.segment = r.segment limit 1
+        from event_segments s where s.project_id = p.project_id and s.segment = p.segment limit 1
       ) s on true
-    where s.first_at is null or r.first_at < s.first_at or r.last_at > s.last_at
-    order by r.project_id, r.segment
+    where s.first_at is null or p.first_at < s.first_at or p.last_at > s.last_at
+    order by p.project_id, p.segment
     on conflict (project_id, segment) do update set
       first_at = least(s.first_at, excluded.first_at), last_at = greatest(s.last_at, excluded.last_at)
-  ), stored_responses as (
-    insert into idempotency_keys as k (project_id, key, fingerprint, status, user_id, body, expires_at)
-    select project_id, key, fingerprint, 201, user_id, body, at + interval '24 hours'
-    from ready
-    where not is_repeat and key is not null
-    on conflict (project_id, key) do update set
-      fingerprint = excluded.fingerprint, status = excluded.status, user_id = excluded.user_id,
-      body = excluded.body, expires_at = excluded.expires_at
   ), advanced_heads as (
     -- The rows exist, so this always updates. Unlike an update with a join, it finds each row by
     -- its key.
     insert into event_logs (project_id, last_seq)
-    select project_id, max(seq) from ready where not is_repeat group by project_id
+    select project_id, max(seq) from placed group by project_id
     on conflict (project_id) do update set last_seq = excluded.last_seq
   )
-  select
-    ord::int,
-    case when not is_repeat then 'done' when known_fingerprint = fingerprint then 'replayed' else 'reused' end,
-    seq, (extract(epoch from at) * 1000)::bigint,
-    case when channel_slug is not null then channel_id end,
-    case when channel_slug is not null then channel_public_id end,
-    case when channel_slug is not null then channel_name end,
-    user_id, body
-  from ready;
+  insert into event_counts as n (project_id, hour, channel_id, n)
+  select project_id, hour, channel_id, count(*)
+  from placed
+  group by project_id, hour, channel_id
+  order by project_id, hour, channel_id
+  on conflict (project_id, hour, channel_id) do update set n = n.n + excluded.n;
 
-  if running <> '{}' then
-    return query
-    select r.ord::int, 'running', null::bigint, null::bigint, null::uuid, null, null, null, null
-    from unnest(running) as r (ord);
+  if user_refs is not null then
+    users := array(
+      select coalesce(u.user_id, a.user_id, i.user_ref)
+      from unnest(numbers, user_refs) with ordinality as i (number, user_ref, ord)
+        left join lateral (
+          select u.user_id
+          from identities u where u.project_id = project_ids[i.number] and u.user_id = i.user_ref limit 1
+        ) u on i.user_ref is not null
+        left join lateral (
+          select a.user_id
+          from aliases a where a.project_id = project_ids[i.number] and a.alias = i.user_ref limit 1
+        ) a on i.user_ref is not null
+      order by i.ord
+    );
   end if;
+
+  if keys is not null then
+    at_text := to_iso(at);
+    insert into idempotency_keys as k (project_id, key, fingerprint, status, user_id, body, expires_at)
+    select
+      project_ids[i.number], i.key, i.fingerprint, 201, i.user_id,
+      i.head || i.seq || ',"channelId":"' || i.channel_public_id || '","channelName":' || to_json(i.channel_name)::text
+        || ',"userId":' || coalesce(to_json(i.user_id)::text, 'null') || ',"timestamp":"'
+        || coalesce(to_iso(i.occurred_at), at_text) || '","createdAt":"' || at_text || i.tail,
+      at + interval '24 hours'
+    from unnest(
+        numbers, new_seqs, keys, fingerprints, response_heads, response_tails, users, occurred_ats,
+        channel_public_ids, channel_names
+      ) as i (
+        number, seq, key, fingerprint, head, tail, user_id, occurred_at, channel_public_id, channel_name
+      )
+    where i.key is not null and i.seq is not null
+    on conflict (project_id, key) do update set
+      fingerprint = excluded.fingerprint, status = excluded.status, user_id = excluded.user_id,
+      other_names = null, body = excluded.body, expires_at = excluded.expires_at;
+  end if;
+
+  select json_agg(json_build_object(
+        'ord', i.ord,
+        'outcome', case
+          when i.ord = any(running) then 'running'
+          when i.ord = any(repeated) then case when k.fingerprint = i.fingerprint then 'replayed' else 'reused' end
+        end,
+        'body', k.body,
+        'channelUuid', case when i.slug is not null then i.channel_id end,
+        'channelId', case when i.slug is not null then i.channel_public_id end,
+        'channelName', case when i.slug is not null then i.channel_name end,
+        'userId', i.user_id
+      ))
+    into notes
+    from unnest(
+        numbers, keys, fingerprints, channel_slugs, channel_ids, channel_public_ids, channel_names, user_refs, users
+      ) with ordinality as i (
+        number, key, fingerprint, slug, channel_id, channel_public_id, channel_name, user_ref, user_id, ord
+      )
+      left join lateral (
+        select k.fingerprint, k.body
+        from idempotency_keys k where k.project_id = project_ids[i.number] and k.key = i.key limit 1
+      ) k on i.ord = any(repeated)
+    where i.slug is not null or i.user_id <> i.user_ref or i.ord = any(running) or i.ord = any(repeated);
 end
 $$;

@@ -46,8 +46,10 @@ export function createApp({ features, notFoundPage }: AppOptions): App {
       if (!HOST.test(host)) throw invalidField('Host', 'invalid_format', 'Must be one host name')
       knownHost = host
     })
-    .onError(({ error, request, exchange }) => {
-      if (!(error instanceof NotFoundError)) return fail(exchange, toOwnError(error, exchange))
+    .onError(async ({ error, request, exchange }) => {
+      if (!(error instanceof NotFoundError)) {
+        return fail(exchange, toOwnError(await findFirstError(exchange, error), exchange))
+      }
       const missing = toMissingFault(request)
       const isPage = missing.code === 'not_found' && isPageRequest(request)
       return notFoundPage && isPage
@@ -93,6 +95,18 @@ async function answerPage(
     return response
   } catch (error) {
     return fail(call, error)
+  }
+}
+
+/** Returns the error of the check that comes first, if one is due and fails, else `error`. */
+async function findFirstError(call: Call, error: unknown): Promise<unknown> {
+  const check = call.checkFirst
+  call.checkFirst = undefined
+  try {
+    await check?.()
+    return error
+  } catch (first) {
+    return first
   }
 }
 

@@ -40,6 +40,10 @@ const READS_PER_CALLER = { perKey: 4, maxWaiting: 100 }
  * How long a batch waits for the lock of a project. All projects of the process share the batch.
  */
 const APPEND_LOCK_MS = 1_000
+/**
+ * Batches of events in flight on one connection. While Postgres works on one, the next is made.
+ */
+const APPENDS_IN_FLIGHT = 2
 /** Shorter than the documented 25 s, which include the end of the process. */
 const STOP_MS = 24_000
 
@@ -87,7 +91,10 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       onUnresponsive: () => feed?.renew(),
     })
     const admissions = pools.open('admission', 1)
-    const appends = pools.open('append', 1, { settings: { lock_timeout: APPEND_LOCK_MS } })
+    const appends = pools.open('append', 1, {
+      settings: { lock_timeout: APPEND_LOCK_MS },
+      pipelined: APPENDS_IN_FLIGHT,
+    })
     const reads = pools.open('api', 8)
     cleanup.push(() => pools.end())
     const notifications = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })

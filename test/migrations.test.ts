@@ -147,21 +147,24 @@ test('events are counted by UTC hour, found by time and searched, in any time zo
     values (${projectId}, ${projectId}, 'chn_1', 'c', 'c', now())
   `
   await sql`
-    select count(*)
+    select a.at_ms
     from (
       select
-        array_agg(${projectId}::uuid) as projects, array_agg(gen_random_uuid()) as ids,
+        array_agg(${projectId}::uuid) filter (where n = 1) as projects,
+        array_agg(${projectId}::uuid) as channels, array_agg(gen_random_uuid()) as ids,
         array_agg(timestamptz '2026-03-10T00:30:00Z' + n * interval '1 minute' order by n) as moments,
         array_agg('alpha ' || n order by n) as titles,
-        array_agg('{"tag ' || n % 10 || '"}' order by n) as tags,
-        array_agg('{}'::text) as metadatas, array_agg('web'::text) as sources, array_agg(true) as notifies,
-        array_agg(null::text) as texts, array_agg(null::bytea) as hashes
+        array_agg('{"tag ' || n % 10 || '"}' order by n) as tags
       from generate_series(1, 5000) n
-    ) a
+    ) e
       cross join lateral append_events(
-        projects, ids, moments, projects, texts, texts, texts, titles, texts, texts, tags, metadatas, texts,
-        sources, notifies, texts, hashes, texts, texts
-      )
+        project_ids => projects, key_hashes => null, key_counts => null, project_numbers => null,
+        key_numbers => null, ids => ids, occurred_ats => moments, channel_ids => channels,
+        channel_public_ids => null, channel_slugs => null, channel_names => null, titles => titles,
+        descriptions => null, icons => null, tag_lists => tags, metadatas => null, user_refs => null,
+        sources => null, notifies => null, keys => null, fingerprints => null, response_heads => null,
+        response_tails => null
+      ) a
   `
   const range = {
     fromMs: Date.parse('2026-03-10T00:00:00Z'),

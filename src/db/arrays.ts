@@ -14,6 +14,11 @@ export function toArray(values: readonly (string | number | boolean | null | und
   return `${literal}}`
 }
 
+/** Returns the Postgres literal of bytes in hex. */
+export function toBytea(hex: string): string {
+  return `\\x${hex}`
+}
+
 /**
  * Places each row of an `unnest … with ordinality` statement at the index of its element. `ord`
  * counts from 1. Elements without a row are undefined.

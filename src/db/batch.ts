@@ -22,6 +22,8 @@ export interface BatcherOptions<Job, Row, Result> {
   /** The approximate size of a job's request, in bytes. */
   toBytes?(job: Job): number
   maxJobs: number
+  /** How many batches may be in flight; 1 by default. */
+  maxRunning?: number
   /** `add` rejects while this many jobs are waiting. */
   maxWaiting: number
   /** Called with the number of jobs of each batch. */
@@ -50,15 +52,19 @@ interface Running<Job, Row, Result> {
 }
 
 /**
- * Groups concurrent jobs into batches. While one batch is in flight, the next one collects the new
- * jobs. There is no timer: a lone job is not delayed, and batches grow with the load.
+ * Groups concurrent jobs into batches. While `maxRunning` batches are in flight, the next one
+ * collects the new jobs. There is no timer: a lone job is not delayed, and batches grow with the
+ * load.
  */
 export function createBatcher<Job, Row, Result>(
   options: BatcherOptions<Job, Row, Result>,
 ): Batcher<Job, Result> {
   let queue: Waiting<Job, Result>[] = []
   let queuedBytes = 0
-  let flushing: Promise<void> | undefined
+  const maxRunning = options.maxRunning ?? 1
+  // Each flush has one batch in flight at a time.
+  const flushes = new Set<Promise<void>>()
+  let isStarting = false
   // Groups that were locked. Their jobs are rejected until this time, in ms of `performance.now`.
   const paused = new Map<string, number>()
 
@@ -88,9 +94,16 @@ export function createBatcher<Job, Row, Result>(
     return start(batch)
   }
 
+  function startFlush(): void {
+    isStarting = true
+    const flushing = flush().finally(() => flushes.delete(flushing))
+    flushes.add(flushing)
+  }
+
   async function flush(): Promise<void> {
     // Requests that arrive in the same turn of the event loop share the first batch.
     await new Promise<void>(resolve => setImmediate(resolve))
+    isStarting = false
     for (let running = startNext(); running;) {
       const outcome = await running.outcome
       if ('error' in outcome) {
@@ -103,7 +116,6 @@ export function createBatcher<Job, Row, Result>(
         running = next
       }
     }
-    flushing = undefined
   }
 
   function deliver(batch: Waiting<Job, Result>[], rows: Row[]): void {
@@ -180,14 +192,14 @@ export function createBatcher<Job, Row, Result>(
       return new Promise<Result>((resolve, reject) => {
         queue.push({ job, bytes, resolve, reject })
         queuedBytes += bytes
-        flushing ??= flush()
+        if (!isStarting && flushes.size < maxRunning) startFlush()
       })
     },
     get waiting() {
       return queue.length
     },
     async drain() {
-      while (flushing) await flushing
+      while (flushes.size > 0) await Promise.all(flushes)
     },
   }
 }

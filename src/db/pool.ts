@@ -19,6 +19,8 @@ export interface Pool {
   run<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
   /** Opens new connections. Work in progress finishes on the old ones. */
   reconnect(): void
+  /** How many calls of `run` may hold a connection at once. */
+  readonly capacity: number
   /** How many calls of `run` hold a connection. */
   readonly running: number
   /** How many calls of `run` wait for a connection. */
@@ -28,15 +30,18 @@ export interface Pool {
 
 export interface PoolOptions extends ConnectOptions {
   deadlineMs?: number | undefined
+  /** How many calls of `run` may share a connection; 1 by default. Their statements run in turn. */
+  pipelined?: number | undefined
   /** Called when the deadline has passed. Connections of other pools may be dead as well. */
   onUnresponsive?(): void
 }
 
 export function createPool(
   url: string,
-  { deadlineMs = DEADLINE_MS, onUnresponsive, ...options }: PoolOptions,
+  { deadlineMs = DEADLINE_MS, pipelined = 1, onUnresponsive, ...options }: PoolOptions,
 ): Pool {
-  const semaphore = createSemaphore({ total: options.max, maxWaiting: MAX_WAITING })
+  const capacity = options.max * pipelined
+  const semaphore = createSemaphore({ total: capacity, maxWaiting: MAX_WAITING })
   let sql = connect(url, options)
 
   function onDeadline(stale: Sql): void {
@@ -76,6 +81,7 @@ export function createPool(
       return sql
     },
     reconnect: () => replaceConnections(deadlineMs),
+    capacity,
     get running() {
       return semaphore.running
     },
@@ -92,6 +98,7 @@ interface PoolOverrides {
   settings?: Record<string, string | number>
   /** A shorter deadline than that of the other pools. */
   deadlineMs?: number
+  pipelined?: number
 }
 
 /** The pools of one program to one database. They all reconnect when one misses its deadline. */
@@ -109,12 +116,13 @@ export interface PoolsOptions {
 export function createPools(url: string, { deadlineMs, onUnresponsive }: PoolsOptions): Pools {
   const pools: Pool[] = []
   return {
-    open(name, max, { settings = {}, deadlineMs: own = Infinity } = {}) {
+    open(name, max, { settings = {}, deadlineMs: own = Infinity, pipelined } = {}) {
       const least = Math.min(own, deadlineMs ?? Infinity)
       const pool = createPool(url, {
         name,
         max,
         settings,
+        pipelined,
         deadlineMs: least === Infinity ? undefined : least,
         onUnresponsive() {
           for (const other of pools) if (other !== pool) other.reconnect()

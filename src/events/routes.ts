@@ -25,16 +25,17 @@ interface Parts {
 /** Routes of /v1 that create and read events. */
 export function eventRoutes({ guard, appender, reads }: Parts) {
   async function create(call: KeyCall, input: EventInput): Promise<Response> {
-    const { key, requestId, claim } = call
+    const { key, requestId, claim, admission } = call
+    const { projectId } = key
     const event = toNewEvent(input)
-    const written = await appender.append({ projectId: key.projectId, event, requestId, claim })
+    const written = await appender.append({ projectId, event, requestId, claim, admission })
     return respondToWrite(call, 201, written)
   }
 
   return new Elysia({ name: 'events' })
     .use(guard)
     .post('/v1/events', ({ call, body }) => create(call, body), {
-      scope: 'events:write',
+      scope: { withWrite: 'events:write' },
       body: EventInput,
       response: created,
       detail: {
@@ -46,7 +47,7 @@ export function eventRoutes({ guard, appender, reads }: Parts) {
       },
     })
     .post('/v1/log', ({ call, body }) => create(call, fromLogSnag(body)), {
-      scope: 'events:write',
+      scope: { withWrite: 'events:write' },
       body: LogInput,
       response: created,
       detail: { operationId: 'logEvent', summary: "Create an event from LogSnag's body", tags },
@@ -58,7 +59,7 @@ export function eventRoutes({ guard, appender, reads }: Parts) {
         return create(call, textEvent.parse({ channelName: name, ...fromPlainText(body) }))
       },
       {
-        scope: 'events:write',
+        scope: { withWrite: 'events:write' },
         params: Type.Object({ name: ChannelName }),
         body: TextInput,
         response: created,

@@ -20,6 +20,8 @@ export interface Call {
   headers: Readonly<Record<string, string>>
   /** Issues with text in path, query and body that no schema reports. */
   issues: readonly Issue[]
+  /** A check whose failure comes before any other failure of the call, if it is still due. */
+  checkFirst: (() => Promise<void>) | undefined
   /** Releases the concurrency slot that the request holds, if any. */
   release: (() => void) | undefined
 }
@@ -39,6 +41,7 @@ export function newCall(): Call {
     route: 'none',
     headers: {},
     issues: [],
+    checkFirst: undefined,
     release: undefined,
   }
 }
@@ -90,8 +93,12 @@ export function fail(call: Call, error: unknown): Response {
   return respond(call, toFailure(error, call.requestId))
 }
 
-/** Ends a call with a JSON response: releases its slot, counts it and logs it. */
+/**
+ * Ends a call with a JSON response: releases its slot, counts it and logs it. Throws if a check is
+ * still due.
+ */
 export function respond(call: Call, { status, body, headers, cookies }: ResponseParts): Response {
+  if (call.checkFirst) throw new Error('A check of the call is still due')
   call.release?.()
   call.release = undefined
   const { route, requestId } = call

@@ -1,4 +1,4 @@
-import { toArray } from '../db/arrays.ts'
+import { toArray, toBytea } from '../db/arrays.ts'
 import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
@@ -30,15 +30,18 @@ export interface Admission {
    * Counts one request of the key with this SHA-256 (hex). Returns undefined if no live key has it.
    */
   admit(hash: string): Promise<AdmittedRequest | undefined>
+  /** Adds a request to the usage counts. `admit` does this by itself. */
+  countUsage(keyId: string): void
   /** Requests that wait for admission. */
   readonly waiting: number
   /** Stores the remaining usage counts, and stops. */
   stop(): Promise<void>
 }
 
+/** A row of count_requests. A hash that no live key has leaves all but `ord` null. */
 interface Row {
-  hash: string
-  id: string
+  ord: number
+  key_id: string | null
   project_id: string
   scopes: string
   rate_limit: number
@@ -58,48 +61,23 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
   async function run(hashes: string[]): Promise<(AdmittedRequest | undefined)[]> {
     const counts = new Map<string, number>()
     for (const hash of hashes) counts.set(hash, (counts.get(hash) ?? 0) + 1)
-    // Windows are upserted in the order of keys, so that processes cannot deadlock.
+    const asked = [...counts.keys()]
     const rows = await pool.run(
       sql => sql<Row[]>`
-      with requested as (
-        select decode(r.hash, 'hex') as hash, r.n
-        from unnest(${toArray([...counts.keys()])}::text[], ${toArray([...counts.values()])}::int[]) as r (hash, n)
-      ), known as (
-        select k.id, k.hash, k.project_id, k.scopes, k.rate_limit, r.n
-        from requested r
-          join api_keys k on k.hash = r.hash
-        where k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
-      ), counted as (
-        insert into rate_windows as w (key_id, used, started_at)
-        select id, n, now() from known order by id
-        on conflict (key_id) do update set
-          -- A window that begins more than 5 s in the future means that the clock was set back.
-          used = case
-            when w.started_at > now() - interval '60 s' and w.started_at <= now() + interval '5 s'
-              then least(w.used + excluded.used, 1000000000)
-            else excluded.used
-          end,
-          started_at = case
-            when w.started_at > now() - interval '60 s' and w.started_at <= now() + interval '5 s'
-              then w.started_at
-            else excluded.started_at
-          end
-        returning key_id, used, started_at
-      )
-      select
-        encode(k.hash, 'hex') as hash, k.id, k.project_id, array_to_string(k.scopes, ' ') as scopes, k.rate_limit,
-        c.used, ceil(extract(epoch from c.started_at + interval '60 s'))::float8 as reset_at,
-        extract(epoch from c.started_at + interval '60 s' - now())::float8 as retry_after
-      from known k
-        join counted c on c.key_id = k.id
-    `,
+        select ord, key_id, project_id, scopes, rate_limit, used, reset_at, retry_after
+        from count_requests(
+          ${toArray(asked.map(toBytea))}::bytea[], ${toArray([...counts.values()])}::int[]
+        )
+      `,
     )
-    const byHash = new Map(rows.map(row => [row.hash, { row, key: toKey(row), nth: 0 }]))
+    const byHash = new Map(
+      rows.map(row => [asked[row.ord - 1] ?? '', { row, key: toKey(row), nth: 0 }]),
+    )
     return hashes.map(hash => {
       const found = byHash.get(hash)
-      if (!found) return undefined
-      usage.set(found.key.id, (usage.get(found.key.id) ?? 0) + 1)
+      if (!found?.key) return undefined
       const { row, key } = found
+      countUsage(key.id)
       const window = {
         limit: row.rate_limit,
         used: row.used,
@@ -109,6 +87,10 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
       const rateLimit = toRateLimitResult(window, counts.get(hash) ?? 0, ++found.nth)
       return { key, rateLimit }
     })
+  }
+
+  function countUsage(keyId: string): void {
+    usage.set(keyId, (usage.get(keyId) ?? 0) + 1)
   }
 
   /** Stores usage counts for the dashboard. A failed write loses its counts. */
@@ -161,6 +143,7 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
 
   return {
     admit: hash => batcher.add(hash),
+    countUsage,
     get waiting() {
       return batcher.waiting
     },
@@ -172,6 +155,6 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
   }
 }
 
-function toKey(row: Row): Key {
-  return { id: row.id, projectId: row.project_id, scopes: parseScopes(row.scopes) }
+function toKey({ key_id: id, project_id: projectId, scopes }: Row): Key | undefined {
+  return id === null ? undefined : { id, projectId, scopes: parseScopes(scopes) }
 }

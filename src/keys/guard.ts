@@ -2,7 +2,7 @@ import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import { Fault, invalidKey } from '../errors.ts'
 import type { BodyLimits } from '../http/body.ts'
-import { acquireSlot, respond, withCall, type GuardedCall } from '../http/call.ts'
+import { acquireSlot, respond, withCall, type Call, type GuardedCall } from '../http/call.ts'
 import { toKeyOperation } from '../http/operation.ts'
 import {
   checkIssues,
@@ -24,6 +24,7 @@ import { toRateLimitHeaders, tooManyRequests } from '../limits/rate-limit.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import type { Semaphore } from '../semaphore.ts'
 import type { Admission, AdmittedRequest, Key } from './admission.ts'
+import { createRecentKeys, deferAdmission, type DeferredAdmission } from './deferred-admission.ts'
 import type { Scope } from './schema.ts'
 import { createHashCache, hasKeyInQuery, readToken } from './token.ts'
 
@@ -38,12 +39,25 @@ export interface KeyGuardOptions {
   toAddress(request: Request): string
 }
 
-/** A request that was admitted by its API key. */
+/** A request that was admitted by its API key, or whose admission is left to its write. */
 export interface KeyCall extends GuardedCall {
   readonly guard: 'key'
   readonly key: Key
+  /** Its admission, if the handler must leave it to the transaction of its write. */
+  readonly admission?: DeferredAdmission
   /** The claim for its Idempotency-Key, if it has one. */
   readonly claim: IdempotencyClaim | undefined
+}
+
+/** The scope of a route whose handler passes `call.admission` to the writer. */
+interface WithWrite {
+  withWrite: Scope
+}
+
+interface Admitting {
+  request: Request
+  call: Call
+  scope: Scope | 'any'
 }
 
 // No URL can contain half of a surrogate pair. Without a name, the plugin would accept
@@ -59,6 +73,7 @@ export type KeyGuard = ReturnType<typeof createKeyGuard>
  */
 export function createKeyGuard(gate: KeyGuardOptions) {
   const hashes = createHashCache()
+  const recentKeys = createRecentKeys()
 
   /** Returns the hash of the request's key, or undefined if it carries no well-formed key. */
   function toKeyHash(request: Request, bearer: string | undefined): string | undefined {
@@ -67,11 +82,49 @@ export function createKeyGuard(gate: KeyGuardOptions) {
     return hashes.find(authorization, () => toToken(bearer, authorization))
   }
 
+  /** Admits a request. Throws `unauthorized`, `rate_limited` or `insufficient_scope`. */
+  async function admit(
+    { request, call, scope }: Admitting,
+    hash: string | undefined,
+  ): Promise<void> {
+    const { key, rateLimit } = await authenticate(gate, request, hash)
+    call.headers = toRateLimitHeaders(rateLimit)
+    if (!rateLimit.isAllowed) throw tooManyRequests(rateLimit.retryAfter)
+    if (scope !== 'any' && !key.scopes.includes(scope)) {
+      throw new Fault('insufficient_scope', `This API key lacks the scope ${scope}`)
+    }
+    if (hash !== undefined) recentKeys.remember(hash, key)
+    Object.assign(call, { guard: 'key', key })
+  }
+
+  /**
+   * Leaves the admission to the writer of the request, if its key was admitted recently. Returns
+   * false otherwise. So a body of a stranger is never read.
+   */
+  function canDefer({ request, call, scope }: Admitting, hash: string | undefined): boolean {
+    const key = hash === undefined ? undefined : recentKeys.find(hash)
+    if (hash === undefined || !key?.scopes.includes(scope as Scope)) return false
+    const admission = deferAdmission({
+      hash,
+      call,
+      admit: async () => (await authenticate(gate, request, hash)).rateLimit,
+      onSettled(rateLimit) {
+        if (rateLimit) gate.admission.countUsage(key.id)
+        else gate.failedAuthentications.countUnknown(gate.toAddress(request))
+        if (!rateLimit?.isAllowed) recentKeys.forget(hash)
+      },
+    })
+    Object.assign(call, { guard: 'key', key, admission })
+    return true
+  }
+
   return new Elysia({ name: 'keys.guard' })
     .use(withCall)
     .use(bearer({ extract: { header: 'Bearer', query: NO_FIELD, body: NO_FIELD } }))
     .macro({
-      scope(scope: Scope | 'any') {
+      scope(given: Scope | 'any' | WithWrite) {
+        const isDeferring = typeof given === 'object'
+        const scope = isDeferring ? given.withWrite : given
         let route: RouteOptions = {}
         return {
           introspect(options: RouteOptions) {
@@ -81,13 +134,9 @@ export function createKeyGuard(gate: KeyGuardOptions) {
           async transform({ exchange: call, request, route: path, bearer }) {
             const incoming = { request, call, route }
             const params = readPath(incoming, path)
-            const { key, rateLimit } = await authenticate(gate, request, toKeyHash(request, bearer))
-            call.headers = toRateLimitHeaders(rateLimit)
-            if (!rateLimit.isAllowed) throw tooManyRequests(rateLimit.retryAfter)
-            if (scope !== 'any' && !key.scopes.includes(scope)) {
-              throw new Fault('insufficient_scope', `This API key lacks the scope ${scope}`)
-            }
-            Object.assign(call, { guard: 'key', key })
+            const hash = toKeyHash(request, bearer)
+            const admitting = { request, call, scope }
+            if (!isDeferring || !canDefer(admitting, hash)) await admit(admitting, hash)
             return toContext({ params, ...(await readInput(incoming, gate.bodyLimits)) })
           },
           async resolve({ exchange, request, body }) {

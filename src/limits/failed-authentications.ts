@@ -23,6 +23,8 @@ export interface FailedAuthentications {
     find: (hash: string) => Promise<Found | undefined>,
     getAddress: () => string,
   ): Promise<Found | undefined>
+  /** Counts a key that was found to be unknown without `lookUp`. */
+  countUnknown(address: string): void
   /**
    * Counts a failed guess at a session or a link. Throws `rate_limited` after 60 failures of the
    * network in a minute.
@@ -67,6 +69,7 @@ export function createFailedAuthentications(): FailedAuthentications {
       failures.count(getAddress(), performance.now())
       return undefined
     },
+    countUnknown: address => void failures.count(address, performance.now()),
     countFailure(address) {
       const waitS = failures.count(address, performance.now())
       if (waitS !== undefined) throw tooManyRequests(waitS)

@@ -79,6 +79,8 @@ export class StillRunning extends Error {}
 
 /** The running requests with an Idempotency-Key in this process. */
 export interface InFlightRequests {
+  /** Returns whether a request with the same key is running in this process. */
+  isRunning(project: string, claim: IdempotencyClaim): boolean
   /**
    * Runs `work`. If a request with the same key is running in this process, waits for it for up to
    * 300 ms, without a connection, and returns its result. `work` throws `StillRunning` if one is
@@ -100,6 +102,7 @@ interface Running {
 export function createInFlightRequests(): InFlightRequests {
   const running = new Map<string, Running>()
   return {
+    isRunning: (project, { key }) => running.has(`${project} ${key}`),
     async once<Result extends { outcome: IdempotencyOutcome }>(
       project: string,
       claim: IdempotencyClaim,

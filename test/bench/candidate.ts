@@ -25,7 +25,12 @@ const appender: Appender = {
 const key = { id: crypto.randomUUID(), projectId, scopes: SCOPES }
 const rateLimit = toRateLimitResult({ limit: 1e9, used: 1, resetAt: 2e9, retryAfter: 60 }, 1, 1)
 const guard = createKeyGuard({
-  admission: { admit: async () => ({ key, rateLimit }), waiting: 0, stop: async () => {} },
+  admission: {
+    admit: async () => ({ key, rateLimit }),
+    countUsage() {},
+    waiting: 0,
+    stop: async () => {},
+  },
   failedAuthentications: createFailedAuthentications(),
   concurrency: createSemaphore({}),
   bodyLimits: { timeoutMs: 20_000 },
@@ -51,10 +56,10 @@ console.log(`PORT ${port}`)
 /** The same route and schema without a database: the cost of HTTP, JSON and validation. */
 function keepNothing(): Appender['append'] {
   let seq = 0
-  return async ({ event, requestId }) => ({
-    outcome: 'done',
-    body: answer(event, String(++seq), requestId),
-  })
+  return async ({ event, requestId, admission }) => {
+    admission?.settle(rateLimit)
+    return { outcome: 'done', body: answer(event, String(++seq), requestId) }
+  }
 }
 
 /**
@@ -70,7 +75,8 @@ async function createInsert(): Promise<Appender['append']> {
     alter table plain_events alter occurred_at set default now();
     alter table plain_events alter created_at set default now();
   `)
-  return async ({ event, requestId }) => {
+  return async ({ event, requestId, admission }) => {
+    admission?.settle(rateLimit)
     const [row] = await sql<[{ seq: string }]>`
       with made as (
         insert into plain_events (

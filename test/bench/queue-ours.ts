@@ -85,7 +85,13 @@ async function createOutbox(databaseUrl: string): Promise<Queue> {
     },
     async add() {
       const event = toNewEvent({ channelName: 'bench', title: 'New payment' })
-      await appender.append({ projectId: alone.id, event, requestId: 'bench', claim: undefined })
+      await appender.append({
+        projectId: alone.id,
+        event,
+        requestId: 'bench',
+        claim: undefined,
+        admission: undefined,
+      })
       return event.id.uuid
     },
     async work(tell) {
