@@ -40,7 +40,11 @@ export function sealAddress(secrets: Secrets, id: string, address: PushAddress):
  * Opens the address of the subscription with this uuid. Throws `UnreadableSecret` if it was sealed
  * with another APP_SECRET.
  */
-export function openAddress(secrets: Secrets, id: string, sealed: string): PushAddress {
+export function openAddress(
+  secrets: Pick<Secrets, 'open'>,
+  id: string,
+  sealed: string,
+): PushAddress {
   // Written by sealAddress.
   return JSON.parse(secrets.open(sealed, toSealedCell(id))) as PushAddress
 }

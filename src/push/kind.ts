@@ -4,6 +4,7 @@ import type { Queryable } from '../db/sql.ts'
 import { transact } from '../db/pool.ts'
 import { UNDO_GRACE_S } from '../events/deletion.ts'
 import type { Site } from '../http/site.ts'
+import { rememberOpened } from '../secrets/secrets.ts'
 import {
   tryToRecord,
   type DeliveryAttempt,
@@ -56,7 +57,8 @@ interface SenderParts extends PushKindParts {
  * Concurrent attempts share the statements that read targets and store accepted pushes.
  */
 export function createPushKind(parts: PushKindParts): DeliveryKind {
-  const { pool, secrets } = parts
+  const { pool } = parts
+  const secrets = { open: rememberOpened(parts.secrets) }
   const limits = { maxJobs: MAX_BATCH, maxWaiting: MAX_WAITING }
   const reads = createBatcher({
     run: (attempts: DeliveryAttempt[]) => pool.run(sql => findPushTargets(sql, attempts)),

@@ -109,7 +109,7 @@ export async function findPushTargets(
 export function openPushTarget(
   row: SealedPushTarget,
   { projectId, eventId, targetId }: PushTargetId,
-  secrets: Secrets,
+  secrets: Pick<Secrets, 'open'>,
 ): PushTarget {
   return {
     id: targetId,

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes, hkdfSync } from 'node:crypto'
+import { setNewest } from '../functions.ts'
 
 /**
  * The cell of a table that contains a sealed text. A sealed text can be opened only for its own
@@ -88,6 +89,30 @@ export function createSecrets(getKeys: () => readonly AppKey[]): Secrets {
       return current().id
     },
   }
+}
+
+/** How long an opened text is remembered, and how many are. */
+const OPENED_MS = 60_000
+const MAX_OPENED = 2_000
+
+/**
+ * Returns an `open` that remembers opened texts for a minute. A changed secret is sealed anew, so
+ * its old text is never found under the new one.
+ */
+export function rememberOpened(secrets: Pick<Secrets, 'open'>): Secrets['open'] {
+  const opened = new Map<string, { text: string; cell: SealedCell; untilMs: number }>()
+  return (sealed, cell) => {
+    const nowMs = performance.now()
+    const known = opened.get(sealed)
+    if (known && known.untilMs > nowMs && isSameCell(known.cell, cell)) return known.text
+    const text = secrets.open(sealed, cell)
+    setNewest(opened, sealed, { text, cell, untilMs: nowMs + OPENED_MS }, MAX_OPENED)
+    return text
+  }
+}
+
+function isSameCell(one: SealedCell, other: SealedCell): boolean {
+  return one.rowId === other.rowId && one.column === other.column && one.table === other.table
 }
 
 function toAssociatedData({ table, column, rowId }: SealedCell): Buffer {

@@ -3,6 +3,8 @@ import type { Event } from '../events/schema.ts'
 import { toId } from '../ids.ts'
 import { formatForPreset, type Preset, type WebhookRequest } from './presets.ts'
 
+const TIMESTAMP = '"timestamp":"'
+
 /** The project and the organization that a message names. Ids are uuids. */
 export interface ProjectContext {
   project: { id: string; name: string }
@@ -33,15 +35,25 @@ export function toEventRequest(
   eventJson: string,
   context: ProjectContext,
 ): WebhookRequest {
-  // Safe, because `findEventsJson` wrote it.
-  const event = JSON.parse(eventJson) as Event
-  if (preset !== 'standard')
+  if (preset !== 'standard') {
+    // Safe, because `findEventsJson` wrote it.
+    const event = JSON.parse(eventJson) as Event
     return formatForPreset(preset, url, { ...event, projectName: context.project.name })
+  }
   const data = `${eventJson.slice(0, -1)},${toContextJson(context).slice(1)}`
   return {
     url,
-    body: `{"type":"event.created","timestamp":${JSON.stringify(event.timestamp)},"data":${data}}`,
+    body: `{"type":"event.created","timestamp":"${readTimestamp(eventJson)}","data":${data}}`,
   }
+}
+
+/**
+ * Returns the timestamp of an event from its JSON. Texts before it contain no bare quotes, so the
+ * first match is the field.
+ */
+function readTimestamp(eventJson: string): string {
+  const start = eventJson.indexOf(TIMESTAMP) + TIMESTAMP.length
+  return eventJson.slice(start, eventJson.indexOf('"', start))
 }
 
 /** Returns the request for a test. A preset formats a made-up event. */

@@ -7,7 +7,7 @@ import { UNDO_GRACE_S } from '../events/deletion.ts'
 import { findEventsJson } from '../events/read.ts'
 import { newId } from '../ids.ts'
 import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/kind.ts'
-import type { Secrets } from '../secrets/secrets.ts'
+import { rememberOpened, type Secrets } from '../secrets/secrets.ts'
 import { auditWebhook, type Editor } from './editing.ts'
 import { toEventRequest, toMessageId, toTestMessageId, toTestRequest } from './message.ts'
 import {
@@ -75,7 +75,8 @@ interface Batches {
  * successes.
  */
 export function createWebhookSender(parts: SenderParts): WebhookSender {
-  const { pool, secrets } = parts
+  const { pool } = parts
+  const secrets = { open: rememberOpened(parts.secrets) }
   const reads = createBatcher({
     async run(attempts: WebhookAttempt[]) {
       const [targets, events] = await pool.run(sql =>

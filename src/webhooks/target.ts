@@ -110,7 +110,7 @@ export async function findWebhookTargets(
 export function openWebhookTarget(
   row: SealedWebhookTarget,
   { projectId, targetId }: WebhookTargetId,
-  secrets: Secrets,
+  secrets: Pick<Secrets, 'open'>,
 ): WebhookTarget {
   const signingSecrets = [secrets.open(row.secret, toSealedCell('secret', targetId))]
   if (row.previous_secret !== null) {

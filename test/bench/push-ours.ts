@@ -10,6 +10,7 @@ import { sealAddress } from '../../src/push/address.ts'
 import type { TestBrowser } from '../support/push-service.ts'
 import { newMember, newOrganization } from '../support/signed-in-account.ts'
 import { openOutbox } from './outbox-world.ts'
+import { openPostgresClock } from './processor-time.ts'
 import { runSender } from './sender.ts'
 
 const [, , databaseUrl = '', json = ''] = process.argv
@@ -46,9 +47,12 @@ for (const { endpoint, keys } of browsers) {
 }
 
 // Bypasses the dispatcher, which would collapse the burst into a count.
-await runSender(async count => {
-  const events = count / deviceIds.length
-  const projectId = organization.project.uuid
-  await world.enqueue('push', { projectId, targetIds: deviceIds, events })
-  return () => world.deliver(kind)
-})
+await runSender(
+  async count => {
+    const events = count / deviceIds.length
+    const projectId = organization.project.uuid
+    await world.enqueue('push', { projectId, targetIds: deviceIds, events })
+    return () => world.deliver(kind)
+  },
+  await openPostgresClock(sql),
+)

@@ -1,8 +1,8 @@
 import type { LineProcess } from './feed-process.ts'
 import type { Line } from './table.ts'
 
-/** Messages per second, and milliseconds of the sender's processor time per message. */
-export type Figures = Record<'perSecond' | 'processorMs', number>
+/** Messages per second, and ms of processor time per message, of the sender and of Postgres. */
+export type Figures = Record<'perSecond' | 'processorMs' | 'postgresMs', number>
 
 /** Warms a sender up and measures it. Throws unless each message arrives once. */
 export async function measureSending(
@@ -31,7 +31,7 @@ async function send(sender: LineProcess, receiver: LineProcess | undefined, coun
   return figures
 }
 
-/** Returns both figures of a sender beside those of a reference. */
+/** Returns the figures of a sender beside those of a reference. */
 export function toLines(
   { subject, what, reference }: Pick<Line, 'subject' | 'what' | 'reference'>,
   { tidings, bare }: Record<'tidings' | 'bare', Figures>,
@@ -51,6 +51,14 @@ export function toLines(
       ours: tidings.processorMs,
       reference,
       theirs: bare.processorMs,
+      better: 'less',
+    },
+    {
+      subject,
+      what: 'ms of processor time per message, with Postgres',
+      ours: tidings.processorMs + tidings.postgresMs,
+      reference,
+      theirs: bare.processorMs + bare.postgresMs,
       better: 'less',
     },
   ]

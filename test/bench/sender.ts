@@ -9,13 +9,17 @@ export type Sending = () => Promise<void>
 
 /**
  * Reads a number of messages from each line of standard input, and sends as many. Prints the rate
- * and the processor time for each message as JSON.
+ * and the processor time for each message, of this process and of Postgres, as JSON.
  */
-export async function runSender(prepare: (count: number) => Promise<Sending>): Promise<void> {
+export async function runSender(
+  prepare: (count: number) => Promise<Sending>,
+  readPostgresMs = () => 0,
+): Promise<void> {
   console.log('READY')
   for await (const line of createInterface({ input: process.stdin })) {
     const count = Number(line)
     const send = await prepare(count)
+    const beforeMs = readPostgresMs()
     const before = process.cpuUsage()
     const startedMs = performance.now()
     await send()
@@ -24,6 +28,7 @@ export async function runSender(prepare: (count: number) => Promise<Sending>): P
     const figures = {
       perSecond: (count * 1000) / tookMs,
       processorMs: (user + system) / 1000 / count,
+      postgresMs: (readPostgresMs() - beforeMs) / count,
     }
     console.log(JSON.stringify(figures))
   }

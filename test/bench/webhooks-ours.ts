@@ -6,6 +6,7 @@ import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { toSealedCell } from '../../src/webhooks/sealing.ts'
 import { newProject } from '../support/project.ts'
 import { openOutbox } from './outbox-world.ts'
+import { openPostgresClock } from './processor-time.ts'
 import { runSender } from './sender.ts'
 
 const WEBHOOKS = 4
@@ -28,7 +29,10 @@ while (webhookIds.length < WEBHOOKS) {
   webhookIds.push(uuid)
 }
 
-await runSender(async count => {
-  await world.enqueue('webhook', { projectId, targetIds: webhookIds, events: count / WEBHOOKS })
-  return () => world.deliver(kind)
-})
+await runSender(
+  async count => {
+    await world.enqueue('webhook', { projectId, targetIds: webhookIds, events: count / WEBHOOKS })
+    return () => world.deliver(kind)
+  },
+  await openPostgresClock(sql),
+)

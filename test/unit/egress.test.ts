@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createAddressGuard, parseEgressUrl } from '../../src/egress/guard.ts'
 import { toEgressError, toEgressMessage } from '../../src/egress/failure.ts'
+import { createResponseParser } from '../../src/egress/response-parser.ts'
 
 const guard = createAddressGuard([])
 const problemOf = (url: string, isAllowed = guard) => {
@@ -120,4 +121,91 @@ test("no message quotes the runtime's error: its addresses would map the network
     code: 'ECONNREFUSED',
   })
   expect(toEgressMessage(toEgressError(error))).not.toMatch(/\d/)
+})
+
+describe('a response is parsed', () => {
+  /** Reads a response in parts of `size` bytes. */
+  const parse = (text: string, size = text.length) => {
+    const parser = createResponseParser(20)
+    let state = 'head'
+    const bytes = Buffer.from(text, 'latin1')
+    for (let at = 0; at < bytes.length; at += size) {
+      state = parser.push(bytes.subarray(at, at + size))
+      if (state !== 'head' && state !== 'body') break
+    }
+    const { head, body, canReuse } = parser
+    return { state, status: head?.status, headers: head?.headers, body: String(body), canReuse }
+  }
+  const OK = 'HTTP/1.1 200 OK\r\n'
+  const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`
+
+  test.each([
+    ['a length', `${OK}Content-Length: 5\r\n\r\nwhole`, 'complete', 'whole', true],
+    ['chunks', `${CHUNKED}3;a=b\r\nwho\r\n2\r\nle\r\n0\r\n\r\n`, 'complete', 'whole', true],
+    ['trailers', `${CHUNKED}5\r\nwhole\r\n0\r\nX: y\r\n\r\n`, 'complete', 'whole', true],
+    ['its end', `${OK}\r\nwhole`, 'body', 'whole', false],
+    ['LF alone', 'HTTP/1.1 200 OK\nContent-Length: 5\n\nwhole', 'complete', 'whole', true],
+    ['no body', 'HTTP/1.1 204 No Content\r\n\r\n', 'complete', '', true],
+    ['an empty body', `${OK}Content-Length: 0\r\n\r\n`, 'complete', '', true],
+    [
+      'early hints',
+      `HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n${OK}Content-Length: 2\r\n\r\nok`,
+      'complete',
+      'ok',
+      true,
+    ],
+    ['no reason', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok', 'complete', 'ok', true],
+    ['a close', `${OK}Connection: close\r\nContent-Length: 2\r\n\r\nok`, 'complete', 'ok', false],
+    ['HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok', 'complete', 'ok', false],
+    [
+      'both framings',
+      `${OK}Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n`,
+      'complete',
+      'ok',
+      false,
+    ],
+    [
+      'a long body',
+      `${OK}Content-Length: 90\r\n\r\n${'a'.repeat(50)}`,
+      'full',
+      'a'.repeat(20),
+      false,
+    ],
+  ])('with %s, whole and byte by byte', (_, text, state, body, canReuse) => {
+    for (const size of [text.length, 1]) {
+      expect(parse(text, size)).toMatchObject({ state, body, canReuse })
+    }
+  })
+
+  test('of repeated fields the first counts, whatever their names', () => {
+    const text = `${OK}Retry-After:  5 \r\nretry-after: 7\r\n__proto__: x\r\nContent-Length: 0\r\n\r\n`
+    const { headers } = parse(text)
+    expect(headers?.['retry-after']).toBe('5')
+    expect(Object.keys(headers ?? {})).toEqual(['retry-after', '__proto__', 'content-length'])
+  })
+
+  test('bytes after a response end the connection', () => {
+    const text = `${OK}Content-Length: 2\r\n\r\nok${OK}`
+    expect(parse(text)).toMatchObject({ state: 'complete', body: 'ok', canReuse: false })
+  })
+
+  test.each([
+    ['another protocol', 'SSH-2.0-OpenSSH_9.6\r\n\r\n'],
+    ['HTTP/2', 'HTTP/2 200\r\n\r\n'],
+    ['an upgrade', 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],
+    ['a line that is not a field', `${OK}nonsense\r\n\r\n`],
+    ['a space before the colon', `${OK}Content-Length : 2\r\n\r\nok`],
+    ['two lengths', `${OK}Content-Length: 2\r\nContent-Length: 3\r\n\r\nok`],
+    ['a negative length', `${OK}Content-Length: -1\r\n\r\n`],
+    ['a size that is not hexadecimal', `${CHUNKED}0x2\r\nok\r\n`],
+    ['a chunk that is too long', `${CHUNKED}2\r\nokay\r\n0\r\n\r\n`],
+    ['a huge size', `${CHUNKED}ffffffffffffffff\r\n`],
+    ['a long head', `${OK}${'A: b\r\n'.repeat(4_000)}\r\n`],
+    ['a head without an end', `${OK}A: ${'b'.repeat(20_000)}`],
+    ['a line without an end', `${CHUNKED}1;${'b'.repeat(20_000)}`],
+    ['endless trailers', `${CHUNKED}0\r\n${'A: b\r\n'.repeat(5_000)}`],
+    ['endless hints', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(11)],
+  ])('%s is invalid', (_, text) => {
+    for (const size of [text.length, 7]) expect(parse(text, size).state).toBe('invalid')
+  })
 })

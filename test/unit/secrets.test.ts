@@ -1,5 +1,10 @@
 import { expect, test } from 'bun:test'
-import { toAppKey, createSecrets, UnreadableSecret } from '../../src/secrets/secrets.ts'
+import {
+  toAppKey,
+  createSecrets,
+  rememberOpened,
+  UnreadableSecret,
+} from '../../src/secrets/secrets.ts'
 
 const KEY = toAppKey(Buffer.alloc(32, 1))
 const OTHER = toAppKey(Buffer.alloc(32, 2))
@@ -31,6 +36,17 @@ test('reliability §11 a sealed text opens in its own row, column and table alon
   expect(findReason(sealed, { ...PLACE, rowId: 'b' })).toBe('content')
   expect(findReason(sealed, { ...PLACE, column: 'url' })).toBe('content')
   expect(findReason(sealed, { ...PLACE, table: 'vapid_keys' })).toBe('content')
+})
+
+test('reliability §11 an opened text is remembered for its own cell alone', () => {
+  let opened = 0
+  const open = rememberOpened({ open: (sealed, cell) => (opened++, secrets.open(sealed, cell)) })
+  const sealed = secrets.seal('text', PLACE)
+  expect([open(sealed, PLACE), open(sealed, { ...PLACE }), opened]).toEqual(['text', 'text', 1])
+  for (const other of [{ rowId: 'b' }, { column: 'url' }, { table: 'vapid_keys' }]) {
+    expect(() => open(sealed, { ...PLACE, ...other })).toThrow(UnreadableSecret)
+  }
+  expect(open(secrets.seal('changed', PLACE), PLACE)).toBe('changed')
 })
 
 test('reliability §11 a change of any bit is detected', () => {
