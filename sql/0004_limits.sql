@@ -81,8 +81,8 @@ create index idempotency_keys_expired on idempotency_keys (expires_at);
 -- Serves erasure by user.
 create index idempotency_keys_of_user on idempotency_keys (project_id, user_id) where user_id is not null;
 
--- Serves erasure by other names, which few responses contain.
-create index idempotency_keys_of_other_names on idempotency_keys (project_id) where other_names is not null;
+-- Serves erasure by other names, which only responses to identify with aliases contain.
+create index idempotency_keys_of_other_names on idempotency_keys (project_id, key) where other_names is not null;
 
 -- Locks Idempotency-Keys until the transaction ends, without waiting. Returns the positions of keys
 -- that another transaction has locked.

@@ -51,7 +51,8 @@ create index alias_changes_of_other on alias_changes (project_id, other) where o
 create index alias_changes_of_account on alias_changes (account_id) where account_id is not null;
 
 -- Records a change of an alias. The setting tidings.account of the transaction is the account that
--- makes the change; empty for an application.
+-- makes the change; empty for an application. An erasure sets tidings.is_erasing, and leaves no
+-- record.
 create function record_alias_change() returns trigger
 language plpgsql as $$
 declare
@@ -62,6 +63,9 @@ begin
     insert into alias_changes (project_id, user_id, at, alias, change, account_id)
       values (new.project_id, new.user_id, changed_at, new.alias, 'added', account);
   elsif tg_op = 'DELETE' then
+    if current_setting('tidings.is_erasing', true) = 'on' then
+      return null;
+    end if;
     insert into alias_changes (project_id, user_id, at, alias, change, account_id)
       values (old.project_id, old.user_id, changed_at, old.alias, 'removed', account);
   elsif new.user_id <> old.user_id then
@@ -82,13 +86,30 @@ create function to_iso(ts timestamptz) returns text
 language sql stable parallel safe
 return to_char(ts at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 
--- Creates those aliases of `wanted`, a JSON array, that have no owner. `response` is the JSON of
--- `aliases` in the response to identify. `others` are the aliases in it that name another user. The
--- caller must have locked the project's log.
+-- Returns the largest number of aliases of a user.
+create function max_aliases() returns int
+language sql immutable parallel safe
+return 1000;
+
+-- Returns how many more aliases a user may have. The caller must have locked the project's log.
+create function count_free_aliases(project uuid, owner text) returns int
+language sql stable
+return max_aliases() - (
+  select count(*)::int
+  from (
+    select from aliases a where a.project_id = project and a.user_id = owner limit max_aliases()
+  ) a
+);
+
+-- Creates those aliases of `wanted`, a JSON array, that have no owner, until the owner has
+-- max_aliases. `response` is the JSON of `aliases` in the response to identify. The caller must
+-- have locked the project's log.
 create function claim_aliases(
-  project uuid, owner text, wanted json, at timestamptz, out response text, out other_names text[]
+  project uuid, owner text, wanted json, at timestamptz, out response text
 )
 language plpgsql as $$
+declare
+  free int := case when json_array_length(wanted) > 0 then count_free_aliases(project, owner) end;
 begin
   with requested as (
     select a.alias, a.ord, row_number() over (partition by a.alias order by a.ord) as nth
@@ -110,25 +131,31 @@ begin
         select a.user_id
         from aliases a where a.project_id = project and a.alias = requested.alias limit 1
       ) a on true
+  ), limited as (
+    select c.alias, c.ord, case
+        when c.reason is not null then c.reason
+        when count(*) filter (where c.reason is null) over (order by c.ord) > free
+          then 'This user already has ' || to_char(max_aliases(), 'FM9,999') || ' aliases'
+      end as reason
+    from checked c
   ), created as (
     insert into aliases (project_id, alias, user_id, created_at)
-    select project, checked.alias, owner, at from checked where checked.reason is null
+    select project, l.alias, owner, at from limited l where l.reason is null
   )
   select
       '{"created":['
-        || coalesce(string_agg(to_json(checked.alias)::text, ',' order by ord) filter (where reason is null), '')
+        || coalesce(string_agg(to_json(l.alias)::text, ',' order by ord) filter (where reason is null), '')
         || ']'
         || coalesce(
           ',"failed":[' || string_agg(
-            '{"alias":' || to_json(checked.alias)::text || ',"reason":' || to_json(reason)::text || '}', ','
+            '{"alias":' || to_json(l.alias)::text || ',"reason":' || to_json(reason)::text || '}', ','
             order by ord
           ) filter (where reason is not null) || ']',
           ''
         )
-        || '}',
-      array_agg(checked.alias) filter (where reason like '%another user%')
-    into response, other_names
-    from checked;
+        || '}'
+    into response
+    from limited l;
 end
 $$;
 
@@ -136,12 +163,13 @@ $$;
 -- for a deleted project. A null in properties_list keeps the stored properties.
 --
 -- Like every writer of a project, it locks the project's log first. So one transaction at a time
--- creates keys and aliases.
+-- creates keys and aliases. Postgres has parsed the JSON arguments before. The words of properties
+-- are indexed later (index_users).
 --
 -- The settings keep the plan from scanning tables. A plan made on small tables would still be used
 -- after they have grown.
 create function identify_users(
-  project_ids uuid[], user_ids text[], ids uuid[], public_ids text[], properties_list text[], alias_lists text[],
+  project_ids uuid[], user_ids text[], ids uuid[], public_ids text[], properties_list json[], alias_lists json[],
   keys text[], fingerprints bytea[], response_tails text[]
 ) returns table (ord int, outcome text, body text)
 language plpgsql
@@ -152,7 +180,7 @@ declare
   at timestamptz;
   seen record;
   identity record;
-  claimed record;
+  aliases_response text;
   running bigint[] := lock_idempotency_keys(project_ids, keys);
 begin
   perform from event_logs l
@@ -185,21 +213,24 @@ begin
 
     insert into identities as i (project_id, user_id, id, public_id, properties, created_at, updated_at)
       values (
-        project_ids[n], user_ids[n], ids[n], public_ids[n],
-        coalesce(properties_list[n], '{}')::json, at, at
+        project_ids[n], user_ids[n], ids[n], public_ids[n], coalesce(properties_list[n], '{}'), at, at
       )
       on conflict (project_id, user_id) do update set
-        properties = coalesce(properties_list[n]::json, i.properties),
+        properties = coalesce(properties_list[n], i.properties),
         updated_at = greatest(at, i.updated_at + interval '1 ms')
-      returning i.public_id, i.properties, i.updated_at into identity;
+      returning i.id, i.public_id, i.properties, i.updated_at into identity;
+    if properties_list[n] is not null and (identity.id <> ids[n] or properties_list[n]::text <> '{}') then
+      insert into unindexed_users (project_id, id, changed_at)
+        values (project_ids[n], identity.id, identity.updated_at);
+    end if;
 
-    claimed := claim_aliases(project_ids[n], user_ids[n], alias_lists[n]::json, at);
+    aliases_response := claim_aliases(project_ids[n], user_ids[n], alias_lists[n], at);
 
     outcome := 'done';
     body := '{"success":true,"data":{"id":"' || identity.public_id
       || '","userId":' || to_json(user_ids[n])::text
       || ',"properties":' || identity.properties::text
-      || ',"aliases":' || claimed.response
+      || ',"aliases":' || aliases_response
       || ',"updatedAt":"' || to_iso(identity.updated_at)
       || '"}' || response_tails[n];
 
@@ -208,7 +239,8 @@ begin
           project_id, key, fingerprint, status, user_id, other_names, body, expires_at
         )
         values (
-          project_ids[n], keys[n], fingerprints[n], 200, user_ids[n], claimed.other_names, body, at + interval '24 hours'
+          project_ids[n], keys[n], fingerprints[n], 200, user_ids[n],
+          nullif(array(select json_array_elements_text(alias_lists[n])), '{}'), body, at + interval '24 hours'
         )
         on conflict (project_id, key) do update set
           fingerprint = excluded.fingerprint, status = excluded.status, user_id = excluded.user_id,

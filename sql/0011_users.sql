@@ -1,34 +1,59 @@
--- Returns the words of a user's properties. Each word starts with a short hash of the project, so a
--- search reads no other project. Matches are only candidates, which the caller must check: two
--- projects can have the same hash, and long words are cut off. It reads the first 65,536 characters
--- of long properties as text, prepared as in words_of_event. As jsonb they could contain numbers
--- that are out of range. The body calls only built-in functions, because Postgres builds indexes
--- without our search path.
+-- One row has the search words of a user's properties, or of former ones (unindexed_users).
+create table user_words (
+  project_id uuid not null,
+  id uuid not null,
+  words tsvector not null,
+  primary key (project_id, id),
+  foreign key (project_id, id) references identities (project_id, id) on delete cascade
+);
+
+-- One row is a change of a user's properties that user_words does not have yet.
+create table unindexed_users (
+  project_id uuid not null,
+  id uuid not null,
+  -- The updated_at of the identity.
+  changed_at timestamptz not null,
+  primary key (project_id, id, changed_at),
+  foreign key (project_id, id) references identities (project_id, id) on delete cascade
+);
+
+-- Returns the search words of a text in lower case. A word is a run of characters other than white
+-- space and punctuation. The punctuation is listed, so words do not depend on the database's
+-- locale.
+create function split_words(content text) returns text[]
+language sql immutable parallel safe
+return string_to_array(
+  trim(regexp_replace(
+    lower(content),
+    '[\u0001-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00bf\u2000-\u206f\u3000-\u3003\u3008-\u301f]+', ' ', 'g'
+  )),
+  ' '
+);
+
+-- Returns the start of a project's words in the index. So a search hardly reads other projects: few
+-- have the same start.
+create function word_prefix(project uuid) returns text
+language sql immutable parallel safe
+return encode(substr(int8send(uuid_hash_extended(project, 0)), 1, 6), 'base64') || ' ';
+
+-- Returns the search words of a user's properties, without their keys. It reads the first 16,384
+-- characters as text. As jsonb they could contain numbers that are out of range. Each word starts
+-- with word_prefix.
 create function words_of_user(project uuid, properties json) returns tsvector
-language plpgsql immutable parallel safe as $$
-declare
-  name text := encode(substr(int8send(uuid_hash_extended(project, 0)), 1, 6), 'base64') || ' ';
-  content text := properties::text;
-  parsed tsvector;
-begin
-  if content = '{}' then
-    return ''::tsvector;
-  end if;
-  if octet_length(content) <= 1000 then
-    parsed := json_to_tsvector('simple', properties, '["string", "numeric"]');
-  else
-    content := left(content, 65536);
-    -- Removes keys, escapes, quotes and brackets.
-    content := regexp_replace(content, '"(?:[^"\\]|\\.)*":', ' ', 'g');
-    content := regexp_replace(content, '\\(?:u[0-9a-f]{4}|.)', ' ', 'g');
-    content := translate(content, '"[]{}', '     ');
-    content := regexp_replace(replace(content, '<!', '< !'), '\S{99}[^[:alnum:]\s]', '\& ', 'g');
-    parsed := to_tsvector('simple', content);
-  end if;
-  return array_to_tsvector(array(
-    select name || left(w.word, 200) from unnest(tsvector_to_array(parsed)) as w (word)
-  ));
-end
+language sql immutable parallel safe as $$
+  with content as (
+    -- Removes keys and escapes.
+    select regexp_replace(
+      regexp_replace(left(properties::text, 16384), '"(?:[^"\\]|\\.)*":', ' ', 'g'),
+      '\\(?:u[0-9a-f]{4}|.)', ' ', 'g'
+    ) as text
+  )
+  select array_to_tsvector(array(
+    select distinct word_prefix(project) || left(w.word, 200)
+    from content c
+      cross join lateral unnest(split_words(c.text)) as w (word)
+    where w.word <> ''
+  ))
 $$;
 
 -- Serves the search for users by a prefix of the user_id.
@@ -37,61 +62,126 @@ create index identities_of_name on identities (project_id, lower(user_id) text_p
 -- Serves the search for users by a prefix of an alias.
 create index aliases_of_name on aliases (project_id, lower(alias) text_pattern_ops);
 
--- Serves the search for users by words in their properties. A pending list of new rows keeps
--- identify cheap. It is very short, because the identify that fills it must merge it into the index
--- while the project's log is locked.
-create index identities_words on identities using gin (words_of_user(project_id, properties))
-  with (gin_pending_list_limit = 64);
+-- Serves the search for users by words in their properties. The pending list of new rows is short,
+-- because every search reads it.
+create index user_words_of_words on user_words using gin (words) with (gin_pending_list_limit = 64);
+
+-- Adds the words of changed users of a project to user_words, until time_limit_ms have passed.
+-- Returns false when nothing is left to do, or when another transaction works on this project.
+--
+-- It parses before it locks any row. An identify does not wait for it, and an erasure only while
+-- the words are stored. A user who changes meanwhile is indexed again.
+--
+-- The commit does not wait for fsync. A crash undoes the work, and it is done again.
+create function index_users(project uuid, time_limit_ms float8) returns boolean
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+  ends_at timestamptz := clock_timestamp() + time_limit_ms * interval '1 ms';
+  changed record;
+  parsed tsvector;
+  ids uuid[] := '{}';
+  changed_ats timestamptz[] := '{}';
+  words_list tsvector[] := '{}';
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  if not pg_try_advisory_xact_lock(hashtextextended('index users', hashtextextended(project::text, 0))) then
+    return false;
+  end if;
+  for changed in
+    select u.id, max(u.changed_at) as at
+    from unindexed_users u
+    where u.project_id = project
+    group by u.id
+    order by u.id
+    limit 100
+  loop
+    exit when clock_timestamp() >= ends_at;
+    select words_of_user(project, i.properties) into parsed
+      from identities i where i.project_id = project and i.id = changed.id;
+    -- An erasure has also deleted the rows of unindexed_users.
+    continue when not found;
+    ids := ids || changed.id;
+    changed_ats := changed_ats || changed.at;
+    words_list := words_list || parsed;
+  end loop;
+  if ids = '{}' then
+    return false;
+  end if;
+
+  with parsed_users as (
+    select p.id, p.changed_at, p.words
+    from unnest(ids, changed_ats, words_list) as p (id, changed_at, words)
+  ), existing as materialized (
+    select i.id
+    from identities i
+    where i.project_id = project and i.id = any(ids)
+    for key share skip locked
+  ), stored as (
+    insert into user_words as w (project_id, id, words)
+    select project, p.id, p.words from parsed_users p join existing e using (id)
+    on conflict (project_id, id) do update set words = excluded.words
+      where w.words is distinct from excluded.words
+  )
+  delete from unindexed_users u
+    using existing e, parsed_users p
+    where u.project_id = project and u.id = e.id and p.id = e.id and u.changed_at <= p.changed_at;
+  return true;
+end
+$$;
+
+-- Returns the projects with unindexed users, and their organizations.
+create function list_unindexed_projects() returns table (project_id uuid, organization_id uuid)
+language sql stable
+set enable_seqscan = off
+as $$
+  with recursive found (id) as (
+    (select u.project_id from unindexed_users u order by u.project_id limit 1)
+    union all
+    select (
+      select u.project_id from unindexed_users u where u.project_id > f.id order by u.project_id limit 1
+    )
+    from found f
+    where f.id is not null
+  )
+  select p.id, p.organization_id
+  from found f
+    join projects p on p.id = f.id and p.deleted_at is null
+$$;
 
 -- Returns the tsquery term for all words with the prefix `word`.
 create function to_prefix_lexeme(word text) returns text
 language sql immutable
 return '''' || replace(replace(word, E'\\', E'\\\\'), '''', '''''') || ''':*';
 
--- Returns a tsquery for words_of_user. Each of `words`, or else all parts that Postgres splits it
--- into, must be a prefix of a word.
-create function user_words_query(project uuid, words text[]) returns tsquery
-language sql immutable as $$
-  with tokens as (
-    select w.ord, w.word as whole, p.part
-    from unnest(words) with ordinality as w (word, ord)
-      cross join lateral (
-        select null as part
-        union all
-        select t.part from unnest(tsvector_to_array(to_tsvector('simple', w.word))) as t (part)
-      ) p
-  ), quoted as (
-    select ord, part is null as is_whole,
-      to_prefix_lexeme(
-        encode(substr(int8send(uuid_hash_extended(project, 0)), 1, 6), 'base64')
-          || ' ' || left(coalesce(part, lower(whole)), 200)
-      ) as token
-    from tokens
-  ), alternatives as (
-    select ord,
-      '(' || string_agg(token, '&') filter (where is_whole)
-        || coalesce('|(' || string_agg(token, '&') filter (where not is_whole) || ')', '') || ')' as text
-    from quoted
-    group by ord
-  )
-  select string_agg(text, '&')::tsquery from alternatives
-$$;
+-- Returns a tsquery for words_of_user. The first 10 words of `search` must each be a prefix of a
+-- word. Returns null when it has no words.
+create function user_words_query(project uuid, search text) returns tsquery
+language sql immutable
+return (
+  select string_agg(to_prefix_lexeme(word_prefix(project) || left(w.word, 200)), '&')::tsquery
+  from (select distinct w.word from unnest(split_words(search)) as w (word) where w.word <> '' limit 10) w
+);
 
 -- Returns the ids of up to `max_rows` users, newest first. Their user_id or an alias matches
--- `pattern`, or their properties have all of `words`. With `before`, only users with an earlier id
--- are returned. It reads up to 10,000 matches of each kind. When a kind has more, it also reads the
--- newest 2,000 users: with so many matches, these usually fill a page.
+-- `pattern`, or their properties have all words of `search`. With `before`, only users with an
+-- earlier id are returned. It reads up to 10,000 matches of each kind. When a kind has more, it
+-- also reads the newest 2,000 users: with so many matches, these usually fill a page. Users without
+-- current words in the index are parsed, the newest first, for up to 500 ms.
 --
 -- It is planned each time, because `like` uses its index only for a known pattern. The settings
 -- force the index of words, whatever the statistics say.
-create function find_users(project uuid, pattern text, words text[], before uuid, max_rows int) returns setof uuid
+create function find_users(project uuid, pattern text, search text, before uuid, max_rows int) returns setof uuid
 language plpgsql stable
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
 set jit = off
 as $$
 declare
-  query tsquery := user_words_query(project, words);
+  ends_at timestamptz := clock_timestamp() + interval '500 ms';
+  query tsquery := user_words_query(project, search);
   named uuid[] := array(
     select i.id
     from identities i
@@ -106,18 +196,34 @@ declare
     limit 10000
   );
   described uuid[] := array(
-    select i.id
-    from identities i
-    where words_of_user(i.project_id, i.properties) @@ query and (i.project_id = project) is true
+    select w.id
+    from user_words w
+    where w.words @@ query and (w.project_id = project) is true
+      and not exists (select from unindexed_users u where u.project_id = w.project_id and u.id = w.id)
     limit 10000
   );
+  changed record;
+  unindexed uuid[] := '{}';
   newest uuid[];
 begin
+  if query is not null then
+    for changed in
+      select distinct u.id from unindexed_users u where u.project_id = project order by u.id desc
+    loop
+      exit when clock_timestamp() >= ends_at;
+      if (
+        select words_of_user(project, i.properties) @@ query
+        from identities i where i.project_id = project and i.id = changed.id
+      ) then
+        unindexed := unindexed || changed.id;
+      end if;
+    end loop;
+  end if;
   if 10000 in (cardinality(named), cardinality(aliased), cardinality(described)) then
     newest := array(
       select i.id
       from (
-        select i.id, i.project_id, i.user_id, i.properties
+        select i.id, i.project_id, i.user_id
         from identities i
         where i.project_id = project and (before is null or i.id < before)
         order by i.id desc
@@ -128,14 +234,19 @@ begin
           select from aliases a
           where a.project_id = i.project_id and a.user_id = i.user_id and lower(a.alias) like pattern
         )
-        or words_of_user(i.project_id, i.properties) @@ query
+        or (
+          exists (
+            select from user_words w where w.project_id = i.project_id and w.id = i.id and w.words @@ query
+          )
+          and not exists (select from unindexed_users u where u.project_id = i.project_id and u.id = i.id)
+        )
       order by i.id desc
       limit max_rows
     );
   end if;
   return query
   select distinct f.id
-  from unnest(named || aliased || described || newest) as f (id)
+  from unnest(named || aliased || described || unindexed || newest) as f (id)
   where before is null or f.id < before
   order by f.id desc
   limit max_rows;

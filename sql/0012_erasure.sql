@@ -1,39 +1,129 @@
--- Removes the user with these names from up to `max_rows` events. Returns their number.
-create function erase_user_from_events(project uuid, names text[], max_rows int) returns int
+-- One row is an erasure in progress. The erasure deletes the identity first, and then works through
+-- all names of the user, in small transactions. Every process can continue it.
+create table erasures (
+  project_id uuid not null references projects,
+  user_id text not null,
+  -- The public id of the identity; null for a user known only from events.
+  identity_id text,
+  -- The remaining work begins with this stage; later ones follow in this order.
+  stage text not null default 'aliases' check (stage in ('aliases', 'responses', 'other responses', 'history', 'events', 'names')),
+  -- The names or Idempotency-Keys up to this one are done in this stage.
+  done_to text not null default '',
+  -- Events and alias changes after these are of a later user with the same name. Null while the
+  -- identity exists.
+  last_seq bigint,
+  last_change bigint,
+  -- The number of events so far.
+  events bigint not null default 0,
+  -- For the audit log; null for an application.
+  author json,
+  touched_at timestamptz not null default now(),
+  primary key (project_id, user_id)
+);
+
+-- Serves the search for erasures that no process works on.
+create index erasures_of_time on erasures (touched_at);
+
+-- One row is a name of a user whose erasure is in progress.
+create table erasure_names (
+  project_id uuid not null,
+  user_id text not null,
+  name text not null,
+  primary key (project_id, user_id, name),
+  foreign key (project_id, user_id) references erasures (project_id, user_id)
+);
+
+-- Takes aliases from a user. With the last ones it deletes the identity: a user with up to
+-- max_aliases disappears in this transaction. An alias that equals another user's user_id is not a
+-- name of this user. The caller must have locked the project's log.
+create function erase_identity(project uuid, name text) returns void
 language plpgsql as $$
 declare
   n int;
 begin
-  with found as (
-    select e.seq
-    from events e
-    where e.project_id = project and e.user_ref = any(names)
-    order by e.seq
-    limit max_rows
-    for update
+  perform set_config('tidings.is_erasing', 'on', true);
+  with taken as (
+    delete from aliases a
+      where a.project_id = project and a.alias = any(array(
+        select t.alias from aliases t where t.project_id = project and t.user_id = name limit max_aliases() + 1
+      ))
+      returning a.alias
+  ), named as (
+    insert into erasure_names (project_id, user_id, name)
+    select project, erase_identity.name, t.alias
+    from taken t
+    where not exists (select from identities i where i.project_id = project and i.user_id = t.alias)
+    on conflict do nothing
   )
-  update events e set user_ref = null
-    from found
-    where e.project_id = project and e.seq = found.seq;
-  get diagnostics n = row_count;
-  return n;
+  select count(*) into n from taken;
+  if n > max_aliases() then
+    return;
+  end if;
+  delete from identities i where i.project_id = project and i.user_id = erase_identity.name;
+  insert into erasure_names (project_id, user_id, name) values (project, name, name) on conflict do nothing;
+  update erasures e set
+      stage = 'responses',
+      last_seq = (select l.last_seq from event_logs l where l.project_id = project),
+      last_change = nextval(pg_get_serial_sequence('alias_changes', 'id'))
+    where e.project_id = project and e.user_id = name;
+end
+$$;
+
+-- Begins the erasure of a user, unless it has begun. Returns false if there is nothing to erase: an
+-- alias of another user is not a user, and neither is a name without an identity, an event and a
+-- stored response.
+create function begin_erasure(project uuid, name text, author json) returns boolean
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+  identity_id text;
+begin
+  perform from event_logs l where l.project_id = project for update;
+  if not found then
+    return false;
+  end if;
+  if exists (select from erasures e where e.project_id = project and e.user_id = name) then
+    return true;
+  end if;
+  select i.public_id into identity_id from identities i where i.project_id = project and i.user_id = name;
+  if not found and (
+    exists (select from aliases a where a.project_id = project and a.alias = name)
+    or not exists (
+      select from events e where e.project_id = project and e.user_ref = name and e.user_ref is not null
+    )
+    and not exists (
+      select from idempotency_keys k
+      where k.project_id = project and k.user_id = name and k.user_id is not null
+    )
+  ) then
+    return false;
+  end if;
+  insert into erasures (project_id, user_id, identity_id, author) values (project, name, identity_id, author);
+  perform erase_identity(project, name);
+  return true;
 end
 $$;
 
 -- Removes the user with these names from up to `max_rows` stored responses about them. Returns
--- their number.
-create function erase_user_from_responses(project uuid, names text[], max_rows int) returns int
+-- false when there are none.
+create function erase_responses(project uuid, names text[], max_rows int) returns boolean
 language plpgsql as $$
 declare
-  n int;
-begin
-  with found as (
+  -- Rows that another transaction has locked are left for the next step.
+  keys text[] := array(
     select k.key
     from idempotency_keys k
-    where k.project_id = project and k.user_id = any(names)
-    order by k.key
+    where k.project_id = project and k.user_id = any(names) and k.user_id is not null
     limit max_rows
-    for update
+  );
+begin
+  with found as materialized (
+    select k.key
+    from idempotency_keys k
+    where k.project_id = project and k.key = any(keys) and k.user_id = any(names)
+    for update skip locked
   )
   update idempotency_keys k set
     user_id = null,
@@ -52,24 +142,7 @@ begin
     end
     from found
     where k.project_id = project and k.key = found.key;
-  get diagnostics n = row_count;
-  return n;
-end
-$$;
-
--- Performs one batch of an erasure: removes a user from up to `max_rows` events and as many stored
--- responses. It is planned each time: a plan made on small tables would scan them after they have
--- grown.
-create function erase_user_batch(project uuid, name text, max_rows int) returns table (events int, responses int)
-language plpgsql
-set plan_cache_mode = force_custom_plan
-as $$
-declare
-  names text[] := names_of_user(project, name);
-begin
-  events := erase_user_from_events(project, names, max_rows);
-  responses := erase_user_from_responses(project, names, max_rows);
-  return next;
+  return keys <> '{}';
 end
 $$;
 
@@ -93,50 +166,211 @@ language sql immutable as $$
     || '},"requestId":' || (response -> 'requestId')::text || '}'
 $$;
 
--- Removes `names` from the stored responses to identify about other users.
-create function erase_user_from_other_responses(project uuid, names text[]) returns void
+-- Removes the names of a user from the stored responses of other users, among the next `max_rows`
+-- responses to identify with aliases after `after_key`. Returns the last key, or null at the end.
+create function erase_other_responses(project uuid, name text, after_key text, max_rows int) returns text
 language plpgsql as $$
+declare
+  stored record;
+  erased text[];
+  last_key text;
 begin
-  -- Some of them report an alias as another user's.
-  update idempotency_keys k set
-      other_names = array(select o.name from unnest(k.other_names) as o (name) where o.name <> all(names)),
-      body = remove_aliases_from_response(k.body::json, names)
-    where k.project_id = project and k.status = 200 and k.other_names is not null and k.other_names && names;
-  -- Others report that an alias was created for an earlier owner.
-  update idempotency_keys k set body = remove_aliases_from_response(k.body::json, names)
-    where k.project_id = project and k.status = 200
-      and k.user_id in (
-        select h.user_id from alias_changes h where h.project_id = project and h.alias = any(names)
-      );
+  for stored in
+    select k.key, k.other_names
+    from idempotency_keys k
+    where k.project_id = project and k.other_names is not null and k.key > after_key
+    order by k.key
+    limit max_rows
+  loop
+    last_key := stored.key;
+    erased := array(
+      select n.name
+      from erasure_names n
+      where n.project_id = project and n.user_id = erase_other_responses.name and n.name = any(stored.other_names)
+    );
+    continue when erased = '{}';
+    update idempotency_keys k set
+        other_names = nullif(array(select o.name from unnest(k.other_names) as o (name) where o.name <> all(erased)), '{}'),
+        body = remove_aliases_from_response(k.body::json, erased)
+      where k.project_id = project and k.key = stored.key and k.status = 200 and k.other_names is not null;
+  end loop;
+  return last_key;
 end
 $$;
 
--- Erases a user: deletes the identity, its properties, aliases and alias history, and removes the
--- user from events and stored responses. Returns the number of those events, and whether the
--- identity existed. It blocks all writers of the project, so callers run erase_user_batch first,
--- which leaves little to do. It is planned each time, like erase_user_batch.
-create function erase_user(project uuid, name text) returns table (events int, was_known boolean)
+-- Removes the user with these names from up to `max_rows` events up to `last_seq`. Returns their
+-- number, and whether there were any, also locked ones.
+create function erase_events(
+  project uuid, names text[], last_seq bigint, max_rows int, out was_found boolean, out erased int
+)
+language plpgsql as $$
+declare
+  -- Events that another transaction has locked are left for the next step.
+  seqs bigint[] := array(
+    select e.seq
+    from unnest(names) as n (name)
+      cross join lateral (
+        select e.seq
+        from events e
+        where e.project_id = project and e.user_ref = n.name and e.user_ref is not null
+          and e.seq <= erase_events.last_seq
+        order by e.seq
+        limit max_rows
+      ) e
+    limit max_rows
+  );
+begin
+  with free as materialized (
+    select e.seq
+    from events e
+    where e.project_id = project and e.seq = any(seqs) and e.user_ref is not null
+    for update skip locked
+  )
+  update events e set user_ref = null
+    from free f
+    where e.project_id = project and e.seq = f.seq;
+  get diagnostics erased = row_count;
+  was_found := seqs <> '{}';
+end
+$$;
+
+-- Deletes up to `max_rows` alias changes up to last_change that are of the user, or of another user
+-- and one of these names. Removes the user from up to `max_rows` others. Returns false when there
+-- are none.
+create function erase_history(project uuid, name text, names text[], last_change bigint, max_rows int) returns boolean
+language plpgsql as $$
+declare
+  deleted int;
+  changed int;
+begin
+  delete from alias_changes h
+    where h.ctid = any(array(
+      (
+        select c.ctid
+        from alias_changes c
+        where c.project_id = project and c.user_id = erase_history.name and c.id < last_change
+        limit max_rows
+      )
+      union all
+      (
+        select c.ctid
+        from alias_changes c
+        where c.project_id = project and c.alias = any(names) and c.id < last_change
+        limit max_rows
+      )
+    ));
+  get diagnostics deleted = row_count;
+  update alias_changes h set other = null
+    where h.ctid = any(array(
+      select c.ctid
+      from alias_changes c
+      where c.project_id = project and c.other = erase_history.name and c.other is not null and c.id < last_change
+      limit max_rows
+    ));
+  get diagnostics changed = row_count;
+  return deleted + changed > 0;
+end
+$$;
+
+-- Continues an erasure, until time_limit_ms have passed. Returns no row when it has ended before.
+-- is_done is true in the transaction that ends it. It works in batches of some milliseconds.
+--
+-- Custom plans, because a plan made on small tables would scan them after they have grown.
+create function continue_erasure(project uuid, name text, time_limit_ms float8)
+returns table (is_done boolean, events bigint, identity_id text, author json)
 language plpgsql
 set plan_cache_mode = force_custom_plan
+set enable_seqscan = off
 as $$
+#variable_conflict use_column
 declare
+  ends_at timestamptz := clock_timestamp() + time_limit_ms * interval '1 ms';
+  erasure erasures;
   names text[];
+  key text;
+  changed record;
+  is_more boolean;
+  stages text[] := array['responses', 'other responses', 'history', 'events', 'names'];
 begin
-  perform from event_logs l where l.project_id = project for update;
-  -- Read after the lock, because identify could add a name before it.
-  names := names_of_user(project, name);
-  events := erase_user_from_events(project, names, null);
-  perform erase_user_from_responses(project, names, null);
-  perform erase_user_from_other_responses(project, names);
+  -- Writers lock the log before anything else.
+  if exists (
+    select from erasures e
+    where e.project_id = project and e.user_id = continue_erasure.name and e.stage = 'aliases'
+  ) then
+    perform from event_logs l where l.project_id = project for update;
+    if exists (
+      select from erasures e
+      where e.project_id = project and e.user_id = continue_erasure.name and e.stage = 'aliases'
+      for update
+    ) then
+      perform erase_identity(project, continue_erasure.name);
+    end if;
+  end if;
 
-  delete from identities i where i.project_id = project and i.user_id = erase_user.name;
-  was_known := found;
+  select * into erasure
+    from erasures e
+    where e.project_id = project and e.user_id = continue_erasure.name
+    for update;
+  if not found then
+    return;
+  end if;
 
-  -- After the identity, because deleting its aliases adds rows to alias_changes.
-  delete from alias_changes h
-    where h.project_id = project and (h.user_id = erase_user.name or h.alias = any(names));
-  update alias_changes h set other = null
-    where h.project_id = project and h.other = erase_user.name;
+  while erasure.stage <> 'aliases' and clock_timestamp() < ends_at loop
+    if erasure.stage = 'other responses' then
+      key := erase_other_responses(project, erasure.user_id, erasure.done_to, 50);
+      if key is not null then
+        erasure.done_to := key;
+        continue;
+      end if;
+      names := '{}';
+    else
+      names := array(
+        select n.name
+        from erasure_names n
+        where n.project_id = project and n.user_id = erasure.user_id and n.name > erasure.done_to
+        order by n.name
+        limit 100
+      );
+    end if;
+
+    if names = '{}' then
+      exit when erasure.stage = 'names';
+      erasure.stage := stages[array_position(stages, erasure.stage) + 1];
+      erasure.done_to := '';
+      continue;
+    end if;
+
+    if erasure.stage = 'responses' then
+      is_more := erase_responses(project, names, 20);
+    elsif erasure.stage = 'history' then
+      is_more := erase_history(project, erasure.user_id, names, erasure.last_change, 200);
+    elsif erasure.stage = 'events' then
+      select * into changed from erase_events(project, names, erasure.last_seq, 200);
+      erasure.events := erasure.events + changed.erased;
+      is_more := changed.was_found;
+    else
+      delete from erasure_names n
+        where n.project_id = project and n.user_id = erasure.user_id and n.name = any(names);
+      is_more := false;
+    end if;
+    if not is_more then
+      erasure.done_to := names[cardinality(names)];
+    end if;
+  end loop;
+
+  is_done := erasure.stage = 'names' and not exists (
+    select from erasure_names n where n.project_id = project and n.user_id = erasure.user_id
+  );
+  if is_done then
+    delete from erasures e where e.project_id = project and e.user_id = erasure.user_id;
+  else
+    update erasures e set
+        stage = erasure.stage, done_to = erasure.done_to, events = erasure.events, touched_at = now()
+      where e.project_id = project and e.user_id = erasure.user_id;
+  end if;
+  events := erasure.events;
+  identity_id := erasure.identity_id;
+  author := erasure.author;
   return next;
 end
 $$;

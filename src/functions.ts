@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 /** Returns a function that calls `make` once, and returns its result on every call. */
 export function once<Result>(make: () => Result): () => Result {
   let made: { result: Result } | undefined
@@ -19,6 +21,11 @@ export async function withTimeout<Result, TimeoutResult>(
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Waits. Resolves to false when the signal aborts the wait. */
+export function pause(ms: number, signal?: AbortSignal): Promise<boolean> {
+  return sleep(ms, true, { ref: false, ...(signal && { signal }) }).catch(() => false)
 }
 
 /** Adds an entry to a map of at most `max` entries, as its newest. The oldest makes room. */

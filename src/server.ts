@@ -12,7 +12,10 @@ import { createServerApp } from './server/app.ts'
 import { listApiFeatures, listV1Features } from './server/features.ts'
 import { bindPort } from './server/bound-port.ts'
 import { healthRoutes } from './server/health.ts'
+import { createOrganizationLookup } from './accounts/projects.ts'
+import { createEraser } from './identities/erasure.ts'
 import { createIdentityWriter } from './identities/identify.ts'
+import { startUserIndexer } from './identities/user-indexer.ts'
 import { createAdmission } from './keys/admission.ts'
 import {
   bootstrap,
@@ -58,6 +61,8 @@ export interface Server extends BootstrapSecrets {
 export interface ServerOptions extends DeliveryOptions {
   /** The time-out for reading a request body. */
   bodyTimeoutMs?: number
+  /** How long a request waits for the end of an erasure. */
+  erasureWaitMs?: number
   /** How long the database may take to reply before its connections are replaced. */
   databaseDeadlineMs?: number
   /**
@@ -96,6 +101,9 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       pipelined: APPENDS_IN_FLIGHT,
     })
     const reads = pools.open('api', 8)
+    // The third connection looks up organizations.
+    const identifies = pools.open('identify', 3, { settings: { lock_timeout: APPEND_LOCK_MS } })
+    const userWork = pools.open('users', 2)
     cleanup.push(() => pools.end())
     const notifications = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
     const notifier = createNotifier({ pool: notifications })
@@ -114,7 +122,13 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         outbox.wake(projectIds)
       },
     })
-    const identityWriter = createIdentityWriter({ pool: appends, inflight })
+    const userIndexer = startUserIndexer(userWork)
+    const identityWriter = createIdentityWriter({
+      pool: identifies,
+      inflight,
+      onIdentified: userIndexer.wake,
+    })
+    const eraser = createEraser({ pool: userWork, waitMs: options.erasureWaitMs })
     const maintenance = startMaintenance(reads)
     cleanup.push(async () => {
       await Promise.all([
@@ -122,6 +136,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         identityWriter.drain(),
         admission.stop(),
         maintenance.stop(),
+        userIndexer.stop(),
+        eraser.stop(),
       ])
     })
 
@@ -164,6 +180,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         ...gate,
         ...deliveries,
         pool: reads,
+        eraser,
         hints: notifier,
         databaseKind: database.kind,
         dataDir: database.dataDir,
@@ -172,14 +189,25 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         startedAt,
         countSockets: () => startedFeed.sockets,
       }),
-      v1: listV1Features({ ...gate, admission, appender, identityWriter, reads }),
+      v1: listV1Features({
+        ...gate,
+        admission,
+        appender,
+        identityWriter,
+        eraser,
+        findOrganization: createOrganizationLookup(identifies),
+        reads,
+      }),
     })
     port.attach({ fetch: app.fetch, feed: startedFeed })
 
     const metrics =
       config.metricsPort === undefined ? undefined : serveMetrics(config.host, config.metricsPort)
     if (metrics) cleanup.push(() => metrics.stop())
-    registerWorkGauges({ admission, appender, identityWriter }, { admissions, appends, reads })
+    registerWorkGauges(
+      { admission, appender, identityWriter },
+      { admissions, appends, identifies, reads, users: userWork },
+    )
 
     // Last, because the key is shown only once, and a failed start must not use that up.
     const secrets = options.isWorker ? NO_BOOTSTRAP_SECRETS : await bootstrap(reads.sql, config)

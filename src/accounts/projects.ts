@@ -1,12 +1,15 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
+import type { Pool } from '../db/pool.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
+import { setNewest } from '../functions.ts'
 import { newId, toId } from '../ids.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
 import type { Role } from './permissions.ts'
 import type { Project, ProjectChange } from './schema.ts'
 
 const MAX_PROJECTS = 100
+const MAX_KNOWN_ORGANIZATIONS = 10_000
 
 export interface ProjectInfo {
   /** For SQL. */
@@ -156,4 +159,23 @@ export async function editProject(
 
 export function projectNotFound(): Fault {
   return new Fault('not_found', 'No project has this id')
+}
+
+/** Returns the organization of a project; uuids. Undefined if there is no such project. */
+export type FindOrganization = (projectId: string) => Promise<string | undefined>
+
+/** Creates a lookup that remembers organizations: a project never moves to another one. */
+export function createOrganizationLookup(pool: Pool): FindOrganization {
+  const known = new Map<string, string>()
+  return async projectId => {
+    const organization = known.get(projectId)
+    if (organization !== undefined) return organization
+    const [row] = await pool.run(
+      sql => sql<{ organization_id: string }[]>`
+        select organization_id from projects where id = ${projectId}
+      `,
+    )
+    if (row) setNewest(known, projectId, row.organization_id, MAX_KNOWN_ORGANIZATIONS)
+    return row?.organization_id
+  }
 }

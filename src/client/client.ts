@@ -72,8 +72,9 @@ export type Client = {
     /** Gets a user by user_id or alias. Rejects with 404 `not_found` when there is none. */
     get(userId: string, options?: CallOptions): Promise<User>
     /**
-     * Erases a user permanently, by the exact user_id. After a lost response, the retry reports
-     * that nothing was left to erase.
+     * Erases a user permanently, by the exact user_id. After 5 s, the server continues in the
+     * background, and `events` is the number so far. After a lost response, the retry reports that
+     * nothing was left to erase.
      */
     erase(userId: string, options?: CallOptions): Promise<Erased>
   }

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { isClockUntrusted } from '../db/clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
+import { pause } from '../functions.ts'
 import { toId } from '../ids.ts'
 import { logger } from '../log.ts'
 import { UNDO_GRACE_S } from './deletion.ts'
@@ -184,9 +184,4 @@ function warn(error: unknown): undefined {
   log.warning('Deleting events failed and will be retried: {reason}', {
     reason: toReason(error),
   })
-}
-
-/** Waits. Resolves to false when the signal aborts the wait. */
-function pause(ms: number, signal?: AbortSignal): Promise<boolean> {
-  return sleep(ms, true, { ref: false, ...(signal && { signal }) }).catch(() => false)
 }

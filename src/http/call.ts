@@ -68,7 +68,7 @@ type Extra = Pick<ResponseParts, 'headers' | 'cookies'>
 /** Responds with the success envelope around `data`. */
 export function succeed(
   call: GuardedCall,
-  status: 200 | 201,
+  status: 200 | 201 | 202,
   data: object,
   extra?: Extra,
 ): Response {
@@ -78,7 +78,7 @@ export function succeed(
 /** Responds with the success envelope around `dataJson`, which is JSON text. */
 export function succeedJson(
   call: GuardedCall,
-  status: 200 | 201,
+  status: 200 | 201 | 202,
   dataJson: string,
   extra: Extra = {},
 ): Response {

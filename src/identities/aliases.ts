@@ -46,6 +46,15 @@ export async function addAlias(
       'The alias no longer belongs to the user in `from`. Reload the user.',
     )
   }
+  const [count] = await tx<[{ free: number; max: number }]>`
+    select count_free_aliases(${projectId}, ${userId}) as free, max_aliases() as max
+  `
+  if (count.free <= 0) {
+    throw new Fault(
+      'conflict',
+      `A user can have at most ${count.max.toLocaleString('en')} aliases. Remove one first.`,
+    )
+  }
   const rows =
     from === undefined
       ? await tx<{ created_at: Date }[]>`

@@ -1,7 +1,8 @@
 import { toArray, alignRows } from '../db/arrays.ts'
-import { createBatcher } from '../db/batch.ts'
+import { createBatcher, type Batcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
-import { invalidKey } from '../errors.ts'
+import { Fault, invalidKey } from '../errors.ts'
+import { setNewest } from '../functions.ts'
 import { newId } from '../ids.ts'
 import {
   StillRunning,
@@ -9,22 +10,41 @@ import {
   type InFlightRequests,
   type IdempotencyOutcome,
 } from '../limits/idempotency.ts'
+import { createSemaphore } from '../semaphore.ts'
 import type { IdentifyInput } from './schema.ts'
 
+/** The number of concurrent batches. An organization has one at a time. */
+const MAX_RUNNING = 2
+/** A batch holds the log of its projects for as long as this many jobs with this cost take. */
 const MAX_ROWS = 100
-const MAX_WAITING = 5_000
+const MAX_BATCH_COST = 256 * 1024
+/** An alias takes about as long as so many bytes of properties. */
+const ALIAS_COST = 4 * 1024
+const MAX_WAITING_PER_ORGANIZATION = 1_000
+const MAX_WAITING_BYTES_PER_ORGANIZATION = 32 * 1024 * 1024
+const MAX_WAITING_BYTES = 128 * 1024 * 1024
+const MAX_BATCHERS = 1_000
 
 interface IdentifyJob {
+  organizationId: string
   projectId: string
   input: IdentifyInput
   requestId: string
   claim: IdempotencyClaim | undefined
 }
 
+interface IdentifyResult {
+  outcome: IdempotencyOutcome
+  body: string
+}
+
 export interface IdentityWriter {
-  /** Creates or updates an identity and its aliases. `body` is the whole JSON response. */
-  identify(job: IdentifyJob): Promise<{ outcome: IdempotencyOutcome; body: string }>
-  /** The number of jobs that wait for the next batch. */
+  /**
+   * Creates or updates an identity and its aliases. `body` is the whole JSON response. Rejects with
+   * `unavailable` when too much of the organization waits.
+   */
+  identify(job: IdentifyJob): Promise<IdentifyResult>
+  /** The number of jobs that wait for their batch. */
   readonly waiting: number
   /** Resolves when no job is waiting or running. */
   drain(): Promise<void>
@@ -33,52 +53,147 @@ export interface IdentityWriter {
 /** A job with its properties as JSON. Null keeps the stored properties. */
 type PreparedJob = IdentifyJob & { propertiesJson: string | null }
 
+interface Waiting {
+  job: PreparedJob
+  bytes: number
+  resolve(result: Promise<IdentifyResult>): void
+}
+
+/** The jobs of an organization that wait for its next batch. */
+interface Queue {
+  jobs: Waiting[]
+  bytes: number
+  /** Settles when the queue is empty and its last batch has ended. */
+  emptied: Promise<void>
+}
+
 interface Row {
   ord: number
   outcome: IdempotencyOutcome | 'running'
   body: string
 }
 
+export interface IdentityWriterOptions {
+  pool: Pool
+  inflight: InFlightRequests
+  /** Called after each commit with the project of an identify and its organization. */
+  onIdentified?(projectId: string, organizationId: string): void
+}
+
 /**
- * Creates the only writer of identify. Calls that arrive together share a transaction, which locks
- * the logs of their projects.
+ * Creates the only writer of identify. Waiting calls of an organization share a transaction, which
+ * locks the logs of their projects. No transaction has calls of two organizations.
  */
 export function createIdentityWriter({
   pool,
   inflight,
-}: {
-  pool: Pool
-  inflight: InFlightRequests
-}): IdentityWriter {
-  const batcher = createBatcher({
-    async run(jobs: PreparedJob[]) {
-      const rows = await pool.run(sql => identifyRows(sql, jobs))
-      return alignRows(rows, jobs.length)
-    },
-    toResult(row) {
-      // No row means that the project was deleted.
-      if (!row) throw invalidKey()
-      const { outcome, body } = row
-      if (outcome === 'running') throw new StillRunning()
-      return { outcome, body }
-    },
-    toGroup: ({ projectId }) => projectId,
-    toBytes: ({ propertiesJson }) => 500 + 2 * (propertiesJson?.length ?? 0),
-    maxJobs: MAX_ROWS,
-    maxWaiting: MAX_WAITING,
-  })
+  onIdentified,
+}: IdentityWriterOptions): IdentityWriter {
+  const turns = createSemaphore({ total: MAX_RUNNING, perKey: 1 })
+  const queues = new Map<string, Queue>()
+  // Kept after their queues are empty, because a batcher remembers which projects are locked.
+  const batchers = new Map<string, Batcher<PreparedJob, IdentifyResult>>()
+  let waitingBytes = 0
+
+  function createOrganizationBatcher() {
+    return createBatcher({
+      async run(jobs: PreparedJob[]) {
+        const rows = await pool.run(sql => identifyRows(sql, jobs))
+        return alignRows(rows, jobs.length)
+      },
+      toResult(row, { projectId, organizationId }) {
+        // No row means that the project was deleted.
+        if (!row) throw invalidKey()
+        const { outcome, body } = row
+        if (outcome === 'running') throw new StillRunning()
+        if (outcome === 'done') onIdentified?.(projectId, organizationId)
+        return { outcome, body }
+      },
+      toGroup: ({ projectId }) => projectId,
+      maxJobs: MAX_ROWS,
+      maxWaiting: MAX_ROWS,
+    })
+  }
+
+  function add(job: PreparedJob): Promise<IdentifyResult> {
+    const { organizationId } = job
+    const bytes = 500 + 2 * (job.propertiesJson?.length ?? 0)
+    const queue = queues.get(organizationId)
+    const isFull =
+      queue !== undefined &&
+      (queue.jobs.length >= MAX_WAITING_PER_ORGANIZATION ||
+        queue.bytes + bytes > MAX_WAITING_BYTES_PER_ORGANIZATION)
+    if (isFull || waitingBytes + bytes > MAX_WAITING_BYTES) {
+      return Promise.reject(
+        new Fault('unavailable', 'Too many identifies are waiting. Try again shortly.'),
+      )
+    }
+    return new Promise(resolve => {
+      const waiting = { job, bytes, resolve }
+      waitingBytes += bytes
+      if (queue) {
+        queue.jobs.push(waiting)
+        queue.bytes += bytes
+      } else {
+        const created = { jobs: [waiting], bytes, emptied: Promise.resolve() }
+        queues.set(organizationId, created)
+        created.emptied = empty(organizationId, created)
+      }
+    })
+  }
+
+  /** Runs the batches of a queue until it is empty. */
+  async function empty(organizationId: string, queue: Queue): Promise<void> {
+    while (queue.jobs.length > 0) {
+      await turns.run(organizationId, async () => {
+        const batch = takeBatch(queue)
+        const batcher = batchers.get(organizationId) ?? createOrganizationBatcher()
+        setNewest(batchers, organizationId, batcher, MAX_BATCHERS)
+        for (const { job, bytes, resolve } of batch) {
+          waitingBytes -= bytes
+          resolve(batcher.add(job))
+        }
+        await batcher.drain()
+      })
+    }
+    queues.delete(organizationId)
+  }
+
   return {
     identify(job) {
       const { properties } = job.input
       const propertiesJson = properties ? JSON.stringify(properties) : null
-      const work = () => batcher.add({ ...job, propertiesJson })
+      const work = () => add({ ...job, propertiesJson })
       return job.claim ? inflight.once(job.projectId, job.claim, work) : work()
     },
     get waiting() {
-      return batcher.waiting
+      return queues.values().reduce((sum, { jobs }) => sum + jobs.length, 0)
     },
-    drain: () => batcher.drain(),
+    async drain() {
+      while (queues.size > 0) await Promise.all(queues.values().map(({ emptied }) => emptied))
+    },
   }
+}
+
+/** Removes the first jobs of a queue, up to the cost of a batch. */
+function takeBatch(queue: Queue): Waiting[] {
+  let cost = 0
+  let size = 0
+  while (size < queue.jobs.length && size < MAX_ROWS) {
+    const next = toCost(queue.jobs[size])
+    if (size > 0 && cost + next > MAX_BATCH_COST) break
+    cost += next
+    size++
+  }
+  const batch = queue.jobs.splice(0, size)
+  for (const { bytes } of batch) queue.bytes -= bytes
+  return batch
+}
+
+function toCost(waiting: Waiting | undefined): number {
+  if (!waiting) return 0
+  const { propertiesJson, input } = waiting.job
+  return (propertiesJson?.length ?? 0) + ALIAS_COST * (input.aliases?.length ?? 0)
 }
 
 function identifyRows(sql: Pool['sql'], jobs: PreparedJob[]): Promise<Row[]> {
@@ -91,8 +206,8 @@ function identifyRows(sql: Pool['sql'], jobs: PreparedJob[]): Promise<Row[]> {
       ${column(({ input }) => input.user_id)}::text[],
       ${toArray(ids.map(({ uuid }) => uuid))}::uuid[],
       ${toArray(ids.map(({ id }) => id))}::text[],
-      ${column(({ propertiesJson }) => propertiesJson)}::text[],
-      ${column(({ input }) => JSON.stringify(input.aliases ?? []))}::text[],
+      ${column(({ propertiesJson }) => propertiesJson)}::json[],
+      ${column(({ input }) => JSON.stringify(input.aliases ?? []))}::json[],
       ${column(({ claim }) => claim?.key ?? null)}::text[],
       ${column(({ claim }) => (claim ? `\\x${claim.fingerprint.toString('hex')}` : null))}::bytea[],
       ${column(({ requestId }) => `,"requestId":"${requestId}"}`)}::text[]

@@ -1,24 +1,36 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { FindOrganization } from '../accounts/projects.ts'
 import type { Pool } from '../db/pool.ts'
+import { invalidKey } from '../errors.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { Failure, SuccessOf } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'
 import { respondToWrite, type KeyGuard } from '../keys/guard.ts'
+import type { Eraser } from './erasure.ts'
 import type { IdentityWriter } from './identify.ts'
 import { Erased, Identified, IdentifyInput, User } from './schema.ts'
-import { eraseUser, getUserJson } from './users.ts'
+import { getUserJson } from './users.ts'
 
 const tags = ['Identities']
 
 interface Parts {
   guard: KeyGuard
   identityWriter: IdentityWriter
+  eraser: Eraser
+  findOrganization: FindOrganization
   reads: Pool
 }
 
 /** Routes of /v1 that identify, read and erase users. */
-export function identityRoutes({ guard, identityWriter, reads }: Parts) {
+export function identityRoutes({ guard, identityWriter, eraser, findOrganization, reads }: Parts) {
+  /** Throws `unauthorized` if the project was deleted. */
+  async function toOrganization(projectId: string): Promise<string> {
+    const organizationId = await findOrganization(projectId)
+    if (organizationId === undefined) throw invalidKey()
+    return organizationId
+  }
+
   return new Elysia({ name: 'identities' })
     .use(guard)
     .post(
@@ -26,7 +38,9 @@ export function identityRoutes({ guard, identityWriter, reads }: Parts) {
       async ({ call, body: input }) => {
         const { key, requestId, claim } = call
         const { projectId } = key
-        const written = await identityWriter.identify({ projectId, input, requestId, claim })
+        const organizationId = await toOrganization(projectId)
+        const job = { organizationId, projectId, input, requestId, claim }
+        const written = await identityWriter.identify(job)
         return respondToWrite(call, 200, written)
       },
       {
@@ -64,14 +78,25 @@ export function identityRoutes({ guard, identityWriter, reads }: Parts) {
     )
     .delete(
       '/v1/users/:userId',
-      async ({ call, params: { userId } }) =>
-        succeed(call, 200, await eraseUser(reads, call.key.projectId, userId)),
+      async ({ call, params: { userId } }) => {
+        const { projectId } = call.key
+        const organizationId = await toOrganization(projectId)
+        const { isDone, events } = await eraser.erase({ organizationId, projectId, userId })
+        return succeed(call, isDone ? 200 : 202, { userId, events })
+      },
       {
         scope: 'identities:write',
         params: Type.Object({
           userId: Text({ minLength: 1, maxLength: 255, description: 'The exact user_id.' }),
         }),
-        response: { 200: SuccessOf(Erased, 'The user is erased.'), 404: Failure },
+        response: {
+          200: SuccessOf(Erased, 'The user is erased.'),
+          202: SuccessOf(
+            Erased,
+            'The identity, its properties and aliases are deleted. The rest follows. The request can be repeated to wait for the end.',
+          ),
+          404: Failure,
+        },
         detail: {
           operationId: 'eraseUser',
           summary: 'Erase a user',

@@ -67,7 +67,7 @@ export const User = Type.Object(
 )
 export type User = Static<typeof User>
 
-/** The result of an erasure. */
+/** The result of an erasure, or its state so far. */
 export const Erased = Type.Object(
   {
     userId: Type.String(),

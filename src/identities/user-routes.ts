@@ -1,11 +1,11 @@
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../accounts/guard.ts'
-import { writeAudit } from '../audit/audit.ts'
 import { type Pool, transact } from '../db/pool.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import { addAlias, listAliasChanges, removeAlias } from './aliases.ts'
+import type { Eraser } from './erasure.ts'
 import { Erased } from './schema.ts'
 import {
   AliasChange,
@@ -16,12 +16,18 @@ import {
   UserQuery,
   UserListItem,
 } from './user-schema.ts'
-import { eraseUser, getUserDetailJson, listUsersJson } from './users.ts'
+import { getUserDetailJson, listUsersJson } from './users.ts'
 
 const tags = ['Users']
 
+export interface UserRouteParts {
+  guard: SessionGuard
+  pool: Pool
+  eraser: Eraser
+}
+
 /** Routes of the dashboard for users and their aliases. */
-export function userRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+export function userRoutes({ guard, pool, eraser }: UserRouteParts) {
   return new Elysia({ name: 'identities.project' })
     .use(guard)
     .get(
@@ -53,21 +59,13 @@ export function userRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool })
       '/api/projects/:projectId/users/:userId',
       async ({ call, params: { userId } }) => {
         const { actor, organizationId, projectId } = call
-        // Without the user_id, because the audit log outlives the erasure.
-        const erased = await eraseUser(pool, projectId, userId, (tx, { identityId, events }) =>
-          writeAudit(tx, actor, {
-            action: 'user.erased',
-            organizationId,
-            projectId,
-            target: identityId,
-            details: { events },
-          }),
-        )
-        return succeed(call, 200, erased)
+        const target = { organizationId, projectId, userId }
+        const { isDone, events } = await eraser.erase(target, actor)
+        return succeed(call, isDone ? 200 : 202, { userId, events })
       },
       {
         project: 'users.erase',
-        response: { 200: SuccessOf(Erased) },
+        response: { 200: SuccessOf(Erased), 202: SuccessOf(Erased) },
         detail: { operationId: 'eraseProjectUser', summary: 'Erase a user', tags },
       },
     )

@@ -1,13 +1,7 @@
-import { toArray } from '../db/arrays.ts'
-import { type Pool, transact } from '../db/pool.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { toPage, parsePageQuery } from '../http/paging.ts'
-import type { Erased } from './schema.ts'
 import type { UserQuery } from './user-schema.ts'
-
-const MAX_WORDS = 10
-const ERASE_BATCH = 5_000
 
 interface Row {
   public_id: string
@@ -45,8 +39,8 @@ export async function getUserJson(
 
 /**
  * Returns the JSON of a page of users, newest first. A search finds users whose user_id or alias
- * starts with it, and users with all of its words in their properties. It reads up to 10,000
- * matches of each kind.
+ * starts with it, and users with all of its first 10 words in their properties. It reads up to
+ * 10,000 matches of each kind.
  */
 export async function listUsersJson(
   sql: Queryable,
@@ -54,11 +48,10 @@ export async function listUsersJson(
   { search = '', ...query }: UserQuery,
 ): Promise<string> {
   const { after, rows: limit } = parsePageQuery('idn', query)
-  const words = search.split(/\s+/).filter(word => word !== '')
   const rows = await sql<Row[]>`
     with page as materialized (
       ${
-        words.length === 0
+        search.trim() === ''
           ? sql`
             select i.id
             from identities i
@@ -69,8 +62,7 @@ export async function listUsersJson(
           : sql`
             select f.id
             from find_users(
-              ${projectId}, lower(${toPrefixPattern(search.trim())}),
-              ${toArray(words.slice(0, MAX_WORDS))}::text[], ${after ?? null}, ${limit}
+              ${projectId}, lower(${toPrefixPattern(search.trim())}), ${search}, ${after ?? null}, ${limit}
             ) as f (id)
           `
       }
@@ -188,51 +180,6 @@ export async function lockLog(tx: Tx, projectId: string): Promise<void> {
 
 export function userNotFound(): Fault {
   return new Fault('not_found', 'No user has this user_id or alias')
-}
-
-/**
- * The result of an erasure. identityId is a public id, or undefined for a user known only from
- * events.
- */
-export interface Erasure {
-  identityId: string | undefined
-  events: number
-}
-
-/**
- * Erases a user and every reference to them. `onErased` runs in the last transaction of the
- * erasure. Throws `not_found` when neither an identity nor an event has the user_id.
- */
-export async function eraseUser(
-  pool: Pool,
-  projectId: string,
-  userId: string,
-  onErased: (tx: Tx, erasure: Erasure) => Promise<void> = async () => {},
-): Promise<Erased> {
-  let events = 0
-  // In batches: otherwise a user with many events would block the project until a timeout.
-  for (let isMore = true; isMore;) {
-    const [step] = await pool.run(
-      sql => sql<[{ events: number; responses: number }]>`
-        select events, responses from erase_user_batch(${projectId}, ${userId}, ${ERASE_BATCH})
-      `,
-    )
-    events += step.events
-    isMore = step.events === ERASE_BATCH || step.responses === ERASE_BATCH
-  }
-  await transact(pool, async tx => {
-    await lockLog(tx, projectId)
-    const [identity] = await tx<{ public_id: string }[]>`
-      select public_id from identities where project_id = ${projectId} and user_id = ${userId}
-    `
-    const [last] = await tx<[{ events: number }]>`
-      select events from erase_user(${projectId}, ${userId})
-    `
-    events += last.events
-    if (!identity && events === 0) throw new Fault('not_found', 'No user has this user_id')
-    await onErased(tx, { identityId: identity?.public_id, events })
-  })
-  return { userId, events }
 }
 
 /**

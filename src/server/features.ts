@@ -16,9 +16,11 @@ import type { Appender } from '../events/append.ts'
 import { eventDeletionRoutes } from '../events/deletion-routes.ts'
 import { eventRoutes } from '../events/routes.ts'
 import { searchRoutes } from '../events/search-routes.ts'
+import type { FindOrganization } from '../accounts/projects.ts'
+import type { Eraser } from '../identities/erasure.ts'
 import type { IdentityWriter } from '../identities/identify.ts'
 import { identityRoutes } from '../identities/routes.ts'
-import { userRoutes } from '../identities/user-routes.ts'
+import { userRoutes, type UserRouteParts } from '../identities/user-routes.ts'
 import { createKeyGuard, type KeyGuardOptions } from '../keys/guard.ts'
 import { projectKeyRoutes } from '../keys/key-routes.ts'
 import { currentKeyRoutes } from '../keys/current-key-routes.ts'
@@ -31,7 +33,7 @@ import { serverRoutes, type ServerParts } from './server-routes.ts'
 
 /** The dependencies of the features under /api. */
 type ApiParts = SessionGuardOptions &
-  Omit<DeliveryParts & PushRouteParts & ServerParts & WebhookParts, 'guard'>
+  Omit<DeliveryParts & PushRouteParts & ServerParts & UserRouteParts & WebhookParts, 'guard'>
 
 /** Lists the features under /api, for the dashboard. They require a session. */
 export function listApiFeatures(gate: ApiParts) {
@@ -65,6 +67,8 @@ export function listApiFeatures(gate: ApiParts) {
 interface V1Parts extends KeyGuardOptions {
   appender: Appender
   identityWriter: IdentityWriter
+  eraser: Eraser
+  findOrganization: FindOrganization
   reads: Pool
 }
 

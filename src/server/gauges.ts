@@ -2,12 +2,12 @@ import type { Pool } from '../db/pool.ts'
 import { registerGauge } from '../metrics.ts'
 
 type Batches = Record<'admission' | 'appender' | 'identityWriter', { readonly waiting: number }>
-type Pools = Record<'admissions' | 'appends' | 'reads', Pool>
+type Pools = Record<'admissions' | 'appends' | 'identifies' | 'reads' | 'users', Pool>
 
 /** Registers gauges of waiting work and of connections in use. */
 export function registerWorkGauges(
   { admission, appender, identityWriter }: Batches,
-  { admissions, appends, reads }: Pools,
+  { admissions, appends, identifies, reads, users }: Pools,
 ): void {
   registerGauge('tidings_batch_queue_length', 'Requests that wait for the next batch.', {
     label: 'batch',
@@ -26,7 +26,9 @@ export function registerWorkGauges(
     readEach: {
       admission: () => admissions.running,
       append: () => appends.running,
+      identify: () => identifies.running,
       api: () => reads.running,
+      users: () => users.running,
     },
   })
 }

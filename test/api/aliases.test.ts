@@ -23,6 +23,24 @@ test('dashboard §6 an added alias attributes earlier events to its user', async
   expect(aliases).toEqual([{ alias: '@ada', since: added.body.data.since }])
 })
 
+test('contract §3 a user with 1,000 aliases gets no other until one is removed', async () => {
+  const tenant = await newTenant(server, 'member')
+  for (let first = 0; first < 1_000; first += 50) {
+    await tenant.identify(
+      'ada',
+      Array.from({ length: 50 }, (_, n) => `alias ${first + n}`),
+    )
+  }
+  await tenant.identify('bob', ['@bob'])
+  const message = 'A user can have at most 1,000 aliases. Remove one first.'
+  for (const json of [{ alias: 'new' }, { alias: '@bob', from: 'bob' }]) {
+    const answer = await add(tenant, 'ada', json)
+    expect([answer.status, answer.body.error]).toEqual([409, message])
+  }
+  await tenant.person.delete(`${tenant.path}/users/ada/aliases/alias%200`)
+  expect((await add(tenant, 'ada', { alias: 'new' })).status).toBe(201)
+})
+
 test('contract §3 an alias that cannot be added is a conflict with the reasons of identify', async () => {
   const tenant = await newTenant(server, 'member')
   await tenant.identify('ada', ['@ada'])

@@ -106,6 +106,29 @@ test('§4.1.3 an existing alias is reported with a reason that names its cause',
   })
 })
 
+test('contract §3 a user has at most 1,000 aliases, and the others are reported', async () => {
+  const { post } = await newProject(server)
+  const claim = async (first: number, count: number) => {
+    const aliases = Array.from({ length: count }, (_, n) => `alias ${first + n}`)
+    return (await post('/v1/identify', { user_id: 'ada', aliases })).body.data.aliases
+  }
+  for (let first = 0; first < 950; first += 50) await claim(first, 50)
+  await post('/v1/identify', { user_id: 'ada', aliases: ['alias 0', 'ada', 'one more'] })
+  const reason = 'This user already has 1,000 aliases'
+  const last = await claim(950, 50)
+  expect(last.created).toHaveLength(49)
+  expect(last.failed).toEqual([{ alias: 'alias 999', reason }])
+  expect(await claim(2_000, 2)).toEqual({
+    created: [],
+    failed: [
+      { alias: 'alias 2000', reason },
+      { alias: 'alias 2001', reason },
+    ],
+  })
+  const other = await post('/v1/identify', { user_id: 'bob', aliases: ['alias 2000'] })
+  expect(other.body.data.aliases).toEqual({ created: ['alias 2000'] })
+})
+
 test('§2.1 created is always present, failed only when at least one alias failed', async () => {
   const { post } = await newProject(server)
   const none = await post('/v1/identify', { user_id: 'ada' })

@@ -21,10 +21,10 @@ let brokenProject: TestProject
 let cutOffProject: TestProject
 
 beforeAll(async () => {
-  server = await boot({}, { bodyTimeoutMs: 200 })
+  server = await boot({}, { bodyTimeoutMs: 200, erasureWaitMs: 2_000 })
   broken = await boot()
   brokenProject = await newProject(broken)
-  for (const name of ['append_events', 'identify_users', 'erase_user_from_events']) {
+  for (const name of ['append_events', 'identify_users', 'begin_erasure']) {
     await broken.sql.unsafe(`alter function ${name} rename to gone_${name}`)
   }
   for (const name of ['events', 'event_logs', 'channels', 'identities', 'organizations']) {
@@ -94,6 +94,15 @@ const KEYED = { 'idempotency-key': 'k' }
 const provocations: Record<string, (operation: string) => Promise<{ status: number }>> = {
   200: succeed,
   201: succeed,
+  async 202(operation) {
+    const project = await newProject(server)
+    await send(project, write('/v1/events', { channelName: 'c', title: 't', userId: 'ada' }))
+    // An erasure leaves a locked event for later.
+    return server.sql.begin(async tx => {
+      await tx`select from events where project_id = ${project.id} for update`
+      return send(project, toSample(operation))
+    })
+  },
   async 400(operation) {
     const { good, bad } = samples[operation] ?? {}
     if (!good || !bad) throw new Error(`${operation} has no bad sample`)

@@ -1,0 +1,211 @@
+import { writeAudit, type Actor } from '../audit/audit.ts'
+import { transact, type Pool } from '../db/pool.ts'
+import { Fault, toReason } from '../errors.ts'
+import { pause, withTimeout } from '../functions.ts'
+import { logger } from '../log.ts'
+import { createSemaphore } from '../semaphore.ts'
+
+const log = logger('identities')
+const STEP_MS = 25
+/** How long a request waits for the end of its erasure. */
+const WAIT_MS = 5_000
+const MAX_WAITING_PER_ORGANIZATION = 200
+/** The interval of the search for erasures that another process has left unfinished. */
+const SWEEP_EVERY_MS = 5_000
+const SWEEP_PAGE_SIZE = 100
+
+/** A user to erase, by the exact user_id; the other ids are uuids. */
+interface ErasureTarget {
+  organizationId: string
+  projectId: string
+  userId: string
+}
+
+/** The state of an erasure. */
+interface ErasureProgress {
+  isDone: boolean
+  /** The number of events so far from which the user was removed. */
+  events: number
+}
+
+export interface Eraser {
+  /**
+   * Erases a user. Resolves after 5 s at the latest; unless `isDone`, the rest follows in the
+   * background. With `author`, the end is written to the audit log. Throws `not_found`, and
+   * `unavailable` when too many erasures of the organization wait.
+   */
+  erase(target: ErasureTarget, author?: Actor): Promise<ErasureProgress>
+  /** Resolves after the current step. Another start continues what is left. */
+  stop(): Promise<void>
+}
+
+interface StepRow {
+  is_done: boolean
+  events: string
+  identity_id: string | null
+  author: Actor | null
+}
+
+interface EraserOptions {
+  pool: Pool
+  waitMs?: number | undefined
+}
+
+/**
+ * Creates the only worker of erasures in this process. It works on one erasure of an organization
+ * at a time, in steps. Erasures of several organizations take turns. After each step an erasure
+ * pauses for as long as the step took, so that other work gets at least half of the time.
+ */
+export function createEraser({ pool, waitMs = WAIT_MS }: EraserOptions): Eraser {
+  const perOrganization = createSemaphore({
+    perKey: 1,
+    maxWaiting: MAX_WAITING_PER_ORGANIZATION,
+  })
+  const steps = createSemaphore({ total: 1 })
+  const stopped = new AbortController()
+  const { signal } = stopped
+  // The erasures of this process that have begun, by project and user.
+  const running = new Map<string, { progress: ErasureProgress; ended: Promise<void> }>()
+
+  /** Works on an erasure that has begun, until it ends or this process stops. */
+  function start(target: ErasureTarget, release: () => void) {
+    const name = toName(target)
+    const progress = { isDone: false, events: 0 }
+    const ended = proceed(target, progress).finally(() => {
+      running.delete(name)
+      release()
+    })
+    // Without a waiting request, the sweep continues after an error.
+    ended.catch(() => {})
+    const started = { progress, ended }
+    running.set(name, started)
+    return started
+  }
+
+  async function proceed(target: ErasureTarget, progress: ErasureProgress): Promise<void> {
+    while (!signal.aborted) {
+      const startedMs = performance.now()
+      const row = await steps.run(target.organizationId, () => runStep(pool, target))
+      // Without a row, another process has ended it.
+      if (row) progress.events = Number(row.events)
+      if (!row || row.is_done) {
+        progress.isDone = true
+        if (row && row.identity_id === null && progress.events === 0) throw userNotFound()
+        return
+      }
+      await pause(performance.now() - startedMs, signal)
+    }
+  }
+
+  async function sweep(): Promise<void> {
+    const rows = await pool.run(
+      sql => sql<{ organization_id: string; project_id: string; user_id: string }[]>`
+        select p.organization_id, e.project_id, e.user_id
+        from erasures e
+          join projects p on p.id = e.project_id and p.deleted_at is null
+        where e.touched_at < now() - interval '10 s'
+        order by e.touched_at
+        limit ${SWEEP_PAGE_SIZE}
+      `,
+    )
+    for (const row of rows) {
+      const target = {
+        organizationId: row.organization_id,
+        projectId: row.project_id,
+        userId: row.user_id,
+      }
+      if (running.has(toName(target))) continue
+      const release = await perOrganization.acquire(target.organizationId, { maxWaitMs: 0 })
+      if (release && !signal.aborted) start(target, release)
+      else release?.()
+    }
+  }
+
+  const sweeping = (async () => {
+    do {
+      await sweep().catch((error: unknown) => {
+        log.warning('Continuing erasures failed, and will be retried: {reason}', {
+          reason: toReason(error),
+        })
+      })
+    } while (await pause(SWEEP_EVERY_MS, signal))
+  })()
+
+  return {
+    async erase(target, author) {
+      const untilMs = performance.now() + waitMs
+      let started = running.get(toName(target))
+      if (!started) {
+        const { organizationId } = target
+        const release = await perOrganization.acquire(organizationId, { maxWaitMs: waitMs })
+        if (!release) {
+          throw new Fault('unavailable', 'Too many users are being erased. Try again shortly.')
+        }
+        try {
+          const hasBegun = await steps.run(organizationId, () => begin(pool, target, author))
+          if (!hasBegun) throw userNotFound()
+        } catch (error) {
+          release()
+          throw error
+        }
+        started = start(target, release)
+      }
+      const { progress, ended } = started
+      await withTimeout(Math.max(untilMs - performance.now(), 0), ended, () => {})
+      return { ...progress }
+    },
+    async stop() {
+      stopped.abort()
+      await sweeping
+      await Promise.allSettled(running.values().map(({ ended }) => ended))
+    },
+  }
+}
+
+/** Deletes the identity and its aliases. Returns false if there is nothing to erase. */
+async function begin(
+  pool: Pool,
+  { projectId, userId }: ErasureTarget,
+  author: Actor | undefined,
+): Promise<boolean> {
+  const [row] = await pool.run(
+    sql => sql<[{ has_begun: boolean }]>`
+      select begin_erasure(
+        ${projectId}, ${userId}, ${author ? JSON.stringify(author) : null}::text::json
+      ) as has_begun
+    `,
+  )
+  return row.has_begun
+}
+
+/** Runs one step. The last one writes the audit log. Undefined if the erasure has ended before. */
+function runStep(
+  pool: Pool,
+  { organizationId, projectId, userId }: ErasureTarget,
+): Promise<StepRow | undefined> {
+  return transact(pool, async tx => {
+    const [row] = await tx<StepRow[]>`
+      select is_done, events, identity_id, author
+      from continue_erasure(${projectId}, ${userId}, ${STEP_MS})
+    `
+    if (row?.is_done && row.author && (row.identity_id !== null || row.events !== '0')) {
+      // Without the user_id, because the audit log outlives the erasure.
+      await writeAudit(tx, row.author, {
+        action: 'user.erased',
+        organizationId,
+        projectId,
+        target: row.identity_id ?? undefined,
+        details: { events: Number(row.events) },
+      })
+    }
+    return row
+  })
+}
+
+function toName({ projectId, userId }: ErasureTarget): string {
+  return `${projectId} ${userId}`
+}
+
+function userNotFound(): Fault {
+  return new Fault('not_found', 'No user has this user_id')
+}

@@ -1,0 +1,82 @@
+import type { Pool } from '../db/pool.ts'
+import { toReason } from '../errors.ts'
+import { pause } from '../functions.ts'
+import { logger } from '../log.ts'
+import { createSemaphore } from '../semaphore.ts'
+
+const log = logger('identities')
+/** Identifies that arrive within this time share a step. */
+const COLLECT_MS = 50
+const STEP_MS = 25
+/** The interval of the search for projects with users that another process has left unindexed. */
+const SWEEP_EVERY_MS = 5_000
+
+export interface UserIndexer {
+  /** Indexes the changed users of a project soon; uuids. */
+  wake(projectId: string, organizationId: string): void
+  /** Resolves after the current steps. Searches also find users who are not indexed. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts the indexer of users' search words, behind identify. It works in steps. Organizations take
+ * turns.
+ */
+export function startUserIndexer(pool: Pool): UserIndexer {
+  const steps = createSemaphore({ total: 1 })
+  const stopped = new AbortController()
+  const { signal } = stopped
+  const running = new Map<string, Promise<void>>()
+
+  async function index(projectId: string, organizationId: string): Promise<void> {
+    await pause(COLLECT_MS, signal)
+    try {
+      for (let isMore = true; isMore && !signal.aborted;) {
+        isMore = await steps.run(organizationId, () => runStep(pool, projectId))
+      }
+    } catch (error) {
+      warn(error)
+    }
+    running.delete(projectId)
+  }
+
+  function wake(projectId: string, organizationId: string): void {
+    if (signal.aborted || running.has(projectId)) return
+    running.set(projectId, index(projectId, organizationId))
+  }
+
+  async function sweep(): Promise<void> {
+    const rows = await pool.run(
+      sql => sql<{ project_id: string; organization_id: string }[]>`
+        select project_id, organization_id from list_unindexed_projects()
+      `,
+    )
+    for (const row of rows) wake(row.project_id, row.organization_id)
+  }
+
+  const sweeping = (async () => {
+    do await sweep().catch(warn)
+    while (await pause(SWEEP_EVERY_MS, signal))
+  })()
+
+  return {
+    wake,
+    async stop() {
+      stopped.abort()
+      await sweeping
+      await Promise.all(running.values())
+    },
+  }
+}
+
+/** Indexes users of a project for some milliseconds. Returns false when none is left. */
+async function runStep(pool: Pool, projectId: string): Promise<boolean> {
+  const [row] = await pool.run(
+    sql => sql<[{ is_more: boolean }]>`select index_users(${projectId}, ${STEP_MS}) as is_more`,
+  )
+  return row.is_more
+}
+
+function warn(error: unknown): void {
+  log.warning('Indexing users failed, and will be retried: {reason}', { reason: toReason(error) })
+}

@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { lockLog } from '../../support/database-lock.ts'
+import { newProject, type TestProject } from '../../support/project.ts'
+import { boot, type Booted } from '../../support/server.ts'
+import { until } from '../../support/until.ts'
+
+// Identifies and erasures of one organization that would delay others.
+//
+// Covered elsewhere: texts that are expensive to parse (process), locked logs (faults/locked-log).
+
+setDefaultTimeout(90_000)
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({}, { erasureWaitMs: 2_000 })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const EVENT = { channelName: 'payments', title: 'New payment' }
+
+test('no request waits for the words of properties', async () => {
+  await using own = await boot()
+  const project = await newProject(own)
+  await own.sql.unsafe(`
+    create or replace function words_of_user(project uuid, properties json) returns tsvector
+    language plpgsql immutable as $$
+    begin
+      perform pg_advisory_xact_lock_shared(77);
+      return '';
+    end
+    $$
+  `)
+  const held = Promise.withResolvers<void>()
+  const holding = own.sql.begin(async tx => {
+    await tx`select pg_advisory_xact_lock(77)`
+    await held.promise
+  })
+  const answers = [
+    await project.post('/v1/identify', { user_id: 'ada', properties: { plan: 'pro' } }),
+    await project.post('/v1/events', EVENT),
+    await project.post('/v1/identify', { user_id: 'ada', properties: { plan: 'free' } }),
+  ]
+  // Something wants the words, and has not got them.
+  await until(async () => (await countWaiting(own)) === 1)
+  held.resolve()
+  await holding
+  expect(answers.map(({ status }) => status)).toEqual([200, 201, 200])
+})
+
+test('writes of other organizations are done before identifies that wait', async () => {
+  const [hostile, other] = [await newProject(server), await newProject(server)]
+  const order: string[] = []
+  const note = async (name: string, answer: Promise<unknown>) => {
+    await answer
+    order.push(name)
+  }
+  await using hold = await lockLog(server.sql, hostile.id)
+  const properties = { text: '~/'.repeat(20_000) }
+  const waiting = Array.from({ length: 95 }, (_, n) =>
+    note('hostile', hostile.post('/v1/identify', { user_id: `user ${n}`, properties })),
+  )
+  await hold.untilBlocked()
+  for (let n = 0; n < 3; n++) {
+    await note('other', other.post('/v1/events', EVENT))
+    await note('other', other.post('/v1/identify', { user_id: 'ada' }))
+  }
+  await hold.release()
+  await Promise.all(waiting)
+  expect(order.slice(0, 6)).toEqual(Array(6).fill('other'))
+})
+
+test('64 erasures occupy one connection, and reads of other organizations go first', async () => {
+  const [hostile, other] = [await newProject(server), await newProject(server)]
+  for (let n = 0; n < 64; n++) await hostile.post('/v1/identify', { user_id: `user ${n}` })
+  const order: string[] = []
+  const hold = await lockLog(server.sql, hostile.id)
+  const erasures = Array.from({ length: 64 }, async (_, n) => {
+    const { status } = await erase(hostile, `user ${n}`)
+    order.push('hostile')
+    return status
+  })
+  await hold.untilBlocked()
+  const waiting: number[] = []
+  for (let n = 0; n < 10; n++) {
+    expect((await other.get('/v1/events')).status).toBe(200)
+    order.push('other')
+    waiting.push(await countWaiting(server))
+  }
+  await hold.release()
+  const statuses = await Promise.all(erasures)
+  expect(order.slice(0, 10)).toEqual(Array(10).fill('other'))
+  expect(Math.max(...waiting)).toBe(1)
+  // The others were refused: they would have waited longer than a request may.
+  expect(statuses.filter(status => status === 200).length).toBeGreaterThan(0)
+  expect(statuses.filter(status => ![200, 202, 503].includes(status))).toEqual([])
+})
+
+test('a user with 20,000 aliases is read, and erased in steps', async () => {
+  const project = await newProject(server)
+  await project.post('/v1/identify', { user_id: 'ada', properties: { city: 'London' } })
+  await addAliases(project, 20_000)
+  await project.post('/v1/events', { ...EVENT, userId: 'alias 19999' })
+  expect((await project.get('/v1/users/alias%2019999')).body.data.aliases).toHaveLength(20_000)
+
+  const count = async () => {
+    const [row] = await server.sql<[{ n: number }]>`
+      select count(*)::int as n from aliases where project_id = ${project.id}
+    `
+    return row.n
+  }
+  await server.sql`select begin_erasure(${project.id}, 'ada', null)`
+  const first = await count()
+  await server.sql`select continue_erasure(${project.id}, 'ada', 0)`
+  expect([20_000 - first, first - (await count())]).toEqual([1_001, 1_001])
+
+  await until(async () => {
+    const { status } = await erase(project, 'ada')
+    expect([200, 202, 404]).toContain(status)
+    return status !== 202
+  }, 80_000)
+  expect(await count()).toBe(0)
+  expect((await project.get('/v1/events')).body.data.items[0].userId).toBeNull()
+  expect(await countErasures(project)).toBe(0)
+})
+
+test('a user with many events disappears at once, and the events follow', async () => {
+  const project = await newProject(server)
+  await project.post('/v1/identify', { user_id: 'ada', aliases: ['@ada'], properties: { a: 'b' } })
+  await project.post('/v1/events', { ...EVENT, userId: '@ada' })
+  await addEvents(project, 2_000)
+  await server.sql.begin(async tx => {
+    // An erasure leaves a locked event for later.
+    await tx`select from events where project_id = ${project.id} and seq = 1000 for update`
+    const first = await erase(project, 'ada')
+    expect(first.status).toBe(202)
+    expect(first.body.data.userId).toBe('ada')
+    expect(first.body.data.events).toBeLessThan(2_000)
+    for (const name of ['ada', '@ada']) {
+      expect((await project.get(`/v1/users/${name}`)).status).toBe(404)
+    }
+  })
+  // Nobody asks again.
+  await until(async () => (await countErasures(project)) === 0, 80_000)
+  const [row] = await server.sql<[{ n: number }]>`
+    select count(*)::int as n from events where project_id = ${project.id} and user_ref is not null
+  `
+  expect(row.n).toBe(0)
+})
+
+test('an erasure whose process died is continued by another one', async () => {
+  const project = await newProject(server)
+  await project.post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
+  await project.post('/v1/events', { ...EVENT, userId: '@ada' })
+  await server.sql`select begin_erasure(${project.id}, 'ada', null)`
+  await server.sql`update erasures set touched_at = now() - interval '11 s'`
+  await using another = await boot({ databaseUrl: server.databaseUrl })
+  await until(async () => (await countErasures(project)) === 0)
+  expect((await createReader(another, project)('/v1/events')).data.items[0]?.userId).toBeNull()
+})
+
+test('an erasure leaves a user who is identified meanwhile, with later events', async () => {
+  const project = await newProject(server)
+  const identify = () => project.post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
+  await identify()
+  for (const userId of ['ada', '@ada']) await project.post('/v1/events', { ...EVENT, userId })
+  await server.sql`select begin_erasure(${project.id}, 'ada', null)`
+  const again = await identify()
+  expect(again.body.data.aliases).toEqual({ created: ['@ada'] })
+  for (const userId of ['ada', '@ada']) await project.post('/v1/events', { ...EVENT, userId })
+  expect((await erase(project, 'ada')).body.data).toEqual({ userId: 'ada', events: 2 })
+  const { items } = (await project.get('/v1/events')).body.data
+  expect(items.map(({ userId }: { userId: string | null }) => userId)).toEqual([
+    'ada',
+    'ada',
+    null,
+    null,
+  ])
+  expect((await project.get('/v1/users/@ada')).body.data.id).toBe(again.body.data.id)
+})
+
+function erase({ request }: TestProject, userId: string) {
+  return request(`/v1/users/${encodeURIComponent(userId)}`, { method: 'DELETE' })
+}
+
+function createReader({ url }: Booted, { key }: TestProject) {
+  return async (path: string) => {
+    const response = await fetch(url + path, { headers: { authorization: `Bearer ${key}` } })
+    return (await response.json()) as { data: { items: { userId: string | null }[] } }
+  }
+}
+
+/** Adds aliases to the user ada, as a user from before the limit has them. */
+async function addAliases({ id }: TestProject, count: number): Promise<void> {
+  await server.sql.begin(async tx => {
+    await tx`set local statement_timeout = 0`
+    await tx`
+      insert into aliases (project_id, alias, user_id, created_at)
+      select ${id}, 'alias ' || n, 'ada', now() from generate_series(0, ${count - 1}::int) as n
+    `
+  })
+}
+
+/** Copies the first event of the project. */
+async function addEvents({ id }: TestProject, count: number): Promise<void> {
+  await server.sql.begin(async tx => {
+    await tx`set local statement_timeout = 0`
+    await tx`
+      insert into events (
+        project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, user_ref, source, notify
+      )
+      select
+        e.project_id, gen_random_uuid(), e.channel_id, n, e.occurred_at, e.created_at, e.title, e.tags, e.metadata,
+        e.user_ref, e.source, e.notify
+      from events e
+        cross join generate_series(2, ${count}::int) as n
+      where e.project_id = ${id}
+    `
+    await tx`update event_logs set last_seq = ${count} where project_id = ${id}`
+  })
+}
+
+async function countErasures({ id }: TestProject): Promise<number> {
+  const [row] = await server.sql<[{ n: number }]>`
+    select count(*)::int as n from erasures where project_id = ${id}
+  `
+  return row.n
+}
+
+/** Counts the connections of a server that wait for a lock. */
+async function countWaiting({ sql }: Booted): Promise<number> {
+  const [row] = await sql<[{ n: number }]>`
+    select count(*)::int as n
+    from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'
+  `
+  return row.n
+}
