@@ -1,8 +1,13 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { once } from 'node:events'
-import { lstatSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readCluster } from '../src/embedded/cluster.ts'
 import { startEmbedded } from '../src/embedded/embedded.ts'
+import { ensurePostmaster } from '../src/embedded/postmaster.ts'
+import { SOCKET_FILE } from '../src/embedded/socket-folder.ts'
 import { findInaccessibleFolder } from '../src/embedded/folders.ts'
 import {
   isRoot,
@@ -24,6 +29,8 @@ import { until } from './support/until.ts'
 
 setDefaultTimeout(90_000)
 
+const toSocketFolder = ({ url }: { url: string }) => new URL(url).searchParams.get('host') ?? ''
+
 dbTest('a first start makes a database, a later start finds it as it was left', async () => {
   const dataDir = makeFolder()
   const first = await start(dataDir)
@@ -33,7 +40,7 @@ dbTest('a first start makes a database, a later start finds it as it was left', 
   expect(findPid(dataDir)).toBeUndefined()
 
   const second = await start(dataDir)
-  expect(second).toMatchObject({ how: 'started', url: first.url, port: first.port })
+  expect(second).toMatchObject({ how: 'started', url: first.url })
   expect(await query(second, 'select body from note')).toEqual([{ body: 'äöé' }])
 })
 
@@ -41,8 +48,98 @@ dbTest('the password is secret, and asked for', async () => {
   const dataDir = makeFolder()
   const embedded = await start(dataDir)
   expect(statSync(join(dataDir, 'postgres', 'password')).mode & 0o777).toBe(0o600)
-  const wrong = { ...embedded, url: embedded.url.replace(embedded.password, 'wrong') }
+  const wrong = { ...embedded, url: embedded.url.replace(new URL(embedded.url).password, 'wrong') }
   await expect(query(wrong, 'select 1')).rejects.toThrow('password authentication failed')
+})
+
+dbTest('Postgres listens on a socket alone, in a folder that no other user may enter', async () => {
+  const dataDir = makeFolder()
+  const embedded = await start(dataDir)
+  expect(await query(embedded, 'show listen_addresses')).toEqual([{ listen_addresses: '' }])
+  const folder = toSocketFolder(embedded)
+  expect(folder).toBe(join(dataDir, 'postgres', 'data'))
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+  expect(statSync(join(folder, SOCKET_FILE)).mode & 0o777).toBe(0o700)
+  if (!isRoot) return
+
+  const code = `require('net').connect(${JSON.stringify(join(folder, SOCKET_FILE))}).on('error', e => console.log(e.code))`
+  const stranger = { uid: 4242, gid: 4242, cwd: '/', env: {}, encoding: 'utf8' } as const
+  expect(spawnSync(process.execPath, ['-e', code], stranger).stdout).toBe('EACCES\n')
+})
+
+dbTest('a path that is too long for a socket gets a private folder in /tmp', async () => {
+  const dataDir = join(makeFolder(), 'long-'.repeat(20))
+  const first = await start(dataDir)
+  const folder = toSocketFolder(first)
+  expect(folder).toMatch(/^\/tmp\/tidings-[0-9a-f]{12}$/)
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+  expect(await startServer(dataDir)).toMatchObject({ how: 'attached', url: first.url })
+
+  const pid = getPid(dataDir)
+  process.kill(pid, 'SIGKILL')
+  await untilReady(first, pid, dataDir)
+})
+
+dbTest('a folder in /tmp that belongs to another user is refused', async () => {
+  const dataDir = join(makeFolder(), 'long-'.repeat(20))
+  const first = await start(dataDir)
+  const folder = toSocketFolder(first)
+  await first.stop()
+  expect(existsSync(folder)).toBe(false)
+  symlinkSync(makeFolder(), folder)
+  await expect(start(dataDir)).rejects.toThrow('Choose a shorter DATA_DIR.')
+  unlinkSync(folder)
+})
+
+dbTest("the server's role reads no files, runs no programs and makes no roles", async () => {
+  const embedded = await start(makeFolder())
+  for (const forbidden of [
+    `copy (select 1) to program 'true'`,
+    `copy (select 1) to '/tmp/tidings-copy'`,
+    `select pg_read_file('PG_VERSION')`,
+    `select lo_import('PG_VERSION')`,
+    'select * from pg_authid',
+    'create role other superuser',
+    'create database other',
+    `set session_replication_role = 'replica'`,
+    `alter system set fsync = off`,
+    'alter role tidings_server superuser',
+    'set role tidings',
+  ]) {
+    await expect(query(embedded, forbidden)).rejects.toThrow(/denied|must be/)
+  }
+  await query(embedded, 'create table note (id int); listen note; notify note; drop table note')
+})
+
+dbTest('a Postgres of Tidings 0.1.0, with TCP and one role, is taken over', async () => {
+  const dataDir = makeFolder()
+  const embedded = await start(dataDir)
+  const superuser = { url: embedded.superuserUrl }
+  await query(superuser, 'alter database postgres owner to tidings; drop role tidings_server')
+  await query(
+    superuser,
+    `create type mood as enum ('calm'); create type pair as (a int, b int);
+    create table note (id int generated always as identity primary key, mood mood not null);
+    create sequence steps; create view notes as select * from note;
+    create function count_notes() returns bigint language sql as 'select count(*) from note';
+    insert into note (mood) values ('calm')`,
+  )
+  await embedded.stop()
+  const left = await ensurePostmaster(readCluster(join(dataDir, 'postgres')), {
+    listen_addresses: '127.0.0.1',
+    port: '21432',
+    unix_socket_directories: '',
+  })
+  left.child?.unref()
+
+  const next = await start(dataDir)
+  expect(getPid(dataDir)).not.toBe(left.pid)
+  expect(await query(next, 'select count_notes()::int as notes')).toEqual([{ notes: 1 }])
+  await query(
+    next,
+    `alter table note add body text; alter type mood add value 'busy'; drop view notes; drop type pair;
+    drop sequence steps; drop function count_notes(); drop table note`,
+  )
 })
 
 linuxTest('Postgres gets nothing of our environment', async () => {
@@ -62,7 +159,7 @@ dbTest('Postgres outlives a server that is killed, and the next one attaches', a
   await once(owner.child, 'exit')
 
   const next = await start(dataDir)
-  expect(next).toMatchObject({ how: 'attached', port: owner.port })
+  expect(next).toMatchObject({ how: 'attached', url: owner.url })
   expect(getPid(dataDir)).toBe(pid)
   expect(await query(next, 'select 1 as one')).toEqual([{ one: 1 }])
 })
@@ -86,7 +183,7 @@ dbTest('a server ends by itself once it has stopped, and leaves no Postgres', as
   await until(() => !isRunning(pid))
 })
 
-dbTest('Postgres is started again on its port when its postmaster is killed', async () => {
+dbTest('Postgres is started again on its socket when its postmaster is killed', async () => {
   const dataDir = makeFolder()
   const embedded = await start(dataDir)
   await query(embedded, 'create table note as select 1 as id')
@@ -128,7 +225,7 @@ dbTest('two that start at once share one database', async () => {
   const dataDir = makeFolder()
   const servers = await Promise.all([startServer(dataDir), startServer(dataDir)])
   expect(servers.map(server => server.how).sort()).toEqual(['attached', 'started'])
-  expect(servers[0].port).toBe(servers[1].port)
+  expect(servers[0].url).toBe(servers[1].url)
   const log = readFileSync(join(dataDir, 'postgres', 'log'), 'utf8')
   expect(log.match(/ready to accept connections/g)).toHaveLength(1)
 })

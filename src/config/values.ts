@@ -38,7 +38,9 @@ export function toBaseUrl(text: string): string | undefined {
 }
 
 export function toDatabaseUrl(text: string): string | undefined {
-  return URL.canParse(text) && /^postgres(ql)?:$/.test(new URL(text).protocol) ? text : undefined
+  // With a Unix socket, libpq accepts an empty host after the password. `URL` does not.
+  const url = text.replace(/^(\w+:\/\/[^/@]*@)\//, '$1localhost/')
+  return URL.canParse(url) && /^postgres(ql)?:$/.test(new URL(url).protocol) ? url : undefined
 }
 
 export function toNetworks(text: string): string[] | undefined {

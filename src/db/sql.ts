@@ -52,8 +52,10 @@ export function connect(url: string, { name, max, settings, listener }: ConnectO
     tcp_user_timeout: 25_000,
     ...settings,
   }
-  return postgres(url, {
+  const { address, path } = parseUrl(url)
+  return postgres(address, {
     max,
+    ...(path !== undefined && { path }),
     fetch_types: false,
     connect_timeout: 3,
     backoff: attempt => Math.min(0.05 * 2 ** attempt, 1),
@@ -71,6 +73,15 @@ export function connect(url: string, { name, max, settings, listener }: ConnectO
   })
 }
 
+/** Splits off the Unix socket of libpq's `?host=/folder`, which postgres.js does not know. */
+function parseUrl(url: string): { address: string; path?: string } {
+  const parsed = new URL(url)
+  const folder = parsed.searchParams.get('host')
+  if (!folder?.startsWith('/')) return { address: url }
+  parsed.searchParams.delete('host')
+  return { address: parsed.href, path: `${folder}/.s.PGSQL.${parsed.port || 5432}` }
+}
+
 /** The SQLSTATE of an error from Postgres, which committed nothing. Undefined for other errors. */
 export function sqlState(error: unknown): string | undefined {
   return error instanceof postgres.PostgresError ? error.code : undefined
@@ -84,7 +95,9 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof Fault) return error.code === 'unavailable'
   const state = sqlState(error)
   if (state !== undefined) return TEMPORARY_STATES.test(state) || state === '25006'
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const { code = '', syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
+  // A Unix socket is absent until Postgres has started.
+  if (code === 'ENOENT') return syscall === 'connect'
   return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)
 }
 
@@ -113,7 +126,8 @@ export async function waitUntilReachable(url: string, signal?: AbortSignal): Pro
   const startedMs = performance.now()
   let pauseMs = 100
   let remindedMs = -Infinity
-  const { host } = new URL(url)
+  const { path, address } = parseUrl(url)
+  const host = path ?? new URL(address).host
   const sql = connect(url, { name: 'start', max: 1 })
   try {
     for (;;) {

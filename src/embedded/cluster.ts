@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { accessSync, chownSync, constants, existsSync, mkdtempSync, readdirSync } from 'node:fs'
 import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -19,9 +19,26 @@ import { readMajor } from './binaries.ts'
 import { listClusterProcesses, sendSignal } from './processes.ts'
 
 /** The files of a database, their OS user, and the name in its process titles. */
-export type Cluster = LaunchContext & { data: string; clusterName: string; password: string }
+export type Cluster = LaunchContext & {
+  data: string
+  clusterName: string
+  superuser: Credentials
+  serverRole: Credentials
+}
 
+/** A role of a cluster, with its password. */
+export interface Credentials {
+  role: string
+  password: string
+}
+
+/** The role that initdb creates. Only the launcher and an upgrade use it. */
 export const SUPERUSER = 'tidings'
+/**
+ * The role of all other connections. It owns the database. It is no superuser, so that no statement
+ * reads a file, runs a program or creates a role.
+ */
+export const SERVER_ROLE = 'tidings_server'
 /** The prefix of folders that do not contain a complete cluster yet. */
 const PARTIAL_PREFIX = 'data.new-'
 const GONE_MS = 5_000
@@ -51,7 +68,7 @@ export async function ensureCluster(home: string): Promise<Cluster> {
     createPassword(home)
     renameSync(await initialize(home), data)
   }
-  return toCluster(home, realpathSync(data))
+  return readCluster(home)
 }
 
 /**
@@ -60,10 +77,16 @@ export async function ensureCluster(home: string): Promise<Cluster> {
  */
 export async function createCluster(home: string): Promise<Cluster> {
   const data = await initialize(home, ['--no-sync'])
-  return toCluster(home, data, data)
+  return readCluster(home, data, data)
 }
 
-function toCluster(home: string, data: string, namedAfter = home): Cluster {
+/** Returns the existing cluster in `home`. */
+export function readCluster(
+  home: string,
+  data = realpathSync(join(home, 'data')),
+  namedAfter = home,
+): Cluster {
+  const password = readFileSync(join(home, 'password'), 'utf8').trim()
   return {
     ...toLaunchContext(home),
     // The working directory identifies a postmaster as soon as it starts.
@@ -71,8 +94,14 @@ function toCluster(home: string, data: string, namedAfter = home): Cluster {
     data,
     clusterName: toClusterName(namedAfter),
     major: readMajor(data),
-    password: readFileSync(join(home, 'password'), 'utf8').trim(),
+    superuser: { role: SUPERUSER, password },
+    serverRole: { role: SERVER_ROLE, password: deriveServerPassword(password) },
   }
+}
+
+/** Derives the password of the server's role, which does not reveal that of the superuser. */
+function deriveServerPassword(password: string): string {
+  return createHmac('sha256', password).update(SERVER_ROLE).digest('base64url')
 }
 
 function toLaunchContext(home: string): LaunchContext {

@@ -8,21 +8,18 @@ import { ensureCluster, ensureHome } from './cluster.ts'
 import type { FileLock } from './file-lock.ts'
 import { tryLock, withLock } from './file-lock.ts'
 import {
-  chooseFreePort,
-  readPort,
   type Postmaster,
   ensurePostmaster,
   findPostmaster,
-  HOST,
   stopPostmaster,
   toUrl,
 } from './postmaster.ts'
+import { ensureServerRole } from './server-role.ts'
 
 export type EmbeddedPostgres = {
+  /** The URL of the server's role. */
   url: string
-  host: string
-  port: number
-  password: string
+  superuserUrl: string
   /** `attached` if Postgres was already running, in use or left behind by a killed process. */
   how: 'started' | 'attached'
   /** Stops Postgres unless another process uses it. */
@@ -55,15 +52,12 @@ export async function startEmbedded({
   const { cluster, postmaster, use } = await withLock(lock, START_LOCK_MS, () =>
     open(home, allowsUpgrade),
   )
-  const { port } = postmaster
   const watch = watchPostmaster(cluster, postmaster, lock)
 
   let stopped: Promise<void> | undefined
   return {
-    url: toUrl(cluster, postmaster),
-    host: HOST,
-    port,
-    password: cluster.password,
+    url: toUrl(cluster.serverRole, postmaster),
+    superuserUrl: toUrl(cluster.superuser, postmaster),
     how: postmaster.child ? 'started' : 'attached',
     stop: () => (stopped ??= stop()),
   }
@@ -81,8 +75,6 @@ async function open(
   home: string,
   allowsUpgrade: boolean,
 ): Promise<{ cluster: Cluster; postmaster: Postmaster; use: FileLock }> {
-  const portFile = join(home, 'port')
-  // Other processes that use this Postgres are connected to its port, so it must not change.
   const shared = hasUsers(home)
   const use = tryLock(join(home, 'users'), 'shared')
   if (!use)
@@ -93,9 +85,12 @@ async function open(
     const cluster = allowsUpgrade
       ? await ensureCurrentCluster(home, shared)
       : await ensureCluster(home)
-    const postmaster = await ensurePostmaster(cluster, async () => {
-      return (shared && readPort(portFile)) || chooseFreePort(portFile, HOST)
-    })
+    const running = findPostmaster(cluster)
+    if (shared && running?.ready && running.socketFolder === '') {
+      throw new Error(`Tidings 0.1.0 uses ${home}. Stop it, and start again.`)
+    }
+    const postmaster = await ensurePostmaster(cluster)
+    await ensureServerRole(toUrl(cluster.superuser, postmaster), cluster.serverRole.password)
     return { cluster, postmaster, use }
   } catch (error) {
     use.release()
@@ -129,7 +124,7 @@ function hasUsers(home: string): boolean {
   return !exclusive
 }
 
-/** Restarts Postgres on the same port whenever it has ended. */
+/** Restarts Postgres with the same socket whenever it has ended. */
 function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { end(): void } {
   let ended = false
   let busy = false
@@ -151,12 +146,11 @@ function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { e
     try {
       await withLock(lock, START_LOCK_MS, async () => {
         if (ended) return
-        const { pid, child } = await ensurePostmaster(cluster, async () => first.port)
+        const { pid, child } = await ensurePostmaster(cluster)
         if (!child) return
         child.once('exit', check)
         log.warning('Postgres had ended and was restarted', {
           pid,
-          port: first.port,
           tookMs: Math.round(performance.now() - startedMs),
         })
       })

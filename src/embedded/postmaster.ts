@@ -1,17 +1,22 @@
 import type { ChildProcess } from 'node:child_process'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { SUPERUSER, type Cluster } from './cluster.ts'
+import type { Cluster, Credentials } from './cluster.ts'
 import { launch } from './launch.ts'
 import { listClusterProcesses, sendSignal, isClusterProcess } from './processes.ts'
-import { randomInt } from 'node:crypto'
-import { createServer } from 'node:net'
+import { ensureSocketFolder, removeSocketFolder, SOCKET_FILE } from './socket-folder.ts'
 
-/** The main process of a running Postgres. `child` is set when this process started it. */
-export type Postmaster = { pid: number; port: number; ready: boolean; child?: ChildProcess }
+/** The main process of a running Postgres. */
+export type Postmaster = {
+  pid: number
+  /** The folder of its Unix socket. Empty for the Postgres of Tidings 0.1.0, which used TCP. */
+  socketFolder: string
+  ready: boolean
+  /** Set when this process started it. */
+  child?: ChildProcess
+}
 
-export const HOST = '127.0.0.1'
 /** Longer than a crash recovery takes. */
 const READY_TIMEOUT_MS = 120_000
 const ORPHAN_GRACE_MS = 500
@@ -19,8 +24,8 @@ const FAST_STOP_MS = 8_000
 const HARD_STOP_MS = 6_000
 
 const SETTINGS = {
-  listen_addresses: HOST,
-  unix_socket_directories: '',
+  listen_addresses: '',
+  unix_socket_permissions: '0700',
   // Enough for sixteen servers and a few tools.
   max_connections: '500',
   shared_buffers: '128MB',
@@ -36,23 +41,26 @@ const SETTINGS_SINCE_18 = { io_method: 'sync' }
 
 /** Finds the postmaster that runs on the cluster, ready or not. It changes nothing. */
 export function findPostmaster(cluster: Cluster): Postmaster | undefined {
-  // Postgres writes line by line: the pid in line 1, the port in line 4, the status in line 8.
+  // Postgres writes line by line: the pid in line 1, the socket's folder in 5, the status in 8.
   const lines = readPidFile(cluster)
   const pid = Number(lines[0])
   if (!(pid > 0) || !isClusterProcess(pid, cluster)) return undefined
-  return { pid, port: Number(lines[3]), ready: lines[7]?.trim() === 'ready' }
+  return { pid, socketFolder: lines[4] ?? '', ready: lines[7]?.trim() === 'ready' }
 }
 
 /**
- * Returns the ready postmaster of the cluster. Starts one on the port of `choosePort` when none is
- * running. `settings` override the defaults. Call it under the lock.
+ * Returns the ready postmaster of the cluster. Starts one when none is running. `settings` override
+ * the defaults. Call it under the lock.
  */
 export async function ensurePostmaster(
   cluster: Cluster,
-  choosePort: () => Promise<number>,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<Postmaster> {
-  return (await awaitPostmaster(cluster)) ?? startPostmaster(cluster, await choosePort(), settings)
+  const running = await awaitPostmaster(cluster)
+  if (running?.socketFolder) return running
+  // A killed Tidings 0.1.0 has left it, and only TCP reaches it.
+  if (running) await stopPostmaster(cluster)
+  return startPostmaster(cluster, settings)
 }
 
 /** Stops the postmaster. Resolves when it is gone. After 8 s it stops without a checkpoint. */
@@ -61,10 +69,13 @@ export async function stopPostmaster(cluster: Cluster): Promise<void> {
   if (!postmaster) return
   const isGone = (): boolean => !isClusterProcess(postmaster.pid, cluster)
   sendSignal(postmaster.pid, 'SIGINT')
-  if (await waitUntil(isGone, FAST_STOP_MS)) return
-  sendSignal(postmaster.pid, 'SIGQUIT')
-  if (await waitUntil(isGone, HARD_STOP_MS)) return
-  throw new Error(`Postgres (pid ${postmaster.pid}) did not stop.`)
+  if (!(await waitUntil(isGone, FAST_STOP_MS))) {
+    sendSignal(postmaster.pid, 'SIGQUIT')
+    if (!(await waitUntil(isGone, HARD_STOP_MS))) {
+      throw new Error(`Postgres (pid ${postmaster.pid}) did not stop.`)
+    }
+  }
+  removeSocketFolder(cluster)
 }
 
 /**
@@ -89,16 +100,23 @@ async function awaitPostmaster(cluster: Cluster): Promise<Postmaster | undefined
   return undefined
 }
 
+/** Removes the socket that a killed Postgres has left. Returns the folder for a new one. */
+function clearSocketFolder(cluster: Cluster): string {
+  const folder = ensureSocketFolder(cluster)
+  for (const name of [SOCKET_FILE, `${SOCKET_FILE}.lock`])
+    rmSync(join(folder, name), { force: true })
+  return folder
+}
+
 async function startPostmaster(
   cluster: Cluster,
-  port: number,
   more: Readonly<Record<string, string>>,
 ): Promise<Postmaster> {
   const settings = {
     ...SETTINGS,
     ...(Number(cluster.major) >= 18 && SETTINGS_SINCE_18),
+    unix_socket_directories: `"${clearSocketFolder(cluster).replaceAll('"', '""')}"`,
     ...more,
-    port: String(port),
     cluster_name: cluster.clusterName,
   }
   const launched = await launch(cluster, 'postgres', [
@@ -130,9 +148,9 @@ function toSlowMessage(cluster: Cluster): string {
   return `Postgres was not ready within ${READY_TIMEOUT_MS / 1000} s. See ${cluster.log}.`
 }
 
-/** Returns the connection URL for clients. */
-export function toUrl({ password }: Cluster, { port }: Postmaster): string {
-  return `postgres://${SUPERUSER}:${password}@${HOST}:${port}/postgres`
+/** Returns the connection URL for clients. `connect` takes the folder of the socket from `host`. */
+export function toUrl({ role, password }: Credentials, { socketFolder }: Postmaster): string {
+  return `postgres://${role}:${password}@localhost/postgres?host=${encodeURIComponent(socketFolder)}`
 }
 
 async function waitUntil(condition: () => boolean, timeoutMs: number): Promise<boolean> {
@@ -142,42 +160,4 @@ async function waitUntil(condition: () => boolean, timeoutMs: number): Promise<b
     await sleep(10)
   }
   return true
-}
-
-/** Returns the port in `file` if it is free. Otherwise writes a random free port to `file`. */
-export async function chooseFreePort(file: string, host: string): Promise<number> {
-  const saved = readPort(file)
-  if (saved !== undefined && (await isFree(saved, host))) return saved
-  const port = await findFreePort(host)
-  writeFileSync(file, `${port}\n`)
-  return port
-}
-
-/**
- * Returns a random free port below 32768. Outgoing connections use higher ports, and could take the
- * port while Postgres is down.
- */
-export async function findFreePort(host: string): Promise<number> {
-  for (let tries = 0; tries < 50; tries++) {
-    const port = randomInt(20_000, 32_000)
-    if (await isFree(port, host)) return port
-  }
-  throw new Error(`No free port was found on ${host}.`)
-}
-
-/** Returns the port in `file`. Undefined when there is none. */
-export function readPort(file: string): number | undefined {
-  try {
-    return Number(readFileSync(file, 'utf8')) || undefined
-  } catch {
-    return undefined
-  }
-}
-
-function isFree(port: number, host: string): Promise<boolean> {
-  return new Promise(resolve => {
-    const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen(port, host, () => server.close(() => resolve(true)))
-  })
 }

@@ -5,7 +5,8 @@ import { removeUnusedCopies } from './binaries.ts'
 import { copyDatabase } from './copy-database.ts'
 import { createCluster, removePartialClusters, syncCluster, type Cluster } from './cluster.ts'
 import { measureFolder, readFreeBytes, swapClusters } from './folders.ts'
-import { findFreePort, ensurePostmaster, HOST, stopPostmaster, toUrl } from './postmaster.ts'
+import { ensurePostmaster, stopPostmaster, toUrl } from './postmaster.ts'
+import { ensureServerRole } from './server-role.ts'
 
 const log = logger('db')
 const MB = 1024 * 1024
@@ -62,13 +63,16 @@ async function copyToNewCluster(
 ): Promise<{ fresh: Cluster; rows: number }> {
   checkFreeSpace(old)
   // Starts first, because the binaries of the old version can be missing.
-  const from = await ensurePostmaster(old, () => findFreePort(HOST))
+  const from = await ensurePostmaster(old)
   try {
     const fresh = await createCluster(old.home)
-    const to = await ensurePostmaster(fresh, () => findFreePort(HOST), LOAD_SETTINGS)
+    const to = await ensurePostmaster(fresh, LOAD_SETTINGS)
+    const freshUrl = toUrl(fresh.superuser, to)
+    // The roles of both clusters are compared. The next open transfers the tables to this role.
+    await ensureServerRole(freshUrl, fresh.serverRole.password)
     const rows = await copyDatabase(
-      toUrl(old, from),
-      toUrl(fresh, to),
+      toUrl(old.superuser, from),
+      freshUrl,
       createProgressLogger(versions),
     )
     await stopPostmaster(fresh)

@@ -9,6 +9,7 @@ import {
   type RequestOptions,
   type TestProject,
 } from '../support/project.ts'
+import { withDatabase } from '../support/postgres.ts'
 import { openRaw, toRequest } from '../support/raw-http.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -234,7 +235,7 @@ test('contract §1 deleting the project during a request is a 401 without rate l
 /** Ends every connection of a database and refuses new ones. */
 async function takeAwayDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1)
-  const admin = connect(url.replace(/\/[^/]+$/, '/postgres'), { name: 'test', max: 1 })
+  const admin = connect(withDatabase(url, 'postgres'), { name: 'test', max: 1 })
   await admin.unsafe(`alter database ${name} allow_connections false`)
   await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`
   await admin.end({ timeout: 1 })

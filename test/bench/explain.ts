@@ -1,5 +1,6 @@
 import postgres from 'postgres'
 import type { Sql } from '../../src/db/sql.ts'
+import { toSuperuserUrl } from '../support/postgres.ts'
 
 /** Prints how Postgres runs the statements of each query, including those inside functions. */
 export async function explainOnce(
@@ -7,7 +8,12 @@ export async function explainOnce(
   queries: [name: string, run: (sql: Sql) => Promise<unknown>][],
 ): Promise<void> {
   let plans: string[] = []
-  const sql = postgres(databaseUrl, {
+  // Only a superuser may load the module.
+  const url = new URL(await toSuperuserUrl(databaseUrl))
+  const path = `${url.searchParams.get('host')}/.s.PGSQL.5432`
+  url.searchParams.delete('host')
+  const sql = postgres(url.href, {
+    path,
     max: 1,
     fetch_types: false,
     onnotice: ({ message = '' }) => plans.push(message),

@@ -31,8 +31,10 @@ const server = new ParseServer({
   serverURL: `http://127.0.0.1:${port}`,
   // Guide, "Database": the pool size is part of the address. As many connections as INSERT + NOTIFY
   // has.
-  databaseURI: `${databaseUrl}?poolSize=16`,
+  databaseURI: `${databaseUrl}&poolSize=16`,
   databaseOptions: {
+    // parse-server does not read the folder of the Unix socket from the address.
+    host: new URL(databaseUrl).searchParams.get('host'),
     // DatabaseOptions: needed for several instances on one database only. Here the schema cache
     // never changes.
     enableSchemaHooks: false,

@@ -131,7 +131,7 @@ test('doctor receives its own NOTIFY, and fails if LISTEN goes elsewhere', async
   const elsewhere = await checkListener(server.sql, await cloneDatabase())
   expect(elsewhere).toMatchObject({ state: 'failed' })
   expect(elsewhere.message).toContain('DATABASE_DIRECT_URL')
-  const gone = server.databaseUrl.replace(/:\d+\//, ':1/')
+  const gone = server.databaseUrl.replace('?host=', '?host=/nowhere')
   expect(await checkListener(server.sql, gone)).toMatchObject({ state: 'failed' })
 })
 

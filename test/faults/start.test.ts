@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { cloneDatabase } from '../support/postgres.ts'
+import { cloneDatabase, withDatabase } from '../support/postgres.ts'
 import { runProgram, spawnProgram } from '../support/process.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
@@ -29,7 +29,7 @@ test.each(['1', '2'])(
 
 test('§12 a stop ends the wait for Postgres; a wrong address is reported at once', async () => {
   const databaseUrl = await cloneDatabase()
-  const away = databaseUrl.replace(/:\d+\//, ':1/')
+  const away = databaseUrl.replace('?host=', '?host=/nowhere')
   await using program = spawnProgram({ env: { DATABASE_URL: away } })
   program.listening.catch(() => {})
   await until(() => program.logged(WAITING).length > 0)
@@ -37,7 +37,7 @@ test('§12 a stop ends the wait for Postgres; a wrong address is reported at onc
 
   const wrong = new URL(databaseUrl)
   wrong.password = 'wrong'
-  const absent = databaseUrl.replace(/[^/]+$/, 'absent')
+  const absent = withDatabase(databaseUrl, 'absent')
   for (const [DATABASE_URL, reason] of [
     [wrong.href, 'rejected the user name or password'],
     [absent, 'has no database with this name'],

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { ChildProcess } from 'node:child_process'
-import postgres from 'postgres'
+import { connect as connectTo, type Sql } from '../../src/db/sql.ts'
 import type { EmbeddedPostgres } from '../../src/embedded/embedded.ts'
 import { startEmbedded } from '../../src/embedded/embedded.ts'
 import { isRunning } from './leftovers.ts'
@@ -48,7 +48,7 @@ afterEach(async () => {
 })
 
 export type Checkout = { root: string; native: string }
-export type Server = { child: ChildProcess; how: string; port: number }
+export type Server = { child: ChildProcess; how: string; url: string }
 
 export function makeFolder(mode = 0o755): string {
   const folder = makeScratchFolder(mode)
@@ -93,7 +93,7 @@ export async function startServer(
   const code = `
     const { startEmbedded } = await import(${JSON.stringify(join(root, 'src/embedded/embedded.ts'))})
     const embedded = await startEmbedded({ dataDir: ${JSON.stringify(dataDir)} })
-    console.log(JSON.stringify({ how: embedded.how, port: embedded.port }))
+    console.log(JSON.stringify({ how: embedded.how, url: embedded.url }))
     for await (const _ of process.stdin) {}
     await embedded.stop()`
   const child = spawn(process.execPath, ['-e', code], { stdio: 'pipe', detached })
@@ -113,8 +113,8 @@ export async function stopServer({ child }: Server): Promise<unknown[]> {
   return exit
 }
 
-export function connect(embedded: { url: string }): postgres.Sql {
-  return postgres(embedded.url, { fetch_types: false, max: 1, connect_timeout: 3 })
+export function connect(embedded: { url: string }): Sql {
+  return connectTo(embedded.url, { name: 'test', max: 1 })
 }
 
 export async function query(embedded: { url: string }, text: string): Promise<unknown[]> {
@@ -126,7 +126,7 @@ export async function query(embedded: { url: string }, text: string): Promise<un
   }
 }
 
-/** Resolves when a postmaster other than `gone` answers on the former port. */
+/** Resolves when a postmaster other than `gone` answers on the former socket. */
 export async function untilReady(
   embedded: EmbeddedPostgres,
   gone: number,

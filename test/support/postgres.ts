@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SERVER_ROLE } from '../../src/embedded/cluster.ts'
 import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/embedded.ts'
 import { migrate, MIGRATIONS } from '../../src/db/migrate.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
@@ -32,7 +33,7 @@ async function getCluster() {
 async function open() {
   const dataDir = keptDataDir ?? join(SCRATCH, 'cluster')
   const postgres = await startEmbedded({ dataDir })
-  const admin = connect(postgres.url, {
+  const admin = connect(postgres.superuserUrl, {
     name: 'test admin',
     max: 1,
     settings: { statement_timeout: 60_000, lock_timeout: 60_000 },
@@ -52,14 +53,17 @@ async function dropLost(admin: Sql): Promise<void> {
 
 /** Created once for each state of /sql. */
 async function ensureTemplate(postgres: EmbeddedPostgres, admin: Sql): Promise<string> {
-  const hash = createHash('sha256').update(JSON.stringify(MIGRATIONS)).digest('hex').slice(0, 12)
+  const hash = createHash('sha256')
+    .update(JSON.stringify([SERVER_ROLE, MIGRATIONS]))
+    .digest('hex')
+    .slice(0, 12)
   const template = `template_${hash}`
   await admin`select pg_advisory_lock(1)`
   const [found] = await admin`select from pg_database where datname = ${template}`
   if (!found) {
     const draft = `${template}_draft`
     await admin.unsafe(`drop database if exists ${draft} with (force)`)
-    await admin.unsafe(`create database ${draft}`)
+    await admin.unsafe(`create database ${draft} owner ${SERVER_ROLE}`)
     await migrate(toUrl(postgres, draft))
     await admin.unsafe(`alter database ${draft} rename to ${template}`)
   }
@@ -71,7 +75,9 @@ async function ensureTemplate(postgres: EmbeddedPostgres, admin: Sql): Promise<s
 export async function cloneDatabase(): Promise<string> {
   const { postgres, admin, template } = await getCluster()
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
-  await admin.unsafe(`create database ${name} template ${template} strategy file_copy`)
+  await admin.unsafe(
+    `create database ${name} template ${template} owner ${SERVER_ROLE} strategy file_copy`,
+  )
   made.push(name)
   return toUrl(postgres, name)
 }
@@ -84,13 +90,17 @@ export async function ensureDatabase(
   { replaces, fill }: { replaces: string; fill(url: string): Promise<void> },
 ): Promise<string> {
   const { postgres, admin, template } = await getCluster()
-  const found = await admin<{ name: string }[]>`
-    select datname as name from pg_database where starts_with(datname, ${replaces})
+  const found = await admin<{ name: string; is_usable: boolean }[]>`
+    select datname as name, datdba::regrole::text = ${SERVER_ROLE} as is_usable
+    from pg_database
+    where starts_with(datname, ${replaces})
   `
-  if (found.some(one => one.name === name)) return toUrl(postgres, name)
+  if (found.some(one => one.name === name && one.is_usable)) return toUrl(postgres, name)
   for (const old of found) await admin.unsafe(`drop database ${old.name} with (force)`)
   const draft = `${replaces}draft`
-  await admin.unsafe(`create database ${draft} template ${template} strategy file_copy`)
+  await admin.unsafe(
+    `create database ${draft} template ${template} owner ${SERVER_ROLE} strategy file_copy`,
+  )
   await fill(toUrl(postgres, draft))
   await admin.unsafe(`alter database ${draft} rename to ${name}`)
   return toUrl(postgres, name)
@@ -103,7 +113,7 @@ export async function copyDatabase(url: string): Promise<string> {
   made.push(name)
   await admin.unsafe('set statement_timeout = 0')
   await admin.unsafe(
-    `create database ${name} template ${new URL(url).pathname.slice(1)} strategy file_copy`,
+    `create database ${name} template ${new URL(url).pathname.slice(1)} owner ${SERVER_ROLE} strategy file_copy`,
   )
   return toUrl(postgres, name)
 }
@@ -112,7 +122,7 @@ export async function copyDatabase(url: string): Promise<string> {
 export async function createEmptyDatabase(): Promise<string> {
   const { postgres, admin } = await getCluster()
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
-  await admin.unsafe(`create database ${name}`)
+  await admin.unsafe(`create database ${name} owner ${SERVER_ROLE}`)
   made.push(name)
   return toUrl(postgres, name)
 }
@@ -132,6 +142,17 @@ export async function closeCluster(): Promise<void> {
   await postgres.stop()
 }
 
-function toUrl(postgres: EmbeddedPostgres, database: string): string {
-  return postgres.url.replace(/\/postgres$/, `/${database}`)
+/** Returns the superuser's URL of a database. */
+export async function toSuperuserUrl(databaseUrl: string): Promise<string> {
+  const { postgres } = await getCluster()
+  return withDatabase(postgres.superuserUrl, new URL(databaseUrl).pathname)
+}
+
+const toUrl = (postgres: EmbeddedPostgres, database: string) => withDatabase(postgres.url, database)
+
+/** Returns the URL of another database of the same Postgres. */
+export function withDatabase(databaseUrl: string, name: string): string {
+  const url = new URL(databaseUrl)
+  url.pathname = name
+  return url.href
 }

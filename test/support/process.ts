@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, readdirSync } from 'node:fs'
+import { readdirSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { readCluster } from '../../src/embedded/cluster.ts'
+import { findPostmaster, toUrl } from '../../src/embedded/postmaster.ts'
 import { SCRATCH } from './scratch.ts'
 import { APP_SECRET } from './secret.ts'
 
@@ -161,10 +163,12 @@ export function listWorkers(program: Pick<Program, 'logged'>): number[] {
     .map(line => (JSON.parse(line) as { properties: { pid: number } }).properties.pid)
 }
 
-/** Returns the URL of a server's embedded database in this DATA_DIR. */
+/** Returns the URL of the running embedded database in this DATA_DIR, for the server's role. */
 export function toEmbeddedUrl(dataDir: string): string {
-  const read = (name: string) => readFileSync(join(dataDir, 'postgres', name), 'utf8').trim()
-  return `postgres://tidings:${read('password')}@127.0.0.1:${read('port')}/postgres`
+  const cluster = readCluster(realpathSync(join(dataDir, 'postgres')))
+  const postmaster = findPostmaster(cluster)
+  if (!postmaster) throw new Error(`No Postgres runs in ${dataDir}`)
+  return toUrl(cluster.serverRole, postmaster)
 }
 
 /** The log has `"url":"http://localhost:<port>"`; tests use the address to avoid a name lookup. */

@@ -54,7 +54,7 @@ interface Pair {
   isSwallowing: boolean
 }
 
-/** Starts a proxy to the Postgres of `databaseUrl`. */
+/** Starts a proxy to the Unix socket of `databaseUrl`. */
 export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   const target = new URL(databaseUrl)
   const pairs = new Set<Pair>()
@@ -67,7 +67,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     opened++
     client.on('error', () => {})
     if (mode === 'hang up') return void client.destroy()
-    const server = connect(Number(target.port), target.hostname)
+    const server = connect(`${target.searchParams.get('host')}/.s.PGSQL.5432`)
     server.on('error', () => {})
     const pair: Pair = { client, server, isSwallowing: mode === 'black hole' }
     pairs.add(pair)
@@ -76,6 +76,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   const port = await listen(listener)
   const url = new URL(databaseUrl)
   url.host = `127.0.0.1:${port}`
+  url.searchParams.delete('host')
 
   function join(pair: Pair): void {
     const { client, server } = pair
