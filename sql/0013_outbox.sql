@@ -141,6 +141,143 @@ create index dead_letters_of_project on dead_letters (project_id, id);
 -- Serves the sweep of old dead letters.
 create index dead_letters_of_time on dead_letters (at);
 
+-- The functions below pin one plan each. Planning each time costs more than the work. Their tables
+-- are often empty when a plan is made, so no plan may read a whole table. Their first setting also
+-- plans the checks of foreign keys once.
+
+-- Leases at most max_deliveries due deliveries: first the oldest of each requested target, then the
+-- second oldest of each, and so on. It skips locked rows. Each target gives at most its room, of
+-- deliveries that are due at its due_at or later. The result says what an attempt needs to know:
+-- is_gone means that the event or its project no longer exists, and hidden_ms is the time since the
+-- event was deleted.
+create function claim_deliveries(
+  of_kind text, target_ids uuid[], rooms int[], due_ats timestamptz[], max_deliveries int, lease_ms float8, new_token uuid
+) returns table (
+  id uuid, project_id uuid, event_id uuid, target_id uuid, claim_count smallint, attempts smallint, is_gone boolean,
+  age_ms float8, waited_ms float8, hidden_ms float8
+)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+begin
+  -- After a crash the deliveries are claimed again, so the commit need not wait for fsync.
+  perform set_config('synchronous_commit', 'off', true);
+  return query
+    with chosen as materialized (
+      select r.id
+      from unnest(target_ids, rooms, due_ats) with ordinality as w (target_id, room, due_at, place)
+        cross join lateral (
+          select d.id, row_number() over (order by d.available_at, d.id) as rank
+          from (
+            select o.id, o.available_at
+            from outbox o
+            where o.kind = of_kind and o.target_id = w.target_id
+              and o.available_at >= w.due_at and o.available_at <= now()
+            order by o.available_at, o.id
+            limit w.room
+          ) d
+        ) r
+      order by r.rank, w.place
+      limit max_deliveries
+    ), locked as materialized (
+      select o.id
+      from chosen c
+        join outbox o on o.id = c.id
+      -- The sum keeps the planner from choosing outbox_of_target.
+      where o.available_at + interval '0 s' <= now()
+      for update of o skip locked
+    ), taken as (
+      update outbox o set
+        available_at = now() + lease_ms * interval '1 ms', token = new_token, claim_count = o.claim_count + 1
+      from locked l
+      where o.id = l.id
+      returning o.id, o.project_id, o.event_id, o.target_id, o.claim_count, o.attempts, o.requested_at
+    )
+    select
+      t.id, t.project_id, t.event_id, t.target_id, t.claim_count, t.attempts,
+      e.id is null or p.deleted_at is not null,
+      coalesce(extract(epoch from clock_timestamp() - e.created_at) * 1000, 0)::float8,
+      (extract(epoch from clock_timestamp() - t.requested_at) * 1000)::float8,
+      (extract(epoch from clock_timestamp() - e.deleted_at) * 1000)::float8
+    from taken t
+      join projects p on p.id = t.project_id
+      left join lateral (
+        select e.id, e.created_at, e.deleted_at
+        from events e
+        -- On an empty table all indexes seem equally good. The range with its order needs a sort
+        -- with any index but that of (project_id, id).
+        where e.project_id = t.project_id and e.id >= t.event_id and e.id <= t.event_id
+        order by e.id
+        limit 1
+      ) e on true;
+end
+$$;
+
+-- Stores the settlements of claimed deliveries. A delivery that has ended becomes a record, and also
+-- a dead letter if it was given up; any other waits for its next attempt. Returns the ids whose
+-- token the caller still held; other deliveries stay unchanged. Rows are locked in the order of
+-- their ids.
+create function settle_deliveries(
+  ids uuid[], tokens uuid[], states text[], made_attempts int[], delays_ms float8[], reasons text[], latencies_ms bigint[]
+) returns setof uuid
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+    with held as materialized (
+      select i.id, i.state, i.attempts, i.delay_ms, i.reason, i.latency_ms
+      from unnest(ids, tokens, states, made_attempts, delays_ms, reasons, latencies_ms)
+          as i (id, token, state, attempts, delay_ms, reason, latency_ms)
+        join outbox o on o.id = i.id and o.token = i.token
+      order by o.id
+      for update of o
+    ), ended as (
+      delete from outbox o
+      using held h
+      where o.id = h.id and h.state is not null
+      returning
+        o.id, o.project_id, o.event_id, o.kind, o.target_id, h.state, o.attempts + h.attempts as attempts,
+        coalesce(h.reason, o.reason) as reason, h.latency_ms
+    ), records as (
+      insert into deliveries (
+        id, project_id, event_id, kind, target_id, state, attempts, latency_ms, reason
+      )
+      select
+        id, project_id, event_id, kind, target_id, state, attempts, latency_ms,
+        case when state <> 'delivered' then reason end
+      from ended
+      on conflict (project_id, event_id, kind, target_id) do update set
+        id = excluded.id, state = excluded.state, attempts = excluded.attempts,
+        latency_ms = excluded.latency_ms, reason = excluded.reason, at = excluded.at
+    ), new_dead_letters as (
+      insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
+      select id, project_id, event_id, kind, target_id, attempts, coalesce(reason, '')
+      from ended
+      where state = 'dead'
+      on conflict (project_id, event_id, kind, target_id) do update set
+        id = excluded.id, attempts = excluded.attempts, reason = excluded.reason, at = excluded.at
+    ), waiting as (
+      update outbox o set
+        available_at = now() + h.delay_ms * interval '1 ms',
+        token = null, claim_count = 0, attempts = o.attempts + h.attempts, reason = coalesce(h.reason, o.reason)
+      from held h
+      where o.id = h.id and h.state is null
+    )
+    select id from held;
+end
+$$;
+
 -- Cancels the deliveries of deleted events. Like the settler, it locks rows in the order of their
 -- ids.
 create function cancel_deliveries() returns trigger

@@ -96,3 +96,117 @@ create index webhook_attempts_delivered on webhook_attempts (project_id, webhook
 
 -- Serves the sweep of old attempts.
 create index webhook_attempts_of_time on webhook_attempts (started_at);
+
+-- Inserts attempts, in one plan for every call. With only_free it leaves out webhooks with failures
+-- to reset, and webhooks that are locked. Returns the ids of the inserted attempts.
+create function insert_webhook_attempts(
+  project_ids uuid[], ids uuid[], webhook_ids uuid[], event_ids uuid[], kinds text[], numbers int[], outcomes text[],
+  statuses int[], errors text[], reasons text[], responses text[], latencies_ms int[], starts timestamptz[],
+  hosts text[], presets text[], body_hashes bytea[], only_free boolean
+) returns setof uuid
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+begin
+  -- A crash can lose the record of an attempt together with its settlement. Both are then repeated.
+  perform set_config('synchronous_commit', 'off', true);
+  return query
+    insert into webhook_attempts (
+      project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
+      latency_ms, started_at, host, preset, body_hash
+    )
+    select a.*
+    from unnest(
+        project_ids, ids, webhook_ids, event_ids, kinds, numbers, outcomes, statuses, errors, reasons, responses,
+        latencies_ms, starts, hosts, presets, body_hashes
+      ) as a (
+        project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
+        latency_ms, started_at, host, preset, body_hash
+      )
+    where not only_free or exists (
+      select
+      from webhooks w
+      where w.project_id = a.project_id and w.id = a.webhook_id and w.failures = 0 and w.paused_until is null
+      for key share skip locked
+    )
+    returning id;
+end
+$$;
+
+-- Returns what attempts of deliveries need: the webhook, and the event as reads return it. A deleted
+-- webhook has no row; a deleted event, or none, is null. With may_probe, one delivery of a webhook
+-- that has failed failures_to_pause times, and whose pause is over, becomes its probe. The others
+-- wait probe_s seconds for its outcome.
+create function read_webhook_attempts(
+  project_ids uuid[], webhook_ids uuid[], event_ids uuid[], may_probe boolean, failures_to_pause int, probe_s float8
+) returns table (
+  ord int, url text, preset text, secret text, previous_secret text, disabled_at timestamptz, paused_until timestamptz,
+  is_probe boolean, project text, organization_id uuid, organization text, now timestamptz,
+  id uuid, seq bigint, channel_public_id text, channel_name text, user_id text, occurred_at timestamptz,
+  created_at timestamptz, title text, description text, icon text, tags text, metadata text, source text, notify boolean
+)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+    with wanted as materialized (
+      select t.project_id, t.id, t.event_id, t.ord
+      from unnest(project_ids, webhook_ids, event_ids) with ordinality as t (project_id, id, event_id, ord)
+    ), probe_candidates as materialized (
+      select f.project_id, f.id, f.ord
+      from (
+          select wanted.project_id, wanted.id, min(wanted.ord) as ord
+          from wanted
+          group by wanted.project_id, wanted.id
+        ) f
+        cross join lateral (
+          select w.id
+          from webhooks w
+          where w.project_id = f.project_id and w.id = f.id
+            and w.failures >= failures_to_pause and w.paused_until <= now() and w.disabled_at is null
+            and may_probe
+          -- A locked webhook must not delay the others.
+          for no key update skip locked
+        ) w
+    ), probes as (
+      update webhooks w set paused_until = now() + make_interval(secs => probe_s)
+      from probe_candidates f
+      where w.project_id = f.project_id and w.id = f.id
+      returning f.ord
+    )
+    select
+      t.ord::int, w.url, w.preset, w.secret,
+      case when w.previous_until > now() then w.previous_secret end,
+      w.disabled_at, w.paused_until, exists (select from probes p where p.ord = t.ord),
+      p.name, o.id, o.name, clock_timestamp(),
+      e.id, e.seq, c.public_id, c.name, coalesce(u.user_id, a.user_id, e.user_ref), e.occurred_at, e.created_at,
+      e.title, e.description, e.icon, to_json(e.tags)::text, e.metadata::text, e.source, e.notify
+    from wanted t
+      join webhooks w on w.project_id = t.project_id and w.id = t.id and w.deleted_at is null
+      join projects p on p.id = w.project_id and p.deleted_at is null
+      join organizations o on o.id = p.organization_id and o.deleted_at is null
+      left join lateral (
+        select e.*
+        from events e
+        -- On an empty table all indexes seem equally good. The range with its order needs a sort
+        -- with any index but that of (project_id, id).
+        where e.project_id = t.project_id and e.id >= t.event_id and e.id <= t.event_id
+        order by e.id
+        limit 1
+      ) e on e.deleted_at is null
+      left join channels c on c.project_id = e.project_id and c.id = e.channel_id
+      left join identities u on u.project_id = e.project_id and u.user_id = e.user_ref
+      left join aliases a on a.project_id = e.project_id and a.alias = e.user_ref;
+end
+$$;

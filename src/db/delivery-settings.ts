@@ -3,7 +3,7 @@ import type { Fragment, Queryable } from './sql.ts'
 /**
  * The Postgres settings of the pools that deliver. Their tables are often empty when a plan is
  * made, and large when it runs. So every statement is planned anew, and no plan reads a whole
- * table.
+ * table. The statements of each delivery are functions that pin one plan.
  */
 export const WORKER_SETTINGS = {
   plan_cache_mode: 'force_custom_plan',

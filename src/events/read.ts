@@ -1,4 +1,3 @@
-import { toArray, alignRows } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { parseId, toId } from '../ids.ts'
@@ -52,31 +51,6 @@ export async function findEventJson(
       `
     : []
   return row && toEventJson(row)
-}
-
-/**
- * Returns the JSON of several events in the same order; undefined for those without. Ids are uuids.
- */
-export async function findEventsJson(
-  sql: Queryable,
-  wanted: readonly { projectId: string; eventId: string }[],
-): Promise<(string | undefined)[]> {
-  const rows = await sql<(EventRow & { ord: number })[]>`
-    select w.ord::int as ord, ${eventColumns(sql)}
-    from unnest(
-        ${toArray(wanted.map(({ projectId }) => projectId))}::uuid[],
-        ${toArray(wanted.map(({ eventId }) => eventId))}::uuid[]
-      ) with ordinality as w (project_id, id, ord)
-      cross join lateral (
-        select ${storedColumns(sql)}
-        from events e
-        where e.project_id = w.project_id and e.id = w.id and e.deleted_at is null
-        -- Forces a look-up by the unique key for each event.
-        offset 0
-      ) e
-      ${eventJoins(sql)}
-  `
-  return alignRows(rows, wanted.length).map(row => row && toEventJson(row))
 }
 
 /** Finds the events before and after a seq, without filters. */

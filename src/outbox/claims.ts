@@ -2,7 +2,6 @@ import { toArray } from '../db/arrays.ts'
 import type { Sql } from '../db/sql.ts'
 import type { ClaimRequest, WaitingTarget } from './fair-queue.ts'
 import type { KindName } from './kind.ts'
-import { commitWithoutFsync } from '../db/delivery-settings.ts'
 
 /** The number of targets that one scan returns. The next scan continues after the last of them. */
 export const MAX_TARGETS_PER_SCAN = 5_000
@@ -89,62 +88,25 @@ export async function findWaitingTargets(
 /**
  * Leases at most `maxDeliveries` due deliveries: first the oldest of each target, then the second
  * oldest of each, and so on. It skips locked rows.
- * The choice is a materialized step, so that the planner does not repeat it while it locks rows.
  */
 export async function claimDeliveries(
   sql: Sql,
   { kind, requests, maxDeliveries, leaseMs }: ClaimOptions,
 ): Promise<ClaimedDelivery[]> {
-  return sql<ClaimedDelivery[]>`
-    with requested as materialized (
-      select w.target_id, w.room, w.due_at, w.place
-      from unnest(
-        ${toArray(requests.map(({ targetId }) => targetId))}::uuid[],
-        ${toArray(requests.map(({ room }) => room))}::int[],
-        ${toArray(requests.map(({ dueAt }) => dueAt))}::timestamptz[]
-      ) with ordinality as w (target_id, room, due_at, place)
-        cross join ${commitWithoutFsync(sql)}
-    ), chosen as materialized (
-      select r.id
-      from requested w
-        cross join lateral (
-          select d.id, row_number() over (order by d.available_at, d.id) as rank
-          from (
-            select o.id, o.available_at
-            from outbox o
-            where o.kind = ${kind} and o.target_id = w.target_id
-              and o.available_at >= w.due_at and o.available_at <= now()
-            order by o.available_at, o.id
-            limit w.room
-          ) d
-        ) r
-      order by r.rank, w.place
-      limit ${maxDeliveries}
-    ), locked as materialized (
-      select o.id
-      from outbox o
-      where o.id = any(array(select c.id from chosen c)) and o.available_at <= now()
-      for update skip locked
-    ), taken as (
-      update outbox o set
-        available_at = now() + ${leaseMs}::float8 * interval '1 ms',
-        token = ${crypto.randomUUID()}, claim_count = o.claim_count + 1
-      from locked l
-      where o.id = l.id
-      returning
-        o.id, o.token, o.project_id, o.event_id, o.target_id, o.claim_count, o.attempts, o.requested_at
-    )
+  const token = crypto.randomUUID()
+  const rows = await sql<Omit<ClaimedDelivery, 'token'>[]>`
     select
-      t.id, t.token, t.project_id as "projectId", t.event_id as "eventId", t.target_id as "targetId",
-      t.claim_count as "claimCount", t.attempts,
-      e.id is null or p.deleted_at is not null as "isGone",
-      coalesce(extract(epoch from clock_timestamp() - e.created_at) * 1000, 0)::float8 as "ageMs",
-      (extract(epoch from clock_timestamp() - t.requested_at) * 1000)::float8 as "waitedMs",
-      (extract(epoch from clock_timestamp() - e.deleted_at) * 1000)::float8 as "hiddenMs"
-    from taken t
-      join projects p on p.id = t.project_id
-      left join events e on e.project_id = t.project_id and e.id = t.event_id
+      id, project_id as "projectId", event_id as "eventId", target_id as "targetId", claim_count as "claimCount",
+      attempts, is_gone as "isGone", age_ms as "ageMs", waited_ms as "waitedMs", hidden_ms as "hiddenMs"
+    from claim_deliveries(
+      ${kind},
+      ${toArray(requests.map(({ targetId }) => targetId))}::uuid[],
+      ${toArray(requests.map(({ room }) => room))}::int[],
+      ${toArray(requests.map(({ dueAt }) => dueAt))}::timestamptz[],
+      ${maxDeliveries}, ${leaseMs}, ${token}
+    )
   `
+  return rows.map(row => ({ ...row, token }))
 }
 
 /**

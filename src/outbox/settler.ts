@@ -5,7 +5,6 @@ import { isUnavailable, sqlState, type Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import type { Lease } from './claims.ts'
-import { planForeignKeyChecksOnce } from '../db/delivery-settings.ts'
 import type { Settlement } from './settlement.ts'
 
 const MAX_BATCH = 500
@@ -104,63 +103,16 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
   }
 }
 
-/**
- * Stores the settlements of claimed deliveries. A delivery that has ended becomes a record, and
- * also a dead letter if it was given up; any other waits for its next attempt. Returns the ids
- * whose lease the caller still held; other deliveries stay unchanged. Rows are locked in the order
- * of their ids.
- */
+/** Stores settlements. Returns the ids whose lease the caller still held; others are unchanged. */
 export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): Promise<string[]> {
   const column = (value: (one: Settled) => string | number | null) => toArray(settled.map(value))
   const rows = await sql<{ id: string }[]>`
-    with held as materialized (
-      select i.id, i.state, i.attempts, i.delay_ms, i.reason, i.latency_ms
-      from unnest(
-          ${column(({ id }) => id)}::uuid[],
-          ${column(({ token }) => token)}::uuid[],
-          ${column(({ state }) => state)}::text[],
-          ${column(({ attempts }) => attempts)}::int[],
-          ${column(({ delayMs }) => delayMs)}::float8[],
-          ${column(({ reason }) => reason)}::text[],
-          ${column(({ latencyMs }) => latencyMs)}::bigint[]
-        ) as i (id, token, state, attempts, delay_ms, reason, latency_ms)
-        join outbox o on o.id = i.id and o.token = i.token
-        cross join ${planForeignKeyChecksOnce(sql)}
-      order by o.id
-      for update of o
-    ), ended as (
-      delete from outbox o
-      using held h
-      where o.id = h.id and h.state is not null
-      returning
-        o.id, o.project_id, o.event_id, o.kind, o.target_id, h.state, o.attempts + h.attempts as attempts,
-        coalesce(h.reason, o.reason) as reason, h.latency_ms
-    ), records as (
-      insert into deliveries (
-        id, project_id, event_id, kind, target_id, state, attempts, latency_ms, reason
-      )
-      select
-        id, project_id, event_id, kind, target_id, state, attempts, latency_ms,
-        case when state <> 'delivered' then reason end
-      from ended
-      on conflict (project_id, event_id, kind, target_id) do update set
-        id = excluded.id, state = excluded.state, attempts = excluded.attempts,
-        latency_ms = excluded.latency_ms, reason = excluded.reason, at = excluded.at
-    ), new_dead_letters as (
-      insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
-      select id, project_id, event_id, kind, target_id, attempts, coalesce(reason, '')
-      from ended
-      where state = 'dead'
-      on conflict (project_id, event_id, kind, target_id) do update set
-        id = excluded.id, attempts = excluded.attempts, reason = excluded.reason, at = excluded.at
-    ), waiting as (
-      update outbox o set
-        available_at = now() + h.delay_ms * interval '1 ms',
-        token = null, claim_count = 0, attempts = o.attempts + h.attempts, reason = coalesce(h.reason, o.reason)
-      from held h
-      where o.id = h.id and h.state is null
-    )
-    select id from held
+    select settle_deliveries(
+      ${column(({ id }) => id)}::uuid[], ${column(({ token }) => token)}::uuid[],
+      ${column(({ state }) => state)}::text[], ${column(({ attempts }) => attempts)}::int[],
+      ${column(({ delayMs }) => delayMs)}::float8[], ${column(({ reason }) => reason)}::text[],
+      ${column(({ latencyMs }) => latencyMs)}::bigint[]
+    ) as id
   `
   return rows.map(({ id }) => id)
 }

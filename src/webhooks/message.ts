@@ -36,7 +36,7 @@ export function toEventRequest(
   context: ProjectContext,
 ): WebhookRequest {
   if (preset !== 'standard') {
-    // Safe, because `findEventsJson` wrote it.
+    // Safe, because `toEventJson` wrote it.
     const event = JSON.parse(eventJson) as Event
     return formatForPreset(preset, url, { ...event, projectName: context.project.name })
   }

@@ -1,9 +1,8 @@
 import { SERVER, writeAudit } from '../audit/audit.ts'
 import { toArray } from '../db/arrays.ts'
-import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import type { Queryable, Tx } from '../db/sql.ts'
 import { toBodyText, type EgressResult } from '../egress/egress.ts'
 import { toId } from '../ids.ts'
-import { planForeignKeyChecksOnce, commitWithoutFsync } from '../db/delivery-settings.ts'
 import { toAttempt, type AttemptRow } from './attempts.ts'
 import {
   CLOSED_BREAKER,
@@ -46,7 +45,7 @@ export async function storeAttempt(tx: Tx, made: CompletedAttempt): Promise<Atte
       where project_id = ${projectId} and id = ${webhookId} and (failures > 0 or paused_until is not null)
     `
   }
-  await insertAttempts(tx, [made], tx`true`)
+  await insertAttempts(tx, [made], { onlyFree: false })
   return toAttempt(toRow(made))
 }
 
@@ -59,13 +58,7 @@ export function storeSuccessfulAttempts(
   sql: Queryable,
   made: readonly CompletedAttempt[],
 ): Promise<Set<string>> {
-  const isFree = sql`exists (
-    select
-    from webhooks w
-    where w.project_id = a.project_id and w.id = a.webhook_id and w.failures = 0 and w.paused_until is null
-    for key share skip locked
-  )`
-  return insertAttempts(sql, made, isFree)
+  return insertAttempts(sql, made, { onlyFree: true })
 }
 
 /**
@@ -124,48 +117,35 @@ export async function countFailure(
   })
 }
 
-/** Inserts the attempts `a` that meet a condition. Returns their ids. */
+/** Inserts attempts, and returns their ids. `onlyFree` is that of `storeSuccessfulAttempts`. */
 async function insertAttempts(
   sql: Queryable,
   made: readonly CompletedAttempt[],
-  condition: Fragment,
+  { onlyFree }: { onlyFree: boolean },
 ): Promise<Set<string>> {
   const rows = made.map(one => ({ ...one, ...toRow(one) }))
   const column = (value: (row: (typeof rows)[number]) => string | number | null) =>
     toArray(rows.map(value))
   const inserted = await sql<{ id: string }[]>`
-    insert into webhook_attempts (
-      project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
-      latency_ms, started_at, host, preset, body_hash
-    )
-    select
-      a.project_id, a.id, a.webhook_id, a.event_id, a.kind, a.number, a.outcome, a.status, a.error, a.reason,
-      a.response, a.latency_ms, a.started_at, a.host, a.preset, a.body_hash
-    from unnest(
-        ${column(({ projectId }) => projectId)}::uuid[],
-        ${column(({ id }) => id)}::uuid[],
-        ${column(({ webhookId }) => webhookId)}::uuid[],
-        ${column(({ eventId }) => eventId)}::uuid[],
-        ${column(({ kind }) => kind)}::text[],
-        ${column(({ number }) => number)}::int[],
-        ${column(({ outcome }) => outcome)}::text[],
-        ${column(({ status }) => status)}::int[],
-        ${column(({ error }) => error)}::text[],
-        ${column(({ reason }) => reason)}::text[],
-        ${column(({ response }) => response)}::text[],
-        ${column(({ latencyMs }) => latencyMs)}::int[],
-        ${column(({ startedAt }) => startedAt.toISOString())}::timestamptz[],
-        ${column(({ request }) => new URL(request.url).host)}::text[],
-        ${column(({ preset }) => preset)}::text[],
-        ${column(({ request }) => `\\x${hashBody(request.body).toString('hex')}`)}::bytea[]
-      ) as a (
-        project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
-        latency_ms, started_at, host, preset, body_hash
-      )
-      cross join ${commitWithoutFsync(sql)}
-      cross join ${planForeignKeyChecksOnce(sql)}
-    where ${condition}
-    returning id
+    select insert_webhook_attempts(
+      ${column(({ projectId }) => projectId)}::uuid[],
+      ${column(({ id }) => id)}::uuid[],
+      ${column(({ webhookId }) => webhookId)}::uuid[],
+      ${column(({ eventId }) => eventId)}::uuid[],
+      ${column(({ kind }) => kind)}::text[],
+      ${column(({ number }) => number)}::int[],
+      ${column(({ outcome }) => outcome)}::text[],
+      ${column(({ status }) => status)}::int[],
+      ${column(({ error }) => error)}::text[],
+      ${column(({ reason }) => reason)}::text[],
+      ${column(({ response }) => response)}::text[],
+      ${column(({ latencyMs }) => latencyMs)}::int[],
+      ${column(({ startedAt }) => startedAt.toISOString())}::timestamptz[],
+      ${column(({ request }) => new URL(request.url).host)}::text[],
+      ${column(({ preset }) => preset)}::text[],
+      ${column(({ request }) => `\\x${hashBody(request.body).toString('hex')}`)}::bytea[],
+      ${onlyFree}
+    ) as id
   `
   return new Set(inserted.map(({ id }) => id))
 }

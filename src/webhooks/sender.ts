@@ -4,7 +4,6 @@ import type { Queryable, Tx } from '../db/sql.ts'
 import type { Egress } from '../egress/egress.ts'
 import { Fault } from '../errors.ts'
 import { UNDO_GRACE_S } from '../events/deletion.ts'
-import { findEventsJson } from '../events/read.ts'
 import { newId } from '../ids.ts'
 import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/kind.ts'
 import { rememberOpened, type Secrets } from '../secrets/secrets.ts'
@@ -78,18 +77,11 @@ export function createWebhookSender(parts: SenderParts): WebhookSender {
   const { pool } = parts
   const secrets = { open: rememberOpened(parts.secrets) }
   const reads = createBatcher({
-    async run(attempts: WebhookAttempt[]) {
-      const [targets, events] = await pool.run(sql =>
-        Promise.all([
-          findWebhookTargets(sql, attempts, { mayProbe: true }),
-          findEventsJson(sql, attempts),
-        ]),
-      )
-      return attempts.map((_, nth) => ({ row: targets[nth], eventJson: events[nth] }))
-    },
-    toResult: ({ row, eventJson }, attempt) => ({
-      target: row && openWebhookTarget(row, attempt, secrets),
-      eventJson,
+    run: (attempts: WebhookAttempt[]) =>
+      pool.run(sql => findWebhookTargets(sql, attempts, { mayProbe: true })),
+    toResult: (found, attempt) => ({
+      target: found && openWebhookTarget(found.row, attempt, secrets),
+      eventJson: found?.eventJson,
     }),
     maxJobs: MAX_READ,
     maxWaiting: MAX_WAITING,
@@ -157,9 +149,9 @@ export async function testWebhook(
 ): Promise<Attempt> {
   const targetId = await transact(pool, tx => reserveTest(tx, editor, id))
   const ids = { projectId: editor.projectId, targetId }
-  const [row] = await pool.run(sql => findWebhookTargets(sql, [ids], { mayProbe: false }))
-  if (!row) throw webhookNotFound()
-  const target = openWebhookTarget(row, ids, secrets)
+  const [found] = await pool.run(sql => findWebhookTargets(sql, [ids], { mayProbe: false }))
+  if (!found) throw webhookNotFound()
+  const target = openWebhookTarget(found.row, ids, secrets)
   const attemptId = newId('att').uuid
   const made = await makeAttempt(egress, target, {
     id: attemptId,

@@ -1,5 +1,6 @@
 import { toArray, alignRows } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
+import { toEventJson, type EventRow } from '../events/event-json.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { FAILURES_TO_PAUSE } from './circuit-breaker.ts'
 import type { ProjectContext } from './message.ts'
@@ -47,60 +48,35 @@ export interface SealedWebhookTarget {
 /** How long other deliveries wait for the outcome of a probe. */
 const PROBE_S = 30
 
+/** A webhook, with the event of an attempt; undefined if the event was deleted or none was asked. */
+export interface FoundWebhook {
+  row: SealedWebhookTarget
+  eventJson: string | undefined
+}
+
 /**
- * Returns the webhooks of deliveries, in their order; undefined for deleted ones. With `mayProbe`,
- * one delivery of a webhook whose pause is over becomes its probe.
+ * Returns the webhooks of attempts with their events, in their order; undefined for deleted
+ * webhooks. With `mayProbe`, one delivery of a webhook whose pause is over becomes its probe.
  */
 export async function findWebhookTargets(
   sql: Queryable,
-  ids: readonly WebhookTargetId[],
+  ids: readonly (WebhookTargetId & { eventId?: string })[],
   { mayProbe }: { mayProbe: boolean },
-): Promise<(SealedWebhookTarget | undefined)[]> {
-  const rows = await sql<(SealedWebhookTarget & { ord: number })[]>`
-    with wanted as materialized (
-      select t.project_id, t.id, t.ord
-      from unnest(
-        ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
-        ${toArray(ids.map(({ targetId }) => targetId))}::uuid[]
-      ) with ordinality as t (project_id, id, ord)
-    ), probe_candidates as materialized (
-      select f.project_id, f.id, f.ord
-      from (select project_id, id, min(ord) as ord from wanted group by project_id, id) f
-        cross join lateral (
-          select w.id
-          from webhooks w
-          where w.project_id = f.project_id and w.id = f.id
-            and w.failures >= ${FAILURES_TO_PAUSE} and w.paused_until <= now() and w.disabled_at is null
-            and ${mayProbe}
-          -- A locked webhook must not delay the others.
-          for no key update skip locked
-        ) w
-    ), probes as (
-      update webhooks w set paused_until = now() + make_interval(secs => ${PROBE_S})
-      from probe_candidates f
-      where w.project_id = f.project_id and w.id = f.id
-      returning f.ord
+): Promise<(FoundWebhook | undefined)[]> {
+  const rows = await sql<(SealedWebhookTarget & EventRow & { ord: number })[]>`
+    select *
+    from read_webhook_attempts(
+      ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
+      ${toArray(ids.map(({ targetId }) => targetId))}::uuid[],
+      ${toArray(ids.map(({ eventId }) => eventId))}::uuid[],
+      ${mayProbe}, ${FAILURES_TO_PAUSE}, ${PROBE_S}
     )
-    select
-      t.ord::int as ord, r.url, r.preset, r.secret, r.previous_secret, r.disabled_at, r.paused_until,
-      exists (select from probes p where p.ord = t.ord) as is_probe,
-      r.project, r.organization_id, r.organization, clock_timestamp() as now
-    from wanted t
-      cross join lateral (
-        select
-          w.url, w.preset, w.secret,
-          case when w.previous_until > now() then w.previous_secret end as previous_secret,
-          w.disabled_at, w.paused_until,
-          p.name as project, o.id as organization_id, o.name as organization
-        from webhooks w
-          join projects p on p.id = w.project_id and p.deleted_at is null
-          join organizations o on o.id = p.organization_id and o.deleted_at is null
-        where w.project_id = t.project_id and w.id = t.id and w.deleted_at is null
-        -- Keeps Postgres from turning the lookups into one join.
-        offset 0
-      ) r
   `
-  return alignRows(rows, ids.length)
+  return alignRows(rows, ids.length).map(
+    // The columns of a missing event are null.
+    row =>
+      row && { row, eventJson: (row.id as string | null) === null ? undefined : toEventJson(row) },
+  )
 }
 
 /**

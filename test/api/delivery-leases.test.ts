@@ -3,8 +3,12 @@ import { claimDeliveries, extendLeases } from '../../src/outbox/claims.ts'
 import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../../src/outbox/kind.ts'
 import { settleDeliveries } from '../../src/outbox/settler.ts'
 import { RELEASED, toSettlement } from '../../src/outbox/settlement.ts'
+import { connect } from '../../src/db/sql.ts'
+import { findWebhookTargets } from '../../src/webhooks/target.ts'
+import { insertWebhook } from '../support/webhooks.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
+import { parseId, toId } from '../../src/ids.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
 import { until } from '../support/until.ts'
 
@@ -182,3 +186,61 @@ async function run(kind: DeliveryKind, options: { graceMs?: number } = {}) {
   const outbox = await deliveries.start(kind, { graceMs: 100, ...options })
   return { outbox, [Symbol.asyncDispose]: () => outbox.stop() }
 }
+
+test('plans that were made on empty tables read no more rows than they need', async () => {
+  await using fresh = await openDeliveries()
+  const sql = connect(fresh.databaseUrl, { name: 'test', max: 1 })
+  const claim = (targetId: string) =>
+    claimDeliveries(sql, {
+      kind: 'webhook',
+      requests: [{ targetId, room: 20, dueAt: '-infinity' }],
+      maxDeliveries: 20,
+      leaseMs: 30_000,
+    })
+  const find = (ids: { projectId: string; targetId: string; eventId: string }[]) =>
+    findWebhookTargets(sql, ids, { mayProbe: true })
+  await claim(crypto.randomUUID())
+  await settleDeliveries(sql, [])
+  await find([])
+
+  const COUNT = 400
+  const { projectId } = await fresh.newTarget()
+  const eventIds = await fresh.append(projectId, COUNT)
+  const { webhookId: targetId } = await insertWebhook(fresh, projectId, {
+    eventId: toId('evt', eventIds[0]!),
+    mark: 'a',
+  })
+  const uuid = parseId('whk', targetId)!
+  await fresh.sql`
+    insert into outbox (project_id, event_id, kind, target_id)
+    select project_id, id, 'webhook', ${uuid} from events
+  `
+  const readRows = async () => {
+    await sql`select pg_stat_force_next_flush()`
+    const rows = await sql<{ name: string; fetched: string }[]>`
+      select relname as name, idx_tup_fetch as fetched
+      from pg_stat_user_tables
+      where relname in ('events', 'outbox', 'webhooks')
+    `
+    return new Map(rows.map(({ name, fetched }) => [name, Number(fetched)]))
+  }
+  const before = await readRows()
+  for (let done = 0; done < COUNT; done += 20) {
+    const claimed = await claim(uuid)
+    expect(claimed).toHaveLength(20)
+    const found = await find(claimed)
+    expect(found.filter(one => one?.eventJson !== undefined)).toHaveLength(20)
+    await settleDeliveries(
+      sql,
+      claimed.map(({ id, token }) => ({ id, token, ...DONE })),
+    )
+  }
+  const after = await readRows()
+  const fetched = (name: string) => (after.get(name)! - before.get(name)!) / COUNT
+  // The claim reads an event once, and the attempt once. A scan of the project would read hundreds.
+  expect(fetched('events')).toBeGreaterThan(1)
+  expect(fetched('events')).toBeLessThan(4)
+  expect(fetched('outbox')).toBeLessThan(30)
+  expect(fetched('webhooks')).toBeLessThan(4)
+  await sql.end()
+})
