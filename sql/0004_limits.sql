@@ -6,6 +6,12 @@ create unlogged table rate_windows (
   started_at timestamptz not null
 ) with (fillfactor = 50);
 
+-- Returns whether a rate window is still open. A window that begins more than 5 s in the future means
+-- that the clock was set back.
+create function is_window_open(started_at timestamptz) returns boolean
+language sql stable
+return started_at > now() - interval '60 s' and started_at <= now() + interval '5 s';
+
 -- Counts requests in the windows of their keys. Returns one row for each hash; without a key_id
 -- when no live key has the hash. used includes the counted requests. reset_at is in Unix
 -- seconds, and retry_after in seconds.
@@ -38,17 +44,11 @@ begin
     insert into rate_windows as w (key_id, used, started_at)
     select id, n, now() from known where id is not null order by id
     on conflict (key_id) do update set
-      -- A window that begins more than 5 s in the future means that the clock was set back.
       used = case
-        when w.started_at > now() - interval '60 s' and w.started_at <= now() + interval '5 s'
-          then least(w.used + excluded.used, 1000000000)
+        when is_window_open(w.started_at) then least(w.used + excluded.used, 1000000000)
         else excluded.used
       end,
-      started_at = case
-        when w.started_at > now() - interval '60 s' and w.started_at <= now() + interval '5 s'
-          then w.started_at
-        else excluded.started_at
-      end
+      started_at = case when is_window_open(w.started_at) then w.started_at else excluded.started_at end
     returning key_id, used, started_at
   )
   select

@@ -81,7 +81,7 @@ create table event_segments (
 --
 -- Columns have one element for each event. A column is null when all its elements have their
 -- default.
---   * project_numbers are positions in project_ids; null means that all have the first project.
+--   * project_numbers are positions in project_ids, which ascend; null means that all have the first.
 --   * key_numbers are positions in key_hashes; null for a request that was counted before.
 --   * channel_slugs are null for a known channel, which is channel_ids. Its public id and name are
 --     only needed with an Idempotency-Key. Else the channel is looked up, or created from the other
@@ -121,9 +121,11 @@ declare
   at timestamptz;
   at_text text;
   numbers int[] := coalesce(project_numbers, array_fill(1, array[cardinality(ids)]));
+  -- The projects to lock. A null has only events whose key is locked.
   projects uuid[] := project_ids;
-  -- How many requests each key may still make.
+  -- How many of its requests each key may make.
   allowed int[];
+  is_limited boolean;
   -- The positions of keys that another transaction has locked. Their outcome is 'running'; this
   -- never waits for them.
   running bigint[] := '{}';
@@ -141,15 +143,23 @@ begin
     if running <> '{}' then
       left_out := running;
       projects := array(
-        select distinct project_ids[u.n] from unnest(numbers) with ordinality as u (n, ord) where u.ord <> all(running)
+        select case when exists (
+          select from unnest(numbers) with ordinality as u (n, ord) where u.n = p.ord and u.ord <> all(running)
+        ) then p.id end
+        from unnest(project_ids) with ordinality as p (id, ord)
+        order by p.ord
       );
     end if;
   end if;
 
-  perform from event_logs l
-    where l.project_id = any(projects)
-    order by l.project_id
-    for update;
+  heads := array(
+    select l.last_seq
+    from unnest(projects) with ordinality as p (id, ord)
+      left join lateral (
+        select l.last_seq from event_logs l where l.project_id = p.id for update
+      ) l on true
+    order by p.ord
+  );
   -- Read after the lock, so that created_at and seq have the same order.
   at := date_trunc('milliseconds', clock_timestamp());
   at_ms := extract(epoch from at) * 1000;
@@ -162,10 +172,11 @@ begin
         array_agg(case
           when c.key_id is null then 0
           else key_counts[c.ord] - greatest(0, c.used - c.rate_limit)
-        end order by c.ord)
-      into windows, allowed
+        end order by c.ord),
+        bool_or(c.used > c.rate_limit or c.key_id is null)
+      into windows, allowed, is_limited
       from count_requests(key_hashes, key_counts) c;
-    if exists (select from unnest(allowed, key_counts) as a (n, counted) where a.n < a.counted) then
+    if is_limited then
       left_out := left_out || array(
         select r.ord
         from (
@@ -191,14 +202,6 @@ begin
     left_out := left_out || repeated;
   end if;
 
-  heads := array(
-    select l.last_seq
-    from unnest(project_ids) with ordinality as p (id, ord)
-      left join lateral (
-        select l.last_seq from event_logs l where l.project_id = p.id limit 1
-      ) l on true
-    order by p.ord
-  );
   new_seqs := array(
     select case when i.is_new then
         heads[i.number] + count(*) filter (where i.is_new) over (partition by i.number order by i.ord)
@@ -320,6 +323,9 @@ begin
       other_names = null, body = excluded.body, expires_at = excluded.expires_at;
   end if;
 
+  if channel_slugs is null and running = '{}' and repeated = '{}' and users is not distinct from user_refs then
+    return;
+  end if;
   select json_agg(json_build_object(
         'ord', i.ord,
         'outcome', case
@@ -343,5 +349,99 @@ begin
         from idempotency_keys k where k.project_id = project_ids[i.number] and k.key = i.key limit 1
       ) k on i.ord = any(repeated)
     where i.slug is not null or i.user_id <> i.user_ref or i.ord = any(running) or i.ord = any(repeated);
+end
+$$;
+
+-- Does the same as append_events for one event in a known channel, without an Idempotency-Key. With
+-- few events, most of the cost is the number of statements and of their parts.
+create function append_event(
+  project uuid, key_hash bytea, event_id uuid, occurred timestamptz, channel uuid, event_title text,
+  event_description text, event_icon text, event_tags text[], event_metadata json, event_user text,
+  event_source text, is_notifying boolean,
+  out at_ms bigint, out windows json, out seqs json, out notes json
+)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  new_seq bigint;
+  at timestamptz;
+  hour timestamptz;
+  requests int;
+  max_requests int;
+  window_started_at timestamptz;
+  event_user_id text;
+begin
+  -- Locks the head first, like every writer.
+  update event_logs l set last_seq = l.last_seq + 1
+    where l.project_id = project
+    returning l.last_seq into new_seq;
+  at := date_trunc('milliseconds', clock_timestamp());
+  at_ms := extract(epoch from at) * 1000;
+
+  if key_hash is not null then
+    insert into rate_windows as w (key_id, used, started_at)
+    select k.id, 1, now()
+    from api_keys k
+    where k.hash = key_hash and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
+    on conflict (key_id) do update set
+      used = case
+        when is_window_open(w.started_at) then least(w.used + excluded.used, 1000000000)
+        else excluded.used
+      end,
+      started_at = case when is_window_open(w.started_at) then w.started_at else excluded.started_at end
+    returning used, started_at, (select k.rate_limit from api_keys k where k.id = key_id)
+      into requests, window_started_at, max_requests;
+    windows := json_build_array(case when requests is not null then
+      json_build_array(
+        max_requests, requests, ceil(extract(epoch from window_started_at + interval '60 s')),
+        extract(epoch from window_started_at + interval '60 s' - now())
+      )
+    end);
+    if requests is null or requests > max_requests then
+      update event_logs l set last_seq = l.last_seq - 1 where l.project_id = project;
+      new_seq := null;
+    end if;
+  end if;
+
+  seqs := json_build_array(new_seq);
+  if new_seq is null then
+    return;
+  end if;
+
+  insert into events (
+    project_id, id, channel_id, seq, occurred_at, created_at, title, description, icon, tags, metadata,
+    user_ref, source, notify
+  )
+  values (
+    project, event_id, channel, new_seq, coalesce(occurred, at), at, event_title, event_description, event_icon,
+    event_tags, event_metadata, event_user, event_source, is_notifying
+  );
+
+  hour := hour_of(coalesce(occurred, at));
+  insert into event_counts as n (project_id, hour, channel_id, n)
+    values (project, hour, channel, 1)
+    on conflict (project_id, hour, channel_id) do update set n = n.n + 1;
+  if not exists (
+    select from event_segments s
+    where s.project_id = project and s.segment = new_seq >> 12 and s.first_at <= hour and s.last_at > hour
+  ) then
+    insert into event_segments as s (project_id, segment, first_at, last_at)
+      values (project, new_seq >> 12, hour, hour + interval '1 hour')
+      on conflict (project_id, segment) do update set
+        first_at = least(s.first_at, excluded.first_at), last_at = greatest(s.last_at, excluded.last_at);
+  end if;
+
+  if event_user is not null then
+    event_user_id := coalesce(
+      (select u.user_id from identities u where u.project_id = project and u.user_id = event_user),
+      (select a.user_id from aliases a where a.project_id = project and a.alias = event_user)
+    );
+    if event_user_id <> event_user then
+      notes := json_build_array(json_build_object('ord', 1, 'userId', event_user_id));
+    end if;
+  end if;
 end
 $$;

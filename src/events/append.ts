@@ -1,34 +1,26 @@
-import { toArray, toBytea } from '../db/arrays.ts'
 import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import { invalidKey } from '../errors.ts'
-import { setNewest } from '../functions.ts'
-import { newId } from '../ids.ts'
 import {
   StillRunning,
-  type IdempotencyClaim,
   type InFlightRequests,
   type IdempotencyOutcome,
 } from '../limits/idempotency.ts'
-import type { DeferredAdmission } from '../keys/deferred-admission.ts'
 import { toRateLimitResult, type RateLimitResult } from '../limits/rate-limit.ts'
 import { appendBatch } from '../metrics.ts'
-import type { NewEvent } from './new-event.ts'
-import { toEventResponse, toResponseHead, toResponseTail } from './event-json.ts'
+import {
+  appendRows,
+  number,
+  type AppendedRows,
+  type AppendJob,
+  type Note,
+  type Numbered,
+} from './append-statement.ts'
+import { createChannelCache, type EventChannel } from './channel-cache.ts'
+import { toEventResponse } from './event-json.ts'
 
 const MAX_ROWS = 500
 const MAX_WAITING = 20_000
-const MAX_CHANNELS = 10_000
-const CHANNEL_FRESH_MS = 5_000
-
-interface AppendJob {
-  projectId: string
-  event: NewEvent
-  requestId: string
-  claim: IdempotencyClaim | undefined
-  /** Its admission, unless the request was admitted before. */
-  admission: DeferredAdmission | undefined
-}
 
 interface AppendResult {
   outcome: IdempotencyOutcome
@@ -45,34 +37,6 @@ export interface Appender {
   readonly waiting: number
   /** Resolves when no event is waiting or being appended. */
   drain(): Promise<void>
-}
-
-/** The result of append_events. */
-interface Row {
-  at_ms: string
-  /** For each key: limit, used, reset_at, retry_after. */
-  windows: ([number, number, number, number] | null)[] | null
-  seqs: (number | null)[]
-  notes: Note[] | null
-}
-
-/** What append_events says about one event, by its position from 1. */
-interface Note {
-  ord: number
-  outcome: 'replayed' | 'reused' | 'running' | null
-  body: string | null
-  /** This and the next two fields are null for a cached channel. */
-  channelUuid: string | null
-  channelId: string | null
-  channelName: string | null
-  userId: string | null
-}
-
-/** The fields of a channel that an event's row and response need. */
-interface EventChannel {
-  uuid: string
-  id: string
-  name: string
 }
 
 /** The outcome of one job. */
@@ -105,11 +69,11 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
     const channels = jobs.map(({ projectId, event }) =>
       channelCache.find(projectId, event.channelSlug, nowMs),
     )
-    const projects = number(jobs, ({ projectId }) => projectId)
-    const keys = number(jobs, ({ admission }) =>
-      admission && !admission.isSettled ? admission.hash : undefined,
+    const projects = number(jobs.map(({ projectId }) => projectId))
+    const keys = number(
+      jobs.map(({ admission }) => (admission?.isSettled === false ? admission.hash : undefined)),
     )
-    let row: Row
+    let row: AppendedRows
     try {
       row = await pool.run(sql => appendRows(sql, { jobs, channels, projects, keys }))
     } catch (error) {
@@ -183,39 +147,12 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
   }
 }
 
-/** The distinct values of a column, and for each job the position of its value, from 1. */
-interface Numbered {
-  values: string[]
-  counts: number[]
-  numbers: (number | null)[]
-}
-
-/** Numbers the distinct values of the jobs. A job without a value has no number. */
-function number(jobs: AppendJob[], toValue: (job: AppendJob) => string | undefined): Numbered {
-  const values: string[] = []
-  const counts: number[] = []
-  const known = new Map<string, number>()
-  const numbers = jobs.map(job => {
-    const value = toValue(job)
-    if (value === undefined) return null
-    let position = known.get(value)
-    if (position === undefined) {
-      position = values.push(value)
-      counts.push(0)
-      known.set(value, position)
-    }
-    counts[position - 1] = (counts[position - 1] ?? 0) + 1
-    return position
-  })
-  return { values, counts, numbers }
-}
-
 /**
  * Returns the effect of a job's request on the window of its key. `places` has the number of
  * requests of each key before this one, and is advanced.
  */
 function toRateLimit(
-  row: Row,
+  row: AppendedRows,
   { counts, numbers }: Numbered,
   index: number,
   places: number[],
@@ -228,80 +165,6 @@ function toRateLimit(
   const nth = (places[position - 1] ?? 0) + 1
   places[position - 1] = nth
   return toRateLimitResult({ limit, used, resetAt, retryAfter }, counts[position - 1] ?? 0, nth)
-}
-
-interface Batch {
-  jobs: AppendJob[]
-  /** The cached channel of each job. */
-  channels: (EventChannel | undefined)[]
-  projects: Numbered
-  keys: Numbered
-}
-
-async function appendRows(
-  sql: Pool['sql'],
-  { jobs, channels: cached, projects, keys }: Batch,
-): Promise<Row> {
-  // Events of a batch that create the same channel share one candidate.
-  const candidates = new Map<string, EventChannel>()
-  const channels = jobs.map(({ projectId, event, claim }, index) => {
-    const channel = cached[index]
-    // For a cached channel, the name is only needed in a response that the function stores.
-    if (channel) return claim ? { ...channel, slug: null } : toUuidOnly(channel)
-    const key = `${projectId} ${event.channelSlug}`
-    const candidate = candidates.get(key) ?? { ...newId('chn'), name: event.channelName }
-    candidates.set(key, candidate)
-    return { ...candidate, slug: event.channelSlug }
-  })
-  const column = (value: (event: NewEvent) => Value, usual: Value = null) =>
-    toColumn(jobs, ({ event }) => value(event), usual)
-  const keyed = (value: (job: AppendJob, claim: IdempotencyClaim) => string) =>
-    toColumn(jobs, job => (job.claim ? value(job, job.claim) : null), null)
-  const [row] = await sql<[Row]>`
-    select at_ms, windows, seqs, notes
-    from append_events(
-      ${toArray(projects.values)}::uuid[],
-      ${keys.values.length > 0 ? toArray(keys.values.map(toBytea)) : null}::bytea[],
-      ${toArray(keys.counts)}::int[],
-      ${projects.values.length > 1 ? toArray(projects.numbers) : null}::int[],
-      ${toArray(keys.numbers)}::int[],
-      ${column(({ id }) => id.uuid)}::uuid[],
-      ${column(({ occurredAtMs }) => toTime(occurredAtMs))}::timestamptz[],
-      ${toArray(channels.map(({ uuid }) => uuid))}::uuid[],
-      ${toColumn(channels, ({ id }) => id, null)}::text[],
-      ${toColumn(channels, ({ slug }) => slug, null)}::text[],
-      ${toColumn(channels, ({ name }) => name, null)}::text[],
-      ${column(({ title }) => title)}::text[],
-      ${column(({ description }) => description)}::text[],
-      ${column(({ icon }) => icon)}::text[],
-      ${column(({ tags }) => (tags.length > 0 ? toArray(tags) : null))}::text[],
-      ${column(({ metadataJson }) => metadataJson, '{}')}::text[],
-      ${column(({ userRef }) => userRef)}::text[],
-      ${column(({ source }) => source, 'api')}::text[],
-      ${column(({ notify }) => notify, true)}::boolean[],
-      ${keyed((_, { key }) => key)}::text[],
-      ${keyed((_, { fingerprint }) => toBytea(fingerprint.toString('hex')))}::bytea[],
-      ${keyed(({ event }) => toResponseHead(event))}::text[],
-      ${keyed(({ event, requestId }) => toResponseTail(event, requestId))}::text[]
-    )
-  `
-  return row
-}
-
-type Value = string | boolean | null
-
-/** Returns a column as an array literal, or null if each value is the usual one. */
-function toColumn<Item>(
-  items: readonly Item[],
-  toValue: (item: Item) => Value,
-  usual: Value,
-): string | null {
-  const values = items.map(toValue)
-  return values.every(value => value === usual) ? null : toArray(values)
-}
-
-function toUuidOnly({ uuid }: EventChannel) {
-  return { uuid, id: null, name: null, slug: null }
 }
 
 /** Returns the channel that append_events looked up or created. */
@@ -321,27 +184,4 @@ function toBytes({ event, claim }: AppendJob): number {
   const { title, description, metadataJson } = event
   const text = 500 + title.length + (description?.length ?? 0) + metadataJson.length
   return claim ? 2 * text : text
-}
-
-function toTime(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString()
-}
-
-/**
- * Caches channels for 5 s, so that a busy channel is not looked up for each event. Ids never
- * change; a name may be out of date.
- */
-function createChannelCache() {
-  const channels = new Map<string, { channel: EventChannel; untilMs: number }>()
-  return {
-    find(projectId: string, slug: string, nowMs: number): EventChannel | undefined {
-      const entry = channels.get(`${projectId} ${slug}`)
-      return entry && entry.untilMs > nowMs ? entry.channel : undefined
-    },
-    remember(projectId: string, slug: string, channel: EventChannel, nowMs: number): void {
-      const entry = { channel, untilMs: nowMs + CHANNEL_FRESH_MS }
-      setNewest(channels, `${projectId} ${slug}`, entry, MAX_CHANNELS)
-    },
-    clear: () => channels.clear(),
-  }
 }
