@@ -1,3 +1,5 @@
+const CONTROL = /[\x00-\x1f]/
+
 /**
  * Returns a Postgres array literal, to be sent as `${toArray(xs)}::text[]`. postgres.js derives the
  * type of an array from its first element, and cannot send arrays without its start-up type query.
@@ -34,5 +36,7 @@ export function alignRows<Row extends { ord: number }>(
 
 function quote(value: string): string {
   const isPlain = !value.includes('"') && !value.includes('\\')
-  return isPlain ? `"${value}"` : `"${value.replace(/["\\]/g, '\\$&')}"`
+  if (isPlain) return `"${value}"`
+  // Without control characters, JSON has the same escapes, and a native function writes them.
+  return CONTROL.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : JSON.stringify(value)
 }
