@@ -4,6 +4,7 @@ import '../support/scratch.ts'
 import { benchAll } from './all.ts'
 import { benchCost } from './cost.ts'
 import { benchDashboard } from './dashboard.ts'
+import { benchFairness } from './fairness.ts'
 import { benchFeed } from './feed.ts'
 import { benchIngest } from './ingest.ts'
 import { benchMemory } from './memory.ts'
@@ -21,6 +22,7 @@ const benches: Record<string, () => Promise<void>> = {
   all: benchAll,
   cost: benchCost,
   dashboard: benchDashboard,
+  fairness: benchFairness,
   feed: benchFeed,
   ingest: benchIngest,
   memory: benchMemory,

@@ -1,0 +1,255 @@
+// The two sides of the fairness bench, each in its own process: `bun fairness-load.ts victim
+// '<json of Victim>'` or `bun fairness-load.ts attacker`. It prints READY, then answers each line
+// of input with one line.
+import { connect } from 'node:net'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
+import { toRequest } from '../support/raw-http.ts'
+import { ATTACKS, type Connection, type Hands } from './fairness-attacks.ts'
+
+/** The organization whose requests are measured. */
+export interface Victim {
+  url: string
+  key: string
+  cookie: string
+  project: string
+  email: string
+  password: string
+}
+
+/** The credentials of the other organization. Its keys have the default limit. */
+export interface Attacker {
+  url: string
+  round: number
+  project: string
+  key: string
+  hooksKey: string
+  /** The sessions of two viewers. */
+  cookies: string[]
+}
+
+/** The delays of one kind of request in ms, and the number of refused requests. */
+export interface Timed {
+  took: number[]
+  refused: number
+}
+
+/** The requests per second of each kind that the victim makes. */
+const RATES = { write: 20, read: 10, search: 5, 'sign-in': 2, me: 10, readyz: 5 } as const
+type Kind = keyof typeof RATES
+const TIMEOUT_MS = 15_000
+/** The delay of a response of the slow receiver. */
+const SLOW_MS = 5_000
+
+if (import.meta.main) {
+  const [role, json = ''] = process.argv.slice(2)
+  if (role === 'victim') await runVictim(JSON.parse(json) as Victim)
+  else await runAttacker()
+}
+
+async function runVictim(victim: Victim): Promise<void> {
+  const feed = await follow(victim)
+  console.log('READY')
+  for await (const line of createInterface({ input: process.stdin })) {
+    console.log(JSON.stringify(await measure(victim, feed, Number(line))))
+  }
+}
+
+interface Feed {
+  /** The arrivals of events, by their `intent`. */
+  arrivals: Map<string, number>
+}
+
+async function follow({ url, cookie, project }: Victim): Promise<Feed> {
+  const arrivals = new Map<string, number>()
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/api/feed`, {
+    headers: { cookie, origin: url },
+  } as never)
+  await new Promise<void>((resolve, reject) => {
+    socket.onclose = () => reject(new Error('The socket was closed'))
+    socket.onmessage = ({ data }) => {
+      const text = String(data)
+      if (text.startsWith('{"type":"hello"'))
+        socket.send(JSON.stringify({ type: 'subscribe', project, after: null }))
+      if (text.startsWith('{"type":"subscribed"')) resolve()
+      const intent = /"intent":"(\w+)"/.exec(text)?.[1]
+      if (intent) arrivals.set(intent, performance.now())
+    }
+  })
+  return { arrivals }
+}
+
+/** Sends each kind of request at its rate, whatever the responses take. */
+async function measure(
+  victim: Victim,
+  { arrivals }: Feed,
+  ms: number,
+): Promise<Record<Kind | 'feed', Timed>> {
+  const kinds = Object.keys(RATES) as Kind[]
+  const timed = Object.fromEntries(
+    [...kinds, 'feed'].map(kind => [kind, { took: [], refused: 0 }]),
+  ) as unknown as Record<Kind | 'feed', Timed>
+  const posts = new Map<string, number>()
+  arrivals.clear()
+  const startedMs = performance.now()
+  const run = async (kind: Kind) => {
+    const pending: Promise<void>[] = []
+    for (let n = 0; ; n++) {
+      const dueMs = startedMs + ((n + Math.random()) * 1000) / RATES[kind]
+      if (dueMs > startedMs + ms) break
+      await Bun.sleep(Math.max(0, dueMs - performance.now()))
+      const intent = crypto.randomUUID().replaceAll('-', '')
+      const sentMs = performance.now()
+      if (kind === 'write') posts.set(intent, sentMs)
+      pending.push(
+        ask(victim, kind, intent).then(isDone => {
+          timed[kind].took.push(performance.now() - sentMs)
+          if (!isDone) timed[kind].refused++
+        }),
+      )
+    }
+    await Promise.all(pending)
+  }
+  await Promise.all(kinds.map(run))
+  const endMs = performance.now() + 5_000
+  while (performance.now() < endMs && [...posts.keys()].some(intent => !arrivals.has(intent)))
+    await Bun.sleep(10)
+  for (const [intent, sentMs] of posts) {
+    const at = arrivals.get(intent)
+    timed.feed.took.push((at ?? performance.now()) - sentMs)
+    if (at === undefined) timed.feed.refused++
+  }
+  return timed
+}
+
+/** Resolves to false unless the request succeeds. */
+async function ask(victim: Victim, kind: Kind, intent: string): Promise<boolean> {
+  const { url, key, cookie, project, email, password } = victim
+  const json = { 'content-type': 'application/json', origin: url }
+  const byKey = { authorization: `Bearer ${key}` }
+  const requests: Record<Kind, [path: string, init: RequestInit]> = {
+    write: [
+      '/v1/events',
+      {
+        method: 'POST',
+        headers: { ...byKey, ...json },
+        body: JSON.stringify({ channelName: 'ops', title: 'New payment', metadata: { intent } }),
+      },
+    ],
+    read: ['/v1/events', { headers: byKey }],
+    search: [`/api/projects/${project}/events?q=payment`, { headers: { cookie } }],
+    'sign-in': [
+      '/api/session',
+      { method: 'POST', headers: json, body: JSON.stringify({ email, password }) },
+    ],
+    me: ['/api/me', { headers: { cookie } }],
+    readyz: ['/readyz', {}],
+  }
+  const [path, init] = requests[kind]
+  try {
+    const response = await fetch(url + path, {
+      ...init,
+      headers: { ...init.headers, 'x-forwarded-for': '192.0.2.1' },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    await response.arrayBuffer()
+    return response.ok
+  } catch {
+    return false
+  }
+}
+
+async function runAttacker(): Promise<void> {
+  const receiver = createServer((request, response) => {
+    request.resume()
+    setTimeout(() => response.end(), SLOW_MS)
+  }).listen(0, '127.0.0.1')
+  await new Promise(resolve => receiver.once('listening', resolve))
+  console.log(`READY http://127.0.0.1:${(receiver.address() as AddressInfo).port}`)
+  let stop = async () => {}
+  for await (const line of createInterface({ input: process.stdin })) {
+    await stop()
+    stop = async () => {}
+    if (line === 'stop') continue
+    const { name, attacker } = JSON.parse(line) as { name: string; attacker: Attacker }
+    stop = startAttack(name, attacker)
+    console.log('GO')
+  }
+}
+
+/** Starts an attack. The returned function ends it, and prints the number of each status. */
+function startAttack(name: string, attacker: Attacker): () => Promise<void> {
+  const statuses: Record<number, number> = {}
+  const connections = new Set<Connection>()
+  let isOver = false
+
+  function open(): Connection {
+    const { hostname, port } = new URL(attacker.url)
+    const connection: Connection = {
+      socket: connect(Number(port), hostname),
+      onAnswer: () => {},
+    }
+    connections.add(connection)
+    readAnswers(connection)
+    return connection
+  }
+
+  const hands: Hands = {
+    ...attacker,
+    isOver: () => isOver,
+    open,
+    send(connection, { method = 'GET', path, headers = {}, body = '' }) {
+      return new Promise(resolve => {
+        connection.onAnswer = status => {
+          statuses[status] = (statuses[status] ?? 0) + 1
+          resolve(status)
+        }
+        if (connection.socket.destroyed) return connection.onAnswer(0)
+        const all = {
+          Host: new URL(attacker.url).host,
+          'Content-Length': String(Buffer.byteLength(body)),
+          ...headers,
+        }
+        const lines = Object.entries(all).map(([field, value]) => `${field}: ${value}`)
+        connection.socket.write(toRequest(`${method} ${path} HTTP/1.1`, lines, body))
+      })
+    },
+  }
+  const running = ATTACKS.find(one => one.name === name)?.run(hands)
+  return async () => {
+    isOver = true
+    for (const { socket } of connections) socket.destroy()
+    await running
+    console.log(JSON.stringify(statuses))
+  }
+}
+
+/** Reads responses without keeping them. */
+function readAnswers(connection: Connection): void {
+  const { socket } = connection
+  let head = Buffer.alloc(0)
+  let left = 0
+  let status = 0
+  socket.on('error', () => {})
+  socket.on('close', () => connection.onAnswer(0))
+  socket.on('data', (chunk: Buffer) => {
+    for (let rest = chunk; rest.length > 0;) {
+      if (left === 0) {
+        head = Buffer.concat([head, rest])
+        const end = head.indexOf('\r\n\r\n')
+        if (end < 0) return
+        const text = head.subarray(0, end).toString('latin1')
+        status = Number(text.split(' ')[1])
+        left = Number(/content-length: *(\d+)/i.exec(text)?.[1] ?? 0)
+        rest = head.subarray(end + 4)
+        head = Buffer.alloc(0)
+        if (left > 0 && rest.length === 0) return
+      }
+      const taken = Math.min(left, rest.length)
+      left -= taken
+      rest = rest.subarray(taken)
+      if (left === 0) connection.onAnswer(status)
+    }
+  })
+}

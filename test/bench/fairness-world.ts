@@ -1,0 +1,151 @@
+import { createOrganization } from '../../src/accounts/organizations.ts'
+import { createProject } from '../../src/accounts/projects.ts'
+import { connect, type Sql } from '../../src/db/sql.ts'
+import { newId, toId } from '../../src/ids.ts'
+import { hashPassword } from '../../src/platform.ts'
+import { createKey } from '../support/keys.ts'
+import { newMember } from '../support/signed-in-account.ts'
+import type { Attacker, Victim } from './fairness-load.ts'
+import { makeViewer } from './server.ts'
+import { SHARE } from './table.ts'
+
+const PASSWORD = 'correct horse battery staple'
+/** Events of the attacker's log, and of the other organization's. */
+const EVENTS = Math.ceil(120_000 * SHARE)
+const EVENTS_OF_VICTIM = 20_000
+/** The newest events of the attacker's log: each has a long text and large metadata. */
+const LARGE_EVENTS = Math.ceil(3_000 * SHARE)
+/** Users with about 300 events each. Each round of the erasures takes 64 others. */
+const USERS = Math.ceil(EVENTS / 300)
+const WEBHOOKS = 10
+
+/** Two organizations on one server. */
+export interface World {
+  victim: Victim
+  /** Returns an attacker with new keys of the default limit. */
+  newAttacker(round: number): Promise<Attacker>
+  close(): Promise<void>
+}
+
+/** Fills a database with two organizations, before its server starts. */
+export async function fillWorld(databaseUrl: string) {
+  const sql = connect(databaseUrl, { name: 'bench', max: 1, settings: { statement_timeout: 0 } })
+  const [victim, attacker, hooks] = [await newTenant(sql), await newTenant(sql), newId('prj')]
+  await fillLog(sql, victim.projectId, { events: EVENTS_OF_VICTIM, large: 0 })
+  await fillLog(sql, attacker.projectId, { events: EVENTS, large: LARGE_EVENTS })
+  await sql`
+    insert into identities (project_id, user_id, id, public_id, properties, created_at, updated_at)
+    select ${attacker.projectId}, 'user_' || u, gen_random_uuid(), 'idn_' || u, '{}', now(), now()
+    from generate_series(0, ${USERS - 1}::int) as g (u)
+  `
+  hooks.uuid = await sql.begin(tx =>
+    createProject(tx, { organizationId: attacker.organizationId, name: 'Webhooks' }),
+  )
+  await sql.unsafe('vacuum analyze')
+  return { sql, victim, attacker, hooks: hooks.uuid }
+}
+
+/** Makes accounts, sessions and webhooks on a running server. */
+export async function openWorld(
+  { sql, victim, attacker, hooks }: Awaited<ReturnType<typeof fillWorld>>,
+  url: string,
+  receiverUrl: string,
+): Promise<World> {
+  const cookies = [
+    await makeViewer(sql, attacker.organizationId),
+    await makeViewer(sql, attacker.organizationId),
+  ]
+  const admin = await newMember({ sql, url }, { uuid: attacker.organizationId }, 'admin')
+  for (let made = 0; made < WEBHOOKS; made++) {
+    const { status, text } = await admin.post(`/api/projects/${toId('prj', hooks)}/webhooks`, {
+      url: `${receiverUrl}/${made}`,
+    })
+    if (status !== 201) throw new Error(`No webhook: ${text}`)
+  }
+  const newKey = async (projectId: string, limit?: number) =>
+    (await createKey(sql, { projectId, name: 'bench', ...(limit && { limit }) })).token
+  return {
+    victim: {
+      url,
+      key: await newKey(victim.projectId, 1_000_000_000),
+      cookie: await makeViewer(sql, victim.organizationId),
+      project: toId('prj', victim.projectId),
+      email: await newPerson(sql),
+      password: PASSWORD,
+    },
+    newAttacker: async round => ({
+      url,
+      round,
+      project: toId('prj', attacker.projectId),
+      key: await newKey(attacker.projectId),
+      hooksKey: await newKey(hooks),
+      cookies,
+    }),
+    close: () => sql.end(),
+  }
+}
+
+async function newTenant(sql: Sql): Promise<{ organizationId: string; projectId: string }> {
+  return sql.begin(async tx => {
+    const organizationId = await createOrganization(tx, 'Bench')
+    return { organizationId, projectId: await createProject(tx, { organizationId, name: 'Bench' }) }
+  })
+}
+
+/** Returns the e-mail address of a new account with the password. */
+async function newPerson(sql: Sql): Promise<string> {
+  const email = 'ada@example.com'
+  await sql`
+    insert into accounts (id, name, email, password_hash)
+    values (${newId('per').uuid}, 'Ada', ${email}, ${await hashPassword(PASSWORD)})
+  `
+  return email
+}
+
+/** Every event has two words that all events have; the newest `large` ones have much text. */
+async function fillLog(
+  sql: Sql,
+  projectId: string,
+  { events, large }: { events: number; large: number },
+): Promise<void> {
+  const channel = newId('chn')
+  await sql`
+    insert into channels (project_id, id, public_id, slug, name, created_at)
+    values (${projectId}, ${channel.uuid}, ${channel.id}, 'payments', 'payments', now())
+  `
+  await sql`
+    insert into events (
+      project_id, id, channel_id, seq, occurred_at, created_at, title, description, tags, metadata, user_ref, source,
+      notify
+    )
+    select
+      ${projectId}, gen_random_uuid(), ${channel.uuid}, n, at, at, 'alpha payment ' || n,
+      case
+        when n > ${events - large} then
+          (select string_agg('word' || (n * 31 + w * 17) % 9973, ' ') from generate_series(1, 480) as g (w))
+        else 'omega of a customer who paid for a plan'
+      end,
+      '{billing}',
+      case
+        when n > ${events - large} then
+          (select '{' || string_agg('"field' || f || '":"value of a field ' || f || '"', ',') || ',"plan":"pro"}'
+            from generate_series(1, 1500) as g (f))::json
+        else '{"plan":"pro","amount":42}'
+      end,
+      'user_' || n % ${USERS}, 'api', true
+    from (
+      select n, now() - (${events} - n) * interval '20 seconds' as at from generate_series(1, ${events}::int) as g (n)
+    ) rows
+  `
+  await sql`update event_logs set last_seq = ${events} where project_id = ${projectId}`
+  await sql`
+    insert into event_counts (project_id, hour, channel_id, n)
+    select project_id, hour_of(occurred_at), channel_id, count(*)
+    from events where project_id = ${projectId} group by 1, 2, 3
+  `
+  await sql`
+    insert into event_segments (project_id, segment, first_at, last_at)
+    select project_id, seq >> 12, min(hour_of(occurred_at)), max(hour_of(occurred_at)) + interval '1 hour'
+    from events where project_id = ${projectId} group by 1, 2
+  `
+}

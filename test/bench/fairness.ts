@@ -1,0 +1,192 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import type { Sql } from '../../src/db/sql.ts'
+import { cloneDatabase, closeCluster } from '../support/postgres.ts'
+import { ATTACKS } from './fairness-attacks.ts'
+import type { Timed, Victim } from './fairness-load.ts'
+import { fillWorld, openWorld } from './fairness-world.ts'
+import { startLineProcess, type LineProcess } from './feed-process.ts'
+import { makeKey, startTidings, stopCandidates } from './server.ts'
+
+const ROUNDS = 2
+const REST_MS = 2_000
+const ATTACK_MS = 4_000
+/** How long the server may recover from an attack before the next measurement. */
+const PAUSE_MS = 1_500
+const MAX_TIMES = 3
+const MAX_P99_MS = 250
+const TICKS_PER_S = 100
+const KINDS = ['write', 'feed', 'read', 'search', 'me', 'sign-in', 'readyz'] as const
+
+type Figures = Record<(typeof KINDS)[number], Timed>
+
+/** Processor time in cores, of the server, of Postgres and of the whole machine. */
+interface Load {
+  js: number
+  pg: number
+  machine: number
+}
+
+/**
+ * Measures what one organization notices of another one's worst requests. Each attack is measured
+ * between rests, in turn. `bun run bench fairness <part of a name>` runs only some attacks.
+ */
+export async function benchFairness(): Promise<void> {
+  // A busy machine gives this bench less time than others, and the attacker less than the server.
+  setPriority(10)
+  const only = process.argv[3] ?? ''
+  const attacks = ATTACKS.filter(({ name }) => name.includes(only))
+  const databaseUrl = await cloneDatabase()
+  const filled = await fillWorld(databaseUrl)
+  const server = await startTidings(databaseUrl, await makeKey(databaseUrl), 1, {
+    TRUSTED_PROXIES: '127.0.0.0/8',
+    EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
+  })
+  const attacker = await startLineProcess('fairness-load.ts', ['attacker'])
+  setPriority(attacker.pid, 19)
+  const world = await openWorld(filled, new URL(server.url).origin, attacker.ready.split(' ')[1]!)
+  const victim = await startVictim(world.victim)
+  try {
+    const readLoad = createLoadReader(server.child.pid ?? 0, await findPostgres(filled.sql))
+    // Warms up.
+    await measure(victim, REST_MS)
+    const rests: Figures[] = []
+    const results: Result[] = []
+    for (const { name } of attacks) {
+      const result: Result = { name, rest: [], attack: [], statuses: {}, loads: [] }
+      results.push(result)
+      for (let round = 0; round < ROUNDS; round++) {
+        result.rest.push(await measure(victim, REST_MS))
+        attacker.say(JSON.stringify({ name, attacker: await world.newAttacker(round) }))
+        await attacker.hear()
+        const toLoad = readLoad()
+        result.attack.push(await measure(victim, ATTACK_MS))
+        result.loads.push(toLoad())
+        attacker.say('stop')
+        const statuses = JSON.parse(await attacker.hear()) as Record<string, number>
+        for (const [status, n] of Object.entries(statuses))
+          result.statuses[status] = (result.statuses[status] ?? 0) + n
+        await Bun.sleep(PAUSE_MS)
+      }
+      rests.push(...result.rest)
+      if (result === results[0]) printHead()
+      printResult(result)
+    }
+    printRest(rests)
+  } finally {
+    await Promise.all([attacker.stop(), victim.stop(), stopCandidates([server])])
+    await world.close()
+    await closeCluster()
+  }
+}
+
+interface Result {
+  name: string
+  rest: Figures[]
+  attack: Figures[]
+  /** The number of the attacker's responses by status; 0 for connections that ended. */
+  statuses: Record<string, number>
+  loads: Load[]
+}
+
+function startVictim(victim: Victim): Promise<LineProcess> {
+  return startLineProcess('fairness-load.ts', ['victim', JSON.stringify(victim)])
+}
+
+async function measure(victim: LineProcess, ms: number): Promise<Figures> {
+  victim.say(String(ms))
+  return JSON.parse(await victim.hear()) as Figures
+}
+
+/** Returns the pid of the postmaster. */
+async function findPostgres(sql: Sql): Promise<number> {
+  const [{ pid }] = await sql<[{ pid: number }]>`select pg_backend_pid() as pid`
+  return Number(readStat(pid)[1])
+}
+
+/** Returns a function that starts a measurement of processor time, and returns one that ends it. */
+function createLoadReader(serverPid: number, postmaster: number): () => () => Load {
+  const read = () => {
+    const [cpu = ''] = readFileSync('/proc/stat', 'utf8').split('\n')
+    const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = cpu
+      .split(/\s+/)
+      .slice(1)
+      .map(Number)
+    return {
+      atMs: performance.now(),
+      js: toTicks(serverPid),
+      pg: readdirSync('/proc')
+        .filter(name => /^\d+$/.test(name) && Number(readStat(Number(name))[1]) === postmaster)
+        .reduce((sum, name) => sum + toTicks(Number(name)), 0),
+      machine: user + nice + system + irq + softirq,
+    }
+  }
+  return () => {
+    const before = read()
+    return () => {
+      const after = read()
+      const ticks = ((after.atMs - before.atMs) / 1_000) * TICKS_PER_S
+      const toCores = (name: keyof Load) => (after[name] - before[name]) / ticks
+      return { js: toCores('js'), pg: toCores('pg'), machine: toCores('machine') }
+    }
+  }
+}
+
+/** Returns the fields of /proc/<pid>/stat after the name: state, parent and so on. */
+function readStat(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+  } catch {
+    return []
+  }
+}
+
+function toTicks(pid: number): number {
+  const stat = readStat(pid)
+  return Number(stat[11] ?? 0) + Number(stat[12] ?? 0)
+}
+
+function printHead(): void {
+  console.log(
+    `Each cell: times the median at rest, and p99 in ms. Aims: at most ${MAX_TIMES} times, at most ${MAX_P99_MS} ms, nothing refused. A miss is bold.\n`,
+  )
+  console.log(`| | ${KINDS.join(' | ')} | refused | cores: server, Postgres, machine | the attacker's responses |
+| - | ${KINDS.map(() => '-:').join(' | ')} | -: | - | - |`)
+}
+
+function printResult({ name, rest, attack, statuses, loads }: Result): void {
+  const cells = KINDS.map(kind => {
+    const before = toFigures(rest, kind)
+    const during = toFigures(attack, kind)
+    const times = during.p50 / before.p50
+    const cell = `${times.toFixed(1)}× ${during.p99.toFixed(0)}`
+    return times > MAX_TIMES || during.p99 > MAX_P99_MS ? `**${cell}**` : cell
+  })
+  const refused = KINDS.reduce((sum, kind) => sum + toFigures(attack, kind).refused, 0)
+  const load = (['js', 'pg', 'machine'] as const)
+    .map(of => (loads.reduce((sum, one) => sum + one[of], 0) / loads.length).toFixed(1))
+    .join(', ')
+  const responses = Object.entries(statuses)
+    .map(([status, n]) => `${n} × ${status === '0' ? 'closed' : status}`)
+    .join(', ')
+  console.log(
+    `| ${name} | ${cells.join(' | ')} | ${refused > 0 ? `**${refused}**` : 0} | ${load} | ${responses} |`,
+  )
+}
+
+function printRest(rests: Figures[]): void {
+  const cells = KINDS.map(kind => {
+    const { p50, p99 } = toFigures(rests, kind)
+    return `${p50.toFixed(1)} / ${p99.toFixed(0)}`
+  })
+  console.log(`| at rest: p50 / p99 ms | ${cells.join(' | ')} | | | |`)
+}
+
+function toFigures(all: Figures[], kind: (typeof KINDS)[number]) {
+  const took = all.flatMap(figures => figures[kind].took).sort((a, b) => a - b)
+  const at = (share: number) => took[Math.floor(share * (took.length - 1))] ?? NaN
+  const refused = all.reduce((sum, figures) => sum + figures[kind].refused, 0)
+  return { p50: at(0.5), p99: at(0.99), refused }
+}
