@@ -1,4 +1,9 @@
 import { Fault } from './errors.ts'
+import { setNewest } from './functions.ts'
+
+/** The time in which a key's cost counts half. */
+const HALF_LIFE_MS = 2_000
+const MAX_KNOWN_COSTS = 10_000
 
 export interface SemaphoreOptions {
   /** The number of slots for all keys together. */
@@ -7,6 +12,8 @@ export interface SemaphoreOptions {
   perKey?: number
   /** The number of callers that may wait per key. */
   maxWaiting?: number
+  /** The number of callers of all keys together that may wait. */
+  maxWaitingTotal?: number
 }
 
 interface WaitOptions {
@@ -24,6 +31,8 @@ export interface Semaphore {
   acquire(key: string, wait?: WaitOptions): Promise<(() => void) | undefined>
   /** Runs `work` in a slot. Throws `unavailable` if `acquire` returns undefined. */
   run<Result>(key: string, work: () => Promise<Result>, wait?: WaitOptions): Promise<Result>
+  /** Returns whether a caller of the key would get a slot, or may wait for one. */
+  hasRoom(key: string): boolean
   /** The number of taken slots. */
   readonly running: number
   /** The number of waiting callers. */
@@ -31,17 +40,19 @@ export interface Semaphore {
 }
 
 /**
- * Creates a semaphore. If keys compete for `total`, keys with fewer slots go first, and keys with
- * equally many take turns.
+ * Creates a semaphore. If keys compete for `total`, keys with fewer slots go first. Of keys with
+ * equally many, the one that has held slots for less time lately goes first.
  */
 export function createSemaphore({
   total = Infinity,
   perKey = Infinity,
   maxWaiting = Infinity,
+  maxWaitingTotal = Infinity,
 }: SemaphoreOptions): Semaphore {
   const slots = new Map<string, number>()
   // Keys with waiting callers. A key moves to the end when a caller of it gets a slot.
   const queues = new Map<string, Set<() => void>>()
+  const costs = createCosts()
   let running = 0
   let waiting = 0
 
@@ -50,10 +61,12 @@ export function createSemaphore({
   function take(key: string): () => void {
     running++
     slots.set(key, count(key) + 1)
+    const takenMs = performance.now()
     let isReleased = false
     return () => {
       if (isReleased) return
       isReleased = true
+      costs.add(key, takenMs)
       const wasFull = running === total
       running--
       if (count(key) === 1) slots.delete(key)
@@ -63,12 +76,18 @@ export function createSemaphore({
     }
   }
 
-  /** Returns the key with waiting callers that has the fewest slots. */
+  /** Returns the key with waiting callers that has the fewest slots, and then the lowest cost. */
   function findNext(): string | undefined {
+    if (queues.size === 0) return undefined
+    const nowMs = performance.now()
     let best: string | undefined
     for (const key of queues.keys()) {
-      if (count(key) === 0) return key
-      if (count(key) < perKey && (best === undefined || count(key) < count(best))) best = key
+      if (count(key) >= perKey) continue
+      const order =
+        best === undefined
+          ? -1
+          : count(key) - count(best) || costs.get(key, nowMs) - costs.get(best, nowMs)
+      if (order < 0) best = key
     }
     return best
   }
@@ -85,13 +104,17 @@ export function createSemaphore({
     if (queue.size > 0) queues.set(key, queue)
   }
 
+  const isFree = (key: string) => running < total && count(key) < perKey
+  const canWait = (key: string) =>
+    waiting < maxWaitingTotal && (queues.get(key)?.size ?? 0) < maxWaiting
+
   async function acquire(
     key: string,
     { maxWaitMs, signal }: WaitOptions = {},
   ): Promise<(() => void) | undefined> {
-    if (running < total && count(key) < perKey) return take(key)
+    if (isFree(key)) return take(key)
+    if (!canWait(key) || signal?.aborted) return undefined
     const queue = queues.get(key) ?? new Set()
-    if (queue.size >= maxWaiting || signal?.aborted) return undefined
     queues.set(key, queue)
     waiting++
     return new Promise(resolve => {
@@ -115,11 +138,10 @@ export function createSemaphore({
 
   return {
     acquire,
+    hasRoom: key => isFree(key) || canWait(key),
     async run(key, work, wait) {
       const release = await acquire(key, wait)
-      if (!release) {
-        throw new Fault('unavailable', 'Too many requests at once. Try again shortly.')
-      }
+      if (!release) throw tooManyAtOnce()
       try {
         return await work()
       } finally {
@@ -131,6 +153,31 @@ export function createSemaphore({
     },
     get waiting() {
       return waiting
+    },
+  }
+}
+
+/** Returns the error for a caller that gets no slot. */
+export function tooManyAtOnce(): Fault {
+  return new Fault('unavailable', 'Too many requests at once. Try again shortly.')
+}
+
+/** The time that each key has held slots. Time long ago counts less. */
+function createCosts() {
+  // The times are those of `performance.now()`.
+  const costs = new Map<string, { ms: number; atMs: number }>()
+
+  function get(key: string, nowMs: number): number {
+    const cost = costs.get(key)
+    return cost ? cost.ms * 2 ** ((cost.atMs - nowMs) / HALF_LIFE_MS) : 0
+  }
+
+  return {
+    get,
+    /** Adds the cost of a slot that was taken at `takenMs`. */
+    add(key: string, takenMs: number): void {
+      const atMs = performance.now()
+      setNewest(costs, key, { ms: get(key, atMs) + atMs - takenMs, atMs }, MAX_KNOWN_COSTS)
     },
   }
 }

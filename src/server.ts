@@ -12,7 +12,7 @@ import { createServerApp } from './server/app.ts'
 import { listApiFeatures, listV1Features } from './server/features.ts'
 import { bindPort } from './server/bound-port.ts'
 import { healthRoutes } from './server/health.ts'
-import { createOrganizationLookup } from './accounts/projects.ts'
+import { createOrganizationLookup, createProjectReads } from './accounts/projects.ts'
 import { createEraser } from './identities/erasure.ts'
 import { createIdentityWriter } from './identities/identify.ts'
 import { startUserIndexer } from './identities/user-indexer.ts'
@@ -37,8 +37,14 @@ import { VERSION } from './version.ts'
 
 const log = logger('server')
 const BODY_TIMEOUT_MS = 20_000
-/** Half of the connections for reads, so that one caller cannot occupy all of them. */
+/** The concurrent requests of one account, and the concurrent reads of one project. */
 const READS_PER_CALLER = { perKey: 4, maxWaiting: 100 }
+/** Two connections are always free for other organizations. */
+const READS = { max: 6, maxPerShare: 4 }
+/** A search has its budget in time. Its statements end soon after it. */
+const SEARCHES = { max: 3, maxPerShare: 2, settings: { statement_timeout: 500 } }
+/** Sign-in, sessions and readiness: no request for data uses these connections. */
+const SESSIONS = { max: 3, maxPerShare: 2 }
 /**
  * How long a batch waits for the lock of a project. All projects of the process share the batch.
  */
@@ -100,10 +106,13 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       settings: { lock_timeout: APPEND_LOCK_MS },
       pipelined: APPENDS_IN_FLIGHT,
     })
-    const reads = pools.open('api', 8)
+    const reads = pools.open('api', READS.max, READS)
+    const searches = pools.open('search', SEARCHES.max, SEARCHES)
+    const sessions = pools.open('session', SESSIONS.max, SESSIONS)
+    const background = pools.open('maintenance', 2)
     // The third connection looks up organizations.
     const identifies = pools.open('identify', 3, { settings: { lock_timeout: APPEND_LOCK_MS } })
-    const userWork = pools.open('users', 2, { settings: { lock_timeout: APPEND_LOCK_MS } })
+    const userWork = pools.open('users', 2)
     cleanup.push(() => pools.end())
     const notifications = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
     const notifier = createNotifier({ pool: notifications })
@@ -112,7 +121,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const { outbox } = deliveries
     cleanup.push(() => deliveries.stop())
     const inflight = createInFlightRequests()
-    const admission = createAdmission({ pool: admissions, background: reads })
+    const admission = createAdmission({ pool: admissions, background })
     const appender = createAppender({
       pool: appends,
       inflight,
@@ -129,7 +138,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       onIdentified: userIndexer.wake,
     })
     const eraser = createEraser({ pool: userWork, waitMs: options.erasureWaitMs })
-    const maintenance = startMaintenance(reads)
+    const maintenance = startMaintenance(background)
     cleanup.push(async () => {
       await Promise.all([
         appender.drain(),
@@ -143,6 +152,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
 
     const gate = {
       site,
+      sessions,
       cookies: createCookies(site.isSecure),
       failedAuthentications: createFailedAuthentications(),
       concurrency: createSemaphore(READS_PER_CALLER),
@@ -165,11 +175,12 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     feed = startedFeed
     cleanup.push(() => startedFeed.stop())
 
+    const findOrganization = createOrganizationLookup(identifies)
     const app = createServerApp({
       site,
       securityContacts: config.securityContacts,
       health: healthRoutes({
-        reads,
+        pool: sessions.of('readiness'),
         appender,
         outbox,
         state: drain,
@@ -181,6 +192,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         ...deliveries,
         pool: reads,
         eraser,
+        searches,
         hints: notifier,
         databaseKind: database.kind,
         dataDir: database.dataDir,
@@ -195,8 +207,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         appender,
         identityWriter,
         eraser,
-        findOrganization: createOrganizationLookup(identifies),
-        reads,
+        findOrganization,
+        reads: createProjectReads({ reads, searches, findOrganization }),
       }),
     })
     port.attach({ fetch: app.fetch, feed: startedFeed })
@@ -206,11 +218,13 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     if (metrics) cleanup.push(() => metrics.stop())
     registerWorkGauges(
       { admission, appender, identityWriter },
-      { admissions, appends, identifies, reads, users: userWork },
+      { admissions, appends, identifies, reads, searches, sessions, users: userWork },
     )
 
     // Last, because the key is shown only once, and a failed start must not use that up.
-    const secrets = options.isWorker ? NO_BOOTSTRAP_SECRETS : await bootstrap(reads.sql, config)
+    const secrets = options.isWorker
+      ? NO_BOOTSTRAP_SECRETS
+      : await bootstrap(background.sql, config)
 
     log.info('Listening on {url}', {
       url: site.url,

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { writeAudit } from '../audit/audit.ts'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../db/sql.ts'
 import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
@@ -21,19 +21,18 @@ const AccountChange = Type.Object({ name: Type.Optional(Name), email: Type.Optio
 
 interface Parts {
   guard: SessionGuard
-  pool: Pool
   cookies: Cookies
 }
 
 /** Routes of the signed-in account. */
-export function accountRoutes({ guard, pool, cookies }: Parts) {
+export function accountRoutes({ guard, cookies }: Parts) {
   return new Elysia({ name: 'accounts.account' })
     .use(guard)
     .get(
       '/api/me',
       async ({ call }) => {
         const { admitted, token } = call
-        const account = await pool.run(sql => getAccount(sql, admitted))
+        const account = await call.pool.run(sql => getAccount(sql, admitted))
         if (!admitted.session.isInstalled || token === undefined) return succeed(call, 200, account)
         // Browsers delete cookies after 400 days at most, so an installed app gets a new one each
         // time.
@@ -46,27 +45,22 @@ export function accountRoutes({ guard, pool, cookies }: Parts) {
         detail: { operationId: 'getAccount', summary: 'Get your account', tags },
       },
     )
-    .patch(
-      '/api/me',
-      async ({ call, body }) => succeed(call, 200, await editAccount(pool, call, body)),
-      {
-        account: 'account.edit',
-        body: AccountChange,
-        response: { 200: SuccessOf(Account, 'The account with its changes.') },
-        detail: {
-          operationId: 'editAccount',
-          summary: 'Change your name or e-mail address',
-          description:
-            'A new e-mail address requires that you entered your password within the last 10 minutes.',
-          tags,
-        },
+    .patch('/api/me', async ({ call, body }) => succeed(call, 200, await editAccount(call, body)), {
+      account: 'account.edit',
+      body: AccountChange,
+      response: { 200: SuccessOf(Account, 'The account with its changes.') },
+      detail: {
+        operationId: 'editAccount',
+        summary: 'Change your name or e-mail address',
+        description:
+          'A new e-mail address requires that you entered your password within the last 10 minutes.',
+        tags,
       },
-    )
+    })
 }
 
 async function editAccount(
-  pool: Pool,
-  { admitted, actor }: CallOn<'account'>,
+  { pool, admitted, actor }: CallOn<'account'>,
   change: Static<typeof AccountChange>,
 ): Promise<Account> {
   const { account } = admitted

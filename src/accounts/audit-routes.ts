@@ -1,5 +1,4 @@
 import { Elysia } from 'elysia'
-import type { Pool } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { AuditEntry, AuditQuery, listAuditEntries } from '../audit/entries.ts'
@@ -8,14 +7,14 @@ import type { SessionGuard } from './guard.ts'
 const response = { 200: SuccessOf(PageOf(AuditEntry), 'A page of the audit log.') }
 
 /** Routes of the audit logs of organizations and of the installation. */
-export function auditRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+export function auditRoutes({ guard }: { guard: SessionGuard }) {
   return new Elysia({ name: 'accounts.audit' })
     .use(guard)
     .get(
       '/api/organizations/:organizationId/audit',
       async ({ call, query }) => {
         const { organizationId } = call
-        const page = await pool.run(sql => listAuditEntries(sql, organizationId, query))
+        const page = await call.pool.run(sql => listAuditEntries(sql, organizationId, query))
         return succeed(call, 200, page)
       },
       {
@@ -32,7 +31,7 @@ export function auditRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }
     .get(
       '/api/server/audit',
       async ({ call, query }) =>
-        succeed(call, 200, await pool.run(sql => listAuditEntries(sql, null, query))),
+        succeed(call, 200, await call.pool.run(sql => listAuditEntries(sql, null, query))),
       {
         installation: 'server.read',
         query: AuditQuery,

@@ -1,16 +1,24 @@
 import { randomBytes } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import { transact, type Pool } from '../db/pool.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { invalidField } from '../http/validation.ts'
 import { findPasswordProblem, normalizePassword, type PasswordOwner } from '../passwords/policy.ts'
 import * as platform from '../platform.ts'
-import { createSemaphore } from '../semaphore.ts'
+import { createSemaphore, tooManyAtOnce } from '../semaphore.ts'
+import { toNetwork } from '../limits/failed-authentications.ts'
 import { hashSecret } from './secret.ts'
 import { uncountAttempt, countAttempt, type ThrottleScope } from './throttle.ts'
 
-// One limit for the whole process: each hash takes a processor and 19 MiB of memory.
+// Limits for the whole process: each hash takes a processor and 19 MiB of memory. Known browsers,
+// sessions and holders of links do not wait behind strangers, who leave a processor to others.
 const hashing = createSemaphore({ total: 4, maxWaiting: 32 })
+const hashingForStrangers = createSemaphore({
+  total: Math.max(1, availableParallelism() - 1),
+  maxWaiting: 8,
+  maxWaitingTotal: 64,
+})
 // The hash to verify against if an account has none. Its random digest matches no known password.
 const DUMMY_HASH = `$argon2id$v=19$m=19456,t=2,p=1$${randomBase64(32)}$${randomBase64(32)}`
 
@@ -34,12 +42,10 @@ export function hashPassword(password: string): Promise<string> {
 
 /**
  * Returns whether a password matches a hash. A null hash matches nothing, but takes as long, so
- * that timing does not reveal which accounts exist. Throws `unavailable` like `hashPassword`.
+ * that timing does not reveal which accounts exist.
  */
 export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
-  const isMatch = await hashing.run('', () =>
-    platform.verifyPassword(normalizePassword(password), hash ?? DUMMY_HASH),
-  )
+  const isMatch = await platform.verifyPassword(normalizePassword(password), hash ?? DUMMY_HASH)
   return isMatch && hash !== null
 }
 
@@ -84,9 +90,14 @@ export async function tryPassword(
   scope: ThrottleScope,
   { password, credentials }: { password: string; credentials: Credentials | undefined },
 ): Promise<boolean> {
+  const isStranger = scope.kind === 'account'
+  const slots = isStranger ? hashingForStrangers : hashing
+  const share = isStranger ? toNetwork(scope.address) : ''
+  // An attempt without a chance of a slot costs no transaction.
+  if (!slots.hasRoom(share)) throw tooManyAtOnce()
   await transact(pool, tx => countAttempt(tx, scope))
   try {
-    return await verifyPassword(password, credentials?.hash ?? null)
+    return await slots.run(share, () => verifyPassword(password, credentials?.hash ?? null))
   } catch (error) {
     await transact(pool, tx => uncountAttempt(tx, scope))
     throw error

@@ -16,7 +16,7 @@ import {
 } from '../http/route.ts'
 import { checkHost, checkSameOrigin, type Site } from '../http/site.ts'
 import { parseId } from '../ids.ts'
-import type { FailedAuthentications } from '../limits/failed-authentications.ts'
+import { toNetwork, type FailedAuthentications } from '../limits/failed-authentications.ts'
 import type { Semaphore } from '../semaphore.ts'
 import { type Cookies, hashSecret } from './secret.ts'
 import {
@@ -31,7 +31,10 @@ import { admitSession, type AdmittedSession } from './sessions.ts'
 
 /** The dependencies of the guard of /api. */
 export interface SessionGuardOptions {
+  /** For the data of organizations. */
   pool: Pool
+  /** For sessions, accounts and strangers. No request for data uses it. */
+  sessions: Pool
   site: Site
   cookies: Cookies
   failedAuthentications: FailedAuthentications
@@ -45,6 +48,8 @@ export interface SessionGuardOptions {
 /** A request that the permissions of its route allow. */
 export interface SessionCall extends GuardedCall {
   readonly guard: 'session'
+  /** The connections of its share: of its organization, its account, or a stranger's network. */
+  readonly pool: Pool
   /** For the audit log. */
   readonly actor: Actor
   /** The token in the session cookie, if there is one. */
@@ -125,7 +130,14 @@ export function createSessionGuard(gate: SessionGuardOptions) {
           const { admitted } = exchange as unknown as ScopeFields['anyone']
           if (admitted) await acquireSlot(exchange, gate.concurrency, admitted.account.id)
           // `admit` has checked that the fields of the scope exist.
-          return { call: toSessionCall(gate, request, exchange, admitted) as unknown as CallOn<P> }
+          return {
+            call: toSessionCall(
+              gate,
+              { request, scope },
+              exchange,
+              admitted,
+            ) as unknown as CallOn<P>,
+          }
         },
         ...(revokesAccess(action) && { afterHandle: () => gate.hints.send([{ kind: 'access' }]) }),
       }
@@ -141,7 +153,7 @@ export function createSessionGuard(gate: SessionGuardOptions) {
 
 function toSessionCall(
   gate: SessionGuardOptions,
-  request: Request,
+  { request, scope }: { request: Request; scope: ActionScope },
   call: Call,
   admitted: AdmittedSession | undefined,
 ): SessionCall {
@@ -153,6 +165,7 @@ function toSessionCall(
     : ({ kind: 'anonymous' } as const)
   return Object.assign(call, {
     guard: 'session' as const,
+    pool: choosePool(gate, scope, admitted, address),
     organizationId: admitted?.organizationId,
     projectId: admitted?.projectId,
     role: admitted?.role,
@@ -162,6 +175,18 @@ function toSessionCall(
     userAgent,
     requestHeaders: headers,
   })
+}
+
+/** Returns the connections for a request, and for the share that its cost belongs to. */
+function choosePool(
+  { pool, sessions }: SessionGuardOptions,
+  scope: ActionScope,
+  admitted: AdmittedSession | undefined,
+  address: string,
+): Pool {
+  if (admitted === undefined) return sessions.of(toNetwork(address))
+  if (scope === 'anyone' || scope === 'account') return sessions.of(admitted.account.id)
+  return pool.of(admitted.organizationId ?? admitted.account.id)
 }
 
 interface Ids {
@@ -181,14 +206,10 @@ async function admit(
   request: Request,
   { scope, action, ids }: Entry,
 ): Promise<AdmittedSession | undefined> {
-  const token = gate.cookies.read(request.headers, 'session')
-  const admitted =
-    token === undefined
-      ? undefined
-      : await gate.pool.run(sql => admitSession(sql, { hash: hashSecret(token), ...ids }))
+  const admitted = await findSession(gate, request, ids)
   // Actions open to anyone stay available with an expired cookie, even after many failures.
-  if (token !== undefined && !admitted && scope !== 'anyone') {
-    gate.failedAuthentications.countFailure(gate.toAddress(request))
+  if (!admitted && scope !== 'anyone' && gate.cookies.has(request.headers, 'session')) {
+    await gate.failedAuthentications.countFailure(gate.toAddress(request))
   }
   authorize(
     admitted && { isOperator: admitted.account.isOperator, isVerified: admitted.isVerified },
@@ -198,6 +219,26 @@ async function admit(
       : undefined,
   )
   return admitted
+}
+
+/** Returns the session in a request's cookie. A cookie of a wrong form costs no query. */
+export async function findSession(
+  {
+    sessions,
+    cookies,
+    failedAuthentications,
+    toAddress,
+  }: Pick<SessionGuardOptions, 'sessions' | 'cookies' | 'failedAuthentications' | 'toAddress'>,
+  request: Request,
+  ids: Partial<Ids> = {},
+): Promise<AdmittedSession | undefined> {
+  const token = cookies.read(request.headers, 'session')
+  if (token === undefined) return undefined
+  return failedAuthentications.find(
+    hashSecret(token),
+    (hash, share) => sessions.of(share).run(sql => admitSession(sql, { hash, ...ids })),
+    () => toAddress(request),
+  )
 }
 
 /** Returns the uuids in the path of the organization and project that the request is about. */

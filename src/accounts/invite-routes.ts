@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
 import { succeed } from '../http/call.ts'
@@ -26,21 +26,20 @@ const tags = ['Organizations']
 
 interface Parts {
   guard: SessionGuard
-  pool: Pool
   site: Site
   cookies: Cookies
   failedAuthentications: FailedAuthentications
 }
 
 /** Routes of invites. Admins create them, and the holder of a link accepts one. */
-export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications }: Parts) {
+export function inviteRoutes({ guard, site, cookies, failedAuthentications }: Parts) {
   /** Counts an unknown link as a failed authentication. */
   async function countFailures<Result>(address: string, work: Promise<Result>): Promise<Result> {
     try {
       return await work
     } catch (error) {
       if (error instanceof Fault && error.code === 'not_found') {
-        failedAuthentications.countFailure(address)
+        await failedAuthentications.countFailure(address)
       }
       throw error
     }
@@ -51,7 +50,11 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
     .get(
       '/api/organizations/:organizationId/invites',
       async ({ call, query }) =>
-        succeed(call, 200, await pool.run(sql => listInvites(sql, call.organizationId, query))),
+        succeed(
+          call,
+          200,
+          await call.pool.run(sql => listInvites(sql, call.organizationId, query)),
+        ),
       {
         organization: 'invites.read',
         query: PageQuery,
@@ -63,7 +66,7 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
       '/api/organizations/:organizationId/invites',
       async ({ call, body: { role, email: typed } }) => {
         const email = typed == null ? null : (parseEmail(typed) ?? null)
-        const { id, token, expiresAt } = await transact(pool, tx =>
+        const { id, token, expiresAt } = await transact(call.pool, tx =>
           createInvite(tx, call, { role, email }),
         )
         const invite: NewInvite = {
@@ -91,7 +94,7 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
     .delete(
       '/api/organizations/:organizationId/invites/:inviteId',
       async ({ call, params: { inviteId } }) => {
-        await transact(pool, tx => withdrawInvite(tx, call, inviteId))
+        await transact(call.pool, tx => withdrawInvite(tx, call, inviteId))
         return succeed(call, 200, { id: inviteId })
       },
       {
@@ -103,9 +106,9 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
     .post(
       '/api/invites/look',
       async ({ call, body: { token } }) => {
-        const invite = await pool.run(sql => findInvite(sql, token))
+        const invite = await call.pool.run(sql => findInvite(sql, token))
         if (!invite) {
-          failedAuthentications.countFailure(call.address)
+          await failedAuthentications.countFailure(call.address)
           throw inviteNotFound()
         }
         const { organizationId: _, ...invitation } = invite
@@ -127,7 +130,7 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
         const { admitted, actor, address } = call
         const { token } = body
         if (!admitted) {
-          const newcomer = joinWithNewAccount(pool, toNewAccount(body), {
+          const newcomer = joinWithNewAccount(call.pool, toNewAccount(body), {
             token,
             visit: call,
             cookies,
@@ -141,7 +144,7 @@ export function inviteRoutes({ guard, pool, site, cookies, failedAuthentications
             `You are signed in as ${admitted.account.email}. Join with that account, or sign out first.`,
           )
         }
-        const join = transact(pool, tx => joinWithAccount(tx, admitted, { token, actor }))
+        const join = transact(call.pool, tx => joinWithAccount(tx, admitted, { token, actor }))
         return succeed(call, 200, await countFailures(address, join))
       },
       {

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
@@ -19,18 +19,21 @@ const tags = ['Organizations']
 
 interface Parts {
   guard: SessionGuard
-  pool: Pool
   site: Site
 }
 
 /** Routes of the members of an organization. */
-export function memberRoutes({ guard, pool, site }: Parts) {
+export function memberRoutes({ guard, site }: Parts) {
   return new Elysia({ name: 'accounts.members' })
     .use(guard)
     .get(
       '/api/organizations/:organizationId/members',
       async ({ call, query }) =>
-        succeed(call, 200, await pool.run(sql => listMembers(sql, call.organizationId, query))),
+        succeed(
+          call,
+          200,
+          await call.pool.run(sql => listMembers(sql, call.organizationId, query)),
+        ),
       {
         organization: 'members.read',
         query: PageQuery,
@@ -41,7 +44,7 @@ export function memberRoutes({ guard, pool, site }: Parts) {
     .patch(
       '/api/organizations/:organizationId/members/:accountId',
       async ({ call, params: { accountId: id }, body: { role } }) =>
-        succeed(call, 200, await transact(pool, tx => changeRole(tx, call, { id, role }))),
+        succeed(call, 200, await transact(call.pool, tx => changeRole(tx, call, { id, role }))),
       {
         organization: 'members.changeRole',
         body: RoleBody,
@@ -52,7 +55,7 @@ export function memberRoutes({ guard, pool, site }: Parts) {
     .delete(
       '/api/organizations/:organizationId/members/:accountId',
       async ({ call, params: { accountId } }) => {
-        await transact(pool, tx => removeMember(tx, call, accountId))
+        await transact(call.pool, tx => removeMember(tx, call, accountId))
         return succeed(call, 200, { id: accountId })
       },
       {
@@ -64,7 +67,7 @@ export function memberRoutes({ guard, pool, site }: Parts) {
     .delete(
       '/api/organizations/:organizationId/membership',
       async ({ call }) => {
-        await transact(pool, tx => leaveOrganization(tx, call))
+        await transact(call.pool, tx => leaveOrganization(tx, call))
         return succeed(call, 200, { id: toId('org', call.organizationId) })
       },
       {
@@ -76,7 +79,7 @@ export function memberRoutes({ guard, pool, site }: Parts) {
     .post(
       '/api/organizations/:organizationId/members/:accountId/reset-link',
       async ({ call, params: { accountId } }) => {
-        const { token, expiresAt } = await transact(pool, tx =>
+        const { token, expiresAt } = await transact(call.pool, tx =>
           createMemberResetLink(tx, call, accountId),
         )
         const link: ExpiringLink = {

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
@@ -11,13 +11,13 @@ import { createOwnOrganization, getOrganization, renameOrganization } from './or
 const tags = ['Organizations']
 
 /** Routes of organizations. */
-export function organizationRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+export function organizationRoutes({ guard }: { guard: SessionGuard }) {
   return new Elysia({ name: 'accounts.organizations' })
     .use(guard)
     .post(
       '/api/organizations',
       async ({ call, body: { name } }) => {
-        const organization = await transact(pool, async tx => {
+        const organization = await transact(call.pool, async tx => {
           const id = await createOwnOrganization(tx, call, toName(name))
           return getOrganization(tx, id, 'owner')
         })
@@ -34,7 +34,7 @@ export function organizationRoutes({ guard, pool }: { guard: SessionGuard; pool:
       '/api/organizations/:organizationId',
       async ({ call }) => {
         const { organizationId, role } = call
-        const organization = await pool.run(sql => getOrganization(sql, organizationId, role))
+        const organization = await call.pool.run(sql => getOrganization(sql, organizationId, role))
         return succeed(call, 200, organization)
       },
       {
@@ -46,7 +46,7 @@ export function organizationRoutes({ guard, pool }: { guard: SessionGuard; pool:
     .patch(
       '/api/organizations/:organizationId',
       async ({ call, body: { name } }) => {
-        const organization = await transact(pool, async tx => {
+        const organization = await transact(call.pool, async tx => {
           const role = await renameOrganization(tx, call, toName(name))
           return getOrganization(tx, call.organizationId, role)
         })
@@ -62,7 +62,7 @@ export function organizationRoutes({ guard, pool }: { guard: SessionGuard; pool:
     .delete(
       '/api/organizations/:organizationId',
       async ({ call }) => {
-        await transact(pool, tx => deleteOrganization(tx, call))
+        await transact(call.pool, tx => deleteOrganization(tx, call))
         return succeed(call, 200, { id: toId('org', call.organizationId) })
       },
       {

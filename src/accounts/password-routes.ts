@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { writeAudit } from '../audit/audit.ts'
-import type { Pool } from '../db/pool.ts'
 import type { Tx } from '../db/sql.ts'
 import { transact } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
@@ -30,12 +29,11 @@ const tags = ['Account']
 
 interface Parts {
   guard: SessionGuard
-  pool: Pool
   cookies: Cookies
 }
 
 /** Routes that confirm or change the password of the signed-in account. */
-export function passwordRoutes({ guard, pool, cookies }: Parts) {
+export function passwordRoutes({ guard, cookies }: Parts) {
   function keepSession({ admitted: { session } }: CallOn<'account'>, token: string): string {
     return cookies.keep('session', token, toCookieSeconds(session))
   }
@@ -45,7 +43,7 @@ export function passwordRoutes({ guard, pool, cookies }: Parts) {
     .post(
       '/api/session/verify',
       async ({ call, body: { password } }) => {
-        const { fresh, account } = await verifySession(pool, call, password)
+        const { fresh, account } = await verifySession(call, password)
         return succeed(call, 200, account, { cookies: [keepSession(call, fresh)] })
       },
       {
@@ -64,7 +62,7 @@ export function passwordRoutes({ guard, pool, cookies }: Parts) {
     .put(
       '/api/me/password',
       async ({ call, body }) => {
-        const { fresh, sessionsEnded } = await changePassword(pool, call, body)
+        const { fresh, sessionsEnded } = await changePassword(call, body)
         return succeed(call, 200, { sessionsEnded }, { cookies: [keepSession(call, fresh)] })
       },
       {
@@ -83,13 +81,12 @@ export function passwordRoutes({ guard, pool, cookies }: Parts) {
 
 /** Confirms the password for 10 minutes. Returns the session's new token as `fresh`. */
 async function verifySession(
-  pool: Pool,
   call: CallOn<'account'>,
   password: string,
 ): Promise<{ fresh: string; account: Account }> {
   const { admitted, actor } = call
-  const credentials = await confirmPassword(pool, call, password)
-  return transact(pool, async tx => {
+  const credentials = await confirmPassword(call, password)
+  return transact(call.pool, async tx => {
     const fresh = await renewSession(tx, call, credentials)
     await writeAudit(tx, actor, {
       action: 'session.verified',
@@ -100,7 +97,6 @@ async function verifySession(
 }
 
 async function changePassword(
-  pool: Pool,
   call: CallOn<'account'>,
   { currentPassword, newPassword }: { currentPassword: string; newPassword: string },
 ): Promise<{ fresh: string; sessionsEnded: number }> {
@@ -110,9 +106,9 @@ async function changePassword(
   if (normalizePassword(newPassword) === normalizePassword(currentPassword)) {
     throw invalidField('newPassword', 'invalid_value', 'Must differ from the current password')
   }
-  const credentials = await confirmPassword(pool, call, currentPassword)
+  const credentials = await confirmPassword(call, currentPassword)
   const hash = await hashPassword(newPassword)
-  return transact(pool, async tx => {
+  return transact(call.pool, async tx => {
     const fresh = await renewSession(tx, call, credentials)
     await tx`update accounts set password_hash = ${hash} where id = ${account.id}`
     const sessionsEnded = await endSessions(tx, account.id, session.id)
@@ -131,8 +127,7 @@ async function changePassword(
  * cannot guess it.
  */
 async function confirmPassword(
-  pool: Pool,
-  { admitted: { account, session }, actor }: CallOn<'account'>,
+  { pool, admitted: { account, session }, actor }: CallOn<'account'>,
   password: string,
 ): Promise<Credentials> {
   const credentials = await pool.run(sql => getCredentials(sql, account.id))

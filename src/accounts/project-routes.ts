@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
@@ -11,13 +11,13 @@ import { addProject, editProject, getProject } from './projects.ts'
 const tags = ['Projects']
 
 /** Routes of projects. */
-export function projectRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+export function projectRoutes({ guard }: { guard: SessionGuard }) {
   return new Elysia({ name: 'accounts.projects' })
     .use(guard)
     .post(
       '/api/organizations/:organizationId/projects',
       async ({ call, body: { name } }) => {
-        const project = await transact(pool, async tx => {
+        const project = await transact(call.pool, async tx => {
           const id = await addProject(tx, call, toName(name))
           return getProject(tx, id, call.role)
         })
@@ -34,7 +34,7 @@ export function projectRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool
       '/api/projects/:projectId',
       async ({ call }) => {
         const { projectId, role } = call
-        return succeed(call, 200, await pool.run(sql => getProject(sql, projectId, role)))
+        return succeed(call, 200, await call.pool.run(sql => getProject(sql, projectId, role)))
       },
       {
         project: 'project.read',
@@ -47,7 +47,7 @@ export function projectRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool
       async ({ call, body: { name, ...change } }) => {
         const { actor, projectId, role, admitted } = call
         const context = { actor, projectId, isVerified: admitted.isVerified }
-        const project = await transact(pool, async tx => {
+        const project = await transact(call.pool, async tx => {
           await editProject(tx, context, {
             ...change,
             ...(name !== undefined && { name: toName(name) }),
@@ -70,7 +70,7 @@ export function projectRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool
     .delete(
       '/api/projects/:projectId',
       async ({ call }) => {
-        await transact(pool, tx => deleteProject(tx, call))
+        await transact(call.pool, tx => deleteProject(tx, call))
         return succeed(call, 200, { id: toId('prj', call.projectId) })
       },
       {

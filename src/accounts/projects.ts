@@ -1,6 +1,6 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Queryable, Sql, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { setNewest } from '../functions.ts'
 import { newId, toId } from '../ids.ts'
@@ -177,5 +177,31 @@ export function createOrganizationLookup(pool: Pool): FindOrganization {
     )
     if (row) setNewest(known, projectId, row.organization_id, MAX_KNOWN_ORGANIZATIONS)
     return row?.organization_id
+  }
+}
+
+/** The connections for reads with an API key. Those of an organization's projects are one share. */
+export interface ProjectReads {
+  /** Runs `work` on a connection for a project (uuid). */
+  run<Result>(projectId: string, work: (sql: Sql) => Promise<Result>): Promise<Result>
+  /** The same for work that examines many rows. */
+  search<Result>(projectId: string, work: (sql: Sql) => Promise<Result>): Promise<Result>
+}
+
+/** Creates the shares of projects in two pools. */
+export function createProjectReads({
+  reads,
+  searches,
+  findOrganization,
+}: {
+  reads: Pool
+  searches: Pool
+  findOrganization: FindOrganization
+}): ProjectReads {
+  // A project that was deleted meanwhile is a share of its own.
+  const toShare = async (projectId: string) => (await findOrganization(projectId)) ?? projectId
+  return {
+    run: async (projectId, work) => reads.of(await toShare(projectId)).run(work),
+    search: async (projectId, work) => searches.of(await toShare(projectId)).run(work),
   }
 }

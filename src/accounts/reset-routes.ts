@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
 import { succeed } from '../http/call.ts'
 import { ApiFailure, SuccessOf } from '../http/envelope.ts'
@@ -15,7 +15,6 @@ import { Password } from './schema.ts'
 
 interface Parts {
   guard: SessionGuard
-  pool: Pool
   failedAuthentications: FailedAuthentications
   cookies: Cookies
 }
@@ -23,21 +22,21 @@ interface Parts {
 const Reset = Type.Object({ email: Type.String() }, closed)
 
 /** The route that sets a new password with a reset link. */
-export function resetRoutes({ guard, pool, failedAuthentications, cookies }: Parts) {
+export function resetRoutes({ guard, failedAuthentications, cookies }: Parts) {
   return new Elysia({ name: 'accounts.reset' }).use(guard).post(
     '/api/reset',
     async ({ call, body: { token, password } }) => {
       const { admitted, actor, address, requestHeaders } = call
-      const account = await pool.run(sql => findResetAccount(sql, token))
+      const account = await call.pool.run(sql => findResetAccount(sql, token))
       if (!account) {
-        failedAuthentications.countFailure(address)
+        await failedAuthentications.countFailure(address)
         throw linkNotFound()
       }
       const { accountId } = account
       checkPassword(password, account)
       const passwordHash = await hashPassword(password)
       const device = cookies.read(requestHeaders, 'device')
-      const reset = await transact(pool, tx =>
+      const reset = await transact(call.pool, tx =>
         resetPassword(tx, actor, { token, accountId, passwordHash, device }),
       )
       if (!reset) throw linkNotFound()

@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 
 const SHAPE = /^[\w-]{22,86}$/
+/** 256 bits. The last of 43 characters has only 4 of them. */
+const COOKIE_SHAPE = /^[\w-]{42}[AEIMQUYcgkosw048]$/
 
 /** Returns a new random secret for a cookie or a link, as URL-safe text. */
 export function newSecret(bits: 128 | 256): string {
@@ -32,6 +34,8 @@ export interface Cookies {
    * Returns the secret in a request's cookie, or undefined unless there is exactly one such cookie.
    */
   read(headers: Headers, name: CookieName): string | undefined
+  /** Returns whether a request has such a cookie, of whatever form. */
+  has(headers: Headers, name: CookieName): boolean
   /** Returns a Set-Cookie value that stores `secret`. */
   keep(name: CookieName, secret: string, maxAgeS: number): string
   /** Returns a Set-Cookie value that deletes the cookie. */
@@ -46,17 +50,21 @@ export function createCookies(isSecure: boolean): Cookies {
   const toName = (name: CookieName) => `${isSecure ? '__Host-' : ''}${PLAIN_NAMES[name]}`
   const write = (name: CookieName, value: string, maxAgeS: number) =>
     `${toName(name)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeS}${isSecure ? '; Secure' : ''}`
+  const list = (headers: Headers, name: CookieName) => {
+    const wanted = `${toName(name)}=`
+    return (headers.get('cookie') ?? '')
+      .split(';')
+      .map(part => part.trim())
+      .filter(part => part.startsWith(wanted))
+      .map(part => part.slice(wanted.length))
+  }
   return {
     read(headers, name) {
-      const wanted = `${toName(name)}=`
-      const found = (headers.get('cookie') ?? '')
-        .split(';')
-        .map(part => part.trim())
-        .filter(part => part.startsWith(wanted))
-        .map(part => part.slice(wanted.length))
+      const found = list(headers, name)
       const [only] = found
-      return only !== undefined && found.length === 1 && isSecret(only) ? only : undefined
+      return only !== undefined && found.length === 1 && COOKIE_SHAPE.test(only) ? only : undefined
     },
+    has: (headers, name) => list(headers, name).length > 0,
     keep: write,
     clear: name => write(name, '', 0),
   }

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { writeAudit } from '../audit/audit.ts'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
 import { succeed } from '../http/call.ts'
@@ -31,12 +31,11 @@ const SignInBody = Type.Object({
 
 interface Parts {
   guard: SessionGuard
-  pool: Pool
   cookies: Cookies
 }
 
 /** Routes to sign in and out, and to manage sessions. */
-export function sessionRoutes({ guard, pool, cookies }: Parts) {
+export function sessionRoutes({ guard, cookies }: Parts) {
   /**
    * Returns what makes the browser delete the session cookie and everything that pages have stored.
    */
@@ -50,7 +49,7 @@ export function sessionRoutes({ guard, pool, cookies }: Parts) {
     .post(
       '/api/session',
       async ({ call, body }) => {
-        const { account, cookies: kept } = await signInByPassword({ pool, cookies }, call, body)
+        const { account, cookies: kept } = await signInByPassword(cookies, call, body)
         return succeed(call, 200, account, { cookies: kept })
       },
       {
@@ -67,7 +66,7 @@ export function sessionRoutes({ guard, pool, cookies }: Parts) {
       async ({ call }) => {
         const { admitted, address, userAgent } = call
         if (admitted) {
-          await transact(pool, tx => endOwnSession(tx, admitted, { address, userAgent }))
+          await transact(call.pool, tx => endOwnSession(tx, admitted, { address, userAgent }))
         }
         return succeed(call, 200, {}, toSignedOut())
       },
@@ -80,7 +79,7 @@ export function sessionRoutes({ guard, pool, cookies }: Parts) {
     .get(
       '/api/sessions',
       async ({ call, query }) =>
-        succeed(call, 200, await pool.run(sql => listSessions(sql, call.admitted, query))),
+        succeed(call, 200, await call.pool.run(sql => listSessions(sql, call.admitted, query))),
       {
         account: 'sessions.read',
         query: PageQuery,
@@ -91,7 +90,7 @@ export function sessionRoutes({ guard, pool, cookies }: Parts) {
     .delete(
       '/api/sessions',
       async ({ call }) => {
-        const sessionsEnded = await endAllSessions(pool, call)
+        const sessionsEnded = await endAllSessions(call)
         return succeed(call, 200, { sessionsEnded }, toSignedOut())
       },
       {
@@ -106,7 +105,7 @@ export function sessionRoutes({ guard, pool, cookies }: Parts) {
       '/api/sessions/:sessionId',
       async ({ call, params: { sessionId } }) => {
         const id = parseId('ses', sessionId)
-        if (id === undefined || !(await endOneSession(pool, call, id))) {
+        if (id === undefined || !(await endOneSession(call, id))) {
           throw new Fault('not_found', 'None of your sessions has this id')
         }
         const isOwn = id === call.admitted.session.id
@@ -121,22 +120,24 @@ export function sessionRoutes({ guard, pool, cookies }: Parts) {
 }
 
 async function signInByPassword(
-  { pool, cookies }: Pick<Parts, 'pool' | 'cookies'>,
+  cookies: Cookies,
   call: CallOn<'anyone'>,
   { email: typed, password, isInstalled }: Static<typeof SignInBody>,
 ): Promise<SignedIn> {
   const email = parseEmail(typed) ?? ''
   const { address, userAgent, requestHeaders } = call
   const device = cookies.read(requestHeaders, 'device')
-  const { found, scope } = await pool.run(sql => findCredentials(sql, { email, address, device }))
-  if (!(await tryPassword(pool, scope, { password, credentials: found })) || !found) {
+  const { found, scope } = await call.pool.run(sql =>
+    findCredentials(sql, { email, address, device }),
+  )
+  if (!(await tryPassword(call.pool, scope, { password, credentials: found })) || !found) {
     // The entered address is not recorded, because people sometimes enter their password there.
     const target = found && toId('per', found.accountId)
     const actor = { kind: 'anonymous', address, userAgent } as const
-    await transact(pool, tx => writeAudit(tx, actor, { action: 'session.refused', target }))
+    await transact(call.pool, tx => writeAudit(tx, actor, { action: 'session.refused', target }))
     throw wrongCredentials()
   }
-  return transact(pool, async tx => {
+  return transact(call.pool, async tx => {
     await lockCredentials(tx, found)
     await clearAttempts(tx, scope, email)
     return signIn(tx, call, { accountId: found.accountId, isInstalled, cookies })
@@ -144,7 +145,7 @@ async function signInByPassword(
 }
 
 /** Returns the number of sessions that it ended. */
-function endAllSessions(pool: Pool, { admitted, actor }: CallOn<'account'>): Promise<number> {
+function endAllSessions({ pool, admitted, actor }: CallOn<'account'>): Promise<number> {
   const { id } = admitted.account
   return transact(pool, async tx => {
     await lockAccount(tx, id)
@@ -159,11 +160,7 @@ function endAllSessions(pool: Pool, { admitted, actor }: CallOn<'account'>): Pro
 }
 
 /** Returns false if the account has no such session. */
-function endOneSession(
-  pool: Pool,
-  { admitted, actor }: CallOn<'account'>,
-  id: string,
-): Promise<boolean> {
+function endOneSession({ pool, admitted, actor }: CallOn<'account'>, id: string): Promise<boolean> {
   return transact(pool, async tx => {
     if (!(await endSession(tx, admitted.account.id, id))) return false
     await writeAudit(tx, actor, { action: 'session.ended', target: toId('ses', id) })

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
 import { succeed } from '../http/call.ts'
@@ -25,7 +25,6 @@ const SetupBody = Type.Object({
 
 interface Parts {
   guard: SessionGuard
-  pool: Pool
   failedAuthentications: FailedAuthentications
   cookies: Cookies
 }
@@ -34,13 +33,13 @@ interface Parts {
  * Routes that create the first owner of an installation. They respond with 404 once it has an
  * owner.
  */
-export function setupRoutes({ guard, pool, failedAuthentications, cookies }: Parts) {
+export function setupRoutes({ guard, failedAuthentications, cookies }: Parts) {
   return new Elysia({ name: 'accounts.setup' })
     .use(guard)
     .get(
       '/api/setup',
       async ({ call }) => {
-        if (await pool.run(hasOwner)) throw alreadySetUp()
+        if (await call.pool.run(hasOwner)) throw alreadySetUp()
         return succeed(call, 200, {})
       },
       {
@@ -61,15 +60,15 @@ export function setupRoutes({ guard, pool, failedAuthentications, cookies }: Par
       async ({ call, body: { token, name: typedName, email: typedEmail, password } }) => {
         const name = toName(typedName)
         const email = parseEmail(typedEmail) ?? ''
-        if (await pool.run(hasOwner)) throw alreadySetUp()
+        if (await call.pool.run(hasOwner)) throw alreadySetUp()
         // Hashing is expensive, so only the holder of a link can trigger it.
-        if (!(await pool.run(sql => isSetupLink(sql, token)))) {
-          failedAuthentications.countFailure(call.address)
+        if (!(await call.pool.run(sql => isSetupLink(sql, token)))) {
+          await failedAuthentications.countFailure(call.address)
           throw linkNotFound()
         }
         checkPassword(password, { email, name })
         const passwordHash = await hashPassword(password)
-        const { account, cookies: kept } = await transact(pool, async tx => {
+        const { account, cookies: kept } = await transact(call.pool, async tx => {
           if (!(await isSetupLink(tx, token))) throw linkNotFound()
           const accountId = await createFirstOwner(tx, call.actor, { name, email, passwordHash })
           if (accountId === undefined) throw alreadySetUp()

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { CallOn, SessionGuard } from '../accounts/guard.ts'
 import { isAtLeast, requireVerified, type Role } from '../accounts/permissions.ts'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
 import type { Hints } from '../hints.ts'
 import { succeed } from '../http/call.ts'
@@ -22,18 +22,21 @@ const tags = ['Channels']
 
 interface Parts {
   guard: SessionGuard
-  pool: Pool
   hints: Hints
 }
 
 /** Routes of the dashboard for channels, their settings, and what each account has read. */
-export function projectChannelRoutes({ guard, pool, hints }: Parts) {
+export function projectChannelRoutes({ guard, hints }: Parts) {
   return new Elysia({ name: 'channels.project' })
     .use(guard)
     .get(
       '/api/projects/:projectId/channels',
       async ({ call, query }) =>
-        succeed(call, 200, await pool.run(sql => listProjectChannels(sql, toReader(call), query))),
+        succeed(
+          call,
+          200,
+          await call.pool.run(sql => listProjectChannels(sql, toReader(call), query)),
+        ),
       {
         project: 'channels.read',
         query: ProjectChannelQuery,
@@ -47,7 +50,7 @@ export function projectChannelRoutes({ guard, pool, hints }: Parts) {
         succeed(
           call,
           200,
-          await pool.run(sql => getProjectChannel(sql, toReader(call), channelId)),
+          await call.pool.run(sql => getProjectChannel(sql, toReader(call), channelId)),
         ),
       {
         project: 'channels.read',
@@ -60,7 +63,7 @@ export function projectChannelRoutes({ guard, pool, hints }: Parts) {
       async ({ call, params: { channelId: id }, body: edit }) => {
         const { actor, organizationId, projectId } = call
         if (edit.keepDays !== undefined) checkRetentionChange(call, edit.keepDays)
-        const channel = await transact(pool, async tx => {
+        const channel = await transact(call.pool, async tx => {
           await editChannel(tx, actor, { organizationId, projectId, id, edit })
           return getProjectChannel(tx, toReader(call), id)
         })
@@ -78,7 +81,7 @@ export function projectChannelRoutes({ guard, pool, hints }: Parts) {
       async ({ call, body }) => {
         // Not in the audit log: it changes nothing for other members, and is frequent.
         const reader = toReader(call)
-        const seq = await pool.run(sql => markRead(sql, reader, body))
+        const seq = await call.pool.run(sql => markRead(sql, reader, body))
         hints.send([{ kind: 'unread', projectId: call.projectId, accountId: reader.accountId }])
         return succeed(call, 200, { seq })
       },
@@ -91,7 +94,8 @@ export function projectChannelRoutes({ guard, pool, hints }: Parts) {
     )
     .get(
       '/api/projects/:projectId/unread',
-      async ({ call }) => succeed(call, 200, await pool.run(sql => getUnread(sql, toReader(call)))),
+      async ({ call }) =>
+        succeed(call, 200, await call.pool.run(sql => getUnread(sql, toReader(call)))),
       {
         project: 'events.read',
         response: { 200: SuccessOf(UnreadCounts) },

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { Pool } from '../db/pool.ts'
+import type { ProjectReads } from '../accounts/projects.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
@@ -8,13 +8,17 @@ import { listChannels } from './channels.ts'
 import { Channel } from './schema.ts'
 
 /** Routes of /v1 that read channels. */
-export function channelRoutes({ guard, reads }: { guard: KeyGuard; reads: Pool }) {
+export function channelRoutes({ guard, reads }: { guard: KeyGuard; reads: ProjectReads }) {
   return new Elysia({ name: 'channels' })
     .use(guard)
     .get(
       '/v1/channels',
       async ({ call, query }) =>
-        succeed(call, 200, await reads.run(sql => listChannels(sql, call.key.projectId, query))),
+        succeed(
+          call,
+          200,
+          await reads.run(call.key.projectId, sql => listChannels(sql, call.key.projectId, query)),
+        ),
       {
         scope: 'events:read',
         query: PageQuery,

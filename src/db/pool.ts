@@ -5,7 +5,8 @@ import { connect, type ConnectOptions, type Sql, type Tx } from './sql.ts'
 
 const log = logger('db')
 const DEADLINE_MS = 8_000
-const MAX_WAITING = 1_000
+const MAX_WAITING = 2_000
+const MAX_WAITING_OF_SHARE = 1_000
 
 export interface Pool {
   /** The current connections. Read this property for each use, because they can be replaced. */
@@ -17,6 +18,11 @@ export interface Pool {
    * then replaced.
    */
   run<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
+  /**
+   * Returns the part of this pool that belongs to `share`, such as an organization. Shares that
+   * compete for connections get them in turn, by the time that they have used.
+   */
+  of(share: string): Pool
   /** Opens new connections. Work in progress finishes on the old ones. */
   reconnect(): void
   /** How many calls of `run` may hold a connection at once. */
@@ -32,16 +38,23 @@ export interface PoolOptions extends ConnectOptions {
   deadlineMs?: number | undefined
   /** How many calls of `run` may share a connection; 1 by default. Their statements run in turn. */
   pipelined?: number | undefined
+  /** The number of connections that one share may use at a time; all of them by default. */
+  maxPerShare?: number | undefined
   /** Called when the deadline has passed. Connections of other pools may be dead as well. */
   onUnresponsive?(): void
 }
 
 export function createPool(
   url: string,
-  { deadlineMs = DEADLINE_MS, pipelined = 1, onUnresponsive, ...options }: PoolOptions,
+  { deadlineMs = DEADLINE_MS, pipelined = 1, maxPerShare, onUnresponsive, ...options }: PoolOptions,
 ): Pool {
   const capacity = options.max * pipelined
-  const semaphore = createSemaphore({ total: capacity, maxWaiting: MAX_WAITING })
+  const semaphore = createSemaphore({
+    total: capacity,
+    perKey: maxPerShare ?? capacity,
+    maxWaiting: MAX_WAITING_OF_SHARE,
+    maxWaitingTotal: MAX_WAITING,
+  })
   let sql = connect(url, options)
 
   function onDeadline(stale: Sql): void {
@@ -76,10 +89,11 @@ export function createPool(
     }
   }
 
-  return {
+  const toPool = (share: string): Pool => ({
     get sql() {
       return sql
     },
+    of: toPool,
     reconnect: () => replaceConnections(deadlineMs),
     capacity,
     get running() {
@@ -88,9 +102,10 @@ export function createPool(
     get waiting() {
       return semaphore.waiting
     },
-    run: work => semaphore.run('', () => runOnce(work), { maxWaitMs: deadlineMs }),
+    run: work => semaphore.run(share, () => runOnce(work), { maxWaitMs: deadlineMs }),
     end: () => sql.end({ timeout: 5 }),
-  }
+  })
+  return toPool('')
 }
 
 interface PoolOverrides {
@@ -99,6 +114,8 @@ interface PoolOverrides {
   /** A shorter deadline than that of the other pools. */
   deadlineMs?: number
   pipelined?: number
+  /** The number of connections that one share may use at a time. */
+  maxPerShare?: number
 }
 
 /** The pools of one program to one database. They all reconnect when one misses its deadline. */
@@ -116,13 +133,14 @@ export interface PoolsOptions {
 export function createPools(url: string, { deadlineMs, onUnresponsive }: PoolsOptions): Pools {
   const pools: Pool[] = []
   return {
-    open(name, max, { settings = {}, deadlineMs: own = Infinity, pipelined } = {}) {
+    open(name, max, { settings = {}, pipelined, maxPerShare, deadlineMs: own = Infinity } = {}) {
       const least = Math.min(own, deadlineMs ?? Infinity)
       const pool = createPool(url, {
         name,
         max,
         settings,
         pipelined,
+        maxPerShare,
         deadlineMs: least === Infinity ? undefined : least,
         onUnresponsive() {
           for (const other of pools) if (other !== pool) other.reconnect()

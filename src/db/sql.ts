@@ -105,6 +105,8 @@ export const UNIQUE_VIOLATION = '23505'
 export const FOREIGN_KEY_VIOLATION = '23503'
 export const DEADLOCK = '40P01'
 export const LOCK_TIMEOUT = '55P03'
+/** A statement timeout, or a cancel request. */
+export const QUERY_CANCELED = '57014'
 
 const log = logger('db')
 const WAIT_MS = 5 * 60_000

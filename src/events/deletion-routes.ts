@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../accounts/guard.ts'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import type { Hints } from '../hints.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
@@ -15,12 +15,11 @@ const Restored = Type.Object({ id: Type.String(), seq: Type.Integer({ minimum: 1
 
 interface Parts {
   guard: SessionGuard
-  pool: Pool
   hints: Hints
 }
 
 /** Routes that delete an event and undo the deletion. */
-export function eventDeletionRoutes({ guard, pool, hints }: Parts) {
+export function eventDeletionRoutes({ guard, hints }: Parts) {
   return new Elysia({ name: 'events.deletion' })
     .use(guard)
     .delete(
@@ -28,7 +27,7 @@ export function eventDeletionRoutes({ guard, pool, hints }: Parts) {
       async ({ call, params: { eventId: id } }) => {
         const { actor, organizationId, projectId } = call
         const place = { organizationId, projectId, id }
-        const { undoUntil, seq } = await transact(pool, tx => deleteEvent(tx, actor, place))
+        const { undoUntil, seq } = await transact(call.pool, tx => deleteEvent(tx, actor, place))
         hints.send([{ kind: 'deleted', projectId, seq: Number(seq) }])
         return succeed(call, 200, { undoUntil })
       },
@@ -43,7 +42,7 @@ export function eventDeletionRoutes({ guard, pool, hints }: Parts) {
       async ({ call, params: { eventId: id } }) => {
         const { actor, organizationId, projectId } = call
         const place = { organizationId, projectId, id }
-        const { seq } = await transact(pool, tx => restoreEvent(tx, actor, place))
+        const { seq } = await transact(call.pool, tx => restoreEvent(tx, actor, place))
         hints.send([{ kind: 'restored', projectId, seq: Number(seq) }])
         return succeedJson(call, 200, `{"id":${JSON.stringify(id)},"seq":${seq}}`)
       },

@@ -1,5 +1,5 @@
 import { toArray } from '../db/arrays.ts'
-import type { Fragment, Queryable } from '../db/sql.ts'
+import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../db/sql.ts'
 import { toId } from '../ids.ts'
 import { resolveFilters, toConditions, type ResolvedFilters } from './resolved-filters.ts'
 import { toSegment } from './seq-ranges.ts'
@@ -36,8 +36,9 @@ export interface HistogramRange {
 /**
  * Counts matching events by time and channel, in up to 60 equal buckets. The default range is that
  * of the filters, or the last 60 hours. When only channels are filtered, counts are exact. Then
- * more than 200,000 events are counted by whole hours. With other filters, it counts from the
- * newest event back for about 150 ms, and `completeSince` tells how far it came.
+ * more than 200,000 events are counted by whole hours. With other filters, or when that takes too
+ * long, it counts from the newest event back for about 150 ms, and `completeSince` tells how far it
+ * came.
  */
 export async function buildHistogram(
   sql: Queryable,
@@ -61,12 +62,32 @@ export async function buildHistogram(
   const resolved = await resolveFilters(sql, projectId, narrow)
   if (!resolved) return toHistogram(sql, projectId, buckets, [])
   const bounds = { ...resolved, afterMs: narrow.after, beforeMs: narrow.before }
-  if (!isByChannel(filters)) {
+  const countSome = async () => {
     const { counts, sinceMs } = await countMatches(sql, projectId, buckets, bounds, limits)
     return toHistogram(sql, projectId, buckets, counts, sinceMs)
   }
-  const isWhole = [buckets.stepMs, narrow.after, narrow.before].every(ms => ms % HOUR_MS === 0)
-  const hourly = toTimeBuckets(fromMs, toMs, HOUR_MS)
+  if (!isByChannel(filters)) return countSome()
+  try {
+    const hourly = toTimeBuckets(fromMs, toMs, HOUR_MS)
+    return await countAll(sql, projectId, { buckets, hourly }, bounds)
+  } catch (error) {
+    // The statement timeout has ended a count over very many hours, channels or events.
+    if (sqlState(error) !== QUERY_CANCELED) throw error
+    return countSome()
+  }
+}
+
+/**
+ * Counts all events of channels in the range. More than 200,000 events are counted by whole hours.
+ */
+async function countAll(
+  sql: Queryable,
+  projectId: string,
+  { buckets, hourly }: { buckets: TimeBuckets; hourly: TimeBuckets },
+  bounds: CountFilter,
+): Promise<Histogram> {
+  const { afterMs, beforeMs } = bounds
+  const isWhole = [buckets.stepMs, afterMs, beforeMs].every(ms => ms % HOUR_MS === 0)
   const counts = await countByHour(sql, projectId, isWhole ? buckets : hourly, bounds)
   if (isWhole) return toHistogram(sql, projectId, buckets, counts)
   const isMuch = counts.reduce((sum, { n }) => sum + n, 0) > MAX_COUNTED_EVENTS

@@ -1,5 +1,5 @@
 import { toArray } from '../db/arrays.ts'
-import type { Fragment, Queryable } from '../db/sql.ts'
+import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../db/sql.ts'
 import type { ResolvedFilters } from './resolved-filters.ts'
 import { clipRanges, type Direction, type SeqRange } from './seq-ranges.ts'
 
@@ -49,13 +49,16 @@ export interface ScanOptions extends ScanLimits {
 }
 
 const TIME_LIMIT_MS = 80
+/** The time that one batch should take. */
+const BATCH_MS = 25
 const FIRST_BATCH = 256
 const MAX_BATCH = 4_096
 
 /**
  * Scans a log in batches of growing size, by the cheapest access path for the filters. When a limit
  * is reached, it returns the last scanned seq. At the end of the log, or when `visit` is done, it
- * returns undefined.
+ * returns undefined. A statement timeout during a batch is such a limit, too. If it ends the first
+ * batch, the scan begins again with a smaller one.
  */
 export async function scanLog(
   resolved: ResolvedFilters,
@@ -72,6 +75,7 @@ export async function scanLog(
   if (from !== undefined) ranges = clipRanges(ranges, direction, from)
   let size = limits.firstBatch ?? FIRST_BATCH
   let spent = 0
+  let reached: bigint | undefined
   for (let [range] = ranges; range; [range] = ranges) {
     if (budget <= 0) {
       accessPath = 'tokens'
@@ -82,18 +86,34 @@ export async function scanLog(
     const limit = Math.min(size, budget)
     const timeLimitMs = Math.max(deadline - performance.now(), 1)
     const batch = { accessPath, direction, range, size: limit, timeLimitMs }
-    const { candidates, lastSeq, isDone } = await visit(batch)
+    const startedMs = performance.now()
+    const visited = await visit(batch).catch((error: unknown) => {
+      if (sqlState(error) !== QUERY_CANCELED || (reached === undefined && limit === 1)) throw error
+    })
+    if (!visited) {
+      if (reached !== undefined) return reached
+      size = Math.ceil(limit / 16)
+      continue
+    }
+    const { candidates, lastSeq, isDone } = visited
     if (isDone) return undefined
     const isCut = lastSeq !== undefined && (accessPath === 'tokens' || candidates >= limit)
     const seen = isCut ? lastSeq : direction === 'older' ? range.first : range.last
     ranges = clipRanges(ranges, direction, seen)
-    size = Math.min(4 * size, MAX_BATCH)
+    reached = seen
+    size = growBatch(size, performance.now() - startedMs)
     spent += candidates
     budget -= candidates
     const isOver = performance.now() > deadline || spent >= (limits.maxCandidates ?? Infinity)
     if (isOver && ranges.length > 0) return seen
   }
   return undefined
+}
+
+/** Returns the size of the next batch, so that it takes about `BATCH_MS`. */
+function growBatch(size: number, tookMs: number): number {
+  const factor = Math.min(4, BATCH_MS / Math.max(tookMs, 0.1))
+  return Math.min(Math.max(Math.ceil(size * factor), 1), MAX_BATCH)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { ProjectReads } from '../accounts/projects.ts'
 import { ChannelName } from '../channels/name.ts'
-import type { Pool } from '../db/pool.ts'
 import { succeedJson } from '../http/call.ts'
 import { Failure, PageOf, SuccessOf } from '../http/envelope.ts'
 import { createValidator, invalidField } from '../http/validation.ts'
@@ -9,6 +9,7 @@ import { respondToWrite, type KeyCall, type KeyGuard } from '../keys/guard.ts'
 import type { Appender } from './append.ts'
 import { fromLogSnag, fromPlainText, toNewEvent } from './new-event.ts'
 import { getEventJson, listEventsJson } from './read.ts'
+import { isSearch } from './search-query.ts'
 import { Event, EventInput, EventQuery, LogInput, TextInput } from './schema.ts'
 import { toListFilters } from './search-schema.ts'
 
@@ -19,7 +20,7 @@ const textEvent = createValidator(EventInput)
 interface Parts {
   guard: KeyGuard
   appender: Appender
-  reads: Pool
+  reads: ProjectReads
 }
 
 /** Routes of /v1 that create and read events. */
@@ -76,9 +77,9 @@ export function eventRoutes({ guard, appender, reads }: Parts) {
       '/v1/events',
       async ({ call, query }) => {
         const { projectId } = call.key
-        const page = await reads.run(sql =>
-          listEventsJson(sql, projectId, toListFilters(query), query),
-        )
+        const filters = toListFilters(query)
+        const read = isSearch(filters) ? reads.search : reads.run
+        const page = await read(projectId, sql => listEventsJson(sql, projectId, filters, query))
         return succeedJson(call, 200, page)
       },
       {
@@ -97,7 +98,8 @@ export function eventRoutes({ guard, appender, reads }: Parts) {
     .get(
       '/v1/events/:id',
       async ({ call, params: { id } }) => {
-        const event = await reads.run(sql => getEventJson(sql, call.key.projectId, id))
+        const { projectId } = call.key
+        const event = await reads.run(projectId, sql => getEventJson(sql, projectId, id))
         return succeedJson(call, 200, event)
       },
       {

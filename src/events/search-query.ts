@@ -94,6 +94,23 @@ export function parseSearch(text: string): { filters: SearchFilters; issues: Sea
   return { filters, issues }
 }
 
+/**
+ * Returns whether filters can examine many more events than they match. The log and the indexes of
+ * channels and users serve the others.
+ */
+export function isSearch({
+  sources,
+  tags,
+  metadata,
+  has,
+  words,
+  phrases,
+  ...rest
+}: SearchFilters): boolean {
+  const values = [sources, tags, metadata, has, words, phrases].flatMap(({ is, not }) => [is, not])
+  return [...values, rest.channels.not, rest.users.not].some(list => list.length > 0)
+}
+
 /** Returns a search that `parseSearch` parses to these filters. */
 export function toSearchText(filters: SearchFilters): string {
   const terms: string[] = []

@@ -6,19 +6,27 @@ import { SuccessOf } from '../http/envelope.ts'
 import { buildHistogram } from './histogram.ts'
 import { parseIsoTimestamp } from './timestamp.ts'
 import { findNeighbours, getEventJson, listEventsJson } from './read.ts'
+import { isSearch } from './search-query.ts'
 import { EventPage, Histogram, Neighbours, SearchQuery, toSearchFilters } from './search-schema.ts'
 import { Event } from './schema.ts'
 
 const tags = ['Events']
 
+export interface SearchParts {
+  guard: SessionGuard
+  /** For searches and histograms, which examine many rows. */
+  searches: Pool
+}
+
 /** Routes of the dashboard that search, count and read events. */
-export function searchRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+export function searchRoutes({ guard, searches }: SearchParts) {
   return new Elysia({ name: 'events.search' })
     .use(guard)
     .get(
       '/api/projects/:projectId/events',
       async ({ call, query }) => {
         const filters = toSearchFilters(query)
+        const pool = isSearch(filters) ? searches.of(call.organizationId) : call.pool
         const page = await pool.run(sql => listEventsJson(sql, call.projectId, filters, query))
         return succeedJson(call, 200, page)
       },
@@ -38,8 +46,10 @@ export function searchRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool 
           toMs: query.to === undefined ? undefined : parseIsoTimestamp(query.to),
           nowMs: Date.now(),
         }
-        const { projectId } = call
-        const histogram = await pool.run(sql => buildHistogram(sql, projectId, filters, range))
+        const { projectId, organizationId } = call
+        const histogram = await searches
+          .of(organizationId)
+          .run(sql => buildHistogram(sql, projectId, filters, range))
         return succeed(call, 200, histogram)
       },
       {
@@ -52,7 +62,11 @@ export function searchRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool 
     .get(
       '/api/projects/:projectId/events/:eventId',
       async ({ call, params: { eventId } }) =>
-        succeedJson(call, 200, await pool.run(sql => getEventJson(sql, call.projectId, eventId))),
+        succeedJson(
+          call,
+          200,
+          await call.pool.run(sql => getEventJson(sql, call.projectId, eventId)),
+        ),
       {
         project: 'events.read',
         response: { 200: SuccessOf(Event) },
@@ -63,7 +77,7 @@ export function searchRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool 
       '/api/projects/:projectId/events/:eventId/neighbours',
       async ({ call, params: { eventId } }) => {
         const { projectId } = call
-        const neighbours = await pool.run(async sql => {
+        const neighbours = await call.pool.run(async sql => {
           const { seq } = JSON.parse(await getEventJson(sql, projectId, eventId)) as Event
           return findNeighbours(sql, projectId, seq)
         })

@@ -28,6 +28,8 @@ export interface FeedOptions {
   tailPool: Pool
   /** Opens sockets and subscriptions, and reads the events that clients have missed. */
   pool: Pool
+  /** For sessions. No request for data uses it. */
+  sessions: Pool
   /** The URL of the database itself: LISTEN does not work through a pooler. */
   listenUrl: string
   notifier: Notifier

@@ -1,5 +1,5 @@
-import { type Cookies, hashSecret } from '../accounts/secret.ts'
-import { admitSession } from '../accounts/sessions.ts'
+import { findSession } from '../accounts/guard.ts'
+import type { Cookies } from '../accounts/secret.ts'
 import type { Pool } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
 import { fail, newCall } from '../http/call.ts'
@@ -11,7 +11,8 @@ export const FEED_PATH = '/api/feed'
 const HEADERS = { 'Referrer-Policy': 'no-referrer', Vary: 'Cookie' }
 
 export interface SocketGuardOptions {
-  pool: Pool
+  /** For sessions. No request for data uses it. */
+  sessions: Pool
   site: Site
   cookies: Cookies
   failedAuthentications: FailedAuthentications
@@ -49,11 +50,10 @@ export function createSocketGuard(
     checkSameOrigin(headers, site)
     const refusal = options.findRefusal()
     if (refusal) throw refusal
-    const token = options.cookies.read(headers, 'session')
-    if (token === undefined) throw new Fault('signed_out', 'Sign in first')
-    const admitted = await options.pool.run(sql => admitSession(sql, { hash: hashSecret(token) }))
+    const admitted = await findSession(options, request)
     if (admitted) return { sessionId: admitted.session.id, accountId: admitted.account.id }
-    options.failedAuthentications.countFailure(options.toAddress(request))
+    if (options.cookies.has(headers, 'session'))
+      await options.failedAuthentications.countFailure(options.toAddress(request))
     throw new Fault('signed_out', 'Sign in first')
   }
 

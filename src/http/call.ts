@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { Fault } from '../errors.ts'
 import { isDebugging, logger } from '../log.ts'
 import { countRequest } from '../metrics.ts'
-import type { Semaphore } from '../semaphore.ts'
+import { tooManyAtOnce, type Semaphore } from '../semaphore.ts'
 import { toSuccess } from './envelope.ts'
 import { toFailure, type ResponseParts } from './failures.ts'
 import type { Issue } from './rules.ts'
@@ -58,9 +58,7 @@ export const withCall = new Elysia({ name: 'call' }).decorate('exchange', newCal
  */
 export async function acquireSlot(call: Call, concurrency: Semaphore, key: string): Promise<void> {
   call.release = await concurrency.acquire(key)
-  if (!call.release) {
-    throw new Fault('unavailable', 'Too many requests at once. Try again shortly.')
-  }
+  if (!call.release) throw tooManyAtOnce()
 }
 
 type Extra = Pick<ResponseParts, 'headers' | 'cookies'>

@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { FindOrganization } from '../accounts/projects.ts'
-import type { Pool } from '../db/pool.ts'
+import type { FindOrganization, ProjectReads } from '../accounts/projects.ts'
 import { invalidKey } from '../errors.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { Failure, SuccessOf } from '../http/envelope.ts'
@@ -19,7 +18,7 @@ interface Parts {
   identityWriter: IdentityWriter
   eraser: Eraser
   findOrganization: FindOrganization
-  reads: Pool
+  reads: ProjectReads
 }
 
 /** Routes of /v1 that identify, read and erase users. */
@@ -60,7 +59,11 @@ export function identityRoutes({ guard, identityWriter, eraser, findOrganization
       '/v1/users/:userId',
       async ({ call, params: { userId } }) => {
         const { projectId } = call.key
-        return succeedJson(call, 200, await reads.run(sql => getUserJson(sql, projectId, userId)))
+        return succeedJson(
+          call,
+          200,
+          await reads.run(projectId, sql => getUserJson(sql, projectId, userId)),
+        )
       },
       {
         scope: 'identities:read',

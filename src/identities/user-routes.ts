@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../accounts/guard.ts'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
@@ -22,18 +22,21 @@ const tags = ['Users']
 
 export interface UserRouteParts {
   guard: SessionGuard
-  pool: Pool
   eraser: Eraser
 }
 
 /** Routes of the dashboard for users and their aliases. */
-export function userRoutes({ guard, pool, eraser }: UserRouteParts) {
+export function userRoutes({ guard, eraser }: UserRouteParts) {
   return new Elysia({ name: 'identities.project' })
     .use(guard)
     .get(
       '/api/projects/:projectId/users',
       async ({ call, query }) =>
-        succeedJson(call, 200, await pool.run(sql => listUsersJson(sql, call.projectId, query))),
+        succeedJson(
+          call,
+          200,
+          await call.pool.run(sql => listUsersJson(sql, call.projectId, query)),
+        ),
       {
         project: 'users.read',
         query: UserQuery,
@@ -47,7 +50,7 @@ export function userRoutes({ guard, pool, eraser }: UserRouteParts) {
         succeedJson(
           call,
           200,
-          await pool.run(sql => getUserDetailJson(sql, call.projectId, userId)),
+          await call.pool.run(sql => getUserDetailJson(sql, call.projectId, userId)),
         ),
       {
         project: 'users.read',
@@ -75,7 +78,7 @@ export function userRoutes({ guard, pool, eraser }: UserRouteParts) {
         succeed(
           call,
           200,
-          await pool.run(sql => listAliasChanges(sql, call.projectId, userId, query)),
+          await call.pool.run(sql => listAliasChanges(sql, call.projectId, userId, query)),
         ),
       {
         project: 'users.read',
@@ -93,7 +96,7 @@ export function userRoutes({ guard, pool, eraser }: UserRouteParts) {
       async ({ call, params: { userId }, body }) => {
         const { actor, organizationId, projectId } = call
         const place = { organizationId, projectId, userId }
-        return succeed(call, 201, await transact(pool, tx => addAlias(tx, actor, place, body)))
+        return succeed(call, 201, await transact(call.pool, tx => addAlias(tx, actor, place, body)))
       },
       {
         project: 'users.editAliases',
@@ -107,7 +110,7 @@ export function userRoutes({ guard, pool, eraser }: UserRouteParts) {
       async ({ call, params: { userId, alias } }) => {
         const { actor, organizationId, projectId } = call
         const place = { organizationId, projectId, userId }
-        await transact(pool, tx => removeAlias(tx, actor, place, alias))
+        await transact(call.pool, tx => removeAlias(tx, actor, place, alias))
         return succeed(call, 200, { userId, alias })
       },
       {

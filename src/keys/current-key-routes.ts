@@ -1,9 +1,10 @@
 import { Elysia } from 'elysia'
-import type { Pool } from '../db/pool.ts'
+import type { ProjectReads } from '../accounts/projects.ts'
 import { invalidKey } from '../errors.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
+import type { Key } from './admission.ts'
 import type { KeyGuard } from './guard.ts'
 import { Me, parseScopes } from './schema.ts'
 
@@ -19,10 +20,10 @@ interface Row {
 }
 
 /** The route of /v1 that describes the API key of the request. */
-export function currentKeyRoutes({ guard, reads }: { guard: KeyGuard; reads: Pool }) {
+export function currentKeyRoutes({ guard, reads }: { guard: KeyGuard; reads: ProjectReads }) {
   return new Elysia({ name: 'keys' })
     .use(guard)
-    .get('/v1/me', async ({ call }) => succeed(call, 200, await getMe(reads, call.key.id)), {
+    .get('/v1/me', async ({ call }) => succeed(call, 200, await getMe(reads, call.key)), {
       scope: 'any',
       response: { 200: SuccessOf(Me, 'The key, its project and its organization.') },
       detail: { operationId: 'getMe', summary: 'Get the current API key', tags: ['Keys'] },
@@ -30,8 +31,9 @@ export function currentKeyRoutes({ guard, reads }: { guard: KeyGuard; reads: Poo
 }
 
 /** Throws `unauthorized` if the project was deleted meanwhile. */
-async function getMe(pool: Pool, keyId: string): Promise<Me> {
-  const [row] = await pool.run(
+async function getMe(reads: ProjectReads, { id: keyId, projectId }: Key): Promise<Me> {
+  const [row] = await reads.run(
+    projectId,
     sql => sql<Row[]>`
       select
         k.name, k.rate_limit, array_to_string(k.scopes, ' ') as scopes, k.expires_at,

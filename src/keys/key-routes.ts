@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import type { SessionGuard } from '../accounts/guard.ts'
 import { DeletedId, toName } from '../accounts/schema.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
@@ -12,13 +12,13 @@ import { ApiKey, KeyBody, KeyChange, NewApiKey, RotateBody } from './schema.ts'
 const tags = ['API keys']
 
 /** Routes of /api that manage the keys of a project. */
-export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+export function projectKeyRoutes({ guard }: { guard: SessionGuard }) {
   return new Elysia({ name: 'keys.project' })
     .use(guard)
     .get(
       '/api/projects/:projectId/keys',
       async ({ call, query }) =>
-        succeed(call, 200, await pool.run(sql => listKeys(sql, call.projectId, query))),
+        succeed(call, 200, await call.pool.run(sql => listKeys(sql, call.projectId, query))),
       {
         project: 'keys.read',
         query: PageQuery,
@@ -30,7 +30,7 @@ export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: P
       '/api/projects/:projectId/keys',
       async ({ call, body: { name, scopes, limit, expiresAt } }) => {
         const { actor, projectId } = call
-        const created = await transact(pool, async tx => {
+        const created = await transact(call.pool, async tx => {
           // The lock checks the role again: a member who has just lost it gets no secret.
           await lockOrganization(tx, call, 'keys.create')
           const { id, token } = await createKey(tx, actor, {
@@ -60,7 +60,7 @@ export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: P
       '/api/projects/:projectId/keys/:keyId',
       async ({ call, params: { keyId }, body: { name, limit } }) => {
         const ref = { projectId: call.projectId, id: keyId }
-        const edited = await transact(pool, async tx => {
+        const edited = await transact(call.pool, async tx => {
           await editKey(tx, call.actor, {
             ...ref,
             ...(name !== undefined && { name: toName(name) }),
@@ -85,7 +85,7 @@ export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: P
       '/api/projects/:projectId/keys/:keyId/rotate',
       async ({ call, params: { keyId }, body: { overlapHours } }) => {
         const { actor, projectId } = call
-        const created = await transact(pool, async tx => {
+        const created = await transact(call.pool, async tx => {
           await lockOrganization(tx, call, 'keys.rotate')
           const { id, token } = await rotateKey(tx, actor, { projectId, id: keyId, overlapHours })
           return { ...(await getKey(tx, { projectId, id })), key: token }
@@ -108,7 +108,7 @@ export function projectKeyRoutes({ guard, pool }: { guard: SessionGuard; pool: P
       '/api/projects/:projectId/keys/:keyId',
       async ({ call, params: { keyId } }) => {
         const { actor, projectId } = call
-        await transact(pool, tx => revokeKey(tx, actor, { projectId, id: keyId }))
+        await transact(call.pool, tx => revokeKey(tx, actor, { projectId, id: keyId }))
         return succeed(call, 200, { id: keyId })
       },
       {

@@ -1,7 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import ipaddr from 'ipaddr.js'
-import { Fault } from '../errors.ts'
 import { setNewest } from '../functions.ts'
-import { createSemaphore } from '../semaphore.ts'
+import { createSemaphore, tooManyAtOnce } from '../semaphore.ts'
 import { tooManyRequests } from './rate-limit.ts'
 
 const WINDOW_MS = 60_000
@@ -9,69 +9,104 @@ const MAX_FAILURES = 60
 const MAX_NETWORKS = 10_000
 const MAX_RECENTLY_FOUND = 10_000
 const MAX_WAITING = 2_000
+/** The delay of responses to failures over the limit, so that a stranger costs little time. */
+const DELAY_MS = 1_000
 const MAX_WAITING_OF_NETWORK = 250
 
 export interface FailedAuthentications {
   /**
-   * Looks a key or token up by its hash, which is undefined if none was sent. Returns undefined and
-   * counts a failure if nothing is found. After 60 failures of the client's network within a
-   * minute, unknown hashes are looked up one at a time. Hashes that were found within the last
-   * minute are not delayed. Throws `unavailable` if too many callers wait.
+   * Looks up the key of a request by its hash, which is undefined if it has none of the right form.
+   * Returns undefined and counts a failure if nothing is found. Otherwise works like `find`.
    */
   lookUp<Found>(
     hash: string | undefined,
-    find: (hash: string) => Promise<Found | undefined>,
+    find: Find<Found>,
     getAddress: () => string,
   ): Promise<Found | undefined>
   /** Counts a key that was found to be unknown without `lookUp`. */
   countUnknown(address: string): void
   /**
-   * Counts a failed guess at a session or a link. Throws `rate_limited` after 60 failures of the
-   * network in a minute.
+   * Looks up a session or a link by its hash, and counts no failure. After 60 failures of the
+   * client's network within a minute, unknown hashes are looked up one at a time. Hashes that were
+   * found within the last minute are not delayed. Throws `unavailable` if too many callers wait.
    */
-  countFailure(address: string): void
+  find<Found>(hash: string, find: Find<Found>, getAddress: () => string): Promise<Found | undefined>
+  /**
+   * Counts a failed guess at a session or a link. Rejects with `rate_limited` after 60 failures of
+   * the network in a minute.
+   */
+  countFailure(address: string): Promise<void>
 }
+
+/**
+ * Finds what has a hash. `share` is the hash if it was found lately, else that of all strangers.
+ */
+type Find<Found> = (hash: string, share: string) => Promise<Found | undefined>
+
+/** The share of all hashes that were not found within the last minute. */
+const UNKNOWN = 'unknown'
 
 /** Limits the work that failed authentications cause in this process. */
 export function createFailedAuthentications(): FailedAuthentications {
   const failures = createFailureCounter()
   // The time at which each hash was last found, the oldest first.
   const recentlyFound = new Map<string, number>()
-  const lookups = createSemaphore({ total: 1, maxWaiting: MAX_WAITING_OF_NETWORK })
+  const lookups = createSemaphore({
+    total: 1,
+    maxWaiting: MAX_WAITING_OF_NETWORK,
+    maxWaitingTotal: MAX_WAITING,
+  })
 
-  function mustWait(hash: string, getAddress: () => string): boolean {
+  function isOver(getAddress: () => string): boolean {
     const nowMs = performance.now()
-    if (!failures.isAnyOver(nowMs)) return false
-    if (nowMs - (recentlyFound.get(hash) ?? -Infinity) < WINDOW_MS) return false
-    return failures.getWaitS(getAddress(), nowMs) !== undefined
+    return failures.isAnyOver(nowMs) && failures.getWaitS(getAddress(), nowMs) !== undefined
   }
 
-  function noteFound(hash: string): void {
-    setNewest(recentlyFound, hash, performance.now(), MAX_RECENTLY_FOUND)
+  async function find<Found>(
+    hash: string,
+    find: Find<Found>,
+    getAddress: () => string,
+  ): Promise<Found | undefined> {
+    const isKnown = performance.now() - (recentlyFound.get(hash) ?? -Infinity) < WINDOW_MS
+    const found =
+      !isKnown && isOver(getAddress)
+        ? await findInTurn(() => find(hash, UNKNOWN), toNetwork(getAddress()))
+        : await find(hash, isKnown ? hash : UNKNOWN)
+    if (found === undefined) recentlyFound.delete(hash)
+    else setNewest(recentlyFound, hash, performance.now(), MAX_RECENTLY_FOUND)
+    return found
+  }
+
+  async function findInTurn<Found>(work: () => Promise<Found>, network: string): Promise<Found> {
+    const release = await lookups.acquire(network)
+    if (!release) {
+      await sleep(DELAY_MS)
+      throw tooManyAtOnce()
+    }
+    try {
+      return await work()
+    } finally {
+      release()
+    }
+  }
+
+  /** Counts a failure. Returns the seconds to wait, after a delay, if there were too many. */
+  async function count(address: string): Promise<number | undefined> {
+    const waitS = failures.count(address, performance.now())
+    if (waitS !== undefined) await sleep(DELAY_MS)
+    return waitS
   }
 
   return {
-    async lookUp(hash, find, getAddress) {
-      if (hash !== undefined) {
-        let found
-        if (mustWait(hash, getAddress)) {
-          if (lookups.waiting >= MAX_WAITING) {
-            throw new Fault('unavailable', 'Too many requests at once. Try again shortly.')
-          }
-          found = await lookups.run(toNetwork(getAddress()), () => find(hash))
-        } else found = await find(hash)
-        if (found !== undefined) {
-          noteFound(hash)
-          return found
-        }
-        recentlyFound.delete(hash)
-      }
-      failures.count(getAddress(), performance.now())
-      return undefined
+    find,
+    async lookUp(hash, lookUp, getAddress) {
+      const found = hash === undefined ? undefined : await find(hash, lookUp, getAddress)
+      if (found === undefined) await count(getAddress())
+      return found
     },
     countUnknown: address => void failures.count(address, performance.now()),
-    countFailure(address) {
-      const waitS = failures.count(address, performance.now())
+    async countFailure(address) {
+      const waitS = await count(address)
       if (waitS !== undefined) throw tooManyRequests(waitS)
     },
   }

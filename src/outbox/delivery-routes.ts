@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../accounts/guard.ts'
 import { writeAudit } from '../audit/audit.ts'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { newId, parseId, toId } from '../ids.ts'
@@ -19,14 +19,13 @@ const tags = ['Events']
 
 export interface DeliveryParts {
   guard: SessionGuard
-  pool: Pool
   outbox: Pick<Outbox, 'kinds' | 'wakeWorkers'>
 }
 
 /**
  * Routes for the deliveries of an event, and for a project's pending deliveries and dead letters.
  */
-export function deliveryRoutes({ guard, pool, outbox }: DeliveryParts) {
+export function deliveryRoutes({ guard, outbox }: DeliveryParts) {
   return new Elysia({ name: 'outbox' })
     .use(guard)
     .get(
@@ -35,7 +34,11 @@ export function deliveryRoutes({ guard, pool, outbox }: DeliveryParts) {
         const { projectId } = call
         const { kinds } = outbox
         const list = query.state === 'dead' ? listDeadLetters : listPendingDeliveries
-        return succeed(call, 200, await pool.run(sql => list(sql, { projectId, kinds, query })))
+        return succeed(
+          call,
+          200,
+          await call.pool.run(sql => list(sql, { projectId, kinds, query })),
+        )
       },
       {
         project: 'deliveries.read',
@@ -53,7 +56,7 @@ export function deliveryRoutes({ guard, pool, outbox }: DeliveryParts) {
       async ({ call, params: { deliveryId } }) => {
         const { organizationId, projectId, actor } = call
         const { kinds } = outbox
-        const delivery = await transact(pool, async tx => {
+        const delivery = await transact(call.pool, async tx => {
           const row = await replayDeadLetter(tx, { projectId, id: parseId('dlv', deliveryId) })
           await writeAudit(tx, actor, {
             action: 'delivery.replayed',
@@ -85,7 +88,7 @@ export function deliveryRoutes({ guard, pool, outbox }: DeliveryParts) {
         const { projectId } = call
         const { kinds } = outbox
         const eventId = parseId('evt', params.eventId) ?? newId('evt').uuid
-        const deliveries = await pool.run(sql =>
+        const deliveries = await call.pool.run(sql =>
           listEventDeliveries(sql, { projectId, eventId, kinds, query }),
         )
         return succeed(call, 200, deliveries)

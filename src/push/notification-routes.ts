@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { CallOn, SessionGuard } from '../accounts/guard.ts'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
@@ -22,13 +22,17 @@ import {
 const tags = ['Notifications']
 
 /** Routes for a member's notification settings in a project. */
-export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool: Pool }) {
+export function notificationRoutes({ guard }: { guard: SessionGuard }) {
   return new Elysia({ name: 'push.notifications' })
     .use(guard)
     .get(
       '/api/projects/:projectId/notifications',
       async ({ call, query }) =>
-        succeed(call, 200, await pool.run(sql => getNotifications(sql, toRecipient(call), query))),
+        succeed(
+          call,
+          200,
+          await call.pool.run(sql => getNotifications(sql, toRecipient(call), query)),
+        ),
       {
         project: 'notifications.read',
         query: PageQuery,
@@ -46,7 +50,7 @@ export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool:
         succeed(
           call,
           200,
-          await transact(pool, tx => setDefaultNotifications(tx, toRecipient(call), body)),
+          await transact(call.pool, tx => setDefaultNotifications(tx, toRecipient(call), body)),
         ),
       {
         project: 'notifications.edit',
@@ -65,7 +69,7 @@ export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool:
         succeed(
           call,
           200,
-          await pool.run(sql => getChannelNotifications(sql, toRecipient(call), channelId)),
+          await call.pool.run(sql => getChannelNotifications(sql, toRecipient(call), channelId)),
         ),
       {
         project: 'notifications.read',
@@ -80,7 +84,7 @@ export function notificationRoutes({ guard, pool }: { guard: SessionGuard; pool:
     .put(
       '/api/projects/:projectId/channels/:channelId/notifications',
       async ({ call, params: { channelId }, body: input }) => {
-        const set = await transact(pool, tx =>
+        const set = await transact(call.pool, tx =>
           setChannelNotifications(tx, toRecipient(call), { channelId, input }),
         )
         return succeed(call, 200, set)

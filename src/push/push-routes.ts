@@ -32,7 +32,7 @@ import { ensureVapidKey, toVapidKeyId } from './vapid.ts'
 
 const tags = ['Notifications']
 
-export interface PushRouteParts extends Omit<PushParts, 'egress' | 'vapidSubject'> {
+export interface PushRouteParts extends Omit<PushParts, 'pool' | 'egress' | 'vapidSubject'> {
   guard: SessionGuard
   pushClient: PushClient
   site: Site
@@ -40,13 +40,13 @@ export interface PushRouteParts extends Omit<PushParts, 'egress' | 'vapidSubject
 
 /** Routes for the devices on which an account gets notifications. */
 export function pushRoutes({ guard, ...parts }: PushRouteParts) {
-  const { pool, secrets, site } = parts
+  const { secrets, site } = parts
   return new Elysia({ name: 'push' })
     .use(guard)
     .get(
       '/api/push/key',
       async ({ call }) => {
-        const key = await pool.run(sql => ensureVapidKey(sql, secrets))
+        const key = await call.pool.run(sql => ensureVapidKey(sql, secrets))
         return succeed(call, 200, { id: toVapidKeyId(key), publicKey: key.publicKey })
       },
       {
@@ -70,7 +70,7 @@ export function pushRoutes({ guard, ...parts }: PushRouteParts) {
         succeed(
           call,
           200,
-          await pool.run(sql => listSubscriptions(sql, toSubscriber(call), query)),
+          await call.pool.run(sql => listSubscriptions(sql, toSubscriber(call), query)),
         ),
       {
         account: 'push.read',
@@ -91,7 +91,7 @@ export function pushRoutes({ guard, ...parts }: PushRouteParts) {
           )
         }
         const subscriber = toSubscriber(call)
-        const saved = await transact(pool, async tx => {
+        const saved = await transact(call.pool, async tx => {
           const id = await saveSubscription(tx, subscriber, { ...body, endpoint }, secrets)
           return getSubscription(tx, subscriber, id)
         })
@@ -113,7 +113,7 @@ export function pushRoutes({ guard, ...parts }: PushRouteParts) {
       '/api/push/subscriptions/:subscriptionId',
       async ({ call, params: { subscriptionId: id }, body: edit }) => {
         const subscriber = toSubscriber(call)
-        const edited = await transact(pool, async tx => {
+        const edited = await transact(call.pool, async tx => {
           await editSubscription(tx, subscriber, { id, edit })
           return getSubscription(tx, subscriber, id)
         })
@@ -133,7 +133,7 @@ export function pushRoutes({ guard, ...parts }: PushRouteParts) {
     .delete(
       '/api/push/subscriptions/:subscriptionId',
       async ({ call, params: { subscriptionId: id } }) => {
-        await transact(pool, tx => removeSubscription(tx, toSubscriber(call), id))
+        await transact(call.pool, tx => removeSubscription(tx, toSubscriber(call), id))
         return succeed(call, 200, { id })
       },
       {
@@ -145,7 +145,11 @@ export function pushRoutes({ guard, ...parts }: PushRouteParts) {
     .post(
       '/api/push/test',
       async ({ call, body: { subscriptionId } }) =>
-        succeed(call, 200, await sendTestPush(parts, toSubscriber(call), subscriptionId)),
+        succeed(
+          call,
+          200,
+          await sendTestPush({ ...parts, pool: call.pool }, toSubscriber(call), subscriptionId),
+        ),
       {
         account: 'push.test',
         body: PushTestInput,

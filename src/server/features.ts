@@ -11,12 +11,11 @@ import { sessionRoutes } from '../accounts/session-routes.ts'
 import { setupRoutes } from '../accounts/setup-routes.ts'
 import { projectChannelRoutes } from '../channels/project-routes.ts'
 import { channelRoutes } from '../channels/routes.ts'
-import type { Pool } from '../db/pool.ts'
 import type { Appender } from '../events/append.ts'
 import { eventDeletionRoutes } from '../events/deletion-routes.ts'
 import { eventRoutes } from '../events/routes.ts'
-import { searchRoutes } from '../events/search-routes.ts'
-import type { FindOrganization } from '../accounts/projects.ts'
+import { searchRoutes, type SearchParts } from '../events/search-routes.ts'
+import type { FindOrganization, ProjectReads } from '../accounts/projects.ts'
 import type { Eraser } from '../identities/erasure.ts'
 import type { IdentityWriter } from '../identities/identify.ts'
 import { identityRoutes } from '../identities/routes.ts'
@@ -33,7 +32,10 @@ import { serverRoutes, type ServerParts } from './server-routes.ts'
 
 /** The dependencies of the features under /api. */
 type ApiParts = SessionGuardOptions &
-  Omit<DeliveryParts & PushRouteParts & ServerParts & UserRouteParts & WebhookParts, 'guard'>
+  Omit<
+    DeliveryParts & PushRouteParts & SearchParts & ServerParts & UserRouteParts & WebhookParts,
+    'guard'
+  >
 
 /** Lists the features under /api, for the dashboard. They require a session. */
 export function listApiFeatures(gate: ApiParts) {
@@ -69,7 +71,7 @@ interface V1Parts extends KeyGuardOptions {
   identityWriter: IdentityWriter
   eraser: Eraser
   findOrganization: FindOrganization
-  reads: Pool
+  reads: ProjectReads
 }
 
 /** Lists the features under /v1, for applications. They require an API key. */

@@ -13,7 +13,8 @@ const MAX_LISTENER_DOWN_MS = 15_000
 const MAX_OLDEST_MS = 60_000
 
 export interface HealthOptions {
-  reads: Pool
+  /** Connections that no request for data uses. */
+  pool: Pool
   appender: Appender
   outbox: Pick<Outbox, 'oldestMs' | 'lagMs'>
   state: { isDraining: boolean }
@@ -28,7 +29,7 @@ export interface HealthOptions {
  * and 503 with the reasons when it cannot. Late deliveries are reported as `degraded` with a 200,
  * because sending requests elsewhere would not make them faster.
  */
-export function healthRoutes({ reads, isBootstrapped, ...options }: HealthOptions) {
+export function healthRoutes({ pool, isBootstrapped, ...options }: HealthOptions) {
   // Concurrent requests share one probe, because anyone can send any number of them.
   let running: Promise<string | undefined> | undefined
   let wasBootstrapped = false
@@ -39,7 +40,7 @@ export function healthRoutes({ reads, isBootstrapped, ...options }: HealthOption
     return wasBootstrapped ? undefined : 'The first API key or the first owner does not exist yet'
   }
   const probe = () =>
-    (running ??= reads.run(findProblem).finally(() => {
+    (running ??= pool.run(findProblem).finally(() => {
       running = undefined
     }))
   return publicRoutes('health', [
@@ -68,7 +69,7 @@ function findDelays({ outbox }: Pick<HealthOptions, 'outbox'>): string[] {
   ]
 }
 
-type Probed = Omit<HealthOptions, 'reads' | 'outbox' | 'isBootstrapped'> & {
+type Probed = Omit<HealthOptions, 'pool' | 'outbox' | 'isBootstrapped'> & {
   probe: () => Promise<string | undefined>
 }
 
@@ -97,5 +98,6 @@ async function findReasons({
 }
 
 function toJson(status: number, body: object): Response {
-  return Response.json(body, { status, headers: { 'Cache-Control': 'no-store' } })
+  const retry = status === 503 ? { 'Retry-After': '1' } : {}
+  return Response.json(body, { status, headers: { 'Cache-Control': 'no-store', ...retry } })
 }

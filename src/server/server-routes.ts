@@ -16,7 +16,6 @@ const MAX_COUNTED = 100_000
 
 export interface ServerParts {
   guard: SessionGuard
-  pool: Pool
   site: Site
   isUrlSet: boolean
   databaseKind: string
@@ -45,7 +44,7 @@ export function serverRoutes({ guard, ...parts }: ServerParts) {
   return new Elysia({ name: 'server' }).use(guard).get(
     '/api/server',
     async ({ call }) => {
-      const [row, disk] = await Promise.all([readRow(parts.pool), readDiskUsage(parts.dataDir)])
+      const [row, disk] = await Promise.all([readRow(call.pool), readDiskUsage(parts.dataDir)])
       return succeed(call, 200, toInfo(parts, row, disk))
     },
     {

@@ -16,14 +16,14 @@ const tags = ['Webhooks']
  * because a stored response can contain anything.
  */
 export function attemptRoutes({ guard, ...parts }: WebhookParts) {
-  const { pool, secrets } = parts
+  const { secrets } = parts
   return new Elysia({ name: 'webhooks.attempts' })
     .use(guard)
     .get(
       '/api/projects/:projectId/webhooks/:webhookId/attempts',
       async ({ call, params: { webhookId: id }, query }) => {
         const place = { projectId: call.projectId, id }
-        return succeed(call, 200, await pool.run(sql => listAttempts(sql, place, query)))
+        return succeed(call, 200, await call.pool.run(sql => listAttempts(sql, place, query)))
       },
       {
         project: 'webhooks.readAttempts',
@@ -36,7 +36,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
       '/api/projects/:projectId/webhooks/:webhookId/attempts/:attemptId',
       async ({ call, params: { webhookId: id, attemptId } }) => {
         const attempt = { projectId: call.projectId, id, attemptId }
-        return succeed(call, 200, await pool.run(sql => getAttempt(sql, attempt, secrets)))
+        return succeed(call, 200, await call.pool.run(sql => getAttempt(sql, attempt, secrets)))
       },
       {
         project: 'webhooks.readAttempts',
@@ -51,7 +51,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/test',
       async ({ call, params: { webhookId: id } }) =>
-        succeed(call, 200, await testWebhook(parts, call, id)),
+        succeed(call, 200, await testWebhook({ ...parts, pool: call.pool }, call, id)),
       {
         project: 'webhooks.operate',
         response: { 200: SuccessOf(Attempt) },
@@ -61,7 +61,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/recover',
       async ({ call, params: { webhookId: id }, body }) => {
-        const queued = await transact(pool, tx => recoverEvents(tx, call, { ...body, id }))
+        const queued = await transact(call.pool, tx => recoverEvents(tx, call, { ...body, id }))
         return succeed(call, 200, queued)
       },
       {
@@ -74,7 +74,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/attempts/:attemptId/resend',
       async ({ call, params: { webhookId: id, attemptId } }) => {
-        const queued = await transact(pool, tx => resendAttempt(tx, call, { id, attemptId }))
+        const queued = await transact(call.pool, tx => resendAttempt(tx, call, { id, attemptId }))
         return succeed(call, 200, queued)
       },
       {

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { CallOn, SessionGuard } from '../accounts/guard.ts'
 import { isAtLeast } from '../accounts/permissions.ts'
-import { type Pool, transact } from '../db/pool.ts'
+import { transact } from '../db/pool.ts'
 import type { Egress } from '../egress/egress.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
@@ -31,7 +31,6 @@ const tags = ['Webhooks']
 
 export interface WebhookParts {
   guard: SessionGuard
-  pool: Pool
   secrets: Secrets
   egress: Egress
 }
@@ -40,7 +39,7 @@ export interface WebhookParts {
  * Routes for the webhooks of a project. Every member sees that they exist; only admins see their
  * URLs and change them.
  */
-export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
+export function webhookRoutes({ guard, secrets, egress }: WebhookParts) {
   const toView = ({ projectId, role }: CallOn<'project'>): WebhookView => ({
     projectId,
     isAdmin: isAtLeast(role, 'admin'),
@@ -52,7 +51,7 @@ export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
     .get(
       '/api/projects/:projectId/webhooks',
       async ({ call, query }) =>
-        succeed(call, 200, await pool.run(sql => listWebhooks(sql, toView(call), query))),
+        succeed(call, 200, await call.pool.run(sql => listWebhooks(sql, toView(call), query))),
       {
         project: 'webhooks.read',
         query: PageQuery,
@@ -64,7 +63,7 @@ export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
       '/api/projects/:projectId/webhooks',
       async ({ call, body }) => {
         await checkUrl(egress, body.url)
-        const created = await transact(pool, async tx => {
+        const created = await transact(call.pool, async tx => {
           const { id, secret } = await createWebhook(tx, call, body, secrets)
           return { ...(await getWebhook(tx, toView(call), id)), secret }
         })
@@ -85,7 +84,7 @@ export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
     .get(
       '/api/projects/:projectId/webhooks/:webhookId',
       async ({ call, params: { webhookId } }) =>
-        succeed(call, 200, await pool.run(sql => getWebhook(sql, toView(call), webhookId))),
+        succeed(call, 200, await call.pool.run(sql => getWebhook(sql, toView(call), webhookId))),
       {
         project: 'webhooks.read',
         response: { 200: SuccessOf(Webhook) },
@@ -96,7 +95,7 @@ export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
       '/api/projects/:projectId/webhooks/:webhookId',
       async ({ call, params: { webhookId: id }, body: changes }) => {
         if (changes.url !== undefined) await checkUrl(egress, changes.url)
-        const edited = await transact(pool, async tx => {
+        const edited = await transact(call.pool, async tx => {
           await editWebhook(tx, call, { id, changes }, secrets)
           return getWebhook(tx, toView(call), id)
         })
@@ -112,7 +111,7 @@ export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
     .delete(
       '/api/projects/:projectId/webhooks/:webhookId',
       async ({ call, params: { webhookId: id } }) => {
-        await transact(pool, tx => deleteWebhook(tx, call, id))
+        await transact(call.pool, tx => deleteWebhook(tx, call, id))
         return succeed(call, 200, { id })
       },
       {
@@ -124,7 +123,7 @@ export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/rotate',
       async ({ call, params: { webhookId: id }, body: { graceHours = 24 } }) => {
-        const { secret, previousUntil } = await transact(pool, tx =>
+        const { secret, previousUntil } = await transact(call.pool, tx =>
           rotateWebhook(tx, call, { id, graceHours }, secrets),
         )
         const previousSecretUntil = previousUntil?.toISOString() ?? null
@@ -145,7 +144,7 @@ export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/enable',
       async ({ call, params: { webhookId: id } }) => {
-        const enabled = await transact(pool, async tx => {
+        const enabled = await transact(call.pool, async tx => {
           await enableWebhook(tx, call, id)
           return getWebhook(tx, toView(call), id)
         })
@@ -165,7 +164,7 @@ export function webhookRoutes({ guard, pool, secrets, egress }: WebhookParts) {
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/disable',
       async ({ call, params: { webhookId: id } }) => {
-        const disabled = await transact(pool, async tx => {
+        const disabled = await transact(call.pool, async tx => {
           await disableWebhook(tx, call, { id, reason: 'An admin disabled it' })
           return getWebhook(tx, toView(call), id)
         })

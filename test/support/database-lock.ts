@@ -16,7 +16,12 @@ export function lockLog(sql: Sql, projectId: string): Promise<DatabaseLock> {
 
 /** Locks the events: every reader and writer waits. */
 export function lockEvents(sql: Sql): Promise<DatabaseLock> {
-  return hold(sql, tx => tx`lock table events in access exclusive mode`)
+  return lockTable(sql, 'events')
+}
+
+/** Locks a table: every reader and writer waits. */
+export function lockTable(sql: Sql, table: string): Promise<DatabaseLock> {
+  return hold(sql, tx => tx`lock table ${tx(table)} in access exclusive mode`)
 }
 
 async function hold(sql: Sql, lock: (tx: Tx) => PromiseLike<unknown>): Promise<DatabaseLock> {

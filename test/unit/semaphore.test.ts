@@ -56,12 +56,34 @@ test('reliability §7 a key with many shared slots does not delay one with few',
   expect(order.indexOf('bob')).toBeLessThan(6)
 })
 
-test('keys with equally many slots take turns', async () => {
+test('of keys with equally many slots, the one that held slots for less time goes first', async () => {
   const slots = createSemaphore({ total: 1 })
   const order: string[] = []
-  const keys = ['a', 'a', 'a', 'b', 'b', 'c']
-  await Promise.all(keys.map(key => slots.run(key, async () => void order.push(key))))
-  expect(order.join('')).toBe('aabcab')
+  const run = (key: string, ms: number) =>
+    slots.run(key, async () => {
+      order.push(key)
+      await Bun.sleep(ms)
+    })
+  await Promise.all([
+    run('a', 40),
+    run('a', 40),
+    run('a', 40),
+    run('b', 5),
+    run('b', 5),
+    run('b', 5),
+  ])
+  expect(order.join('')).toBe('abbbaa')
+})
+
+test('callers of all keys together that may wait are limited', async () => {
+  const slots = createSemaphore({ total: 1, maxWaiting: 2, maxWaitingTotal: 3 })
+  const release = await slots.acquire('a')
+  const waiting = ['a', 'a', 'b'].map(key => slots.acquire(key))
+  expect([slots.hasRoom('a'), slots.hasRoom('b')]).toEqual([false, false])
+  expect(await slots.acquire('b')).toBeUndefined()
+  release?.()
+  await Promise.all(waiting.map(async one => (await one)?.()))
+  expect([slots.running, slots.waiting, slots.hasRoom('b')]).toEqual([0, 0, true])
 })
 
 test('a key at its own limit leaves a shared slot to others, and later gets one', async () => {

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { newSecret } from '../../../src/accounts/secret.ts'
+import { connect } from '../../../src/db/sql.ts'
+import { buildHistogram } from '../../../src/events/histogram.ts'
+import { noFilters } from '../../../src/events/search-query.ts'
+import { appendEvents } from '../../support/deliveries.ts'
+import { lockEvents, lockTable } from '../../support/database-lock.ts'
+import { newProject } from '../../support/project.ts'
+import { newMember, newOrganization } from '../../support/signed-in-account.ts'
+import { boot, type Booted } from '../../support/server.ts'
+
+// Connections that one organization, or a stranger, cannot take from others.
+
+setDefaultTimeout(90_000)
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Returns paths whose responses need the events, in the lanes of reads and of searches. */
+function toPaths(projectId: string): string[] {
+  const path = `/api/projects/${projectId}`
+  return [`${path}/events`, `${path}/events?q=word`, `${path}/histogram?q=word`]
+}
+
+async function newViewers(organizations: number) {
+  const viewers = []
+  for (let made = 0; made < organizations; made++) {
+    const organization = await newOrganization(server)
+    await appendEvents(server.sql, organization.project.uuid, 1)
+    viewers.push({ organization, viewer: await newMember(server, organization, 'viewer') })
+    viewers.push({ organization, viewer: await newMember(server, organization, 'viewer') })
+  }
+  return viewers
+}
+
+test('members of one organization leave connections for reads to another', async () => {
+  const viewers = await newViewers(1)
+  const other = await newProject(server)
+  await other.get('/v1/channels')
+  const hold = await lockEvents(server.sql)
+  const hanging = viewers.flatMap(({ organization, viewer }) =>
+    Array.from({ length: 4 }, () => viewer.get(`/api/projects/${organization.project.id}/events`)),
+  )
+  await hold.untilBlocked(4)
+  for (let times = 0; times < 5; times++) expect((await other.get('/v1/channels')).status).toBe(200)
+  await hold.release()
+  await Promise.all(hanging)
+})
+
+test('sign-in, sessions and /readyz wait for no request for data', async () => {
+  const viewers = await newViewers(4)
+  const [{ viewer }] = viewers as [(typeof viewers)[number]]
+  const hold = await lockEvents(server.sql)
+  const hanging = viewers.flatMap(({ organization, viewer }) =>
+    toPaths(organization.project.id).map(path => viewer.get(path)),
+  )
+  // All connections for reads. Those for searches wait, too, but each only for half a second.
+  await hold.untilBlocked(7)
+  expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+  const other = await newMember(server, await newOrganization(server), 'viewer')
+  expect((await other.get('/api/me')).status).toBe(200)
+  const wrong = await viewer.request('/api/session', {
+    method: 'POST',
+    json: { email: 'nobody@example.com', password: 'a wrong password' },
+  })
+  expect(wrong.status).toBe(401)
+  await hold.release()
+  await Promise.all(hanging)
+})
+
+test('keys and cookies of a wrong form cost no query', async () => {
+  const locks = [await lockTable(server.sql, 'sessions'), await lockTable(server.sql, 'api_keys')]
+  try {
+    const send = async (path: string, headers: Record<string, string>) =>
+      (await fetch(server.url + path, { headers, signal: AbortSignal.timeout(10_000) })).status
+    for (const cookie of [newSecret(128), `${newSecret(256)}x`, 'x'.repeat(43)])
+      expect(await send('/api/me', { cookie: `tidings=${cookie}` })).toBe(401)
+    for (const key of ['tdg_x', `tdg_${'0'.repeat(38)}`])
+      expect(await send('/v1/me', { authorization: `Bearer ${key}` })).toBe(401)
+  } finally {
+    for (const lock of locks) await lock.release()
+  }
+})
+
+test('a histogram whose counts take too long has the newest counts', async () => {
+  const { id, post } = await newProject(server)
+  await post('/v1/events', { channelName: 'ops', title: 'word' })
+  const sql = connect(server.databaseUrl, {
+    name: 'test',
+    max: 1,
+    settings: { statement_timeout: 300 },
+  })
+  const range = { nowMs: Date.now() }
+  const exact = await buildHistogram(sql, id, noFilters(), range)
+  const hold = await lockTable(server.sql, 'event_counts')
+  const histogram = await buildHistogram(sql, id, noFilters(), range)
+  await hold.release()
+  await sql.end()
+  expect(histogram.total).toBe(1)
+  expect(histogram).toEqual(exact)
+})

@@ -1,0 +1,47 @@
+import { expect, test } from 'bun:test'
+import postgres from 'postgres'
+import { scanLog, type ScanBatch } from '../../src/events/log-scan.ts'
+import type { ResolvedFilters } from '../../src/events/resolved-filters.ts'
+
+const none = { is: [], not: [] }
+const resolved = {
+  channelIds: undefined,
+  references: undefined,
+  sources: none,
+  tags: none,
+  lexemes: [],
+  ranges: [{ first: 1n, last: 10_000n }],
+} as unknown as ResolvedFilters
+
+const canceled = () =>
+  Object.assign(new postgres.PostgresError('canceled' as never), { code: '57014' })
+
+/** Scans a log whose batches of more than `most` candidates end by a statement timeout. */
+async function scan(most: (batch: ScanBatch) => number) {
+  const sizes: number[] = []
+  const options = { direction: 'older', from: undefined, wanted: 50, timeLimitMs: 10_000 } as const
+  const reached = await scanLog(resolved, options, async batch => {
+    sizes.push(batch.size)
+    if (batch.size > most(batch)) throw canceled()
+    const lastSeq =
+      batch.range.last > 10_000n ? 10_000n : batch.range.last - BigInt(batch.size) + 1n
+    return { candidates: batch.size, lastSeq, isDone: false }
+  })
+  return { sizes, reached }
+}
+
+test('a statement timeout during the first batch begins again with smaller ones', async () => {
+  const { sizes, reached } = await scan(({ range }) => (range.last === 10_000n ? 20 : 1_000_000))
+  expect(sizes.slice(0, 2)).toEqual([256, 16])
+  expect(reached).toBeUndefined()
+})
+
+test('a statement timeout during a later batch is the end of the page', async () => {
+  const { sizes, reached } = await scan(() => 256)
+  expect(sizes).toHaveLength(2)
+  expect(reached).toBe(9_745n)
+})
+
+test('a statement timeout with a single candidate is an error', async () => {
+  await expect(scan(() => 0)).rejects.toMatchObject({ code: '57014' })
+})
