@@ -218,10 +218,10 @@ begin
 end
 $$;
 
--- Stores the settlements of claimed deliveries. A delivery that has ended becomes a record, and also
--- a dead letter if it was given up; any other waits for its next attempt. Returns the ids whose
--- token the caller still held; other deliveries stay unchanged. Rows are locked in the order of
--- their ids.
+-- Stores the settlements of claimed deliveries. A delivery that has ended becomes a record, and
+-- also a dead letter if it was given up; any other waits for its next attempt. Returns the ids
+-- whose token the caller still held; other deliveries stay unchanged. Rows are locked in the order
+-- of their ids.
 create function settle_deliveries(
   ids uuid[], tokens uuid[], states text[], made_attempts int[], delays_ms float8[], reasons text[], latencies_ms bigint[]
 ) returns setof uuid

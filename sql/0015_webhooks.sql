@@ -138,10 +138,10 @@ begin
 end
 $$;
 
--- Returns what attempts of deliveries need: the webhook, and the event as reads return it. A deleted
--- webhook has no row; a deleted event, or none, is null. With may_probe, one delivery of a webhook
--- that has failed failures_to_pause times, and whose pause is over, becomes its probe. The others
--- wait probe_s seconds for its outcome.
+-- Returns what attempts of deliveries need: the webhook, and the event as reads return it. A
+-- deleted webhook has no row; a deleted event, or none, is null. With may_probe, one delivery of a
+-- webhook that has failed failures_to_pause times, and whose pause is over, becomes its probe. The
+-- others wait probe_s seconds for its outcome.
 create function read_webhook_attempts(
   project_ids uuid[], webhook_ids uuid[], event_ids uuid[], may_probe boolean, failures_to_pause int, probe_s float8
 ) returns table (

@@ -1,39 +1,10 @@
 import { toArray } from '../db/arrays.ts'
 import type { Sql } from '../db/sql.ts'
 import type { ClaimRequest, WaitingTarget } from './fair-queue.ts'
-import type { KindName } from './kind.ts'
+import type { ClaimedDelivery, KindName, Lease } from './kind.ts'
 
 /** The number of targets that one scan returns. The next scan continues after the last of them. */
 export const MAX_TARGETS_PER_SCAN = 5_000
-
-/**
- * A lease on one delivery. Only its holder can settle the delivery, until another claim changes the
- * token.
- */
-export interface Lease {
-  id: string
-  token: string
-}
-
-/** A claimed delivery. No other worker can claim it until its lease ends. */
-export interface ClaimedDelivery extends Lease {
-  projectId: string
-  eventId: string
-  targetId: string
-  /** The number of claims since the last outcome, including this one. */
-  claimCount: number
-  /** The number of failed attempts. */
-  attempts: number
-  /** The time since the event was created, and the time since the delivery was first due. */
-  ageMs: number
-  waitedMs: number
-  /**
-   * `isGone`: the event or its project no longer exists. `hiddenMs`: the time since the event was
-   * deleted; null for an event that is not deleted.
-   */
-  isGone: boolean
-  hiddenMs: number | null
-}
 
 interface ClaimOptions {
   kind: KindName

@@ -11,7 +11,8 @@ import {
   type LockedRange,
 } from './cursors.ts'
 import { NIL_UUID } from '../ids.ts'
-import type { DeliveryKind, KindName } from './kind.ts'
+import type { ClaimedDelivery, DeliveryKind, Dispatched, KindName, NewLease } from './kind.ts'
+import type { Reservation } from './worker.ts'
 import { createWakeUpSignal } from '../wake-up.ts'
 
 const POLL_MS = 1_000
@@ -36,8 +37,13 @@ const log = logger('outbox')
 interface DispatcherOptions {
   pool: Pool
   kinds: readonly DeliveryKind[]
-  /** Called when a kind has new deliveries, or when another process must have written some. */
+  /**
+   * Called when a kind has new deliveries without a lease, or when another process must have
+   * written some.
+   */
   onDispatched(kind: KindName): void
+  /** Reserves free slots of this process's worker; undefined if it has none to give. */
+  reserve(kind: KindName): Reservation | undefined
 }
 
 /** The projects that a kind has to dispatch. Times are of `performance.now()`. */
@@ -64,7 +70,7 @@ interface DispatchQueue {
  * Starts the dispatcher. It turns the logs of projects into deliveries, from cursors that all
  * processes share.
  */
-export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions) {
+export function startDispatcher({ pool, kinds, onDispatched, reserve }: DispatcherOptions) {
   const wakeUp = createWakeUpSignal()
   const queues = kinds.map((kind): DispatchQueue => ({
     kind,
@@ -118,21 +124,26 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
   async function dispatch(queue: DispatchQueue, projectIds: string[]): Promise<void> {
     const { kind, withCursor, withoutTargets, failing } = queue
     const maxEvents = failing.get(projectIds[0] ?? '')?.maxEvents ?? MAX_EVENTS
+    const reservation = kind.leasesNew ? reserve(kind.name) : undefined
+    let leased: readonly ClaimedDelivery[] = []
     try {
       const withoutCursor = projectIds.filter(projectId => !withCursor.has(projectId))
-      const { locked, events, deliveries } = await pool.run(async sql => {
+      const { locked, events, dispatched } = await pool.run(async sql => {
         if (withoutCursor.length > 0) {
           await ensureCursors(sql, { kind: kind.name, projectIds: withoutCursor })
         }
-        return sql.begin(tx => dispatchSome(tx, { kind, projectIds, maxEvents }))
+        return sql.begin(tx =>
+          dispatchSome(tx, { kind, projectIds, maxEvents, lease: reservation?.lease }),
+        )
       })
+      leased = dispatched.leased
       if (withCursor.size > MAX_REMEMBERED) withCursor.clear()
       if (withoutTargets.size > MAX_REMEMBERED) withoutTargets.clear()
       for (const projectId of withoutCursor) withCursor.add(projectId)
       for (const projectId of projectIds) recover(queue, projectId)
       lagMs = Math.max(0, ...locked.map(range => range.lagMs))
       const wasContended = scheduleRetries(queue, projectIds, locked, events)
-      if (deliveries > 0 || wasContended) onDispatched(kind.name)
+      if (dispatched.count > leased.length || wasContended) onDispatched(kind.name)
     } catch (error) {
       // A failing project must not hold up others, so each is tried alone next time.
       for (const projectId of projectIds) fail(queue, projectId)
@@ -141,6 +152,9 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
         projects: projectIds.length,
         reason: toReason(error),
       })
+    } finally {
+      // If the outcome of the commit is unknown, leased deliveries wait for the end of their lease.
+      reservation?.end(leased)
     }
   }
 
@@ -183,9 +197,14 @@ export function startDispatcher({ pool, kinds, onDispatched }: DispatcherOptions
  */
 async function dispatchSome(
   tx: Tx,
-  options: { kind: DeliveryKind; projectIds: readonly string[]; maxEvents: number },
-): Promise<{ locked: LockedRange[]; events: number; deliveries: number }> {
-  const { kind, maxEvents } = options
+  options: {
+    kind: DeliveryKind
+    projectIds: readonly string[]
+    maxEvents: number
+    lease: NewLease | undefined
+  },
+): Promise<{ locked: LockedRange[]; events: number; dispatched: Dispatched }> {
+  const { kind, maxEvents, lease } = options
   const locked = await lockRanges(tx, options)
   const skipped = locked.filter(({ hasTargets }) => !hasTargets)
   if (skipped.length > 0) {
@@ -195,10 +214,13 @@ async function dispatchSome(
     locked.filter(({ hasTargets }) => hasTargets),
     maxEvents,
   )
-  if (ranges.events === 0) return { locked, events: 0, deliveries: 0 }
-  const deliveries = await kind.dispatch(tx, ranges)
-  await advanceCursors(tx, kind.name, ranges)
-  return { locked, events: ranges.events, deliveries }
+  if (ranges.events === 0) return { locked, events: 0, dispatched: { count: 0, leased: [] } }
+  // Both statements travel together, in this order.
+  const [dispatched] = await Promise.all([
+    kind.dispatch(tx, ranges, lease),
+    advanceCursors(tx, kind.name, ranges),
+  ])
+  return { locked, events: ranges.events, dispatched }
 }
 
 /**

@@ -103,6 +103,14 @@ export function createFairQueue(perTarget: number) {
       setNewest(paused, targetId, untilMs, MAX_PAUSED)
     },
     isPaused,
+    /** Returns how many more attempts each target can have that has fewer than `perTarget` left. */
+    listRooms(nowMs: number): { targetId: string; room: number }[] {
+      const targetIds = new Set([...running.keys(), ...hanging.keys(), ...paused.keys()])
+      return [...targetIds].map(targetId => ({
+        targetId,
+        room: Math.max(0, findRoom(targetId, nowMs)),
+      }))
+    },
     /** True if a target is known to have due deliveries. */
     get hasDue() {
       return due.size > 0

@@ -22,19 +22,22 @@ export interface DeliveryKind {
    */
   hasTargets(sql: Queryable): Fragment
   /**
-   * Writes the deliveries of some events in one statement, and returns their number. Filters and
+   * Writes the deliveries of some events in one statement, some of them leased. Filters and
    * preferences decide which targets an event has. A target that is left out
    * for a reason worth showing gets a `withheld` record in `deliveries` instead.
    *
-   *     insert into outbox (project_id, event_id, kind, target_id)
-   *     select e.project_id, e.id, 'webhook', w.id
-   *     from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
-   *         as r (project_id, from_seq, to_seq)
-   *       join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
-   *       join webhooks w on …
-   *     on conflict (project_id, event_id, kind, target_id) do nothing
+   *     with wanted as (
+   *       select e.project_id, e.id as event_id, e.created_at, e.deleted_at, w.id as target_id
+   *       from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
+   *           as r (project_id, from_seq, to_seq)
+   *         join events e on …
+   *         join webhooks w on …
+   *     ), ${insertWanted(tx, { kind: 'webhook', lease })}
+   *     ${selectDispatched(tx, lease)}
    */
-  dispatch(tx: Tx, ranges: EventRanges): Promise<number>
+  dispatch(tx: Tx, ranges: EventRanges, lease?: NewLease): Promise<Dispatched>
+  /** True if `dispatch` leases deliveries. The worker then keeps its free slots for them. */
+  readonly leasesNew?: boolean
   /**
    * Makes one attempt, outside of any transaction. It must not throw after something was sent: use
    * `tryToRecord`. If it throws because the database is unavailable, the delivery is postponed. Any
@@ -80,6 +83,55 @@ export interface EventRanges {
   readonly projectIds: string
   readonly fromSeqs: string
   readonly toSeqs: string
+}
+
+/**
+ * A lease on one delivery. Only its holder can settle the delivery, until another claim changes the
+ * token.
+ */
+export interface Lease {
+  id: string
+  token: string
+}
+
+/** A claimed delivery. No other worker can claim it until its lease ends. */
+export interface ClaimedDelivery extends Lease {
+  projectId: string
+  eventId: string
+  targetId: string
+  /** The number of claims since the last outcome, including this one. */
+  claimCount: number
+  /** The number of failed attempts. */
+  attempts: number
+  /** The time since the event was created, and the time since the delivery was first due. */
+  ageMs: number
+  waitedMs: number
+  /**
+   * `isGone`: the event or its project no longer exists. `hiddenMs`: the time since the event was
+   * deleted; null for an event that is not deleted.
+   */
+  isGone: boolean
+  hiddenMs: number | null
+}
+
+/**
+ * A lease for deliveries that are about to be inserted. The worker of this process begins them
+ * right after the commit, without a scan and a claim.
+ */
+export interface NewLease {
+  token: string
+  leaseMs: number
+  /** The most deliveries that can be leased, in all and to one target. */
+  free: number
+  perTarget: number
+  /** The targets for which fewer can be leased. */
+  rooms: readonly { targetId: string; room: number }[]
+}
+
+/** The result of a dispatch: the number of inserted deliveries, and those that are leased. */
+export interface Dispatched {
+  count: number
+  leased: readonly ClaimedDelivery[]
 }
 
 /** One attempt of a delivery. */

@@ -56,7 +56,8 @@ export async function startOutbox({
   const workers = new Map(kinds.map(kind => [kind.name, startDeliveryWorker({ pool, kind })]))
   const all = [...workers.values()]
   const onDispatched = (kind: KindName) => workers.get(kind)?.wake()
-  const dispatcher = startDispatcher({ pool, kinds, onDispatched })
+  const reserve = (kind: KindName) => workers.get(kind)?.reserve()
+  const dispatcher = startDispatcher({ pool, kinds, onDispatched, reserve })
   const depth = startCounting(pool, kinds)
 
   const ofEach = (read: (worker: (typeof all)[number]) => number) =>

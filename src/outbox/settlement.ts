@@ -1,5 +1,4 @@
-import type { ClaimedDelivery } from './claims.ts'
-import type { DeliveryOutcome, Postponed } from './kind.ts'
+import type { ClaimedDelivery, DeliveryOutcome, Postponed } from './kind.ts'
 
 /** The final states of a delivery. */
 export const FINAL_STATES = ['delivered', 'failed', 'dead', 'cancelled', 'withheld'] as const

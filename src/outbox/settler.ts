@@ -4,7 +4,7 @@ import type { Pool } from '../db/pool.ts'
 import { isUnavailable, sqlState, type Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
-import type { Lease } from './claims.ts'
+import type { Lease } from './kind.ts'
 import type { Settlement } from './settlement.ts'
 
 const MAX_BATCH = 500

@@ -5,7 +5,7 @@ import { claimDeliveries, findWaitingTargets, MAX_TARGETS_PER_SCAN } from './cla
 import { NIL_UUID } from '../ids.ts'
 import { createFairQueue, type WaitingTarget } from './fair-queue.ts'
 import { createInFlightDeliveries } from './in-flight.ts'
-import type { DeliveryKind } from './kind.ts'
+import type { ClaimedDelivery, DeliveryKind, NewLease } from './kind.ts'
 import { createWakeUpSignal } from '../wake-up.ts'
 
 const POLL_MS = 1_000
@@ -27,6 +27,13 @@ const FULL_SCAN_MS = 30_000
 
 const log = logger('outbox')
 
+/** A reservation of a worker's free slots. Until its end the worker claims nothing. */
+export interface Reservation {
+  lease: NewLease
+  /** Ends the reservation, and begins the deliveries that were committed with the lease. */
+  end(leased: readonly ClaimedDelivery[]): void
+}
+
 /** Starts the worker that sends the deliveries of one kind. */
 export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: DeliveryKind }) {
   const wakeUp = createWakeUpSignal()
@@ -42,10 +49,15 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
   let after = NIL_UUID
   let floor: string | null = null
   let fullScanMs = -Infinity
+  // True once a scan has found all targets that are due.
+  let hasScanned = false
+  let isClaiming = false
+  let reserved: PromiseWithResolvers<void> | undefined
 
   async function run(): Promise<void> {
     while (!isStopped) {
       try {
+        isClaiming = true
         if (await claim()) continue
       } catch (error) {
         log.warning('Deliveries could not be claimed. The next try is in a second: {reason}', {
@@ -54,6 +66,8 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
         })
         scanAllowedMs = performance.now() + POLL_MS
         wakeUp.sendIn(POLL_MS)
+      } finally {
+        isClaiming = false
       }
       await wakeUp.sleep()
     }
@@ -64,6 +78,8 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
    * once.
    */
   async function claim(): Promise<boolean> {
+    // The free slots are reserved. The end of the reservation wakes this loop.
+    if (reserved) return false
     const nowMs = performance.now()
     if (nowMs >= scanDueMs && nowMs >= scanAllowedMs) await scan(nowMs)
     wakeUp.sendIn(Math.max(scanDueMs, scanAllowedMs) - performance.now())
@@ -104,6 +120,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
     const endedMs = performance.now()
     queue.update(found, endedMs)
     const isPartial = found.length === MAX_TARGETS_PER_SCAN
+    hasScanned = !isPartial && isFromStart
     after = (isPartial && found.at(-1)?.targetId) || NIL_UUID
     const earliest = found.reduce<WaitingTarget | undefined>(
       (one, other) => (one && one.dueInMs <= other.dueInMs ? one : other),
@@ -122,8 +139,35 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
       endedMs + (tookMs > SHORT_SCAN_MS ? Math.min(POLL_MS, SCAN_PAUSE_FACTOR * tookMs) : 0)
   }
 
+  function reserve(): Reservation | undefined {
+    const free = concurrency - inFlight.slotsInUse
+    const isIdle = hasScanned && !isClaiming && !reserved && !queue.hasDue && free > 0
+    if (!isIdle || isStopped || inFlight.unsettled > MAX_UNSETTLED) return undefined
+    const { resolve } = (reserved = Promise.withResolvers<void>())
+    return {
+      lease: {
+        token: crypto.randomUUID(),
+        leaseMs: kind.leaseMs,
+        free,
+        perTarget: kind.perTarget,
+        rooms: queue.listRooms(performance.now()),
+      },
+      end(leased) {
+        reserved = undefined
+        inFlight.add(leased)
+        wakeUp.send()
+        resolve()
+      },
+    }
+  }
+
   const running = run()
   return {
+    /**
+     * Reserves the free slots for deliveries that are about to be inserted. Returns undefined if
+     * there are none, or if other deliveries are due, which then go first.
+     */
+    reserve,
     /** Announces new deliveries. Without this call the poll finds them within a second. */
     wake(): void {
       scanDueMs = 0
@@ -148,6 +192,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
       isStopped = true
       wakeUp.send()
       await running
+      await reserved?.promise
       await inFlight.stop(graceMs)
     },
   }

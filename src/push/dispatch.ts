@@ -1,5 +1,5 @@
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
-import type { EventRanges } from '../outbox/kind.ts'
+import type { Dispatched, EventRanges } from '../outbox/kind.ts'
 
 /** The reasons why a push is withheld, as sentences for the page of the event. */
 export const WITHHELD_REASONS = {
@@ -33,13 +33,13 @@ export function hasDevices(sql: Queryable): Fragment {
 export async function dispatchPushes(
   tx: Tx,
   { projectIds, fromSeqs, toSeqs }: EventRanges,
-): Promise<number> {
+): Promise<Dispatched> {
   const [{ count }] = await tx<[{ count: number }]>`
     select dispatch_pushes(
       ${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[], ${JSON.stringify(WITHHELD_REASONS)}::text::jsonb
     ) as count
   `
-  return count
+  return { count, leased: [] }
 }
 
 /**

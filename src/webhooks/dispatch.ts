@@ -1,5 +1,11 @@
 import type { Fragment, Queryable, Sql, Tx } from '../db/sql.ts'
-import type { EventRanges } from '../outbox/kind.ts'
+import type { Dispatched, EventRanges, NewLease } from '../outbox/kind.ts'
+import {
+  insertWanted,
+  selectDispatched,
+  toDispatched,
+  type DispatchedRow,
+} from '../outbox/new-deliveries.ts'
 import { planForeignKeyChecksOnce } from '../db/delivery-settings.ts'
 
 /**
@@ -29,10 +35,13 @@ export const NO_MATCHING_WEBHOOK =
 export async function dispatchWebhooks(
   tx: Tx,
   { projectIds, fromSeqs, toSeqs }: EventRanges,
-): Promise<number> {
-  const [{ count }] = await tx<[{ count: number }]>`
-    with wanted as materialized (
-      select e.project_id, e.id as event_id, w.id as target_id, w.backlog_full_at is not null as is_full
+  lease?: NewLease,
+): Promise<Dispatched> {
+  const [row] = await tx<[DispatchedRow]>`
+    with matching as materialized (
+      select
+        e.project_id, e.id as event_id, e.created_at, e.deleted_at, w.id as target_id,
+        w.backlog_full_at is not null as is_full
       from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
           as r (project_id, from_seq, to_seq)
         join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
@@ -46,23 +55,20 @@ export async function dispatchWebhooks(
           )
         cross join ${planForeignKeyChecksOnce(tx)}
       where ${matchesChannel(tx)}
-    ), queued as (
-      insert into outbox (project_id, event_id, kind, target_id)
-      select project_id, event_id, 'webhook', target_id
-      from wanted
+    ), wanted as (
+      select project_id, event_id, created_at, deleted_at, target_id
+      from matching
       where not is_full
-      on conflict (project_id, event_id, kind, target_id) do nothing
-      returning 1
-    ), refused as (
+    ), ${insertWanted(tx, { kind: 'webhook', lease })}, refused as (
       insert into deliveries (project_id, event_id, kind, target_id, state, reason)
       select project_id, event_id, 'webhook', target_id, 'failed', ${BACKLOG_FULL}
-      from wanted
+      from matching
       where is_full
       on conflict (project_id, event_id, kind, target_id) do nothing
     )
-    select count(*)::int as count from queued
+    ${selectDispatched(tx, lease)}
   `
-  return count
+  return toDispatched(row, lease)
 }
 
 /** Returns a condition: the webhook `w` is for the channel of the event `e`. */

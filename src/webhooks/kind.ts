@@ -35,6 +35,7 @@ export function createWebhookKind(parts: SenderParts): DeliveryKind {
       where w.project_id = c.project_id and w.deleted_at is null and w.disabled_at is null
     )`,
     dispatch: dispatchWebhooks,
+    leasesNew: true,
     send: createWebhookSender(parts),
     getTargetNames: getWebhookNames,
     explainNoDelivery: explainNoWebhookDelivery,

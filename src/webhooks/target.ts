@@ -48,8 +48,8 @@ export interface SealedWebhookTarget {
 /** How long other deliveries wait for the outcome of a probe. */
 const PROBE_S = 30
 
-/** A webhook, with the event of an attempt; undefined if the event was deleted or none was asked. */
-export interface FoundWebhook {
+/** A webhook with the event of an attempt; undefined for a deleted event, or for none. */
+interface FoundWebhook {
   row: SealedWebhookTarget
   eventJson: string | undefined
 }

@@ -144,8 +144,8 @@ test('delivery: beyond 100,000 deliveries that wait for a webhook, new events ar
       fromSeqs: toArray([String(Number(row.seq) - 1)]),
       toSeqs: toArray([row.seq]),
     }
-    const written = await sql.begin((tx: Tx) => kind.dispatch(tx, runs))
-    return { event, written }
+    const { count } = await sql.begin((tx: Tx) => kind.dispatch(tx, runs))
+    return { event, written: count }
   }
 
   await fill(MAX_BACKLOG - 1)

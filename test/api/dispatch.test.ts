@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { createPool } from '../../src/db/pool.ts'
 import { registerKind } from '../../src/outbox/cursors.ts'
 import { startDispatcher } from '../../src/outbox/dispatcher.ts'
-import type { EventRanges } from '../../src/outbox/kind.ts'
+import type { Dispatched, EventRanges } from '../../src/outbox/kind.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { addTarget, createTestKind } from '../support/delivery-kind.ts'
 import { newProject } from '../support/project.ts'
@@ -19,7 +19,9 @@ afterAll(() => deliveries[Symbol.asyncDispose]())
 
 /** Runs a dispatcher as a separate process would; counts the deliveries that it wrote. */
 function start(
-  options: { dispatch?: (work: () => Promise<number>, runs: EventRanges) => Promise<number> } = {},
+  options: {
+    dispatch?: (work: () => Promise<Dispatched>, runs: EventRanges) => Promise<Dispatched>
+  } = {},
 ) {
   const pool = createPool(deliveries.databaseUrl, { name: 'worker', max: 4 })
   const kind = createTestKind()
@@ -36,13 +38,14 @@ function start(
         },
         dispatch: (tx, runs) =>
           dispatch(async () => {
-            const written = await kind.dispatch(tx, runs)
-            figures.written += written
-            return written
+            const dispatched = await kind.dispatch(tx, runs)
+            figures.written += dispatched.count
+            return dispatched
           }, runs),
       },
     ],
     onDispatched() {},
+    reserve: () => undefined,
   })
   return {
     dispatcher,

@@ -169,7 +169,8 @@ test('delivery: a batch of events becomes one delivery per matching webhook', as
       fromSeqs: toArray([1]),
       toSeqs: toArray([3]),
     }
-    const counts = [await kind.dispatch(tx, runs), await kind.dispatch(tx, runs)]
+    const dispatched = [await kind.dispatch(tx, runs), await kind.dispatch(tx, runs)]
+    const counts = dispatched.map(({ count }) => count)
     const rows = await tx<{ event_id: string; target_id: string }[]>`
       select event_id, target_id from outbox order by event_id, target_id
     `

@@ -59,13 +59,19 @@ async function createOutbox(databaseUrl: string): Promise<Queue> {
     let dispatched = 0
     const counted: DeliveryKind = {
       ...kind,
-      async dispatch(tx, runs) {
-        dispatched += await kind.dispatch(tx, runs)
+      async dispatch(tx, ranges, lease) {
+        const done = await kind.dispatch(tx, ranges, lease)
+        dispatched += done.count
         if (dispatched === count) all.resolve()
-        return dispatched
+        return done
       },
     }
-    const dispatcher = startDispatcher({ pool, kinds: [counted], onDispatched() {} })
+    const dispatcher = startDispatcher({
+      pool,
+      kinds: [counted],
+      onDispatched() {},
+      reserve: () => undefined,
+    })
     dispatcher.wake(ids)
     await all.promise
     // Stops once the work in flight is committed.

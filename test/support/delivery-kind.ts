@@ -3,6 +3,12 @@ import { toArray } from '../../src/db/arrays.ts'
 import type { Queryable, Sql } from '../../src/db/sql.ts'
 import { planForeignKeyChecksOnce } from '../../src/db/delivery-settings.ts'
 import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../../src/outbox/kind.ts'
+import {
+  insertWanted,
+  selectDispatched,
+  toDispatched,
+  type DispatchedRow,
+} from '../../src/outbox/new-deliveries.ts'
 
 export interface TestKindOptions extends Partial<DeliveryKind> {
   /** The inbox (inbox.ts) that receives for all targets. */
@@ -23,19 +29,21 @@ export function createTestKind({ url = '', ...options }: TestKindOptions = {}): 
     perTarget: 8,
     timeoutMs: 5_000,
     leaseMs: 30_000,
+    leasesNew: true,
     hasTargets: sql => sql`exists (select from test_targets t where t.project_id = c.project_id)`,
-    async dispatch(tx, { projectIds, fromSeqs, toSeqs }) {
-      const made = await tx`
-        insert into outbox (project_id, event_id, kind, target_id)
-        select e.project_id, e.id, ${name}, t.id
-        from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
-            as r (project_id, from_seq, to_seq)
-          join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
-          join test_targets t on t.project_id = e.project_id
-          cross join ${planForeignKeyChecksOnce(tx)}
-        on conflict (project_id, event_id, kind, target_id) do nothing
+    async dispatch(tx, { projectIds, fromSeqs, toSeqs }, lease) {
+      const [row] = await tx<[DispatchedRow]>`
+        with wanted as (
+          select e.project_id, e.id as event_id, e.created_at, e.deleted_at, t.id as target_id
+          from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
+              as r (project_id, from_seq, to_seq)
+            join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
+            join test_targets t on t.project_id = e.project_id
+            cross join ${planForeignKeyChecksOnce(tx)}
+        ), ${insertWanted(tx, { kind: name, lease })}
+        ${selectDispatched(tx, lease)}
       `
-      return made.count
+      return toDispatched(row, lease)
     },
     send: (job, signal) => post({ url, agent, job, signal }),
     async getTargetNames(sql, { projectId, targetIds }) {
