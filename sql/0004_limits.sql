@@ -6,8 +6,8 @@ create unlogged table rate_windows (
   started_at timestamptz not null
 ) with (fillfactor = 50);
 
--- Returns whether a rate window is still open. A window that begins more than 5 s in the future means
--- that the clock was set back.
+-- Returns whether a rate window is still open. A window that begins more than 5 s in the future
+-- means that the clock was set back.
 create function is_window_open(started_at timestamptz) returns boolean
 language sql stable
 return started_at > now() - interval '60 s' and started_at <= now() + interval '5 s';

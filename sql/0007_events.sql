@@ -81,7 +81,8 @@ create table event_segments (
 --
 -- Columns have one element for each event. A column is null when all its elements have their
 -- default.
---   * project_numbers are positions in project_ids, which ascend; null means that all have the first.
+--   * project_numbers are positions in project_ids, which ascend. Null means that all events have
+--     the first project.
 --   * key_numbers are positions in key_hashes; null for a request that was counted before.
 --   * channel_slugs are null for a known channel, which is channel_ids. Its public id and name are
 --     only needed with an Idempotency-Key. Else the channel is looked up, or created from the other

@@ -48,7 +48,7 @@ export interface AppendedRows {
   notes: Note[] | null
 }
 
-/** What append_events says about one event, by its position from 1. */
+/** Details of one event from append_events, by its position from 1. */
 export interface Note {
   ord: number
   outcome: 'replayed' | 'reused' | 'running' | null
