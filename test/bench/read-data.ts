@@ -71,7 +71,7 @@ const REST = `
   insert into event_counts (project_id, hour, channel_id, n)
     select project_id, hour_of(occurred_at), channel_id, count(*) from events group by 1, 2, 3;
   insert into event_segments (project_id, segment, first_at, last_at)
-    select project_id, seq >> 14, min(hour_of(occurred_at)), max(hour_of(occurred_at)) + interval '1 hour'
+    select project_id, seq >> 12, min(hour_of(occurred_at)), max(hour_of(occurred_at)) + interval '1 hour'
     from events group by 1, 2;
 `
 
