@@ -8,14 +8,20 @@ import {
   stopCandidates,
   type Candidate,
 } from './server.ts'
+import { openPostgresClock, readProcessorMs } from './processor-time.ts'
 import { interleaveFigures, printTable, SHARE, type Line } from './table.ts'
 import { load, requireWrk, type Measured } from './wrk.ts'
 
 const ROUNDS = 3
 const SECONDS = Math.ceil(6 * SHARE)
+const SUSTAINED_S = Math.ceil(60 * SHARE)
 const CROWD = 128
+/** The share of requests with an Idempotency-Key. */
+export const KEYED = 0.3
 
-type Results = Record<string, Measured>
+/** A measurement with the processor time of each event, in µs. */
+type Round = Measured & Record<'serverUs' | 'postgresUs', number>
+type Results = Record<string, Round>
 
 /** A candidate with a count of stored events, unless it stores none. */
 type Contender = Candidate & { countStored?: () => Promise<number> }
@@ -25,21 +31,32 @@ type Contender = Candidate & { countStored?: () => Promise<number> }
  * + NOTIFY, and parse-server.
  */
 export async function benchIngest(): Promise<void> {
-  const { crowd, lone, log } = await runIngest()
-  print(`${CROWD} connections, 30 % with an Idempotency-Key`, crowd)
-  print('1 connection', lone)
-  console.log(`log: ${log}\nTidings' aims: p99 of the crowd 15 ms, p50 alone 1.5 ms\n`)
-  printTable(toLines(crowd, lone))
+  const figures = await runIngest()
+  print(`${CROWD} connections`, figures.plain)
+  print(`${CROWD} connections, 30 % with an Idempotency-Key`, figures.crowd)
+  print('1 connection', figures.lone)
+  console.log(`\nTidings for ${SUSTAINED_S} s: ${figures.sustained.join(', ')} events/s`)
+  console.log(`log: ${figures.log}\nTidings' aim: p99 of the crowd 15 ms\n`)
+  printTable(toLines(figures))
 }
 
 /** The same comparison, as lines of the table. */
 export async function compareIngest(): Promise<Line[]> {
-  const { crowd, lone } = await runIngest()
-  return toLines(crowd, lone)
+  return toLines(await runIngest())
+}
+
+/** The medians of the rounds with a crowd of connections, without and with keys, and with one. */
+interface IngestFigures {
+  plain: Results
+  crowd: Results
+  lone: Results
+  /** Events per second of Tidings with a crowd and keys, in parts of a minute. */
+  sustained: number[]
+  log: string
 }
 
 /** No reference deduplicates or limits; the candidates without lookups accept one key. */
-async function runIngest(): Promise<{ crowd: Results; lone: Results; log: string }> {
+async function runIngest(): Promise<IngestFigures> {
   requireWrk()
   const databaseUrl = await cloneDatabase()
   const parseUrl = await createEmptyDatabase()
@@ -58,11 +75,20 @@ async function runIngest(): Promise<{ crowd: Results; lone: Results; log: string
       },
       { ...(await startParseServer(parseUrl)), countStored: () => count(parseSql, 'Event') },
     )
+    const measure = await createMeasure(sql)
     // JIT compilers need time: parse-server's first seconds are a third as fast as later ones.
-    for (const one of contenders) await runRound(one, CROWD)
-    const crowd = await measure(contenders, CROWD)
-    const lone = await measure(contenders, 1)
-    return { crowd, lone, log: await verify(databaseUrl) }
+    await measure(contenders, { connections: CROWD, keyed: KEYED, rounds: 1 })
+    const withKeys = { connections: CROWD, keyed: KEYED }
+    const crowd = await measure(contenders, withKeys)
+    const plain = await measure(contenders.slice(0, 2), { connections: CROWD, keyed: 0 })
+    const lone = await measure(contenders, { connections: 1, keyed: KEYED })
+    const tidings = contenders.filter(({ name }) => name === 'tidings')
+    const sustained: number[] = []
+    for (let at = 0; at < SUSTAINED_S; at += SECONDS) {
+      const { tidings: part } = await measure(tidings, { ...withKeys, rounds: 1 })
+      sustained.push(Math.round(part?.perSecond ?? NaN))
+    }
+    return { plain, crowd, lone, sustained, log: await verify(databaseUrl) }
   } finally {
     await stopCandidates(contenders)
     await Promise.all([sql.end(), parseSql.end()])
@@ -70,11 +96,11 @@ async function runIngest(): Promise<{ crowd: Results; lone: Results; log: string
   }
 }
 
-function toLines(crowd: Results, lone: Results): Line[] {
+function toLines({ plain, crowd, lone }: IngestFigures): Line[] {
   const line = (
     what: string,
     results: Results,
-    figure: 'perSecond' | 'p50Ms' | 'p99Ms',
+    figure: 'perSecond' | 'p50Ms' | 'p99Ms' | 'serverUs',
     reference: string,
     aim?: number,
   ): Line => ({
@@ -89,7 +115,9 @@ function toLines(crowd: Results, lone: Results): Line[] {
   const rate = `events/s, ${CROWD} connections`
   const stores = ['INSERT + NOTIFY', 'parse-server']
   return [
-    line(rate, crowd, 'perSecond', 'bare Elysia', 0.4),
+    line(`${rate}, none with a key`, plain, 'perSecond', 'bare Elysia', 0.4),
+    line(rate, crowd, 'perSecond', 'bare Elysia', 0.33),
+    line('µs of processor time per event, in the server', crowd, 'serverUs', 'bare Elysia'),
     {
       ...line(`${rate}, no database`, crowd, 'perSecond', 'bare Elysia', 0.65),
       ours: crowd['no database']?.perSecond ?? NaN,
@@ -102,29 +130,49 @@ function toLines(crowd: Results, lone: Results): Line[] {
   ]
 }
 
-/**
- * Runs rounds of all contenders in turn; returns medians. Throws unless every acknowledged event of
- * a round is stored after it.
- */
-export async function measure(contenders: Contender[], connections: number): Promise<Results> {
-  return interleaveFigures(
-    Object.fromEntries(contenders.map(one => [one.name, () => runRound(one, connections)])),
-    ROUNDS,
-  )
+interface Conditions {
+  connections: number
+  /** The share of requests with an Idempotency-Key. */
+  keyed: number
+  rounds?: number
 }
 
-async function runRound(contender: Contender, connections: number): Promise<Measured> {
-  const { name, url, headers, countStored } = contender
-  const run = () => load({ url, headers, connections, seconds: SECONDS, keyed: 0.3 })
-  if (!countStored) return run()
-  const before = await countStored()
-  const round = await run()
-  const { acknowledged, failed } = round
-  const stored = (await countSettled(countStored)) - before
-  // Some requests in flight at the end are stored and not acknowledged.
-  if (stored < acknowledged || stored > acknowledged + connections + failed)
-    throw new Error(`${name} acknowledged ${acknowledged} events and stored ${stored}`)
-  return round
+/**
+ * Returns a function that runs rounds of all contenders in turn, and returns medians. It throws
+ * unless every acknowledged event of a round is stored after it.
+ */
+export async function createMeasure(sql: Sql) {
+  const readPostgresMs = await openPostgresClock(sql)
+
+  async function runRound(contender: Contender, conditions: Conditions): Promise<Round> {
+    const { name, url, headers, countStored, child } = contender
+    const { connections, keyed } = conditions
+    const run = async (): Promise<Round> => {
+      const [serverMs, postgresMs] = [readProcessorMs(child.pid ?? 0), readPostgresMs()]
+      const measured = await load({ url, headers, connections, seconds: SECONDS, keyed })
+      const toUs = (ms: number) => (ms * 1000) / measured.acknowledged
+      return {
+        ...measured,
+        serverUs: toUs(readProcessorMs(child.pid ?? 0) - serverMs),
+        postgresUs: toUs(readPostgresMs() - postgresMs),
+      }
+    }
+    if (!countStored) return run()
+    const before = await countStored()
+    const round = await run()
+    const { acknowledged, failed } = round
+    const stored = (await countSettled(countStored)) - before
+    // Some requests in flight at the end are stored and not acknowledged.
+    if (stored < acknowledged || stored > acknowledged + connections + failed)
+      throw new Error(`${name} acknowledged ${acknowledged} events and stored ${stored}`)
+    return round
+  }
+
+  return (contenders: readonly Contender[], conditions: Conditions): Promise<Results> =>
+    interleaveFigures(
+      Object.fromEntries(contenders.map(one => [one.name, () => runRound(one, conditions)])),
+      conditions.rounds ?? ROUNDS,
+    )
 }
 
 /** Counts once no request is in flight any more. */
@@ -144,12 +192,15 @@ async function count(sql: Sql, table: string): Promise<number> {
 
 export function print(title: string, results: Results): void {
   console.log(`\n${title} (medians of ${ROUNDS} interleaved rounds of ${SECONDS} s)`)
-  for (const [name, { perSecond, p50Ms, p99Ms, failed }] of Object.entries(results)) {
+  for (const [name, round] of Object.entries(results)) {
+    const { perSecond, p50Ms, p99Ms, failed, serverUs, postgresUs } = round
     const columns = [
       name.padEnd(18),
       `${perSecond.toFixed(0).padStart(7)}/s`,
       `p50 ${p50Ms.toFixed(2)} ms`,
       `p99 ${p99Ms.toFixed(2)} ms`,
+      `server ${serverUs.toFixed(1).padStart(6)} µs`,
+      `Postgres ${postgresUs.toFixed(1).padStart(6)} µs`,
       `failed ${failed}`,
     ]
     console.log(columns.join('   '))

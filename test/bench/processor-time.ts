@@ -8,17 +8,23 @@ const TICK_MS = 10
 export async function openPostgresClock(sql: Sql): Promise<() => number> {
   const [row] = await sql<[{ pid: number }]>`select pg_backend_pid() as pid`
   const postmaster = readTimes(row.pid)?.parent
-  return () => {
-    const times = postmaster === undefined ? undefined : readTimes(postmaster)
-    if (!times) return NaN
-    // Backends that have ended count towards the postmaster.
-    let sumMs = times.ownMs + times.endedMs
-    for (const name of readdirSync('/proc')) {
-      const one = /^\d+$/.test(name) ? readTimes(Number(name)) : undefined
-      if (one && one.parent === postmaster) sumMs += one.ownMs
-    }
-    return sumMs
+  return () => (postmaster === undefined ? NaN : readProcessorMs(postmaster))
+}
+
+/**
+ * Reads the processor time of a process and its children, in ms. It needs /proc, and is NaN without
+ * it.
+ */
+export function readProcessorMs(pid: number): number {
+  const times = readTimes(pid)
+  if (!times) return NaN
+  // Children that have ended count towards their parent.
+  let sumMs = times.ownMs + times.endedMs
+  for (const name of readdirSync('/proc')) {
+    const one = /^\d+$/.test(name) ? readTimes(Number(name)) : undefined
+    if (one && one.parent === pid) sumMs += one.ownMs
   }
+  return sumMs
 }
 
 /** Returns the processor time of a process, and of its children that have ended. */
