@@ -27,6 +27,7 @@ export async function runQueue(queue: Queue): Promise<void> {
     const [command, ...numbers] = line.split(' ')
     const [count = 0, perSecond = 1] = numbers.map(Number)
     if (command === 'stick') await queue.enqueueStuck(count)
+    if (command === 'prepare') await queue.prepare(count)
     const answer =
       command === 'enqueue'
         ? await enqueue(queue, count)
@@ -39,8 +40,8 @@ export async function runQueue(queue: Queue): Promise<void> {
   }
 }
 
+/** Enqueues jobs whose subjects `prepare` has made. */
 async function enqueue(queue: Queue, count: number) {
-  await queue.prepare(count)
   const startedMs = performance.now()
   await queue.enqueue(count)
   return { perSecond: toRate(count, startedMs) }

@@ -1,6 +1,8 @@
+import { connect } from '../../src/db/sql.ts'
 import { cloneDatabase, closeCluster, createEmptyDatabase } from '../support/postgres.ts'
 import { startLineProcess, type LineProcess } from './feed-process.ts'
 import { findNode, installPeers } from './peers.ts'
+import { openPostgresClock, readProcessMs } from './processor-time.ts'
 import { interleaveFigures, toShare, type Line } from './table.ts'
 
 const JOBS = toShare(20_000)
@@ -10,12 +12,16 @@ const PACED = toShare(5 * PER_SECOND)
 const STUCK = toShare(100_000)
 const HEALTHY = toShare(4_000)
 
-type Figures = Record<'enqueued' | 'drained' | 'p50Ms' | 'p99Ms' | 'healthy', number>
+type Figures = Record<
+  'enqueued' | 'drained' | 'processorMs' | 'p50Ms' | 'p99Ms' | 'healthy',
+  number
+>
 
 /** The figures, and whether more or less is better. */
 const FIGURES: [figure: keyof Figures, what: string, better: Line['better']][] = [
   ['enqueued', `jobs/s when ${JOBS} are enqueued in bulk (Tidings: events dispatched)`, 'more'],
   ['drained', 'jobs/s when empty jobs are claimed, started and completed', 'more'],
+  ['processorMs', 'ms of processor time per job, enqueued and completed, with Postgres', 'less'],
   ['p50Ms', `ms p50 until a job starts, at ${PER_SECOND} jobs/s (Tidings: from the event)`, 'less'],
   ['p99Ms', `ms p99 until a job starts, at ${PER_SECOND} jobs/s (Tidings: from the event)`, 'less'],
   ['healthy', `jobs/s completed while ${STUCK} jobs wait for a stuck target`, 'more'],
@@ -32,6 +38,9 @@ export async function compareQueue(): Promise<Line[]> {
   installPeers()
   const startPeer = async (name: string) =>
     startLineProcess('queue-peers.ts', [name, await createEmptyDatabase()], findNode())
+  const sql = connect(await createEmptyDatabase(), { name: 'bench', max: 1 })
+  const readPostgresMs = await openPostgresClock(sql)
+  const measure = (queue: LineProcess) => measureQueue(queue, readPostgresMs)
   try {
     const figures = await interleaveFigures({
       tidings: async () =>
@@ -51,26 +60,32 @@ export async function compareQueue(): Promise<Line[]> {
       })),
     )
   } finally {
+    await sql.end()
     await closeCluster()
   }
 }
 
 /** Throws or never answers for a queue that loses a job or starts one twice. */
-async function measure(queue: LineProcess): Promise<Figures> {
+async function measureQueue(queue: LineProcess, readPostgresMs: () => number): Promise<Figures> {
   const ask = async (line: string) => {
     queue.say(line)
     return JSON.parse(await queue.hear()) as Record<'perSecond' | 'p50Ms' | 'p99Ms', number>
   }
   try {
+    await ask(`prepare ${WARM_UP}`)
     await ask(`enqueue ${WARM_UP}`)
     await ask(`drain ${WARM_UP}`)
+    await ask(`prepare ${JOBS}`)
+    const beforeMs = readPostgresMs() + readProcessMs(queue.pid)
     const enqueued = (await ask(`enqueue ${JOBS}`)).perSecond
     const drained = (await ask(`drain ${JOBS}`)).perSecond
+    const processorMs = (readPostgresMs() + readProcessMs(queue.pid) - beforeMs) / JOBS
     const { p50Ms, p99Ms } = await ask(`pace ${PACED} ${PER_SECOND}`)
     await ask(`stick ${STUCK}`)
+    await ask(`prepare ${HEALTHY}`)
     await ask(`enqueue ${HEALTHY}`)
     const healthy = (await ask(`drain ${HEALTHY}`)).perSecond
-    return { enqueued, drained, p50Ms, p99Ms, healthy }
+    return { enqueued, drained, processorMs, p50Ms, p99Ms, healthy }
   } finally {
     await queue.stop()
   }
