@@ -72,7 +72,8 @@ begin
 end
 $$;
 
--- Removes the rows of events, and subtracts the visible ones from the counts. Returns their seqs.
+-- Removes the rows of events, and subtracts the visible ones from the counts. The search index
+-- drops their words later. Returns their seqs.
 create function delete_events(project uuid, seqs bigint[]) returns setof bigint
 language plpgsql as $$
 declare
@@ -93,6 +94,9 @@ begin
     into deleted, occurred_ats, channel_ids
     from gone g;
   perform subtract_event_counts(project, occurred_ats, channel_ids);
+  insert into stale_segments as s (project_id, segment, first_at, last_at)
+    select distinct project, d.seq >> 12, now(), now() from unnest(deleted) as d (seq) order by 2
+    on conflict (project_id, segment) do update set last_at = excluded.last_at;
   return query select d.seq from unnest(deleted) as d (seq);
 end
 $$;

@@ -6,7 +6,8 @@ language sql immutable as $$
   select array[
     'push_bursts', 'notification_settings', 'outbox', 'dead_letters', 'deliveries', 'withheld_deliveries', 'delivery_cursors',
     'webhook_attempts', 'webhook_channels', 'webhooks',
-    'events', 'event_counts', 'event_segments', 'read_marks', 'channels', 'alias_changes', 'aliases',
+    'events', 'event_counts', 'event_segments', 'event_tokens', 'search_parts', 'stale_segments', 'search_cursors',
+    'read_marks', 'channels', 'alias_changes', 'aliases',
     'user_words', 'unindexed_users', 'identities', 'erasure_names', 'erasures',
     'idempotency_keys', 'event_logs', 'key_usage', 'rate_windows', 'api_keys'
   ]

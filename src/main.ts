@@ -9,6 +9,7 @@ import { identify, send } from './cli/send.ts'
 import { keys } from './cli/keys.ts'
 import { migrate, serve } from './cli/serve.ts'
 import { owner } from './cli/owner.ts'
+import { reindex } from './cli/reindex.ts'
 import { secrets } from './cli/secrets.ts'
 import { webhook } from './cli/webhook.ts'
 import { ConfigError } from './config.ts'
@@ -32,6 +33,7 @@ const root = withExamples(
       backup,
       restore,
       migrate,
+      reindex,
       doctor,
       health,
       version,

@@ -8,6 +8,8 @@ import { createPools } from './db/pool.ts'
 import { waitUntilReachable } from './db/sql.ts'
 import { startDeliveries, type DeliveryOptions } from './server/deliveries.ts'
 import { createAppender } from './events/append.ts'
+import { startIndexer } from './events/indexer.ts'
+import { INDEXER_SETTINGS } from './events/search-index.ts'
 import { createServerApp } from './server/app.ts'
 import { listApiFeatures, listV1Features } from './server/features.ts'
 import { bindPort } from './server/bound-port.ts'
@@ -53,6 +55,8 @@ const APPEND_LOCK_MS = 1_000
  * Batches of events in flight on one connection. While Postgres works on one, the next is made.
  */
 const APPENDS_IN_FLIGHT = 2
+/** Longer than the indexer's statements, which take seconds for a part of hostile text. */
+const INDEXER_DEADLINE_MS = 20_000
 /** Shorter than the documented 25 s, which include the end of the process. */
 const STOP_MS = 24_000
 
@@ -120,6 +124,10 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const deliveries = await startDeliveries({ config, database, pools, site }, options)
     const { outbox } = deliveries
     cleanup.push(() => deliveries.stop())
+    const indexer = startIndexer({
+      pool: pools.open('index', 1, { settings: INDEXER_SETTINGS, deadlineMs: INDEXER_DEADLINE_MS }),
+    })
+    cleanup.push(() => indexer.stop())
     const inflight = createInFlightRequests()
     const admission = createAdmission({ pool: admissions, background })
     const appender = createAppender({
@@ -129,6 +137,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         // The feed first, because it takes only milliseconds.
         notifier.send([...projectIds].map(projectId => ({ kind: 'events', projectId })))
         outbox.wake(projectIds)
+        indexer.wake(projectIds)
       },
     })
     const userIndexer = startUserIndexer(userWork)

@@ -2,6 +2,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { listEventsJson } from '../src/events/read.ts'
+import { indexNextEvents } from '../src/events/search-index.ts'
 import { parseSearch } from '../src/events/search-query.ts'
 import { listMigrations, migrate, MIGRATIONS, type Migration } from '../src/db/migrate.ts'
 import { connect, type Sql } from '../src/db/sql.ts'
@@ -176,6 +177,8 @@ test('events are counted by UTC hour, found by time and searched, in any time zo
     const page = await listEventsJson(sql, projectId, parseSearch(text).filters, {})
     return JSON.parse(page).items.map(({ seq }: { seq: number }) => seq)
   }
+  await indexNextEvents(sql, projectId)
+  await indexNextEvents(sql, projectId)
   expect(await find('alpha 42 tag:"tag 2"')).toEqual([
     4292, 4282, 4272, 4262, 4252, 4242, 4232, 4222, 4212, 4202, 422, 42,
   ])

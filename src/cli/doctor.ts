@@ -10,6 +10,7 @@ import {
   checkListener,
   checkPush,
   checkQueue,
+  checkSearchIndex,
   checkSecret,
 } from './doctor/database.ts'
 import { checkFiles } from './doctor/files.ts'
@@ -62,7 +63,10 @@ async function checkInstallation(config: Config, database: Database): Promise<Fi
     const { findings, isCurrent } = await checkDatabase(sql, database.kind)
     findings.push(await checkListener(sql, config.databaseDirectUrl ?? database.url))
     findings.push(...(await checkSecret(sql, { ...config, dataDir: database.dataDir })))
-    if (isCurrent) findings.push(...(await checkQueue(sql)), ...(await checkPush(sql, config)))
+    if (isCurrent) {
+      findings.push(...(await checkQueue(sql)), await checkSearchIndex(sql))
+      findings.push(...(await checkPush(sql, config)))
+    }
     return findings
   } finally {
     await sql.end({ timeout: 1 })

@@ -4,6 +4,7 @@ import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events
 import { buildHistogram } from '../../src/events/histogram.ts'
 import { toSearchFilters, type SearchQuery } from '../../src/events/search-schema.ts'
 import { InvalidRequest } from '../../src/http/validation.ts'
+import { indexNextEvents } from '../../src/events/search-index.ts'
 import { noFilters, parseSearch, type SearchFilters } from '../../src/events/search-query.ts'
 import type { ScanLimits } from '../../src/events/log-scan.ts'
 import { matchesFilters, type SentEvent } from '../support/naive-search.ts'
@@ -145,28 +146,16 @@ test('dashboard §6 meta: finds a number in any spelling, and all its digits cou
 
 test('case 20: a search finds nothing of another tenant, with any tags', async () => {
   const [asking, hostile] = [await newProject(server), await newProject(server)]
-  const [bucket] = await server.sql<[{ name: string }]>`
-    select encode(substr(int8send(uuid_hash_extended(${asking.id}::uuid, 0)), 1, 6), 'base64') as name
-  `
-  const tags = [
-    'vip',
-    `x\u0001${bucket.name}#vip`,
-    `\u0001${bucket.name}@web`,
-    `\u0001${bucket.name} alpha`,
-  ]
+  const tags = ['vip', '#vip', '@web', '*', '\u0001', 'alpha']
   for (const project of [hostile, asking]) {
     const event = { channelName: 'c', title: 'alpha', source: 'web', tags }
     for (let n = 0; n < 3; n++) {
       expect((await project.post('/v1/events', event)).status).toBe(201)
     }
   }
-  const [imitated] = await server.sql<[{ n: number }]>`
-    select count(*)::int as n
-    from events e
-    where search_tokens(e.project_id, e.seq, e.channel_id, e.source, e.tags, e.title, e.description)
-      @@ ${`'${bucket.name}#vip'`}::tsquery
-  `
-  expect(imitated.n).toBe(6)
+  for (const { id } of [hostile, asking]) {
+    await indexNextEvents(server.sql, id, { minEvents: 1 })
+  }
   for (const text of ['tag:vip', 'source:web', 'alpha', ...tags.map(tag => `tag:"${tag}"`)]) {
     const { filters } = parseSearch(text)
     const page = await listEventsJson(

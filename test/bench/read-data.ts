@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { MIGRATIONS } from '../../src/db/migrate.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
+import { indexNextEvents, MIN_EVENTS } from '../../src/events/search-index.ts'
 import { ensureDatabase } from '../support/postgres.ts'
 
 /** Ten million events, half of them in one project. */
@@ -131,9 +132,20 @@ export async function fillEvents(url: string, events = EVENTS): Promise<void> {
     say(statement.slice(0, 70))
   }
   await sql.unsafe(REST)
+  const projects = await sql<{ id: string }[]>`select id from projects`
+  for (const { id } of projects) await indexAll(sql, id)
+  say('search index')
   await sql.unsafe('vacuum analyze')
   say('done')
   await sql.end()
+}
+
+/** Indexes a project's log for search, as its indexer would have. */
+async function indexAll(sql: Sql, projectId: string): Promise<void> {
+  for (let left = Infinity; left >= MIN_EVENTS;) {
+    const result = await indexNextEvents(sql, projectId)
+    left = result ? Number(result.lastSeq - result.indexedSeq) : 0
+  }
 }
 
 /** Drops the indexes that slow down loading; returns the statements that restore them. */

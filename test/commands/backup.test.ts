@@ -150,13 +150,17 @@ test('a backup has every row of every table, except for those that are excluded 
       .sort(),
   ).toEqual([
     'clock',
+    'event_tokens',
     'invites',
     'push_bursts',
     'rate_windows',
     'reset_links',
     'sealed_canary',
+    'search_cursors',
+    'search_parts',
     'setup_links',
     'sign_in_failures',
+    'stale_segments',
   ])
   const { rows } = await backUp(server.databaseUrl, place.file)
   const databaseUrl = await createEmptyDatabase()

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cloneDatabase, createEmptyDatabase } from '../support/postgres.ts'
 import { runProgram, startProgram } from '../support/process.ts'
-import { createRequests } from '../support/project.ts'
+import { createRequests, newProject } from '../support/project.ts'
+import { connect } from '../../src/db/sql.ts'
+import { indexNextEvents } from '../../src/events/search-index.ts'
+import { toId } from '../../src/ids.ts'
+import { appendTitles, compareIndex } from '../support/search-index.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -39,6 +43,7 @@ const COMMANDS = [
   ['backup'],
   ['restore'],
   ['migrate'],
+  ['reindex'],
   ['doctor'],
   ['health'],
   ['version'],
@@ -49,6 +54,24 @@ test.each(COMMANDS.map(words => [words]))('%p --help shows an example', async wo
   expect(code).toBe(0)
   expect(output).toContain('EXAMPLES')
   expect(output).toContain(`tidings ${words.join(' ')}`.trimEnd())
+})
+
+test('reindex builds the search index of one project, or of all, anew', async () => {
+  const databaseUrl = await cloneDatabase()
+  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const { id } = await newProject({ sql, url: '' })
+  await appendTitles(sql, id, { first: 1, last: 5_000, title: `'title ' || n` })
+  await indexNextEvents(sql, id)
+  await sql`delete from event_tokens where project_id = ${id}`
+  const env = { DATABASE_URL: databaseUrl }
+  const one = await run(['reindex', '--project', toId('prj', id), '--json'], env)
+  expect(one.json()).toEqual({ projects: 1, segments: 1 })
+  expect((await compareIndex(sql, id)).missing).toEqual([])
+  expect((await run(['reindex'], env)).output).toContain('Indexed 1 segments of 1 projects anew')
+  const unknown = await run(['reindex', '--project', 'nonsense'], env)
+  expect(unknown.code).toBe(2)
+  expect(unknown.output).toContain('No project has this name or id')
+  await sql.end()
 })
 
 test.each([

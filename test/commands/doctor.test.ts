@@ -4,7 +4,13 @@ import { createServer, request, type IncomingHttpHeaders } from 'node:http'
 import { connect as connectTcp } from 'node:net'
 import { join } from 'node:path'
 import { checkAddress } from '../../src/cli/doctor/address.ts'
-import { checkListener, checkPush, checkQueue } from '../../src/cli/doctor/database.ts'
+import {
+  checkListener,
+  checkPush,
+  checkQueue,
+  checkSearchIndex,
+} from '../../src/cli/doctor/database.ts'
+import { connect } from '../../src/db/sql.ts'
 import { checkFiles, checkFreeSpace } from '../../src/cli/doctor/files.ts'
 import { newSignedInAccount } from '../support/signed-in-account.ts'
 import { cloneDatabase } from '../support/postgres.ts'
@@ -160,6 +166,26 @@ test('doctor counts pending deliveries, and says how late they are', async () =>
     values (gen_random_uuid(), ${id}, gen_random_uuid(), 'webhook', gen_random_uuid(), 10, 'The endpoint answered 500')
   `
   expect(states(await checkQueue(sql))).toEqual({ queue: 'failed', 'dead letters': 'warning' })
+})
+
+test('doctor counts the events that the search index does not have', async () => {
+  const url = await cloneDatabase()
+  const sql = connect(url, { name: 'test', max: 1 })
+  expect(await checkSearchIndex(sql)).toMatchObject({ state: 'ok', message: 'Up to date' })
+  const { id } = await newProject({ sql, url: '' })
+  await sql`update event_logs set last_seq = 511 where project_id = ${id}`
+  expect(await checkSearchIndex(sql)).toMatchObject({ state: 'ok', message: 'Up to date' })
+  await sql`update event_logs set last_seq = 600 where project_id = ${id}`
+  expect(await checkSearchIndex(sql)).toMatchObject({
+    state: 'ok',
+    message: '600 events of 1 projects are not indexed yet',
+  })
+  await sql`update event_logs set last_seq = 100000 where project_id = ${id}`
+  expect(await checkSearchIndex(sql)).toMatchObject({
+    state: 'warning',
+    message: expect.stringMatching(/^100000 events of 1 projects/),
+  })
+  await sql.end()
 })
 
 test('doctor checks the VAPID contact', async () => {

@@ -1,5 +1,6 @@
 import type { Sql } from '../../src/db/sql.ts'
 import { toId } from '../../src/ids.ts'
+import { compareIndex } from '../support/search-index.ts'
 import type { Intent, Ledger } from './ledger.ts'
 
 /** The result of a run: figures, and every broken promise. */
@@ -61,6 +62,7 @@ export async function checkLedger(
     problems.push(...found)
     events += rows.length
     problems.push(...(await checkLog(sql, projectId, { rows, left })))
+    problems.push(...(await checkSearchIndex(sql, projectId)))
     for (const row of rows) {
       const intent = intents.get(row.intent ?? '')
       if (intent?.projectId !== projectId) problems.push(`nobody sent the event ${row.seq}`)
@@ -89,6 +91,15 @@ export async function checkLedger(
     },
     problems,
   }
+}
+
+/** Checks that the search index has every word of the events up to its cursor. */
+async function checkSearchIndex(sql: Sql, projectId: string): Promise<string[]> {
+  const { missing, badParts } = await compareIndex(sql, projectId)
+  return [
+    ...missing.slice(0, 10).map(token => `the search index lacks ${token}`),
+    ...badParts.map(part => `the part ${part} of the search index is out of place`),
+  ]
 }
 
 function checkIntent(

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hasOwner } from '../../accounts/owners.ts'
 import { listMigrations } from '../../db/migrate.ts'
+import { countUnindexed } from '../../events/search-index.ts'
 import { connect, type Sql } from '../../db/sql.ts'
 import { toReason } from '../../errors.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
@@ -135,6 +136,21 @@ export async function checkQueue(sql: Sql): Promise<Finding[]> {
   if (dead === 0) return [queue]
   const message = `${dead} deliveries failed permanently in the last day. Check the attempts of the webhooks, and replay the deliveries.`
   return [queue, warning('dead letters', message)]
+}
+
+const MANY_UNINDEXED = 100_000
+
+/** Checks how many events the search index lacks. Searches read them one by one. */
+export async function checkSearchIndex(sql: Sql): Promise<Finding> {
+  const { projects, events } = await countUnindexed(sql)
+  if (events === 0) return ok('search index', 'Up to date')
+  const waiting = `${events} events of ${projects} projects are not indexed yet`
+  return events < MANY_UNINDEXED
+    ? ok('search index', waiting)
+    : warning(
+        'search index',
+        `${waiting}. Searches find them, but take longer. Check that a server is running, and read its log.`,
+      )
 }
 
 /** Checks the VAPID key and the contact that push services require. */

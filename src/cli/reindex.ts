@@ -1,0 +1,31 @@
+import { listProjects } from '../accounts/projects.ts'
+import { reindexProject } from '../events/search-index.ts'
+import { command, UsageError } from './command.ts'
+import { withDatabase } from './environment.ts'
+
+export const reindex = command({
+  name: 'reindex',
+  description: 'Build the search index anew. The server can keep running, and searches stay exact.',
+  examples: ['tidings reindex', "tidings reindex --project 'My project' --json"],
+  args: {
+    project: { type: 'string', description: 'Name or id of the project. Default: all projects' },
+  },
+  run: args =>
+    withDatabase(async sql => {
+      const projects = (await listProjects(sql)).filter(
+        ({ id, name }) =>
+          args.project === undefined || id === args.project || name === args.project,
+      )
+      if (projects.length === 0) throw new UsageError('No project has this name or id.')
+      let segments = 0
+      for (const { uuid, name } of projects) {
+        segments += await reindexProject(sql, uuid, done => {
+          if (done % 100 === 0) process.stderr.write(`${name}: ${done} segments\n`)
+        })
+      }
+      return {
+        json: { projects: projects.length, segments },
+        text: `Indexed ${segments} segments of ${projects.length} projects anew. The server indexes later events.`,
+      }
+    }),
+})

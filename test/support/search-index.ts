@@ -1,0 +1,91 @@
+import type { Sql } from '../../src/db/sql.ts'
+
+/** A token of an event, as `seq token`. */
+export interface IndexDifference {
+  /** Tokens of indexed events that the search index does not have. */
+  missing: string[]
+  /** Tokens in the search index that no event has. Deleted events leave some for a while. */
+  excess: string[]
+  /** Parts that overlap, or that leave a hole before the next part or the cursor. */
+  badParts: string[]
+}
+
+/** Compares the search index of a project with the events up to its cursor. */
+export async function compareIndex(sql: Sql, projectId: string): Promise<IndexDifference> {
+  const [row] = await sql.begin(async tx => {
+    await tx`set local statement_timeout = 0`
+    return await tx<[{ missing: string[]; excess: string[]; bad_parts: string[] }]>`
+    with indexed as (
+      select t.first_seq + o.n as seq, u.token
+      from event_tokens t
+        cross join lateral (
+          select u.token, u.n, sum(u.n) over (order by u.ord) - u.n as before
+          from unnest(t.tokens, t.counts) with ordinality as u (token, n, ord)
+        ) u
+        cross join lateral unnest(t.offsets[u.before + 1:u.before + u.n]) as o (n)
+      where t.project_id = ${projectId} and t.bits is null
+      union
+      select t.first_seq + b.n, t.first_token
+      from event_tokens t
+        cross join generate_series(0, 4095) as b (n)
+      where t.project_id = ${projectId} and get_bit(t.bits, b.n) = 1
+    ), expected as (
+      select distinct e.seq, t.token
+      from events e
+        join search_cursors c on c.project_id = e.project_id and e.seq <= c.seq
+        cross join lateral unnest(
+          search_tokens(e.channel_id, e.source, e.tags, e.title, e.description)
+        ) as t (token)
+      where e.project_id = ${projectId}
+    ), parts as (
+      select p.first_seq, p.last_seq, lead(p.first_seq, 1, c.seq + 1) over (order by p.first_seq) as next_seq
+      from search_parts p
+        join search_cursors c on c.project_id = p.project_id
+      where p.project_id = ${projectId}
+    )
+    select
+      to_json(array(select seq || ' ' || token from (table expected except table indexed) d)) as missing,
+      to_json(array(select seq || ' ' || token from (table indexed except table expected) d)) as excess,
+      to_json(array(
+        select first_seq || ' to ' || last_seq
+        from parts
+        where last_seq + 1 <> next_seq or first_seq >> 12 <> last_seq >> 12
+      )) as bad_parts
+    `
+  })
+  return { missing: row.missing, excess: row.excess, badParts: row.bad_parts }
+}
+
+/**
+ * Appends events to a project, without a server. `title` is an SQL expression of the seq `n`. Each
+ * has a tag `tag 0` to `tag 9`.
+ */
+export async function appendTitles(
+  sql: Sql,
+  projectId: string,
+  { first, last, title }: { first: number; last: number; title: string },
+): Promise<void> {
+  await sql`
+    insert into channels (project_id, id, public_id, slug, name, created_at)
+    values (${projectId}, ${projectId}, ${`chn_${projectId}`}, 'test', 'Test', now())
+    on conflict do nothing
+  `
+  await sql.unsafe(
+    `
+      with added as (
+        insert into events (
+          project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, source, notify
+        )
+        select $1, gen_random_uuid(), $1, n, now(), now(), ${title}, array['tag ' || n % 10], '{}', 'test', true
+        from generate_series($2::int, $3::int) as n
+      ), covered as (
+        insert into event_segments (project_id, segment, first_at, last_at)
+        select $1, s, hour_of(now()), hour_of(now()) + interval '1 hour'
+        from generate_series($2::int >> 12, $3::int >> 12) as s
+        on conflict do nothing
+      )
+      update event_logs set last_seq = $3 where project_id = $1
+    `,
+    [projectId, first, last],
+  )
+}
