@@ -50,35 +50,50 @@ create index alias_changes_of_other on alias_changes (project_id, other) where o
 -- Serves the deletion of an account.
 create index alias_changes_of_account on alias_changes (account_id) where account_id is not null;
 
--- Records a change of an alias. The setting tidings.account of the transaction is the account that
--- makes the change; empty for an application. An erasure sets tidings.is_erasing, and leaves no
--- record.
+-- Returns the account that makes the changes of the transaction, from its setting tidings.account;
+-- null for an application.
+create function changing_account() returns uuid
+language sql stable
+return nullif(current_setting('tidings.account', true), '')::uuid;
+
+-- Records added aliases.
+create function record_added_aliases() returns trigger
+language plpgsql as $$
+begin
+  insert into alias_changes (project_id, user_id, at, alias, change, account_id)
+  select a.project_id, a.user_id, date_trunc('milliseconds', clock_timestamp()), a.alias, 'added', changing_account()
+  from added a;
+  return null;
+end
+$$;
+
+-- Records a change of an alias. An erasure sets tidings.is_erasing, and leaves no record.
 create function record_alias_change() returns trigger
 language plpgsql as $$
 declare
   changed_at timestamptz := date_trunc('milliseconds', clock_timestamp());
-  account uuid := nullif(current_setting('tidings.account', true), '')::uuid;
 begin
-  if tg_op = 'INSERT' then
-    insert into alias_changes (project_id, user_id, at, alias, change, account_id)
-      values (new.project_id, new.user_id, changed_at, new.alias, 'added', account);
-  elsif tg_op = 'DELETE' then
-    if current_setting('tidings.is_erasing', true) = 'on' then
-      return null;
-    end if;
-    insert into alias_changes (project_id, user_id, at, alias, change, account_id)
-      values (old.project_id, old.user_id, changed_at, old.alias, 'removed', account);
-  elsif new.user_id <> old.user_id then
+  if tg_op = 'UPDATE' then
     insert into alias_changes (project_id, user_id, at, alias, change, other, account_id)
       values
-        (old.project_id, old.user_id, changed_at, old.alias, 'moved to', new.user_id, account),
-        (new.project_id, new.user_id, changed_at, new.alias, 'moved from', old.user_id, account);
+        (old.project_id, old.user_id, changed_at, old.alias, 'moved to', new.user_id, changing_account()),
+        (new.project_id, new.user_id, changed_at, new.alias, 'moved from', old.user_id, changing_account());
+  elsif current_setting('tidings.is_erasing', true) is distinct from 'on' then
+    insert into alias_changes (project_id, user_id, at, alias, change, account_id)
+      values (old.project_id, old.user_id, changed_at, old.alias, 'removed', changing_account());
   end if;
   return null;
 end
 $$;
 
-create trigger aliases_have_history after insert or update or delete on aliases
+create trigger added_aliases_have_history after insert on aliases
+  referencing new table as added
+  for each statement execute function record_added_aliases();
+
+create trigger moved_aliases_have_history after update on aliases
+  for each row when (old.user_id <> new.user_id) execute function record_alias_change();
+
+create trigger removed_aliases_have_history after delete on aliases
   for each row execute function record_alias_change();
 
 -- Returns a time as responses show it: ISO 8601 in UTC, with milliseconds.

@@ -47,13 +47,15 @@ language sql immutable parallel safe as $$
       regexp_replace(left(properties::text, 16384), '"(?:[^"\\]|\\.)*":', ' ', 'g'),
       '\\(?:u[0-9a-f]{4}|.)', ' ', 'g'
     ) as text
-  )
-  select array_to_tsvector(array(
-    select distinct word_prefix(project) || left(w.word, 200)
+  ), words as materialized (
+    select distinct left(w.word, 200) as word
     from content c
       cross join lateral unnest(split_words(c.text)) as w (word)
     where w.word <> ''
-  ))
+  ), prefix as materialized (
+    select word_prefix(project) as start
+  )
+  select array_to_tsvector(array(select p.start || w.word from prefix p cross join words w))
 $$;
 
 -- Serves the search for users by a prefix of the user_id.

@@ -116,7 +116,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const background = pools.open('maintenance', 2)
     // The third connection looks up organizations.
     const identifies = pools.open('identify', 3, { settings: { lock_timeout: APPEND_LOCK_MS } })
-    const userWork = pools.open('users', 2)
+    const userWork = pools.open('users', 2, { settings: { lock_timeout: APPEND_LOCK_MS } })
     cleanup.push(() => pools.end())
     const notifications = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
     const notifier = createNotifier({ pool: notifications })

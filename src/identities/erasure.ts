@@ -9,7 +9,8 @@ const log = logger('identities')
 const STEP_MS = 25
 /** How long a request waits for the end of its erasure. */
 const WAIT_MS = 5_000
-const MAX_WAITING_PER_ORGANIZATION = 200
+/** How many erasures of an organization may be in progress. */
+const MAX_PER_ORGANIZATION = 200
 /** The interval of the search for erasures that another process has left unfinished. */
 const SWEEP_EVERY_MS = 5_000
 const SWEEP_PAGE_SIZE = 100
@@ -39,6 +40,14 @@ export interface Eraser {
   stop(): Promise<void>
 }
 
+interface Erasure {
+  organizationId: string
+  progress: ErasureProgress
+  /** Settles when the identity is deleted. */
+  begun: Promise<void>
+  ended: Promise<void>
+}
+
 interface StepRow {
   is_done: boolean
   events: string
@@ -57,29 +66,33 @@ interface EraserOptions {
  * pauses for as long as the step took, so that other work gets at least half of the time.
  */
 export function createEraser({ pool, waitMs = WAIT_MS }: EraserOptions): Eraser {
-  const perOrganization = createSemaphore({
-    perKey: 1,
-    maxWaiting: MAX_WAITING_PER_ORGANIZATION,
-  })
+  const turns = createSemaphore({ perKey: 1 })
   const steps = createSemaphore({ total: 1 })
   const stopped = new AbortController()
   const { signal } = stopped
-  // The erasures of this process that have begun, by project and user.
-  const running = new Map<string, { progress: ErasureProgress; ended: Promise<void> }>()
+  // The erasures of this process, by project and user.
+  const running = new Map<string, Erasure>()
 
-  /** Works on an erasure that has begun, until it ends or this process stops. */
-  function start(target: ErasureTarget, release: () => void) {
+  /** Begins an erasure, unless `hasBegun`, and works on it until it ends or this process stops. */
+  function start(target: ErasureTarget, author?: Actor, hasBegun = false): Erasure {
     const name = toName(target)
     const progress = { isDone: false, events: 0 }
-    const ended = proceed(target, progress).finally(() => {
-      running.delete(name)
-      release()
-    })
+    const begun = hasBegun
+      ? Promise.resolve()
+      : steps.run(target.organizationId, () => begin(pool, target, author))
+    const ended = begun
+      .then(() => turns.run(target.organizationId, () => proceed(target, progress)))
+      .finally(() => running.delete(name))
     // Without a waiting request, the sweep continues after an error.
     ended.catch(() => {})
-    const started = { progress, ended }
+    const started = { organizationId: target.organizationId, progress, begun, ended }
     running.set(name, started)
     return started
+  }
+
+  function isFull(organizationId: string): boolean {
+    const own = running.values().filter(erasure => erasure.organizationId === organizationId)
+    return own.toArray().length >= MAX_PER_ORGANIZATION
   }
 
   async function proceed(target: ErasureTarget, progress: ErasureProgress): Promise<void> {
@@ -114,10 +127,8 @@ export function createEraser({ pool, waitMs = WAIT_MS }: EraserOptions): Eraser 
         projectId: row.project_id,
         userId: row.user_id,
       }
-      if (running.has(toName(target))) continue
-      const release = await perOrganization.acquire(target.organizationId, { maxWaitMs: 0 })
-      if (release && !signal.aborted) start(target, release)
-      else release?.()
+      if (signal.aborted || running.has(toName(target)) || isFull(target.organizationId)) continue
+      start(target, undefined, true)
     }
   }
 
@@ -134,23 +145,12 @@ export function createEraser({ pool, waitMs = WAIT_MS }: EraserOptions): Eraser 
   return {
     async erase(target, author) {
       const untilMs = performance.now() + waitMs
-      let started = running.get(toName(target))
-      if (!started) {
-        const { organizationId } = target
-        const release = await perOrganization.acquire(organizationId, { maxWaitMs: waitMs })
-        if (!release) {
-          throw new Fault('unavailable', 'Too many users are being erased. Try again shortly.')
-        }
-        try {
-          const hasBegun = await steps.run(organizationId, () => begin(pool, target, author))
-          if (!hasBegun) throw userNotFound()
-        } catch (error) {
-          release()
-          throw error
-        }
-        started = start(target, release)
+      const known = running.get(toName(target))
+      if (!known && isFull(target.organizationId)) {
+        throw new Fault('unavailable', 'Too many users are being erased. Try again shortly.')
       }
-      const { progress, ended } = started
+      const { progress, begun, ended } = known ?? start(target, author)
+      await begun
       await withTimeout(Math.max(untilMs - performance.now(), 0), ended, () => {})
       return { ...progress }
     },
@@ -162,12 +162,12 @@ export function createEraser({ pool, waitMs = WAIT_MS }: EraserOptions): Eraser 
   }
 }
 
-/** Deletes the identity and its aliases. Returns false if there is nothing to erase. */
+/** Deletes the identity and its aliases. Throws `not_found` if there is nothing to erase. */
 async function begin(
   pool: Pool,
   { projectId, userId }: ErasureTarget,
   author: Actor | undefined,
-): Promise<boolean> {
+): Promise<void> {
   const [row] = await pool.run(
     sql => sql<[{ has_begun: boolean }]>`
       select begin_erasure(
@@ -175,7 +175,7 @@ async function begin(
       ) as has_begun
     `,
   )
-  return row.has_begun
+  if (!row.has_begun) throw userNotFound()
 }
 
 /** Runs one step. The last one writes the audit log. Undefined if the erasure has ended before. */

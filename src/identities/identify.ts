@@ -117,7 +117,7 @@ export function createIdentityWriter({
 
   function add(job: PreparedJob): Promise<IdentifyResult> {
     const { organizationId } = job
-    const bytes = 500 + 2 * (job.propertiesJson?.length ?? 0)
+    const bytes = 500 + (job.propertiesJson?.length ?? 0)
     const queue = queues.get(organizationId)
     const isFull =
       queue !== undefined &&

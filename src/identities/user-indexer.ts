@@ -20,7 +20,8 @@ export interface UserIndexer {
 
 /**
  * Starts the indexer of users' search words, behind identify. It works in steps. Organizations take
- * turns.
+ * turns. After each step a project pauses for as long as the step took, so that other work gets at
+ * least half of the time.
  */
 export function startUserIndexer(pool: Pool): UserIndexer {
   const steps = createSemaphore({ total: 1 })
@@ -32,7 +33,9 @@ export function startUserIndexer(pool: Pool): UserIndexer {
     await pause(COLLECT_MS, signal)
     try {
       for (let isMore = true; isMore && !signal.aborted;) {
+        const startedMs = performance.now()
         isMore = await steps.run(organizationId, () => runStep(pool, projectId))
+        await pause(performance.now() - startedMs, signal)
       }
     } catch (error) {
       warn(error)

@@ -100,7 +100,7 @@ test('too many waiting identifies of an organization are refused, and no others'
 test('too many waiting bytes of an organization are refused', async () => {
   const { batches, identify } = createScene()
   const text = 'x'.repeat(256 * 1024)
-  const results = Array.from({ length: 80 }, () => identify('a', { text }))
+  const results = Array.from({ length: 150 }, () => identify('a', { text }))
   const settled = Promise.allSettled(results)
   await Bun.sleep(1)
   await endAll(batches)
