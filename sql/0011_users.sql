@@ -68,21 +68,28 @@ create index aliases_of_name on aliases (project_id, lower(alias) text_pattern_o
 -- because every search reads it.
 create index user_words_of_words on user_words using gin (words) with (gin_pending_list_limit = 64);
 
--- Adds the words of changed users of a project to user_words, until time_limit_ms have passed.
--- Returns false when nothing is left to do, or when another transaction works on this project.
+-- Adds the words of up to 100 changed users of a project to user_words, from the first id after
+-- `after` on, until time_limit_ms have passed. Returns the last id. Returns null when there is none
+-- and when another transaction works on this project.
 --
 -- It parses before it locks any row. An identify does not wait for it, and an erasure only while
 -- the words are stored. A user who changes meanwhile is indexed again.
 --
 -- The commit does not wait for fsync. A crash undoes the work, and it is done again.
-create function index_users(project uuid, time_limit_ms float8) returns boolean
+--
+-- The settings force the primary key. Only it finds the next rows without reading all of them.
+create function index_users(project uuid, after uuid, time_limit_ms float8) returns uuid
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashagg = off
+set enable_sort = off
 as $$
 declare
   ends_at timestamptz := clock_timestamp() + time_limit_ms * interval '1 ms';
   changed record;
+  last_id uuid;
   parsed tsvector;
   ids uuid[] := '{}';
   changed_ats timestamptz[] := '{}';
@@ -90,17 +97,18 @@ declare
 begin
   perform set_config('synchronous_commit', 'off', true);
   if not pg_try_advisory_xact_lock(hashtextextended('index users', hashtextextended(project::text, 0))) then
-    return false;
+    return null;
   end if;
   for changed in
     select u.id, max(u.changed_at) as at
     from unindexed_users u
-    where u.project_id = project
+    where u.project_id = project and u.id > after
     group by u.id
     order by u.id
     limit 100
   loop
-    exit when clock_timestamp() >= ends_at;
+    exit when clock_timestamp() >= ends_at and last_id is not null;
+    last_id := changed.id;
     select words_of_user(project, i.properties) into parsed
       from identities i where i.project_id = project and i.id = changed.id;
     -- An erasure has also deleted the rows of unindexed_users.
@@ -109,9 +117,6 @@ begin
     changed_ats := changed_ats || changed.at;
     words_list := words_list || parsed;
   end loop;
-  if ids = '{}' then
-    return false;
-  end if;
 
   with parsed_users as (
     select p.id, p.changed_at, p.words
@@ -130,7 +135,7 @@ begin
   delete from unindexed_users u
     using existing e, parsed_users p
     where u.project_id = project and u.id = e.id and p.id = e.id and u.changed_at <= p.changed_at;
-  return true;
+  return last_id;
 end
 $$;
 

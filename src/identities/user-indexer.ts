@@ -8,6 +8,8 @@ const log = logger('identities')
 /** Identifies that arrive within this time share a step. */
 const COLLECT_MS = 50
 const STEP_MS = 25
+/** Before all ids. */
+const FIRST = '00000000-0000-0000-0000-000000000000'
 /** The interval of the search for projects with users that another process has left unindexed. */
 const SWEEP_EVERY_MS = 5_000
 
@@ -32,9 +34,13 @@ export function startUserIndexer(pool: Pool): UserIndexer {
   async function index(projectId: string, organizationId: string): Promise<void> {
     await pause(COLLECT_MS, signal)
     try {
+      let after = FIRST
       for (let isMore = true; isMore && !signal.aborted;) {
         const startedMs = performance.now()
-        isMore = await steps.run(organizationId, () => runStep(pool, projectId))
+        const last = await steps.run(organizationId, () => runStep(pool, projectId, after))
+        // At the end, it begins anew with users who have changed meanwhile.
+        isMore = last !== null || after !== FIRST
+        after = last ?? FIRST
         await pause(performance.now() - startedMs, signal)
       }
     } catch (error) {
@@ -72,12 +78,17 @@ export function startUserIndexer(pool: Pool): UserIndexer {
   }
 }
 
-/** Indexes users of a project for some milliseconds. Returns false when none is left. */
-async function runStep(pool: Pool, projectId: string): Promise<boolean> {
+/**
+ * Indexes users of a project after an id for some milliseconds. Returns the last one, or null if
+ * there was none.
+ */
+async function runStep(pool: Pool, projectId: string, after: string): Promise<string | null> {
   const [row] = await pool.run(
-    sql => sql<[{ is_more: boolean }]>`select index_users(${projectId}, ${STEP_MS}) as is_more`,
+    sql => sql<[{ last: string | null }]>`
+      select index_users(${projectId}, ${after}, ${STEP_MS}) as last
+    `,
   )
-  return row.is_more
+  return row.last
 }
 
 function warn(error: unknown): void {

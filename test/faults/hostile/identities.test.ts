@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { lockLog } from '../../support/database-lock.ts'
-import { newProject, type TestProject } from '../../support/project.ts'
+import { createRequests, newProject, type TestProject } from '../../support/project.ts'
 import { boot, type Booted } from '../../support/server.ts'
 import { until } from '../../support/until.ts'
 
@@ -69,30 +69,23 @@ test('writes of other organizations are done before identifies that wait', async
   expect(order.slice(0, 6)).toEqual(Array(6).fill('other'))
 })
 
-test('64 erasures occupy one connection, and reads of other organizations go first', async () => {
+test('64 erasures occupy one connection, and reads of other organizations are answered', async () => {
   const [hostile, other] = [await newProject(server), await newProject(server)]
   for (let n = 0; n < 64; n++) await hostile.post('/v1/identify', { user_id: `user ${n}` })
-  const order: string[] = []
   const hold = await lockLog(server.sql, hostile.id)
-  const erasures = Array.from({ length: 64 }, async (_, n) => {
-    const { status } = await erase(hostile, `user ${n}`)
-    order.push('hostile')
-    return status
-  })
+  const erasures = Array.from({ length: 64 }, (_, n) => erase(hostile, `user ${n}`))
   await hold.untilBlocked()
   const waiting: number[] = []
   for (let n = 0; n < 10; n++) {
     expect((await other.get('/v1/events')).status).toBe(200)
-    order.push('other')
     waiting.push(await countWaiting(server))
   }
   await hold.release()
-  const statuses = await Promise.all(erasures)
-  expect(order.slice(0, 10)).toEqual(Array(10).fill('other'))
   expect(Math.max(...waiting)).toBe(1)
-  // The others were refused: they would have waited longer than a request may.
-  expect(statuses.filter(status => status === 200).length).toBeGreaterThan(0)
+  // Some have waited too long for the log.
+  const statuses = (await Promise.all(erasures)).map(({ status }) => status)
   expect(statuses.filter(status => ![200, 202, 503].includes(status))).toEqual([])
+  expect(statuses.filter(status => status !== 503).length).toBeGreaterThan(0)
 })
 
 test('a user with 20,000 aliases is read, and erased in steps', async () => {
@@ -155,7 +148,22 @@ test('an erasure whose process died is continued by another one', async () => {
   await server.sql`update erasures set touched_at = now() - interval '11 s'`
   await using another = await boot({ databaseUrl: server.databaseUrl })
   await until(async () => (await countErasures(project)) === 0)
-  expect((await createReader(another, project)('/v1/events')).data.items[0]?.userId).toBeNull()
+  const { items } = (await createRequests(another.url, project.key).get('/v1/events')).body.data
+  expect(items[0].userId).toBeNull()
+})
+
+test('two processes that erase the same user share the work', async () => {
+  const project = await newProject(server)
+  await using another = await boot({ databaseUrl: server.databaseUrl })
+  const there = createRequests(another.url, project.key)
+  await project.post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
+  await project.post('/v1/events', { ...EVENT, userId: '@ada' })
+  await addEvents(project, 1_000)
+  const answers = await Promise.all([project, there, there].map(one => erase(one, 'ada')))
+  for (const { status } of answers) expect([200, 202, 404]).toContain(status)
+  await until(async () => (await countErasures(project)) === 0)
+  expect((await project.get('/v1/events?userId=@ada')).body.data.items).toEqual([])
+  expect((await project.get('/v1/events?limit=1')).body.data.items[0].userId).toBeNull()
 })
 
 test('an erasure leaves a user who is identified meanwhile, with later events', async () => {
@@ -178,15 +186,8 @@ test('an erasure leaves a user who is identified meanwhile, with later events', 
   expect((await project.get('/v1/users/@ada')).body.data.id).toBe(again.body.data.id)
 })
 
-function erase({ request }: TestProject, userId: string) {
+function erase({ request }: Pick<TestProject, 'request'>, userId: string) {
   return request(`/v1/users/${encodeURIComponent(userId)}`, { method: 'DELETE' })
-}
-
-function createReader({ url }: Booted, { key }: TestProject) {
-  return async (path: string) => {
-    const response = await fetch(url + path, { headers: { authorization: `Bearer ${key}` } })
-    return (await response.json()) as { data: { items: { userId: string | null }[] } }
-  }
 }
 
 /** Adds aliases to the user ada, as a user from before the limit has them. */
