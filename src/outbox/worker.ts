@@ -141,7 +141,9 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
 
   function reserve(): Reservation | undefined {
     const free = concurrency - inFlight.slotsInUse
-    const isIdle = hasScanned && !isClaiming && !reserved && !queue.hasDue && free > 0
+    // A scan that is due goes first. Otherwise dispatches in a row would hold up retries.
+    const isScanDue = performance.now() >= Math.max(scanDueMs, scanAllowedMs)
+    const isIdle = hasScanned && !isScanDue && !isClaiming && !reserved && !queue.hasDue && free > 0
     if (!isIdle || isStopped || inFlight.unsettled > MAX_UNSETTLED) return undefined
     const { resolve } = (reserved = Promise.withResolvers<void>())
     return {

@@ -182,3 +182,39 @@ test('delivery: another worker takes over a leased delivery that its process nev
   await until(async () => (await deliveries.ended(projectId)).length === 1)
   expect(begun).toEqual([eventId!])
 })
+
+test('delivery: a retry begins while the dispatcher is never idle', async () => {
+  await using deliveries = await openDeliveries()
+  const { sql } = deliveries
+  const begun = new Set<string>()
+  const base = createTestKind()
+  const kind = createTestKind({
+    async send({ eventId }) {
+      begun.add(eventId)
+      return { kind: 'done' }
+    },
+    async dispatch(tx, ranges, lease) {
+      const done = await base.dispatch(tx, ranges, lease)
+      // The next dispatch follows this one at once.
+      outbox.wake([busy.projectId])
+      return done
+    },
+  })
+  const outbox = await deliveries.start(kind)
+  const busy = await deliveries.newTarget()
+  const other = await deliveries.newTarget()
+  const [retried = ''] = await deliveries.append(other.projectId)
+  outbox.wake([other.projectId])
+  await until(() => begun.delete(retried))
+  await sql`
+    insert into outbox (project_id, event_id, kind, target_id, available_at)
+    values (${other.projectId}, ${retried}, 'webhook', ${crypto.randomUUID()}, now() + interval '2 s')
+  `
+  // It is due after 2 s. The bound catches dispatches that hold up the scan.
+  const untilMs = performance.now() + 2_000 + BOUND_MS
+  while (!begun.has(retried) && performance.now() < untilMs) {
+    await deliveries.append(busy.projectId)
+    outbox.wake([busy.projectId])
+  }
+  expect(begun.has(retried)).toBe(true)
+})
