@@ -12,7 +12,7 @@ import { SHARE } from './table.ts'
 const ROUNDS = SHARE < 1 ? 1 : 2
 const REST_MS = 2_000
 const ATTACK_MS = 4_000
-/** How long Postgres must be idle after an attack before the next measurement, and at most waits. */
+/** How long Postgres must be idle before the next measurement, and the longest wait for that. */
 const QUIET_MS = 500
 const MAX_WAIT_MS = 20_000
 const MAX_TIMES = 3
