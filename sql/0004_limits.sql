@@ -60,6 +60,16 @@ begin
 end
 $$;
 
+-- One row is what an organization has used: events in a minute, and bytes of events in a day (UTC).
+-- Unlogged: a crash of Postgres resets all usage.
+create unlogged table organization_usage (
+  organization_id uuid primary key references organizations on delete cascade,
+  minute timestamptz not null,
+  events bigint not null,
+  day timestamptz not null,
+  bytes bigint not null
+) with (fillfactor = 50);
+
 -- One row is a used Idempotency-Key, and the response that every retry gets until the key expires.
 create table idempotency_keys (
   project_id uuid not null references projects,

@@ -7,6 +7,7 @@ import {
   toLogLevel,
   toNetworks,
   toPort,
+  toQuota,
   toSecrets,
   toWorkers,
   parseAppSecret,
@@ -15,6 +16,15 @@ import {
 } from './config/values.ts'
 import { LOG_LEVELS } from './log.ts'
 import { findPasswordProblem } from './passwords/policy.ts'
+
+/** The quotas of each organization. */
+export interface QuotaLimits {
+  eventsPerMinute: number
+  /** Bytes of the texts of events, in UTF-8. A day begins at midnight UTC. */
+  bytesPerDay: number
+  channels: number
+  webhooks: number
+}
 
 export interface Config {
   port: number
@@ -47,6 +57,7 @@ export interface Config {
   vapidSubject: string | undefined
   /** URIs of contacts for security reports, the preferred one first. */
   securityContacts: string[]
+  quotas: QuotaLimits
   logLevel: (typeof LOG_LEVELS)[number]
   /** The first owner. Undefined when the setup page creates the owner. */
   owner: { email: string; password: string } | undefined
@@ -81,10 +92,16 @@ const NAMES = [
   'PUSH_HOSTS',
   'VAPID_SUBJECT',
   'SECURITY_CONTACT',
+  'QUOTA_EVENTS_PER_MINUTE',
+  'QUOTA_BYTES_PER_DAY',
+  'QUOTA_CHANNELS',
+  'QUOTA_WEBHOOKS',
   'LOG_LEVEL',
   'OWNER_EMAIL',
   'OWNER_PASSWORD',
 ] as const
+
+const QUOTA = 'a whole number from 1 to 10^15'
 
 /** Variables whose values no message shows. */
 const SECRET_NAMES = new Set<string>([
@@ -156,6 +173,12 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
         'an e-mail address or an https: URL, or a list of them separated by commas',
         toContacts,
       ) ?? [],
+    quotas: {
+      eventsPerMinute: read('QUOTA_EVENTS_PER_MINUTE', QUOTA, toQuota) ?? 1_000_000,
+      bytesPerDay: read('QUOTA_BYTES_PER_DAY', QUOTA, toQuota) ?? 50_000_000_000,
+      channels: read('QUOTA_CHANNELS', QUOTA, toQuota) ?? 100_000,
+      webhooks: read('QUOTA_WEBHOOKS', QUOTA, toQuota) ?? 500,
+    },
     logLevel: read('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}`, toLogLevel) ?? 'info',
     owner: readOwner(values, problems),
   }

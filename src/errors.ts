@@ -1,6 +1,7 @@
 /** Values of `code` in failure responses of /v1 and /api. */
 export const FAILURE_CODES = [
   'insufficient_scope',
+  'quota_exceeded',
   'not_found',
   'method_not_allowed',
   'request_timeout',

@@ -33,6 +33,13 @@ export const appendBatch = new Histogram({
   registers: [registry],
 })
 
+export const quotaRefusals = new Counter({
+  name: 'tidings_quota_refusals_total',
+  help: 'Requests refused because of a quota of their organization, by quota.',
+  labelNames: ['quota'],
+  registers: [registry],
+})
+
 export const deliveryAttempts = new Counter({
   name: 'tidings_delivery_attempts_total',
   help: 'Delivery attempts, by kind and outcome.',

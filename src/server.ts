@@ -27,6 +27,7 @@ import {
 } from './server/bootstrap.ts'
 import { registerWorkGauges } from './server/gauges.ts'
 import { createInFlightRequests } from './limits/idempotency.ts'
+import { createQuotas } from './limits/quotas.ts'
 import { createFailedAuthentications } from './limits/failed-authentications.ts'
 import { logger } from './log.ts'
 import { createSemaphore } from './semaphore.ts'
@@ -147,12 +148,14 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       onIdentified: userIndexer.wake,
     })
     const eraser = createEraser({ pool: userWork, waitMs: options.erasureWaitMs })
+    const quotas = createQuotas({ limits: config.quotas, pool: background })
     const maintenance = startMaintenance(background)
     cleanup.push(async () => {
       await Promise.all([
         appender.drain(),
         identityWriter.drain(),
         admission.stop(),
+        quotas.stop(),
         maintenance.stop(),
         userIndexer.stop(),
         eraser.stop(),
@@ -203,6 +206,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         eraser,
         searches,
         hints: notifier,
+        quotas,
+        quotaLimits: config.quotas,
         databaseKind: database.kind,
         dataDir: database.dataDir,
         isUrlSet: config.baseUrl !== undefined,
@@ -214,6 +219,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         ...gate,
         admission,
         appender,
+        quotas,
         identityWriter,
         eraser,
         findOrganization,

@@ -286,3 +286,22 @@ export const ServerInfo = Type.Object(
   closed,
 )
 export type ServerInfo = Static<typeof ServerInfo>
+
+const Quota = Type.Object({ used: Count, limit: Count }, closed)
+
+/** The usage of an organization beside its quotas. */
+export const OrganizationUsage = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    /** Events since the start of the minute. */
+    events: Quota,
+    /** Bytes of events since midnight UTC. */
+    bytes: Quota,
+    /** Counted up to 10,000. */
+    channels: Quota,
+    webhooks: Quota,
+  },
+  closed,
+)
+export type OrganizationUsage = Static<typeof OrganizationUsage>

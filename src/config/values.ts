@@ -14,6 +14,13 @@ export function toWorkers(text: string): number | undefined {
   return workers >= 1 && workers <= MAX_WORKERS ? workers : undefined
 }
 
+const MAX_QUOTA = 1e15
+
+export function toQuota(text: string): number | undefined {
+  const quota = /^\d{1,16}$/.test(text) ? Number(text) : 0
+  return quota >= 1 && quota <= MAX_QUOTA ? quota : undefined
+}
+
 export function toHost(text: string): string | undefined {
   return /^[0-9A-Za-z.:_-]+$/.test(text) ? text : undefined
 }

@@ -1,13 +1,15 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { ProjectReads } from '../accounts/projects.ts'
+import type { FindOrganization, ProjectReads } from '../accounts/projects.ts'
 import { ChannelName } from '../channels/name.ts'
+import { invalidKey } from '../errors.ts'
 import { succeedJson } from '../http/call.ts'
 import { Failure, PageOf, SuccessOf } from '../http/envelope.ts'
 import { createValidator, invalidField } from '../http/validation.ts'
 import { respondToWrite, type KeyCall, type KeyGuard } from '../keys/guard.ts'
+import type { Quotas } from '../limits/quotas.ts'
 import type { Appender } from './append.ts'
-import { fromLogSnag, fromPlainText, toNewEvent } from './new-event.ts'
+import { fromLogSnag, fromPlainText, toNewEvent, type NewEvent } from './new-event.ts'
 import { getEventJson, listEventsJson } from './read.ts'
 import { isSearch } from './search-query.ts'
 import { Event, EventInput, EventQuery, LogInput, TextInput } from './schema.ts'
@@ -20,16 +22,28 @@ const textEvent = createValidator(EventInput)
 interface Parts {
   guard: KeyGuard
   appender: Appender
+  quotas: Pick<Quotas, 'check' | 'count'>
+  findOrganization: FindOrganization
   reads: ProjectReads
 }
 
 /** Routes of /v1 that create and read events. */
-export function eventRoutes({ guard, appender, reads }: Parts) {
+export function eventRoutes({ guard, appender, quotas, findOrganization, reads }: Parts) {
   async function create(call: KeyCall, input: EventInput): Promise<Response> {
     const { key, requestId, claim, admission } = call
     const { projectId } = key
     const event = toNewEvent(input)
+    const organizationId = await findOrganization(projectId)
+    if (organizationId === undefined) throw invalidKey()
+    const counted = {
+      organizationId,
+      projectId,
+      channelSlug: event.channelSlug,
+      bytes: countBytes(event),
+    }
+    await quotas.check(counted)
     const written = await appender.append({ projectId, event, requestId, claim, admission })
+    if (written.outcome === 'done') quotas.count(counted)
     return respondToWrite(call, 201, written)
   }
 
@@ -111,4 +125,10 @@ export function eventRoutes({ guard, appender, reads }: Parts) {
         detail: { operationId: 'getEvent', summary: 'Get an event', tags },
       },
     )
+}
+
+/** Returns the UTF-8 bytes of an event's texts, which its organization's quota counts. */
+function countBytes({ title, description, metadataJson, tags }: NewEvent): number {
+  const texts = title + (description ?? '') + metadataJson + tags.join('')
+  return Buffer.byteLength(texts)
 }

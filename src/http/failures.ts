@@ -10,6 +10,7 @@ const STATUS: Record<FaultCode, number> = {
   signed_out: 401,
   wrong_credentials: 401,
   insufficient_scope: 403,
+  quota_exceeded: 403,
   forbidden: 403,
   cross_site: 403,
   verification_needed: 403,

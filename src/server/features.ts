@@ -17,6 +17,7 @@ import { eventRoutes } from '../events/routes.ts'
 import { searchRoutes, type SearchParts } from '../events/search-routes.ts'
 import type { FindOrganization, ProjectReads } from '../accounts/projects.ts'
 import type { Eraser } from '../identities/erasure.ts'
+import type { Quotas } from '../limits/quotas.ts'
 import type { IdentityWriter } from '../identities/identify.ts'
 import { identityRoutes } from '../identities/routes.ts'
 import { userRoutes, type UserRouteParts } from '../identities/user-routes.ts'
@@ -68,6 +69,7 @@ export function listApiFeatures(gate: ApiParts) {
 /** The dependencies of the features under /v1. */
 interface V1Parts extends KeyGuardOptions {
   appender: Appender
+  quotas: Quotas
   identityWriter: IdentityWriter
   eraser: Eraser
   findOrganization: FindOrganization

@@ -1,9 +1,12 @@
+import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../accounts/guard.ts'
-import { ServerInfo } from '../accounts/schema.ts'
+import { OrganizationUsage, ServerInfo } from '../accounts/schema.ts'
+import type { QuotaLimits } from '../config.ts'
 import type { Pool } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
+import { toId } from '../ids.ts'
 import { readDiskUsage } from './disk.ts'
 import type { Site } from '../http/site.ts'
 import type { Outbox } from '../outbox/outbox.ts'
@@ -13,6 +16,9 @@ import { SOURCE_URL, VERSION } from '../version.ts'
 
 /** Pending deliveries are counted up to this number. */
 const MAX_COUNTED = 100_000
+/** The number of organizations whose usage is listed, and of channels that are counted for each. */
+const MAX_LISTED = 50
+const MAX_COUNTED_CHANNELS = 10_000
 
 export interface ServerParts {
   guard: SessionGuard
@@ -23,9 +29,13 @@ export interface ServerParts {
   startedAt: Date
   outbox: Pick<Outbox, 'oldestMs' | 'running'>
   vapidSubject: string | undefined
+  quotaLimits: QuotaLimits
   /** Returns the number of open live feeds. */
   countSockets(): number
 }
+
+type UsageRow = Record<'id' | 'name', string> &
+  Record<'events' | 'bytes' | 'channels' | 'webhooks', number>
 
 interface Row {
   version: string
@@ -41,22 +51,85 @@ interface Row {
 
 /** Serves the state of the server to its operators. */
 export function serverRoutes({ guard, ...parts }: ServerParts) {
-  return new Elysia({ name: 'server' }).use(guard).get(
-    '/api/server',
-    async ({ call }) => {
-      const [row, disk] = await Promise.all([readRow(call.pool), readDiskUsage(parts.dataDir)])
-      return succeed(call, 200, toInfo(parts, row, disk))
-    },
-    {
-      installation: 'server.read',
-      response: { 200: SuccessOf(ServerInfo) },
-      detail: {
-        operationId: 'getServer',
-        summary: 'Get the state of the server',
-        tags: ['Server'],
+  return new Elysia({ name: 'server' })
+    .use(guard)
+    .get(
+      '/api/server',
+      async ({ call }) => {
+        const [row, disk] = await Promise.all([readRow(call.pool), readDiskUsage(parts.dataDir)])
+        return succeed(call, 200, toInfo(parts, row, disk))
       },
-    },
+      {
+        installation: 'server.read',
+        response: { 200: SuccessOf(ServerInfo) },
+        detail: {
+          operationId: 'getServer',
+          summary: 'Get the state of the server',
+          tags: ['Server'],
+        },
+      },
+    )
+    .get(
+      '/api/server/organizations',
+      async ({ call }) =>
+        succeed(call, 200, { items: await listUsage(call.pool, parts.quotaLimits) }),
+      {
+        installation: 'server.read',
+        response: { 200: SuccessOf(Type.Object({ items: Type.Array(OrganizationUsage) })) },
+        detail: {
+          operationId: 'listOrganizationUsage',
+          summary: 'List what organizations use of their quotas',
+          description: 'The 50 organizations with the most bytes of events today.',
+          tags: ['Server'],
+        },
+      },
+    )
+}
+
+async function listUsage(pool: Pool, limits: QuotaLimits): Promise<OrganizationUsage[]> {
+  const rows = await pool.run(
+    sql => sql<UsageRow[]>`
+      with listed as (
+        select
+          o.id, o.name,
+          case when u.minute = date_trunc('minute', now()) then u.events else 0 end::float8 as events,
+          case when u.day = date_trunc('day', now(), 'UTC') then u.bytes else 0 end::float8 as bytes
+        from organizations o
+          left join organization_usage u on u.organization_id = o.id
+        where o.deleted_at is null
+        order by bytes desc, o.created_at
+        limit ${MAX_LISTED}
+      )
+      select
+        id, name, events, bytes,
+        (
+          select count(*)::int
+          from (
+            select
+            from projects p
+              join channels c on c.project_id = p.id
+            where p.organization_id = listed.id and p.deleted_at is null
+            limit ${MAX_COUNTED_CHANNELS}
+          ) as counted
+        ) as channels,
+        (
+          select count(*)::int
+          from projects p
+            join webhooks w on w.project_id = p.id
+          where p.organization_id = listed.id and p.deleted_at is null and w.deleted_at is null
+        ) as webhooks
+      from listed
+      order by bytes desc, name
+    `,
   )
+  return rows.map(({ id, name, events, bytes, channels, webhooks }) => ({
+    id: toId('org', id),
+    name,
+    events: { used: events, limit: limits.eventsPerMinute },
+    bytes: { used: bytes, limit: limits.bytesPerDay },
+    channels: { used: channels, limit: limits.channels },
+    webhooks: { used: webhooks, limit: limits.webhooks },
+  }))
 }
 
 async function readRow(pool: Pool): Promise<Row> {

@@ -6,6 +6,7 @@ import type { Egress } from '../egress/egress.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
+import type { Quotas } from '../limits/quotas.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import {
   checkUrl,
@@ -33,13 +34,14 @@ export interface WebhookParts {
   guard: SessionGuard
   secrets: Secrets
   egress: Egress
+  quotas: Pick<Quotas, 'checkWebhook'>
 }
 
 /**
  * Routes for the webhooks of a project. Every member sees that they exist; only admins see their
  * URLs and change them.
  */
-export function webhookRoutes({ guard, secrets, egress }: WebhookParts) {
+export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) {
   const toView = ({ projectId, role }: CallOn<'project'>): WebhookView => ({
     projectId,
     isAdmin: isAtLeast(role, 'admin'),
@@ -64,6 +66,7 @@ export function webhookRoutes({ guard, secrets, egress }: WebhookParts) {
       async ({ call, body }) => {
         await checkUrl(egress, body.url)
         const created = await transact(call.pool, async tx => {
+          await quotas.checkWebhook(tx, call.organizationId)
           const { id, secret } = await createWebhook(tx, call, body, secrets)
           return { ...(await getWebhook(tx, toView(call), id)), secret }
         })

@@ -36,9 +36,14 @@ const guard = createKeyGuard({
   bodyLimits: { timeoutMs: 20_000 },
   toAddress: () => '',
 })
+const quotas = { check() {}, count() {} }
 // The write routes never read.
 const reads = undefined as never
-const app = createApp({ features: [eventRoutes({ guard, appender, reads })] })
+const app = createApp({
+  features: [
+    eventRoutes({ guard, appender, quotas, findOrganization: async () => projectId, reads }),
+  ],
+})
 const { port } = serve<never>({
   host: '127.0.0.1',
   port: 0,

@@ -11,6 +11,7 @@ import { benchMemory } from './memory.ts'
 import { comparePush } from './push.ts'
 import { compareQueue } from './queue.ts'
 import { benchRead } from './read.ts'
+import { benchSettings } from './settings.ts'
 import { printTable, type Line } from './table.ts'
 import { compareWebhooks } from './webhooks.ts'
 import { benchWorkers } from './workers.ts'
@@ -29,6 +30,7 @@ const benches: Record<string, () => Promise<void>> = {
   push: table(comparePush),
   queue: table(compareQueue),
   read: benchRead,
+  settings: benchSettings,
   workers: benchWorkers,
   start: benchStart,
   webhooks: table(compareWebhooks),

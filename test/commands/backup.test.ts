@@ -152,6 +152,7 @@ test('a backup has every row of every table, except for those that are excluded 
     'clock',
     'event_tokens',
     'invites',
+    'organization_usage',
     'push_bursts',
     'rate_windows',
     'reset_links',

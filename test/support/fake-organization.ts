@@ -1,3 +1,4 @@
+import type { OrganizationUsage } from '../../src/accounts/schema.ts'
 import { ACCOUNT, type FakeApi } from './fake-api.ts'
 
 const AT = '2026-11-01T10:00:00.000Z'
@@ -67,6 +68,24 @@ const ENTRIES = [
   }),
 ]
 
+const USAGE: OrganizationUsage[] = [
+  {
+    id: 'org_1',
+    name: 'Acme',
+    events: { used: 1_240, limit: 1_000_000 },
+    bytes: { used: 812_400_000, limit: 50_000_000_000 },
+    channels: { used: 42, limit: 100_000 },
+    webhooks: { used: 3, limit: 500 },
+  },
+  {
+    id: 'org_2',
+    name: 'An organization with a very long name that has used its quota of webhooks',
+    events: { used: 0, limit: 1_000_000 },
+    bytes: { used: 0, limit: 50_000_000_000 },
+    channels: { used: 7, limit: 100_000 },
+    webhooks: { used: 500, limit: 500 },
+  },
+]
 const SERVER = {
   version: '0.1.0',
   runtime: 'Bun 1.4.5',
@@ -156,6 +175,7 @@ export function fillOrganization(api: FakeApi): void {
     },
   }))
   api.on('GET /api/server', () => ({ data: SERVER }))
+  api.on('GET /api/server/organizations', () => ({ data: { items: USAGE } }))
   api.on(
     'GET /api/server/audit',
     page([

@@ -33,6 +33,12 @@ test('an empty environment is a complete configuration', () => {
     pushHosts: [],
     vapidSubject: undefined,
     securityContacts: [],
+    quotas: {
+      eventsPerMinute: 1_000_000,
+      bytesPerDay: 50_000_000_000,
+      channels: 100_000,
+      webhooks: 500,
+    },
     logLevel: 'info',
     owner: undefined,
   }

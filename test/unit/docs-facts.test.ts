@@ -37,11 +37,19 @@ describe('docs/configuration.md', () => {
   })
 
   test('names the defaults', () => {
-    const { port, host, workers, logLevel, ...rest } = parseConfig({}, () => '')
-    const found = ['PORT', 'HOST', 'WORKERS', 'LOG_LEVEL'].map(name =>
-      toCode(defaults.get(name) ?? ''),
-    )
-    expect(found).toEqual([String(port), host, String(workers), logLevel])
+    const { port, host, workers, quotas, logLevel, ...rest } = parseConfig({}, () => '')
+    const stated = {
+      PORT: port,
+      HOST: host,
+      WORKERS: workers,
+      QUOTA_EVENTS_PER_MINUTE: quotas.eventsPerMinute,
+      QUOTA_BYTES_PER_DAY: quotas.bytesPerDay,
+      QUOTA_CHANNELS: quotas.channels,
+      QUOTA_WEBHOOKS: quotas.webhooks,
+      LOG_LEVEL: logLevel,
+    }
+    const found = Object.keys(stated).map(name => toCode(defaults.get(name) ?? ''))
+    expect(found).toEqual(Object.values(stated).map(String))
     // The other settings are absent by default.
     expect(Object.values(rest).flat().filter(Boolean)).toEqual([])
   })
@@ -65,12 +73,13 @@ describe('.env.example', () => {
 
   test('has valid examples, and the defaults of settings that have one', () => {
     const env = Object.fromEntries(examples)
-    const { port, host, workers, logLevel } = parseConfig(env, () => '')
+    const { port, host, workers, quotas, logLevel } = parseConfig(env, () => '')
     const standard = parseConfig({}, () => '')
-    expect({ port, host, workers, logLevel }).toEqual({
+    expect({ port, host, workers, quotas, logLevel }).toEqual({
       port: standard.port,
       host: standard.host,
       workers: standard.workers,
+      quotas: standard.quotas,
       logLevel: standard.logLevel,
     })
   })

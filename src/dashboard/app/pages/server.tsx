@@ -8,6 +8,7 @@ import { Timestamp } from '../components/timestamp.tsx'
 import { useQuery } from '../components/use-query.ts'
 import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
+import { OrganizationQuotas, readOrganizationUsage } from '../server/organization-quotas.tsx'
 import { toSize } from '../server/sizes.ts'
 
 /** Warn if less than this share of the disk is free. */
@@ -17,6 +18,7 @@ const MAX_OVERDUE_MS = 60_000
 /** The status of the server, for its operator. */
 export default function ServerPage({ account }: AccountPageProps) {
   const query = useQuery('', () => request<ServerInfo>('GET', '/api/server'))
+  const quotas = useQuery('', readOrganizationUsage)
   return (
     <SettingsLayout account={account} path={PATHS.server} title="Server">
       <div class="settings">
@@ -24,7 +26,15 @@ export default function ServerPage({ account }: AccountPageProps) {
         {account.person.isOperator ? (
           <>
             <Loaded query={query}>{info => <Facts info={info} />}</Loaded>
-            <button type="button" class="quiet-button" onClick={() => void query.refetch()}>
+            <OrganizationQuotas query={quotas} />
+            <button
+              type="button"
+              class="quiet-button"
+              onClick={() => {
+                void query.refetch()
+                void quotas.refetch()
+              }}
+            >
               Refresh
             </button>
             <AuditLog />

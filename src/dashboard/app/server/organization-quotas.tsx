@@ -1,0 +1,52 @@
+import type { OrganizationUsage } from '../../../accounts/schema.ts'
+import { Loaded } from '../components/loaded.tsx'
+import type { Query } from '../components/use-query.ts'
+import { request, type Result } from '../request.ts'
+import { toSize } from './sizes.ts'
+
+type Usage = { items: OrganizationUsage[] }
+
+export function readOrganizationUsage(): Promise<Result<Usage>> {
+  return request<Usage>('GET', '/api/server/organizations')
+}
+
+/** The quotas of organizations, those with the most bytes today first. */
+export function OrganizationQuotas({ query }: { query: Query<Usage> }) {
+  return (
+    <section class="section" aria-labelledby="quotas">
+      <h2 id="quotas">Quotas</h2>
+      <Loaded query={query}>
+        {({ items }) => (
+          <ul class="items">
+            {items.map(one => (
+              <li key={one.id}>
+                <div class="item-main">
+                  <p>
+                    <bdi>{one.name}</bdi>{' '}
+                    {isUsedUp(one) && <span class="badge badge-bad">Quota used</span>}
+                  </p>
+                  <p class="item-details">{toText(one)}</p>
+                </div>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Loaded>
+    </section>
+  )
+}
+
+function isUsedUp({ events, bytes, channels, webhooks }: OrganizationUsage): boolean {
+  return [events, bytes, channels, webhooks].some(({ used, limit }) => used >= limit)
+}
+
+function toText({ events, bytes, channels, webhooks }: OrganizationUsage): string {
+  const beside = ({ used, limit }: { used: number; limit: number }) =>
+    `${used.toLocaleString()} of ${limit.toLocaleString()}`
+  return [
+    `${beside(events)} events this minute`,
+    `${toSize(bytes.used)} of ${toSize(bytes.limit)} today`,
+    `${beside(channels)} channels`,
+    `${beside(webhooks)} webhooks`,
+  ].join(' · ')
+}

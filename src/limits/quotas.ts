@@ -1,0 +1,307 @@
+import type { QuotaLimits } from '../config.ts'
+import { toArray } from '../db/arrays.ts'
+import type { Pool } from '../db/pool.ts'
+import type { Tx } from '../db/sql.ts'
+import { Fault, toReason } from '../errors.ts'
+import { setNewest } from '../functions.ts'
+import { logger } from '../log.ts'
+import { quotaRefusals } from '../metrics.ts'
+
+const log = logger('limits')
+const STORE_EVERY_MS = 1_000
+/** Small usage is stored this often, in place of every second. */
+const STORE_SMALL_EVERY_MS = 15_000
+/** Usage below this share of a quota is small. */
+const SMALL_SHARE = 0.01
+const STORE_BATCH = 500
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+const COUNT_CHANNELS_EVERY_MS = 10_000
+const COUNT_CHANNELS_BATCH = 20
+const MAX_KNOWN_CHANNELS = 10_000
+/** How long an organization that sends nothing is remembered. */
+const FORGET_AFTER_MS = 60_000
+
+/** An event to be counted. */
+export interface CountedEvent {
+  organizationId: string
+  projectId: string
+  channelSlug: string
+  /** The UTF-8 bytes of its texts. */
+  bytes: number
+}
+
+export interface Quotas {
+  /**
+   * Throws `quota_exceeded` if the organization has used its events of this minute or its bytes of
+   * this day, or if the event needs one channel too many. Queries the database only for an unknown
+   * channel of an organization that has all of its channels.
+   */
+  check(event: CountedEvent): Promise<void> | void
+  /** Counts an event that was appended. Call `check` before. */
+  count(event: CountedEvent): void
+  /** Throws `quota_exceeded` if the organization has all of its webhooks. Locks it. */
+  checkWebhook(tx: Tx, organizationId: string): Promise<void>
+  /** Stores what is not stored yet, and stops. */
+  stop(): Promise<void>
+}
+
+/** The usage of an organization, as this process knows it. */
+interface Usage {
+  /** Counted here and not stored yet. */
+  events: number
+  bytes: number
+  /** The totals over all processes when they were last stored here. */
+  storedEvents: number
+  storedBytes: number
+  storedAtMs: number
+  /** When an event was last checked. */
+  checkedAtMs: number
+  /** When the minute and the day of the totals end, in milliseconds of `performance.now`. */
+  minuteEndsMs: number
+  dayEndsMs: number
+  /** The channels of the organization, when they were last counted. */
+  channels: number
+  /** Channels of events since then that this process did not know. They may have existed before. */
+  newChannels: number
+  channelsCountedAtMs: number
+}
+
+interface StoredRow {
+  id: string
+  events: number
+  bytes: number
+  minute_left_ms: number
+  day_left_ms: number
+}
+
+export interface QuotasOptions {
+  limits: QuotaLimits
+  pool: Pool
+}
+
+/**
+ * Counts what organizations use, in memory. A timer adds the counts to those of other processes,
+ * and reads the totals. So quotas are exact within about a second over all processes, and cost no
+ * request a query.
+ */
+export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
+  const usages = new Map<string, Usage>()
+  const knownChannels = new Map<string, true>()
+  let running: Promise<void> = Promise.resolve()
+
+  function getUsage(organizationId: string): Usage {
+    const found = usages.get(organizationId)
+    if (found) return found
+    const usage: Usage = {
+      events: 0,
+      bytes: 0,
+      storedEvents: 0,
+      storedBytes: 0,
+      storedAtMs: -Infinity,
+      checkedAtMs: 0,
+      minuteEndsMs: 0,
+      dayEndsMs: 0,
+      channels: 0,
+      newChannels: 0,
+      channelsCountedAtMs: -Infinity,
+    }
+    usages.set(organizationId, usage)
+    return usage
+  }
+
+  function isKnown({ projectId, channelSlug }: CountedEvent): boolean {
+    return knownChannels.has(`${projectId} ${channelSlug}`)
+  }
+
+  function remember({ projectId, channelSlug }: CountedEvent): void {
+    setNewest(knownChannels, `${projectId} ${channelSlug}`, true, MAX_KNOWN_CHANNELS)
+  }
+
+  /** Throws unless the channel exists, or the organization has room for it. */
+  async function checkChannel(usage: Usage, event: CountedEvent): Promise<void> {
+    const { organizationId, projectId, channelSlug } = event
+    const [found] = await pool.run(
+      sql => sql`select from channels where project_id = ${projectId} and slug = ${channelSlug}`,
+    )
+    if (found) return remember(event)
+    const isCountOld = performance.now() - usage.channelsCountedAtMs > STORE_EVERY_MS
+    if (isCountOld || usage.channels < limits.channels) await countChannels([organizationId])
+    if (usage.channels + usage.newChannels < limits.channels) return
+    const advice = 'Use one of its channels, or ask the operator of the server for more.'
+    throw toExceeded('channels', 'channels', limits.channels, advice)
+  }
+
+  async function countChannels(organizationIds: string[]): Promise<void> {
+    // The snapshot may lack channels that are remembered while the query runs.
+    const before = organizationIds.map(id => [getUsage(id), getUsage(id).newChannels] as const)
+    const rows = await pool.run(
+      sql => sql<{ id: string; channels: number }[]>`
+        select o.id, (
+          select count(*)::int
+          from (
+            select
+            from projects p
+              join channels c on c.project_id = p.id
+            where p.organization_id = o.id and p.deleted_at is null
+            limit ${limits.channels}
+          ) as counted
+        ) as channels
+        from unnest(${toArray(organizationIds)}::uuid[]) as o (id)
+      `,
+    )
+    for (const [usage, newChannels] of before) {
+      usage.newChannels = Math.max(0, usage.newChannels - newChannels)
+    }
+    for (const { id, channels } of rows) {
+      Object.assign(getUsage(id), { channels, channelsCountedAtMs: performance.now() })
+    }
+  }
+
+  /** Adds the counts of these organizations to the stored ones. */
+  async function store(batch: [string, Usage][]): Promise<void> {
+    const counts = batch.map(([id, { events, bytes }]) => ({ id, events, bytes }))
+    const rows = await pool.run(async sql => storeCounts(sql, counts))
+    const totals = new Map(rows.map(row => [row.id, row]))
+    const nowMs = performance.now()
+    for (const { id, events, bytes } of counts) {
+      const usage = getUsage(id)
+      usage.events -= events
+      usage.bytes -= bytes
+      usage.storedAtMs = nowMs
+      const total = totals.get(id)
+      // A deleted organization has none.
+      if (!total) continue
+      usage.storedEvents = total.events
+      usage.storedBytes = total.bytes
+      usage.minuteEndsMs = nowMs + total.minute_left_ms
+      usage.dayEndsMs = nowMs + total.day_left_ms
+    }
+  }
+
+  async function round(isLast = false): Promise<void> {
+    const nowMs = performance.now()
+    const due = [...usages].filter(([, usage]) => {
+      if (usage.events === 0) return false
+      const isSmall =
+        usage.events < limits.eventsPerMinute * SMALL_SHARE &&
+        usage.bytes < limits.bytesPerDay * SMALL_SHARE
+      return isLast || !isSmall || nowMs - usage.storedAtMs > STORE_SMALL_EVERY_MS
+    })
+    const uncounted = [...usages]
+      .filter(
+        ([, { newChannels, channelsCountedAtMs }]) =>
+          newChannels > 0 && nowMs - channelsCountedAtMs > COUNT_CHANNELS_EVERY_MS,
+      )
+      .slice(0, COUNT_CHANNELS_BATCH)
+    try {
+      for (let at = 0; at < due.length; at += STORE_BATCH) {
+        await store(due.slice(at, at + STORE_BATCH))
+      }
+      if (uncounted.length > 0 && !isLast) await countChannels(uncounted.map(([id]) => id))
+      for (const [id, { events, checkedAtMs }] of usages) {
+        if (events === 0 && nowMs - checkedAtMs > FORGET_AFTER_MS) usages.delete(id)
+      }
+    } catch (error) {
+      log.debug('Storing the usage of organizations failed: {reason}', { reason: toReason(error) })
+    }
+  }
+
+  let isIdle = true
+  const timer = setInterval(() => {
+    if (!isIdle) return
+    isIdle = false
+    running = round().finally(() => (isIdle = true))
+  }, STORE_EVERY_MS)
+  timer.unref()
+
+  return {
+    check(event) {
+      const usage = getUsage(event.organizationId)
+      const nowMs = performance.now()
+      usage.checkedAtMs = nowMs
+      const { minuteEndsMs, dayEndsMs } = usage
+      const events = usage.events + (minuteEndsMs > nowMs ? usage.storedEvents : 0)
+      if (events >= limits.eventsPerMinute) {
+        const end = toEnd(minuteEndsMs - nowMs, MINUTE_MS)
+        throw toExceeded('events', 'events a minute', limits.eventsPerMinute, end)
+      }
+      const bytes = usage.bytes + (dayEndsMs > nowMs ? usage.storedBytes : 0)
+      if (bytes + event.bytes > limits.bytesPerDay) {
+        const end = toEnd(dayEndsMs - nowMs, DAY_MS)
+        throw toExceeded('bytes', 'bytes a day', limits.bytesPerDay, end)
+      }
+      if (usage.channels + usage.newChannels < limits.channels || isKnown(event)) return
+      return checkChannel(usage, event)
+    },
+    count(event) {
+      const usage = getUsage(event.organizationId)
+      usage.events++
+      usage.bytes += event.bytes
+      if (isKnown(event)) return
+      usage.newChannels++
+      remember(event)
+    },
+    async checkWebhook(tx, organizationId) {
+      await tx`select from organizations where id = ${organizationId} for no key update`
+      const [{ count }] = await tx<[{ count: number }]>`
+        select count(*)::int as count
+        from projects p
+          join webhooks w on w.project_id = p.id
+        where p.organization_id = ${organizationId} and p.deleted_at is null and w.deleted_at is null
+      `
+      if (count < limits.webhooks) return
+      const advice = 'Delete one, or ask the operator of the server for more.'
+      throw toExceeded('webhooks', 'webhooks', limits.webhooks, advice)
+    },
+    async stop() {
+      clearInterval(timer)
+      await running
+      await round(true)
+    },
+  }
+}
+
+function toExceeded(quota: string, what: string, limit: number, advice: string): Fault {
+  quotaRefusals.inc({ quota })
+  const used = `The organization has used its quota of ${what} (${limit.toLocaleString('en')}).`
+  return new Fault('quota_exceeded', `${used} ${advice}`)
+}
+
+/** Says when a quota begins anew. Without a stored total, the clock of this process tells. */
+function toEnd(leftMs: number, periodMs: number): string {
+  const nowMs = Date.now()
+  const endMs = nowMs + (leftMs > 0 ? leftMs : periodMs - (nowMs % periodMs))
+  return `It begins anew at ${new Date(endMs).toISOString()}.`
+}
+
+/** Adds counts to those of the current minute and day. Returns the totals. */
+function storeCounts(
+  sql: Pool['sql'],
+  counts: readonly { id: string; events: number; bytes: number }[],
+): PromiseLike<StoredRow[]> {
+  return sql<StoredRow[]>`
+    with used as (
+      select u.id, u.events, u.bytes
+      from unnest(
+        ${toArray(counts.map(({ id }) => id))}::uuid[],
+        ${toArray(counts.map(({ events }) => events))}::bigint[],
+        ${toArray(counts.map(({ bytes }) => bytes))}::bigint[]
+      ) as u (id, events, bytes)
+        join organizations o using (id)
+      -- All processes lock organizations in the same order.
+      order by u.id
+    )
+    insert into organization_usage as s (organization_id, minute, events, day, bytes)
+    select id, date_trunc('minute', now()), events, date_trunc('day', now(), 'UTC'), bytes from used
+    on conflict (organization_id) do update set
+      events = excluded.events + case when s.minute = excluded.minute then s.events else 0 end,
+      minute = excluded.minute,
+      bytes = excluded.bytes + case when s.day = excluded.day then s.bytes else 0 end,
+      day = excluded.day
+    returning
+      organization_id as id, events::float8, bytes::float8,
+      (extract(epoch from minute + interval '1 minute' - now()) * 1000)::float8 as minute_left_ms,
+      (extract(epoch from day + interval '1 day' - now()) * 1000)::float8 as day_left_ms
+  `
+}

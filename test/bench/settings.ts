@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs'
+import { readCluster, SERVER_ROLE, type Cluster } from '../../src/embedded/cluster.ts'
+import { startEmbedded } from '../../src/embedded/embedded.ts'
+import { ensurePostmaster, stopPostmaster, toUrl } from '../../src/embedded/postmaster.ts'
+import { listClusterProcesses } from '../../src/embedded/processes.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { connect } from '../../src/db/sql.ts'
+import { withDatabase } from '../support/postgres.ts'
+import { makeFolder } from '../support/scratch.ts'
+import { join } from 'node:path'
+import { makeKey, startTidings, stopCandidates } from './server.ts'
+import { interleaveFigures, SHARE } from './table.ts'
+import { load, requireWrk } from './wrk.ts'
+
+const ROUNDS = 3
+const SECONDS = Math.ceil(5 * SHARE)
+/** A clock tick of /proc, in microseconds. */
+const TICK_MICROS = 10_000
+
+/** Each variant changes the shipped settings of the embedded Postgres in one respect. */
+const VARIANTS: Record<string, Record<string, string>> = {
+  'as shipped': {},
+  'full_page_writes = off (unsafe)': { full_page_writes: 'off' },
+  'wal_compression = pglz': { wal_compression: 'pglz' },
+  'wal_sync_method = open_datasync': { wal_sync_method: 'open_datasync' },
+  'wal_level = minimal': { wal_level: 'minimal', max_wal_senders: '0' },
+  'wal_buffers = 16MB': { wal_buffers: '16MB' },
+  'shared_buffers = 512MB': { shared_buffers: '512MB' },
+  'max_wal_size = 64MB': { max_wal_size: '64MB' },
+  'max_wal_size = 4GB': { max_wal_size: '4GB', checkpoint_timeout: '15min' },
+  'commit_delay = 100': { commit_delay: '100', commit_siblings: '1' },
+  'io_method = worker': { io_method: 'worker' },
+}
+
+/**
+ * Compares settings of the embedded Postgres: processor time of all its processes and WAL per event
+ * over HTTP, at 128 connections.
+ */
+export async function benchSettings(): Promise<void> {
+  requireWrk()
+  const cluster = await createTemplate()
+  const measured = await interleaveFigures(
+    Object.fromEntries(
+      Object.entries(VARIANTS).map(([name, settings]) => [name, () => runRound(cluster, settings)]),
+    ),
+    ROUNDS,
+  )
+  console.log('| | Postgres, us per event | WAL, bytes per event | events/s | p99, ms |')
+  console.log('| - | -: | -: | -: | -: |')
+  for (const [name, { micros, walBytes, perSecond, p99Ms }] of Object.entries(measured)) {
+    const figures = [micros.toFixed(1), walBytes.toFixed(0), perSecond.toFixed(0), p99Ms.toFixed(1)]
+    console.log(`| ${name} | ${figures.join(' | ')} |`)
+  }
+}
+
+/** Returns a stopped cluster with a database `template` at the current schema. */
+async function createTemplate(): Promise<Cluster> {
+  const dataDir = makeFolder()
+  const embedded = await startEmbedded({ dataDir })
+  const admin = connect(embedded.superuserUrl, {
+    name: 'bench',
+    max: 1,
+    settings: { statement_timeout: 0 },
+  })
+  await admin.unsafe(`create database template owner ${SERVER_ROLE}`)
+  await admin.end()
+  await migrate(withDatabase(embedded.url, 'template'))
+  await embedded.stop()
+  return readCluster(join(dataDir, 'postgres'))
+}
+
+/** Measures one load on a new database of a new start of Postgres. */
+async function runRound(cluster: Cluster, settings: Record<string, string>) {
+  const postmaster = await ensurePostmaster(cluster, settings)
+  const admin = connect(toUrl(cluster.superuser, postmaster), {
+    name: 'bench',
+    max: 1,
+    settings: { statement_timeout: 0 },
+  })
+  await admin.unsafe(`create database round template template owner ${SERVER_ROLE}`)
+  const url = withDatabase(toUrl(cluster.serverRole, postmaster), 'round')
+  const server = await startTidings(url, await makeKey(url))
+  const run = (seconds: number) =>
+    load({ url: server.url, headers: server.headers, connections: 128, seconds, keyed: 0.3 })
+  const readWal = async () => {
+    const [row] = await admin<[{ bytes: number }]>`
+      select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 as bytes
+    `
+    return row.bytes
+  }
+  await run(1)
+  const [wal, ticks] = [await readWal(), countTicks(cluster)]
+  const { acknowledged, perSecond, p99Ms } = await run(SECONDS)
+  const micros = ((countTicks(cluster) - ticks) * TICK_MICROS) / acknowledged
+  const walBytes = ((await readWal()) - wal) / acknowledged
+  await stopCandidates([server])
+  await admin.unsafe('drop database round with (force)')
+  await admin.end()
+  await stopPostmaster(cluster)
+  return { micros, walBytes, perSecond, p99Ms }
+}
+
+/** Returns the processor time of all processes of the cluster, including ended ones, in ticks. */
+function countTicks(cluster: Cluster): number {
+  const [first = 0] = listClusterProcesses(cluster).sort((a, b) => a - b)
+  const pids = listClusterProcesses(cluster)
+  return pids.reduce((sum, pid) => {
+    // The fields after the name: the 12th and 13th are its own time, the next two its children's.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+    const counted = fields.slice(11, pid === first ? 15 : 13)
+    return sum + counted.reduce((ticks, field) => ticks + Number(field), 0)
+  }, 0)
+}
