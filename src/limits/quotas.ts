@@ -23,7 +23,7 @@ const MAX_KNOWN_CHANNELS = 10_000
 const FORGET_AFTER_MS = 60_000
 
 /** An event to be counted. */
-export interface CountedEvent {
+interface CountedEvent {
   organizationId: string
   projectId: string
   channelSlug: string
@@ -75,7 +75,7 @@ interface StoredRow {
   day_left_ms: number
 }
 
-export interface QuotasOptions {
+interface QuotasOptions {
   limits: QuotaLimits
   pool: Pool
 }
