@@ -138,7 +138,7 @@ begin
 end
 $$;
 
--- Returns what attempts of deliveries need: the webhook, and the event as reads return it. A
+-- Returns what attempts of deliveries need: the webhook, and the event_text of its event. A
 -- deleted webhook has no row; a deleted event, or none, is null. With may_probe, one delivery of a
 -- webhook that has failed failures_to_pause times, and whose pause is over, becomes its probe. The
 -- others wait probe_s seconds for its outcome.
@@ -147,8 +147,7 @@ create function read_webhook_attempts(
 ) returns table (
   ord int, url text, preset text, secret text, previous_secret text, disabled_at timestamptz, paused_until timestamptz,
   is_probe boolean, project text, organization_id uuid, organization text, now timestamptz,
-  id uuid, seq bigint, channel_public_id text, channel_name text, user_id text, occurred_at timestamptz,
-  created_at timestamptz, title text, description text, icon text, tags text, metadata text, source text, notify boolean
+  event_text text
 )
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -190,8 +189,7 @@ begin
       case when w.previous_until > now() then w.previous_secret end,
       w.disabled_at, w.paused_until, exists (select from probes p where p.ord = t.ord),
       p.name, o.id, o.name, clock_timestamp(),
-      e.id, e.seq, c.public_id, c.name, coalesce(u.user_id, a.user_id, e.user_ref), e.occurred_at, e.created_at,
-      e.title, e.description, e.icon, to_json(e.tags)::text, e.metadata::text, e.source, e.notify
+      x.text
     from wanted t
       join webhooks w on w.project_id = t.project_id and w.id = t.id and w.deleted_at is null
       join projects p on p.id = w.project_id and p.deleted_at is null
@@ -206,7 +204,9 @@ begin
         limit 1
       ) e on e.deleted_at is null
       left join channels c on c.project_id = e.project_id and c.id = e.channel_id
-      left join identities u on u.project_id = e.project_id and u.user_id = e.user_ref
-      left join aliases a on a.project_id = e.project_id and a.alias = e.user_ref;
+      left join lateral event_text(
+        e.project_id, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at,
+        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify
+      ) x on e.id is not null;
 end
 $$;

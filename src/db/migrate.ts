@@ -16,6 +16,7 @@ import webhooks from '../../sql/0015_webhooks.sql' with { type: 'text' }
 import reaper from '../../sql/0016_reaper.sql' with { type: 'text' }
 import installation from '../../sql/0017_installation.sql' with { type: 'text' }
 import clock from '../../sql/0018_clock.sql' with { type: 'text' }
+import reading from '../../sql/0019_reading.sql' with { type: 'text' }
 import { createHash } from 'node:crypto'
 import { logger } from '../log.ts'
 import { connect, type Queryable, type Sql, type Tx } from './sql.ts'
@@ -47,6 +48,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0016_reaper', text: reaper },
   { name: '0017_installation', text: installation },
   { name: '0018_clock', text: clock },
+  { name: '0019_reading', text: reading },
 ]
 
 const log = logger('migrate')

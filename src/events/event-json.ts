@@ -1,36 +1,28 @@
 import { toId } from '../ids.ts'
 import type { NewEvent } from './new-event.ts'
 
-/** A row of `eventColumns`: an event with its channel and user. `tags` and `metadata` are JSON. */
-export interface EventRow {
-  id: string
-  seq: string
-  channel_public_id: string
-  channel_name: string
-  user_id: string | null
-  occurred_at: Date
-  created_at: Date
-  title: string
-  description: string | null
-  icon: string | null
-  tags: string
-  metadata: string
-  source: string
-  notify: boolean
-}
+/** The length of a uuid, with which each text begins. */
+const UUID_LENGTH = 36
+/** Follows the uuid in each text. */
+const BEFORE_SEQ = '","seq":'
 
 /**
  * Returns an event as JSON, with the same fields in the same order as the response to its creation.
+ * `text` comes from the SQL function `event_text`.
  */
-export function toEventJson(row: EventRow): string {
-  return (
-    `{"id":"${toId('evt', row.id)}","seq":${row.seq},"channelId":"${row.channel_public_id}"` +
-    `,"channelName":${JSON.stringify(row.channel_name)},"userId":${JSON.stringify(row.user_id)}` +
-    `,"timestamp":"${row.occurred_at.toISOString()}","createdAt":"${row.created_at.toISOString()}"` +
-    `,"title":${JSON.stringify(row.title)},"description":${JSON.stringify(row.description)}` +
-    `,"icon":${JSON.stringify(row.icon)},"tags":${row.tags},"metadata":${row.metadata}` +
-    `,"source":${JSON.stringify(row.source)},"notify":${row.notify}}`
-  )
+export function toEventJson(text: string): string {
+  return `{"id":"${toId('evt', text.slice(0, UUID_LENGTH))}${text.slice(UUID_LENGTH)}`
+}
+
+/** Returns the seq of an event from its `event_text`. */
+export function toEventSeq(text: string): bigint {
+  const start = UUID_LENGTH + BEFORE_SEQ.length
+  return BigInt(text.slice(start, text.indexOf(',', start)))
+}
+
+/** Splits the texts of several events. JSON never contains the character between them. */
+export function splitEventTexts(texts: string | null): string[] {
+  return texts === null ? [] : texts.split('\u0001')
 }
 
 /** The fields of an event that append_events assigns. */

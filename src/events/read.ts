@@ -7,9 +7,9 @@ import {
   toConditions,
   type ResolvedFilters,
 } from './resolved-filters.ts'
-import { parseListCursor, toListCursor, type LogPosition } from './seq-ranges.ts'
-import { eventColumns, eventJoins, storedColumns } from './event-columns.ts'
-import { toEventJson, type EventRow } from './event-json.ts'
+import { parseListCursor, toListCursor, type Direction, type LogPosition } from './seq-ranges.ts'
+import { splitEventTexts, toEventJson, toEventSeq } from './event-json.ts'
+import { isPlain, readPlainBatch } from './plain-batch.ts'
 import type { SearchFilters } from './search-query.ts'
 import type { Neighbours } from './search-schema.ts'
 import {
@@ -28,6 +28,8 @@ export interface PageQuery {
   limit?: number
 }
 
+const MIN_FIRST_BATCH = 256
+
 /** Returns the JSON of one event. Throws `not_found`. */
 export async function getEventJson(sql: Queryable, projectId: string, id: string): Promise<string> {
   const json = await findEventJson(sql, projectId, id)
@@ -42,15 +44,11 @@ export async function findEventJson(
   id: string,
 ): Promise<string | undefined> {
   const uuid = parseId('evt', id)
-  const [row] = uuid
-    ? await sql<EventRow[]>`
-        select ${eventColumns(sql)}
-        from events e
-          ${eventJoins(sql)}
-        where e.project_id = ${projectId} and e.id = ${uuid} and e.deleted_at is null
-      `
-    : []
-  return row && toEventJson(row)
+  if (!uuid) return undefined
+  const [row] = await sql<[{ text: string | null }]>`
+    select find_event(${projectId}, ${uuid}) as text
+  `
+  return row.text === null ? undefined : toEventJson(row.text)
 }
 
 /** Finds the events before and after a seq, without filters. */
@@ -99,66 +97,90 @@ export async function listEventsJson(
     parseListCursor(cursor) ??
     (after === undefined ? undefined : { direction: 'newer', seq: BigInt(after) })
   const direction = start?.direction ?? 'older'
+  const wanted = limit + 1
+  const texts: string[] = []
+  const toPage = (stopped?: bigint): string => toPageJson(texts, { limit, direction, stopped })
+
+  let from = start?.seq
+  let options = { direction, wanted, firstBatch: Math.max(4 * limit, MIN_FIRST_BATCH), ...limits }
+  const { firstBatch, candidatesBeforeIndex = Infinity, maxCandidates = Infinity } = options
+  const size = Math.min(firstBatch, candidatesBeforeIndex, maxCandidates)
+  if (size > 0 && isPlain(filters)) {
+    const batch = await readPlainBatch(sql, projectId, filters, { direction, from, size, wanted })
+    texts.push(...batch.texts)
+    if (texts.length === wanted || batch.stopped === undefined) return toPage()
+    if (size === maxCandidates) return toPage(batch.stopped)
+    from = batch.stopped
+    options = { candidatesBeforeIndex: size, ...options }
+  }
+
   const resolved = await resolveFilters(sql, projectId, filters)
-  if (!resolved) return '{"items":[],"nextCursor":null}'
-  const rows: EventRow[] = []
-  const firstBatch = isCoveredByIndex(resolved) ? limit + 1 : Math.max(4 * limit, 256)
-  const options = { direction, from: start?.seq, wanted: limit + 1, firstBatch, ...limits }
-  const stopped = await scanLog(resolved, options, async batch => {
+  if (!resolved) return toPage()
+  if (isCoveredByIndex(resolved)) options = { ...options, firstBatch: limits.firstBatch ?? wanted }
+  const stopped = await scanLog(resolved, { ...options, from }, async batch => {
     const { found, ...visited } = await readBatch(sql, projectId, resolved, {
       ...batch,
-      limit: limit + 1 - rows.length,
+      limit: wanted - texts.length,
     })
-    rows.push(...found)
-    return { ...visited, isDone: rows.length > limit }
+    texts.push(...found)
+    return { ...visited, isDone: texts.length === wanted }
   })
-  const page = rows.slice(0, limit)
-  const continueAfter = rows.length > limit ? BigInt(page.at(-1)?.seq ?? 0) : stopped
-  const nextCursor =
-    continueAfter === undefined ? null : toListCursor({ direction, seq: continueAfter })
+  return toPage(stopped)
+}
+
+/**
+ * Returns a page of the first `limit` texts. If there are no more texts, the next page continues
+ * after `stopped`.
+ */
+function toPageJson(
+  texts: string[],
+  {
+    limit,
+    direction,
+    stopped,
+  }: { limit: number; direction: Direction; stopped: bigint | undefined },
+): string {
+  const page = texts.slice(0, limit)
+  const last = texts.length > limit ? page.at(-1) : undefined
+  const seq = last === undefined ? stopped : toEventSeq(last)
+  const nextCursor = seq === undefined ? null : toListCursor({ direction, seq })
   return `{"items":[${page.map(toEventJson).join()}],"nextCursor":${JSON.stringify(nextCursor)}}`
 }
 
-type BatchRow = { candidates: number; last_seq: string | null } & (EventRow | { id: null })
-
-/** Reads the matching events of a batch, and how far its candidates reach. */
+/** Reads the texts of the matching events of a batch, and how far its candidates reach. */
 async function readBatch(
   sql: Queryable,
   projectId: string,
   resolved: ResolvedFilters,
   { limit, ...batch }: ScanBatch & { limit: number },
-): Promise<Omit<BatchResult, 'isDone'> & { found: EventRow[] }> {
+): Promise<Omit<BatchResult, 'isDone'> & { found: string[] }> {
   const order = batch.direction === 'older' ? sql`desc` : sql`asc`
-  const rows = await sql<BatchRow[]>`
+  const last = batch.direction === 'older' ? sql`min` : sql`max`
+  const [row] = await sql<[{ candidates: number; last_seq: string | null; texts: string | null }]>`
     with candidates as materialized (
       ${toCandidates(sql, projectId, resolved, batch)}
-    ), met as materialized (
-      select ${storedColumns(sql)}
-      from candidates
-        cross join lateral (
-          select ${storedColumns(sql)}
-          from events e
-          where e.project_id = ${projectId} and e.seq = candidates.seq
-            and ${toConditions(sql, resolved)}
-          -- Forces a look-up by the primary key for each candidate.
-          offset 0
-        ) e
-      order by candidates.seq ${order}
-      limit ${limit}
-    ), seen as (
-      select count(*)::int as candidates, ${batch.direction === 'older' ? sql`min` : sql`max`}(seq) as last_seq
-      from candidates
     )
-    select seen.candidates, seen.last_seq, ${eventColumns(sql)}
-    from seen
-      left join met e on true
-      ${eventJoins(sql)}
-    order by e.seq ${order}
+    select
+      (select count(*)::int from candidates) as candidates,
+      (select ${last}(seq) from candidates) as last_seq,
+      texts_of_events(${projectId}, array(
+        select candidates.seq
+        from candidates
+          cross join lateral (
+            select
+            from events e
+            where e.project_id = ${projectId} and e.seq = candidates.seq
+              and ${toConditions(sql, resolved)}
+            -- Forces a look-up by the primary key for each candidate.
+            offset 0
+          ) e
+        order by candidates.seq ${order}
+        limit ${limit}
+      )) as texts
   `
-  const [{ candidates, last_seq: lastSeq } = { candidates: 0, last_seq: null }] = rows
   return {
-    candidates,
-    lastSeq: lastSeq === null ? undefined : BigInt(lastSeq),
-    found: rows.filter(row => row.id !== null),
+    candidates: row.candidates,
+    lastSeq: row.last_seq === null ? undefined : BigInt(row.last_seq),
+    found: splitEventTexts(row.texts),
   }
 }

@@ -1,8 +1,8 @@
 import { toArray } from '../db/arrays.ts'
 import { isUnavailable, type Queryable } from '../db/sql.ts'
 import { Fault, toReason } from '../errors.ts'
-import { eventColumns, eventJoins, storedColumns } from '../events/event-columns.ts'
-import { toEventJson, type EventRow } from '../events/event-json.ts'
+import { eventTextJoins, storedColumns } from '../events/event-columns.ts'
+import { toEventJson } from '../events/event-json.ts'
 import { toId } from '../ids.ts'
 import { logger } from '../log.ts'
 import type { FilterFields } from './filter.ts'
@@ -30,8 +30,14 @@ export interface FeedEvent {
   createdAtMs: number
 }
 
-interface Row extends EventRow {
+interface Row {
   project_id: string
+  seq: string
+  created_at: Date
+  tags: string
+  source: string
+  text: string
+  channel_public_id: string
   channel_slug: string
   user_names: string | null
   lexemes: string | null
@@ -85,17 +91,18 @@ export async function readSlices(
       limit ${most}
     )
     select
-      e.project_id, ${eventColumns(sql)}, c.slug as channel_slug,
+      e.project_id, e.seq, e.created_at, to_json(e.tags)::text as tags, e.source, t.text,
+      c.public_id as channel_public_id, c.slug as channel_slug,
       (
         select json_agg(n.name)::text
         from named n
-        where n.project_id = e.project_id and n.user_id = coalesce(u.user_id, a.user_id, e.user_ref)
+        where n.project_id = e.project_id and n.user_id = t.user_id
       ) as user_names,
       case when e.wants_lexemes then
         array_to_json(tsvector_to_array(words_of_event(e.title, e.description)))::text
       end as lexemes
     from fresh e
-      ${eventJoins(sql)}
+      ${eventTextJoins(sql)}
     order by e.project_id, e.seq
   `
   return rows.map(toFeedEvent)
@@ -115,7 +122,7 @@ function toFeedEvent(row: Row): FeedEvent {
   return {
     projectId: row.project_id,
     seq,
-    text: toEventMessage(toId('prj', row.project_id), seq, toEventJson(row)),
+    text: toEventMessage(toId('prj', row.project_id), seq, toEventJson(row.text)),
     fields: {
       channelId: row.channel_public_id,
       channelSlug: row.channel_slug,

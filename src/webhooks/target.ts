@@ -1,6 +1,6 @@
 import { toArray, alignRows } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
-import { toEventJson, type EventRow } from '../events/event-json.ts'
+import { toEventJson } from '../events/event-json.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { FAILURES_TO_PAUSE } from './circuit-breaker.ts'
 import type { ProjectContext } from './message.ts'
@@ -63,7 +63,7 @@ export async function findWebhookTargets(
   ids: readonly (WebhookTargetId & { eventId?: string })[],
   { mayProbe }: { mayProbe: boolean },
 ): Promise<(FoundWebhook | undefined)[]> {
-  const rows = await sql<(SealedWebhookTarget & EventRow & { ord: number })[]>`
+  const rows = await sql<(SealedWebhookTarget & { ord: number; event_text: string | null })[]>`
     select *
     from read_webhook_attempts(
       ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
@@ -73,9 +73,11 @@ export async function findWebhookTargets(
     )
   `
   return alignRows(rows, ids.length).map(
-    // The columns of a missing event are null.
     row =>
-      row && { row, eventJson: (row.id as string | null) === null ? undefined : toEventJson(row) },
+      row && {
+        row,
+        eventJson: row.event_text === null ? undefined : toEventJson(row.event_text),
+      },
   )
 }
 

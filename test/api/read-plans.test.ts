@@ -1,0 +1,125 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { connect, type Sql } from '../../src/db/sql.ts'
+import { findEventJson, listEventsJson, type PageQuery } from '../../src/events/read.ts'
+import { toListCursor } from '../../src/events/seq-ranges.ts'
+import { parseSearch } from '../../src/events/search-query.ts'
+import { readSlices } from '../../src/feed/read-events.ts'
+import { toId } from '../../src/ids.ts'
+import { cloneDatabase, closeCluster } from '../support/postgres.ts'
+
+setDefaultTimeout(90_000)
+afterAll(closeCluster)
+
+const PROJECT = '00000000-0000-7000-8000-000000000001'
+const OTHER = '00000000-0000-7000-8000-000000000002'
+const COUNT = 2_000
+const LIMIT = 10
+
+/** Each channel has a tenth of the events, and each tag half of them. */
+const FILL = `
+  insert into organizations (id, name) values ('${PROJECT}', 'o');
+  insert into projects (id, organization_id, name)
+    select id, '${PROJECT}', 'p' from unnest('{${PROJECT},${OTHER}}'::uuid[]) as p (id);
+  insert into channels (project_id, id, public_id, slug, name, created_at)
+    select p.id, md5('channel' || n)::uuid, 'chn_' || n, 'channel-' || n, 'Channel ' || n, now()
+    from projects p, generate_series(0, 9) as n;
+  insert into identities (project_id, user_id, id, public_id, properties, created_at, updated_at)
+    select p.id, 'user-' || n, md5('user' || n)::uuid, 'idn_' || n, '{}', now(), now()
+    from projects p, generate_series(1, 500) as n;
+  insert into aliases (project_id, alias, user_id, created_at)
+    select project_id, '@' || user_id, user_id, now() from identities;
+  insert into event_logs (project_id, last_seq) select id, ${COUNT} from projects;
+  insert into events (
+    project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, user_ref, source, notify
+  )
+  select
+    p.id, ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, md5('channel' || n % 10)::uuid, n, now(), now(), 'title',
+    case when n % 2 = 0 then '{even}'::text[] else '{odd}'::text[] end, '{}',
+    case when n % 4 < 2 then '@' else '' end || 'user-' || n % 500 + 1, 'api', true
+  from projects p, generate_series(1, ${COUNT}) as n;
+`
+
+const page = (text: string, query: PageQuery = {}) => ({
+  name: `a page of "${text}" with ${JSON.stringify(query)}`,
+  events: LIMIT,
+  read: async (sql: Sql) => {
+    const { filters } = parseSearch(text)
+    const json = await listEventsJson(sql, PROJECT, filters, { limit: LIMIT, ...query })
+    return (JSON.parse(json) as { items: unknown[] }).items.length
+  },
+})
+const middle = toListCursor({ direction: 'older', seq: BigInt(COUNT / 2) })
+
+const READS = [
+  page(''),
+  page('', { cursor: middle }),
+  page('', { after: COUNT / 2 }),
+  page('channel:channel-3'),
+  page('channel:channel-3', { cursor: middle }),
+  page('channel:channel-3', { after: COUNT / 2 }),
+  page('channel:channel-4 tag:even', { cursor: middle }),
+  page('tag:even', { cursor: middle }),
+  page('source:api'),
+  {
+    name: 'an event by its id',
+    events: 1,
+    read: async (sql: Sql) => {
+      const id = toId('evt', `00000000-0000-7000-8000-${'7'.padStart(12, '0')}`)
+      return (await findEventJson(sql, PROJECT, id)) === undefined ? 0 : 1
+    },
+  },
+  {
+    name: 'new events for the feed',
+    events: LIMIT,
+    read: async (sql: Sql) => {
+      const slice = {
+        ...{ projectId: PROJECT, after: COUNT - LIMIT, until: COUNT },
+        ...{ userNames: ['@user-1'], wantsLexemes: true },
+      }
+      return (await readSlices(sql, [slice], { each: 200, most: 500 })).length
+    },
+  },
+]
+
+test('plans that were made on empty tables read no more rows than they need', async () => {
+  const url = await cloneDatabase()
+  const early = connect(url, { name: 'test', max: 1 })
+  for (const { read } of READS) for (let n = 0; n < 7; n++) expect(await read(early)).toBe(0)
+  await early.unsafe(FILL)
+  await checkRows(early)
+  await early.end()
+})
+
+test('plans that were made on full tables read no more rows than they need', async () => {
+  const late = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  await late.unsafe(FILL)
+  await late.unsafe('vacuum analyze')
+  await checkRows(late)
+  await late.end()
+})
+
+async function checkRows(sql: Sql): Promise<void> {
+  for (const { name, events, read } of READS) {
+    const before = await countRows(sql)
+    expect([name, await read(sql)]).toEqual([name, events])
+    const after = await countRows(sql)
+    for (const [table, rows] of after) {
+      const counted = rows - (before.get(table) ?? 0)
+      // A tag needs twice as many candidates, and each event up to two look-ups for its user.
+      expect([name, table, counted, counted <= 120]).toEqual([name, table, counted, true])
+    }
+  }
+}
+
+/** Returns how many rows of each table have been read, from it or from its indexes. */
+async function countRows(sql: Sql): Promise<Map<string, number>> {
+  await sql`select pg_stat_force_next_flush()`
+  const rows = await sql<{ name: string; n: string }[]>`
+    select t.relname as name, t.seq_tup_read + sum(i.idx_tup_read) as n
+    from pg_stat_user_tables t
+      join pg_stat_user_indexes i using (relid)
+    where t.relname in ('events', 'channels', 'aliases', 'identities')
+    group by t.relname, t.seq_tup_read
+  `
+  return new Map(rows.map(({ name, n }) => [name, Number(n)]))
+}
