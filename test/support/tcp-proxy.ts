@@ -14,7 +14,7 @@ interface Trap {
 /** A message that is held back, with all later ones of its direction. */
 export interface Held {
   message: Message
-  /** Forwards it and all later ones. */
+  /** Forwards it and the later ones, up to the next trap. */
   pass(): void
   /** Forwards it, then closes the client's side; the server's side stays until `release`. */
   passAndCut(): void
@@ -83,46 +83,45 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     let application = ''
     const relay = (from: 'client' | 'server', to: Socket) => {
       const read = createReader(from)
-      let held: Buffer[] | undefined
-      const send = (bytes: Buffer) => {
+      let held: Message[] | undefined
+      const send = ({ bytes }: Message) => {
         if (pair.isSwallowing || to.destroyed) return
         if (delayMs === 0) to.write(bytes)
         else setTimeout(() => to.destroyed || to.write(bytes), delayMs)
       }
+      const handle = (message: Message) => {
+        if (held) return void held.push(message)
+        const index = traps.findIndex(
+          ({ trap }) =>
+            trap.from === from && trap.type === message.type && trap.application === application,
+        )
+        if (index < 0) return send(message)
+        held = []
+        const pass = () => {
+          const later = held ?? []
+          held = undefined
+          send(message)
+          // Another trap may be set for one of them.
+          for (const one of later) handle(one)
+        }
+        traps.splice(index, 1)[0]?.resolve({
+          message,
+          pass,
+          passAndCut() {
+            pass()
+            client.destroy()
+          },
+          cut: () => end(pair),
+          reset() {
+            client.resetAndDestroy()
+            server.destroy()
+          },
+        })
+      }
       return (chunk: Buffer) => {
         for (const message of read(chunk)) {
           application ||= message.application
-          if (held) {
-            held.push(message.bytes)
-            continue
-          }
-          const index = traps.findIndex(
-            ({ trap }) =>
-              trap.from === from && trap.type === message.type && trap.application === application,
-          )
-          if (index < 0) {
-            send(message.bytes)
-            continue
-          }
-          held = [message.bytes]
-          const pass = () => {
-            const waiting = held ?? []
-            held = undefined
-            for (const bytes of waiting) send(bytes)
-          }
-          traps.splice(index, 1)[0]?.resolve({
-            message,
-            pass,
-            passAndCut() {
-              pass()
-              client.destroy()
-            },
-            cut: () => end(pair),
-            reset() {
-              client.resetAndDestroy()
-              server.destroy()
-            },
-          })
+          handle(message)
         }
       }
     }
