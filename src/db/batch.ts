@@ -8,8 +8,11 @@ import {
   sqlState,
 } from './sql.ts'
 
-const MAX_BATCH_BYTES = 2 * 1024 * 1024
+/** Small enough that a batch of large jobs takes Postgres some 20 ms. */
+const MAX_BATCH_BYTES = 512 * 1024
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
+/** The share of the waiting jobs and bytes that one group may have. */
+const GROUP_SHARE = 0.5
 const PAUSE_MS = 1_000
 
 export interface BatcherOptions<Job, Row, Result> {
@@ -40,9 +43,16 @@ export interface Batcher<Job, Result> {
 
 interface Waiting<Job, Result> {
   job: Job
+  group: string
   bytes: number
   resolve(result: Result): void
   reject(error: unknown): void
+}
+
+/** The waiting jobs of a group. */
+interface GroupQueue<Job, Result> {
+  jobs: Waiting<Job, Result>[]
+  bytes: number
 }
 
 /** A batch in flight. `outcome` never rejects. */
@@ -59,7 +69,9 @@ interface Running<Job, Row, Result> {
 export function createBatcher<Job, Row, Result>(
   options: BatcherOptions<Job, Row, Result>,
 ): Batcher<Job, Result> {
-  let queue: Waiting<Job, Result>[] = []
+  // The waiting jobs of each group. Groups take turns, so one with large jobs delays no other.
+  const queues = new Map<string, GroupQueue<Job, Result>>()
+  let waiting = 0
   let queuedBytes = 0
   const maxRunning = options.maxRunning ?? 1
   // Each flush has one batch in flight at a time.
@@ -77,19 +89,40 @@ export function createBatcher<Job, Row, Result>(
     return { batch, outcome }
   }
 
-  function startNext(): Running<Job, Row, Result> | undefined {
-    if (queue.length === 0) return undefined
-    let size = 0
+  /** Takes one job of each group in turn, up to the limits of a batch. */
+  function takeBatch(): Waiting<Job, Result>[] {
+    const batch: Waiting<Job, Result>[] = []
     let bytes = 0
-    while (size < queue.length && size < options.maxJobs) {
-      const next = queue[size]?.bytes ?? 0
-      if (size > 0 && bytes + next > MAX_BATCH_BYTES) break
-      bytes += next
-      size++
+    for (let nth = 0; batch.length < waiting; nth++) {
+      for (const queue of queues.values()) {
+        const next = queue.jobs[nth]
+        if (!next) continue
+        const isFull = batch.length === options.maxJobs || bytes + next.bytes > MAX_BATCH_BYTES
+        if (isFull && batch.length > 0) return remove(batch)
+        batch.push(next)
+        bytes += next.bytes
+      }
     }
-    const batch = queue.slice(0, size)
-    queue = queue.slice(size)
-    queuedBytes -= bytes
+    return remove(batch)
+  }
+
+  /** Removes a batch from the queues. Its groups go behind the others. */
+  function remove(batch: Waiting<Job, Result>[]): Waiting<Job, Result>[] {
+    for (const [group, taken] of Map.groupBy(batch, one => one.group)) {
+      const queue = queues.get(group)
+      const bytes = taken.reduce((sum, one) => sum + one.bytes, 0)
+      queuedBytes -= bytes
+      queues.delete(group)
+      if (!queue || queue.jobs.length === taken.length) continue
+      queues.set(group, { jobs: queue.jobs.slice(taken.length), bytes: queue.bytes - bytes })
+    }
+    waiting -= batch.length
+    return batch
+  }
+
+  function startNext(): Running<Job, Row, Result> | undefined {
+    if (waiting === 0) return undefined
+    const batch = takeBatch()
     options.observe?.(batch.length)
     return start(batch)
   }
@@ -155,7 +188,7 @@ export function createBatcher<Job, Row, Result>(
   ): Waiting<Job, Result>[][] {
     const state = sqlState(error)
     if (state === LOCK_TIMEOUT) {
-      const groups = [...Map.groupBy(batch, ({ job }) => options.toGroup?.(job)).values()]
+      const groups = [...Map.groupBy(batch, ({ group }) => group).values()]
       return groups.length > 1 ? groups : []
     }
     // Without a reply from Postgres the outcome is unknown. Only the caller can retry, with its
@@ -167,36 +200,52 @@ export function createBatcher<Job, Row, Result>(
 
   /** Rejects a batch. After a lock timeout the batch has one group, which is paused. */
   function refuse(batch: Waiting<Job, Result>[], error: unknown): void {
-    const group = batch[0] && options.toGroup?.(batch[0].job)
-    const isLocked = group !== undefined && sqlState(error) === LOCK_TIMEOUT
+    const group = batch[0]?.group
+    const isLocked = !!group && sqlState(error) === LOCK_TIMEOUT
     if (isLocked) paused.set(group, performance.now() + PAUSE_MS)
     for (const { reject } of batch) reject(isLocked ? busy() : error)
   }
 
-  function isPaused(job: Job): boolean {
+  /** Returns whether a job of this size has no room, or would exceed the share of its group. */
+  function isFull({ jobs, bytes: groupBytes }: GroupQueue<Job, Result>, bytes: number): boolean {
+    const share = options.toGroup ? GROUP_SHARE : 1
+    return (
+      waiting >= options.maxWaiting ||
+      queuedBytes + bytes > MAX_WAITING_BYTES ||
+      jobs.length >= share * options.maxWaiting ||
+      groupBytes + bytes > share * MAX_WAITING_BYTES
+    )
+  }
+
+  function isPaused(group: string): boolean {
     if (paused.size === 0) return false
     const nowMs = performance.now()
     for (const [group, untilMs] of paused) if (untilMs <= nowMs) paused.delete(group)
-    return paused.has(options.toGroup?.(job) ?? '')
+    return paused.has(group)
   }
 
   return {
     add(job) {
-      if (isPaused(job)) return Promise.reject(busy())
+      const group = options.toGroup?.(job) ?? ''
+      if (isPaused(group)) return Promise.reject(busy())
       const bytes = options.toBytes?.(job) ?? 0
-      if (queue.length >= options.maxWaiting || queuedBytes + bytes > MAX_WAITING_BYTES) {
+      const queue = queues.get(group) ?? { jobs: [], bytes: 0 }
+      if (isFull(queue, bytes)) {
         return Promise.reject(
           new Fault('unavailable', 'The server is overloaded. Try again shortly.'),
         )
       }
       return new Promise<Result>((resolve, reject) => {
-        queue.push({ job, bytes, resolve, reject })
+        queue.jobs.push({ job, group, bytes, resolve, reject })
+        queue.bytes += bytes
+        queues.set(group, queue)
+        waiting++
         queuedBytes += bytes
         if (!isStarting && flushes.size < maxRunning) startFlush()
       })
     },
     get waiting() {
-      return queue.length
+      return waiting
     },
     async drain() {
       while (flushes.size > 0) await Promise.all(flushes)
