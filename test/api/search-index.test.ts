@@ -192,7 +192,8 @@ test('a segment is indexed anew beside appends and searches', async () => {
     last += 700
     await indexNextEvents(sql, id, { minEvents: 1 })
   } while (!isDone)
-  expect(await reindexed).toBe(3)
+  // The log has three parts before the first append, and can have more before the list is read.
+  expect(await reindexed).toBeGreaterThanOrEqual(3)
   await indexAll(id)
   expect(await compareIndex(sql, id)).toEqual(EXACT)
   await expectExact(id, last)
