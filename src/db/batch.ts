@@ -11,8 +11,6 @@ import {
 /** Small enough that a batch of large jobs takes Postgres some 20 ms. */
 const MAX_BATCH_BYTES = 512 * 1024
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
-/** The share of the waiting jobs and bytes that one group may have. */
-const GROUP_SHARE = 0.5
 const PAUSE_MS = 1_000
 
 export interface BatcherOptions<Job, Row, Result> {
@@ -29,6 +27,8 @@ export interface BatcherOptions<Job, Row, Result> {
   maxRunning?: number
   /** `add` rejects while this many jobs are waiting. */
   maxWaiting: number
+  /** The share of the waiting jobs and bytes that one group may have; 1 by default. */
+  groupShare?: number
   /** Called with the number of jobs of each batch. */
   observe?(jobs: number): void
 }
@@ -208,7 +208,7 @@ export function createBatcher<Job, Row, Result>(
 
   /** Returns whether a job of this size has no room, or would exceed the share of its group. */
   function isFull({ jobs, bytes: groupBytes }: GroupQueue<Job, Result>, bytes: number): boolean {
-    const share = options.toGroup ? GROUP_SHARE : 1
+    const { groupShare: share = 1 } = options
     return (
       waiting >= options.maxWaiting ||
       queuedBytes + bytes > MAX_WAITING_BYTES ||

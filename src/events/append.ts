@@ -129,6 +129,7 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
     maxJobs: MAX_ROWS,
     maxRunning: pool.capacity,
     maxWaiting: MAX_WAITING,
+    groupShare: 0.5,
     observe: jobs => appendBatch.observe(jobs),
   })
 

@@ -22,6 +22,7 @@ function create(maxRunning = 1) {
     maxJobs: 100,
     maxRunning,
     maxWaiting: 1_000,
+    groupShare: 0.5,
   })
   return { batcher, started }
 }
