@@ -36,15 +36,24 @@ test.each(RUNS)('properties full of %s are stored and found', async run => {
 })
 
 test.each(RUNS)('20 concurrent events full of %s delay no other request', async run => {
-  const event = { ...EVENT, description: `${run.repeat(4_900 / run.length)} needle` }
+  const needle = `needle${RUNS.indexOf(run)}`
+  const event = { ...EVENT, description: `${run.repeat(4_900 / run.length)} ${needle}` }
   const answers = await Promise.all([
     ...Array.from({ length: 20 }, () => mine.post('/v1/events', event)),
     theirs.post('/v1/events', EVENT),
   ])
   expect(answers.map(({ status }) => status)).toEqual(Array.from(answers, () => 201))
-  const found = await mine.get(`/v1/events?text=needle&limit=20`)
-  expect(found.status).toBe(200)
-  expect(found.body.data.items).toHaveLength(20)
+  // A page may be short, because texts that are not indexed yet are parsed within a time limit.
+  const found: unknown[] = []
+  let cursor = ''
+  do {
+    const page = await mine.get(`/v1/events?text=${needle}&limit=20${cursor}`)
+    expect(page.status).toBe(200)
+    const { items, nextCursor } = page.body.data
+    found.push(...items)
+    cursor = nextCursor === null ? '' : `&cursor=${encodeURIComponent(nextCursor)}`
+  } while (cursor !== '')
+  expect(found).toHaveLength(20)
 })
 
 test.each([
