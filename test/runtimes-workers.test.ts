@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { connect, type Sql } from '../src/db/sql.ts'
 import { listPostgres } from './faults/fleet.ts'
 import { isRunning } from './support/leftovers.ts'
@@ -100,6 +100,8 @@ test('a worker that gets its signal before it can handle one has stopped in good
   await until(() => listWorkers(program).length === 3)
   const [, , restarted = 0] = listWorkers(program)
   process.kill(restarted, 'SIGSTOP')
+  // A thread that still runs would take the next signal, and the process would end.
+  await until(() => listThreadStates(restarted).every(state => state === 'T'))
   const exit = program.kill('SIGTERM')
   await until(() => program.logged('Stopping').length > 0)
   process.kill(restarted, 'SIGCONT')
@@ -144,3 +146,11 @@ test('a failed start says why, exits with 1, and leaves no process; the next sta
   expect(wrong.output).toContain('ended during its start (exit code 1)')
   expect(wrong.code).toBe(1)
 })
+
+/** Returns the state of each thread of a process, as in /proc: `T` is stopped. */
+function listThreadStates(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/task`).map(thread => {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')
+    return stat.charAt(stat.lastIndexOf(')') + 2)
+  })
+}
