@@ -52,10 +52,6 @@ const SESSIONS = { max: 3, maxPerShare: 2 }
  * How long a batch waits for the lock of a project. All projects of the process share the batch.
  */
 const APPEND_LOCK_MS = 1_000
-/**
- * Batches of events in flight on one connection. While Postgres works on one, the next is made.
- */
-const APPENDS_IN_FLIGHT = 2
 /** Longer than the indexer's statements, which take seconds for a part of hostile text. */
 const INDEXER_DEADLINE_MS = 20_000
 /** Shorter than the documented 25 s, which include the end of the process. */
@@ -107,10 +103,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       onUnresponsive: () => feed?.renew(),
     })
     const admissions = pools.open('admission', 1)
-    const appends = pools.open('append', 1, {
-      settings: { lock_timeout: APPEND_LOCK_MS },
-      pipelined: APPENDS_IN_FLIGHT,
-    })
+    const appends = pools.open('append', 1, { settings: { lock_timeout: APPEND_LOCK_MS } })
     const reads = pools.open('api', READS.max, READS)
     const searches = pools.open('search', SEARCHES.max, SEARCHES)
     const sessions = pools.open('session', SESSIONS.max, SESSIONS)

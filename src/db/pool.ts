@@ -36,8 +36,6 @@ export interface Pool {
 
 export interface PoolOptions extends ConnectOptions {
   deadlineMs?: number | undefined
-  /** How many calls of `run` may share a connection; 1 by default. Their statements run in turn. */
-  pipelined?: number | undefined
   /** The number of connections that one share may use at a time; all of them by default. */
   maxPerShare?: number | undefined
   /** Called when the deadline has passed. Connections of other pools may be dead as well. */
@@ -46,9 +44,9 @@ export interface PoolOptions extends ConnectOptions {
 
 export function createPool(
   url: string,
-  { deadlineMs = DEADLINE_MS, pipelined = 1, maxPerShare, onUnresponsive, ...options }: PoolOptions,
+  { deadlineMs = DEADLINE_MS, maxPerShare, onUnresponsive, ...options }: PoolOptions,
 ): Pool {
-  const capacity = options.max * pipelined
+  const capacity = options.max
   const semaphore = createSemaphore({
     total: capacity,
     perKey: maxPerShare ?? capacity,
@@ -113,7 +111,6 @@ interface PoolOverrides {
   settings?: Record<string, string | number>
   /** A shorter deadline than that of the other pools. */
   deadlineMs?: number
-  pipelined?: number
   /** The number of connections that one share may use at a time. */
   maxPerShare?: number
 }
@@ -133,13 +130,12 @@ export interface PoolsOptions {
 export function createPools(url: string, { deadlineMs, onUnresponsive }: PoolsOptions): Pools {
   const pools: Pool[] = []
   return {
-    open(name, max, { settings = {}, pipelined, maxPerShare, deadlineMs: own = Infinity } = {}) {
+    open(name, max, { settings = {}, maxPerShare, deadlineMs: own = Infinity } = {}) {
       const least = Math.min(own, deadlineMs ?? Infinity)
       const pool = createPool(url, {
         name,
         max,
         settings,
-        pipelined,
         maxPerShare,
         deadlineMs: least === Infinity ? undefined : least,
         onUnresponsive() {
