@@ -23,8 +23,6 @@ export interface BatcherOptions<Job, Row, Result> {
   /** The approximate size of a job's request, in bytes. */
   toBytes?(job: Job): number
   maxJobs: number
-  /** How many batches may be in flight; 1 by default. */
-  maxRunning?: number
   /** `add` rejects while this many jobs are waiting. */
   maxWaiting: number
   /** The share of the waiting jobs and bytes that one group may have; 1 by default. */
@@ -62,9 +60,8 @@ interface Running<Job, Row, Result> {
 }
 
 /**
- * Groups concurrent jobs into batches. While `maxRunning` batches are in flight, the next one
- * collects the new jobs. There is no timer: a lone job is not delayed, and batches grow with the
- * load.
+ * Groups concurrent jobs into batches. While one batch is in flight, the next one collects the new
+ * jobs. There is no timer: a lone job is not delayed, and batches grow with the load.
  */
 export function createBatcher<Job, Row, Result>(
   options: BatcherOptions<Job, Row, Result>,
@@ -73,10 +70,7 @@ export function createBatcher<Job, Row, Result>(
   const queues = new Map<string, GroupQueue<Job, Result>>()
   let waiting = 0
   let queuedBytes = 0
-  const maxRunning = options.maxRunning ?? 1
-  // Each flush has one batch in flight at a time.
-  const flushes = new Set<Promise<void>>()
-  let isStarting = false
+  let flushing: Promise<void> | undefined
   // Groups that were locked. Their jobs are rejected until this time, in ms of `performance.now`.
   const paused = new Map<string, number>()
 
@@ -127,16 +121,9 @@ export function createBatcher<Job, Row, Result>(
     return start(batch)
   }
 
-  function startFlush(): void {
-    isStarting = true
-    const flushing = flush().finally(() => flushes.delete(flushing))
-    flushes.add(flushing)
-  }
-
   async function flush(): Promise<void> {
     // Requests that arrive in the same turn of the event loop share the first batch.
     await new Promise<void>(resolve => setImmediate(resolve))
-    isStarting = false
     for (let running = startNext(); running;) {
       const outcome = await running.outcome
       if ('error' in outcome) {
@@ -149,6 +136,7 @@ export function createBatcher<Job, Row, Result>(
         running = next
       }
     }
+    flushing = undefined
   }
 
   function deliver(batch: Waiting<Job, Result>[], rows: Row[]): void {
@@ -241,14 +229,14 @@ export function createBatcher<Job, Row, Result>(
         queues.set(group, queue)
         waiting++
         queuedBytes += bytes
-        if (!isStarting && flushes.size < maxRunning) startFlush()
+        flushing ??= flush()
       })
     },
     get waiting() {
       return waiting
     },
     async drain() {
-      while (flushes.size > 0) await Promise.all(flushes)
+      while (flushing) await flushing
     },
   }
 }

@@ -25,8 +25,6 @@ export interface Pool {
   of(share: string): Pool
   /** Opens new connections. Work in progress finishes on the old ones. */
   reconnect(): void
-  /** How many calls of `run` may hold a connection at once. */
-  readonly capacity: number
   /** How many calls of `run` hold a connection. */
   readonly running: number
   /** How many calls of `run` wait for a connection. */
@@ -46,10 +44,9 @@ export function createPool(
   url: string,
   { deadlineMs = DEADLINE_MS, maxPerShare, onUnresponsive, ...options }: PoolOptions,
 ): Pool {
-  const capacity = options.max
   const semaphore = createSemaphore({
-    total: capacity,
-    perKey: maxPerShare ?? capacity,
+    total: options.max,
+    perKey: maxPerShare ?? options.max,
     maxWaiting: MAX_WAITING_OF_SHARE,
     maxWaitingTotal: MAX_WAITING,
   })
@@ -93,7 +90,6 @@ export function createPool(
     },
     of: toPool,
     reconnect: () => replaceConnections(deadlineMs),
-    capacity,
     get running() {
       return semaphore.running
     },

@@ -127,7 +127,6 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
     toGroup: ({ projectId }) => projectId,
     toBytes,
     maxJobs: MAX_ROWS,
-    maxRunning: pool.capacity,
     maxWaiting: MAX_WAITING,
     groupShare: 0.5,
     observe: jobs => appendBatch.observe(jobs),
