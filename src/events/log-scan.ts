@@ -1,6 +1,6 @@
 import { toArray } from '../db/arrays.ts'
 import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../db/sql.ts'
-import type { ResolvedFilters } from './resolved-filters.ts'
+import { toTimeConditions, type ResolvedFilters } from './resolved-filters.ts'
 import { clipRanges, type Direction, type SeqRange } from './seq-ranges.ts'
 
 /**
@@ -53,6 +53,8 @@ const TIME_LIMIT_MS = 80
 const BATCH_MS = 25
 const FIRST_BATCH = 256
 const MAX_BATCH = 4_096
+/** The number of seqs of a segment, as in sql/0007_events.sql. */
+const SEGMENT_SEQS = 4_096n
 
 /**
  * Scans a log in batches of growing size, by the cheapest access path for the filters. When a limit
@@ -150,14 +152,17 @@ export function toCandidates(
   const [first, last] = [String(range.first), String(range.last)]
   const order = direction === 'older' ? sql`desc` : sql`asc`
   switch (accessPath) {
-    case 'log':
+    case 'log': {
+      const start = toStart(sql, projectId, resolved, { direction, range })
+      const [from, to] = direction === 'older' ? [sql`${first}`, start] : [start, sql`${last}`]
       return sql`
         select e.seq
         from events e
-        where e.project_id = ${projectId} and e.seq between ${first} and ${last}
+        where e.project_id = ${projectId} and e.seq between ${from} and ${to}
         order by e.seq ${order}
         limit ${size}
       `
+    }
     case 'channels':
       return sql`
         select found.seq
@@ -201,4 +206,34 @@ export function toCandidates(
         ) as f (seq)
       `
   }
+}
+
+/**
+ * Returns SQL for the seq from which a scan of a range starts. Up to 4,095 events of its first
+ * segment can be outside the time of the filters. One look-up passes them, which is cheaper than
+ * batches of candidates.
+ */
+function toStart(
+  sql: Queryable,
+  projectId: string,
+  resolved: ResolvedFilters,
+  { direction, range: { first, last } }: Pick<ScanBatch, 'direction' | 'range'>,
+): Fragment {
+  const isOlder = direction === 'older'
+  if (resolved.afterMs === null && resolved.beforeMs === null) {
+    return sql`${String(isOlder ? last : first)}::bigint`
+  }
+  const beyond = isOlder ? last - SEGMENT_SEQS : first + SEGMENT_SEQS
+  const [low, high] = isOlder ? [beyond, last] : [first, beyond]
+  return sql`coalesce(
+    (
+      select e.seq
+      from events e
+      where e.project_id = ${projectId} and e.seq between ${String(low)} and ${String(high)}
+        ${toTimeConditions(sql, resolved)}
+      order by e.seq ${isOlder ? sql`desc` : sql`asc`}
+      limit 1
+    ),
+    ${String(beyond)}::bigint
+  )`
 }

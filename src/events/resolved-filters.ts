@@ -69,10 +69,7 @@ export async function resolveFilters(
   }
 }
 
-/**
- * The SQL condition that an event `e` matches all filters. It excludes deleted events. `is true`
- * keeps a planner without statistics from reading each candidate through the index of time.
- */
+/** The SQL condition that an event `e` matches all filters. It excludes deleted events. */
 export function toConditions(sql: Queryable, resolved: ResolvedFilters): Fragment {
   const { channelIds, withoutChannelIds, references, withoutReferences } = resolved
   const { sources, tags, metadata, has, textQuery } = resolved
@@ -102,8 +99,21 @@ export function toConditions(sql: Queryable, resolved: ResolvedFilters): Fragmen
         ? sql``
         : sql`and words_of_event(e.title, e.description) @@ (select to_tsquery('simple', ${textQuery}))`
     }
-    ${resolved.afterMs === null ? sql`` : sql`and (e.occurred_at >= ${toDate(resolved.afterMs)}) is true`}
-    ${resolved.beforeMs === null ? sql`` : sql`and (e.occurred_at < ${toDate(resolved.beforeMs)}) is true`}
+    ${toTimeConditions(sql, resolved)}
+  `
+}
+
+/**
+ * The SQL conditions on the time of an event `e`. `is true` keeps a planner without statistics from
+ * reading each candidate through the index of time.
+ */
+export function toTimeConditions(
+  sql: Queryable,
+  { afterMs, beforeMs }: Pick<ResolvedFilters, 'afterMs' | 'beforeMs'>,
+): Fragment {
+  return sql`
+    ${afterMs === null ? sql`` : sql`and (e.occurred_at >= ${toDate(afterMs)}) is true`}
+    ${beforeMs === null ? sql`` : sql`and (e.occurred_at < ${toDate(beforeMs)}) is true`}
   `
 }
 
