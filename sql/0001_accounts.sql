@@ -59,10 +59,14 @@ create table sessions (
   account_id uuid not null references accounts on delete cascade,
   -- An installed app stays signed in for a year without use.
   is_installed boolean not null,
+  -- How the account signed in. A link is a setup link or an invite.
+  method text not null check (method in ('password', 'passkey', 'openid', 'proxy', 'link')),
+  -- True if the account signed in, or was verified later, with more than a password.
+  is_multi_factor boolean not null default false,
   created_at timestamptz not null default now(),
   last_seen_at timestamptz not null default now(),
-  -- When the password was last entered. Actions that reveal secrets or destroy something require
-  -- the last 10 minutes.
+  -- When the account last confirmed that it is present, with a password or a passkey. Actions that
+  -- reveal secrets or destroy something require the last 10 minutes.
   verified_at timestamptz not null default now(),
   address text not null,
   user_agent text not null

@@ -52,8 +52,7 @@ export function accountRoutes({ guard, cookies }: Parts) {
       detail: {
         operationId: 'editAccount',
         summary: 'Change your name or e-mail address',
-        description:
-          'A new e-mail address requires that you entered your password within the last 10 minutes.',
+        description: 'A new e-mail address requires a verification within the last 10 minutes.',
         tags,
       },
     })

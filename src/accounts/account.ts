@@ -35,7 +35,35 @@ export async function getAccount(
       known.projects.push({ id: toId('prj', project_id), name: project ?? '' })
     }
   }
-  return { person: toAccountInfo(account), isVerified, organizations: [...organizations.values()] }
+  return {
+    person: toAccountInfo(account),
+    isVerified,
+    credentials: await readCredentials(sql, account.id),
+    organizations: [...organizations.values()],
+  }
+}
+
+/** Returns the ways in which an account can sign in and be verified. */
+async function readCredentials(sql: Queryable, accountId: string): Promise<Account['credentials']> {
+  const [row] = await sql<
+    { has_password: boolean; passkeys: number; has_second_factor: boolean }[]
+  >`
+    select
+      p.password_hash is not null as has_password,
+      (
+        select count(*)::int from passkeys k where k.account_id = p.id and k.disabled_at is null
+      ) as passkeys,
+      exists (
+        select from totp_secrets t where t.account_id = p.id and t.confirmed_at is not null
+      ) as has_second_factor
+    from accounts p
+    where p.id = ${accountId}
+  `
+  return {
+    hasPassword: row?.has_password ?? false,
+    passkeys: row?.passkeys ?? 0,
+    hasSecondFactor: row?.has_second_factor ?? false,
+  }
 }
 
 /** Converts an account to the form that /api returns. */

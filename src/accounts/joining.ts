@@ -86,7 +86,8 @@ export async function joinWithNewAccount(
     if (inserted.count === 0) throw emailTaken()
     await writeAudit(tx, visit.actor, { action: 'account.created', target: toId('per', accountId) })
     const joined = await join(tx, invite, accountId, { ...visit.actor, kind: 'account', accountId })
-    return { joined, cookies: (await signIn(tx, visit, { accountId, cookies })).cookies }
+    const signedIn = await signIn(tx, visit, { accountId, method: 'link', cookies })
+    return { joined, cookies: signedIn.cookies }
   })
 }
 

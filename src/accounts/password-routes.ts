@@ -52,9 +52,9 @@ export function passwordRoutes({ guard, cookies }: Parts) {
         response: { 200: SuccessOf(Account, 'The password is correct.') },
         detail: {
           operationId: 'verifyPassword',
-          summary: 'Confirm your password',
+          summary: 'Confirm that it is you with your password',
           description:
-            'For 10 minutes, the session can do actions that require a confirmed password. It gets a new cookie.',
+            'For 10 minutes, the session can do actions that require a verification. It gets a new cookie.',
           tags,
         },
       },

@@ -6,8 +6,8 @@ export type Role = (typeof ROLES)[number]
 
 /**
  * Every action of /api, with its scope and the lowest role that may do it. Actions that reveal a
- * secret or destroy something also require that the password was entered within the last 10 minutes
- * (contract.md §12).
+ * secret or destroy something also require a verification within the last 10 minutes: a password or
+ * a passkey (contract.md §12).
  */
 export const ACTIONS = {
   'setup.read': { on: 'anyone' },
@@ -40,13 +40,13 @@ export const ACTIONS = {
   'organization.delete': {
     on: 'organization',
     role: 'owner',
-    requiresPassword: true,
+    requiresVerification: true,
     revokesAccess: true,
   },
   'members.read': { on: 'organization', role: 'viewer' },
   'members.remove': { on: 'organization', role: 'admin', revokesAccess: true },
   'members.changeRole': { on: 'organization', role: 'owner' },
-  'members.resetPassword': { on: 'organization', role: 'owner', requiresPassword: true },
+  'members.resetPassword': { on: 'organization', role: 'owner', requiresVerification: true },
   'invites.read': { on: 'organization', role: 'admin' },
   'invites.create': { on: 'organization', role: 'admin' },
   'invites.withdraw': { on: 'organization', role: 'admin' },
@@ -55,11 +55,16 @@ export const ACTIONS = {
 
   'project.read': { on: 'project', role: 'viewer' },
   'project.edit': { on: 'project', role: 'admin' },
-  'project.delete': { on: 'project', role: 'owner', requiresPassword: true, revokesAccess: true },
+  'project.delete': {
+    on: 'project',
+    role: 'owner',
+    requiresVerification: true,
+    revokesAccess: true,
+  },
   'keys.read': { on: 'project', role: 'admin' },
-  'keys.create': { on: 'project', role: 'admin', requiresPassword: true },
+  'keys.create': { on: 'project', role: 'admin', requiresVerification: true },
   'keys.edit': { on: 'project', role: 'admin' },
-  'keys.rotate': { on: 'project', role: 'admin', requiresPassword: true },
+  'keys.rotate': { on: 'project', role: 'admin', requiresVerification: true },
   'keys.revoke': { on: 'project', role: 'admin' },
   'channels.read': { on: 'project', role: 'viewer' },
   'channels.edit': { on: 'project', role: 'member' },
@@ -72,21 +77,21 @@ export const ACTIONS = {
   'deliveries.replay': { on: 'project', role: 'admin' },
   'users.read': { on: 'project', role: 'viewer' },
   'users.editAliases': { on: 'project', role: 'member' },
-  'users.erase': { on: 'project', role: 'admin', requiresPassword: true },
+  'users.erase': { on: 'project', role: 'admin', requiresVerification: true },
   'webhooks.read': { on: 'project', role: 'viewer' },
   'webhooks.readAttempts': { on: 'project', role: 'admin' },
-  'webhooks.create': { on: 'project', role: 'admin', requiresPassword: true },
-  // Requires the password, because it can send the events to another URL.
-  'webhooks.edit': { on: 'project', role: 'admin', requiresPassword: true },
-  'webhooks.rotate': { on: 'project', role: 'admin', requiresPassword: true },
+  'webhooks.create': { on: 'project', role: 'admin', requiresVerification: true },
+  // Requires verification, because it can send the events to another URL.
+  'webhooks.edit': { on: 'project', role: 'admin', requiresVerification: true },
+  'webhooks.rotate': { on: 'project', role: 'admin', requiresVerification: true },
   'webhooks.operate': { on: 'project', role: 'admin' },
-  'webhooks.delete': { on: 'project', role: 'admin', requiresPassword: true },
+  'webhooks.delete': { on: 'project', role: 'admin', requiresVerification: true },
 } as const satisfies Record<string, Rule>
 export type Action = keyof typeof ACTIONS
 
 type Rule = (
   | { on: 'anyone' | 'account' | 'installation' }
-  | { on: 'organization' | 'project'; role: Role; requiresPassword?: boolean }
+  | { on: 'organization' | 'project'; role: Role; requiresVerification?: boolean }
 ) & {
   /** True if the action can take access away. Open sockets are then checked at once. */
   revokesAccess?: boolean
@@ -105,7 +110,7 @@ export type ActionOn<P extends ActionScope> = {
 /** The account that requests an action. */
 export interface Requester {
   isOperator: boolean
-  /** True if the password was entered within the last 10 minutes. */
+  /** True if the account was verified within the last 10 minutes. */
   isVerified: boolean
 }
 
@@ -141,15 +146,15 @@ export function authorize(
   if (!isAtLeast(resource.role, rule.role)) {
     throw new Fault('forbidden', `Requires the ${rule.role} role. Your role is ${resource.role}.`)
   }
-  if (rule.requiresPassword) requireVerified(account)
+  if (rule.requiresVerification) requireVerified(account)
 }
 
-/** Throws `verification_needed` unless the password was entered within the last 10 minutes. */
+/** Throws `verification_needed` unless the account was verified within the last 10 minutes. */
 export function requireVerified({ isVerified }: Pick<Requester, 'isVerified'>): void {
   if (isVerified) return
   throw new Fault(
     'verification_needed',
-    'Enter your password again. It was not entered within the last 10 minutes.',
+    'Confirm that it is you. The last confirmation was more than 10 minutes ago.',
   )
 }
 

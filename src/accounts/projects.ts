@@ -138,7 +138,7 @@ export async function editProject(
   if (isShorter && !isVerified) {
     throw new Fault(
       'verification_needed',
-      'Enter your password again. A shorter retention deletes older events.',
+      'Confirm that it is you. A shorter retention deletes older events.',
     )
   }
   if (name === undefined && keepDays === undefined) return

@@ -12,6 +12,7 @@ import {
 } from '../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 import { ROLES } from './permissions.ts'
+import { SIGN_IN_METHODS } from './sign-in-methods.ts'
 
 const MAX_LENGTH = 100
 const INVISIBLE = /^[\p{Default_Ignorable_Code_Point}\s]*$/u
@@ -71,12 +72,25 @@ export const AccountInfo = Type.Object(
 )
 export type AccountInfo = Static<typeof AccountInfo>
 
+/** The ways in which an account can sign in and be verified. */
+const Credentials = Type.Object(
+  {
+    hasPassword: Type.Boolean(),
+    /** The number of usable passkeys. */
+    passkeys: Type.Integer({ minimum: 0 }),
+    /** True if signing in with the password also requires a code. */
+    hasSecondFactor: Type.Boolean(),
+  },
+  closed,
+)
+
 /** The signed-in account, with its organizations. */
 export const Account = Type.Object(
   {
     person: AccountInfo,
-    /** True if the password was entered within the last 10 minutes. */
+    /** True if the account was verified within the last 10 minutes. */
     isVerified: Type.Boolean(),
+    credentials: Credentials,
     organizations: Type.Array(
       Type.Object(
         {
@@ -104,6 +118,9 @@ export const SessionInfo = Type.Object(
     userAgent: Type.String(),
     /** The browser and the system, for display. */
     browser: Type.String({ examples: ['Firefox on Mac'] }),
+    method: OneOf(SIGN_IN_METHODS),
+    /** True if the account signed in, or was verified later, with a passkey or a code. */
+    isMultiFactor: Type.Boolean(),
     isInstalled: Type.Boolean(),
     isCurrent: Type.Boolean(),
   },

@@ -140,7 +140,12 @@ async function signInByPassword(
   return transact(call.pool, async tx => {
     await lockCredentials(tx, found)
     await clearAttempts(tx, scope, email)
-    return signIn(tx, call, { accountId: found.accountId, isInstalled, cookies })
+    return signIn(tx, call, {
+      accountId: found.accountId,
+      method: 'password',
+      isInstalled,
+      cookies,
+    })
   })
 }
 

@@ -7,6 +7,7 @@ import { toBrowserName } from '../user-agent.ts'
 import type { Role } from './permissions.ts'
 import type { SessionInfo } from './schema.ts'
 import { hashSecret, MAX_COOKIE_AGE_S, newSecret } from './secret.ts'
+import type { SignInMethod } from './sign-in-methods.ts'
 
 const MAX_SESSIONS = 100
 
@@ -92,7 +93,10 @@ export function isExpired(sql: Queryable) {
 
 export interface NewSession {
   accountId: string
+  method: SignInMethod
   isInstalled: boolean
+  /** True if the account proved more than a password. A passkey counts as two factors. */
+  isMultiFactor: boolean
   address: string
   userAgent: string
 }
@@ -103,15 +107,17 @@ export interface NewSession {
  */
 export async function createSession(
   sql: Queryable,
-  { accountId, isInstalled, address, userAgent }: NewSession,
+  { accountId, method, isInstalled, isMultiFactor, address, userAgent }: NewSession,
 ): Promise<{ id: string; token: string }> {
   const { uuid } = newId('ses')
   const token = newSecret(256)
   await sql`
-    insert into sessions (id, hash, account_id, is_installed, address, user_agent)
+    insert into sessions (
+      id, hash, account_id, method, is_installed, is_multi_factor, address, user_agent
+    )
     values (
-      ${uuid}, decode(${hashSecret(token)}, 'hex'), ${accountId}, ${isInstalled}, ${address},
-      ${userAgent.slice(0, 500)}
+      ${uuid}, decode(${hashSecret(token)}, 'hex'), ${accountId}, ${method}, ${isInstalled},
+      ${isMultiFactor}, ${address}, ${userAgent.slice(0, 500)}
     )
   `
   await sql`
@@ -128,18 +134,19 @@ export async function createSession(
 }
 
 /**
- * Replaces the token of a session after the password was entered. Returns the new token. Throws
+ * Replaces the token of a session after the account was verified. Returns the new token. Throws
  * `conflict` if `token` is no longer the session's token.
  */
 export async function rotateSession(
   sql: Queryable,
-  { id, token }: { id: string; token: string },
+  { id, token, isMultiFactor = false }: { id: string; token: string; isMultiFactor?: boolean },
 ): Promise<string> {
   const fresh = newSecret(256)
   const rotated = await sql`
     update sessions set
       hash = decode(${hashSecret(fresh)}, 'hex'),
-      verified_at = now()
+      verified_at = now(),
+      is_multi_factor = is_multi_factor or ${isMultiFactor}
     where id = ${id} and hash = decode(${hashSecret(token)}, 'hex')
   `
   if (rotated.count === 1) return fresh
@@ -173,14 +180,18 @@ export async function listSessions(
   const rows = await sql<
     {
       id: string
+      method: SignInMethod
       is_installed: boolean
+      is_multi_factor: boolean
       created_at: Date
       last_seen_at: Date
       address: string
       user_agent: string
     }[]
   >`
-    select s.id, s.is_installed, s.created_at, s.last_seen_at, s.address, s.user_agent
+    select
+      s.id, s.method, s.is_installed, s.is_multi_factor, s.created_at, s.last_seen_at, s.address,
+      s.user_agent
     from sessions s
     where s.account_id = ${account.id} ${after ? sql`and s.id < ${after}` : sql``}
       and not ${isExpired(sql)}
@@ -194,6 +205,8 @@ export async function listSessions(
     address: row.address,
     userAgent: row.user_agent,
     browser: toBrowserName(row.user_agent),
+    method: row.method,
+    isMultiFactor: row.is_multi_factor,
     isInstalled: row.is_installed,
     isCurrent: row.id === session.id,
   }))

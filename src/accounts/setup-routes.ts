@@ -72,7 +72,7 @@ export function setupRoutes({ guard, failedAuthentications, cookies }: Parts) {
           if (!(await isSetupLink(tx, token))) throw linkNotFound()
           const accountId = await createFirstOwner(tx, call.actor, { name, email, passwordHash })
           if (accountId === undefined) throw alreadySetUp()
-          return signIn(tx, call, { accountId, cookies })
+          return signIn(tx, call, { accountId, method: 'link', cookies })
         })
         return succeed(call, 201, account, { cookies: kept })
       },

@@ -11,6 +11,7 @@ import {
   toCookieSeconds,
   type AdmittedSession,
 } from './sessions.ts'
+import type { SignInMethod } from './sign-in-methods.ts'
 
 const MAX_DEVICES = 20
 
@@ -28,24 +29,43 @@ export interface SignedIn {
   cookies: string[]
 }
 
+export interface SignInOptions {
+  accountId: string
+  method: SignInMethod
+  isInstalled?: boolean | undefined
+  /** True if the account proved more than a password, such as a passkey or a code. */
+  isMultiFactor?: boolean
+  cookies: Cookies
+}
+
 /**
- * Signs an account in, after its password was checked or set. Ends the browser's previous session.
- * The session and the browser get new secrets.
+ * Signs an account in, after the caller has authenticated it. Every way in ends here. Ends the
+ * browser's previous session. The session and the browser get new secrets.
  */
 export async function signIn(
   tx: Tx,
   { admitted: before, requestHeaders, address, userAgent }: SignInRequest,
-  options: { accountId: string; isInstalled?: boolean | undefined; cookies: Cookies },
+  { accountId, method, isInstalled = false, isMultiFactor = false, cookies }: SignInOptions,
 ): Promise<SignedIn> {
-  const { accountId, isInstalled = false, cookies } = options
   await lockAccount(tx, accountId)
   if (before) await endOwnSession(tx, before, { address, userAgent })
-  const session = await createSession(tx, { accountId, isInstalled, address, userAgent })
+  const session = await createSession(tx, {
+    accountId,
+    method,
+    isInstalled,
+    isMultiFactor,
+    address,
+    userAgent,
+  })
   const device = await rememberDevice(tx, accountId, cookies.read(requestHeaders, 'device'))
   await writeAudit(
     tx,
     { kind: 'account', accountId, sessionId: session.id, address, userAgent },
-    { action: 'session.created', target: toId('ses', session.id), details: { isInstalled } },
+    {
+      action: 'session.created',
+      target: toId('ses', session.id),
+      details: { method, isMultiFactor, isInstalled },
+    },
   )
   const admitted = await admitSession(tx, { hash: hashSecret(session.token) })
   if (!admitted) throw new Error('The session that was just created does not exist')

@@ -48,7 +48,7 @@ const ACTION_TEXTS = {
   'session.created': 'signed in',
   'session.ended': 'ended a session',
   'session.refused': 'failed to sign in as',
-  'session.verified': 'confirmed the password',
+  'session.verified': 'confirmed that it is them',
   'sessions.ended': 'signed out everywhere',
   'user.erased': 'erased a user',
   'webhook.created': 'created the webhook',

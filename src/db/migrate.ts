@@ -17,6 +17,8 @@ import reaper from '../../sql/0016_reaper.sql' with { type: 'text' }
 import installation from '../../sql/0017_installation.sql' with { type: 'text' }
 import clock from '../../sql/0018_clock.sql' with { type: 'text' }
 import reading from '../../sql/0019_reading.sql' with { type: 'text' }
+import passkeys from '../../sql/0020_passkeys.sql' with { type: 'text' }
+import secondFactor from '../../sql/0023_second_factor.sql' with { type: 'text' }
 import { createHash } from 'node:crypto'
 import { logger } from '../log.ts'
 import { connect, type Queryable, type Sql, type Tx } from './sql.ts'
@@ -49,6 +51,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0017_installation', text: installation },
   { name: '0018_clock', text: clock },
   { name: '0019_reading', text: reading },
+  { name: '0020_passkeys', text: passkeys },
+  { name: '0023_second_factor', text: secondFactor },
 ]
 
 const log = logger('migrate')

@@ -46,9 +46,9 @@ test('contract §11 the sweep deletes sessions, links, invites and failures once
   for (const [old, fresh, isInstalled] of kinds) {
     for (const age of [old, fresh]) {
       await sql`
-        insert into sessions (id, hash, account_id, is_installed, created_at, last_seen_at, address, user_agent)
+        insert into sessions (id, hash, account_id, is_installed, method, created_at, last_seen_at, address, user_agent)
         values (
-          ${newId('ses').uuid}, sha256(gen_random_uuid()::text::bytea), ${account.uuid}, ${isInstalled},
+          ${newId('ses').uuid}, sha256(gen_random_uuid()::text::bytea), ${account.uuid}, ${isInstalled}, 'password',
           now() - ${age}::interval, now() - ${age}::interval, '', ''
         )
       `
@@ -56,9 +56,9 @@ test('contract §11 the sweep deletes sessions, links, invites and failures once
   }
   // Used recently, but older than the maximum age of a session.
   await sql`
-    insert into sessions (id, hash, account_id, is_installed, created_at, address, user_agent)
+    insert into sessions (id, hash, account_id, is_installed, method, created_at, address, user_agent)
     values (
-      ${newId('ses').uuid}, sha256(gen_random_uuid()::text::bytea), ${account.uuid}, false,
+      ${newId('ses').uuid}, sha256(gen_random_uuid()::text::bytea), ${account.uuid}, false, 'password',
       now() - interval '31 days', '', ''
     )
   `

@@ -23,7 +23,9 @@ afterAll(() => server[Symbol.asyncDispose]())
 async function newBrowser(person: SignedInAccount, userAgent = 'test') {
   const { id, token } = await createSession(server.sql, {
     accountId: person.uuid,
+    method: 'password',
     isInstalled: false,
+    isMultiFactor: false,
     address: '127.0.0.1',
     userAgent,
   })

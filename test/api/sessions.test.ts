@@ -119,6 +119,8 @@ test("dashboard §2 GET /api/sessions lists the account's live sessions, newest 
       address: expect.stringMatching(/^10\./),
       userAgent: 'Test browser',
       browser: 'A browser',
+      method: 'password',
+      isMultiFactor: false,
       isInstalled: isFirst,
       isCurrent: isFirst,
     })),
@@ -175,8 +177,8 @@ test('an account has at most 100 sessions: the least recently used one ends', as
   await ageSessions(server.sql, account.uuid, '1 hour')
   await old.get('/api/me')
   await server.sql`
-    insert into sessions (id, hash, account_id, is_installed, address, user_agent)
-    select gen_random_uuid(), sha256(gen_random_uuid()::text::bytea), ${account.uuid}, false, '', ''
+    insert into sessions (id, hash, account_id, is_installed, method, address, user_agent)
+    select gen_random_uuid(), sha256(gen_random_uuid()::text::bytea), ${account.uuid}, false, 'password', '', ''
     from generate_series(1, 98)
   `
   const fresh = await signIn(account.email)

@@ -31,7 +31,9 @@ for (const { endpoint, keys } of browsers) {
   const { uuid } = newId('psh')
   const session = await createSession(sql, {
     accountId: person.uuid,
+    method: 'password',
     isInstalled: false,
+    isMultiFactor: false,
     address: '127.0.0.1',
     userAgent: 'bench',
   })

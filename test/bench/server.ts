@@ -48,7 +48,14 @@ export async function makeViewer(sql: Queryable, organizationId: string): Promis
   await sql`
     insert into memberships (organization_id, account_id, role) values (${organizationId}, ${uuid}, 'viewer')
   `
-  const session = { accountId: uuid, isInstalled: false, address: '127.0.0.1', userAgent: 'bench' }
+  const session = {
+    accountId: uuid,
+    method: 'password',
+    isInstalled: false,
+    isMultiFactor: false,
+    address: '127.0.0.1',
+    userAgent: 'bench',
+  } as const
   return `tidings=${(await createSession(sql, session)).token}`
 }
 

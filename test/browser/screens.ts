@@ -160,7 +160,7 @@ export const SCREENS: Screen[] = [
       api.on('POST /api/projects/:id/keys', () => ({
         status: 403,
         code: 'verification_needed',
-        error: 'Type your password again',
+        error: 'Confirm that it is you',
       })),
     until: 'text=Create a key',
     act: async page => {

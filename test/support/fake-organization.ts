@@ -22,6 +22,8 @@ const SESSION = {
   address: '198.51.100.7',
   userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Chrome/140.0',
   browser: 'Chrome on Linux',
+  method: 'password',
+  isMultiFactor: false,
   isInstalled: false,
   isCurrent: true,
 }

@@ -70,7 +70,9 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
   // A second session of the owner, to be ended.
   const session = await createSession(sql, {
     accountId: people.owner.uuid,
+    method: 'password',
     isInstalled: false,
+    isMultiFactor: false,
     address: '127.0.0.1',
     userAgent: `agent ${mark}`,
   })

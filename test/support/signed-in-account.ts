@@ -46,7 +46,9 @@ export async function newSignedInAccount(
   `
   const session = await createSession(sql, {
     accountId: uuid,
+    method: 'password',
     isInstalled: false,
+    isMultiFactor: false,
     address: '127.0.0.1',
     userAgent: 'test',
   })

@@ -33,7 +33,9 @@ async function makeTokens(): Promise<Record<string, string>> {
   const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
   const session = await createSession(server.sql, {
     accountId: owner.uuid,
+    method: 'password',
     isInstalled: false,
+    isMultiFactor: false,
     address: '127.0.0.1',
     userAgent: 'test',
   })

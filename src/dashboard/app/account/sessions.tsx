@@ -61,8 +61,22 @@ function SessionAbout({ session }: { session: Session }) {
       {isInstalled && <span class="badge">Installed</span>}
       <p class="item-details">
         <bdi>{address}</bdi> · last seen <Timestamp atMs={Date.parse(lastSeenAt)} hasDate /> ·
-        signed in <Timestamp atMs={Date.parse(createdAt)} hasDate />
+        signed in {toMethodText(session)} <Timestamp atMs={Date.parse(createdAt)} hasDate />
       </p>
     </div>
   )
+}
+
+const METHOD_TEXTS: Record<Session['method'], string> = {
+  password: 'with a password',
+  passkey: 'with a passkey',
+  openid: 'with OpenID Connect',
+  proxy: 'by the proxy',
+  link: 'with a link',
+}
+
+function toMethodText({ method, isMultiFactor }: Session): string {
+  return method === 'password' && isMultiFactor
+    ? 'with a password and a code'
+    : METHOD_TEXTS[method]
 }

@@ -1,5 +1,5 @@
 import type { ChannelEdit, ProjectChannel } from '../../../channels/schema.ts'
-import { withPasswordPrompt } from '../components/password-prompt.tsx'
+import { withVerification } from '../components/verification-prompt.tsx'
 import { TextArea } from '../components/fields.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { Field, Form } from '../components/form.tsx'
@@ -76,7 +76,7 @@ export function Retention({
             <Form
               action="Save"
               send={value =>
-                withPasswordPrompt(() =>
+                withVerification(() =>
                   editChannel(project, id, { keepDays: toKeepDays(value('keepDays')) }),
                 )
               }

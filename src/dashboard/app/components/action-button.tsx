@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState, type Dispatch, type StateUpdater } from 'preact/hooks'
 import type { Result } from '../request.ts'
-import { withPasswordPrompt } from './password-prompt.tsx'
+import { withVerification } from './verification-prompt.tsx'
 import { showToast } from './toast.tsx'
 
 interface ActionButtonOptions<Data> {
@@ -18,7 +18,7 @@ export function ActionButton<Data>({ action, send, onDone }: ActionButtonOptions
   async function act() {
     if (isBusy) return
     setBusy(true)
-    const result = await withPasswordPrompt(send)
+    const result = await withVerification(send)
     setBusy(false)
     if (result.ok) onDone(result.data)
     else showToast({ message: result.failure.message })

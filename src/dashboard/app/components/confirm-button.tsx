@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
-import { withPasswordPrompt } from './password-prompt.tsx'
+import { withVerification } from './verification-prompt.tsx'
 
 interface ConfirmButtonOptions<Data> {
   /** The text of the button that opens the dialog. */
@@ -29,7 +29,7 @@ export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
     if (isBusy) return
     setBusy(true)
     dialog.current?.close()
-    const result = await withPasswordPrompt(send)
+    const result = await withVerification(send)
     setBusy(false)
     setFailure(result.ok ? undefined : result.failure)
     if (result.ok) onDone(result.data)

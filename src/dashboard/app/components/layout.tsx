@@ -6,7 +6,7 @@ import { useChannels } from '../feed/use-channels.ts'
 import { readStored } from '../storage.ts'
 import { toProjectPath } from '../paths.ts'
 import { findProject } from '../session.ts'
-import { PasswordPrompt } from './password-prompt.tsx'
+import { VerificationPrompt } from './verification-prompt.tsx'
 import { useDocumentTitle } from './standalone-page.tsx'
 import {
   Sidebar,
@@ -101,7 +101,7 @@ function Layout({
         {children}
       </main>
       <Toast />
-      <PasswordPrompt />
+      <VerificationPrompt />
     </div>
   )
 }

@@ -1,5 +1,5 @@
 import { Checkbox, Fieldset } from '../components/fields.tsx'
-import { withPasswordPrompt } from '../components/password-prompt.tsx'
+import { withVerification } from '../components/verification-prompt.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { createKey, type NewKey } from './api.ts'
 import { SCOPE_NAMES, SCOPE_LABELS } from './scopes.ts'
@@ -16,7 +16,7 @@ export function CreateKeyForm({
     <Form
       action="Create key"
       send={value =>
-        withPasswordPrompt(() =>
+        withVerification(() =>
           createKey(project, {
             name: value('name'),
             scopes: SCOPE_NAMES.filter(scope => value(scope)),

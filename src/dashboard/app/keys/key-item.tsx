@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { GRACE_PERIODS } from '../grace-periods.ts'
 import { DisclosureButton } from '../components/action-button.tsx'
-import { withPasswordPrompt } from '../components/password-prompt.tsx'
+import { withVerification } from '../components/verification-prompt.tsx'
 import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { Timestamp, now } from '../components/timestamp.tsx'
@@ -82,7 +82,7 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
             <Form
               action="Create new key"
               send={value =>
-                withPasswordPrompt(() => rotateKey(project, id, Number(value('overlapHours'))))
+                withVerification(() => rotateKey(project, id, Number(value('overlapHours'))))
               }
               onDone={made => {
                 setOpen(undefined)

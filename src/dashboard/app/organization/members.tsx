@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Role } from '../../../accounts/permissions.ts'
 import type { Account } from '../../../accounts/schema.ts'
-import { withPasswordPrompt } from '../components/password-prompt.tsx'
+import { withVerification } from '../components/verification-prompt.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { SecretLink } from '../components/secret-link.tsx'
@@ -45,7 +45,7 @@ export function Members({ account, own, members }: MembersOptions) {
   }
 
   async function makeLink({ person }: Member) {
-    const result = await withPasswordPrompt(() => createResetLink(own.id, person.id))
+    const result = await withVerification(() => createResetLink(own.id, person.id))
     if (result.ok) setLink({ ...result.data, person: person.id })
     else showToast({ message: result.failure.message })
   }

@@ -1,5 +1,5 @@
 import type { Account } from '../../../accounts/schema.ts'
-import { withPasswordPrompt } from '../components/password-prompt.tsx'
+import { withVerification } from '../components/verification-prompt.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
@@ -65,7 +65,7 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
           <Form
             action="Save"
             send={value =>
-              withPasswordPrompt(() =>
+              withVerification(() =>
                 editProject(project, {
                   name: value('name'),
                   keepDays: parseRetentionDays(value('keepDays')),

@@ -1,11 +1,10 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
-import type { Account } from '../../../accounts/schema.ts'
-import { Field, Form } from '../components/form.tsx'
 import { StandalonePage } from '../components/standalone-page.tsx'
 import { PATHS, toSafeNext } from '../paths.ts'
 import { request } from '../request.ts'
-import { isInstalled, session, setAccount } from '../session.ts'
+import { session } from '../session.ts'
+import { PasswordForm } from '../sign-in/password-form.tsx'
 
 /** Signs in and redirects to the requested page. */
 export default function SignIn() {
@@ -36,20 +35,7 @@ export default function SignIn() {
   }
   return (
     <StandalonePage title="Sign in">
-      <Form
-        action="Sign in"
-        send={value =>
-          request<Account>('POST', '/api/session', {
-            email: value('email'),
-            password: value('password'),
-            isInstalled: isInstalled(),
-          })
-        }
-        onDone={setAccount}
-      >
-        <Field name="email" label="E-mail" type="email" autocomplete="username" />
-        <Field name="password" label="Password" type="password" autocomplete="current-password" />
-      </Form>
+      <PasswordForm />
       <p class="note">Forgot your password? Ask an owner of your organization for a reset link.</p>
     </StandalonePage>
   )

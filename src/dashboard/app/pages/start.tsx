@@ -7,7 +7,7 @@ import { useFeed } from '../feed/use-feed.ts'
 import { toPill } from '../live/pill.ts'
 import { FirstEventCommand } from '../components/first-event-command.tsx'
 import { StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
-import { withPasswordPrompt, PasswordPrompt } from '../components/password-prompt.tsx'
+import { withVerification, VerificationPrompt } from '../components/verification-prompt.tsx'
 import { WaveLine } from '../components/artwork.tsx'
 import { toFeedPath } from '../paths.ts'
 import { createKey as postKey } from '../keys/api.ts'
@@ -65,7 +65,7 @@ export default function Start({ project }: ProjectPageProps) {
           {arrived.length > 0 ? 'Open the feed' : 'Go to the feed'}
         </a>
       </p>
-      <PasswordPrompt />
+      <VerificationPrompt />
     </StandalonePage>
   )
 }
@@ -78,7 +78,7 @@ function useKey(project: string) {
   async function createKey() {
     setFailure(undefined)
     setCreating(true)
-    const result = await withPasswordPrompt(() => postKey(project, { name: 'Quick start' }))
+    const result = await withVerification(() => postKey(project, { name: 'Quick start' }))
     setCreating(false)
     if (result.ok) setKey(result.data.key)
     else setFailure(result.failure)

@@ -2,7 +2,7 @@ import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import { GRACE_PERIODS } from '../grace-periods.ts'
 import { ActionButton, DisclosureButton } from '../components/action-button.tsx'
-import { withPasswordPrompt } from '../components/password-prompt.tsx'
+import { withVerification } from '../components/verification-prompt.tsx'
 import { Select } from '../components/fields.tsx'
 import { Form } from '../components/form.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
@@ -94,7 +94,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
       {open === 'rotate' && (
         <Form
           action="Create new secret"
-          send={value => withPasswordPrompt(() => rotateSecret(place, Number(value('graceHours'))))}
+          send={value => withVerification(() => rotateSecret(place, Number(value('graceHours'))))}
           onDone={({ secret }) => {
             setOpen(undefined)
             newSecret.value = { webhook: id, secret }

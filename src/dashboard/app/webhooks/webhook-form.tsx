@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { readChannels } from '../feed/api.ts'
-import { withPasswordPrompt } from '../components/password-prompt.tsx'
+import { withVerification } from '../components/verification-prompt.tsx'
 import { Checkbox, Select, Fieldset } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'
@@ -35,7 +35,7 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
           <Form
             action={action}
             send={value =>
-              withPasswordPrompt(() =>
+              withVerification(() =>
                 send({
                   url: value('url'),
                   ...(value('name') && { name: value('name') }),

@@ -1,0 +1,20 @@
+-- One row is the authenticator app of an account. Its codes are the second factor of the password.
+create table totp_secrets (
+  id uuid primary key,
+  account_id uuid not null unique references accounts on delete cascade,
+  secret_sealed text not null,
+  -- The time step of the last accepted code. Neither it nor an earlier one is accepted again.
+  last_step bigint not null default 0,
+  created_at timestamptz not null default now(),
+  -- Null until a first code has shown that the app has the secret.
+  confirmed_at timestamptz
+);
+
+-- One row is a recovery code, which is accepted once instead of a code of the app. hash is the
+-- SHA-256 of the code.
+create table recovery_codes (
+  account_id uuid not null references accounts on delete cascade,
+  hash bytea not null check (octet_length(hash) = 32),
+  used_at timestamptz,
+  primary key (account_id, hash)
+);

@@ -1,0 +1,84 @@
+import { signal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { request, toFailure, type Result } from '../request.ts'
+import { session } from '../session.ts'
+import { Field, Form } from './form.tsx'
+import { SignOutButton } from './sign-out-button.tsx'
+
+/** Resolves the request that waits for a verification; undefined when none waits. */
+const waiting = signal<((isVerified: boolean) => void) | undefined>(undefined)
+
+/**
+ * Sends a request. If the server requires a verification, asks for it and repeats the request.
+ * Needs a `VerificationPrompt` on the page. Cancelling the dialog gives the error `not_confirmed`.
+ */
+export async function withVerification<Data>(
+  send: () => Promise<Result<Data>>,
+): Promise<Result<Data>> {
+  const answer = await send()
+  if (answer.ok || answer.failure.code !== 'verification_needed') return answer
+  const isVerified = await new Promise<boolean>(resolve => {
+    waiting.value?.(false)
+    waiting.value = resolve
+  })
+  waiting.value = undefined
+  if (isVerified) return send()
+  const message = 'This requires that you confirm that it is you. Try again.'
+  return { ok: false, failure: toFailure({ code: 'not_confirmed', message }) }
+}
+
+/** The dialog that asks the account to confirm that it is present. */
+export function VerificationPrompt() {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const respond = waiting.value
+  const account = session.value.kind === 'signed_in' ? session.value.account : undefined
+  useEffect(() => {
+    if (respond) dialog.current?.showModal()
+    else dialog.current?.close()
+  }, [respond])
+
+  return (
+    <dialog ref={dialog} class="dialog" aria-labelledby="confirm" onClose={() => respond?.(false)}>
+      {respond && (
+        <>
+          <h2 id="confirm">Confirm that it is you</h2>
+          {account?.credentials.hasPassword ? (
+            <PasswordForm email={account.person.email} onDone={() => respond(true)} />
+          ) : (
+            <SignInAgain />
+          )}
+          <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
+            Cancel
+          </button>
+        </>
+      )}
+    </dialog>
+  )
+}
+
+function PasswordForm({ email, onDone }: { email: string; onDone(): void }) {
+  return (
+    <>
+      <p>You will not be asked again for ten minutes.</p>
+      <Form
+        action="Confirm"
+        send={value => request('POST', '/api/session/verify', { password: value('password') })}
+        onDone={onDone}
+      >
+        {/* Tells password managers which account this is. */}
+        <input hidden name="username" autocomplete="username" readOnly value={email} />
+        <Field name="password" label="Password" type="password" autocomplete="current-password" />
+      </Form>
+    </>
+  )
+}
+
+/** For accounts that have nothing to confirm with: a new session counts as a verification. */
+function SignInAgain() {
+  return (
+    <>
+      <p>Your account has no password. Sign out and sign in again, then repeat this.</p>
+      <SignOutButton />
+    </>
+  )
+}
