@@ -19,14 +19,22 @@ const ROUND_MS = 4_000
 const CHANNEL_MS = 1_000
 /**
  * The pause after a batch, as a multiple of the batch's time. It leaves the project's log and the
- * disk to others.
+ * disk to others. It is shorter for a channel whose events expired more than LATE_S ago.
  */
 const PAUSE_FACTOR = 3
+const LATE_PAUSE_FACTOR = 1
+const LATE_S = 3_600
 
 /** The key of a channel; uuids. */
 interface ChannelKey {
   project_id: string
   channel_id: string
+}
+
+/** A channel with a retention. */
+interface ChannelWithRetention extends ChannelKey {
+  /** The seconds since its oldest event expired. Negative when nothing has expired. */
+  late_s: number
 }
 
 /** The progress of a pass through all channels with a retention. */
@@ -49,19 +57,22 @@ export function startRetention(pool: Pool): { stop(): Promise<void> } {
   async function run(): Promise<void> {
     const pass: RetentionPass = { after: undefined, isMore: false }
     let idleUntilMs = 0
+    let pauseMs = 0
     do {
+      pauseMs = EVERY_MS
       try {
         if (await isClockUntrusted(pool)) continue
         await purgeDeleted(pool)
         if (performance.now() < idleUntilMs) continue
         await expireEvents(pool, pass, signal)
-        if (pass.after) continue
-        if (!pass.isMore) idleUntilMs = performance.now() + IDLE_PAUSE_MS
-        pass.isMore = false
+        // A backlog needs no pause here, because each batch has one.
+        if (pass.after || pass.isMore) pauseMs = 0
+        else idleUntilMs = performance.now() + IDLE_PAUSE_MS
+        if (!pass.after) pass.isMore = false
       } catch (error) {
         if (!signal.aborted) warn(error)
       }
-    } while (await pause(EVERY_MS, signal))
+    } while (await pause(pauseMs, signal))
   }
 
   const running = run()
@@ -103,11 +114,13 @@ export async function expireEvents(
   const deleted = new Map<string, number>()
   try {
     for (;;) {
+      const startedMs = performance.now()
       const channels = await listChannelsWithRetention(pool, pass.after)
-      for (const { is_due, ...channel } of channels) {
+      await pause((performance.now() - startedMs) * PAUSE_FACTOR, signal)
+      for (const channel of channels) {
         if (performance.now() > untilMs || signal?.aborted) return
         pass.after = channel
-        if (!is_due) continue
+        if (channel.late_s <= 0) continue
         const { isMore, count } = await expireChannel(pool, channel, signal)
         pass.isMore ||= isMore
         deleted.set(channel.project_id, (deleted.get(channel.project_id) ?? 0) + count)
@@ -131,10 +144,11 @@ export async function expireEvents(
  */
 async function expireChannel(
   pool: Pool,
-  { project_id: project, channel_id: channel }: ChannelKey,
+  { project_id: project, channel_id: channel, late_s }: ChannelWithRetention,
   signal?: AbortSignal,
 ): Promise<{ count: number; isMore: boolean }> {
   const untilMs = performance.now() + CHANNEL_MS
+  const pauseFactor = late_s > LATE_S ? LATE_PAUSE_FACTOR : PAUSE_FACTOR
   let count = 0
   let last = '0'
   do {
@@ -150,18 +164,18 @@ async function expireChannel(
     if (!row) return { count, isMore: false }
     count += row.deleted
     last = row.last_seq
-    if (!(await pause((performance.now() - startedMs) * PAUSE_FACTOR, signal))) break
+    if (!(await pause((performance.now() - startedMs) * pauseFactor, signal))) break
   } while (performance.now() < untilMs)
   return { count, isMore: true }
 }
 
-/** Lists the next channels with a retention. `is_due`: the oldest event has expired. */
+/** Lists the next channels with a retention. */
 async function listChannelsWithRetention(
   pool: Pool,
   after: ChannelKey | undefined,
-): Promise<(ChannelKey & { is_due: boolean })[]> {
+): Promise<ChannelWithRetention[]> {
   return pool.run(
-    sql => sql<(ChannelKey & { is_due: boolean })[]>`
+    sql => sql<ChannelWithRetention[]>`
       with kept as materialized (
         select c.project_id, c.id
         from channels c
@@ -173,7 +187,9 @@ async function listChannelsWithRetention(
       )
       select
         k.project_id, k.id as channel_id,
-        coalesce(oldest_event_at(k.project_id, k.id) < retention_cutoff(k.project_id, k.id), false) as is_due
+        coalesce(
+          extract(epoch from retention_cutoff(k.project_id, k.id) - oldest_event_at(k.project_id, k.id)), 0
+        )::float8 as late_s
       from kept k
       order by k.project_id, k.id
     `,

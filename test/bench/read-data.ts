@@ -149,7 +149,7 @@ async function indexAll(sql: Sql, projectId: string): Promise<void> {
 }
 
 /** Drops the indexes that slow down loading; returns the statements that restore them. */
-async function takeIndexes(sql: Sql): Promise<string[]> {
+export async function takeIndexes(sql: Sql): Promise<string[]> {
   const constraints = await sql<{ name: string; definition: string }[]>`
     select conname as name, pg_get_constraintdef(oid) as definition
     from pg_constraint

@@ -11,6 +11,7 @@ import { benchMemory } from './memory.ts'
 import { comparePush } from './push.ts'
 import { compareQueue } from './queue.ts'
 import { benchRead } from './read.ts'
+import { benchRetention } from './retention.ts'
 import { benchSettings } from './settings.ts'
 import { printTable, type Line } from './table.ts'
 import { compareWebhooks } from './webhooks.ts'
@@ -30,6 +31,7 @@ const benches: Record<string, () => Promise<void>> = {
   push: table(comparePush),
   queue: table(compareQueue),
   read: benchRead,
+  retention: benchRetention,
   settings: benchSettings,
   workers: benchWorkers,
   start: benchStart,
@@ -39,7 +41,7 @@ const benches: Record<string, () => Promise<void>> = {
  * Benches whose data takes minutes to create. It is kept where a restart of the machine does not
  * delete it.
  */
-const KEEPING = new Set(['all', 'cost', 'dashboard', 'read'])
+const KEEPING = new Set(['all', 'cost', 'dashboard', 'read', 'retention'])
 const KEPT = join('/var/tmp', `tidings-bench-${userInfo().uid}`)
 
 function table(compare: () => Promise<Line[]>): () => Promise<void> {
