@@ -29,21 +29,28 @@ export interface ConnectOptions {
   }
 }
 
+/** Settings of each session. The server checks at its start that Postgres has them. */
+const SESSION_SETTINGS = {
+  // Dates are sent as text. JavaScript cannot parse offsets with seconds, as used before 1900.
+  TimeZone: 'UTC',
+  statement_timeout: 5_000,
+  lock_timeout: 2_000,
+  idle_in_transaction_session_timeout: 10_000,
+  // For small statements, starting parallel workers or the JIT costs more than it saves.
+  max_parallel_workers_per_gather: 0,
+  jit: 'off',
+  // A 201 response and append_events rely on these two settings.
+  synchronous_commit: 'on',
+  default_transaction_isolation: 'read committed',
+} as const
+
 /** Creates a pool. It connects at the first statement. */
 export function connect(url: string, { name, max, settings, listener }: ConnectOptions): Sql {
+  const { address, path, commit } = parseUrl(url)
   const session = {
+    ...SESSION_SETTINGS,
+    ...(commit !== null && { synchronous_commit: commit }),
     application_name: `tidings ${name}`,
-    // Dates are sent as text. JavaScript cannot parse offsets with seconds, as used before 1900.
-    TimeZone: 'UTC',
-    statement_timeout: 5_000,
-    lock_timeout: 2_000,
-    idle_in_transaction_session_timeout: 10_000,
-    // For small statements, starting parallel workers or the JIT costs more than it saves.
-    max_parallel_workers_per_gather: 0,
-    jit: 'off',
-    // A 201 response and append_events rely on these two settings.
-    synchronous_commit: 'on',
-    default_transaction_isolation: 'read committed',
     // A client that loses power or network sends no FIN. Between a statement and its commit no
     // time-out above applies. Without keepalives it would hold its locks for hours.
     tcp_keepalives_idle: 10,
@@ -52,7 +59,6 @@ export function connect(url: string, { name, max, settings, listener }: ConnectO
     tcp_user_timeout: 25_000,
     ...settings,
   }
-  const { address, path } = parseUrl(url)
   return postgres(address, {
     max,
     ...(path !== undefined && { path }),
@@ -73,13 +79,19 @@ export function connect(url: string, { name, max, settings, listener }: ConnectO
   })
 }
 
-/** Splits off the Unix socket of libpq's `?host=/folder`, which postgres.js does not know. */
-function parseUrl(url: string): { address: string; path?: string } {
+/**
+ * Splits off the Unix socket of libpq's `?host=/folder`, which postgres.js does not know, and
+ * `?synchronous_commit=`, which postgres.js would prefer to the settings of a pool.
+ */
+function parseUrl(url: string): { address: string; path?: string; commit: string | null } {
   const parsed = new URL(url)
-  const folder = parsed.searchParams.get('host')
-  if (!folder?.startsWith('/')) return { address: url }
-  parsed.searchParams.delete('host')
-  return { address: parsed.href, path: `${folder}/.s.PGSQL.${parsed.port || 5432}` }
+  const { searchParams } = parsed
+  const commit = searchParams.get('synchronous_commit')
+  searchParams.delete('synchronous_commit')
+  const folder = searchParams.get('host')
+  if (!folder?.startsWith('/')) return { address: parsed.href, commit }
+  searchParams.delete('host')
+  return { address: parsed.href, path: `${folder}/.s.PGSQL.${parsed.port || 5432}`, commit }
 }
 
 /** The SQLSTATE of an error from Postgres, which committed nothing. Undefined for other errors. */
@@ -101,6 +113,8 @@ export function isUnavailable(error: unknown): boolean {
   return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)
 }
 
+/** A pooler rejects a connection with unknown settings with it. */
+const PROTOCOL_VIOLATION = '08P01'
 export const UNIQUE_VIOLATION = '23505'
 export const FOREIGN_KEY_VIOLATION = '23503'
 export const DEADLOCK = '40P01'
@@ -113,11 +127,33 @@ const WAIT_MS = 5 * 60_000
 const MAX_PAUSE_MS = 2_000
 /** The interval of log lines while waiting. */
 const REMIND_MS = 30_000
+const POOLER_REMEDY =
+  'A connection pooler probably stands before Postgres. Set DATABASE_URL to Postgres itself.'
 /** Permanent reasons for a refused connection, by SQLSTATE. */
 const CONNECTION_REFUSALS: Record<string, string> = {
   '28P01': 'rejected the user name or password',
   '28000': 'does not allow this user from this address',
   '3D000': 'has no database with this name',
+}
+
+/** Throws unless the session has the settings that durability and time-outs rest on. */
+async function checkSession(sql: Sql): Promise<void> {
+  const [row] = await sql<[{ settings: Record<string, string> }]>`
+    select json_object_agg(name, setting) as settings
+    from pg_settings
+    where name in ${sql(Object.keys(SESSION_SETTINGS))}
+  `
+  // This one is stronger, and DATABASE_URL may ask for it.
+  const isStronger = row.settings['synchronous_commit'] === 'remote_apply'
+  const wrong = Object.entries(SESSION_SETTINGS).find(
+    ([name, value]) =>
+      row.settings[name] !== String(value) && !(name === 'synchronous_commit' && isStronger),
+  )
+  if (!wrong) return
+  const [name, value] = wrong
+  throw new Error(
+    `Sessions of the database have ${name} = ${row.settings[name]} and not ${value}. ${POOLER_REMEDY}`,
+  )
 }
 
 /**
@@ -134,11 +170,15 @@ export async function waitUntilReachable(url: string, signal?: AbortSignal): Pro
   try {
     for (;;) {
       try {
-        return void (await sql`select 1`)
+        return await checkSession(sql)
       } catch (error) {
         const refusal = CONNECTION_REFUSALS[sqlState(error) ?? '']
         if (refusal !== undefined)
           throw new Error(`Postgres at ${host} ${refusal}. Correct DATABASE_URL.`)
+        if (sqlState(error) === PROTOCOL_VIOLATION)
+          throw new Error(
+            `The server at ${host} rejects the settings of a session (${toReason(error)}). ${POOLER_REMEDY}`,
+          )
         if (!isUnavailable(error) || performance.now() - startedMs > WAIT_MS) throw error
         if (performance.now() - remindedMs > REMIND_MS) {
           remindedMs = performance.now()

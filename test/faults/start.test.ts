@@ -1,12 +1,17 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
+import { connect, waitUntilReachable } from '../../src/db/sql.ts'
+import { startPooler } from '../support/pooler.ts'
 import { cloneDatabase, withDatabase } from '../support/postgres.ts'
 import { runProgram, spawnProgram } from '../support/process.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { hasTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 
 setDefaultTimeout(60_000)
 
 const WAITING = 'Waiting for the database at'
+const POOLER_IGNORES =
+  'statement_timeout, lock_timeout, idle_in_transaction_session_timeout, max_parallel_workers_per_gather, jit, synchronous_commit, default_transaction_isolation, tcp_keepalives_idle, tcp_keepalives_interval, tcp_keepalives_count, tcp_user_timeout'
 
 test.each(['1', '2'])(
   '§12 %s workers that start without Postgres wait, say so, and then serve',
@@ -45,5 +50,38 @@ test('§12 a stop ends the wait for Postgres; a wrong address is reported at onc
     const refused = await runProgram({ args: ['serve'], env: { DATABASE_URL } })
     expect(refused.code).toBe(1)
     expect(refused.output).toContain(`${reason}. Correct DATABASE_URL`)
+  }
+})
+
+test.skipIf(!hasTool('pgbouncer')).each([
+  ['rejects', '', 'unsupported startup parameter'],
+  ['drops', POOLER_IGNORES, 'have statement_timeout = 0 and not 5000'],
+])(
+  '§12 a server does not start behind a pooler that %s the settings of its sessions',
+  async (_, ignored, reason) => {
+    await using pooler = await startPooler(await cloneDatabase(), ignored)
+    const refused = await runProgram({ args: ['serve'], env: { DATABASE_URL: pooler.url } })
+    expect(refused.code).toBe(1)
+    expect(refused.output).toContain(reason)
+    expect(refused.output).toContain('Set DATABASE_URL to Postgres itself.')
+  },
+)
+
+test('§12 DATABASE_URL can ask for a commit that waits for standbys, and for no weaker one', async () => {
+  const databaseUrl = await cloneDatabase()
+  const withCommit = (value: string) => `${databaseUrl}&synchronous_commit=${value}`
+  await waitUntilReachable(withCommit('remote_apply'))
+  await expect(waitUntilReachable(withCommit('off'))).rejects.toThrow(
+    'synchronous_commit = off and not on',
+  )
+  for (const [settings, expected] of [
+    [{}, 'remote_apply'],
+    [{ synchronous_commit: 'off' }, 'off'],
+  ] as const) {
+    const sql = connect(withCommit('remote_apply'), { name: 'test', max: 1, settings })
+    expect<unknown>((await sql`show synchronous_commit`)[0]).toEqual({
+      synchronous_commit: expected,
+    })
+    await sql.end()
   }
 })
