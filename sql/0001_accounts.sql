@@ -100,15 +100,19 @@ create table known_devices (
 -- Serves the deletion of an account's devices, and the limit on their number.
 create index known_devices_of_account on known_devices (account_id, last_used_at);
 
--- One row is a count of recent failed attempts with a password. subject is a SHA-256 over an
--- account, a known browser, a session or a client network. Unlogged: a crash of Postgres resets the
--- counts.
+-- One row is a count of recent failed attempts with a password or code, or the used part of a
+-- budget, which falls over time. account is a SHA-256 of an e-mail address. lane is one of a
+-- network, a known browser, a session or a budget. Unlogged: a crash of Postgres resets the counts.
 create unlogged table sign_in_failures (
-  subject bytea primary key,
-  failures int not null,
-  first_at timestamptz not null,
-  last_at timestamptz not null
-);
+  account bytea not null check (octet_length(account) = 32),
+  lane bytea not null check (octet_length(lane) = 32),
+  failures float8 not null,
+  -- Attempts that were refused without a check.
+  refused int not null default 0,
+  -- The time of the last failure. For a budget, the time of the last attempt.
+  last_at timestamptz not null,
+  primary key (account, lane)
+) with (fillfactor = 50);
 
 -- Returns the delay before the next attempt: none up to four failures, then one second, doubling up
 -- to 15 minutes.
@@ -118,6 +122,61 @@ language sql immutable as $$
     when failures < 5 then interval '0'
     else least(interval '15 minutes', interval '1 second' * power(2, least(failures, 20) - 5))
   end
+$$;
+
+-- Counts an attempt as a failure, before its password or code is checked. Returns 0, or the seconds
+-- to wait if the attempt is refused. Failures of a lane are forgotten a day after the last one. The
+-- budget of all networks, if any, holds `capacity` failures, and loses one in `refill_s` seconds. A
+-- lane leaves a part of it to lanes with fewer failures: a twentieth for each failure and for each
+-- five refused attempts, half of it at most.
+--
+-- The budget is locked before the lane, so that transactions cannot deadlock.
+create function count_attempt(
+  p_account bytea, p_lane bytea, p_budget bytea, capacity int, refill_s float8
+) returns float8
+language plpgsql as $$
+declare
+  t constant timestamptz := clock_timestamp();
+  l sign_in_failures;
+  used float8;
+  reserve float8;
+  wait_s float8;
+begin
+  if p_budget is not null then
+    insert into sign_in_failures as f (account, lane, failures, last_at)
+    values (p_account, p_budget, 0, t)
+    on conflict (account, lane) do update set
+      failures = greatest(0, f.failures - greatest(0, extract(epoch from t - f.last_at)) / refill_s), last_at = t
+    returning failures into used;
+  end if;
+  insert into sign_in_failures as f (account, lane, failures, last_at)
+  values (p_account, p_lane, 0, t)
+  on conflict (account, lane) do update set
+    failures = case when f.last_at < t - interval '1 day' then 0 else f.failures end,
+    refused = case when f.last_at < t - interval '1 day' then 0 else f.refused end
+  returning * into l;
+  wait_s := extract(epoch from l.last_at + sign_in_delay(l.failures::int) - t);
+  if p_budget is not null then
+    reserve := capacity / 2.0 * least(l.failures + l.refused / 5, 10) / 10;
+    wait_s := greatest(wait_s, (used + 1 + reserve - capacity) * refill_s);
+  end if;
+  if wait_s > 0 then
+    update sign_in_failures set refused = least(refused + 1, 1000) where account = p_account and lane = p_lane;
+    return wait_s;
+  end if;
+  update sign_in_failures set failures = least(failures + 1, 1000), last_at = t
+  where account = p_account and lane in (p_lane, p_budget);
+  return 0;
+end
+$$;
+
+-- Takes an attempt out of the counts again.
+create function uncount_attempt(p_account bytea, p_lane bytea, p_budget bytea) returns void
+language plpgsql as $$
+begin
+  update sign_in_failures set failures = greatest(failures - 1, 0) where account = p_account and lane = p_budget;
+  update sign_in_failures set failures = greatest(failures - 1, 0) where account = p_account and lane = p_lane;
+end
 $$;
 
 -- One row is a setup link, which creates the first owner of an installation.

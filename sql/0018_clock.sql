@@ -52,7 +52,7 @@ begin
       recent = '{}', collapsed_at = least(b.collapsed_at, now()), summary_at = least(b.summary_at, now()),
       burst_at = least(b.burst_at, now()), touched_at = now()
     where b.touched_at > now();
-  update sign_in_failures f set first_at = least(f.first_at, now()), last_at = least(f.last_at, now())
+  update sign_in_failures f set last_at = now()
     where f.last_at > now();
   update sessions s set
       created_at = least(s.created_at, now()), last_seen_at = least(s.last_seen_at, now()),

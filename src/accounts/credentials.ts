@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { transact, type Pool } from '../db/pool.ts'
+import type { Pool } from '../db/pool.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { invalidField } from '../http/validation.ts'
@@ -9,16 +9,16 @@ import * as platform from '../platform.ts'
 import { createSemaphore, tooManyAtOnce } from '../semaphore.ts'
 import { toNetwork } from '../limits/failed-authentications.ts'
 import { hashSecret } from './secret.ts'
-import { uncountAttempt, countAttempt, type ThrottleScope } from './throttle.ts'
+import { attempt, type ThrottleScope } from './throttle.ts'
 
 // Limits for the whole process: each hash takes a processor and 19 MiB of memory. Known browsers,
 // sessions and holders of links do not wait behind strangers, who leave a processor to others.
 const hashing = createSemaphore({ total: 4, maxWaiting: 32 })
-const hashingForStrangers = createSemaphore({
-  total: Math.max(1, availableParallelism() - 1),
-  maxWaiting: 8,
-  maxWaitingTotal: 64,
-})
+const hashingForStrangers = createSemaphore({ total: Math.max(1, availableParallelism() - 1) })
+// The attempts of strangers. Each network makes one at a time.
+const turns = createSemaphore({ perKey: 1, maxWaiting: 16, maxWaitingTotal: 512 })
+/** How long a wrong password keeps the turn of its network, so that guessing takes little time. */
+const WRONG_TURN_MS = 100
 // The hash to verify against if an account has none. Its random digest matches no known password.
 const DUMMY_HASH = `$argon2id$v=19$m=19456,t=2,p=1$${randomBase64(32)}$${randomBase64(32)}`
 
@@ -65,10 +65,10 @@ export async function findCredentials(
     where p.email = ${email}
   `
   const found = row && { accountId: row.id, email, hash: row.password_hash }
-  const scope: ThrottleScope = row?.device_id
+  const lane: ThrottleScope['lane'] = row?.device_id
     ? { kind: 'device', deviceId: row.device_id }
-    : { kind: 'account', email, address }
-  return { found, scope }
+    : { kind: 'network', address }
+  return { found, scope: { email, factor: 'password', lane } }
 }
 
 /** Returns the credentials of an account. Throws `signed_out` if it was deleted. */
@@ -90,17 +90,32 @@ export async function tryPassword(
   scope: ThrottleScope,
   { password, credentials }: { password: string; credentials: Credentials | undefined },
 ): Promise<boolean> {
-  const isStranger = scope.kind === 'account'
-  const slots = isStranger ? hashingForStrangers : hashing
-  const share = isStranger ? toNetwork(scope.address) : ''
-  // An attempt without a chance of a slot costs no transaction.
-  if (!slots.hasRoom(share)) throw tooManyAtOnce()
-  await transact(pool, tx => countAttempt(tx, scope))
+  const check = () => verifyPassword(password, credentials?.hash ?? null)
+  if (scope.lane.kind !== 'network') {
+    // An attempt without a chance of a slot costs no transaction.
+    if (!hashing.hasRoom('')) throw tooManyAtOnce()
+    return attempt(pool, scope, () => hashing.run('', check))
+  }
+  const network = toNetwork(scope.lane.address)
+  return takeTurn(network, () =>
+    attempt(pool, scope, () => hashingForStrangers.run(network, check)),
+  )
+}
+
+/** Runs `work` in the turn of a network. A wrong password ends the turn 100 ms after its start. */
+async function takeTurn(network: string, work: () => Promise<boolean>): Promise<boolean> {
+  const release = await turns.acquire(network)
+  if (!release) throw tooManyAtOnce()
+  const startMs = performance.now()
+  let isWrong = false
   try {
-    return await slots.run(share, () => verifyPassword(password, credentials?.hash ?? null))
-  } catch (error) {
-    await transact(pool, tx => uncountAttempt(tx, scope))
-    throw error
+    const isMatch = await work()
+    isWrong = !isMatch
+    return isMatch
+  } finally {
+    const leftMs = WRONG_TURN_MS - (performance.now() - startMs)
+    if (isWrong && leftMs > 0) setTimeout(release, leftMs)
+    else release()
   }
 }
 

@@ -23,7 +23,7 @@ import type { CallOn, SessionGuard } from './guard.ts'
 import { withdrawResetLinks } from './reset-links.ts'
 import { Account, EndedSessions, Password } from './schema.ts'
 import { endSessions, rotateSession, toCookieSeconds } from './sessions.ts'
-import { clearAttempts } from './throttle.ts'
+import { clearAttempts, type ThrottleScope } from './throttle.ts'
 
 const tags = ['Account']
 
@@ -131,7 +131,7 @@ async function confirmPassword(
   password: string,
 ): Promise<Credentials> {
   const credentials = await pool.run(sql => getCredentials(sql, account.id))
-  const scope = { kind: 'session', sessionId: session.id } as const
+  const scope = toSessionScope(session.id, credentials)
   if (await tryPassword(pool, scope, { password, credentials })) return credentials
   await transact(pool, tx =>
     writeAudit(tx, actor, { action: 'password.refused', target: toId('per', account.id) }),
@@ -146,6 +146,10 @@ async function renewSession(
   credentials: Credentials,
 ): Promise<string> {
   await lockCredentials(tx, credentials)
-  await clearAttempts(tx, { kind: 'session', sessionId: session.id }, credentials.email)
+  await clearAttempts(tx, toSessionScope(session.id, credentials))
   return rotateSession(tx, { id: session.id, token })
+}
+
+function toSessionScope(sessionId: string, { email }: Credentials): ThrottleScope {
+  return { email, factor: 'password', lane: { kind: 'session', sessionId } }
 }

@@ -139,7 +139,7 @@ async function signInByPassword(
   }
   return transact(call.pool, async tx => {
     await lockCredentials(tx, found)
-    await clearAttempts(tx, scope, email)
+    await clearAttempts(tx, scope)
     return signIn(tx, call, {
       accountId: found.accountId,
       method: 'password',

@@ -1,121 +1,123 @@
 import { createHash } from 'node:crypto'
-import type { Fragment, Tx } from '../db/sql.ts'
+import type { Pool } from '../db/pool.ts'
+import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { toNetwork } from '../limits/failed-authentications.ts'
 
 /**
- * Selects the counters that a failed attempt increments. Sessions and known browsers have their own
- * counters, so that guesses from elsewhere do not delay them.
+ * A secret that attackers guess. Each factor has its own counts. A code is a TOTP code or a
+ * recovery code.
  */
-export type ThrottleScope =
-  | { kind: 'account'; email: string; address: string }
+type Factor = 'password' | 'code'
+
+/**
+ * The place where the attempts of one client count. Browsers that are unknown to the account count
+ * per network. Known browsers and sessions have lanes of their own, so that guesses from elsewhere
+ * do not delay them.
+ */
+type Lane =
+  | { kind: 'network'; address: string }
   | { kind: 'device'; deviceId: string }
   | { kind: 'session'; sessionId: string }
 
-/** Identifies one counter of failed attempts. */
-interface Subject {
-  kind: ThrottleScope['kind'] | 'network'
-  name: string
+/** Selects the counts of an attempt. `email` need not belong to an account. */
+export interface ThrottleScope {
+  email: string
+  factor: Factor
+  lane: Lane
 }
 
 /**
- * Counts an attempt as a failure before the password is checked, so that concurrent attempts cannot
- * bypass the delay. Throws `rate_limited` during a delay. The caller must then roll `tx` back, so
- * that nothing is counted.
+ * The guesses that all networks together may make at one account: `capacity` at once, then one per
+ * `refillS` seconds. A network with failures leaves up to half of them to networks with fewer.
  */
-export async function countAttempt(tx: Tx, scope: ThrottleScope): Promise<void> {
-  for (const subject of toSubjects(scope)) await increment(tx, subject)
-}
-
-/** Subtracts an attempt from the counters, because its password was not checked. */
-export async function uncountAttempt(tx: Tx, scope: ThrottleScope): Promise<void> {
-  for (const subject of toSubjects(scope)) await decrement(tx, subject)
+const BUDGETS: Record<Factor, { capacity: number; refillS: number }> = {
+  password: { capacity: 120, refillS: 30 },
+  code: { capacity: 20, refillS: 900 },
 }
 
 /**
- * Resets the counters of a scope and of the account after a successful sign-in. The counter of the
- * network loses only this attempt.
+ * Runs `check`, and returns its result. The attempt counts as a failure from before the check until
+ * `clearAttempts`, so that concurrent attempts cannot bypass the limits. It does not count if
+ * `check` throws. Throws `rate_limited` without a check during a delay.
  */
-export async function clearAttempts(tx: Tx, scope: ThrottleScope, email: string): Promise<void> {
-  await clearAccountFailures(tx, email)
-  for (const subject of toSubjects(scope)) {
-    if (subject.kind === 'network') await decrement(tx, subject)
-    else if (subject.kind !== 'account') await clear(tx, subject)
+export async function attempt(
+  pool: Pool,
+  scope: ThrottleScope,
+  check: () => Promise<boolean>,
+): Promise<boolean> {
+  await countAttempt(pool, scope)
+  try {
+    return await check()
+  } catch (error) {
+    const { account, lane, budget } = toKeys(scope)
+    await pool.run(sql => sql`select uncount_attempt(${account}, ${lane}, ${budget})`)
+    throw error
   }
 }
 
-/** Resets the counter of an account. */
+/** Deletes the failures of a lane after a success. The other lanes of the account keep theirs. */
+export async function clearAttempts(tx: Tx, scope: ThrottleScope): Promise<void> {
+  const { account, lane, budget } = toKeys(scope)
+  await tx`select uncount_attempt(${account}, ${lane}, ${budget})`
+  await tx`delete from sign_in_failures where account = ${account} and lane = ${lane}`
+}
+
+/** Deletes all failures of an account. */
 export async function clearAccountFailures(tx: Tx, email: string): Promise<void> {
-  await clear(tx, { kind: 'account', name: email })
+  const account = toHash(email)
+  // In the order of `count_attempt`, so that the two cannot deadlock.
+  for (const factor of ['password', 'code'] as const) {
+    const budget = toBudget(factor)
+    await tx`delete from sign_in_failures where account = ${account} and lane = ${budget}`
+  }
+  await tx`delete from sign_in_failures where account = ${account}`
 }
 
-/**
- * Lists the counters of a scope. The order is always the same, so that attempts cannot deadlock.
- */
-function toSubjects(scope: ThrottleScope): Subject[] {
-  if (scope.kind === 'device') return [{ kind: 'device', name: scope.deviceId }]
-  if (scope.kind === 'session') return [{ kind: 'session', name: scope.sessionId }]
-  return [
-    { kind: 'account', name: scope.email },
-    { kind: 'network', name: toNetwork(scope.address) },
-  ]
-}
-
-async function increment(tx: Tx, subject: Subject): Promise<void> {
-  const { isExpired, nextAttemptAt } = toRule(tx, subject)
-  const counted = await tx`
-    insert into sign_in_failures as f (subject, failures, first_at, last_at)
-    values (decode(${toHash(subject)}, 'hex'), 1, clock_timestamp(), clock_timestamp())
-    on conflict (subject) do update set
-      failures = case when ${isExpired} then 1 else least(f.failures + 1, 1000) end,
-      first_at = case when ${isExpired} then clock_timestamp() else f.first_at end,
-      last_at = clock_timestamp()
-    where ${nextAttemptAt} <= clock_timestamp()
-  `
-  if (counted.count > 0) return
-  const [row] = await tx<{ seconds: number }[]>`
-    select extract(epoch from ${nextAttemptAt} - clock_timestamp())::float8 as seconds
-    from sign_in_failures f
-    where f.subject = decode(${toHash(subject)}, 'hex')
-  `
-  const seconds = Math.max(1, Math.ceil(row?.seconds ?? 1))
+/** Counts an attempt in a statement of its own, because refused attempts count, too. */
+async function countAttempt(pool: Pool, scope: ThrottleScope): Promise<void> {
+  const { account, lane, budget } = toKeys(scope)
+  const { capacity, refillS } = BUDGETS[scope.factor]
+  const [row] = await pool.run(
+    sql => sql<[{ wait_s: number }]>`
+      select count_attempt(${account}, ${lane}, ${budget}, ${capacity}, ${refillS}) as wait_s
+    `,
+  )
+  if (row.wait_s <= 0) return
+  const seconds = Math.max(1, Math.ceil(row.wait_s))
   throw new Fault(
     'rate_limited',
-    `Too many attempts with a wrong password. Try again in ${seconds} s.`,
+    `Too many attempts with a wrong ${scope.factor}. Try again in ${seconds} s.`,
     { 'Retry-After': String(seconds) },
   )
 }
 
-/**
- * SQL for the row `f`: whether its failures have expired, and the time of the next allowed attempt.
- */
-function toRule(tx: Tx, { kind }: Subject): { isExpired: Fragment; nextAttemptAt: Fragment } {
-  if (kind === 'network') {
-    // Many accounts share a network, so the first 20 failures within 10 minutes cause no delay.
-    return {
-      isExpired: tx`f.first_at <= clock_timestamp() - interval '10 minutes'`,
-      nextAttemptAt: tx`
-        case when f.failures < 20 then '-infinity' else f.first_at + interval '10 minutes' end
-      `,
-    }
-  }
+interface Keys {
+  account: Buffer
+  lane: Buffer
+  /** Null for lanes that use no budget. */
+  budget: Buffer | null
+}
+
+function toKeys({ email, factor, lane }: ThrottleScope): Keys {
   return {
-    isExpired: tx`f.last_at < clock_timestamp() - interval '1 day'`,
-    nextAttemptAt: tx`f.last_at + sign_in_delay(f.failures)`,
+    account: toHash(email),
+    lane: toHash(`${factor} ${lane.kind} ${toName(lane)}`),
+    budget: lane.kind === 'network' ? toBudget(factor) : null,
   }
 }
 
-async function decrement(tx: Tx, subject: Subject): Promise<void> {
-  await tx`
-    update sign_in_failures set failures = greatest(failures - 1, 0)
-    where subject = decode(${toHash(subject)}, 'hex')
-  `
+function toName(lane: Lane): string {
+  if (lane.kind === 'device') return lane.deviceId
+  if (lane.kind === 'session') return lane.sessionId
+  // A /48 is what one site gets, so a site cannot invent networks.
+  return toNetwork(lane.address, 48)
 }
 
-async function clear(tx: Tx, subject: Subject): Promise<void> {
-  await tx`delete from sign_in_failures where subject = decode(${toHash(subject)}, 'hex')`
+function toBudget(factor: Factor): Buffer {
+  return toHash(`${factor} budget`)
 }
 
-function toHash({ kind, name }: Subject): string {
-  return createHash('sha256').update(`${kind} ${name}`).digest('hex')
+function toHash(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
 }

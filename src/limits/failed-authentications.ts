@@ -154,10 +154,13 @@ export function createFailureCounter(): FailureCounter {
   }
 }
 
-/** Returns the network of a client: an IPv4 address, or the /64 of an IPv6 address. */
-export function toNetwork(address: string): string {
+/**
+ * Returns the network of a client: an IPv4 address, or the /64 of an IPv6 address; with `prefix` 48
+ * its /48.
+ */
+export function toNetwork(address: string, prefix: 48 | 64 = 64): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
   if (parsed.kind() === 'ipv4') return parsed.toString()
-  return (parsed as ipaddr.IPv6).parts.slice(0, 4).join(':')
+  return (parsed as ipaddr.IPv6).parts.slice(0, prefix / 16).join(':')
 }

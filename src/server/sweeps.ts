@@ -11,6 +11,8 @@ const log = logger('sweeps')
 const EVERY_MS = 60_000
 /** The maximum number of rows that one statement deletes. */
 const BATCH = 500
+/** The rows of failed sign-ins that are kept. Each takes about 150 bytes. */
+const MAX_SIGN_IN_FAILURES = 100_000
 
 /** Selects the rows of a table to delete. Conditions refer to the table as `s`. */
 export interface Sweep {
@@ -33,6 +35,15 @@ export const SWEEPS: readonly Sweep[] = [
   { table: 'known_devices', where: sql => sql`s.last_used_at < now() - interval '400 days'` },
   // Older failures no longer delay a sign-in.
   { table: 'sign_in_failures', where: sql => sql`s.last_at < now() - interval '1 day'` },
+  {
+    // Attempts at invented accounts make rows, too. Rows with more failures take longer to make.
+    table: 'sign_in_failures',
+    where: sql => sql`
+      s.ctid = any(array(
+        select ctid from sign_in_failures order by failures desc, last_at desc offset ${MAX_SIGN_IN_FAILURES}
+      ))
+    `,
+  },
   { table: 'key_usage', where: sql => sql`s.hour < now() - interval '90 days'` },
   { table: 'audit_log', where: sql => sql`s.at < now() - interval '1 year'` },
   { table: 'deliveries', where: sql => sql`s.at < now() - interval '30 days'`, orderBy: 'at' },

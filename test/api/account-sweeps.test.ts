@@ -78,8 +78,8 @@ test('contract §11 the sweep deletes sessions, links, invites and failures once
       values (${hash}, ${account.uuid}, now() - interval '400 days' - ${age}::interval)
     `
     await sql`
-      insert into sign_in_failures
-      values (${hash}, 9, now() - interval '1 day', now() - interval '1 day' - ${age}::interval)
+      insert into sign_in_failures (account, lane, failures, last_at)
+      values (${hash}, ${hash}, 9, now() - interval '1 day' - ${age}::interval)
     `
     await sql`
       insert into key_usage (key_id, hour, requests)
@@ -109,6 +109,20 @@ test('contract §11 the sweep deletes more than one batch', async () => {
     from generate_series(1, 1200) as n
   `
   expect(await sweepAll()).toBe(1200)
+})
+
+test('reliability §6 at most 100,000 counts of failed sign-ins are kept: those with the most failures', async () => {
+  await server.sql`truncate sign_in_failures`
+  await server.sql`
+    insert into sign_in_failures (account, lane, failures, last_at)
+    select sha256(n::text::bytea), sha256('x'), least(n, 2), now()
+    from generate_series(0, 100600) as n
+  `
+  expect(await sweepAll()).toBe(601)
+  const [row] =
+    await server.sql`select min(failures) as least, count(*)::int as rows from sign_in_failures`
+  expect(row).toEqual({ least: 2, rows: 100_000 })
+  await server.sql`truncate sign_in_failures`
 })
 
 async function count(): Promise<Record<string, number>> {

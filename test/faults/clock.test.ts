@@ -113,7 +113,8 @@ test('clock: a running server keeps working when the clock goes back by an hour'
     return rows.length === 1
   })
   for (const status of [200, 200, 429]) expect((await limited.get('/v1/me')).status).toBe(status)
-  const fail = () => createBrowser(url).signIn(email, WRONG_PASSWORD, newAddress())
+  const address = newAddress()
+  const fail = () => createBrowser(url).signIn(email, WRONG_PASSWORD, address)
   expect((await fail()).status).toBe(401)
   await sql`update sign_in_failures set failures = 30`
 

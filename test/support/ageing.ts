@@ -23,14 +23,10 @@ export async function ageWindow(sql: Queryable, keyId: string, interval: string)
 
 /** Makes every sign-in failure older by `interval`: a database belongs to one test file. */
 export async function ageFailures(sql: Queryable, interval: string): Promise<void> {
-  await sql`
-    update sign_in_failures set
-      first_at = first_at - ${interval}::interval,
-      last_at = last_at - ${interval}::interval
-  `
+  await sql`update sign_in_failures set last_at = last_at - ${interval}::interval`
 }
 
-/** Sets the last failure of every account to `interval` ago, regardless of the test's duration. */
+/** Sets the last failure of every lane to `interval` ago, regardless of the test's duration. */
 export async function setLastFailures(sql: Queryable, interval: string): Promise<void> {
   await sql`update sign_in_failures set last_at = clock_timestamp() - ${interval}::interval`
 }
