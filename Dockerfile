@@ -1,4 +1,10 @@
-FROM oven/bun:1.4.5-debian AS build
+# Both images can be pinned by digest: see docs/releasing.md.
+ARG BUN_IMAGE=oven/bun:1.4.5-debian
+ARG BASE_IMAGE=debian:12-slim
+
+FROM ${BUN_IMAGE} AS build
+# The time of the SBOM, in seconds since 1970.
+ARG SOURCE_DATE_EPOCH
 WORKDIR /tidings
 COPY package.json bun.lock bunfig.toml tsconfig.json ./
 COPY patches patches
@@ -9,7 +15,7 @@ COPY src src
 COPY docs docs
 RUN bun run compile
 
-FROM debian:12-slim
+FROM ${BASE_IMAGE}
 # Postgres wants its user listed, and a volume belongs to whom its folder in the image does.
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin tidings \
   && install --directory --owner=tidings --group=tidings /data

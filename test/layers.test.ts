@@ -31,6 +31,7 @@ const ORDER = [
   'workers',
   'cli',
   'main',
+  'sbom',
   'compile',
 ]
 const BROWSER_PACKAGES = new Set([

@@ -3,8 +3,6 @@ import { toReason } from '../errors.ts'
 import { toLocalUrl } from '../listener.ts'
 import { command } from './command.ts'
 import { readConfig } from './environment.ts'
-import { RUNTIME } from '../platform.ts'
-import { VERSION } from '../version.ts'
 
 const TIMEOUT_MS = 5_000
 
@@ -20,18 +18,5 @@ export const health = command({
       (error: unknown) => ({ status: 0, body: `${url} does not respond: ${toReason(error)}` }),
     )
     return { json: { url, status, answer }, text: answer, hasFailed: status !== 200 }
-  },
-})
-
-export const version = command({
-  name: 'version',
-  description: 'Print the version and the runtime.',
-  examples: ['tidings version', 'tidings version --json'],
-  args: {},
-  async run() {
-    return {
-      json: { version: VERSION, runtime: RUNTIME },
-      text: `tidings ${VERSION} on ${RUNTIME}`,
-    }
   },
 })

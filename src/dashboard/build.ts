@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, watch, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { gzipAsync as gzip } from '@gfx/zopfli'
@@ -8,6 +8,7 @@ import { toReason } from '../errors.ts'
 import { PATHS } from './app/paths.ts'
 import type { AppShell } from './app/worker/scope.ts'
 import { bundle, bundlePages, toPreload } from './bundle.ts'
+import { BUNDLES, REFERENCE_PACKAGE, WORKER } from './entries.ts'
 import { drawIcons } from './icons.ts'
 import { listGroups, renderMarkdown } from './docs/markdown.ts'
 import type { BuiltDocs } from './docs/pages.ts'
@@ -20,12 +21,6 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const guides = join(root, 'docs')
 const output = fileURLToPath(new URL('built.ts', import.meta.url))
 
-/** The bundles: the application, and the documentation, which does not need it. */
-const BUNDLES = [
-  ['main.tsx', 'theme-early.ts', 'style/app.css'],
-  ['docs/docs.ts', 'style/docs.css'],
-]
-const WORKER = 'sw.ts'
 const LOGO = 'tidings.svg'
 const STATIC_FILES = /^(?!icons).*\.(html|txt|svg|webmanifest)$/
 /** The icon symbols that are inlined into every page. */
@@ -34,7 +29,7 @@ const ICONS = 'icons.html'
 const IMAGES = /\.(svg|webp)$/
 /** The script of /swagger: Scalar in one file. */
 const REFERENCE = 'scalar.js'
-const REFERENCE_SOURCE = 'node_modules/@scalar/api-reference/dist/browser/standalone.js'
+const REFERENCE_SOURCE = `${REFERENCE_PACKAGE}/dist/browser/standalone.js`
 /** Files outside the size budget: uPlot, which only charts load, the documentation, /swagger. */
 const NOT_BUDGETED = /^(plot-|scalar|docs\.)/
 /** The files of the first load of the feed. */
@@ -92,7 +87,10 @@ export const DOCS = '${packDocs(images)}'
   )
 }
 
-/** Hashes the inputs of the build: bun.lock, the guides and all sources, as browsers run some. */
+/**
+ * Hashes the inputs of the build: bun.lock, the guides and all sources, as browsers run some. The
+ * folder of the checkout is not an input.
+ */
 function hashSources(): string {
   const hash = createHash('sha256').update(readFileSync(join(root, 'bun.lock')))
   const sources = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
@@ -100,7 +98,8 @@ function hashSources(): string {
     .map(({ parentPath, name }) => join(parentPath, name))
     .filter(path => path !== output)
     .concat(readdirSync(guides).map(name => join(guides, name)))
-  for (const path of sources.sort()) hash.update(`${path}\0`).update(readFileSync(path))
+  for (const path of sources.sort())
+    hash.update(`${relative(root, path)}\0`).update(readFileSync(path))
   return hash.digest('hex').slice(0, 16)
 }
 

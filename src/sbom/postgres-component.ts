@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { listPaths } from '../embedded/postgres-package.ts'
+import { hashBytes, type Component, type ComponentNode } from './document.ts'
+import type { LockedPackage } from './lockfile.ts'
+import { toComponent } from './npm-components.ts'
+
+/** Shared libraries that are not a part of Postgres, such as `lib/libssl.so.1.1`. */
+const OTHER_LIBRARY = /^lib\/(?!libpq)[^/]+$/
+
+/** Returns the component of the Postgres in `native`, with Postgres and each library inside. */
+export function toPostgresNode(locked: LockedPackage, native: string): ComponentNode {
+  const component = toComponent(locked, join(native, '..'))
+  const [major, minor] = locked.version.split('.')
+  const purl = `pkg:generic/postgresql@${major}.${minor}`
+  const postgres: Component = {
+    type: 'application',
+    'bom-ref': purl,
+    name: 'postgresql',
+    version: `${major}.${minor}`,
+    licenses: [{ license: { id: 'PostgreSQL' } }],
+    purl,
+  }
+  const libraries = listPaths(native)
+    .filter(path => OTHER_LIBRARY.test(path))
+    .map((path): Component => ({
+      type: 'file',
+      'bom-ref': `${component['bom-ref']}#${path}`,
+      name: path,
+      hashes: [hashBytes(readFileSync(join(native, path)))],
+    }))
+  return {
+    component: { ...component, components: [postgres, ...libraries] },
+    dependsOn: [],
+    isOpaque: true,
+  }
+}

