@@ -14,6 +14,8 @@ create table api_keys (
   last_used_at timestamptz,
   expires_at timestamptz,
   revoked_at timestamptz,
+  -- True if the log of the first start contains the token. A rotation sets it to false.
+  is_printed boolean not null default false,
   -- Serves admission, which knows only the hash of a key.
   unique (hash),
   foreign key (organization_id, project_id) references projects (organization_id, id)

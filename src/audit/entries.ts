@@ -15,8 +15,12 @@ export const AuditEntry = Type.Object(
   {
     id: Type.String(),
     at: Timestamp,
-    actor: Type.String({ description: '`account`, `anonymous`, `command line` or `server`.' }),
+    actor: Type.String({
+      description: '`account`, `API key`, `anonymous`, `command line` or `server`.',
+    }),
     person: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
+    /** The API key that acted. */
+    key: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     action: Type.String({ examples: ['key.created'] }),
     /** The action in words, as a predicate between actor and target. */
     actionText: Type.String({ examples: ['created the API key'] }),
@@ -62,6 +66,8 @@ interface Row {
   actor: string
   account_id: string | null
   person: string | null
+  key_id: string | null
+  key: string | null
   action: string
   project_id: string | null
   project: string | null
@@ -87,10 +93,11 @@ export async function listAuditEntries(
   }
   const rows = await sql<Row[]>`
     select
-      a.id, a.at, a.actor, a.account_id, p.name as person, a.action, a.project_id, r.name as project,
+      a.id, a.at, a.actor, a.account_id, p.name as person, a.key_id, k.name as key, a.action, a.project_id, r.name as project,
       a.target, a.details, a.address, a.user_agent
     from audit_log a
       left join accounts p on p.id = a.account_id
+      left join api_keys k on k.id = a.key_id
       left join projects r on r.id = a.project_id
     where ${organizationId === null ? sql`a.organization_id is null` : sql`a.organization_id = ${organizationId}`}
       ${after ? sql`and a.id < ${after}` : sql``}
@@ -142,6 +149,7 @@ function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
     at: row.at.toISOString(),
     actor: row.actor,
     person: row.account_id === null ? null : { id: toId('per', row.account_id), name: row.person },
+    key: row.key_id === null ? null : { id: toId('key', row.key_id), name: row.key },
     action: row.action,
     actionText: toActionText(row.action),
     project:

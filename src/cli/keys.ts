@@ -7,7 +7,7 @@ import type { Queryable } from '../db/sql.ts'
 import { findIssues } from '../http/rules.ts'
 import { ensureFirstProject } from '../server/bootstrap.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from '../keys/keys.ts'
-import { MAX_RATE_LIMIT, SCOPES, type ApiKey, type Scope } from '../keys/schema.ts'
+import { DEFAULT_SCOPES, MAX_RATE_LIMIT, SCOPES, type ApiKey, type Scope } from '../keys/schema.ts'
 import { command, UsageError, withExamples } from './command.ts'
 import { withDatabase } from './environment.ts'
 
@@ -29,7 +29,11 @@ const create = command({
     project,
     name: { type: 'string', default: 'API key', description: 'Name of the key' },
     limit: { type: 'string', default: '100', description: 'Requests per 60 seconds' },
-    scopes: { type: 'string', default: SCOPES.join(), description: 'Scopes, separated by commas' },
+    scopes: {
+      type: 'string',
+      default: DEFAULT_SCOPES.join(),
+      description: `Scopes, separated by commas: some of ${SCOPES.join(', ')}`,
+    },
     expires: { type: 'string', description: 'Expiry date, like 2027-01-31' },
   },
   async run(args) {

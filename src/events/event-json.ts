@@ -66,6 +66,17 @@ export function toEventResponse(
   )
 }
 
+// Quotes in texts before the field are escaped, so the first match is the field.
+const USER = /"userId":"(?:[^"\\]|\\.)*"/
+
+/**
+ * Returns the response to an event with the reference that the request sent, in place of the
+ * user_id that it resolved to. An erased user stays null.
+ */
+export function toUserAsSent(body: string, { userRef }: NewEvent): string {
+  return body.replace(USER, () => `"userId":${JSON.stringify(userRef)}`)
+}
+
 function toContentJson(event: NewEvent): string {
   return (
     `"title":${JSON.stringify(event.title)},"description":${JSON.stringify(event.description)}` +

@@ -6,9 +6,10 @@ import { invalidKey } from '../errors.ts'
 import { succeedJson } from '../http/call.ts'
 import { Failure, PageOf, SuccessOf } from '../http/envelope.ts'
 import { createValidator, invalidField } from '../http/validation.ts'
-import { respondToWrite, type KeyCall, type KeyGuard } from '../keys/guard.ts'
+import { canReadUsers, respondToWrite, type KeyCall, type KeyGuard } from '../keys/guard.ts'
 import type { Quotas } from '../limits/quotas.ts'
 import type { Appender } from './append.ts'
+import { toUserAsSent } from './event-json.ts'
 import { fromLogSnag, fromPlainText, toNewEvent, type NewEvent } from './new-event.ts'
 import { getEventJson, listEventsJson } from './read.ts'
 import { isSearch } from './search-query.ts'
@@ -44,7 +45,8 @@ export function eventRoutes({ guard, appender, quotas, findOrganization, reads }
     await quotas.check(counted)
     const written = await appender.append({ projectId, event, requestId, claim, admission })
     if (written.outcome === 'done') quotas.count(counted)
-    return respondToWrite(call, 201, written)
+    if (canReadUsers(key)) return respondToWrite(call, 201, written)
+    return respondToWrite(call, 201, { ...written, body: toUserAsSent(written.body, event) })
   }
 
   return new Elysia({ name: 'events' })

@@ -5,8 +5,9 @@ import { invalidKey } from '../errors.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { Failure, SuccessOf } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'
-import { respondToWrite, type KeyGuard } from '../keys/guard.ts'
+import { canReadUsers, respondToWrite, toKeyActor, type KeyGuard } from '../keys/guard.ts'
 import type { Eraser } from './erasure.ts'
+import { hideStored } from './hide-stored.ts'
 import type { IdentityWriter } from './identify.ts'
 import { Erased, Identified, IdentifyInput, User } from './schema.ts'
 import { getUserJson } from './users.ts'
@@ -19,10 +20,14 @@ interface Parts {
   eraser: Eraser
   findOrganization: FindOrganization
   reads: ProjectReads
+  /** Returns the client's address, for the audit log. */
+  toAddress(request: Request): string
 }
 
 /** Routes of /v1 that identify, read and erase users. */
-export function identityRoutes({ guard, identityWriter, eraser, findOrganization, reads }: Parts) {
+export function identityRoutes(parts: Parts) {
+  const { guard, identityWriter, eraser, findOrganization, reads, toAddress } = parts
+
   /** Throws `unauthorized` if the project was deleted. */
   async function toOrganization(projectId: string): Promise<string> {
     const organizationId = await findOrganization(projectId)
@@ -40,7 +45,8 @@ export function identityRoutes({ guard, identityWriter, eraser, findOrganization
         const organizationId = await toOrganization(projectId)
         const job = { organizationId, projectId, input, requestId, claim }
         const written = await identityWriter.identify(job)
-        return respondToWrite(call, 200, written)
+        if (canReadUsers(key)) return respondToWrite(call, 200, written)
+        return respondToWrite(call, 200, { ...written, body: hideStored(written.body, input) })
       },
       {
         scope: 'identities:write',
@@ -50,7 +56,8 @@ export function identityRoutes({ guard, identityWriter, eraser, findOrganization
           operationId: 'identify',
           summary: 'Create or update a user identity',
           description:
-            'A repeated call updates the identity. An alias that cannot be created is listed in `failed`, and the rest is stored.',
+            'A repeated call updates the identity. An alias that cannot be created is listed in `failed`, and the rest is stored. ' +
+            'A key without `identities:read` gets back only what it sent.',
           tags,
         },
       },
@@ -81,14 +88,15 @@ export function identityRoutes({ guard, identityWriter, eraser, findOrganization
     )
     .delete(
       '/v1/users/:userId',
-      async ({ call, params: { userId } }) => {
+      async ({ call, request, params: { userId } }) => {
         const { projectId } = call.key
         const organizationId = await toOrganization(projectId)
-        const { isDone, events } = await eraser.erase({ organizationId, projectId, userId })
+        const actor = toKeyActor(call.key, request, toAddress)
+        const { isDone, events } = await eraser.erase({ organizationId, projectId, userId }, actor)
         return succeed(call, isDone ? 200 : 202, { userId, events })
       },
       {
-        scope: 'identities:write',
+        scope: 'identities:erase',
         params: Type.Object({
           userId: Text({ minLength: 1, maxLength: 255, description: 'The exact user_id.' }),
         }),

@@ -1,5 +1,6 @@
 import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
+import type { Actor } from '../audit/audit.ts'
 import { Fault, invalidKey } from '../errors.ts'
 import type { BodyLimits } from '../http/body.ts'
 import { acquireSlot, respond, withCall, type Call, type GuardedCall } from '../http/call.ts'
@@ -171,6 +172,21 @@ export function respondToWrite(
   }
   const headers = outcome === 'replayed' ? { 'X-Idempotent-Replay': 'true' } : {}
   return respond(call, { status, body, headers })
+}
+
+/** Returns whether the key may see stored users. */
+export function canReadUsers({ scopes }: Key): boolean {
+  return scopes.includes('identities:read')
+}
+
+/** Returns the author of an action of a key, for the audit log. */
+export function toKeyActor(
+  { id }: Key,
+  request: Request,
+  toAddress: (request: Request) => string,
+): Actor {
+  const userAgent = request.headers.get('user-agent') ?? ''
+  return { kind: 'API key', keyId: id, address: toAddress(request), userAgent }
 }
 
 /** Counts one request of the key. Throws the same `unauthorized` for every cause. */

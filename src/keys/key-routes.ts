@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../accounts/guard.ts'
+import { requireVerified } from '../accounts/permissions.ts'
 import { DeletedId, toName } from '../accounts/schema.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import { transact } from '../db/pool.ts'
@@ -61,11 +62,12 @@ export function projectKeyRoutes({ guard }: { guard: SessionGuard }) {
       async ({ call, params: { keyId }, body: { name, limit } }) => {
         const ref = { projectId: call.projectId, id: keyId }
         const edited = await transact(call.pool, async tx => {
-          await editKey(tx, call.actor, {
+          const change = {
             ...ref,
             ...(name !== undefined && { name: toName(name) }),
             ...(limit !== undefined && { limit }),
-          })
+          }
+          await editKey(tx, call.actor, change, () => requireVerified(call.admitted))
           return getKey(tx, ref)
         })
         return succeed(call, 200, edited)
@@ -77,6 +79,7 @@ export function projectKeyRoutes({ guard }: { guard: SessionGuard }) {
         detail: {
           operationId: 'editApiKey',
           summary: 'Change the name or rate limit of an API key',
+          description: 'A higher limit requires that the password was entered recently.',
           tags,
         },
       },

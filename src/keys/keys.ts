@@ -6,7 +6,7 @@ import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
-import { parseScopes, SCOPES, type ApiKey, type KeyChange, type Scope } from './schema.ts'
+import { DEFAULT_SCOPES, parseScopes, type ApiKey, type KeyChange, type Scope } from './schema.ts'
 import { hashToken, newToken, KEY_PREFIX } from './token.ts'
 
 export const DEFAULT_RATE_LIMIT = 100
@@ -19,6 +19,8 @@ export interface NewKey {
   limit?: number
   scopes?: readonly Scope[]
   expiresAt?: Date
+  /** True if the token is written to the log. */
+  isPrinted?: boolean
 }
 
 /** Refers to a key of a project. `projectId` is a uuid, `id` the public id. */
@@ -42,25 +44,41 @@ export async function createKey(tx: Tx, actor: Actor, key: NewKey): Promise<Crea
     organizationId,
     projectId: key.projectId,
     target: created.id,
-    details: { name: key.name, limit: key.limit ?? DEFAULT_RATE_LIMIT },
+    details: {
+      name: key.name,
+      scopes: (key.scopes ?? DEFAULT_SCOPES).join(' '),
+      limit: key.limit ?? DEFAULT_RATE_LIMIT,
+      expiresAt: key.expiresAt?.toISOString() ?? null,
+    },
   })
   return created
 }
 
-/** Changes the name or rate limit of a live key, from the next request on. Throws `not_found`. */
+/**
+ * Changes the name or rate limit of a live key, from the next request on. Calls `onRaise` before it
+ * raises the limit, and lets its error through. Throws `not_found`.
+ */
 export async function editKey(
   tx: Tx,
   actor: Actor,
   { projectId, id, name, limit }: KeyRef & KeyChange,
+  onRaise: () => void,
 ): Promise<void> {
   const organizationId = await lockProject(tx, projectId)
-  const edited = await tx`
+  const [key] = await tx<{ rate_limit: number }[]>`
+    select k.rate_limit
+    from api_keys k
+    where ${isKey(tx, { projectId, id })} and ${isLive(tx)}
+    for no key update
+  `
+  if (!key) throw liveKeyNotFound()
+  if (limit !== undefined && limit > key.rate_limit) onRaise()
+  await tx`
     update api_keys k set
       name = coalesce(${name ?? null}, k.name),
       rate_limit = coalesce(${limit ?? null}::int, k.rate_limit)
-    where ${isKey(tx, { projectId, id })} and ${isLive(tx)}
+    where ${isKey(tx, { projectId, id })}
   `
-  if (edited.count === 0) throw liveKeyNotFound()
   await writeAudit(tx, actor, {
     action: 'key.edited',
     organizationId,
@@ -106,7 +124,8 @@ export async function rotateKey(
   if (!old) throw liveKeyNotFound()
   await tx`
     update api_keys set
-      expires_at = least(expires_at, now() + make_interval(secs => ${overlapHours * 3600}))
+      expires_at = least(expires_at, now() + make_interval(secs => ${overlapHours * 3600})),
+      is_printed = false
     where id = ${old.id}
   `
   const created = await insertKey(tx, actor, {
@@ -158,12 +177,14 @@ async function selectKeys(sql: Queryable, where: Fragment, limit: number): Promi
       last_used_at: Date | null
       expires_at: Date | null
       revoked_at: Date | null
+      is_printed: boolean
       requests: string
     }[]
   >`
     select
       k.id, k.name, k.last_four, k.rate_limit, array_to_string(k.scopes, ' ') as scopes,
-      k.created_at, p.name as created_by, k.last_used_at, k.expires_at, k.revoked_at, (
+      k.created_at, p.name as created_by, k.last_used_at, k.expires_at, k.revoked_at,
+      k.is_printed, (
         select string_agg(coalesce(u.requests, 0)::text, ' ' order by h.hour)
         from generate_series(
             date_trunc('hour', now()) - interval '23 hours', date_trunc('hour', now()), interval '1 hour'
@@ -188,6 +209,7 @@ async function selectKeys(sql: Queryable, where: Fragment, limit: number): Promi
     lastUsedAt: row.last_used_at?.toISOString() ?? null,
     expiresAt: row.expires_at?.toISOString() ?? null,
     revokedAt: row.revoked_at?.toISOString() ?? null,
+    isPrinted: row.is_printed,
     requestsPerHour: row.requests.split(' ').map(Number),
   }))
 }
@@ -198,7 +220,13 @@ async function insertKey(
   actor: Actor,
   key: NewKey & { organizationId: string },
 ): Promise<CreatedKey> {
-  const { organizationId, projectId, name, limit = DEFAULT_RATE_LIMIT, scopes = SCOPES } = key
+  const {
+    organizationId,
+    projectId,
+    name,
+    limit = DEFAULT_RATE_LIMIT,
+    scopes = DEFAULT_SCOPES,
+  } = key
   const [live] = await tx<[{ n: number }]>`
     select count(*)::int as n from api_keys k where k.project_id = ${projectId} and ${isLive(tx)}
   `
@@ -212,12 +240,13 @@ async function insertKey(
   const token = newToken()
   await tx`
     insert into api_keys (
-      id, organization_id, project_id, name, hash, last_four, scopes, rate_limit, expires_at, created_by
+      id, organization_id, project_id, name, hash, last_four, scopes, rate_limit, expires_at, created_by,
+      is_printed
     )
     values (
       ${uuid}, ${organizationId}, ${projectId}, ${name}, decode(${hashToken(token)}, 'hex'),
       ${token.slice(-4)}, ${toArray([...new Set(scopes)])}::text[], ${limit}, ${key.expiresAt ?? null},
-      ${actor.accountId ?? null}
+      ${actor.accountId ?? null}, ${key.isPrinted ?? false}
     )
   `
   return { id, token }

@@ -10,8 +10,12 @@ export const SCOPES = [
   'events:read',
   'identities:write',
   'identities:read',
+  'identities:erase',
 ] as const
 export type Scope = (typeof SCOPES)[number]
+
+/** The scopes of a new key, unless others are chosen. Erasing must be chosen. */
+export const DEFAULT_SCOPES: readonly Scope[] = SCOPES.filter(scope => scope !== 'identities:erase')
 
 /**
  * Parses the scopes of a row, which are joined by spaces. They were validated when the key was
@@ -63,6 +67,8 @@ const keyFields = {
   lastUsedAt: Nullable(Timestamp),
   expiresAt: Nullable(Timestamp),
   revokedAt: Nullable(Timestamp),
+  /** True if the log of the first start contains the key, and it was not rotated since. */
+  isPrinted: Type.Boolean(),
   /**
    * Requests per hour of the last 24 hours, the current hour last. Includes rejected requests. Lags
    * a few seconds behind.
@@ -92,6 +98,7 @@ const FutureMoment = Type.Unsafe<string>({
 
 export const KeyBody = Type.Object({
   name: Name,
+  /** By default, all except `identities:erase`. */
   scopes: Type.Optional(Type.Array(ScopeName, { minItems: 1, maxItems: SCOPES.length })),
   limit: Type.Optional(Limit),
   expiresAt: Type.Optional(Nullable(FutureMoment)),

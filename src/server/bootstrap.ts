@@ -40,7 +40,7 @@ export async function ensureFirstKey(sql: Sql): Promise<string | undefined> {
   return sql.begin(async tx => {
     const projectId = await ensureFirstProject(tx)
     if (projectId === undefined) return undefined
-    return (await createKey(tx, SERVER, { projectId, name: 'First key' })).token
+    return (await createKey(tx, SERVER, { projectId, name: 'First key', isPrinted: true })).token
   })
 }
 

@@ -11,6 +11,8 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
+const SCOPES_TEXT = 'events:write events:read identities:write identities:read'
+
 test('dashboard §11 the audit log lists actor, action, object, time and address, newest first', async () => {
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
@@ -33,13 +35,14 @@ test('dashboard §11 the audit log lists actor, action, object, time and address
     at: expect.any(String),
     actor: 'account',
     person: { id: admin.id, name: 'Test person' },
+    key: null,
     action: 'key.created',
     actionText: 'created the API key',
     project: { id: organization.project.id, name: 'Test project' },
     target: body.data.id,
     targetName: 'ci',
-    details: { name: 'ci', limit: 100 },
-    detailsText: 'limit 100',
+    details: { name: 'ci', scopes: SCOPES_TEXT, limit: 100, expiresAt: null },
+    detailsText: `scopes ${SCOPES_TEXT}, limit 100`,
     address: '198.51.100.7',
     browser: 'A browser',
   })

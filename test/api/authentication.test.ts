@@ -110,7 +110,7 @@ test('contract §1 a key without the scope of a route gets 403 with rate limit h
     ['events:read', 'GET', '/v1/events/evt_1'],
     ['events:read', 'GET', '/v1/channels'],
     ['identities:write', 'POST', '/v1/identify'],
-    ['identities:write', 'DELETE', '/v1/users/ada'],
+    ['identities:erase', 'DELETE', '/v1/users/ada'],
     ['identities:read', 'GET', '/v1/users/ada'],
   ] as const
   const scopes = [...new Set(routes.map(([scope]) => scope))]

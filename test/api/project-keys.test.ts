@@ -39,7 +39,7 @@ async function ask(key: string): Promise<number[]> {
   )
 }
 
-test('contract §7 a key is shown once, on creation, and has four scopes and 100 requests a minute', async () => {
+test('contract §7 a key is shown once, on creation, and has all scopes but that to erase, and 100 requests a minute', async () => {
   const { organization, admin, path } = await newAdmin()
   const { status, body } = await admin.post(path, { name: ' ci ' })
   expect(status).toBe(201)
@@ -57,6 +57,7 @@ test('contract §7 a key is shown once, on creation, and has four scopes and 100
     lastUsedAt: null,
     expiresAt: null,
     revokedAt: null,
+    isPrinted: false,
     requestsPerHour: Array(24).fill(0),
   })
   expect(await ask(key)).toEqual([200, 200])
@@ -68,7 +69,12 @@ test('contract §7 a key is shown once, on creation, and has four scopes and 100
       action: 'key.created',
       target: info.id,
       accountId: admin.uuid,
-      details: { name: 'ci', limit: 100 },
+      details: {
+        name: 'ci',
+        scopes: 'events:write events:read identities:write identities:read',
+        limit: 100,
+        expiresAt: null,
+      },
     },
   ])
 })

@@ -31,6 +31,7 @@ function toFakeKey(fields: Record<string, unknown> = {}) {
     lastUsedAt: ago(1),
     expiresAt: null,
     revokedAt: null,
+    isPrinted: false,
     requestsPerHour: [
       ...[120, 80, 46, 31, 12, 9, 14, 60, 210, 480, 760, 812],
       ...[640, 702, 905, 1_240, 988, 730, 512, 430, 380, 260, 190, 44],
@@ -54,6 +55,13 @@ export function fillKeys(api: FakeApi): void {
       requestsPerHour: Array.from({ length: 24 }, () => 0),
     }),
     toFakeKey({ id: 'key_4', name: HOSTILE, lastFour: '0000', createdBy: HOSTILE }),
+    toFakeKey({
+      id: 'key_5',
+      name: 'First key',
+      lastFour: 'b7Lm',
+      createdBy: null,
+      isPrinted: true,
+    }),
   ]
   api.on('GET /api/projects/:id/keys', listOf(keys))
   api.on('POST /api/projects/:id/keys', ({ name }) => {

@@ -1,5 +1,6 @@
 import { createOrganization } from '../../src/accounts/organizations.ts'
 import { createProject } from '../../src/accounts/projects.ts'
+import { SCOPES } from '../../src/keys/schema.ts'
 import type { NewKey } from '../../src/keys/keys.ts'
 import { checkDeclared } from './conformance.ts'
 import { createKey } from './keys.ts'
@@ -43,7 +44,13 @@ export async function newProject(
       name: 'Test project',
     }),
   )
-  const key = await createKey(sql, { projectId: id, name: 'test', limit: 1_000_000, ...options })
+  const key = await createKey(sql, {
+    projectId: id,
+    name: 'test',
+    limit: 1_000_000,
+    scopes: SCOPES,
+    ...options,
+  })
   return { id, key: key.token, keyId: key.id, ...createRequests(url, key.token) }
 }
 

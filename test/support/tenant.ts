@@ -1,4 +1,5 @@
 import type { Role } from '../../src/accounts/permissions.ts'
+import { SCOPES } from '../../src/keys/schema.ts'
 import { createKey } from './keys.ts'
 import {
   newMember,
@@ -31,7 +32,12 @@ export async function newTenant(
   const organization = await newOrganization(server)
   const person = await newMember(server, organization, role)
   const projectId = organization.project.uuid
-  const key = await createKey(server.sql, { projectId, name: 'test', limit: 1_000_000 })
+  const key = await createKey(server.sql, {
+    projectId,
+    name: 'test',
+    limit: 1_000_000,
+    scopes: SCOPES,
+  })
   const v1 = createRequests(server.url, key.token)
   const expectDone = async (answered: ReturnType<typeof v1.post>) => {
     const { status, text, body } = await answered

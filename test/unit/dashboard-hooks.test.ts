@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { summarize, toHours } from '../../src/dashboard/app/keys/hours.ts'
-import { SCOPE_NAMES, toScopeSummary } from '../../src/dashboard/app/keys/scopes.ts'
+import { isDefault, SCOPE_NAMES, toScopeSummary } from '../../src/dashboard/app/keys/scopes.ts'
 import type { Webhook } from '../../src/dashboard/app/webhooks/api.ts'
 import { fromInputTime, toInputTime } from '../../src/dashboard/app/input-time.ts'
 import { toStatus } from '../../src/dashboard/app/webhooks/status.ts'
-import { SCOPES } from '../../src/keys/schema.ts'
+import { DEFAULT_SCOPES, SCOPES } from '../../src/keys/schema.ts'
 
 const HOUR_MS = 3_600_000
 const SINCE = '2026-11-20T09:00:00.000Z'
@@ -13,6 +13,8 @@ const UNTIL = '2026-11-20T09:30:00.000Z'
 test('each scope has a description, and all scopes together have their own', () => {
   expect([...SCOPE_NAMES]).toEqual([...SCOPES])
   expect(toScopeSummary(SCOPES)).toBe('all permissions')
+  expect(SCOPE_NAMES.filter(isDefault)).toEqual([...DEFAULT_SCOPES])
+  expect(toScopeSummary(DEFAULT_SCOPES)).toBe('all permissions except to erase users')
   expect(toScopeSummary(['events:write'])).toBe('may send events')
   expect(toScopeSummary(['events:write', 'identities:read'])).toBe('may send events and read users')
 })

@@ -72,9 +72,14 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
 
 const ACTORS: Readonly<Record<string, string>> = {
   account: 'A deleted account',
+  'API key': 'An API key of a deleted project',
   anonymous: 'Someone not signed in',
   'command line': 'The command line',
   server: 'The server',
+}
+
+function toKeyText(name: string | null | undefined): string | undefined {
+  return name ? `The API key ${name}` : undefined
 }
 
 function toName(kind: string): string {
@@ -86,6 +91,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
     at,
     actor,
     person,
+    key,
     actionText,
     target,
     targetName,
@@ -99,7 +105,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
     <li>
       <div class="item-main" title={target ?? undefined}>
         <p>
-          <bdi>{person?.name ?? ACTORS[actor] ?? actor}</bdi> {actionText}
+          <bdi>{person?.name ?? toKeyText(key?.name) ?? ACTORS[actor] ?? actor}</bdi> {actionText}
           {!isOwn && targetName !== null && (
             <>
               {' '}

@@ -2,7 +2,7 @@ import { Checkbox, Fieldset } from '../components/fields.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { createKey, type NewKey } from './api.ts'
-import { SCOPE_NAMES, SCOPE_LABELS } from './scopes.ts'
+import { isDefault, SCOPE_NAMES, SCOPE_LABELS } from './scopes.ts'
 
 /** The form that creates an API key. */
 export function CreateKeyForm({
@@ -35,7 +35,7 @@ export function CreateKeyForm({
       />
       <Fieldset legend="Permissions" name="scopes">
         {SCOPE_NAMES.map(scope => (
-          <Checkbox key={scope} name={scope} isOn>
+          <Checkbox key={scope} name={scope} isOn={isDefault(scope)}>
             {SCOPE_LABELS[scope]}
           </Checkbox>
         ))}

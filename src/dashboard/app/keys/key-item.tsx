@@ -24,11 +24,23 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
   const { id, name, limit } = apiKey
   const [open, setOpen] = useState<'requests' | 'edit' | 'rotate'>()
   const unfold = { open, onOpen: setOpen }
-  const edit = (name: string, limit: number) => editKey(project, id, { name, limit })
+  const edit = (name: string, limit: number) =>
+    withVerification(() => editKey(project, id, { name, limit }))
 
   return (
     <li>
       <About {...apiKey} />
+      {apiKey.isPrinted && !isInactive(apiKey) && (
+        <div class="notice printed-key">
+          <p>
+            The first start of the server printed this key in its log. Anyone who can read the log
+            can use the key.
+          </p>
+          <button type="button" class="quiet-button" onClick={() => setOpen('rotate')}>
+            Rotate this key
+          </button>
+        </div>
+      )}
       <div class="item-actions" role="group" aria-label={name}>
         <DisclosureButton name="requests" {...unfold}>
           Requests

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { toId } from '../../../src/ids.ts'
+import type { ApiKey, Scope } from '../../../src/keys/schema.ts'
+import { ageVerification } from '../../support/ageing.ts'
+import { expectFailure } from '../../support/answers.ts'
+import { listAuditEntries } from '../../support/audit.ts'
+import { createKey } from '../../support/keys.ts'
+import { createRequests, newProject, type TestProject } from '../../support/project.ts'
+import { boot, type Booted } from '../../support/server.ts'
+import { newMember } from '../../support/signed-in-account.ts'
+import { newTenant } from '../../support/tenant.ts'
+
+// Keys that read or destroy more than their scopes say, and admins that give them more.
+//
+// Covered elsewhere: every route with and without its scope (api/authentication).
+
+setDefaultTimeout(60_000)
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Returns requests with another key of the project. */
+async function withScopes({ id }: TestProject, ...scopes: Scope[]) {
+  const { token } = await createKey(server.sql, { projectId: id, name: 'narrow', scopes })
+  return createRequests(server.url, token)
+}
+
+test('identify returns no stored property to a key that may not read users, not even in a replay', async () => {
+  const project = await newProject(server)
+  const writer = await withScopes(project, 'identities:write')
+  const secret = { email: 'ada@secret.example', n: 1 }
+  await project.post('/v1/identify', { user_id: 'ada', properties: secret })
+  const { status, body } = await writer.post('/v1/identify', { user_id: 'ada' })
+  expect([status, body.data.userId, body.data.properties]).toEqual([200, 'ada', {}])
+  const text = '{"user_id":"bob","properties":{"price":1.10}}'
+  const sent = await writer.request('/v1/identify', {
+    method: 'POST',
+    body: text,
+    headers: { 'content-type': 'application/json' },
+  })
+  expect(sent.text).toContain('"properties":{"price":1.10}')
+
+  const keyed = { 'idempotency-key': 'k' }
+  const full = await project.post('/v1/identify', { user_id: 'ada' }, keyed)
+  expect(full.body.data.properties).toEqual(secret)
+  const replay = await writer.post('/v1/identify', { user_id: 'ada' }, keyed)
+  expect(replay.headers.get('x-idempotent-replay')).toBe('true')
+  expect(replay.body.data).toEqual({ ...full.body.data, properties: {} })
+  expect((await project.post('/v1/identify', { user_id: 'ada' }, keyed)).text).toBe(full.text)
+})
+
+test('identify does not tell a key that may not read users whose alias it is', async () => {
+  const project = await newProject(server)
+  const writer = await withScopes(project, 'identities:write')
+  await project.post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
+  await project.post('/v1/identify', { user_id: 'bob', aliases: ['@bob'] })
+  const probe = { user_id: 'ada', aliases: ['@ada', '@bob', 'bob', 'ada', 'free'] }
+  const { aliases } = (await writer.post('/v1/identify', probe)).body.data
+  expect(aliases).toEqual({
+    created: ['free'],
+    failed: [
+      { alias: '@ada', reason: 'Already in use' },
+      { alias: '@bob', reason: 'Already in use' },
+      { alias: 'bob', reason: 'Already in use' },
+      { alias: 'ada', reason: "Equals this user's own user_id" },
+    ],
+  })
+})
+
+test('an event does not tell a key that may not read users whose alias it names', async () => {
+  const project = await newProject(server)
+  const sender = await withScopes(project, 'events:write')
+  await project.post('/v1/identify', { user_id: 'user "1"', aliases: ['ada@example.com'] })
+  const event = { channelName: '"userId":"x"', title: 't', userId: 'ada@example.com' }
+  const keyed = { 'idempotency-key': 'k' }
+  const answers = [
+    await sender.post('/v1/events', event),
+    await sender.post('/v1/events', event, keyed),
+    await sender.post('/v1/events', event, keyed),
+  ]
+  for (const { status, body } of answers) {
+    expect([status, body.data.userId]).toEqual([201, 'ada@example.com'])
+    expect(body.data.channelName).toBe('"userId":"x"')
+  }
+  const full = await project.post('/v1/events', event, keyed)
+  expect([full.headers.get('x-idempotent-replay'), full.body.data.userId]).toEqual([
+    'true',
+    'user "1"',
+  ])
+})
+
+test('only a key that was made to erase can erase', async () => {
+  const project = await newProject(server)
+  await project.post('/v1/identify', { user_id: 'ada' })
+  const usual = createRequests(
+    server.url,
+    (await createKey(server.sql, { projectId: project.id, name: 'usual' })).token,
+  )
+  const path = '/v1/users/ada'
+  expectFailure(await usual.request(path, { method: 'DELETE' }), 403, 'insufficient_scope')
+  const eraser = await withScopes(project, 'identities:erase')
+  expectFailure(await eraser.get(path), 403, 'insufficient_scope')
+  expect((await project.get(path)).status).toBe(200)
+  expect((await eraser.request(path, { method: 'DELETE' })).status).toBe(200)
+  expect((await project.get(path)).status).toBe(404)
+  const entries = await server.sql`
+    select a.actor, k.name, host(a.address::inet) as address
+    from audit_log a
+      join api_keys k on k.id = a.key_id
+    where a.project_id = ${project.id} and a.action = 'user.erased'
+  `
+  expect([...entries]).toEqual([{ actor: 'API key', name: 'narrow', address: '127.0.0.1' }])
+})
+
+test('the key in the log of the first start is marked until it is rotated', async () => {
+  const [first] = await server.sql<[{ project_id: string; organization_id: string }]>`
+    select project_id, organization_id from api_keys where name = 'First key'
+  `
+  const admin = await newMember(server, { uuid: first.organization_id }, 'admin')
+  const path = `/api/projects/${toId('prj', first.project_id)}/keys`
+  const list = async () => (await admin.get(path)).body.data.items as ApiKey[]
+  const [printed] = await list()
+  expect(printed).toMatchObject({ name: 'First key', isPrinted: true })
+  await admin.post(`${path}/${printed?.id}/rotate`, {})
+  expect((await list()).map(({ isPrinted }) => isPrinted)).toEqual([false, false])
+})
+
+test('an admin raises the limit of a key only with the password, and the log says what a key may do', async () => {
+  const { person, path, organization } = await newTenant(server)
+  const expiresAt = new Date(Date.now() + 86_400_000).toISOString()
+  const made = await person.post(`${path}/keys`, {
+    name: 'k',
+    limit: 50,
+    scopes: ['events:write', 'identities:erase'],
+    expiresAt,
+  })
+  await ageVerification(server.sql, person.sessionId)
+  const at = `${path}/keys/${made.body.data.id}`
+  for (const change of [{ limit: 51 }, { name: 'other', limit: 1_000_000 }]) {
+    expectFailure(await person.patch(at, change), 403, 'verification_needed')
+  }
+  expect((await person.patch(at, { name: 'calm', limit: 50 })).status).toBe(200)
+  expect((await person.patch(at, { limit: 40 })).body.data).toMatchObject({
+    name: 'calm',
+    limit: 40,
+  })
+  const [, created] = await listAuditEntries(server.sql, organization.uuid)
+  expect(created).toMatchObject({
+    action: 'key.created',
+    details: { name: 'k', scopes: 'events:write identities:erase', limit: 50, expiresAt },
+  })
+})
