@@ -187,8 +187,10 @@ create table setup_links (
 
 -- One row is a reset link, which sets an account's password once.
 create table reset_links (
-  hash bytea primary key check (octet_length(hash) = 32),
+  id uuid primary key,
+  hash bytea not null unique check (octet_length(hash) = 32),
   account_id uuid not null references accounts on delete cascade,
+  created_at timestamptz not null default now(),
   expires_at timestamptz not null,
   -- The owner who created it, and the organization in which they may. Both are null for the command
   -- line.

@@ -2,8 +2,8 @@ import { toUUID, type TypeId } from 'typeid-js'
 
 /**
  * The kind of object that an id names. In this order: organization, project, channel, event,
- * identity, API key, webhook, push subscription, account, session, invite, audit entry, attempt,
- * delivery, VAPID key.
+ * identity, API key, webhook, push subscription, account, session, invite, reset link, audit entry,
+ * attempt, delivery, VAPID key.
  */
 export type IdPrefix =
   | 'org'
@@ -17,6 +17,7 @@ export type IdPrefix =
   | 'per'
   | 'ses'
   | 'inv'
+  | 'rst'
   | 'aud'
   | 'att'
   | 'dlv'

@@ -3,27 +3,15 @@ import { transact } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
-import type { Site } from '../http/site.ts'
 import { toId } from '../ids.ts'
 import type { SessionGuard } from './guard.ts'
-import {
-  changeRole,
-  createMemberResetLink,
-  leaveOrganization,
-  listMembers,
-  removeMember,
-} from './members.ts'
-import { DeletedId, ExpiringLink, Member, RoleBody } from './schema.ts'
+import { changeRole, leaveOrganization, listMembers, removeMember } from './members.ts'
+import { DeletedId, Member, RoleBody } from './schema.ts'
 
 const tags = ['Organizations']
 
-interface Parts {
-  guard: SessionGuard
-  site: Site
-}
-
 /** Routes of the members of an organization. */
-export function memberRoutes({ guard, site }: Parts) {
+export function memberRoutes({ guard }: { guard: SessionGuard }) {
   return new Elysia({ name: 'accounts.members' })
     .use(guard)
     .get(
@@ -74,28 +62,6 @@ export function memberRoutes({ guard, site }: Parts) {
         organization: 'organization.leave',
         response: { 200: SuccessOf(DeletedId, 'You left the organization.') },
         detail: { operationId: 'leaveOrganization', summary: 'Leave an organization', tags },
-      },
-    )
-    .post(
-      '/api/organizations/:organizationId/members/:accountId/reset-link',
-      async ({ call, params: { accountId } }) => {
-        const { token, expiresAt } = await transact(call.pool, tx =>
-          createMemberResetLink(tx, call, accountId),
-        )
-        const link: ExpiringLink = {
-          url: `${site.url}/reset#${token}`,
-          expiresAt: expiresAt.toISOString(),
-        }
-        return succeed(call, 201, link)
-      },
-      {
-        organization: 'members.resetPassword',
-        response: { 201: SuccessOf(ExpiringLink, 'The link, which is shown only once.') },
-        detail: {
-          operationId: 'createResetLink',
-          summary: "Create a link that resets a member's password",
-          tags,
-        },
       },
     )
 }

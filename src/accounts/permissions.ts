@@ -47,6 +47,8 @@ export const ACTIONS = {
   'members.remove': { on: 'organization', role: 'admin', revokesAccess: true },
   'members.changeRole': { on: 'organization', role: 'owner' },
   'members.resetPassword': { on: 'organization', role: 'owner', requiresVerification: true },
+  'resetLinks.read': { on: 'organization', role: 'owner' },
+  'resetLinks.withdraw': { on: 'organization', role: 'owner' },
   'invites.read': { on: 'organization', role: 'admin' },
   'invites.create': { on: 'organization', role: 'admin' },
   'invites.withdraw': { on: 'organization', role: 'admin' },

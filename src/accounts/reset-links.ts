@@ -1,14 +1,18 @@
-import { writeAudit, type Actor, type AuditRecord } from '../audit/audit.ts'
+import { SERVER, writeAudit, type Actor, type AuditRecord } from '../audit/audit.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
-import { toId } from '../ids.ts'
+import type { Page } from '../http/envelope.ts'
+import { parsePageQuery, toPage, type PageQuery } from '../http/paging.ts'
+import { newId, parseId, toId } from '../ids.ts'
 import { lockAccount } from './account.ts'
+import type { OpenResetLink } from './schema.ts'
 import { hashSecret, newSecret } from './secret.ts'
 import { endSessions } from './sessions.ts'
 import { forgetDevices, rememberDevice } from './sign-in.ts'
 import { clearAccountFailures } from './throttle.ts'
 
 export interface ResetLink {
+  id: string
   /** For `BASE_URL/reset#token`. It is not stored. */
   token: string
   expiresAt: Date
@@ -20,7 +24,8 @@ interface LinkCreator {
   organizationId: string
 }
 
-interface Link {
+/** A row of reset_links. */
+export interface Link {
   account_id: string
   organization_id: string | null
 }
@@ -30,6 +35,7 @@ const AUDIT_ACTIONS = {
   created: ['reset.created', 'member.resetLinkCreated'],
   used: ['password.reset', 'member.resetLinkUsed'],
   withdrawn: ['reset.withdrawn', 'member.resetLinkWithdrawn'],
+  expired: ['reset.expired', 'member.resetLinkExpired'],
 } as const
 
 /**
@@ -45,18 +51,19 @@ export async function createResetLink(
 ): Promise<ResetLink> {
   const { email } = await lockAccount(tx, accountId)
   await withdrawResetLinks(tx, actor, accountId)
+  const { id, uuid } = newId('rst')
   const token = newSecret(256)
   const [link] = await tx<[Link & { expires_at: Date }]>`
-    insert into reset_links (hash, account_id, expires_at, created_by, organization_id)
+    insert into reset_links (id, hash, account_id, expires_at, created_by, organization_id)
     values (
-      decode(${hashSecret(token)}, 'hex'), ${accountId}, now() + interval '1 hour',
+      ${uuid}, decode(${hashSecret(token)}, 'hex'), ${accountId}, now() + interval '1 hour',
       ${creator?.accountId ?? null}, ${creator?.organizationId ?? null}
     )
     returning account_id, organization_id, expires_at
   `
   await clearAccountFailures(tx, email)
   await audit(tx, actor, 'created', { link })
-  return { token, expiresAt: link.expires_at }
+  return { id, token, expiresAt: link.expires_at }
 }
 
 /**
@@ -128,6 +135,69 @@ export async function resetPassword(
   return { email, device }
 }
 
+/**
+ * Returns a page of the open links that owners of an organization see, newest first: those that
+ * were created in it, and those of members whose password the caller may reset.
+ */
+export async function listResetLinks(
+  sql: Queryable,
+  caller: LinkCreator,
+  query: PageQuery,
+): Promise<Page<OpenResetLink>> {
+  const { after, rows: limit } = parsePageQuery('rst', query)
+  const rows = await sql<
+    {
+      id: string
+      account_id: string
+      name: string
+      created_by: string | null
+      created_at: Date
+      expires_at: Date
+    }[]
+  >`
+    select r.id, r.account_id, p.name, c.name as created_by, r.created_at, r.expires_at
+    from memberships m
+      join reset_links r on r.account_id = m.account_id
+      join accounts p on p.id = r.account_id
+      left join accounts c on c.id = r.created_by
+    where m.organization_id = ${caller.organizationId} and ${after ? sql`r.id < ${after}` : sql`true`}
+      and r.expires_at > now() and ${isCreatorAllowed(sql)} and ${isVisible(sql, caller)}
+    order by r.id desc
+    limit ${limit}
+  `
+  const links = rows.map(row => ({
+    id: toId('rst', row.id),
+    person: { id: toId('per', row.account_id), name: row.name },
+    createdBy: row.created_by,
+    createdAt: row.created_at.toISOString(),
+    expiresAt: row.expires_at.toISOString(),
+  }))
+  return toPage(links, query, ({ id }) => id)
+}
+
+/** Withdraws an open link that the caller sees in `listResetLinks`. Throws `not_found`. */
+export async function withdrawResetLink(
+  tx: Tx,
+  actor: Actor,
+  { caller, id }: { caller: LinkCreator; id: string },
+): Promise<void> {
+  const { organizationId } = caller
+  const withdrawn = await withdraw(
+    tx,
+    actor,
+    tx`
+      r.id = ${parseId('rst', id) ?? null} and r.expires_at > now() and ${isVisible(tx, caller)}
+    `,
+    organizationId,
+  )
+  if (withdrawn === 0) throw new Fault('not_found', 'No open reset link has this id')
+}
+
+/** Writes the audit entries of expired links that were deleted. */
+export async function auditExpiredLinks(tx: Tx, links: readonly Link[]): Promise<void> {
+  for (const link of links) await audit(tx, SERVER, 'expired', { link })
+}
+
 /** Withdraws all links of an account. */
 export async function withdrawResetLinks(tx: Tx, actor: Actor, accountId: string): Promise<void> {
   await withdraw(tx, actor, tx`r.account_id = ${accountId}`)
@@ -156,13 +226,40 @@ export async function withdrawLinksOfOrganization(
   await withdraw(tx, actor, tx`r.organization_id = ${organizationId}`)
 }
 
-async function withdraw(tx: Tx, actor: Actor, where: Fragment): Promise<void> {
+/**
+ * Deletes links, and returns their number. The audit entry of a link from the command line goes to
+ * the log of `organizationId`, if it is given.
+ */
+async function withdraw(
+  tx: Tx,
+  actor: Actor,
+  where: Fragment,
+  organizationId: string | null = null,
+): Promise<number> {
   const withdrawn = await tx<(Link & { was_live: boolean })[]>`
     delete from reset_links r
     where ${where}
-    returning r.account_id, r.organization_id, r.expires_at > now() as was_live
+    returning r.account_id, coalesce(r.organization_id, ${organizationId}) as organization_id,
+      r.expires_at > now() as was_live
   `
+  // The sweep may not have deleted an expired link yet.
+  await auditExpiredLinks(
+    tx,
+    withdrawn.filter(link => !link.was_live),
+  )
   for (const link of withdrawn) if (link.was_live) await audit(tx, actor, 'withdrawn', { link })
+  return withdrawn.length
+}
+
+/** The SQL condition that `listResetLinks` shows the link `r` to an owner. */
+function isVisible(sql: Queryable, { accountId, organizationId }: LinkCreator): Fragment {
+  return sql`(
+    r.organization_id = ${organizationId} or ${mayReset(sql, {
+      creator: sql`${accountId}::uuid`,
+      organization: sql`${organizationId}::uuid`,
+      account: sql`r.account_id`,
+    })}
+  )`
 }
 
 /**

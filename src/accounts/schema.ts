@@ -190,9 +190,27 @@ export type Member = Static<typeof Member>
 
 export const RoleBody = Type.Object({ role: RoleName })
 
-/** A link that contains a secret, and expires. */
-export const ExpiringLink = Type.Object({ url: Type.String(), expiresAt: Timestamp }, closed)
-export type ExpiringLink = Static<typeof ExpiringLink>
+/** A reset link as it is created. */
+export const NewResetLink = Type.Object(
+  { id: Type.String(), url: Type.String(), expiresAt: Timestamp },
+  closed,
+)
+export type NewResetLink = Static<typeof NewResetLink>
+
+/** An open reset link, without its secret. */
+export const OpenResetLink = Type.Object(
+  {
+    id: Type.String(),
+    /** The account whose password it sets. */
+    person: Named,
+    /** The name of the owner who created it. Null for the command line. */
+    createdBy: Nullable(Type.String()),
+    createdAt: Timestamp,
+    expiresAt: Timestamp,
+  },
+  closed,
+)
+export type OpenResetLink = Static<typeof OpenResetLink>
 
 const invite = {
   id: Type.String(),

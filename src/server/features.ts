@@ -6,6 +6,7 @@ import { memberRoutes } from '../accounts/member-routes.ts'
 import { organizationRoutes } from '../accounts/organization-routes.ts'
 import { passwordRoutes } from '../accounts/password-routes.ts'
 import { projectRoutes } from '../accounts/project-routes.ts'
+import { resetLinkRoutes } from '../accounts/reset-link-routes.ts'
 import { resetRoutes } from '../accounts/reset-routes.ts'
 import { sessionRoutes } from '../accounts/session-routes.ts'
 import { setupRoutes } from '../accounts/setup-routes.ts'
@@ -56,6 +57,7 @@ export function listApiFeatures(gate: ApiParts) {
     projectKeyRoutes(parts),
     projectRoutes(parts),
     pushRoutes(parts),
+    resetLinkRoutes(parts),
     resetRoutes(parts),
     searchRoutes(parts),
     serverRoutes(parts),

@@ -1,8 +1,9 @@
 import { startReaper } from '../accounts/deletion.ts'
+import { auditExpiredLinks, type Link } from '../accounts/reset-links.ts'
 import { isExpired } from '../accounts/sessions.ts'
 import { isClockUntrusted } from '../db/clock.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Fragment, Sql } from '../db/sql.ts'
+import { transact, type Pool } from '../db/pool.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { startRetention } from '../events/retention.ts'
 import { logger } from '../log.ts'
@@ -17,10 +18,12 @@ const MAX_SIGN_IN_FAILURES = 100_000
 /** Selects the rows of a table to delete. Conditions refer to the table as `s`. */
 export interface Sweep {
   table: string
-  where(sql: Sql): Fragment
+  where(sql: Queryable): Fragment
   /** An indexed column. The rows with the lowest values are deleted first. */
   orderBy?: string
-  join?(sql: Sql): Fragment
+  join?(sql: Queryable): Fragment
+  /** Runs in the transaction that deleted these rows. */
+  afterDelete?(tx: Tx, rows: readonly unknown[]): Promise<void>
 }
 
 /** All sweeps, in the order of their execution. */
@@ -29,7 +32,11 @@ export const SWEEPS: readonly Sweep[] = [
   { table: 'rate_windows', where: sql => sql`s.started_at < now() - interval '1 hour'` },
   { table: 'sessions', where: isExpired },
   { table: 'setup_links', where: sql => sql`s.expires_at < now()` },
-  { table: 'reset_links', where: sql => sql`s.expires_at < now()` },
+  {
+    table: 'reset_links',
+    where: sql => sql`s.expires_at < now()`,
+    afterDelete: (tx, rows) => auditExpiredLinks(tx, rows as Link[]),
+  },
   { table: 'invites', where: sql => sql`s.expires_at < now()` },
   // Browsers delete the cookie of a known device after this time.
   { table: 'known_devices', where: sql => sql`s.last_used_at < now() - interval '400 days'` },
@@ -80,21 +87,30 @@ export const SWEEPS: readonly Sweep[] = [
 ]
 
 /** Deletes one batch. Returns the number of deleted rows. */
-export async function sweep(pool: Pool, { table, where, orderBy, join }: Sweep): Promise<number> {
-  const deleted = await pool.run(
-    sql => sql`
-      delete from ${sql(table)}
-      where ctid = any(array(
-        select s.ctid
-        from ${sql(table)} s ${join?.(sql) ?? sql``}
-        where ${where(sql)}
-        ${orderBy === undefined ? sql`` : sql`order by s.${sql(orderBy)}`}
-        limit ${BATCH}
-        for update of s skip locked
-      ))
-    `,
-  )
-  return deleted.count
+export async function sweep(pool: Pool, one: Sweep): Promise<number> {
+  const { afterDelete } = one
+  if (!afterDelete) return (await pool.run(sql => deleteBatch(sql, one))).count
+  return transact(pool, async tx => {
+    const rows = await deleteBatch(tx, one)
+    await afterDelete(tx, rows)
+    return rows.length
+  })
+}
+
+/** Deletes one batch. Returns its rows if `afterDelete` needs them. */
+async function deleteBatch(sql: Queryable, { table, where, orderBy, join, afterDelete }: Sweep) {
+  return await sql`
+    delete from ${sql(table)}
+    where ctid = any(array(
+      select s.ctid
+      from ${sql(table)} s ${join?.(sql) ?? sql``}
+      where ${where(sql)}
+      ${orderBy === undefined ? sql`` : sql`order by s.${sql(orderBy)}`}
+      limit ${BATCH}
+      for update of s skip locked
+    ))
+    ${afterDelete ? sql`returning *` : sql``}
+  `
 }
 
 /** Starts deleting expired rows, events past their retention, and the rows of deleted projects. */

@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createResetLink } from '../../src/accounts/reset-links.ts'
+import { COMMAND_LINE } from '../../src/audit/audit.ts'
+import { toArray } from '../../src/db/arrays.ts'
 import { createPool } from '../../src/db/pool.ts'
-import { newId } from '../../src/ids.ts'
+import { newId, toId } from '../../src/ids.ts'
 import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
 import { newAccount } from '../support/browser.ts'
 import { newOrganization } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
+
+type Account = Awaited<ReturnType<typeof newAccount>>
 
 let server: Booted
 beforeAll(async () => {
@@ -22,6 +27,7 @@ const TABLES = [
   'key_usage',
   'audit_log',
 ]
+const EXPIRED = ['member.resetLinkExpired', 'reset.expired']
 
 /** Sweeps the account tables until nothing expired is left; returns the number of deleted rows. */
 async function sweepAll(): Promise<number> {
@@ -65,7 +71,10 @@ test('contract §11 the sweep deletes sessions, links, invites and failures once
   for (const age of ['1 minute', '-1 minute']) {
     const hash = sql`sha256(gen_random_uuid()::text::bytea)`
     await sql`insert into setup_links values (${hash}, now() - ${age}::interval)`
-    await sql`insert into reset_links values (${hash}, ${account.uuid}, now() - ${age}::interval)`
+    await sql`
+      insert into reset_links (id, hash, account_id, expires_at)
+      values (${newId('rst').uuid}, ${hash}, ${account.uuid}, now() - ${age}::interval)
+    `
     await sql`
       insert into invites (id, organization_id, hash, role, invited_by, expires_at)
       values (
@@ -94,21 +103,22 @@ test('contract §11 the sweep deletes sessions, links, invites and failures once
   }
   const before = await count()
   expect(await sweepAll()).toBe(10)
-  const left = Object.entries(before).map(([table, n]) => [
-    table,
-    n - (table === 'sessions' ? 3 : 1),
-  ])
+  // The sweep of a reset link adds an audit entry.
+  const changes: Record<string, number> = { sessions: -3, audit_log: 0 }
+  const left = Object.entries(before).map(([table, n]) => [table, n + (changes[table] ?? -1)])
   expect(await count()).toEqual(Object.fromEntries(left))
 })
 
 test('contract §11 the sweep deletes more than one batch', async () => {
   const account = await newAccount(server)
   await server.sql`
-    insert into reset_links (hash, account_id, expires_at)
-    select sha256(n::text::bytea), ${account.uuid}, now() - interval '1 second'
+    insert into reset_links (id, hash, account_id, expires_at)
+    select gen_random_uuid(), sha256(n::text::bytea), ${account.uuid}, now() - interval '1 second'
     from generate_series(1, 1200) as n
   `
+  const before = await countEntries('reset.expired')
   expect(await sweepAll()).toBe(1200)
+  expect(await countEntries('reset.expired')).toBe(before + 1200)
 })
 
 test('reliability §6 at most 100,000 counts of failed sign-ins are kept: those with the most failures', async () => {
@@ -124,6 +134,50 @@ test('reliability §6 at most 100,000 counts of failed sign-ins are kept: those 
   expect(row).toEqual({ least: 2, rows: 100_000 })
   await server.sql`truncate sign_in_failures`
 })
+
+test('reliability §6 an expired reset link gets one audit entry, whoever made it and whatever deletes it', async () => {
+  const { sql } = server
+  const organization = await newOrganization(server)
+  const accounts = await Promise.all([0, 1, 2, 3].map(() => newAccount(server)))
+  const [owner, swept, replaced, ofCommandLine] = accounts as [Account, Account, Account, Account]
+  for (const { uuid } of accounts) {
+    await sql`
+      insert into memberships (organization_id, account_id, role)
+      values (${organization.uuid}, ${uuid}, ${uuid === owner.uuid ? 'owner' : 'viewer'})
+    `
+  }
+  const creator = { accountId: owner.uuid, organizationId: organization.uuid }
+  for (const { uuid } of [swept, replaced]) {
+    await sql.begin(tx => createResetLink(tx, COMMAND_LINE, uuid, creator))
+  }
+  await sql.begin(tx => createResetLink(tx, COMMAND_LINE, ofCommandLine.uuid))
+  await sql`update reset_links set expires_at = now() - interval '1 second'`
+  await sql.begin(tx => createResetLink(tx, COMMAND_LINE, replaced.uuid))
+  await sweepAll()
+  await sweepAll()
+  const targets = [swept, replaced, ofCommandLine].map(({ uuid }) => toId('per', uuid))
+  const entries = await sql<{ entry: string; n: number }[]>`
+    select action || ' ' || target || ' ' || (organization_id is not null) as entry, count(*)::int as n
+    from audit_log
+    where action = any(${toArray(EXPIRED)}::text[]) and target = any(${toArray(targets)}::text[])
+      and actor = 'server'
+    group by 1
+  `
+  expect(Object.fromEntries(entries.map(({ entry, n }) => [entry, n]))).toEqual({
+    [`reset.expired ${targets[0]} false`]: 1,
+    [`reset.expired ${targets[1]} false`]: 1,
+    [`reset.expired ${targets[2]} false`]: 1,
+    [`member.resetLinkExpired ${targets[0]} true`]: 1,
+    [`member.resetLinkExpired ${targets[1]} true`]: 1,
+  })
+})
+
+async function countEntries(action: string): Promise<number> {
+  const [row] = await server.sql<[{ n: number }]>`
+    select count(*)::int as n from audit_log where action = ${action}
+  `
+  return row.n
+}
 
 async function count(): Promise<Record<string, number>> {
   const [row] = await server.sql<[Record<string, number>]>`

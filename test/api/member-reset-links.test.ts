@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { createResetLink } from '../../src/accounts/reset-links.ts'
+import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import { expectFailure } from '../support/answers.ts'
 import { listAuditActions } from '../support/audit.ts'
 import {
@@ -289,4 +292,87 @@ test('reliability §6 joining fails with a session that a reset has just ended',
   expect([reset.status, joined.status]).toSatisfy(
     ([reset, joined]) => (reset === 200 && joined === 401) || (reset === 404 && joined === 200),
   )
+})
+
+describe('reliability §6 the list of open reset links', () => {
+  const listPath = ({ id }: { id: string }) => `/api/organizations/${id}/reset-links`
+
+  test('shows who created each link, for whom, and when it expires; never its secret', async () => {
+    const { organization, owner, otherOwner, member, token } = await newLink()
+    const { status, body } = await otherOwner.get(listPath(organization))
+    expect(status).toBe(200)
+    const [item] = body.data.items
+    expect(body.data.items).toHaveLength(1)
+    expect(item).toMatchObject({ person: { id: member.id }, createdBy: 'Test person' })
+    expect(item.id).toMatch(/^rst_/)
+    expect(Object.keys(item).toSorted()).toEqual([
+      'createdAt',
+      'createdBy',
+      'expiresAt',
+      'id',
+      'person',
+    ])
+    const hash = createHash('sha256').update(token).digest('hex')
+    for (const secret of [token, hash]) expect(JSON.stringify(body)).not.toContain(secret)
+    await server.sql`update reset_links set expires_at = now() where account_id = ${member.uuid}`
+    expect((await owner.get(listPath(organization))).body.data.items).toEqual([])
+  })
+
+  test('has pages, newest first', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const ids: string[] = []
+    for (let n = 0; n < 3; n++) {
+      const { id } = await newMember(server, organization, 'viewer')
+      const made = await owner.post(
+        `/api/organizations/${organization.id}/members/${id}/reset-link`,
+      )
+      ids.unshift(made.body.data.id)
+    }
+    const first = (await owner.get(`${listPath(organization)}?limit=2`)).body.data
+    const { nextCursor: cursor } = first
+    const second = (await owner.get(`${listPath(organization)}?limit=2&cursor=${cursor}`)).body.data
+    const listed = [...first.items, ...second.items].map(({ id }: { id: string }) => id)
+    expect([listed, second.nextCursor]).toEqual([ids, null])
+  })
+
+  test('has links of the command line for members whose password the caller may reset', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const member = await newMember(server, organization, 'viewer')
+    await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, member.uuid))
+    const list = async () => (await owner.get(listPath(organization))).body.data.items
+    expect(await list()).toMatchObject([{ person: { id: member.id }, createdBy: null }])
+    const [{ id }] = await list()
+    await join(await newOrganization(server), member, 'viewer')
+    expect(await list()).toEqual([])
+    expectFailure(await owner.delete(`${listPath(organization)}/${id}`), 404, 'not_found')
+    expect(await countLinks(member)).toBe(1)
+  })
+
+  test('an owner withdraws a link, with one audit entry; the link stops working', async () => {
+    const { organization, otherOwner, member, token } = await newLink()
+    const path = listPath(organization)
+    const [{ id }] = (await otherOwner.get(path)).body.data.items
+    expect((await otherOwner.delete(`${path}/${id}`)).body.data).toEqual({ id })
+    expectFailure(await otherOwner.delete(`${path}/${id}`), 404, 'not_found')
+    expectFailure(await use(token), 404, 'not_found')
+    expect(await countResetActions(organization)).toEqual({
+      'member.resetLinkCreated': 1,
+      'member.resetLinkWithdrawn': 1,
+    })
+    const entries = await server.sql`
+      select account_id from audit_log where action = 'reset.withdrawn' and target = ${member.id}
+    `
+    expect(entries.map(row => row['account_id'])).toEqual([otherOwner.uuid])
+  })
+
+  test('withdrawing a link of the command line writes to the log of the organization, too', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const member = await newMember(server, organization, 'viewer')
+    const { id } = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, member.uuid))
+    expect((await owner.delete(`${listPath(organization)}/${id}`)).status).toBe(200)
+    expect(await countResetActions(organization)).toEqual({ 'member.resetLinkWithdrawn': 1 })
+  })
 })

@@ -88,8 +88,8 @@ test('dashboard §2 a new password ends all other sessions and open reset links,
   const others = [createBrowser(server.url), createBrowser(server.url)]
   for (const other of others) await other.signIn(account.email, PASSWORD, newAddress())
   await server.sql`
-    insert into reset_links (hash, account_id, expires_at)
-    values (sha256('x'), ${account.uuid}, now() + interval '1 hour')
+    insert into reset_links (id, hash, account_id, expires_at)
+    values (gen_random_uuid(), sha256('x'), ${account.uuid}, now() + interval '1 hour')
   `
   const before = { cookie: `tidings=${browser.cookies.get('tidings')}` }
   const answered = await browser.put('/api/me/password', {

@@ -23,7 +23,8 @@ for (const [asker, actions] of Object.entries({
     keys.read keys.create keys.edit keys.rotate keys.revoke events.delete users.erase webhooks.readAttempts
     webhooks.create webhooks.edit webhooks.rotate webhooks.operate webhooks.delete
     deliveries.read deliveries.replay`,
-  owner: `organization.edit organization.delete members.changeRole members.resetPassword project.delete`,
+  owner: `organization.edit organization.delete members.changeRole members.resetPassword resetLinks.read
+    resetLinks.withdraw project.delete`,
   operator: 'server.read organizations.create',
 })) {
   for (const action of actions.split(/\s+/)) LEAST[action as Action] = asker as Asker

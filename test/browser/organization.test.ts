@@ -96,7 +96,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await grace.button('Invite a member').waitFor()
     expect(await grace.field('Role of Test account').count()).toBe(0)
 
-    await ada.button('Create reset link for Grace Hopper').click()
+    const createLink = ada.button('Create reset link for Grace Hopper')
+    await createLink.click()
+    await ada.takeLink('Password reset link')
+    await ada.button('Withdraw the reset link for Grace Hopper').click()
+    await ada.says('Reset link withdrawn. It no longer works.')
+    await ada.says('No open reset links.')
+    await createLink.click()
     const reset = await ada.takeLink('Password reset link')
     await using elsewhere = await open()
     await elsewhere.go(reset)
@@ -120,11 +126,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await ada.says('joined')
     const lines = (await ada.page.locator('.audit-log li p:first-child').allTextContents()).slice(
       0,
-      6,
+      8,
     )
     expect(lines).toEqual([
       'Test account removed Grace Hopper',
       'Someone not signed in used the reset link for Grace Hopper',
+      'Test account created a reset link for Grace Hopper',
+      'Test account withdrew the reset link for Grace Hopper',
       'Test account created a reset link for Grace Hopper',
       'Test account changed the role of Grace Hopper',
       'Grace Hopper joined',

@@ -17,6 +17,7 @@ const withNothing = (api: FakeApi) => {
   }))
   const none = () => ({ data: { items: [], nextCursor: null } })
   api.on('GET /api/organizations/org_1/invites', none)
+  api.on('GET /api/organizations/org_1/reset-links', none)
   api.on('GET /api/organizations/org_1/audit', none)
 }
 

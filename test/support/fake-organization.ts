@@ -165,10 +165,20 @@ export function fillOrganization(api: FakeApi): void {
   api.on(`POST ${organization}/members/per_2/reset-link`, () => ({
     status: 201,
     data: {
+      id: 'rst_2',
       url: 'https://tidings.example.com/reset#cUDX2rVx0R1kRr6yB6nJzj0u4c9m1Yw7Qe5tS8pLhGk',
       expiresAt: '2026-11-21T10:00:00.000Z',
     },
   }))
+  api.on(
+    `GET ${organization}/reset-links`,
+    page([
+      {
+        ...{ id: 'rst_1', person: { id: 'per_2', name: 'Grace Hopper' } },
+        ...{ createdBy: 'Ada Lovelace', createdAt: AT, expiresAt: AT },
+      },
+    ]),
+  )
   api.on(`GET ${organization}/audit`, page(ENTRIES, 'aud_2'))
   api.on('GET /api/projects/:id', () => ({
     data: {

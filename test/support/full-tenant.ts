@@ -67,6 +67,14 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       ${people.owner.uuid}, now() + interval '7 days'
     )
   `
+  const resetLink = newId('rst')
+  await sql`
+    insert into reset_links (id, hash, account_id, expires_at, created_by, organization_id)
+    values (
+      ${resetLink.uuid}, sha256(${resetLink.uuid}::text::bytea), ${people.viewer.uuid},
+      now() + interval '1 hour', ${people.owner.uuid}, ${organization.uuid}
+    )
+  `
   // A second session of the owner, to be ended.
   const session = await createSession(sql, {
     accountId: people.owner.uuid,
@@ -89,6 +97,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       accountId: people.member.id,
       sessionId: toId('ses', session.id),
       inviteId: invite.id,
+      resetLinkId: resetLink.id,
       keyId: key.id,
       channelId,
       eventId,

@@ -121,3 +121,34 @@ test('a used invite admits no other account, and no removed member again', async
   }
   expect((await first.get(`/api/organizations/${organization.id}`)).status).toBe(404)
 })
+
+test('an open reset link is neither shown to nor withdrawn by anybody but its owners', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const member = await newMember(server, organization, 'member')
+  const elsewhere = await newOrganization(server)
+  const stranger = await newMember(server, elsewhere, 'owner')
+  const path = `/api/organizations/${organization.id}`
+  const made = await owner.post(`${path}/members/${member.id}/reset-link`)
+  const { id, url } = made.body.data
+  const links = `${path}/reset-links`
+  for (const role of ['viewer', 'member', 'admin']) {
+    const other = await newMember(server, organization, role as 'admin')
+    expect((await other.get(links)).status).toBe(403)
+    expect((await other.delete(`${links}/${id}`)).status).toBe(403)
+  }
+  expect((await stranger.get(links)).status).toBe(404)
+  const there = `/api/organizations/${elsewhere.id}/reset-links`
+  for (const tried of [id, member.id, id.replace('rst_', 'inv_'), "x' or true --", '%00']) {
+    expect((await stranger.delete(`${there}/${encodeURIComponent(tried)}`)).status).toBe(404)
+  }
+  expect((await stranger.get(there)).body.data.items).toEqual([])
+  const list = await owner.get(links)
+  expect(list.body.data.items).toHaveLength(1)
+  expect(JSON.stringify(list.body)).not.toContain(String(url).split('#')[1]!)
+  // A token is no id.
+  expect((await owner.delete(`${links}/${String(url).split('#')[1]}`)).status).toBe(404)
+  expect((await owner.delete(`${links}/${id}`)).status).toBe(200)
+  const json = { token: String(url).split('#')[1], password: FRESH }
+  expect((await createBrowser(server.url).post('/api/reset', json)).status).toBe(404)
+})

@@ -1,8 +1,9 @@
 import type {
   Invite,
-  ExpiringLink,
   Member,
   NewInvite,
+  NewResetLink,
+  OpenResetLink,
   Organization,
   Project,
   ProjectChange,
@@ -12,7 +13,7 @@ import type { Page } from '../../../http/envelope.ts'
 import { toApiPath as toProjectPath } from '../feed/api.ts'
 import { request, type Result } from '../request.ts'
 
-export type { Invite, ExpiringLink, Member, NewInvite, Project }
+export type { Invite, Member, NewInvite, NewResetLink, OpenResetLink, Project }
 
 export function createOrganization(name: string): Promise<Result<Organization>> {
   return request('POST', '/api/organizations', { name })
@@ -75,8 +76,19 @@ export function removeMember(organization: string, person: string): Promise<Resu
 export function createResetLink(
   organization: string,
   person: string,
-): Promise<Result<ExpiringLink>> {
+): Promise<Result<NewResetLink>> {
   return request('POST', toPath(organization, 'members', person, 'reset-link'))
+}
+
+export function readResetLinks(
+  organization: string,
+  cursor: string | undefined,
+): Promise<Result<Page<OpenResetLink>>> {
+  return request('GET', `${toPath(organization, 'reset-links')}?${toQuery(cursor)}`)
+}
+
+export function withdrawResetLink(organization: string, link: string): Promise<Result<unknown>> {
+  return request('DELETE', toPath(organization, 'reset-links', link))
 }
 
 export function readInvites(

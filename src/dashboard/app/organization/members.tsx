@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks'
 import type { Role } from '../../../accounts/permissions.ts'
 import type { Account } from '../../../accounts/schema.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
@@ -9,18 +8,24 @@ import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { ROLES } from '../session.ts'
 import type { Pages } from '../components/use-pages.ts'
-import { changeRole, createResetLink, removeMember, type ExpiringLink, type Member } from './api.ts'
+import { changeRole, createResetLink, removeMember, type Member, type NewResetLink } from './api.ts'
+
+/** A reset link that was just created, and the id of its member. */
+export interface ShownLink extends NewResetLink {
+  person: string
+}
 
 interface MembersOptions {
   account: Account
   own: Account['organizations'][number]
   members: Pages<Member>
+  /** The reset link to show, if there is one. */
+  link: ShownLink | undefined
+  onLink(link: ShownLink | undefined): void
 }
 
 /** The members of an organization, with the actions of its admins and owners. */
-export function Members({ account, own, members }: MembersOptions) {
-  const [link, setLink] = useState<ExpiringLink & { person: string }>()
-
+export function Members({ account, own, members, link, onLink }: MembersOptions) {
   function show(changed: Member) {
     members.change(items => items.map(one => (one.person.id === changed.person.id ? changed : one)))
   }
@@ -46,7 +51,7 @@ export function Members({ account, own, members }: MembersOptions) {
 
   async function makeLink({ person }: Member) {
     const result = await withVerification(() => createResetLink(own.id, person.id))
-    if (result.ok) setLink({ ...result.data, person: person.id })
+    if (result.ok) onLink({ ...result.data, person: person.id })
     else showToast({ message: result.failure.message })
   }
 
@@ -124,7 +129,7 @@ export function Members({ account, own, members }: MembersOptions) {
                 <SecretLink
                   {...link}
                   label="Password reset link"
-                  onClose={() => setLink(undefined)}
+                  onClose={() => onLink(undefined)}
                 />
               )}
             </li>

@@ -1,11 +1,13 @@
+import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import type { AccountPageProps } from './props.ts'
 import { AuditLog } from '../audit/audit-log.tsx'
 import { deleteOrganization, leaveOrganization, readMembers } from '../organization/api.ts'
 import { Invites } from '../organization/invites.tsx'
-import { Members } from '../organization/members.tsx'
+import { Members, type ShownLink } from '../organization/members.tsx'
 import { CreateOrganization } from '../organization/create-organization.tsx'
 import { Projects } from '../organization/projects.tsx'
+import { ResetLinks } from '../organization/reset-links.tsx'
 import { RenameOrganization } from '../organization/rename-organization.tsx'
 import { SettingsLayout } from '../components/layout.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
@@ -14,7 +16,7 @@ import { PATHS, toOrganizationPath } from '../paths.ts'
 import { isAtLeast, loadSession } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
 
-/** An organization: its projects, members, invitations and audit log. */
+/** An organization: its projects, members, reset links, invitations and audit log. */
 export default function OrganizationPage({ account, organization = '' }: AccountPageProps) {
   const own = account.organizations.find(({ id }) => id === organization)
   return (
@@ -44,6 +46,7 @@ function Inside({ account, own }: InsideOptions) {
   const { route } = useLocation()
   const isOwner = own.role === 'owner'
   const isAdmin = isAtLeast(own.role, 'admin')
+  const [link, setLink] = useState<ShownLink>()
   const members = usePages(own.id, cursor => readMembers(own.id, cursor))
 
   async function goHome(message: string) {
@@ -59,7 +62,16 @@ function Inside({ account, own }: InsideOptions) {
       </h1>
       {isOwner && <RenameOrganization organization={own.id} name={own.name} />}
       <Projects own={own} />
-      <Members account={account} own={own} members={members} />
+      <Members account={account} own={own} members={members} link={link} onLink={setLink} />
+      {isOwner && (
+        <ResetLinks
+          organization={own.id}
+          newest={link?.id}
+          onWithdrawn={id => {
+            if (link?.id === id) setLink(undefined)
+          }}
+        />
+      )}
       {isAdmin && <Invites account={account} own={own} />}
       {isAdmin && (
         <AuditLog
