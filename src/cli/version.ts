@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { findEmbeddedFile, RUNTIME } from '../platform.ts'
 import { VERSION } from '../version.ts'
 import { command } from './command.ts'
@@ -25,7 +25,7 @@ export const version = command({
 })
 
 /** The SBOM that `bun run compile` leaves beside the executable in a checkout. */
-const BESIDE = fileURLToPath(new URL('../../dist/tidings.cdx.json', import.meta.url))
+const BESIDE = join(import.meta.dirname, '../../dist/tidings.cdx.json')
 
 async function readSbom(): Promise<{ json: unknown; text: string }> {
   const text = (await findEmbeddedFile('.cdx.json')?.text()) ?? readBuilt()
