@@ -30,6 +30,9 @@ create index audit_log_of_account on audit_log (organization_id, account_id, id)
 -- Serves the log of an organization, filtered by action.
 create index audit_log_of_action on audit_log (organization_id, action, id);
 
+-- Serves the export of an account's own data.
+create index audit_log_by_account on audit_log (account_id, id) where account_id is not null;
+
 -- Serves the sweep of old entries.
 create index audit_log_of_time on audit_log (at);
 

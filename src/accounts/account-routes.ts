@@ -5,19 +5,35 @@ import { transact } from '../db/pool.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../db/sql.ts'
 import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
-import { succeed } from '../http/call.ts'
-import { SuccessOf } from '../http/envelope.ts'
+import { succeed, succeedFile } from '../http/call.ts'
+import { FileOf, SuccessOf } from '../http/envelope.ts'
+import { Timestamp } from '../http/schema-parts.ts'
 import { toId } from '../ids.ts'
 import { getAccount } from './account.ts'
-import { MAX_COOKIE_AGE_S, type Cookies } from './secret.ts'
+import { deleteAccount } from './account-deletion.ts'
+import { exportAccount } from './account-export.ts'
+import { MAX_COOKIE_AGE_S, toSignedOut, type Cookies } from './secret.ts'
 import type { CallOn, SessionGuard } from './guard.ts'
-import { Account, Email, Name } from './schema.ts'
+import { Account, Email, Name, NoData } from './schema.ts'
 import { requireVerified } from './permissions.ts'
 
 const tags = ['Account']
 const FIELDS = ['name', 'email'] as const
 
 const AccountChange = Type.Object({ name: Type.Optional(Name), email: Type.Optional(Email) })
+
+/** The document of `exportAccount`. */
+const AccountExport = Type.Object({
+  exportedAt: Timestamp,
+  account: Type.Object({ id: Type.String(), name: Type.String(), email: Type.String() }),
+  memberships: Type.Array(Type.Object({})),
+  sessions: Type.Array(Type.Object({})),
+  auditEntries: Type.Array(Type.Object({})),
+})
+const JSON_FILE = {
+  description: 'A file with everything that the server stores about your account, without secrets.',
+  contentType: 'application/json',
+}
 
 interface Parts {
   guard: SessionGuard
@@ -56,6 +72,44 @@ export function accountRoutes({ guard, cookies }: Parts) {
         tags,
       },
     })
+    .delete(
+      '/api/me',
+      async ({ call }) => {
+        await transact(call.pool, tx => deleteAccount(tx, call))
+        return succeed(call, 200, {}, toSignedOut(cookies))
+      },
+      {
+        account: 'account.delete',
+        response: { 200: SuccessOf(NoData, 'The account is deleted, and its sessions are ended.') },
+        detail: {
+          operationId: 'deleteAccount',
+          summary: 'Delete your account',
+          description:
+            'The only owner of an organization must first make another member an owner, or delete the organization.',
+          tags,
+        },
+      },
+    )
+    .get(
+      '/api/me/export',
+      async ({ call }) => {
+        const { pool, admitted, actor } = call
+        const { id } = admitted.account
+        await transact(pool, tx =>
+          writeAudit(tx, actor, { action: 'account.exported', target: toId('per', id) }),
+        )
+        return succeedFile(call, {
+          name: 'tidings-account.json',
+          contentType: 'application/json; charset=utf-8',
+          parts: exportAccount(pool, id),
+        })
+      },
+      {
+        account: 'account.export',
+        response: { 200: FileOf(AccountExport, JSON_FILE) },
+        detail: { operationId: 'exportAccount', summary: 'Export your own data', tags },
+      },
+    )
 }
 
 async function editAccount(

@@ -1,9 +1,19 @@
 import { Elysia } from 'elysia'
-import { succeed } from '../http/call.ts'
-import { PageOf, SuccessOf } from '../http/envelope.ts'
-import { AuditEntry, AuditQuery, listAuditEntries } from '../audit/entries.ts'
+import { writeAudit } from '../audit/audit.ts'
+import {
+  AuditEntry,
+  AuditFilters,
+  AuditQuery,
+  exportAuditEntries,
+  listAuditEntries,
+} from '../audit/entries.ts'
+import { transact } from '../db/pool.ts'
+import { succeed, succeedFile } from '../http/call.ts'
+import { FileOf, PageOf, SuccessOf } from '../http/envelope.ts'
+import { toId } from '../ids.ts'
 import type { SessionGuard } from './guard.ts'
 
+const NDJSON = 'application/x-ndjson'
 const response = { 200: SuccessOf(PageOf(AuditEntry), 'A page of the audit log.') }
 
 /** Routes of the audit logs of organizations and of the installation. */
@@ -24,6 +34,42 @@ export function auditRoutes({ guard }: { guard: SessionGuard }) {
         detail: {
           operationId: 'listAuditEntries',
           summary: 'List the audit log of an organization',
+          tags: ['Organizations'],
+        },
+      },
+    )
+    .get(
+      '/api/organizations/:organizationId/audit/export',
+      async ({ call, query: filters }) => {
+        const { pool, organizationId, actor, checkAccess: check } = call
+        const parts = exportAuditEntries(pool, { organizationId, filters, check })
+        const target = toId('org', organizationId)
+        await transact(pool, tx =>
+          writeAudit(tx, actor, {
+            action: 'audit.exported',
+            organizationId,
+            target,
+            details: { ...filters },
+          }),
+        )
+        return succeedFile(call, {
+          name: 'tidings-audit-log.ndjson',
+          contentType: NDJSON,
+          parts,
+        })
+      },
+      {
+        organization: 'audit.read',
+        query: AuditFilters,
+        response: {
+          200: FileOf(AuditEntry, {
+            description: 'The entries, newest first. Each line is an entry in JSON.',
+            contentType: NDJSON,
+          }),
+        },
+        detail: {
+          operationId: 'exportAuditEntries',
+          summary: 'Export the audit log of an organization',
           tags: ['Organizations'],
         },
       },

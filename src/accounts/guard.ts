@@ -57,6 +57,8 @@ export interface SessionCall extends GuardedCall {
   readonly address: string
   readonly userAgent: string
   readonly requestHeaders: Headers
+  /** Checks session and permission again. Throws like the guard. */
+  checkAccess(): Promise<void>
 }
 
 /** The fields that each scope adds to a call. Ids are uuids. */
@@ -122,6 +124,7 @@ export function createSessionGuard(gate: SessionGuardOptions) {
           // Permissions may have changed while the body arrived.
           Object.assign(call, {
             admitted: route.body ? await admit(gate, request, entry) : admitted,
+            checkAccess: async () => void (await admit(gate, request, entry)),
           })
           return toContext({ params, ...input })
         },
@@ -163,7 +166,8 @@ function toSessionCall(
   const identity = admitted
     ? ({ kind: 'account', accountId: admitted.account.id, sessionId: admitted.session.id } as const)
     : ({ kind: 'anonymous' } as const)
-  return Object.assign(call, {
+  // The transform step has added `checkAccess`.
+  return Object.assign(call as Call & Pick<SessionCall, 'checkAccess'>, {
     guard: 'session' as const,
     pool: choosePool(gate, scope, admitted, address),
     organizationId: admitted?.organizationId,

@@ -20,6 +20,8 @@ export const ACTIONS = {
 
   'account.read': { on: 'account' },
   'account.edit': { on: 'account' },
+  'account.export': { on: 'account' },
+  'account.delete': { on: 'account', requiresVerification: true, revokesAccess: true },
   'account.verify': { on: 'account' },
   'account.changePassword': { on: 'account', revokesAccess: true },
   'sessions.read': { on: 'account' },
@@ -92,7 +94,8 @@ export const ACTIONS = {
 export type Action = keyof typeof ACTIONS
 
 type Rule = (
-  | { on: 'anyone' | 'account' | 'installation' }
+  | { on: 'anyone' | 'installation' }
+  | { on: 'account'; requiresVerification?: boolean }
   | { on: 'organization' | 'project'; role: Role; requiresVerification?: boolean }
 ) & {
   /** True if the action can take access away. Open sockets are then checked at once. */
@@ -137,7 +140,10 @@ export function authorize(
   const rule: Rule = ACTIONS[action]
   if (rule.on === 'anyone') return
   if (!account) throw new Fault('signed_out', 'Sign in first')
-  if (rule.on === 'account') return
+  if (rule.on === 'account') {
+    if (rule.requiresVerification) requireVerified(account)
+    return
+  }
   if (rule.on === 'installation') {
     if (!account.isOperator) throw new Fault('forbidden', 'Requires the operator of the server')
     return

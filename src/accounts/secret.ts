@@ -69,3 +69,13 @@ export function createCookies(isSecure: boolean): Cookies {
     clear: name => write(name, '', 0),
   }
 }
+
+/**
+ * Returns what makes the browser delete the session cookie and everything that pages have stored.
+ */
+export function toSignedOut(cookies: Cookies) {
+  return {
+    headers: { 'Clear-Site-Data': '"cache", "storage"' },
+    cookies: [cookies.clear('session')],
+  }
+}

@@ -8,7 +8,7 @@ import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import { parseId, toId } from '../ids.ts'
-import type { Cookies } from './secret.ts'
+import { toSignedOut, type Cookies } from './secret.ts'
 import { findCredentials, lockCredentials, tryPassword, wrongCredentials } from './credentials.ts'
 import type { CallOn, SessionGuard } from './guard.ts'
 import { lockAccount } from './account.ts'
@@ -36,14 +36,6 @@ interface Parts {
 
 /** Routes to sign in and out, and to manage sessions. */
 export function sessionRoutes({ guard, cookies }: Parts) {
-  /**
-   * Returns what makes the browser delete the session cookie and everything that pages have stored.
-   */
-  const toSignedOut = () => ({
-    headers: { 'Clear-Site-Data': '"cache", "storage"' },
-    cookies: [cookies.clear('session')],
-  })
-
   return new Elysia({ name: 'accounts.sessions' })
     .use(guard)
     .post(
@@ -68,7 +60,7 @@ export function sessionRoutes({ guard, cookies }: Parts) {
         if (admitted) {
           await transact(call.pool, tx => endOwnSession(tx, admitted, { address, userAgent }))
         }
-        return succeed(call, 200, {}, toSignedOut())
+        return succeed(call, 200, {}, toSignedOut(cookies))
       },
       {
         anyone: 'session.end',
@@ -91,7 +83,7 @@ export function sessionRoutes({ guard, cookies }: Parts) {
       '/api/sessions',
       async ({ call }) => {
         const sessionsEnded = await endAllSessions(call)
-        return succeed(call, 200, { sessionsEnded }, toSignedOut())
+        return succeed(call, 200, { sessionsEnded }, toSignedOut(cookies))
       },
       {
         account: 'sessions.end',
@@ -109,7 +101,7 @@ export function sessionRoutes({ guard, cookies }: Parts) {
           throw new Fault('not_found', 'None of your sessions has this id')
         }
         const isOwn = id === call.admitted.session.id
-        return succeed(call, 200, {}, isOwn ? toSignedOut() : undefined)
+        return succeed(call, 200, {}, isOwn ? toSignedOut(cookies) : undefined)
       },
       {
         account: 'sessions.end',

@@ -1,10 +1,13 @@
 /** Every action of the audit log, as a predicate between its actor and its target. */
 const ACTION_TEXTS = {
   'account.created': 'created the account',
+  'account.deleted': 'deleted the account',
   'account.edited': 'changed the account',
+  'account.exported': 'exported the data of the account',
   'alias.added': 'added an alias',
   'alias.moved': 'moved an alias',
   'alias.removed': 'removed an alias',
+  'audit.exported': 'exported the audit log',
   'channel.edited': 'changed the channel',
   'delivery.replayed': 'replayed a delivery',
   'event.deleted': 'deleted an event',

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { toArray } from '../db/arrays.ts'
-import type { Queryable } from '../db/sql.ts'
+import type { Pool } from '../db/pool.ts'
+import type { Fragment, Queryable } from '../db/sql.ts'
 import type { Page } from '../http/envelope.ts'
 import { PageQuery, toPage, parsePageQuery } from '../http/paging.ts'
 import { Text } from '../http/rules.ts'
@@ -40,8 +41,8 @@ export const AuditEntry = Type.Object(
 )
 export type AuditEntry = Static<typeof AuditEntry>
 
-export const AuditQuery = Type.Object({
-  ...PageQuery.properties,
+/** The filters of a log. */
+export const AuditFilters = Type.Object({
   person: Type.Optional(
     Text({ minLength: 1, maxLength: 100, description: 'The id of the account that acted.' }),
   ),
@@ -56,8 +57,16 @@ export const AuditQuery = Type.Object({
     }),
   ),
 })
+export type AuditFilters = Static<typeof AuditFilters>
+
+export const AuditQuery = Type.Object({
+  ...PageQuery.properties,
+  ...AuditFilters.properties,
+})
 export type AuditQuery = Static<typeof AuditQuery>
 
+/** The entries that one statement of an export reads. */
+const EXPORT_PAGE = 500
 const NAMED_PREFIXES = ['per', 'key', 'chn', 'whk'] as const
 
 interface Row {
@@ -87,13 +96,11 @@ export async function listAuditEntries(
   query: AuditQuery,
 ): Promise<Page<AuditEntry>> {
   const { after, rows: limit } = parsePageQuery('aud', query)
-  const accountId = query.person === undefined ? undefined : parseId('per', query.person)
-  if (query.person !== undefined && accountId === undefined) {
-    throw invalidField('person', 'invalid_format', 'Must be the id of an account')
-  }
+  const accountId = parsePerson(query)
   const rows = await sql<Row[]>`
     select
-      a.id, a.at, a.actor, a.account_id, p.name as person, a.key_id, k.name as key, a.action, a.project_id, r.name as project,
+      a.id, a.at, a.actor, a.account_id, coalesce(p.name, ${nameOfDeletedAccount(sql)}) as person,
+      a.key_id, k.name as key, a.action, a.project_id, r.name as project,
       a.target, a.details, a.address, a.user_agent
     from audit_log a
       left join accounts p on p.id = a.account_id
@@ -115,6 +122,64 @@ export async function listAuditEntries(
   )
 }
 
+/** Returns the uuid of the account to filter by. Throws `InvalidRequest`. */
+function parsePerson({ person }: AuditFilters): string | undefined {
+  if (person === undefined) return undefined
+  const accountId = parseId('per', person)
+  if (accountId !== undefined) return accountId
+  throw invalidField('person', 'invalid_format', 'Must be the id of an account')
+}
+
+interface AuditExport {
+  organizationId: string
+  filters: AuditFilters
+  /** Runs before each page but the first, and throws if the export may not continue. */
+  check(): Promise<void>
+}
+
+/**
+ * Returns the entries of an organization's log as lines of JSON, newest first, a page at a time.
+ * Throws `InvalidRequest` for an invalid filter.
+ */
+export function exportAuditEntries(pool: Pool, options: AuditExport): AsyncGenerator<string> {
+  parsePerson(options.filters)
+  return readLines(pool, options)
+}
+
+async function* readLines(
+  pool: Pool,
+  { organizationId, filters, check }: AuditExport,
+): AsyncGenerator<string> {
+  let cursor: string | null = null
+  do {
+    if (cursor !== null) await check()
+    const query: AuditQuery = { ...filters, limit: EXPORT_PAGE, ...(cursor !== null && { cursor }) }
+    const page = await pool.run(sql => listAuditEntries(sql, organizationId, query))
+    yield page.items.map(entry => `${toLine(entry)}\n`).join('')
+    cursor = page.nextCursor
+  } while (cursor !== null)
+}
+
+/** Returns an entry as one line, also for programs that break lines at other characters. */
+function toLine(entry: AuditEntry): string {
+  return JSON.stringify(entry).replace(
+    /[\u0085\u2028\u2029]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** Returns an expression: the name that the deleted account of the entry `a` had. */
+function nameOfDeletedAccount(sql: Queryable): Fragment {
+  // Every deletion has an entry in the log of the installation.
+  return sql`(
+    select d.details ->> 'name'
+    from audit_log d
+    where d.account_id = a.account_id and d.action = 'account.deleted' and d.organization_id is null
+    order by d.id desc
+    limit 1
+  )`
+}
+
 /** Returns the present names of the entries' targets by uuid. */
 async function readNames(
   sql: Queryable,
@@ -124,6 +189,11 @@ async function readNames(
   const projectIds = toArray([...new Set(rows.flatMap(row => row.project_id ?? []))])
   const found = await sql<{ id: string; name: string }[]>`
     select id, name from accounts where id = any(${ids}::uuid[])
+    union all
+    -- Every deletion of an account has an entry in the log of the installation.
+    select account_id, details ->> 'name'
+    from audit_log
+    where account_id = any(${ids}::uuid[]) and action = 'account.deleted' and organization_id is null
     union all
     select id, name from api_keys where id = any(${ids}::uuid[])
     union all

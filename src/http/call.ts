@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { Fault } from '../errors.ts'
+import { Fault, toReason } from '../errors.ts'
 import { isDebugging, logger } from '../log.ts'
 import { countRequest } from '../metrics.ts'
 import { tooManyAtOnce, type Semaphore } from '../semaphore.ts'
@@ -83,6 +83,61 @@ export function succeedJson(
   return respond(call, { status, body: toSuccess(dataJson, call.requestId), ...extra })
 }
 
+/** A file that is written while it is sent. */
+interface StreamedFile {
+  name: string
+  contentType: string
+  /** Parts of its text. Each one is read when the client has taken those before it. */
+  parts: AsyncIterable<string>
+}
+
+/**
+ * Responds with a file to download. Rejects if the first part cannot be read. A later failure ends
+ * the connection, so that the client sees that the file is incomplete. The call keeps its
+ * concurrency slot until the end.
+ */
+export async function succeedFile(
+  call: GuardedCall,
+  { name, contentType, parts }: StreamedFile,
+): Promise<Response> {
+  const iterator = parts[Symbol.asyncIterator]()
+  const encoder = new TextEncoder()
+  const first = await iterator.next()
+  let next: Promise<IteratorResult<string>> | undefined = Promise.resolve(first)
+  const { release } = call
+  call.release = undefined
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await (next ?? iterator.next())
+          next = undefined
+          if (!done) return controller.enqueue(encoder.encode(value))
+          release?.()
+          controller.close()
+        } catch (error) {
+          release?.()
+          log.warning('A download was cut off: {reason}', {
+            requestId: call.requestId,
+            reason: toReason(error),
+          })
+          controller.error(error)
+        }
+      },
+      async cancel() {
+        release?.()
+        await iterator.return?.()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  const headers = {
+    'Content-Type': contentType,
+    'Content-Disposition': `attachment; filename="${name}"`,
+  }
+  return respond(call, { status: 200, body, headers })
+}
+
 /** Responds with the failure that `toFailure` makes of a thrown value. */
 export function fail(call: Call, error: unknown): Response {
   // A project can be deleted during the request. Every 401 looks the same, without rate limit
@@ -92,10 +147,18 @@ export function fail(call: Call, error: unknown): Response {
 }
 
 /**
- * Ends a call with a JSON response: releases its slot, counts it and logs it. Throws if a check is
- * still due.
+ * Ends a call with a response, JSON by default: releases its slot, counts it and logs it. Throws if
+ * a check is still due.
  */
-export function respond(call: Call, { status, body, headers, cookies }: ResponseParts): Response {
+export function respond(
+  call: Call,
+  {
+    status,
+    body,
+    headers,
+    cookies,
+  }: Omit<ResponseParts, 'body'> & { body: string | ReadableStream<Uint8Array> },
+): Response {
   if (call.checkFirst) throw new Error('A check of the call is still due')
   call.release?.()
   call.release = undefined

@@ -47,6 +47,14 @@ export function SuccessOf<Data extends TSchema>(data: Data, description = 'Done.
   )
 }
 
+/** Returns the schema of a file to download. `schema` describes its text, or each of its lines. */
+export function FileOf<Schema extends TSchema>(
+  schema: Schema,
+  { description, contentType }: { description: string; contentType: string },
+): Schema {
+  return { ...schema, description, contentType }
+}
+
 /** Returns the success envelope around `dataJson`, as JSON text. */
 export function toSuccess(dataJson: string, requestId: string): string {
   return `{"success":true,"data":${dataJson},"requestId":"${requestId}"}`

@@ -157,9 +157,9 @@ function toSuccesses(response: Readonly<Record<number, TSchema>>, headers: Respo
   return Object.fromEntries(
     Object.entries(response)
       .filter(([status]) => Number(status) < 300)
-      .map(([status, { description = 'Done.', ...schema }]) => [
+      .map(([status, { description = 'Done.', contentType, ...schema }]) => [
         status,
-        toResponse(description, schema as TSchema, headers),
+        toResponse(description, schema as TSchema, headers, contentType),
       ]),
   )
 }
@@ -196,6 +196,7 @@ function toResponse(
   description: string,
   schema: TSchema,
   { has = {}, mayHave = {} }: ResponseHeaders,
+  contentType = 'application/json',
 ): object {
   const required = Object.entries({ ...always, ...has }).map(([name, header]) => [
     name,
@@ -204,6 +205,6 @@ function toResponse(
   return {
     description,
     headers: { ...Object.fromEntries(required), ...mayHave },
-    content: { 'application/json': { schema: toJsonSchema(schema) } },
+    content: { [contentType]: { schema: toJsonSchema(schema) } },
   }
 }

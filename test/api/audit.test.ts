@@ -106,6 +106,53 @@ test('case 20: the audit logs of another organization and of the installation ar
   expect(items.map(({ action }: any) => action)).not.toContain('organization.renamed')
 })
 
+test('contract §12 the export has the filtered log as lines of JSON, and is audited', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const name = 'a\u2028b"\\ \u0085'
+  await server.sql`
+    insert into audit_log (id, organization_id, actor, account_id, action, details)
+    select gen_random_uuid(), ${organization.uuid}, 'account', ${admin.uuid}, 'key.created', ${JSON.stringify({ name })}::text::json
+    from generate_series(1, 1001)
+  `
+  await server.sql.begin(tx =>
+    writeAudit(tx, SERVER, { action: 'server.restored', organizationId: organization.uuid }),
+  )
+  const path = `/api/organizations/${organization.id}/audit`
+  const file = await admin.get(`${path}/export?person=${admin.id}&about=key`)
+  expect([file.status, file.headers.get('content-type')]).toEqual([200, 'application/x-ndjson'])
+  const lines = file.text.split(/[\n\u0085\u2028]/)
+  expect([lines.length, lines.at(-1)]).toEqual([1002, ''])
+  const entries = lines.slice(0, -1).map(line => JSON.parse(line))
+  expect(new Set(entries.map(({ id }) => id)).size).toBe(1001)
+  expect(new Set(entries.map(({ details }) => details.name))).toEqual(new Set([name]))
+  const page = (await admin.get(`${path}?about=key&limit=1`)).body.data
+  expect(page.items[0]).toEqual(entries[0])
+  const exports = (await admin.get(`${path}?action=audit.exported`)).body.data.items
+  expect(exports.map(({ details }: any) => details)).toEqual([{ person: admin.id, about: 'key' }])
+  expectIssues(await admin.get(`${path}/export?person=x`), 'person invalid_format')
+})
+
+test('contract §12 an export ends when its reader loses the right to it', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const padding = 'x'.repeat(2_000)
+  await server.sql`
+    insert into audit_log (id, organization_id, actor, action, details)
+    select gen_random_uuid(), ${organization.uuid}, 'server', 'key.created', ${JSON.stringify({ padding })}::text::json
+    from generate_series(1, 6000)
+  `
+  const url = `${server.url}/api/organizations/${organization.id}/audit/export`
+  const response = await fetch(url, { headers: { cookie: admin.cookie } })
+  const reader = response.body!.getReader()
+  await reader.read()
+  await server.sql`update memberships set role = 'member' where account_id = ${admin.uuid}`
+  const drain = async () => {
+    for (;;) if ((await reader.read()).done) return
+  }
+  await expect(drain()).rejects.toThrow()
+})
+
 test('reliability §11 audit entries cannot be changed, nor deleted within a year', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')

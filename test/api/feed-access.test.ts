@@ -37,7 +37,7 @@ const ENDS: [string, (watched: FeedProject) => Promise<unknown>][] = [
   ],
   [
     'the end of an account',
-    ({ member }) => server.sql`delete from accounts where id = ${member.uuid}`,
+    async ({ member }) => expect((await member.delete('/api/me')).status).toBe(200),
   ],
   [
     'the deletion of the project',

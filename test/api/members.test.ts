@@ -8,6 +8,7 @@ import {
   type TestOrganization,
   type SignedInAccount,
 } from '../support/signed-in-account.ts'
+import { insertSubscription } from '../support/push.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -186,6 +187,143 @@ describe('reliability §6 the last owner of an organization', () => {
       ).toEqual(['admin', 'owner'])
     }
   })
+})
+
+describe('contract §12 a deleted account', () => {
+  test('leaves its id and name in the audit logs, and nothing else', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const leaver = await newMember(server, organization, 'owner')
+    const path = `/api/organizations/${organization.id}`
+    const { body } = await leaver.post(`${path}/invites`, { role: 'viewer' })
+    await leaver.post(`/api/projects/${organization.project.id}/keys`, { name: 'kept' })
+    await owner.patch(toPath(organization, owner), { role: 'owner' })
+    const link = await leaver.post(`${toPath(organization, owner)}/reset-link`)
+    expect([body.data.id, link.status]).toEqual([expect.any(String), 201])
+    await insertSubscription(server, leaver)
+    const answer = await leaver.delete('/api/me')
+    expect([answer.status, answer.body.data]).toEqual([200, {}])
+    expect(answer.headers.get('set-cookie')).toContain('Max-Age=0')
+    expectFailure(await leaver.get('/api/me'), 401, 'signed_out')
+
+    const { items } = (await owner.get(`${path}/audit?person=${leaver.id}`)).body.data
+    expect(items.map(({ action, person }: any) => [action, person.name])).toEqual(
+      [
+        'account.deleted',
+        'member.resetLinkWithdrawn',
+        'member.resetLinkCreated',
+        'key.created',
+        'invite.created',
+      ].map(action => [action, 'Test person']),
+    )
+    expect(items[0].details).toEqual({ name: 'Test person', role: 'owner' })
+    expect(await listTablesWith(leaver.uuid, leaver.email)).toEqual(['audit_log'])
+    const [kept] = await server.sql`select created_by from api_keys where name = 'kept'`
+    expect(kept).toEqual({ created_by: null })
+  })
+
+  test('is not the last owner of an organization: the error names the organizations', async () => {
+    const shared = await newOrganization(server)
+    const own = await newOrganization(server)
+    const owner = await newMember(server, shared, 'owner')
+    await newMember(server, shared, 'owner')
+    await server.sql`
+      insert into memberships (organization_id, account_id, role)
+      values (${own.uuid}, ${owner.uuid}, 'owner')
+    `
+    await newMember(server, own, 'admin')
+    await owner.patch(`/api/organizations/${own.id}`, { name: 'Only mine' })
+    const refused = await owner.delete('/api/me')
+    expectFailure(refused, 409, 'conflict')
+    expect(refused.body.error).toContain('You are the only owner of "Only mine". Make another')
+    await owner.delete(`/api/organizations/${own.id}`)
+    expect((await owner.delete('/api/me')).status).toBe(200)
+  })
+
+  test('is not the last owner or operator when two delete their accounts at once', async () => {
+    const statuses = async (people: SignedInAccount[]) =>
+      (await Promise.all(people.map(person => person.delete('/api/me')))).map(a => a.status).sort()
+    for (let round = 0; round < 5; round++) {
+      const organization = await newOrganization(server)
+      const owners = [1, 2].map(() => newMember(server, organization, 'owner'))
+      expect(await statuses(await Promise.all(owners))).toEqual([200, 409])
+      await server.sql`update accounts set is_operator = false`
+      const operators = [1, 2].map(() => newSignedInAccount(server, { isOperator: true }))
+      expect(await statuses(await Promise.all(operators))).toEqual([200, 409])
+    }
+  })
+
+  /** Returns the tables with a row that contains one of the texts. */
+  async function listTablesWith(...texts: string[]): Promise<string[]> {
+    const tables = await server.sql<{ name: string }[]>`
+      select table_name as name from information_schema.tables
+      where table_schema = 'public' and table_type = 'BASE TABLE'
+      order by table_name
+    `
+    const found: string[] = []
+    for (const { name } of tables) {
+      const rows = await server.sql.unsafe(
+        `select from "${name}" t where to_jsonb(t)::text ~ $1 limit 1`,
+        [texts.join('|')],
+      )
+      if (rows.length > 0) found.push(name)
+    }
+    return found
+  }
+})
+
+test('contract §12 the export of an account has its own data, without secrets', async () => {
+  const organization = await newOrganization(server)
+  const person = await newMember(server, organization, 'admin')
+  const other = await newMember(server, organization, 'admin')
+  await other.post(`/api/organizations/${organization.id}/invites`, { role: 'viewer' })
+  await person.post(`/api/organizations/${organization.id}/invites`, { role: 'viewer' })
+  await person.put(`/api/projects/${organization.project.id}/notifications`, { state: 'mute' })
+  await insertSubscription(server, person)
+  // More than one page.
+  await server.sql`
+    insert into audit_log (id, actor, account_id, action, details)
+    select gen_random_uuid(), 'account', ${person.uuid}, 'account.edited', '{}'
+    from generate_series(1, 1200)
+  `
+  const answer = await person.get('/api/me/export')
+  expect([answer.status, answer.headers.get('content-disposition')]).toEqual([
+    200,
+    'attachment; filename="tidings-account.json"',
+  ])
+  const { account, memberships, ...lists } = answer.body
+  expect(account).toMatchObject({ id: person.id, email: person.email, hasPassword: false })
+  expect(memberships).toMatchObject([{ organization: { id: organization.id }, role: 'admin' }])
+  expect(lists).toMatchObject({
+    sessions: [{ address: '127.0.0.1', userAgent: 'test' }],
+    invites: [{ role: 'viewer' }],
+    pushSubscriptions: [{ isOn: true }],
+    notificationSettings: [{ projectId: organization.project.id, channelId: null, state: 'mute' }],
+  })
+  const actions = lists.auditEntries.map(({ action }: any) => action)
+  expect(actions.filter((action: string) => action === 'account.edited')).toHaveLength(1200)
+  expect(actions).toContain('account.exported')
+  expect(new Set(lists.auditEntries.map(({ id }: any) => id)).size).toBe(actions.length)
+  for (const secret of [other.id, other.email, '_hash', '"hash', 'p256dh', 'endpoint']) {
+    expect([secret, answer.text.includes(secret)]).toEqual([secret, false])
+  }
+})
+
+test('contract §12 every table with rows of accounts is exported, or has a reason not to be', async () => {
+  const NOT_EXPORTED = [
+    // They belong to a project, and name the account as their author.
+    ...['api_keys', 'alias_changes'],
+    // They are secrets of an hour.
+    'reset_links',
+  ]
+  const source = await Bun.file('src/accounts/account-export.ts').text()
+  const tables = await server.sql<{ name: string }[]>`
+    select distinct conrelid::regclass::text as name
+    from pg_constraint
+    where contype = 'f' and confrelid = 'accounts'::regclass
+  `
+  const missing = tables.filter(({ name }) => !source.includes(`from ${name} `))
+  expect(missing.map(({ name }) => name).sort()).toEqual(NOT_EXPORTED.sort())
 })
 
 test('reliability §11 a role change without an audit entry does not happen', async () => {

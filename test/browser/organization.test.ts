@@ -45,6 +45,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
         await page.keyboard.press('Enter')
         await page.getByRole('button', { name: 'Account' }).waitFor()
       },
+      /** Clicks a link to a file, and returns its text. */
+      async download(name: string) {
+        const started = page.waitForEvent('download')
+        await page.getByRole('link', { name, exact: true }).click()
+        return Bun.file(await (await started).path()).text()
+      },
       /** Returns the link that is shown once, with this server's address. */
       async takeLink(label: string) {
         const text = await page.getByLabel(label).locator('code').textContent()
@@ -122,6 +128,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await elsewhere.go('/')
     await elsewhere.says('You are not a member of any project.')
 
+    await elsewhere.go('/account')
+    const own = await elsewhere.download('Export your data')
+    expect(JSON.parse(own).account).toMatchObject({ email: 'grace@example.com' })
+    await elsewhere.button('Delete account').click()
+    await elsewhere.button('Delete permanently').click()
+    await elsewhere.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+
     await ada.page.reload()
     await ada.says('joined')
     const lines = (await ada.page.locator('.audit-log li p:first-child').allTextContents()).slice(
@@ -141,6 +154,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await ada.says('from member, to admin')
     await ada.field('Type').selectOption('invite')
     await until(async () => (await ada.page.locator('.audit-log li').count()) === 1, STEP_MS)
+    const exported = (await ada.download('Export')).trimEnd().split('\n')
+    expect(exported.map(line => JSON.parse(line).action)).toEqual(['invite.created'])
     expect([ada.problems, grace.problems, elsewhere.problems]).toEqual([[], [], []])
   })
 

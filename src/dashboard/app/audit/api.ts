@@ -17,3 +17,12 @@ export function readAudit(
   })
   return request('GET', `/api/${place}/audit?${query}`)
 }
+
+/** Returns the path of the file with the entries that match the filters. */
+export function toExportPath(
+  organization: string,
+  { person, about }: { person: string; about: string },
+): string {
+  const query = new URLSearchParams({ ...(person && { person }), ...(about && { about }) })
+  return `/api/organizations/${encodeURIComponent(organization)}/audit/export?${query}`
+}

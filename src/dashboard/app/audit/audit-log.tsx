@@ -4,7 +4,7 @@ import { Select } from '../components/fields.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { usePages } from '../components/use-pages.ts'
-import { readAudit } from './api.ts'
+import { readAudit, toExportPath } from './api.ts'
 
 const KINDS = [
   'organization',
@@ -61,6 +61,11 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
           />
         )}
       </div>
+      {organization !== undefined && (
+        <a class="quiet-button" href={toExportPath(organization, { person, about })} download>
+          Export
+        </a>
+      )}
       <div class="audit-log">
         <PagedList pages={entries} empty={<p class="note">No entries in the last year</p>}>
           {entry => <Entry key={entry.id} entry={entry} />}

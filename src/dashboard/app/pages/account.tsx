@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { AccountData } from '../account/account-data.tsx'
 import { Organizations } from '../account/organizations.tsx'
 import { Password } from '../account/password.tsx'
 import { Profile } from '../account/profile.tsx'
@@ -19,6 +20,7 @@ export default function AccountPage({ account }: AccountPageProps) {
         <Password onChange={reloadSessions} />
         <Sessions key={changes} />
         <Organizations account={account} />
+        <AccountData />
       </div>
     </SettingsLayout>
   )

@@ -1,0 +1,32 @@
+import { request } from '../request.ts'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { showToast } from '../components/toast.tsx'
+import { clearSession } from '../session.ts'
+
+/** The export of the account's own data, and its deletion. */
+export function AccountData() {
+  return (
+    <section class="section" aria-labelledby="data">
+      <h2 id="data">Your data</h2>
+      <p class="note">
+        The file has everything that this server stores about your account, without secrets.
+      </p>
+      <div class="actions">
+        <a class="quiet-button" href="/api/me/export" download>
+          Export your data
+        </a>
+        <ConfirmButton
+          action="Delete account"
+          title="Delete your account?"
+          lead="You are signed out everywhere and leave every organization. Audit logs keep your name for a year. This cannot be undone."
+          yes="Delete permanently"
+          send={() => request('DELETE', '/api/me')}
+          onDone={() => {
+            clearSession()
+            showToast({ message: 'Your account is deleted.' })
+          }}
+        />
+      </div>
+    </section>
+  )
+}
