@@ -42,7 +42,7 @@ const SECTIONS: readonly Section[] = [
     read: (sql, accountId, [after]) => sql`
       select
         s.id as key, s.created_at as "createdAt", s.last_seen_at as "lastSeenAt", s.verified_at as "verifiedAt",
-        s.is_installed as "isInstalled", s.address, s.user_agent as "userAgent"
+        s.method, s.is_installed as "isInstalled", s.address, s.user_agent as "userAgent"
       from sessions s
       where s.account_id = ${accountId} and s.id > ${after} and not ${isExpired(sql)}
       order by s.id
@@ -57,6 +57,19 @@ const SECTIONS: readonly Section[] = [
       from known_devices d
       where d.account_id = ${accountId} and d.id > ${after}
       order by d.id
+      limit ${PAGE}
+    `,
+    toItem: ({ key: _, ...item }: Row) => item,
+  },
+  {
+    name: 'passkeys',
+    read: (sql, accountId, [after]) => sql`
+      select
+        k.id as key, k.name, k.is_synced as "isSynced", k.created_at as "createdAt",
+        k.last_used_at as "lastUsedAt", k.disabled_at as "disabledAt"
+      from passkeys k
+      where k.account_id = ${accountId} and k.id > ${after}
+      order by k.id
       limit ${PAGE}
     `,
     toItem: ({ key: _, ...item }: Row) => item,
