@@ -80,6 +80,8 @@ create table idempotency_keys (
   -- contains.
   user_id text,
   other_names text[],
+  -- The event of the response; null for a response to identify.
+  seq bigint,
   body text not null,
   expires_at timestamptz not null,
   primary key (project_id, key)
@@ -90,6 +92,9 @@ create index idempotency_keys_expired on idempotency_keys (expires_at);
 
 -- Serves erasure by user.
 create index idempotency_keys_of_user on idempotency_keys (project_id, user_id) where user_id is not null;
+
+-- Serves the deletion of an event.
+create index idempotency_keys_of_event on idempotency_keys (project_id, seq) where seq is not null;
 
 -- Serves erasure by other names, which only responses to identify with aliases contain.
 create index idempotency_keys_of_other_names on idempotency_keys (project_id, key) where other_names is not null;
@@ -110,6 +115,21 @@ begin
   );
 end
 $$;
+
+-- Returns the response to an event without its content. A retry of a request whose event was deleted
+-- gets it: the event is not made again, and its text is not shown.
+create function empty_event_response(response json) returns text
+language sql immutable
+return '{"success":true,"data":{"id":' || (response #> '{data,id}')::text
+  || ',"seq":' || (response #> '{data,seq}')::text
+  || ',"channelId":' || (response #> '{data,channelId}')::text
+  || ',"channelName":' || (response #> '{data,channelName}')::text
+  || ',"userId":null,"timestamp":' || (response #> '{data,timestamp}')::text
+  || ',"createdAt":' || (response #> '{data,createdAt}')::text
+  || ',"title":"","description":null,"icon":null,"tags":[],"metadata":{},"source":'
+  || (response #> '{data,source}')::text
+  || ',"notify":' || (response #> '{data,notify}')::text
+  || '},"requestId":' || (response -> 'requestId')::text || '}';
 
 -- Returns the projects without those at the given positions.
 create function remove_positions(project_ids uuid[], positions bigint[]) returns uuid[]

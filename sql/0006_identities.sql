@@ -259,7 +259,7 @@ begin
         )
         on conflict (project_id, key) do update set
           fingerprint = excluded.fingerprint, status = excluded.status, user_id = excluded.user_id,
-          other_names = excluded.other_names, body = excluded.body, expires_at = excluded.expires_at;
+          other_names = excluded.other_names, seq = null, body = excluded.body, expires_at = excluded.expires_at;
     end if;
     return next;
   end loop;

@@ -305,9 +305,9 @@ begin
 
   if keys is not null then
     at_text := to_iso(at);
-    insert into idempotency_keys as k (project_id, key, fingerprint, status, user_id, body, expires_at)
+    insert into idempotency_keys as k (project_id, key, fingerprint, status, user_id, seq, body, expires_at)
     select
-      project_ids[i.number], i.key, i.fingerprint, 201, i.user_id,
+      project_ids[i.number], i.key, i.fingerprint, 201, i.user_id, i.seq,
       i.head || i.seq || ',"channelId":"' || i.channel_public_id || '","channelName":' || to_json(i.channel_name)::text
         || ',"userId":' || coalesce(to_json(i.user_id)::text, 'null') || ',"timestamp":"'
         || coalesce(to_iso(i.occurred_at), at_text) || '","createdAt":"' || at_text || i.tail,
@@ -321,7 +321,7 @@ begin
     where i.key is not null and i.seq is not null
     on conflict (project_id, key) do update set
       fingerprint = excluded.fingerprint, status = excluded.status, user_id = excluded.user_id,
-      other_names = null, body = excluded.body, expires_at = excluded.expires_at;
+      other_names = null, seq = excluded.seq, body = excluded.body, expires_at = excluded.expires_at;
   end if;
 
   if channel_slugs is null and running = '{}' and repeated = '{}' and users is not distinct from user_refs then
@@ -333,7 +333,7 @@ begin
           when i.ord = any(running) then 'running'
           when i.ord = any(repeated) then case when k.fingerprint = i.fingerprint then 'replayed' else 'reused' end
         end,
-        'body', k.body,
+        'body', case when k.is_deleted then empty_event_response(k.body::json) else k.body end,
         'channelUuid', case when i.slug is not null then i.channel_id end,
         'channelId', case when i.slug is not null then i.channel_public_id end,
         'channelName', case when i.slug is not null then i.channel_name end,
@@ -346,7 +346,10 @@ begin
         number, key, fingerprint, slug, channel_id, channel_public_id, channel_name, user_ref, user_id, ord
       )
       left join lateral (
-        select k.fingerprint, k.body
+        select k.fingerprint, k.body, k.seq is not null and not exists (
+            select from events e
+            where e.project_id = project_ids[i.number] and e.seq = k.seq and e.deleted_at is null
+          ) as is_deleted
         from idempotency_keys k where k.project_id = project_ids[i.number] and k.key = i.key limit 1
       ) k on i.ord = any(repeated)
     where i.slug is not null or i.user_id <> i.user_ref or i.ord = any(running) or i.ord = any(repeated);

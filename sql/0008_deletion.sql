@@ -132,25 +132,54 @@ language sql as $$
   select pg_try_advisory_xact_lock(hashtextextended('clear events', hashtextextended(project::text, 0)))
 $$;
 
+-- Removes the content of purged events from stored responses of /v1 and of webhooks.
+create function erase_purged_content(project uuid, seqs bigint[], ids uuid[]) returns void
+language plpgsql as $$
+begin
+  -- A replay of a row that another transaction has locked is emptied when it is read.
+  with free as materialized (
+    select k.key
+    from idempotency_keys k
+    where k.project_id = project and k.seq = any(seqs) and k.seq is not null
+    for update skip locked
+  )
+  update idempotency_keys k set user_id = null, body = empty_event_response(k.body::json)
+    from free f
+    where k.project_id = project and k.key = f.key;
+  perform erase_webhook_attempts(project, ids);
+end
+$$;
+
 -- Removes up to `max_rows` events of a project that were hidden before `before`. Returns their
 -- number.
 create function purge_events(project uuid, before timestamptz, max_rows int) returns int
 language plpgsql as $$
 declare
   seqs bigint[];
+  ids uuid[];
+  n int;
 begin
   if not try_lock_cleanup(project) then
     return 0;
   end if;
-  select array_agg(h.seq) into seqs
+  select array_agg(h.seq), array_agg(h.id) into seqs, ids
     from (
-      select e.seq
+      select e.seq, e.id
       from events e
       where e.deleted_at < before and e.project_id = project
       order by e.deleted_at
       limit max_rows
     ) h;
-  return case when seqs is null then 0 else delete_unlocked_events(project, seqs, before) end;
+  if seqs is null then
+    return 0;
+  end if;
+  n := delete_unlocked_events(project, seqs, before);
+  -- Some of them may have been restored, or be locked.
+  select array_agg(p.seq), array_agg(p.id) into seqs, ids
+    from unnest(seqs, ids) as p (seq, id)
+    where not exists (select from events e where e.project_id = project and e.seq = p.seq);
+  perform erase_purged_content(project, seqs, ids);
+  return n;
 end
 $$;
 

@@ -198,8 +198,8 @@ begin
 end
 $$;
 
--- Removes the user with these names from up to `max_rows` events up to `last_seq`. Returns their
--- number, and whether there were any, also locked ones.
+-- Removes the user with these names from up to `max_rows` events up to `last_seq`, and what webhooks
+-- responded to these events. Returns their number, and whether there were any, also locked ones.
 create function erase_events(
   project uuid, names text[], last_seq bigint, max_rows int, out was_found boolean, out erased int
 )
@@ -219,17 +219,22 @@ declare
       ) e
     limit max_rows
   );
+  ids uuid[];
 begin
   with free as materialized (
     select e.seq
     from events e
     where e.project_id = project and e.seq = any(seqs) and e.user_ref is not null
     for update skip locked
+  ), changed as (
+    update events e set user_ref = null
+      from free f
+      where e.project_id = project and e.seq = f.seq
+      returning e.id
   )
-  update events e set user_ref = null
-    from free f
-    where e.project_id = project and e.seq = f.seq;
-  get diagnostics erased = row_count;
+  select array_agg(c.id) into ids from changed c;
+  erased := coalesce(cardinality(ids), 0);
+  perform erase_webhook_attempts(project, ids);
   was_found := seqs <> '{}';
 end
 $$;

@@ -72,12 +72,13 @@ create table webhook_attempts (
   status int,
   error text,
   reason text not null,
-  -- The first 1 KiB of the response, as text.
+  -- The first 1 KiB of the response, as text. Null when what it may repeat was erased or deleted.
   response text,
   latency_ms int not null,
   started_at timestamptz not null,
   -- The host of the request, the format of its body, and the SHA-256 of its body. The screen
-  -- rebuilds the body from the event, and the hash shows whether it is still the same.
+  -- rebuilds the body from the event, and the hash shows whether it is still the same. The hash is
+  -- zero when what the body said was erased or deleted: somebody could guess the text.
   host text not null,
   preset text not null,
   body_hash bytea not null check (octet_length(body_hash) = 32),
@@ -94,15 +95,26 @@ create index webhook_attempts_of_webhook on webhook_attempts (project_id, webhoo
 create index webhook_attempts_delivered on webhook_attempts (project_id, webhook_id, event_id)
   where outcome = 'delivered' and event_id is not null;
 
+-- Serves erasure, and the deletion of events.
+create index webhook_attempts_of_event on webhook_attempts (project_id, event_id) where event_id is not null;
+
 -- Serves the sweep of old attempts.
 create index webhook_attempts_of_time on webhook_attempts (started_at);
 
--- Inserts attempts, in one plan for every call. With only_free it leaves out webhooks with failures
+-- Removes from the attempts of these events what repeats their content.
+create function erase_webhook_attempts(project uuid, event_ids uuid[]) returns void
+language sql as $$
+  update webhook_attempts a set response = null, body_hash = decode(repeat('00', 32), 'hex')
+    where a.project_id = project and a.event_id = any(event_ids) and a.event_id is not null
+$$;
+
+-- Inserts attempts, in one plan for every call. has_users says whether the body named a user. An
+-- attempt whose user or event was erased meanwhile has neither a response nor a hash. With only_free it leaves out webhooks with failures
 -- to reset, and webhooks that are locked. Returns the ids of the inserted attempts.
 create function insert_webhook_attempts(
   project_ids uuid[], ids uuid[], webhook_ids uuid[], event_ids uuid[], kinds text[], numbers int[], outcomes text[],
   statuses int[], errors text[], reasons text[], responses text[], latencies_ms int[], starts timestamptz[],
-  hosts text[], presets text[], body_hashes bytea[], only_free boolean
+  hosts text[], presets text[], body_hashes bytea[], has_users boolean[], only_free boolean
 ) returns setof uuid
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -120,14 +132,23 @@ begin
       project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
       latency_ms, started_at, host, preset, body_hash
     )
-    select a.*
+    select
+      a.project_id, a.id, a.webhook_id, a.event_id, a.kind, a.number, a.outcome, a.status, a.error, a.reason,
+      case when s.is_same then a.response end, a.latency_ms, a.started_at, a.host, a.preset,
+      case when s.is_same then a.body_hash else decode(repeat('00', 32), 'hex') end
     from unnest(
         project_ids, ids, webhook_ids, event_ids, kinds, numbers, outcomes, statuses, errors, reasons, responses,
-        latencies_ms, starts, hosts, presets, body_hashes
+        latencies_ms, starts, hosts, presets, body_hashes, has_users
       ) as a (
         project_id, id, webhook_id, event_id, kind, number, outcome, status, error, reason, response,
-        latency_ms, started_at, host, preset, body_hash
+        latency_ms, started_at, host, preset, body_hash, has_user
       )
+      cross join lateral (
+        select a.event_id is null or exists (
+            select from events e
+            where e.project_id = a.project_id and e.id = a.event_id and (e.user_ref is not null or not a.has_user)
+          ) as is_same
+      ) s
     where not only_free or exists (
       select
       from webhooks w

@@ -4,6 +4,7 @@ import { toId } from '../ids.ts'
 import { formatForPreset, type Preset, type WebhookRequest } from './presets.ts'
 
 const TIMESTAMP = '"timestamp":"'
+const USER = '"userId":'
 
 /** The project and the organization that a message names. Ids are uuids. */
 export interface ProjectContext {
@@ -48,9 +49,18 @@ export function toEventRequest(
 }
 
 /**
+ * Returns whether an event names a user. Texts before the field contain no bare quotes, so the
+ * first match is the field.
+ */
+export function hasUser(eventJson: string): boolean {
+  return eventJson.startsWith(`${USER}"`, eventJson.indexOf(USER))
+}
+
+/**
  * Returns the timestamp of an event from its JSON. Texts before it contain no bare quotes, so the
  * first match is the field.
  */
+
 function readTimestamp(eventJson: string): string {
   const start = eventJson.indexOf(TIMESTAMP) + TIMESTAMP.length
   return eventJson.slice(start, eventJson.indexOf('"', start))

@@ -24,6 +24,8 @@ export interface CompletedAttempt {
   webhookId: string
   /** Null for a test. */
   eventId: string | null
+  /** True if the request named a user. */
+  hasUser: boolean
   number: number
   startedAt: Date
   preset: Preset
@@ -124,7 +126,7 @@ async function insertAttempts(
   { onlyFree }: { onlyFree: boolean },
 ): Promise<Set<string>> {
   const rows = made.map(one => ({ ...one, ...toRow(one) }))
-  const column = (value: (row: (typeof rows)[number]) => string | number | null) =>
+  const column = (value: (row: (typeof rows)[number]) => string | number | boolean | null) =>
     toArray(rows.map(value))
   const inserted = await sql<{ id: string }[]>`
     select insert_webhook_attempts(
@@ -144,6 +146,7 @@ async function insertAttempts(
       ${column(({ request }) => new URL(request.url).host)}::text[],
       ${column(({ preset }) => preset)}::text[],
       ${column(({ request }) => `\\x${hashBody(request.body).toString('hex')}`)}::bytea[],
+      ${column(({ hasUser }) => hasUser)}::boolean[],
       ${onlyFree}
     ) as id
   `

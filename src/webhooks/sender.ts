@@ -8,7 +8,7 @@ import { newId } from '../ids.ts'
 import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/kind.ts'
 import { rememberOpened, type Secrets } from '../secrets/secrets.ts'
 import { auditWebhook, type Editor } from './editing.ts'
-import { toEventRequest, toMessageId, toTestMessageId, toTestRequest } from './message.ts'
+import { hasUser, toEventRequest, toMessageId, toTestMessageId, toTestRequest } from './message.ts'
 import {
   findEarlyWebhookOutcome,
   postpone,
@@ -120,6 +120,7 @@ async function sendEvent(
       id: newId('att').uuid,
       messageId: toMessageId(attempt.eventId, attempt.targetId),
       eventId: attempt.eventId,
+      hasUser: hasUser(eventJson),
       number: attempt.attempt,
       request: toEventRequest(target, eventJson, target.context),
     },
@@ -157,6 +158,7 @@ export async function testWebhook(
     id: attemptId,
     messageId: toTestMessageId(attemptId),
     eventId: null,
+    hasUser: false,
     number: 1,
     request: toTestRequest(target, target.context, target.nowMs),
   })
@@ -192,7 +194,7 @@ async function makeAttempt(
   {
     messageId,
     ...attempt
-  }: Pick<CompletedAttempt, 'id' | 'eventId' | 'number' | 'request'> & {
+  }: Pick<CompletedAttempt, 'id' | 'eventId' | 'hasUser' | 'number' | 'request'> & {
     messageId: string
   },
   signal?: AbortSignal,

@@ -7,6 +7,7 @@ import { expectExactCounts } from '../support/counts.ts'
 import { newMember } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
+import { insertWebhook } from '../support/webhooks.ts'
 
 let server: Booted
 let pool: Pool
@@ -73,18 +74,46 @@ test('contract §4 the seq of a deleted event is never used again', async () => 
   expect((await send()).seq).toBe(3)
 })
 
-test('contract §5 a replay of a deleted event stays byte-identical, and makes no new one', async () => {
+test('contract §5 a replay of a deleted event has none of its content, and makes no new one', async () => {
   const { person, path, v1, projectId } = await newTenant(server)
   const post = () =>
-    v1.post('/v1/events', { channelName: 'c', title: 't' }, { 'idempotency-key': 'k' })
+    v1.post(
+      '/v1/events',
+      {
+        ...{ channelName: 'c', title: 'zqx', description: 'zqx', tags: ['zqx'], userId: 'zqx' },
+        ...{ icon: '💰', metadata: { n: 'zqx' }, source: 'shop', notify: false },
+      },
+      { 'idempotency-key': 'k' },
+    )
   const first = await post()
   await person.delete(`${path}/events/${first.body.data.id}`)
+  const empty = {
+    ...first.body,
+    data: {
+      ...first.body.data,
+      ...{ title: '', description: null, icon: null, tags: [], metadata: {}, userId: null },
+    },
+  }
+  const expectEmpty = async () => {
+    const replay = await post()
+    expect([replay.status, replay.headers.get('x-idempotent-replay')]).toEqual([201, 'true'])
+    expect(replay.body).toEqual(empty)
+  }
+  await insertWebhook(server, projectId, { eventId: first.body.data.id, mark: 'zqx' })
+  await expectEmpty()
+  await person.post(`${path}/events/${first.body.data.id}/restore`)
   expect((await post()).text).toBe(first.text)
+  await person.delete(`${path}/events/${first.body.data.id}`)
   await ageDeletion(server.sql, projectId, '1 minute')
   await purgeDeleted(pool)
-  const replay = await post()
-  expect([replay.text, replay.headers.get('x-idempotent-replay')]).toEqual([first.text, 'true'])
+  await expectEmpty()
   expect(await listSeqs(projectId)).toEqual([])
+  const stored = await server.sql`
+    select from idempotency_keys k where k.project_id = ${projectId} and strpos(k::text, 'zqx') > 0
+    union all
+    select from webhook_attempts a where a.project_id = ${projectId} and strpos(a::text, 'zqx') > 0
+  `
+  expect(stored).toHaveLength(0)
 })
 
 test('contract §11 one of many concurrent deletions takes effect, and all concurrent undos succeed', async () => {

@@ -4,6 +4,7 @@ import { toArray } from '../../src/db/arrays.ts'
 import type { Tx } from '../../src/db/sql.ts'
 import { parseId, toId } from '../../src/ids.ts'
 import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
+import { createWebhookSender } from '../../src/webhooks/sender.ts'
 import { createWebhookKind } from '../../src/webhooks/kind.ts'
 import { ageWebhook } from '../support/ageing.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -52,6 +53,45 @@ test('design §6 a test is sent at once, and its answer has the outcome', async 
   })
   expect((await webhook.get()).breaker['failures']).toBe(0)
   expect((await webhook.attempts())[0]).toEqual(answer.body.data)
+})
+
+test('contract §9 erasure removes what webhooks answered, also to a request of that moment', async () => {
+  await using receiver = await startReceiver({
+    reply: ({ body }) => ({ status: 200, body: `seen ${body}` }),
+  })
+  const webhook = await webhooks.create(receiver.url)
+  const newEvent = (userId?: string) =>
+    webhook.newEvent({ channelName: 'payments', title: 't', userId })
+  const events = [await newEvent('ada'), await newEvent('ada'), await newEvent()]
+  await webhook.send(events[0]!)
+  const path = `/api/projects/${webhook.organization.project.id}/users/ada`
+  const { egress } = webhooks.parts
+  const erasing = createWebhookSender({
+    ...webhooks.parts,
+    egress: {
+      ...egress,
+      async send(request) {
+        await webhook.admin.delete(path)
+        return egress.send(request)
+      },
+    },
+  })
+  await erasing(webhook.toAttempt(events[1]!))
+  await webhook.send(events[2]!)
+  expect(receiver.received.filter(({ body }) => body.includes('"userId":"ada"'))).toHaveLength(2)
+  const attempts = await webhook.attempts()
+  expect(attempts.map(({ outcome }) => outcome)).toEqual(['delivered', 'delivered', 'delivered'])
+  expect(attempts.map(({ response }) => response)).toEqual([
+    expect.stringContaining('seen'),
+    null,
+    null,
+  ])
+  // A hash of the request would show whether a guessed name is right.
+  const hashes = await server.sql<{ hash: string }[]>`
+    select encode(body_hash, 'hex') as hash from webhook_attempts where webhook_id = ${webhook.uuid} order by id
+  `
+  const none = '0'.repeat(64)
+  expect(hashes.map(({ hash }) => hash === none)).toEqual([true, true, false])
 })
 
 test('one test per 3 s: tests cannot be used to flood a third party', async () => {

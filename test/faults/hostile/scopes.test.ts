@@ -92,6 +92,17 @@ test('an event does not tell a key that may not read users whose alias it names'
   ])
 })
 
+test('a deleted event is not shown to whoever repeats its request', async () => {
+  const tenant = await newTenant(server)
+  const event = { channelName: 'ops', title: 'secret title', metadata: { token: 'secret' } }
+  const keyed = { 'idempotency-key': 'k' }
+  const { id } = await tenant.send(event, keyed)
+  await tenant.person.delete(`${tenant.path}/events/${id}`)
+  const replay = await tenant.v1.post('/v1/events', event, keyed)
+  expect([replay.status, replay.body.data.id]).toEqual([201, id])
+  expect(replay.text).not.toContain('secret')
+})
+
 test('only a key that was made to erase can erase', async () => {
   const project = await newProject(server)
   await project.post('/v1/identify', { user_id: 'ada' })
