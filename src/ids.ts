@@ -3,7 +3,7 @@ import { toUUID, type TypeId } from 'typeid-js'
 /**
  * The kind of object that an id names. In this order: organization, project, channel, event,
  * identity, API key, webhook, push subscription, account, session, invite, reset link, audit entry,
- * attempt, delivery, VAPID key.
+ * attempt, delivery, VAPID key, passkey, TOTP secret.
  */
 export type IdPrefix =
   | 'org'
@@ -22,6 +22,8 @@ export type IdPrefix =
   | 'att'
   | 'dlv'
   | 'vap'
+  | 'pky'
+  | 'otp'
 
 /**
  * One identifier in its two forms: the public `id` (`evt_01k…`), and the `uuid` (version 7) in

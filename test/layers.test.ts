@@ -15,6 +15,8 @@ const ORDER = [
   'backup',
   'limits',
   'accounts',
+  'passkeys',
+  'second-factor',
   'keys',
   'channels',
   'identities',

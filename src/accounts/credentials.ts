@@ -125,7 +125,9 @@ async function takeTurn(network: string, work: () => Promise<boolean>): Promise<
  */
 export async function lockCredentials(tx: Tx, { accountId, hash }: Credentials): Promise<void> {
   const locked = await tx`
-    select from accounts where id = ${accountId} and password_hash = ${hash} for no key update
+    select from accounts
+    where id = ${accountId} and password_hash is not distinct from ${hash}
+    for no key update
   `
   if (locked.count === 0) throw wrongCredentials()
 }

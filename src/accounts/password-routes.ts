@@ -1,14 +1,15 @@
-import { Type } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { writeAudit } from '../audit/audit.ts'
 import type { Tx } from '../db/sql.ts'
 import { transact } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
+import { Fault } from '../errors.ts'
 import { invalidField } from '../http/validation.ts'
 import { toId } from '../ids.ts'
 import { normalizePassword } from '../passwords/policy.ts'
-import { getAccount } from './account.ts'
+import { getAccount, lockAccount } from './account.ts'
 import type { Cookies } from './secret.ts'
 import {
   checkPassword,
@@ -20,12 +21,20 @@ import {
   wrongCredentials,
 } from './credentials.ts'
 import type { CallOn, SessionGuard } from './guard.ts'
+import { requireVerified } from './permissions.ts'
 import { withdrawResetLinks } from './reset-links.ts'
 import { Account, EndedSessions, Password } from './schema.ts'
 import { endSessions, rotateSession, toCookieSeconds } from './sessions.ts'
+import { removeSecondFactor } from './second-factors.ts'
 import { clearAttempts, type ThrottleScope } from './throttle.ts'
+import { requireWayIn } from './ways-in.ts'
 
 const tags = ['Account']
+
+const PasswordChange = Type.Object({
+  currentPassword: Type.Optional(Password),
+  newPassword: Password,
+})
 
 interface Parts {
   guard: SessionGuard
@@ -67,12 +76,28 @@ export function passwordRoutes({ guard, cookies }: Parts) {
       },
       {
         account: 'account.changePassword',
-        body: Type.Object({ currentPassword: Password, newPassword: Password }),
+        body: PasswordChange,
         response: { 200: SuccessOf(EndedSessions, 'The password is changed.') },
         detail: {
           operationId: 'changePassword',
-          summary: 'Change your password',
-          description: 'Ends your other sessions. This one gets a new cookie.',
+          summary: 'Change or set your password',
+          description:
+            'Ends your other sessions. This one gets a new cookie. An account without a password sends no `currentPassword`, and requires a verification.',
+          tags,
+        },
+      },
+    )
+    .delete(
+      '/api/me/password',
+      async ({ call }) => succeed(call, 200, await removePassword(call)),
+      {
+        account: 'account.removePassword',
+        response: { 200: SuccessOf(Account, 'The account has no password.') },
+        detail: {
+          operationId: 'removePassword',
+          summary: 'Remove your password',
+          description:
+            'Requires another way to sign in, such as a passkey. Removes your codes, too.',
           tags,
         },
       },
@@ -98,15 +123,16 @@ async function verifySession(
 
 async function changePassword(
   call: CallOn<'account'>,
-  { currentPassword, newPassword }: { currentPassword: string; newPassword: string },
+  { currentPassword, newPassword }: Static<typeof PasswordChange>,
 ): Promise<{ fresh: string; sessionsEnded: number }> {
   const { actor, admitted } = call
   const { account, session } = admitted
   checkPassword(newPassword, account, 'newPassword')
-  if (normalizePassword(newPassword) === normalizePassword(currentPassword)) {
-    throw invalidField('newPassword', 'invalid_value', 'Must differ from the current password')
-  }
-  const credentials = await confirmPassword(call, currentPassword)
+  const stored = await call.pool.run(sql => getCredentials(sql, account.id))
+  const credentials =
+    stored.hash === null
+      ? confirmAbsence(call, stored)
+      : await confirmPassword(call, requireNew(currentPassword, newPassword))
   const hash = await hashPassword(newPassword)
   return transact(call.pool, async tx => {
     const fresh = await renewSession(tx, call, credentials)
@@ -119,6 +145,39 @@ async function changePassword(
       details: { sessionsEnded },
     })
     return { fresh, sessionsEnded }
+  })
+}
+
+/** Returns the current password of a change. Throws `InvalidRequest` if it stays the same. */
+function requireNew(currentPassword: string | undefined, newPassword: string): string {
+  if (currentPassword === undefined) throw invalidField('currentPassword', 'required', 'Required')
+  if (normalizePassword(newPassword) !== normalizePassword(currentPassword)) return currentPassword
+  throw invalidField('newPassword', 'invalid_value', 'Must differ from the current password')
+}
+
+/** Throws `verification_needed` for an account without a password, which has none to confirm. */
+function confirmAbsence({ admitted }: CallOn<'account'>, stored: Credentials): Credentials {
+  requireVerified(admitted)
+  return stored
+}
+
+/**
+ * Removes the password, and with it the codes that belong to it. Throws `conflict` if it is the
+ * last way to sign in, or if there is none.
+ */
+async function removePassword({ pool, actor, admitted }: CallOn<'account'>): Promise<Account> {
+  const { id } = admitted.account
+  return transact(pool, async tx => {
+    await lockAccount(tx, id)
+    const removed = await tx`
+      update accounts set password_hash = null where id = ${id} and password_hash is not null
+    `
+    if (removed.count === 0) throw new Fault('conflict', 'Your account has no password')
+    await requireWayIn(tx, id)
+    await removeSecondFactor(tx, id)
+    await withdrawResetLinks(tx, actor, id)
+    await writeAudit(tx, actor, { action: 'password.removed', target: toId('per', id) })
+    return getAccount(tx, admitted)
   })
 }
 

@@ -20,12 +20,17 @@ export function hashSecret(secret: string): string {
 }
 
 /**
- * The session cookie, and the cookie that marks a browser as known to the accounts that sign in
- * there.
+ * The cookies of a browser: its session, the mark of a browser known to the accounts that sign in
+ * there, the binding of a challenge to a passkey, and the first step of a sign-in with a code.
  */
-type CookieName = 'session' | 'device'
+type CookieName = 'session' | 'device' | 'challenge' | 'step'
 
-const PLAIN_NAMES = { session: 'tidings', device: 'tidings-device' } as const
+const PLAIN_NAMES = {
+  session: 'tidings',
+  device: 'tidings-device',
+  challenge: 'tidings-challenge',
+  step: 'tidings-step',
+} as const
 /** The longest Max-Age that browsers accept, in seconds. */
 export const MAX_COOKIE_AGE_S = 400 * 86_400
 

@@ -97,6 +97,8 @@ export interface NewSession {
   isInstalled: boolean
   /** True if the account proved more than a password. A passkey counts as two factors. */
   isMultiFactor: boolean
+  /** The uuid of the passkey that signed in. */
+  passkeyId?: string | undefined
   address: string
   userAgent: string
 }
@@ -107,17 +109,18 @@ export interface NewSession {
  */
 export async function createSession(
   sql: Queryable,
-  { accountId, method, isInstalled, isMultiFactor, address, userAgent }: NewSession,
+  { accountId, method, isInstalled, isMultiFactor, passkeyId, address, userAgent }: NewSession,
 ): Promise<{ id: string; token: string }> {
   const { uuid } = newId('ses')
   const token = newSecret(256)
   await sql`
     insert into sessions (
-      id, hash, account_id, method, is_installed, is_multi_factor, address, user_agent
+      id, hash, account_id, method, is_installed, is_multi_factor, passkey_id, address,
+      user_agent
     )
     values (
       ${uuid}, decode(${hashSecret(token)}, 'hex'), ${accountId}, ${method}, ${isInstalled},
-      ${isMultiFactor}, ${address}, ${userAgent.slice(0, 500)}
+      ${isMultiFactor}, ${passkeyId ?? null}, ${address}, ${userAgent.slice(0, 500)}
     )
   `
   await sql`

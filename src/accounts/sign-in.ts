@@ -35,6 +35,8 @@ export interface SignInOptions {
   isInstalled?: boolean | undefined
   /** True if the account proved more than a password, such as a passkey or a code. */
   isMultiFactor?: boolean
+  /** The uuid of the passkey, for the method `passkey`. */
+  passkeyId?: string
   cookies: Cookies
 }
 
@@ -45,8 +47,9 @@ export interface SignInOptions {
 export async function signIn(
   tx: Tx,
   { admitted: before, requestHeaders, address, userAgent }: SignInRequest,
-  { accountId, method, isInstalled = false, isMultiFactor = false, cookies }: SignInOptions,
+  { accountId, method, isInstalled = false, isMultiFactor = false, ...rest }: SignInOptions,
 ): Promise<SignedIn> {
+  const { passkeyId, cookies } = rest
   await lockAccount(tx, accountId)
   if (before) await endOwnSession(tx, before, { address, userAgent })
   const session = await createSession(tx, {
@@ -54,6 +57,7 @@ export async function signIn(
     method,
     isInstalled,
     isMultiFactor,
+    passkeyId,
     address,
     userAgent,
   })

@@ -26,6 +26,9 @@ import { createKeyGuard, type KeyGuardOptions } from '../keys/guard.ts'
 import { projectKeyRoutes } from '../keys/key-routes.ts'
 import { currentKeyRoutes } from '../keys/current-key-routes.ts'
 import { deliveryRoutes, type DeliveryParts } from '../outbox/delivery-routes.ts'
+import { createChallenges } from '../passkeys/challenges.ts'
+import { passkeyRoutes } from '../passkeys/routes.ts'
+import { passkeySignInRoutes } from '../passkeys/sign-in-routes.ts'
 import { notificationRoutes } from '../push/notification-routes.ts'
 import { pushRoutes, type PushRouteParts } from '../push/push-routes.ts'
 import { attemptRoutes } from '../webhooks/attempt-routes.ts'
@@ -41,7 +44,8 @@ type ApiParts = SessionGuardOptions &
 
 /** Lists the features under /api, for the dashboard. They require a session. */
 export function listApiFeatures(gate: ApiParts) {
-  const parts = { ...gate, guard: createSessionGuard(gate) }
+  const challenges = createChallenges(gate.secrets)
+  const parts = { ...gate, challenges, guard: createSessionGuard(gate) }
   return [
     accountRoutes(parts),
     attemptRoutes(parts),
@@ -52,6 +56,8 @@ export function listApiFeatures(gate: ApiParts) {
     memberRoutes(parts),
     notificationRoutes(parts),
     organizationRoutes(parts),
+    passkeyRoutes(parts),
+    passkeySignInRoutes(parts),
     passwordRoutes(parts),
     projectChannelRoutes(parts),
     projectKeyRoutes(parts),

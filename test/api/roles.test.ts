@@ -6,6 +6,7 @@ import { API, type ApiContract } from '../support/contracts.ts'
 import { createApi, newSignedInAccount } from '../support/signed-in-account.ts'
 import { BODIES, PASSWORD } from '../support/request-bodies.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { insertPasskey, signOwnBody } from '../support/passkeys.ts'
 import { insertSubscription } from '../support/push.ts'
 import { newFullTenant, toPath, type FullTenant } from '../support/full-tenant.ts'
 
@@ -15,6 +16,8 @@ for (const [asker, actions] of Object.entries({
   anybody:
     'setup.read setup.complete session.create session.end reset.complete invite.read invite.accept',
   stranger: `account.read account.edit account.export account.delete account.verify account.changePassword sessions.read sessions.end
+    account.verifyByPasskey account.removePassword passkeys.read passkeys.create passkeys.add passkeys.edit
+    passkeys.remove
     push.read push.subscribe push.edit push.remove push.test`,
   viewer: `organization.read organization.leave members.read project.read channels.read events.read
     events.markRead notifications.read notifications.edit users.read webhooks.read`,
@@ -31,6 +34,10 @@ for (const [asker, actions] of Object.entries({
 }
 const GUARDED = new Set<Action>([
   'account.delete',
+  'account.removePassword',
+  'passkeys.create',
+  'passkeys.add',
+  'passkeys.remove',
   'organization.delete',
   'members.resetPassword',
   'project.delete',
@@ -109,13 +116,17 @@ async function ask(tenant: FullTenant, contract: ApiContract, asker: Asker) {
       ? await newSignedInAccount(server, { isOperator: asker === 'operator' })
       : tenant.people[asker]
   await server.sql`update accounts set password_hash = ${hash} where id = ${person.uuid}`
-  // Every account has its own sessions and devices.
+  // Every account has its own sessions, devices and passkeys.
   const params = {
     ...tenant.params,
     sessionId: toId('ses', person.sessionId),
-    ...(tenant !== untouched && { subscriptionId: await insertSubscription(server, person) }),
+    ...(tenant !== untouched && {
+      subscriptionId: await insertSubscription(server, person),
+      passkeyId: await insertPasskey(server, person),
+    }),
   }
-  return person.request(toPath(contract, params), options)
+  const own = contract.body && (await signOwnBody(server, person, contract.action))
+  return person.request(toPath(contract, params), { ...options, ...(own && { json: own }) })
 }
 
 function isAllowed(asker: Asker, least: Asker): boolean {

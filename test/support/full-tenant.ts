@@ -11,6 +11,7 @@ import {
   type SignedInAccount,
 } from './signed-in-account.ts'
 import { createRequests } from './project.ts'
+import { insertPasskey } from './passkeys.ts'
 import { insertSubscription } from './push.ts'
 import { insertWebhook } from './webhooks.ts'
 import type { ApiContract } from './contracts.ts'
@@ -85,6 +86,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     userAgent: `agent ${mark}`,
   })
   const { id: eventId, channelId } = event.body.data
+  const passkeyId = await insertPasskey(server, people.owner)
   const subscriptionId = await insertSubscription(server, people.owner)
   const webhook = await insertWebhook(server, project.uuid, { eventId, mark })
   const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
@@ -103,6 +105,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       eventId,
       userId: `user-${mark}`,
       alias: `alias-${mark}`,
+      passkeyId,
       subscriptionId,
       ...webhook,
       deliveryId,

@@ -1,4 +1,5 @@
 import type { Action } from '../../src/accounts/permissions.ts'
+import { createAuthenticator } from './authenticator.ts'
 import type { FullTenant } from './full-tenant.ts'
 import { newSubscription } from './push.ts'
 
@@ -13,6 +14,14 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
     currentPassword: PASSWORD,
     newPassword: 'another horse battery staple',
   }),
+  'account.verifyByPasskey': () => ({
+    credential: createAuthenticator('').get({ rpId: '', challenge: '' }),
+  }),
+  'passkeys.add': () => ({
+    name: 'A passkey',
+    credential: createAuthenticator('').create({ rp: { id: '' }, challenge: '' }),
+  }),
+  'passkeys.edit': () => ({ name: 'Renamed' }),
   'organizations.create': () => ({ name: 'Another' }),
   'organization.edit': () => ({ name: 'Renamed' }),
   'members.changeRole': () => ({ role: 'admin' }),

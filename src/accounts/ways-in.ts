@@ -1,0 +1,21 @@
+import type { Tx } from '../db/sql.ts'
+import { Fault } from '../errors.ts'
+
+/**
+ * Throws `conflict` if an account can no longer sign in. Call it after a removal, in the same
+ * transaction, which is then rolled back. The caller has locked the account.
+ */
+export async function requireWayIn(tx: Tx, accountId: string): Promise<void> {
+  const [row] = await tx<[{ has_way_in: boolean }]>`
+    select
+      exists (select from accounts where id = ${accountId} and password_hash is not null)
+      or exists (
+        select from passkeys where account_id = ${accountId} and disabled_at is null
+      ) as has_way_in
+  `
+  if (row.has_way_in) return
+  throw new Fault(
+    'conflict',
+    'This is the last way to sign in to the account. Add another one first.',
+  )
+}

@@ -1,0 +1,124 @@
+import type { WebAuthnCredential } from '@simplewebauthn/server'
+import { Fault, toReason } from '../errors.ts'
+import { logger } from '../log.ts'
+import type { RelyingParty } from './relying-party.ts'
+import type { Assertion, NewCredential } from './schema.ts'
+
+const log = logger('passkeys')
+
+/** The signature algorithms that are accepted: Ed25519, ES256 and RS256, as COSE numbers. */
+export const ALGORITHMS = [-8, -7, -257]
+
+/** Loads the library on first use, because that takes as long as the rest of the server's start. */
+const loadLibrary = () => import('@simplewebauthn/server')
+
+/** The parts of a credential that are stored. */
+export interface RegisteredCredential {
+  /** Base64url. */
+  id: string
+  /** In COSE form. */
+  publicKey: Uint8Array
+  counter: number
+  transports: string[]
+  isSynced: boolean
+}
+
+/** Returns the challenge that a response claims to answer. It is not verified. */
+export function readChallenge({ response }: Assertion | NewCredential): string {
+  try {
+    const text = Buffer.from(response.clientDataJSON, 'base64url').toString('utf8')
+    const { challenge } = JSON.parse(text) as { challenge?: unknown }
+    if (typeof challenge === 'string') return challenge
+  } catch {
+    // Reported below, like data without a challenge.
+  }
+  throw refused()
+}
+
+/**
+ * Verifies a new credential: its origin, its relying party and that the person was verified.
+ * Throws `conflict` otherwise. The caller has checked `challenge`.
+ */
+export async function verifyNewCredential(
+  { id: rpId, origin }: RelyingParty,
+  credential: NewCredential,
+  challenge: string,
+): Promise<RegisteredCredential> {
+  const library = await loadLibrary()
+  const { registrationInfo } = await refuseErrors(() =>
+    library.verifyRegistrationResponse({
+      response: {
+        ...credential,
+        response: {
+          clientDataJSON: credential.response.clientDataJSON,
+          attestationObject: credential.response.attestationObject,
+        },
+        clientExtensionResults: {},
+      },
+      expectedChallenge: challenge,
+      expectedOrigin: origin,
+      expectedRPID: rpId,
+      supportedAlgorithmIDs: ALGORITHMS,
+      requireUserVerification: true,
+    }),
+  )
+  if (!registrationInfo) throw refused()
+  const { id, publicKey, counter } = registrationInfo.credential
+  return {
+    id,
+    publicKey,
+    counter,
+    transports: credential.response.transports ?? [],
+    isSynced: registrationInfo.credentialBackedUp,
+  }
+}
+
+/**
+ * Verifies the signature of a stored credential. Throws `conflict` if it is wrong. Returns the
+ * authenticator's counter, which the caller compares with the stored one.
+ */
+export async function verifyAssertion(
+  { id: rpId, origin }: RelyingParty,
+  assertion: Assertion,
+  stored: { credentialId: string; publicKey: Uint8Array; challenge: string },
+): Promise<{ counter: number; isSynced: boolean }> {
+  const { clientDataJSON, authenticatorData, signature } = assertion.response
+  const credential: WebAuthnCredential = {
+    id: stored.credentialId,
+    publicKey: Uint8Array.from(stored.publicKey),
+    // The library compares counters before it verifies the signature. A forged counter must not
+    // disable a passkey, so that comparison is left out here.
+    counter: -1,
+  }
+  const library = await loadLibrary()
+  const { verified, authenticationInfo } = await refuseErrors(() =>
+    library.verifyAuthenticationResponse({
+      response: {
+        ...assertion,
+        response: { clientDataJSON, authenticatorData, signature },
+        clientExtensionResults: {},
+      },
+      expectedChallenge: stored.challenge,
+      expectedOrigin: origin,
+      expectedRPID: rpId,
+      credential,
+      requireUserVerification: true,
+    }),
+  )
+  if (!verified) throw refused()
+  return { counter: authenticationInfo.newCounter, isSynced: authenticationInfo.credentialBackedUp }
+}
+
+/** Converts the errors of the library, which describe the response, to one for the caller. */
+async function refuseErrors<Result>(verify: () => Promise<Result>): Promise<Result> {
+  try {
+    return await verify()
+  } catch (error) {
+    log.debug('A passkey was refused: {reason}', { reason: toReason(error) })
+    throw refused()
+  }
+}
+
+function refused(): Fault {
+  return new Fault('conflict', 'The response of the passkey is not valid. Try again.')
+}
