@@ -57,7 +57,7 @@ create table sessions (
   id uuid primary key,
   hash bytea not null unique check (octet_length(hash) = 32),
   account_id uuid not null references accounts on delete cascade,
-  -- An installed app stays signed in for a year without use.
+  -- The word of the browser. The session is long only with a proven push subscription, too.
   is_installed boolean not null,
   -- How the account signed in. A link is a setup link or an invite.
   method text not null check (method in ('password', 'passkey', 'openid', 'proxy', 'link')),
@@ -75,13 +75,16 @@ create table sessions (
 -- Serves the list of an account's sessions.
 create index sessions_of_account on sessions (account_id, id);
 
--- Returns whether a session has expired: after 7 days without use, or 30 days in all. In an
--- installed app, it expires after a year without use.
-create function is_session_expired(is_installed boolean, created_at timestamptz, last_seen_at timestamptz)
+-- Returns whether a session has expired: after 7 days without use, or after 30 days. A long session
+-- expires after a year. An argument with a subquery is used once, so that Postgres can inline the
+-- function.
+create function is_session_expired(is_long boolean, created_at timestamptz, last_seen_at timestamptz)
 returns boolean
 language sql stable as $$
-  select last_seen_at < now() - case when is_installed then interval '1 year' else interval '7 days' end
-    or not is_installed and created_at < now() - interval '30 days'
+  select now() > case
+    when is_long then created_at + interval '1 year'
+    else least(last_seen_at + interval '7 days', created_at + interval '30 days')
+  end
 $$;
 
 -- One row is a known browser of an account, from which it has signed in. Failed attempts elsewhere

@@ -24,6 +24,8 @@ create table push_subscriptions (
   host text not null,
   label text not null,
   is_on boolean not null default true,
+  -- True once its push service has accepted a push. It lengthens the session of an installed app.
+  is_proven boolean not null default false,
   -- Quiet hours, in minutes since midnight in a time zone. Nothing is pushed in them.
   quiet_from smallint check (quiet_from between 0 and 1439),
   quiet_to smallint check (quiet_to between 0 and 1439),
@@ -190,7 +192,7 @@ language sql stable as $$
     join push_subscriptions d on d.account_id = m.account_id
     join sessions s on s.id = d.session_id
   where m.organization_id = organization
-    and not is_session_expired(s.is_installed, s.created_at, s.last_seen_at)
+    and not is_session_expired(s.is_installed and d.is_proven, s.created_at, s.last_seen_at)
 $$;
 
 -- Returns how many pushes of a channel an account can get now: 10 in 60 seconds, minus the recent

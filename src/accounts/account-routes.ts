@@ -12,7 +12,7 @@ import { toId } from '../ids.ts'
 import { getAccount } from './account.ts'
 import { deleteAccount } from './account-deletion.ts'
 import { exportAccount } from './account-export.ts'
-import { MAX_COOKIE_AGE_S, toSignedOut, type Cookies } from './secret.ts'
+import { toSignedOut, type Cookies } from './secret.ts'
 import type { CallOn, SessionGuard } from './guard.ts'
 import { Account, Email, Name, NoData } from './schema.ts'
 import { requireVerified } from './permissions.ts'
@@ -46,15 +46,8 @@ export function accountRoutes({ guard, cookies }: Parts) {
     .use(guard)
     .get(
       '/api/me',
-      async ({ call }) => {
-        const { admitted, token } = call
-        const account = await call.pool.run(sql => getAccount(sql, admitted))
-        if (!admitted.session.isInstalled || token === undefined) return succeed(call, 200, account)
-        // Browsers delete cookies after 400 days at most, so an installed app gets a new one each
-        // time.
-        const kept = cookies.keep('session', token, MAX_COOKIE_AGE_S)
-        return succeed(call, 200, account, { cookies: [kept] })
-      },
+      async ({ call }) =>
+        succeed(call, 200, await call.pool.run(sql => getAccount(sql, call.admitted))),
       {
         account: 'account.read',
         response: { 200: SuccessOf(Account, 'The account and its organizations.') },

@@ -24,7 +24,8 @@ const SignInBody = Type.Object({
   password: Password,
   isInstalled: Type.Optional(
     Type.Boolean({
-      description: 'True if an installed app signs in. It stays signed in longer.',
+      description:
+        'True if an installed app signs in. With notifications on, it stays signed in longer.',
     }),
   ),
 })

@@ -6,7 +6,7 @@ import { newId, toId } from '../ids.ts'
 import { toBrowserName } from '../user-agent.ts'
 import type { Role } from './permissions.ts'
 import type { SessionInfo } from './schema.ts'
-import { hashSecret, MAX_COOKIE_AGE_S, newSecret } from './secret.ts'
+import { hashSecret, newSecret } from './secret.ts'
 import type { SignInMethod } from './sign-in-methods.ts'
 
 const MAX_SESSIONS = 100
@@ -16,7 +16,7 @@ const MAX_SESSIONS = 100
  * if they exist. `role` is undefined unless the account is a member of the organization.
  */
 export interface AdmittedSession {
-  /** `leftS` is the time until the session is 30 days old. It does not apply to installed apps. */
+  /** `leftS` is the longest time that the session can last, in seconds. */
   session: { id: string; isInstalled: boolean; leftS: number }
   account: { id: string; name: string; email: string; isOperator: boolean }
   isVerified: boolean
@@ -34,8 +34,8 @@ export interface SessionLookup {
 
 /**
  * Finds the valid session whose token has the hash. A session expires after 7 days without use, and
- * in any case after 30 days. In an installed app, it expires after a year without use. Nothing is
- * cached, so the next request of an ended session is refused.
+ * in any case after 30 days. In an installed app whose push service has accepted a push, it expires
+ * after a year. Nothing is cached, so the next request of an ended session is refused.
  */
 export async function admitSession(
   sql: Queryable,
@@ -64,7 +64,10 @@ export async function admitSession(
     )
     select
       s.id as session_id, s.is_installed,
-      extract(epoch from s.created_at + interval '30 days' - now())::float8 as left_s, p.id as account_id, p.name, p.email, p.is_operator,
+      extract(
+        epoch from s.created_at + case when s.is_installed then interval '1 year' else interval '30 days' end - now()
+      )::float8 as left_s,
+      p.id as account_id, p.name, p.email, p.is_operator,
       s.verified_at > now() - interval '10 minutes' as is_verified,
       o.id as organization_id, r.id as project_id, m.role
     from sessions s
@@ -86,9 +89,18 @@ export async function admitSession(
   }
 }
 
-/** The SQL condition that the session `s` has expired. */
+/**
+ * The SQL condition that the session `s` has expired. An installed app stays signed in for a year,
+ * so that its notifications keep arriving. Its word is not enough: its push service must have
+ * accepted a push.
+ */
 export function isExpired(sql: Queryable) {
-  return sql`is_session_expired(s.is_installed, s.created_at, s.last_seen_at)`
+  return sql`is_session_expired(
+    s.is_installed and exists (
+      select from push_subscriptions b where b.session_id = s.id and b.is_proven
+    ),
+    s.created_at, s.last_seen_at
+  )`
 }
 
 export interface NewSession {
@@ -217,6 +229,6 @@ export async function listSessions(
 }
 
 /** Returns the Max-Age of a session's cookie. The server may end the session earlier. */
-export function toCookieSeconds({ isInstalled, leftS }: AdmittedSession['session']): number {
-  return isInstalled ? MAX_COOKIE_AGE_S : Math.max(1, Math.ceil(leftS))
+export function toCookieSeconds({ leftS }: AdmittedSession['session']): number {
+  return Math.max(1, Math.ceil(leftS))
 }

@@ -30,6 +30,7 @@ export async function storePushOutcome(
     update push_subscriptions set
       last_push_at = now(),
       last_outcome = ${reason},
+      is_proven = is_proven or ${kind} = 'accepted',
       refusals = case ${kind} when 'accepted' then 0 when 'refused' then refusals + 1 else refusals end,
       flagged = case ${kind} when 'accepted' then null when 'refused' then ${reason} else flagged end
     where id = ${attempted.id} and endpoint_hash = decode(${attempted.endpointHash}, 'hex')
@@ -69,7 +70,7 @@ export async function storeAcceptedPushes(
         ) d
     )
     update push_subscriptions d set
-      last_push_at = now(), last_outcome = f.reason, refusals = 0, flagged = null
+      last_push_at = now(), last_outcome = f.reason, is_proven = true, refusals = 0, flagged = null
     from free f
     where d.id = f.id
     returning d.id

@@ -166,6 +166,25 @@ test('dashboard: a test shows the answer of the push service and its meaning', a
   expect([gone.status, gone.body.code]).toEqual([404, 'not_found'])
 })
 
+test('reliability §6 only an accepted push proves a subscription, sent as a test or for an event', async () => {
+  const isProven = async ({ browser: { id } }: { browser: { id: string } }) =>
+    (
+      await world.server.sql`
+        select is_proven from push_subscriptions where id = ${parseId('psh', id) ?? ''}
+      `
+    ).map(row => row['is_proven'])
+  const refused = await newDevice({ status: 403 }, { status: 503 }, { status: 201 })
+  for (const expected of [false, false, true]) {
+    await refused.forgetTest()
+    await refused.test()
+    expect(await isProven(refused)).toEqual([expected])
+  }
+  const accepted = await newDevice({ status: 201 })
+  expect(await isProven(accepted)).toEqual([false])
+  expect(await accepted.send()).toBe('delivered')
+  expect(await isProven(accepted)).toEqual([true])
+})
+
 test('case 22: a push service that was removed from PUSH_HOSTS is not connected to', async () => {
   const device = await newDevice({ status: 201 })
   await using other = await openPushWorld({ databaseUrl: world.server.databaseUrl, pushHosts: [] })

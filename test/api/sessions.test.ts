@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ageSessions } from '../support/ageing.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import {
@@ -8,6 +8,7 @@ import {
   newAddress,
   PASSWORD,
 } from '../support/browser.ts'
+import { insertSubscription } from '../support/push.ts'
 import { newMember, newOrganization, newSignedInAccount } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -88,19 +89,50 @@ test('reliability §6 a session ends after 30 days, regardless of use', async ()
   expectFailure(await browser.get('/api/me'), 401, 'signed_out')
 })
 
-test('design §6 an installed app stays signed in for a year without use, and its cookie is renewed', async () => {
-  const account = await newAccount(server)
-  const { answered, ...browser } = await signIn(account.email, true)
-  const cookie = `tidings=${browser.cookies.get('tidings')}; Path=/; HttpOnly; SameSite=Lax; Max-Age=34560000`
-  expect(answered.headers.getSetCookie()[0]).toBe(cookie)
-  for (let year = 0; year < 2; year++) {
-    await ageSessions(server.sql, account.uuid, '364 days')
-    expect((await browser.get('/api/me')).headers.getSetCookie()).toEqual([cookie])
+describe('reliability §6 the session of an installed app', () => {
+  /** Signs in as an installed app whose subscription is proven or not. Null has none. */
+  async function signInInstalled(isProven: boolean | null) {
+    const account = await newAccount(server)
+    const browser = await signIn(account.email, true)
+    if (isProven === null) return { account, ...browser }
+    const [{ id }] = await server.sql<[{ id: string }]>`
+      select id from sessions where account_id = ${account.uuid}
+    `
+    await insertSubscription(server, { uuid: account.uuid, sessionId: id })
+    await server.sql`
+      update push_subscriptions set is_proven = ${isProven} where session_id = ${id}
+    `
+    return { account, ...browser }
   }
-  await ageSessions(server.sql, account.uuid, '366 days')
-  expectFailure(await browser.get('/api/me'), 401, 'signed_out')
-  const plain = await signIn(account.email)
-  expect((await plain.get('/api/me')).headers.getSetCookie()).toEqual([])
+
+  test.each([null, false])(
+    'ends after 7 days without use unless a push was accepted (%p)',
+    async isProven => {
+      const { account, get } = await signInInstalled(isProven)
+      await ageSessions(server.sql, account.uuid, '6 days 23 hours')
+      expect((await get('/api/me')).status).toBe(200)
+      await ageSessions(server.sql, account.uuid, '7 days 1 minute')
+      expectFailure(await get('/api/me'), 401, 'signed_out')
+    },
+  )
+
+  test('ends after a year once a push was accepted, regardless of use; its cookie lasts as long', async () => {
+    const { account, answered, get } = await signInInstalled(true)
+    expect(answered.headers.getSetCookie()[0]).toEndWith('; Max-Age=31536000')
+    await ageSessions(server.sql, account.uuid, '364 days')
+    const { status, headers } = await get('/api/me')
+    expect([status, headers.getSetCookie()]).toEqual([200, []])
+    await ageSessions(server.sql, account.uuid, '2 days')
+    expectFailure(await get('/api/me'), 401, 'signed_out')
+  })
+
+  test('falls back to 30 days when its subscription is gone', async () => {
+    const { account, get } = await signInInstalled(true)
+    await ageSessions(server.sql, account.uuid, '31 days')
+    expect((await get('/api/me')).status).toBe(200)
+    await server.sql`delete from push_subscriptions where account_id = ${account.uuid}`
+    expectFailure(await get('/api/me'), 401, 'signed_out')
+  })
 })
 
 test("dashboard §2 GET /api/sessions lists the account's live sessions, newest first, page by page", async () => {

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { ageSessions } from '../../support/ageing.ts'
 import { createBrowser, newAccount, PASSWORD } from '../../support/browser.ts'
+import { newSubscription } from '../../support/push.ts'
 import {
   newMember,
   newOrganization,
@@ -155,4 +157,24 @@ test('the second question for the password cannot be bypassed', async () => {
   }
   const moved = await owner.patch('/api/me', { email: 'eve@elsewhere.example' })
   expect(moved.body.code).toBe('verification_needed')
+})
+
+test('a script that says it is an installed app, with a made-up device, gets no longer session', async () => {
+  const account = await newAccount(server)
+  const script = createBrowser(server.url)
+  const credentials = { email: account.email, password: PASSWORD, isInstalled: true }
+  expect((await script.post('/api/session', credentials)).status).toBe(200)
+  const device = await script.post('/api/push/subscriptions', {
+    ...newSubscription(),
+    isProven: true,
+    lastPushAt: new Date().toISOString(),
+  })
+  expect(device.status).toBe(200)
+  const edited = await script.patch(`/api/push/subscriptions/${device.body.data.id}`, {
+    isOn: true,
+    isProven: true,
+  })
+  expect(edited.status).toBe(200)
+  await ageSessions(server.sql, account.uuid, '7 days 1 minute')
+  expect((await script.get('/api/me')).status).toBe(401)
 })

@@ -3,7 +3,7 @@ import { readStored, store } from '../storage.ts'
 import { toFailure, type Result } from '../request.ts'
 import { isInstalled } from '../session.ts'
 import { registerWorker } from '../worker/register.ts'
-import { editDevice, readKey, sendSubscription } from './api.ts'
+import { editDevice, readKey, sendSubscription, sendTest } from './api.ts'
 import { unsubscribe, REGISTRATION_KEY } from './unsubscribe.ts'
 import { isIos, parseRegistration, toSyncAction, type Browser } from './state.ts'
 import { ensureSubscription } from './subscription.ts'
@@ -82,7 +82,10 @@ async function subscribe(person: string): Promise<Result<Subscription>> {
     ? known !== undefined && known.device !== result.data.id
     : result.failure.code === 'conflict'
   if (isDead) result = await send(true)
-  if (result.ok) store(REGISTRATION_KEY, `${person} ${result.data.id}`)
+  if (!result.ok) return result
+  store(REGISTRATION_KEY, `${person} ${result.data.id}`)
+  // The longer session of an installed app needs a subscription that has accepted a push.
+  if (isInstalled() && result.data.lastPushAt === null) void sendTest(result.data.id)
   return result
 }
 
