@@ -1,28 +1,72 @@
+import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/**
- * Returns the address of the client. It is the peer's address, unless the peer is a trusted proxy.
- * Then it is the last address in X-Forwarded-For that is no trusted proxy. `trusted` lists networks
- * such as `10.0.0.0/8`.
- */
-export function toClientAddress(
-  peer: string,
-  forwardedFor: string | null,
-  trusted: readonly string[],
-): string {
-  if (trusted.length === 0 || !isTrusted(peer, trusted)) return peer
-  const hops = (forwardedFor ?? '')
-    .split(',')
-    .map(hop => hop.trim())
-    .filter(ipaddr.isValid)
-  return hops.findLast(hop => !isTrusted(hop, trusted)) ?? hops[0] ?? peer
+/** Returns the address of a client from that of the peer and the header X-Forwarded-For. */
+export type ClientAddressReader = (peer: string, forwardedFor: string | null) => string
+
+interface ReaderOptions {
+  /** The networks of proxies, such as `10.0.0.0/8`. */
+  trusted: readonly string[]
+  /** Called when a peer that is no trusted proxy sends X-Forwarded-For. */
+  onUntrusted?(peer: string): void
 }
 
-function isTrusted(address: string, trusted: readonly string[]): boolean {
-  if (!ipaddr.isValid(address)) return false
-  const parsed = ipaddr.process(address)
-  return trusted.some(network => {
-    const [base, bits] = ipaddr.parseCIDR(network)
-    return base.kind() === parsed.kind() && parsed.match(base, bits)
-  })
+/**
+ * Creates a reader that believes trusted proxies only. It returns the peer's address, unless the
+ * peer is a trusted proxy. Then it follows X-Forwarded-For from its end, up to the first address
+ * that is no trusted proxy. A hop that cannot be read ends the way: whatever precedes it may be
+ * forged.
+ */
+export function createClientAddressReader({
+  trusted,
+  onUntrusted,
+}: ReaderOptions): ClientAddressReader {
+  const networks = trusted.map(network => ipaddr.parseCIDR(network))
+
+  function isTrusted(text: string): boolean {
+    const address = parseAddress(text)
+    return (
+      address !== undefined &&
+      networks.some(
+        ([base, bits]) =>
+          base.kind() === address.kind() && address.match([base, bits] as [never, number]),
+      )
+    )
+  }
+
+  return (peer, forwardedFor) => {
+    if (forwardedFor === null) return peer
+    if (!isTrusted(peer)) {
+      onUntrusted?.(peer)
+      return peer
+    }
+    let believed = peer
+    for (const hop of forwardedFor.split(',').reverse()) {
+      const address = parseHop(hop)
+      if (address === undefined) break
+      believed = address
+      if (!isTrusted(address)) break
+    }
+    return believed
+  }
+}
+
+/** A hop with an optional port. Only an IPv6 address in brackets can have one. */
+const HOP = /^(?:(?<ipv4>[\d.]+)|\[(?<bracketed>[^\]]+)\])(?::\d{1,5})?$/
+
+/**
+ * Returns the address of a hop without port, brackets and zone, in its usual spelling. Undefined if
+ * it has none, as in `unknown` or `_hidden`.
+ */
+function parseHop(text: string): string | undefined {
+  const hop = text.trim()
+  const { ipv4, bracketed } = HOP.exec(hop)?.groups ?? {}
+  if (ipv4 === undefined && bracketed !== undefined && !bracketed.includes(':')) return undefined
+  return parseAddress(ipv4 ?? bracketed ?? hop)?.toString()
+}
+
+/** Parses an address, without a zone such as `%eth0`. An IPv4-mapped address is one of IPv4. */
+function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+  const bare = text.replace(/%.*$/, '')
+  return isIP(bare) === 0 ? undefined : ipaddr.process(bare)
 }

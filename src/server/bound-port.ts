@@ -3,11 +3,12 @@ import { withTimeout } from '../functions.ts'
 import { Fault } from '../errors.ts'
 import { FEED_PATH, type SocketSession } from '../feed/socket-guard.ts'
 import { fail, newCall } from '../http/call.ts'
-import { toClientAddress } from '../http/client-address.ts'
+import { createClientAddressReader } from '../http/client-address.ts'
 import { toSite, type Site } from '../http/site.ts'
 import { toPathname } from '../http/url.ts'
 import { serve } from '../platform.ts'
 import type { Listener, ServeOptions } from '../listener.ts'
+import { createProxyWarning } from './proxy-warning.ts'
 import { createDrain, type Drain } from './drain.ts'
 
 /**
@@ -46,6 +47,10 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
   const attached = Promise.withResolvers<void>()
   const drain = createDrain()
   const peers = new WeakMap<Request, () => string>()
+  const readClientAddress = createClientAddressReader({
+    trusted: config.trustedProxies,
+    onUntrusted: createProxyWarning(config.trustedProxies),
+  })
 
   function fetch(request: Request, peer: () => string): Response | Promise<Response> {
     if (!application) {
@@ -82,11 +87,7 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     drain,
     site: toSite(config.baseUrl ?? `http://localhost:${listener.port}`),
     toAddress: request =>
-      toClientAddress(
-        peers.get(request)?.() ?? '',
-        request.headers.get('x-forwarded-for'),
-        config.trustedProxies,
-      ),
+      readClientAddress(peers.get(request)?.() ?? '', request.headers.get('x-forwarded-for')),
     attach(next) {
       application = next
       attached.resolve()

@@ -28,6 +28,16 @@ test.each(listAllMarkdown())('%s names only files that exist', page => {
   expect(missing).toEqual([])
 })
 
+test('every example with a public BASE_URL sets TRUSTED_PROXIES, too', () => {
+  const blocks = listAllMarkdown().flatMap(page => listCodeBlocks(page))
+  const examples = [...blocks.map(({ place, text }) => [place, text]), envExample()]
+  const own = examples.filter(([, text = '']) => /BASE_URL(=|: )https:/.test(text))
+  expect(own.length).toBeGreaterThanOrEqual(7)
+  expect(own.filter(([, text = '']) => !/TRUSTED_PROXIES(=|: )\d/.test(text))).toEqual([])
+})
+
+const envExample = () => ['.env.example', readText('.env.example')]
+
 describe('docs/configuration.md', () => {
   const rows = listRows(readSection('docs/configuration.md', 'Settings of the server'))
   const defaults = new Map(rows.map(([name = '', value = '']) => [toCode(name), value]))

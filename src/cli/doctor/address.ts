@@ -102,6 +102,6 @@ function checkTrustedProxies({ baseUrl, trustedProxies }: Site): Finding[] {
   if (trustedProxies.length > 0) return [ok(check, trustedProxies.join(', '))]
   if (!baseUrl?.startsWith('https:')) return []
   const message =
-    'Not set, but BASE_URL uses HTTPS, which requires a proxy. All clients appear to have the IP address of the proxy, so failed sign-ins of one client block all of them. Set it to the network of the proxy, like 10.0.0.0/8.'
+    'Not set, but BASE_URL uses HTTPS, which requires a proxy. All clients appear to have the IP address of the proxy, so failed sign-ins of one client delay all of them. Set it to the network of the proxy, like 10.0.0.0/8.'
   return [warning(check, message)]
 }

@@ -11,6 +11,7 @@ import { createEmptyDatabase } from '../../support/postgres.ts'
 import { startProgram, toEmbeddedUrl, type Program } from '../../support/process.ts'
 import { sendRaw, toRequest } from '../../support/raw-http.ts'
 import { makeFolder } from '../../support/scratch.ts'
+import { until } from '../../support/until.ts'
 
 // Attacks by another user of the machine, a reader of the log, and the author of a backup.
 //
@@ -94,6 +95,20 @@ test.if(process.platform === 'linux')(
     expect(secrets.filter(secret => texts.includes(secret))).toEqual([])
   },
 )
+
+test('the log says once that X-Forwarded-For is not believed, and what to set', async () => {
+  for (const address of ['203.0.113.9', '203.0.113.10']) {
+    const headers = { 'x-forwarded-for': address, origin: program.url }
+    const body = JSON.stringify({ email: 'ada@example.com', password: 'wrong' })
+    const sent = { ...headers, 'content-type': 'application/json' }
+    await fetch(`${program.url}/api/session`, { method: 'POST', headers: sent, body })
+  }
+  await until(() => program.logged('TRUSTED_PROXIES').length > 0)
+  const [line = '', ...others] = program.logged('TRUSTED_PROXIES')
+  expect(others).toEqual([])
+  const { message } = JSON.parse(line) as { message: string }
+  expect(message).toContain('set TRUSTED_PROXIES to "127.0.0.1".')
+})
 
 test('no request can forge a line of the log, or control the terminal of its reader', async () => {
   const { post, request } = createRequests(program.url, program.firstKey!)

@@ -8,7 +8,7 @@ import {
 } from '../../support/browser.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
-// Attacks on sign-in by clients without an account: guessing, and keeping the owner out.
+// Attacks on sign-in by clients without an account: guesses, lock-outs and forged addresses.
 //
 // Covered elsewhere: delays and counts one by one (api/sign-in-throttle), response times
 // (api/sign-in), use of links (links).
@@ -68,3 +68,20 @@ test('20 guesses at invented accounts lock nobody out who has the same address',
   }
   expect((await trySignIn(email, PASSWORD, address)).status).toBe(200)
 })
+
+test.each([
+  ['1.1.1.1, 192.0.2.7:4711', '192.0.2.7'],
+  ['1.1.1.1, [2001:db8::7]:443', '2001:db8::7'],
+  ['1.1.1.1, [2001:db8::7]', '2001:db8::7'],
+  ['1.1.1.1, 192.0.2.7:4711, 127.0.0.2:80', '192.0.2.7'],
+  ['1.1.1.1, unknown', '127.0.0.1'],
+  ['1.1.1.1, 192.0.2.7.8, 127.0.0.2', '127.0.0.2'],
+])(
+  'a client that forges the first hop of %p is %p in the list of sessions',
+  async (hops, client) => {
+    const { email } = await newAccount(server)
+    const browser = createBrowser(server.url)
+    await browser.signIn(email, PASSWORD, hops)
+    expect((await browser.get('/api/sessions')).body.data.items[0].address).toBe(client)
+  },
+)
