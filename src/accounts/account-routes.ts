@@ -2,14 +2,15 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { writeAudit } from '../audit/audit.ts'
 import { transact } from '../db/pool.ts'
-import { sqlState, UNIQUE_VIOLATION } from '../db/sql.ts'
+import { sqlState, UNIQUE_VIOLATION, type Tx } from '../db/sql.ts'
 import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
 import { succeed, succeedFile } from '../http/call.ts'
 import { FileOf, SuccessOf } from '../http/envelope.ts'
 import { Timestamp } from '../http/schema-parts.ts'
 import { toId } from '../ids.ts'
-import { getAccount } from './account.ts'
+import { findAccountByEmail, getAccount, lockAccount } from './account.ts'
+import { limitAddressChanges } from './address-tries.ts'
 import { deleteAccount } from './account-deletion.ts'
 import { exportAccount } from './account-export.ts'
 import { toSignedOut, type Cookies } from './secret.ts'
@@ -61,7 +62,8 @@ export function accountRoutes({ guard, cookies }: Parts) {
       detail: {
         operationId: 'editAccount',
         summary: 'Change your name or e-mail address',
-        description: 'A new e-mail address requires a verification within the last 10 minutes.',
+        description:
+          'A new e-mail address requires a verification within the last 10 minutes. An account can try 10 addresses in 24 hours.',
         tags,
       },
     })
@@ -106,15 +108,22 @@ export function accountRoutes({ guard, cookies }: Parts) {
 }
 
 async function editAccount(
-  { pool, admitted, actor }: CallOn<'account'>,
+  call: CallOn<'account'>,
   change: Static<typeof AccountChange>,
 ): Promise<Account> {
+  const { pool, admitted, actor } = call
   const { account } = admitted
   const name = change.name?.trim() ?? null
   const email = (change.email && parseEmail(change.email)) ?? null
   // Keeps a stolen session from taking over the account with another address.
   if (email !== null && email !== account.email) requireVerified(admitted)
-  return transact(pool, async tx => {
+  const isNewAddress = email !== null && email !== account.email
+  const edited = await transact(pool, async tx => {
+    await lockAccount(tx, account.id)
+    if (isNewAddress) {
+      await limitAddressChanges(tx, account.id)
+      if (await findAccountByEmail(tx, email)) return refuseAddress(tx, call)
+    }
     const [edited] = await tx<[{ name: string; email: string }]>`
       update accounts set
         name = coalesce(${name}, name),
@@ -133,6 +142,16 @@ async function editAccount(
     return getAccount(tx, { ...admitted, account: { ...account, ...edited } })
   }).catch((error: unknown) => {
     if (sqlState(error) !== UNIQUE_VIOLATION) throw error
-    throw new Fault('conflict', 'Another account has this e-mail address')
+    // Another account took the address at the same moment.
+    return transact(pool, tx => refuseAddress(tx, call))
   })
+  if (edited) return edited
+  throw new Fault('conflict', 'This e-mail address cannot be used. Choose another one.')
+}
+
+/** Counts a try of an address that another account has. */
+async function refuseAddress(tx: Tx, { admitted, actor }: CallOn<'account'>): Promise<undefined> {
+  const target = toId('per', admitted.account.id)
+  await writeAudit(tx, actor, { action: 'account.addressRefused', target })
+  return undefined
 }

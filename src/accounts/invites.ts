@@ -143,16 +143,19 @@ export async function findInvite(sql: Queryable, token: string): Promise<LiveInv
 }
 
 /**
- * Deletes an open invite and returns it. Locks its organization until the transaction ends, so that
- * only one of concurrent calls gets the invite.
+ * Returns an open invite. Locks its organization until the transaction ends, so that only one of
+ * concurrent calls gets the invite.
  */
-export async function consumeInvite(tx: Tx, token: string): Promise<LiveInvite | undefined> {
+export async function lockInvite(tx: Tx, token: string): Promise<LiveInvite | undefined> {
   const seen = await findInvite(tx, token)
   if (!seen) return undefined
   await tx`select from organizations where id = ${seen.organizationId} for no key update`
-  const invite = await findInvite(tx, token)
-  if (invite) await tx`delete from invites where hash = decode(${hashSecret(token)}, 'hex')`
-  return invite
+  return findInvite(tx, token)
+}
+
+/** Deletes an invite that `lockInvite` has returned. */
+export async function deleteInvite(tx: Tx, token: string): Promise<void> {
+  await tx`delete from invites where hash = decode(${hashSecret(token)}, 'hex')`
 }
 
 async function selectLive(sql: Queryable, where: Fragment, limit: number) {

@@ -5,9 +5,9 @@ import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
 import { InvalidRequest, invalidField } from '../http/validation.ts'
 import { newId, toId } from '../ids.ts'
-import { findAccountByEmail } from './account.ts'
+import { limitNewAccounts } from './address-tries.ts'
 import { checkPassword, hashPassword } from './credentials.ts'
-import { findInvite, consumeInvite, type LiveInvite } from './invites.ts'
+import { deleteInvite, findInvite, lockInvite, type LiveInvite } from './invites.ts'
 import { withdrawLinksOfMember } from './reset-links.ts'
 import { toName, type AcceptInviteBody, type JoinedOrganization } from './schema.ts'
 import type { Cookies } from './secret.ts'
@@ -41,11 +41,13 @@ export async function joinWithAccount(
   { account, session }: AdmittedSession,
   { token, actor }: { token: string; actor: Actor },
 ): Promise<JoinedOrganization> {
-  const invite = await consumeInvite(tx, token)
+  const invite = await lockInvite(tx, token)
   if (!invite) throw inviteNotFound()
   if (invite.email !== null && invite.email !== account.email) {
     throw new Fault('forbidden', `This invite is for another e-mail address than ${account.email}`)
   }
+  await requireRoom(tx, invite.organizationId)
+  await deleteInvite(tx, token)
   const joined = await join(tx, invite, account.id, actor)
   // A concurrent password reset may have ended the session.
   const [live] = await tx`select from sessions where id = ${session.id}`
@@ -69,26 +71,38 @@ export async function joinWithNewAccount(
     const invite = await findInvite(sql, token)
     if (!invite) throw inviteNotFound()
     checkAddress(invite, email)
-    if (await findAccountByEmail(sql, email)) throw emailTaken()
   })
   checkPassword(password, { email, name })
   const hash = await hashPassword(password)
-  return transact(pool, async tx => {
-    const invite = await consumeInvite(tx, token)
+  const done = await transact(pool, async tx => {
+    const invite = await lockInvite(tx, token)
     if (!invite) throw inviteNotFound()
+    const { organizationId } = invite
     checkAddress(invite, email)
+    await requireRoom(tx, organizationId)
+    await limitNewAccounts(tx, organizationId)
     const { uuid: accountId } = newId('per')
+    // Nothing before this point depends on other accounts, so only the limited answer tells of one.
     const inserted = await tx`
       insert into accounts (id, name, email, password_hash)
       values (${accountId}, ${name}, ${email}, ${hash})
       on conflict (email) do nothing
     `
-    if (inserted.count === 0) throw emailTaken()
+    if (inserted.count === 0) {
+      await writeAudit(tx, visit.actor, { action: 'invite.addressRefused', organizationId })
+      return undefined
+    }
+    await deleteInvite(tx, token)
     await writeAudit(tx, visit.actor, { action: 'account.created', target: toId('per', accountId) })
     const joined = await join(tx, invite, accountId, { ...visit.actor, kind: 'account', accountId })
     const signedIn = await signIn(tx, visit, { accountId, method: 'link', cookies })
     return { joined, cookies: signedIn.cookies }
   })
+  if (done) return done
+  throw new Fault(
+    'conflict',
+    'An account with this e-mail address exists. Sign in, then open the link again.',
+  )
 }
 
 export function inviteNotFound(): Fault {
@@ -104,17 +118,11 @@ async function join(
   accountId: string,
   actor: Actor,
 ): Promise<JoinedOrganization> {
-  const [found] = await tx<[{ members: number; is_member: boolean }]>`
-    select
-      count(*)::int as members, coalesce(bool_or(account_id = ${accountId}), false) as is_member
-    from memberships
-    where organization_id = ${organizationId}
+  const member = await tx`
+    select from memberships where organization_id = ${organizationId} and account_id = ${accountId}
   `
   // An invite never changes a member's role. The rollback keeps it open for another account.
-  if (found.is_member) throw new Fault('conflict', 'You are already a member of this organization')
-  if (found.members >= MAX_MEMBERS) {
-    throw new Fault('conflict', `An organization can have at most ${MAX_MEMBERS} members`)
-  }
+  if (member.count > 0) throw new Fault('conflict', 'You are already a member of this organization')
   await tx`
     insert into memberships (organization_id, account_id, role)
     values (${organizationId}, ${accountId}, ${role})
@@ -129,14 +137,16 @@ async function join(
   return { organization: { id: toId('org', organizationId), name: organization.name }, role }
 }
 
+/** Throws `conflict` if an organization is full. The caller has locked the organization. */
+async function requireRoom(tx: Tx, organizationId: string): Promise<void> {
+  const [{ members }] = await tx<[{ members: number }]>`
+    select count(*)::int as members from memberships where organization_id = ${organizationId}
+  `
+  if (members < MAX_MEMBERS) return
+  throw new Fault('conflict', `An organization can have at most ${MAX_MEMBERS} members`)
+}
+
 function checkAddress(invite: LiveInvite, email: string): void {
   if (invite.email === null || invite.email === email) return
   throw invalidField('email', 'invalid_value', 'This invite is for another e-mail address')
-}
-
-function emailTaken(): Fault {
-  return new Fault(
-    'conflict',
-    'An account with this e-mail address exists. Sign in, then open the link again.',
-  )
 }

@@ -1,5 +1,6 @@
 /** Every action of the audit log, as a predicate between its actor and its target. */
 const ACTION_TEXTS = {
+  'account.addressRefused': 'tried an e-mail address that is in use',
   'account.created': 'created the account',
   'account.deleted': 'deleted the account',
   'account.edited': 'changed the account',
@@ -12,6 +13,7 @@ const ACTION_TEXTS = {
   'delivery.replayed': 'replayed a delivery',
   'event.deleted': 'deleted an event',
   'event.restored': 'restored an event',
+  'invite.addressRefused': 'tried to join with an e-mail address that is in use',
   'invite.created': 'created an invite',
   'invite.withdrawn': 'withdrew an invite',
   'key.created': 'created the API key',

@@ -1,10 +1,17 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { ageVerification } from '../../support/ageing.ts'
+import {
+  createApi,
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+} from '../../support/signed-in-account.ts'
 import { newProject, type TestProject } from '../../support/project.ts'
 import { newFullTenant, type FullTenant } from '../../support/full-tenant.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
 // Attacks on another tenant's data: by cursors, by text in filters, and by fields that callers may
-// not set.
+// not set. Attacks that find out who has an account.
 //
 // Covered elsewhere: ids of another tenant in every place of every route, in queries and in bodies
 // (api/tenants-management, api/tenants-v1), sockets (api/feed-guards), tags that imitate tokens of
@@ -143,4 +150,73 @@ test("an event and a user belong to the caller's project, with any other fields"
     `/api/projects/${projectId}/users/${other.params['userId']}`,
   )
   expect(theirs.body.data).toMatchObject({ userId: other.params['userId'], events: 1 })
+})
+
+test('changing the own address finds out at most ten addresses a day, and is recorded', async () => {
+  const spy = await newSignedInAccount(server)
+  const victim = other.people.viewer
+  const tryAddress = (email: string) => spy.patch('/api/me', { email })
+  await ageVerification(server.sql, spy.sessionId)
+  // Without the password, a used and a free address get the same answer.
+  for (const email of [victim.email, 'free-0@example.com']) {
+    expect((await tryAddress(email)).body.code).toBe('verification_needed')
+  }
+  await server.sql`update sessions set verified_at = now() where id = ${spy.sessionId}`
+  const refused = await tryAddress(victim.email.toUpperCase())
+  expect([refused.status, refused.body.code]).toEqual([409, 'conflict'])
+  for (let n = 1; n < 5; n++) {
+    expect((await tryAddress(victim.email)).status).toBe(409)
+    expect((await tryAddress(`free-${n}@example.com`)).status).toBe(200)
+  }
+  expect((await tryAddress('free-5@example.com')).status).toBe(200)
+  const answers = await Promise.all([victim.email, 'free-6@example.com'].map(tryAddress))
+  for (const { status, headers } of answers) {
+    expect(status).toBe(429)
+    expect(Number(headers.get('retry-after'))).toBeWithin(86_000, 86_401)
+  }
+  const unchanged = await spy.patch('/api/me', { name: 'Eve', email: 'free-5@example.com' })
+  expect(unchanged.status).toBe(200)
+  const [row] = await server.sql`
+    select count(*)::int as n from audit_log
+    where action = 'account.addressRefused' and account_id = ${spy.uuid}
+  `
+  expect(row?.['n']).toBe(5)
+})
+
+test('concurrent tries of addresses share the limit', async () => {
+  const spy = await newSignedInAccount(server)
+  const answers = await Promise.all(
+    Array.from({ length: 15 }, () => spy.patch('/api/me', { email: other.people.viewer.email })),
+  )
+  const statuses = answers.map(({ status }) => status).toSorted()
+  expect(statuses).toEqual([...Array(10).fill(409), ...Array(5).fill(429)])
+})
+
+test('the holder of an invite finds out at most 20 addresses a day, and none without a new account', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const path = `/api/organizations/${organization.id}/invites`
+  const { url } = (await owner.post(path, { role: 'viewer' })).body.data
+  const token = String(url).split('#')[1]
+  const accept = (email: string, password: string) =>
+    createApi(server.url).post('/api/invites/accept', { token, name: 'Eve', email, password })
+  const used = other.people.viewer.email
+  const free = `${crypto.randomUUID()}@example.com`
+  const weak = await Promise.all([used, free].map(email => accept(email, '1')))
+  expect(weak.map(({ status, body }) => [status, body.issues])).toEqual(
+    Array(2).fill([400, weak[0]!.body.issues]),
+  )
+  expect((await accept(used, 'gravel monsoon nineteen')).status).toBe(409)
+  // The invite is still open: 18 more tries, and the last one.
+  await server.sql`
+    insert into audit_log (id, organization_id, actor, action, details)
+    select gen_random_uuid(), ${organization.uuid}, 'anonymous', 'invite.addressRefused', '{}'
+    from generate_series(1, 18)
+  `
+  expect((await accept(used, 'gravel monsoon nineteen')).status).toBe(409)
+  for (const email of [used, free]) {
+    expect((await accept(email, 'gravel monsoon nineteen')).status).toBe(429)
+  }
+  const person = await newSignedInAccount(server)
+  expect((await person.post('/api/invites/accept', { token })).status).toBe(200)
 })
