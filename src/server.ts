@@ -1,6 +1,7 @@
 import { createCookies } from './accounts/secret.ts'
 import { startMaintenance } from './server/sweeps.ts'
 import { createCleanupStack } from './server/cleanup-stack.ts'
+import { createRefusals } from './audit/refusals.ts'
 import type { Config } from './config.ts'
 import { openDatabase } from './embedded/database.ts'
 import { migrate } from './db/migrate.ts'
@@ -143,6 +144,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const eraser = createEraser({ pool: userWork, waitMs: options.erasureWaitMs })
     const quotas = createQuotas({ limits: config.quotas, pool: background })
     const maintenance = startMaintenance(background)
+    const refusals = createRefusals(background)
     cleanup.push(async () => {
       await Promise.all([
         appender.drain(),
@@ -150,6 +152,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         admission.stop(),
         quotas.stop(),
         maintenance.stop(),
+        refusals.stop(),
         userIndexer.stop(),
         eraser.stop(),
       ])
@@ -160,6 +163,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       sessions,
       cookies: createCookies(site.isSecure),
       failedAuthentications: createFailedAuthentications(),
+      refusals,
       concurrency: createSemaphore(READS_PER_CALLER),
       bodyLimits: { timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS },
       toAddress: port.toAddress,

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import type { Actor } from '../audit/audit.ts'
+import type { Refusals } from '../audit/refusals.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Hints } from '../hints.ts'
 import type { BodyLimits } from '../http/body.ts'
@@ -15,6 +16,7 @@ import {
   type RouteOptions,
 } from '../http/route.ts'
 import { checkHost, checkSameOrigin, type Site } from '../http/site.ts'
+import { Fault } from '../errors.ts'
 import { parseId } from '../ids.ts'
 import { toNetwork, type FailedAuthentications } from '../limits/failed-authentications.ts'
 import type { Semaphore } from '../semaphore.ts'
@@ -41,6 +43,8 @@ export interface SessionGuardOptions {
   /** Limits concurrent requests per account. */
   concurrency: Semaphore
   hints: Hints
+  /** Counts refused requests for the audit log. */
+  refusals: Pick<Refusals, 'count'>
   bodyLimits: BodyLimits
   toAddress(request: Request): string
 }
@@ -132,15 +136,12 @@ export function createSessionGuard(gate: SessionGuardOptions) {
           checkIssues(exchange)
           const { admitted } = exchange as unknown as ScopeFields['anyone']
           if (admitted) await acquireSlot(exchange, gate.concurrency, admitted.account.id)
+          const call = toSessionCall(gate, { request, scope }, exchange, admitted)
+          // Rules beyond the role of a route refuse in its handler.
+          call.onFailure = error =>
+            countRefusal(gate, { admitted, actor: call.actor, action }, error)
           // `admit` has checked that the fields of the scope exist.
-          return {
-            call: toSessionCall(
-              gate,
-              { request, scope },
-              exchange,
-              admitted,
-            ) as unknown as CallOn<P>,
-          }
+          return { call: call as unknown as CallOn<P> }
         },
         ...(revokesAccess(action) && { afterHandle: () => gate.hints.send([{ kind: 'access' }]) }),
       }
@@ -161,11 +162,8 @@ function toSessionCall(
   admitted: AdmittedSession | undefined,
 ): SessionCall {
   const { headers } = request
-  const address = gate.toAddress(request)
-  const userAgent = headers.get('user-agent') ?? ''
-  const identity = admitted
-    ? ({ kind: 'account', accountId: admitted.account.id, sessionId: admitted.session.id } as const)
-    : ({ kind: 'anonymous' } as const)
+  const actor = toActor(gate, request, admitted)
+  const { address, userAgent } = actor
   // The transform step has added `checkAccess`.
   return Object.assign(call as Call & Pick<SessionCall, 'checkAccess'>, {
     guard: 'session' as const,
@@ -173,12 +171,25 @@ function toSessionCall(
     organizationId: admitted?.organizationId,
     projectId: admitted?.projectId,
     role: admitted?.role,
-    actor: { ...identity, address, userAgent },
+    actor,
     token: gate.cookies.read(headers, 'session'),
     address,
     userAgent,
     requestHeaders: headers,
   })
+}
+
+/** Returns the author of a request, for the audit log. */
+function toActor(
+  { toAddress }: Pick<SessionGuardOptions, 'toAddress'>,
+  request: Request,
+  admitted: AdmittedSession | undefined,
+): Actor & { address: string; userAgent: string } {
+  const address = toAddress(request)
+  const userAgent = request.headers.get('user-agent') ?? ''
+  if (!admitted) return { kind: 'anonymous', address, userAgent }
+  const { account, session } = admitted
+  return { kind: 'account', accountId: account.id, sessionId: session.id, address, userAgent }
 }
 
 /** Returns the connections for a request, and for the share that its cost belongs to. */
@@ -215,14 +226,45 @@ async function admit(
   if (!admitted && scope !== 'anyone' && gate.cookies.has(request.headers, 'session')) {
     await gate.failedAuthentications.countFailure(gate.toAddress(request))
   }
-  authorize(
-    admitted && { isOperator: admitted.account.isOperator, isVerified: admitted.isVerified },
-    action,
-    admitted && (scope === 'organization' || scope === 'project')
-      ? { kind: scope, role: exists(admitted, scope) ? admitted.role : undefined }
-      : undefined,
-  )
+  try {
+    authorize(
+      admitted && { isOperator: admitted.account.isOperator, isVerified: admitted.isVerified },
+      action,
+      admitted && (scope === 'organization' || scope === 'project')
+        ? { kind: scope, role: exists(admitted, scope) ? admitted.role : undefined }
+        : undefined,
+    )
+  } catch (error) {
+    if (admitted) {
+      const actor = toActor(gate, request, admitted)
+      countRefusal(gate, { admitted, actor, action }, error)
+    }
+    throw error
+  }
   return admitted
+}
+
+/** A request that may be refused. */
+interface Refusable {
+  admitted: AdmittedSession | undefined
+  actor: Actor
+  action: Action
+}
+
+/**
+ * Counts the refusal of a role, or of an account that is not a member. A request for a verification
+ * is neither, and without an organization nobody could read about it.
+ */
+function countRefusal(
+  { refusals }: SessionGuardOptions,
+  { admitted, actor, action }: Refusable,
+  error: unknown,
+): void {
+  if (!(error instanceof Fault) || admitted?.organizationId === undefined) return
+  const { organizationId, role } = admitted
+  const isStranger = role === undefined
+  if (error.code !== (isStranger ? 'not_found' : 'forbidden')) return
+  refusals.count({ tenant: { organizationId }, actor, isStranger, action })
 }
 
 /** Returns the session in a request's cookie. A cookie of a wrong form costs no query. */

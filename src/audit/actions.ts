@@ -1,5 +1,8 @@
 /** Every action of the audit log, as a predicate between its actor and its target. */
 const ACTION_TEXTS = {
+  'access.othersRefused': 'refused access to further callers',
+  'access.refused': 'was refused access',
+  'access.strangerRefused': 'refused access to an account that is not a member',
   'account.addressRefused': 'tried an e-mail address that is in use',
   'account.created': 'created the account',
   'account.deleted': 'deleted the account',

@@ -22,6 +22,8 @@ export interface Call {
   issues: readonly Issue[]
   /** A check whose failure comes before any other failure of the call, if it is still due. */
   checkFirst: (() => Promise<void>) | undefined
+  /** Called with what the handler throws. */
+  onFailure: ((error: unknown) => void) | undefined
   /** Releases the concurrency slot that the request holds, if any. */
   release: (() => void) | undefined
 }
@@ -42,6 +44,7 @@ export function newCall(): Call {
     headers: {},
     issues: [],
     checkFirst: undefined,
+    onFailure: undefined,
     release: undefined,
   }
 }
@@ -140,6 +143,7 @@ export async function succeedFile(
 
 /** Responds with the failure that `toFailure` makes of a thrown value. */
 export function fail(call: Call, error: unknown): Response {
+  call.onFailure?.(error)
   // A project can be deleted during the request. Every 401 looks the same, without rate limit
   // headers.
   if (error instanceof Fault && error.code === 'unauthorized') call.headers = {}

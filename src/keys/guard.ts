@@ -1,6 +1,7 @@
 import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import type { Actor } from '../audit/audit.ts'
+import type { Refusals } from '../audit/refusals.ts'
 import { Fault, invalidKey } from '../errors.ts'
 import type { BodyLimits } from '../http/body.ts'
 import { acquireSlot, respond, withCall, type Call, type GuardedCall } from '../http/call.ts'
@@ -36,6 +37,8 @@ export interface KeyGuardOptions {
   /** Limits concurrent reads per project. */
   concurrency: Semaphore
   bodyLimits: BodyLimits
+  /** Counts refused requests for the audit log. */
+  refusals: Pick<Refusals, 'count'>
   /** Returns the client's address, for counting failed authentications. */
   toAddress(request: Request): string
 }
@@ -92,6 +95,8 @@ export function createKeyGuard(gate: KeyGuardOptions) {
     call.headers = toRateLimitHeaders(rateLimit)
     if (!rateLimit.isAllowed) throw tooManyRequests(rateLimit.retryAfter)
     if (scope !== 'any' && !key.scopes.includes(scope)) {
+      const actor = { kind: 'API key', keyId: key.id, address: gate.toAddress(request) } as const
+      gate.refusals.count({ tenant: { projectId: key.projectId }, actor, action: scope })
       throw new Fault('insufficient_scope', `This API key lacks the scope ${scope}`)
     }
     if (hash !== undefined) recentKeys.remember(hash, key)

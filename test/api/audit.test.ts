@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SERVER, writeAudit } from '../../src/audit/audit.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
+import { parseId } from '../../src/ids.ts'
 import { listAuditActions } from '../support/audit.ts'
+import { createKey } from '../support/keys.ts'
+import { createRequests } from '../support/project.ts'
 import { newMember, newOrganization, newSignedInAccount } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -195,5 +198,73 @@ test('reliability §11 a failed action leaves no entry, and an action that canno
   expect([await count(), await listAuditActions(sql, organization.uuid)]).toEqual([
     1,
     ['key.created'],
+  ])
+})
+
+// The last test, because the server writes what it has counted when it stops.
+test('contract §12 refused requests are counted, and become one entry for each caller', async () => {
+  const organization = await newOrganization(server)
+  const path = `/api/organizations/${organization.id}`
+  const viewer = await newMember(server, organization, 'viewer')
+  const admin = await newMember(server, organization, 'admin')
+  const owner = await newMember(server, organization, 'owner')
+  const other = await newOrganization(server)
+  const stranger = await newMember(server, other, 'owner')
+  const key = await createKey(server.sql, {
+    projectId: organization.project.uuid,
+    name: 'writer',
+    scopes: ['events:write'],
+  })
+  const v1 = createRequests(server.url, key.token)
+  for (let nth = 0; nth < 3; nth++) {
+    expectFailure(await viewer.get(`${path}/audit`), 403, 'forbidden')
+    expectFailure(await viewer.patch(path, { name: 'Mine' }), 403, 'forbidden')
+    expectFailure(await v1.get('/v1/events'), 403, 'insufficient_scope')
+    expectFailure(await stranger.get(`${path}/members`), 404, 'not_found')
+  }
+  expectFailure(await admin.post(`${path}/invites`, { role: 'owner' }), 403, 'forbidden')
+  // None of these is a refusal of a role, a scope or a stranger.
+  expectFailure(await owner.get('/api/organizations/org_1'), 404, 'not_found')
+  expectFailure(await owner.delete(`${path}/members/per_1`), 404, 'not_found')
+  await server.sql`update sessions set verified_at = now() - interval '1 hour'`
+  expectFailure(await owner.delete(path), 403, 'verification_needed')
+  const crowd = await Promise.all(
+    Array.from({ length: 25 }, () => newMember(server, other, 'viewer')),
+  )
+  for (const member of crowd) await member.get(`/api/organizations/${other.id}/audit`)
+  expect(await listAuditActions(server.sql, organization.uuid)).toEqual(['key.created'])
+
+  await server.server.stop()
+  const entries = await server.sql<{ by: string | null; action: string; details: any }[]>`
+    select coalesce(account_id, key_id) as by, action, details, address
+    from audit_log where organization_id = ${organization.uuid} and action like 'access.%'
+  `
+  const { id: account } = stranger
+  const [action, address] = ['access.refused', '127.0.0.1']
+  expect(
+    entries.sort((a, b) => b.details.count - a.details.count || (a.by! < b.by! ? -1 : 1)),
+  ).toEqual([
+    {
+      by: viewer.uuid,
+      action,
+      details: { actions: 'audit.read organization.edit', count: 6 },
+      address,
+    },
+    { by: parseId('key', key.id)!, action, details: { actions: 'events:read', count: 3 }, address },
+    {
+      by: null,
+      action: 'access.strangerRefused',
+      details: { account, actions: 'members.read', count: 3 },
+      address: null,
+    },
+    { by: admin.uuid, action, details: { actions: 'invites.create', count: 1 }, address },
+  ] as never)
+  const counts = await server.sql`
+    select action, count(*)::int as entries, sum((details ->> 'count')::int)::int as refused
+    from audit_log where organization_id = ${other.uuid} group by 1 order by 1
+  `
+  expect([...counts]).toEqual([
+    { action: 'access.othersRefused', entries: 1, refused: 5 },
+    { action: 'access.refused', entries: 20, refused: 20 },
   ])
 })

@@ -32,6 +32,7 @@ const guard = createKeyGuard({
     stop: async () => {},
   },
   failedAuthentications: createFailedAuthentications(),
+  refusals: { count: () => {} },
   concurrency: createSemaphore({}),
   bodyLimits: { timeoutMs: 20_000 },
   toAddress: () => '',

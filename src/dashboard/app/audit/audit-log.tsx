@@ -18,6 +18,9 @@ const KINDS = [
   'event',
   'user',
   'alias',
+  'account',
+  'audit',
+  'access',
 ]
 const SERVER_KINDS = ['session', 'password', 'account', 'reset', 'push', 'organization']
 
