@@ -18,3 +18,15 @@ create table recovery_codes (
   used_at timestamptz,
   primary key (account_id, hash)
 );
+
+-- One row is a sign-in whose password was correct, and which waits for a code. hash is the SHA-256
+-- of a cookie. Unlogged: the rows matter for five minutes.
+create unlogged table sign_in_steps (
+  hash bytea primary key check (octet_length(hash) = 32),
+  account_id uuid not null references accounts on delete cascade,
+  is_installed boolean not null,
+  expires_at timestamptz not null
+);
+
+-- Serves the removal of an account's steps, and the limit on their number.
+create index sign_in_steps_of_account on sign_in_steps (account_id, expires_at);

@@ -46,7 +46,12 @@ export async function getAccount(
 /** Returns the ways in which an account can sign in and be verified. */
 async function readCredentials(sql: Queryable, accountId: string): Promise<Account['credentials']> {
   const [row] = await sql<
-    { has_password: boolean; passkeys: number; has_second_factor: boolean }[]
+    {
+      has_password: boolean
+      passkeys: number
+      has_second_factor: boolean
+      recovery_codes: number
+    }[]
   >`
     select
       p.password_hash is not null as has_password,
@@ -55,7 +60,10 @@ async function readCredentials(sql: Queryable, accountId: string): Promise<Accou
       ) as passkeys,
       exists (
         select from totp_secrets t where t.account_id = p.id and t.confirmed_at is not null
-      ) as has_second_factor
+      ) as has_second_factor,
+      (
+        select count(*)::int from recovery_codes c where c.account_id = p.id and c.used_at is null
+      ) as recovery_codes
     from accounts p
     where p.id = ${accountId}
   `
@@ -63,6 +71,7 @@ async function readCredentials(sql: Queryable, accountId: string): Promise<Accou
     hasPassword: row?.has_password ?? false,
     passkeys: row?.passkeys ?? 0,
     hasSecondFactor: row?.has_second_factor ?? false,
+    recoveryCodes: row?.recovery_codes ?? 0,
   }
 }
 

@@ -25,9 +25,9 @@ import { requireVerified } from './permissions.ts'
 import { withdrawResetLinks } from './reset-links.ts'
 import { Account, EndedSessions, Password } from './schema.ts'
 import { endSessions, rotateSession, toCookieSeconds } from './sessions.ts'
-import { removeSecondFactor } from './second-factors.ts'
+import { endSteps } from './sign-in-steps.ts'
 import { clearAttempts, type ThrottleScope } from './throttle.ts'
-import { requireWayIn } from './ways-in.ts'
+import { removeSecondFactor, requireWayIn } from './ways-in.ts'
 
 const tags = ['Account']
 
@@ -139,6 +139,7 @@ async function changePassword(
     await tx`update accounts set password_hash = ${hash} where id = ${account.id}`
     const sessionsEnded = await endSessions(tx, account.id, session.id)
     await withdrawResetLinks(tx, actor, account.id)
+    await endSteps(tx, account.id)
     await writeAudit(tx, actor, {
       action: 'password.changed',
       target: toId('per', account.id),

@@ -10,6 +10,7 @@ import { hashSecret, newSecret } from './secret.ts'
 import { endSessions } from './sessions.ts'
 import { forgetDevices, rememberDevice } from './sign-in.ts'
 import { clearAccountFailures } from './throttle.ts'
+import { removeOtherWaysIn } from './ways-in.ts'
 
 export interface ResetLink {
   id: string
@@ -104,9 +105,9 @@ export async function findResetAccount(
 }
 
 /**
- * Sets the password of an account, and deletes the link. Ends all sessions of the account. Forgets
- * its known browsers except the requesting one, whose secret is `device`. Returns undefined if the
- * link has ended, or if its creator may no longer create it.
+ * Sets the password of an account, removes its passkeys and codes, and deletes the link. Ends all
+ * sessions of the account. Forgets its known browsers except the requesting one, whose secret is
+ * `device`. Returns undefined if the link has ended, or if its creator may no longer create it.
  */
 export async function resetPassword(
   tx: Tx,
@@ -125,6 +126,8 @@ export async function resetPassword(
   const [{ email }] = await tx<[{ email: string }]>`
     update accounts set password_hash = ${passwordHash} where id = ${accountId} returning email
   `
+  // Somebody else may have added them, or the account may have lost them.
+  await removeOtherWaysIn(tx, accountId)
   const sessionsEnded = await endSessions(tx, accountId)
   await withdrawResetLinks(tx, actor, accountId)
   // The requesting browser becomes a known one, so that failures elsewhere do not delay it.

@@ -80,6 +80,8 @@ const Credentials = Type.Object(
     passkeys: Type.Integer({ minimum: 0 }),
     /** True if signing in with the password also requires a code. */
     hasSecondFactor: Type.Boolean(),
+    /** The number of recovery codes that are left. */
+    recoveryCodes: Type.Integer({ minimum: 0 }),
   },
   closed,
 )

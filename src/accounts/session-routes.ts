@@ -15,6 +15,7 @@ import { lockAccount } from './account.ts'
 import { Account, Email, EndedSessions, NoData, Password, SessionInfo } from './schema.ts'
 import { endSession, endSessions, listSessions } from './sessions.ts'
 import { endOwnSession, signIn, type SignedIn } from './sign-in.ts'
+import { createStep, hasSecondFactor, STEP_AGE_S } from './sign-in-steps.ts'
 import { clearAttempts } from './throttle.ts'
 
 const tags = ['Account']
@@ -30,6 +31,8 @@ const SignInBody = Type.Object({
   ),
 })
 
+const NeedsCode = Type.Object({ needs: Type.Literal('code') }, { additionalProperties: false })
+
 interface Parts {
   guard: SessionGuard
   cookies: Cookies
@@ -42,16 +45,27 @@ export function sessionRoutes({ guard, cookies }: Parts) {
     .post(
       '/api/session',
       async ({ call, body }) => {
-        const { account, cookies: kept } = await signInByPassword(cookies, call, body)
-        return succeed(call, 200, account, { cookies: kept })
+        const signedIn = await signInByPassword(cookies, call, body)
+        if (signedIn.step === undefined) {
+          return succeed(call, 200, signedIn.account, { cookies: signedIn.cookies })
+        }
+        const kept = cookies.keep('step', signedIn.step, STEP_AGE_S)
+        return succeed(call, 202, { needs: 'code' }, { cookies: [kept] })
       },
       {
         anyone: 'session.create',
         body: SignInBody,
         response: {
           200: SuccessOf(Account, 'You are signed in. The cookie contains the session.'),
+          202: SuccessOf(NeedsCode, 'The password is correct. Send a code next.'),
         },
-        detail: { operationId: 'signIn', summary: 'Sign in', tags },
+        detail: {
+          operationId: 'signIn',
+          summary: 'Sign in',
+          description:
+            'If the account has an authenticator app, send its code to `/api/session/code` within 5 minutes.',
+          tags,
+        },
       },
     )
     .delete(
@@ -116,7 +130,7 @@ async function signInByPassword(
   cookies: Cookies,
   call: CallOn<'anyone'>,
   { email: typed, password, isInstalled }: Static<typeof SignInBody>,
-): Promise<SignedIn> {
+): Promise<(SignedIn & { step?: undefined }) | { step: string }> {
   const email = parseEmail(typed) ?? ''
   const { address, userAgent, requestHeaders } = call
   const device = cookies.read(requestHeaders, 'device')
@@ -133,12 +147,11 @@ async function signInByPassword(
   return transact(call.pool, async tx => {
     await lockCredentials(tx, found)
     await clearAttempts(tx, scope)
-    return signIn(tx, call, {
-      accountId: found.accountId,
-      method: 'password',
-      isInstalled,
-      cookies,
-    })
+    const { accountId } = found
+    if (await hasSecondFactor(tx, accountId)) {
+      return { step: await createStep(tx, { accountId, isInstalled: isInstalled ?? false }) }
+    }
+    return signIn(tx, call, { accountId, method: 'password', isInstalled, cookies })
   })
 }
 

@@ -148,19 +148,28 @@ export async function createSession(
   return { id: uuid, token }
 }
 
+interface Renewal {
+  id: string
+  token: string
+  /** True if the account proved more than a password. */
+  isMultiFactor?: boolean
+  /** False if the renewal does not count as a verification. */
+  isVerified?: boolean
+}
+
 /**
  * Replaces the token of a session after the account was verified. Returns the new token. Throws
  * `conflict` if `token` is no longer the session's token.
  */
 export async function rotateSession(
   sql: Queryable,
-  { id, token, isMultiFactor = false }: { id: string; token: string; isMultiFactor?: boolean },
+  { id, token, isMultiFactor = false, isVerified = true }: Renewal,
 ): Promise<string> {
   const fresh = newSecret(256)
   const rotated = await sql`
     update sessions set
       hash = decode(${hashSecret(fresh)}, 'hex'),
-      verified_at = now(),
+      verified_at = case when ${isVerified} then now() else verified_at end,
       is_multi_factor = is_multi_factor or ${isMultiFactor}
     where id = ${id} and hash = decode(${hashSecret(token)}, 'hex')
   `

@@ -1,5 +1,6 @@
 import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
+import { endSteps } from './sign-in-steps.ts'
 
 /**
  * Throws `conflict` if an account can no longer sign in. Call it after a removal, in the same
@@ -18,4 +19,17 @@ export async function requireWayIn(tx: Tx, accountId: string): Promise<void> {
     'conflict',
     'This is the last way to sign in to the account. Add another one first.',
   )
+}
+
+/** Removes the authenticator app of an account, its recovery codes and its unfinished sign-ins. */
+export async function removeSecondFactor(tx: Tx, accountId: string): Promise<void> {
+  await tx`delete from totp_secrets where account_id = ${accountId}`
+  await tx`delete from recovery_codes where account_id = ${accountId}`
+  await endSteps(tx, accountId)
+}
+
+/** Removes everything but the password that signs an account in. */
+export async function removeOtherWaysIn(tx: Tx, accountId: string): Promise<void> {
+  await removeSecondFactor(tx, accountId)
+  await tx`delete from passkeys where account_id = ${accountId}`
 }

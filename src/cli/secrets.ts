@@ -3,6 +3,7 @@ import { resetSecrets } from '../secrets/reset.ts'
 import { rotateSecrets } from '../secrets/rotation.ts'
 import { SUBSCRIPTION_LOSS } from '../push/address.ts'
 import { VAPID_LOSS } from '../push/vapid.ts'
+import { SEALED_TOTP_SECRETS, TOTP_LOSS } from '../second-factor/sealing.ts'
 import { WEBHOOK_LOSS } from '../webhooks/sealing.ts'
 import { command, withExamples } from './command.ts'
 import { withDatabase } from './environment.ts'
@@ -11,9 +12,14 @@ import { SEALED_VAPID_KEYS } from '../push/vapid.ts'
 import { SEALED_WEBHOOKS } from '../webhooks/sealing.ts'
 
 /** The tables with columns that are encrypted at rest. */
-export const SEALED_TABLES = [SEALED_SUBSCRIPTIONS, SEALED_VAPID_KEYS, SEALED_WEBHOOKS]
+export const SEALED_TABLES = [
+  SEALED_SUBSCRIPTIONS,
+  SEALED_TOTP_SECRETS,
+  SEALED_VAPID_KEYS,
+  SEALED_WEBHOOKS,
+]
 /** In order of deletion: subscriptions come before their VAPID key, so that they are counted. */
-const LOSSES = [WEBHOOK_LOSS, SUBSCRIPTION_LOSS, VAPID_LOSS]
+const LOSSES = [WEBHOOK_LOSS, SUBSCRIPTION_LOSS, VAPID_LOSS, TOTP_LOSS]
 
 const rotate = command({
   name: 'rotate',

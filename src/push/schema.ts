@@ -1,5 +1,6 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
 import { IsoTimestamp } from '../events/schema.ts'
+import { QrCode } from '../http/qr-code.ts'
 import {
   defineRule,
   issue,
@@ -80,16 +81,7 @@ export type PushKey = Static<typeof PushKey>
 export const PhoneLink = Type.Object(
   {
     url: Type.String(),
-    qr: Type.Object(
-      {
-        size: Type.Integer({
-          minimum: 21,
-          description: 'The number of modules in a row, without a margin.',
-        }),
-        path: Type.String({ description: 'The dark modules, as an SVG path of this size.' }),
-      },
-      closed,
-    ),
+    qr: QrCode,
   },
   closed,
 )

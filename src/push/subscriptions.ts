@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { encode } from 'uqr'
 import { isExpired } from '../accounts/sessions.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
+import { toQrCode } from '../http/qr-code.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { toBrowserName } from '../user-agent.ts'
@@ -162,8 +162,7 @@ export async function removeSubscription(
 /** Returns the link to the page on which a phone subscribes, with its QR code. */
 export function toPhoneLink(siteUrl: string): PhoneLink {
   const url = `${siteUrl}/notifications`
-  const { size, data } = encode(url, { ecc: 'M', border: 0 })
-  return { url, qr: { size, path: data.map(toRow).join('') } }
+  return { url, qr: toQrCode(url) }
 }
 
 /** Returns the uuid of a subscription's public id. Throws `not_found`. */
@@ -229,12 +228,4 @@ async function selectSubscriptions(
     createdAt: row.createdAt.toISOString(),
     lastPushAt: row.lastPushAt?.toISOString() ?? null,
   }))
-}
-
-/** Returns the SVG path of one row. Adjacent dark modules become one rectangle. */
-function toRow(row: readonly boolean[], y: number): string {
-  const text = row.map(isDark => (isDark ? '#' : ' ')).join('')
-  return [...text.matchAll(/#+/g)]
-    .map(({ 0: { length }, index }) => `M${index} ${y}h${length}v1h-${length}z`)
-    .join('')
 }

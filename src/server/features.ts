@@ -29,6 +29,8 @@ import { deliveryRoutes, type DeliveryParts } from '../outbox/delivery-routes.ts
 import { createChallenges } from '../passkeys/challenges.ts'
 import { passkeyRoutes } from '../passkeys/routes.ts'
 import { passkeySignInRoutes } from '../passkeys/sign-in-routes.ts'
+import { secondFactorRoutes } from '../second-factor/routes.ts'
+import { codeSignInRoutes } from '../second-factor/sign-in-routes.ts'
 import { notificationRoutes } from '../push/notification-routes.ts'
 import { pushRoutes, type PushRouteParts } from '../push/push-routes.ts'
 import { attemptRoutes } from '../webhooks/attempt-routes.ts'
@@ -66,6 +68,8 @@ export function listApiFeatures(gate: ApiParts) {
     resetLinkRoutes(parts),
     resetRoutes(parts),
     searchRoutes(parts),
+    secondFactorRoutes(parts),
+    codeSignInRoutes(parts),
     serverRoutes(parts),
     sessionRoutes(parts),
     setupRoutes(parts),

@@ -31,6 +31,7 @@ export const SWEEPS: readonly Sweep[] = [
   { table: 'idempotency_keys', where: sql => sql`s.expires_at < now()`, orderBy: 'expires_at' },
   { table: 'rate_windows', where: sql => sql`s.started_at < now() - interval '1 hour'` },
   { table: 'sessions', where: isExpired },
+  { table: 'sign_in_steps', where: sql => sql`s.expires_at < now()` },
   { table: 'used_challenges', where: sql => sql`s.expires_at < now()` },
   { table: 'setup_links', where: sql => sql`s.expires_at < now()` },
   {

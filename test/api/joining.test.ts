@@ -83,7 +83,7 @@ test('dashboard §2 the link creates an account, which is signed in by its cooki
   expect(body.data).toMatchObject({
     person: { name: 'Grace', email, isOperator: false },
     isVerified: true,
-    credentials: { hasPassword: true, passkeys: 0, hasSecondFactor: false },
+    credentials: { hasPassword: true, passkeys: 0, hasSecondFactor: false, recoveryCodes: 0 },
     organizations: [{ id: organization.id, role: 'admin' }],
   })
   const [stored] = await server.sql`select password_hash from accounts where email = ${email}`

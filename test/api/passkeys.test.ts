@@ -61,7 +61,7 @@ test('a passkey signs in without a password, and the session names it', async ()
   expect([answered.status, answered.body.data.person.id]).toEqual([200, person.account.id])
   expect(answered.body.data).toMatchObject({
     isVerified: true,
-    credentials: { hasPassword: true, passkeys: 1, hasSecondFactor: false },
+    credentials: { hasPassword: true, passkeys: 1, hasSecondFactor: false, recoveryCodes: 0 },
   })
   const [session] = (await browser.get('/api/sessions')).body.data.items
   expect(session).toMatchObject({ isCurrent: true, method: 'passkey', isMultiFactor: true })

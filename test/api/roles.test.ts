@@ -6,7 +6,7 @@ import { API, type ApiContract } from '../support/contracts.ts'
 import { createApi, newSignedInAccount } from '../support/signed-in-account.ts'
 import { BODIES, PASSWORD } from '../support/request-bodies.ts'
 import { boot, type Booted } from '../support/server.ts'
-import { insertPasskey, signOwnBody } from '../support/passkeys.ts'
+import { insertPasskey, prepareOwn } from '../support/passkeys.ts'
 import { insertSubscription } from '../support/push.ts'
 import { newFullTenant, toPath, type FullTenant } from '../support/full-tenant.ts'
 
@@ -17,7 +17,8 @@ for (const [asker, actions] of Object.entries({
     'setup.read setup.complete session.create session.end reset.complete invite.read invite.accept',
   stranger: `account.read account.edit account.export account.delete account.verify account.changePassword sessions.read sessions.end
     account.verifyByPasskey account.removePassword passkeys.read passkeys.create passkeys.add passkeys.edit
-    passkeys.remove
+    passkeys.remove account.addSecondFactor secondFactor.create secondFactor.confirm secondFactor.remove
+    secondFactor.createCodes
     push.read push.subscribe push.edit push.remove push.test`,
   viewer: `organization.read organization.leave members.read project.read channels.read events.read
     events.markRead notifications.read notifications.edit users.read webhooks.read`,
@@ -36,6 +37,10 @@ const GUARDED = new Set<Action>([
   'account.delete',
   'account.removePassword',
   'passkeys.create',
+  'secondFactor.create',
+  'secondFactor.confirm',
+  'secondFactor.remove',
+  'secondFactor.createCodes',
   'passkeys.add',
   'passkeys.remove',
   'organization.delete',
@@ -125,7 +130,7 @@ async function ask(tenant: FullTenant, contract: ApiContract, asker: Asker) {
       passkeyId: await insertPasskey(server, person),
     }),
   }
-  const own = contract.body && (await signOwnBody(server, person, contract.action))
+  const own = await prepareOwn(server, person, contract.action)
   return person.request(toPath(contract, params), { ...options, ...(own && { json: own }) })
 }
 

@@ -45,7 +45,7 @@ test('design §5 the setup link creates the operator, owner of the first organiz
       isOperator: true,
     },
     isVerified: true,
-    credentials: { hasPassword: true, passkeys: 0, hasSecondFactor: false },
+    credentials: { hasPassword: true, passkeys: 0, hasSecondFactor: false, recoveryCodes: 0 },
     organizations: [
       {
         id: expect.stringMatching(/^org_/),

@@ -26,7 +26,7 @@ test('design §6 POST /api/session signs in and answers like GET /api/me', async
   expect(body.data).toEqual({
     person: { id: account.id, name: 'Test account', email: account.email, isOperator: false },
     isVerified: true,
-    credentials: { hasPassword: true, passkeys: 0, hasSecondFactor: false },
+    credentials: { hasPassword: true, passkeys: 0, hasSecondFactor: false, recoveryCodes: 0 },
     organizations: [],
   })
   expect((await browser.get('/api/me')).body.data).toEqual(body.data)

@@ -50,7 +50,7 @@ export interface FakeApi {
 export const ACCOUNT = {
   person: { id: 'per_1', name: 'Ada Lovelace', email: 'ada@example.com', isOperator: true },
   isVerified: true,
-  credentials: { hasPassword: true, passkeys: 0, hasSecondFactor: false },
+  credentials: { hasPassword: true, passkeys: 0, hasSecondFactor: false, recoveryCodes: 0 },
   organizations: [
     {
       id: 'org_1',

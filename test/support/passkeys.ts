@@ -2,6 +2,7 @@ import { newId } from '../../src/ids.ts'
 import { createAuthenticator, type Authenticator } from './authenticator.ts'
 import type { Booted } from './server.ts'
 import type { SignedInAccount } from './signed-in-account.ts'
+import { insertTotpSecret, toTotpCode } from './totp.ts'
 
 /** Inserts a passkey of an account, without its ceremony. Returns its id (`pky_…`). */
 export async function insertPasskey(
@@ -28,8 +29,10 @@ export function toOrigin({ url }: Pick<Booted, 'url'>): string {
   return url.replace('127.0.0.1', 'localhost')
 }
 
-/** Returns the body of a request that only the account's own authenticator can make. */
-export async function signOwnBody(
+/**
+ * Prepares an action on the account's own credentials. Returns the body, if only it can make one.
+ */
+export async function prepareOwn(
   server: Booted,
   person: SignedInAccount,
   action: string,
@@ -40,6 +43,16 @@ export async function signOwnBody(
     return status === 200
       ? { name: 'A passkey', credential: authenticator.create(body.data) }
       : undefined
+  }
+  if (action === 'secondFactor.confirm') {
+    const { body } = await person.post('/api/second-factor')
+    return body.success ? { code: toTotpCode(body.data.secret) } : undefined
+  }
+  if (action.startsWith('secondFactor.') && action !== 'secondFactor.create') {
+    await insertTotpSecret(server, person)
+  }
+  if (action === 'account.addSecondFactor') {
+    return { code: toTotpCode(await insertTotpSecret(server, person)) }
   }
   if (action !== 'account.verifyByPasskey') return undefined
   await insertPasskey(server, person, authenticator)

@@ -17,6 +17,8 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
   'account.verifyByPasskey': () => ({
     credential: createAuthenticator('').get({ rpId: '', challenge: '' }),
   }),
+  'secondFactor.confirm': () => ({ code: '000000' }),
+  'account.addSecondFactor': () => ({ code: '000000' }),
   'passkeys.add': () => ({
     name: 'A passkey',
     credential: createAuthenticator('').create({ rp: { id: '' }, challenge: '' }),

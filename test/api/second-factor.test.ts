@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createResetLink } from '../../src/accounts/reset-links.ts'
+import { COMMAND_LINE } from '../../src/audit/audit.ts'
+import { expectFailure } from '../support/answers.ts'
+import { createBrowser, newAccount, newAddress, PASSWORD } from '../support/browser.ts'
+import { insertPasskey } from '../support/passkeys.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { insertTotpSecret, toTotpCode } from '../support/totp.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({}, { kinds: [] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** An account whose password requires a code. */
+async function newPerson() {
+  const account = await newAccount(server)
+  const secret = await insertTotpSecret(server, account)
+  return { account, secret }
+}
+
+/** A browser in which the password was entered, so that a code is next. */
+async function enterPassword(email: string) {
+  const browser = createBrowser(server.url)
+  const answered = await browser.signIn(email, PASSWORD, newAddress())
+  expect([answered.status, answered.body.data]).toEqual([202, { needs: 'code' }])
+  expect(browser.cookies.has('tidings')).toBe(false)
+  return browser
+}
+
+const sendCode = (browser: ReturnType<typeof createBrowser>, code: string) =>
+  browser.post('/api/session/code', { code })
+
+async function listAudit(id: string): Promise<unknown[]> {
+  const rows = await server.sql<{ action: string; details: object }[]>`
+    select action, details from audit_log where target = ${id} order by at, id
+  `
+  return rows.map(({ action, details }) => [action, details])
+}
+
+test('an app is confirmed with its first code, and signing in requires a code from then on', async () => {
+  const account = await newAccount(server)
+  const browser = createBrowser(server.url)
+  await browser.signIn(account.email, PASSWORD, newAddress())
+  expectFailure(
+    await browser.post('/api/second-factor/confirm', { code: '000000' }),
+    409,
+    'conflict',
+  )
+  await browser.post('/api/second-factor')
+  const { secret, uri, qr } = (await browser.post('/api/second-factor')).body.data
+  expect(uri).toContain(`secret=${secret}`)
+  expect(qr.path).toMatch(/^M0 0h7v1/)
+  const confirm = (code: string) => browser.post('/api/second-factor/confirm', { code })
+  const code = toTotpCode(secret)
+  const wrong = code === '000000' ? '000001' : '000000'
+  expectFailure(await confirm(wrong), 401, 'wrong_credentials')
+  // A secret that was never confirmed does not lock anybody out.
+  const early = createBrowser(server.url)
+  expect((await early.signIn(account.email, PASSWORD, newAddress())).status).toBe(200)
+  const confirmed = await confirm(code)
+  expect(confirmed.body.data.credentials).toMatchObject({ hasSecondFactor: true })
+  const [own] = (await browser.get('/api/sessions')).body.data.items.filter(
+    ({ isCurrent }: { isCurrent: boolean }) => isCurrent,
+  )
+  expect(own.isMultiFactor).toBe(true)
+  expectFailure(await browser.post('/api/second-factor'), 409, 'conflict')
+
+  const next = await enterPassword(account.email)
+  expectFailure(await sendCode(next, code), 401, 'wrong_credentials')
+  const signedIn = await sendCode(next, ` ${toTotpCode(secret, 30)} `)
+  expect([signedIn.status, signedIn.body.data.person.id]).toEqual([200, account.id])
+  const [session] = (await next.get('/api/sessions')).body.data.items
+  expect(session).toMatchObject({ method: 'password', isMultiFactor: true })
+})
+
+test('a code is accepted after the password, in the same browser, once and for 5 minutes', async () => {
+  const { account, secret } = await newPerson()
+  const browser = await enterPassword(account.email)
+  const code = toTotpCode(secret)
+  expectFailure(await sendCode(createBrowser(server.url), code), 409, 'conflict')
+  const step = browser.cookies.get('tidings-step')!
+  expect((await sendCode(browser, code)).status).toBe(200)
+  const replayed = createBrowser(server.url)
+  replayed.cookies.set('tidings-step', step)
+  expectFailure(await sendCode(replayed, toTotpCode(secret, 30)), 409, 'conflict')
+  const late = await enterPassword(account.email)
+  await server.sql`update sign_in_steps set expires_at = expires_at - interval '5 minutes'`
+  expectFailure(await sendCode(late, toTotpCode(secret, 30)), 409, 'conflict')
+  // A new password ends sign-ins that began with the former one.
+  const waiting = await enterPassword(account.email)
+  const change = { currentPassword: PASSWORD, newPassword: 'gravel monsoon nineteen' }
+  expect((await browser.put('/api/me/password', change)).status).toBe(200)
+  expectFailure(await sendCode(waiting, toTotpCode(secret, 30)), 409, 'conflict')
+})
+
+test('of concurrent uses of one code, one signs in', async () => {
+  const { account, secret } = await newPerson()
+  const browsers = [await enterPassword(account.email), await enterPassword(account.email)]
+  const code = toTotpCode(secret)
+  const answers = await Promise.all(browsers.map(browser => sendCode(browser, code)))
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 401])
+})
+
+test('wrong codes are throttled on their own, and a right password does not reset them', async () => {
+  const { account } = await newPerson()
+  const address = newAddress()
+  const statuses: number[] = []
+  for (let i = 0; i < 30 && statuses.at(-1) !== 429; i++) {
+    const browser = createBrowser(server.url)
+    await browser.signIn(account.email, PASSWORD, address)
+    statuses.push((await sendCode(browser, String(100_000 + i))).status)
+  }
+  expect(statuses.at(-1)).toBe(429)
+  expect(statuses.length).toBeLessThan(25)
+  expect(await listAudit(account.id)).toContainEqual(['session.refused', { factor: 'code' }])
+})
+
+test('a recovery code works once instead of a code; new ones end the former', async () => {
+  const { account, secret } = await newPerson()
+  const browser = await enterPassword(account.email)
+  await sendCode(browser, toTotpCode(secret))
+  const create = async () =>
+    (await browser.post('/api/second-factor/recovery-codes')).body.data.codes as string[]
+  const former = await create()
+  const codes = await create()
+  expect(new Set([...former, ...codes]).size).toBe(20)
+  for (const code of codes)
+    expect(code).toMatch(/^([0-9a-hjkmnp-tv-z]{4}-){3}[0-9a-hjkmnp-tv-z]{4}$/)
+  const [stored] = await server.sql`
+    select string_agg(encode(hash, 'hex'), ' ') as text from recovery_codes
+    where account_id = ${account.uuid}
+  `
+  expect(stored?.['text'].split(' ')).toHaveLength(10)
+  const next = await enterPassword(account.email)
+  expectFailure(await sendCode(next, former[0]!), 401, 'wrong_credentials')
+  const signedIn = await sendCode(next, codes[0]!.toUpperCase().replaceAll('-', ' '))
+  expect(signedIn.body.data.credentials.recoveryCodes).toBe(9)
+  const again = await enterPassword(account.email)
+  expectFailure(await sendCode(again, codes[0]!), 401, 'wrong_credentials')
+  expect(await listAudit(account.id)).toContainEqual(['recoveryCodes.used', { codesLeft: 9 }])
+})
+
+test('a removed app leaves the password alone to sign in', async () => {
+  const { account, secret } = await newPerson()
+  const browser = await enterPassword(account.email)
+  await sendCode(browser, toTotpCode(secret))
+  await browser.post('/api/second-factor/recovery-codes')
+  const removed = await browser.delete('/api/second-factor')
+  expect(removed.body.data.credentials).toMatchObject({ hasSecondFactor: false, recoveryCodes: 0 })
+  expectFailure(await browser.delete('/api/second-factor'), 409, 'conflict')
+  expectFailure(await browser.post('/api/second-factor/recovery-codes'), 409, 'conflict')
+  const next = createBrowser(server.url)
+  expect((await next.signIn(account.email, PASSWORD, newAddress())).status).toBe(200)
+})
+
+test('a code adds the second factor to a session, and is no verification', async () => {
+  const account = await newAccount(server)
+  const browser = createBrowser(server.url)
+  await browser.signIn(account.email, PASSWORD, newAddress())
+  const send = (code: string) => browser.post('/api/session/second-factor', { code })
+  expectFailure(await send('000000'), 409, 'conflict')
+  const secret = await insertTotpSecret(server, account)
+  await server.sql`
+    update sessions set verified_at = now() - interval '1 hour' where account_id = ${account.uuid}
+  `
+  const answered = await send(toTotpCode(secret))
+  expect([answered.status, answered.body.data.isVerified]).toEqual([200, false])
+  expect((await browser.get('/api/sessions')).body.data.items[0].isMultiFactor).toBe(true)
+})
+
+test('a reset link removes passkeys and codes, which somebody else may have added', async () => {
+  const { account } = await newPerson()
+  await insertPasskey(server, account)
+
+  const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
+  const password = 'gravel monsoon nineteen'
+  const browser = createBrowser(server.url)
+  expect((await browser.post('/api/reset', { token: link.token, password })).status).toBe(200)
+  const signedIn = await browser.signIn(account.email, password)
+  expect(signedIn.body.data.credentials).toEqual({
+    hasPassword: true,
+    passkeys: 0,
+    hasSecondFactor: false,
+    recoveryCodes: 0,
+  })
+})
