@@ -3,6 +3,7 @@ import { toArray } from '../db/arrays.ts'
 import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { toId } from '../ids.ts'
+import { withdrawDisallowedInvites } from './invites.ts'
 import type { Role } from './permissions.ts'
 import { withdrawLinksOfMember, withdrawResetLinks } from './reset-links.ts'
 import type { AdmittedSession } from './sessions.ts'
@@ -29,6 +30,9 @@ export async function deleteAccount(
   await requireOtherOwners(tx, id)
   await requireOtherOperator(tx, id)
   await tx`delete from memberships where account_id = ${id}`
+  for (const { organizationId } of memberships) {
+    await withdrawDisallowedInvites(tx, { organizationId, actor }, id)
+  }
   await withdrawLinksOfMember(tx, actor, id)
   await withdrawResetLinks(tx, actor, id)
   const target = toId('per', id)

@@ -110,17 +110,23 @@ export async function withdrawInvite(tx: Tx, call: OrganizationCall, id: string)
 /** Withdraws the invites that an account created and that its present role no longer allows. */
 export async function withdrawDisallowedInvites(
   tx: Tx,
-  organizationId: string,
+  { organizationId, actor }: Pick<OrganizationCall, 'organizationId' | 'actor'>,
   accountId: string,
 ): Promise<void> {
-  await tx`
+  const withdrawn = await tx<{ id: string; is_open: boolean }[]>`
     delete from invites i
     where i.organization_id = ${organizationId} and i.invited_by = ${accountId} and not exists (
       select
       from memberships m
       where m.organization_id = i.organization_id and m.account_id = i.invited_by and ${mayInvite(tx)}
     )
+    returning i.id, i.expires_at > now() as is_open
   `
+  for (const { id, is_open } of withdrawn) {
+    if (!is_open) continue
+    const target = toId('inv', id)
+    await writeAudit(tx, actor, { action: 'invite.withdrawn', organizationId, target })
+  }
 }
 
 /**

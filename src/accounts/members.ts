@@ -38,7 +38,7 @@ export async function changeRole(
     update memberships set role = ${role}
     where organization_id = ${organizationId} and account_id = ${accountId}
   `
-  await withdrawDisallowedInvites(tx, organizationId, accountId)
+  await withdrawDisallowedInvites(tx, call, accountId)
   await withdrawLinksOfMember(tx, actor, accountId)
   await writeAudit(tx, actor, {
     action: 'member.roleChanged',
@@ -100,13 +100,14 @@ interface EndedMembership {
 
 async function endMembership(
   tx: Tx,
-  { organizationId, actor }: OrganizationCall,
+  call: OrganizationCall,
   { accountId, role, action }: EndedMembership,
 ): Promise<void> {
+  const { organizationId, actor } = call
   await tx`
     delete from memberships where organization_id = ${organizationId} and account_id = ${accountId}
   `
-  await withdrawDisallowedInvites(tx, organizationId, accountId)
+  await withdrawDisallowedInvites(tx, call, accountId)
   await withdrawLinksOfMember(tx, actor, accountId)
   const target = toId('per', accountId)
   await writeAudit(tx, actor, { action, organizationId, target, details: { role } })

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import type { CallOn, SessionGuard } from '../accounts/guard.ts'
+import { lockOrganization } from '../accounts/organizations.ts'
 import { isAtLeast } from '../accounts/permissions.ts'
 import { transact } from '../db/pool.ts'
 import type { Egress } from '../egress/egress.ts'
@@ -66,6 +67,8 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
       async ({ call, body }) => {
         await checkUrl(egress, body.url)
         const created = await transact(call.pool, async tx => {
+          // The lock checks the role again: a member who has just lost it receives no events.
+          await lockOrganization(tx, call, 'webhooks.create')
           await quotas.checkWebhook(tx, call.organizationId)
           const { id, secret } = await createWebhook(tx, call, body, secrets)
           return { ...(await getWebhook(tx, toView(call), id)), secret }
@@ -99,6 +102,7 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
       async ({ call, params: { webhookId: id }, body: changes }) => {
         if (changes.url !== undefined) await checkUrl(egress, changes.url)
         const edited = await transact(call.pool, async tx => {
+          await lockOrganization(tx, call, 'webhooks.edit')
           await editWebhook(tx, call, { id, changes }, secrets)
           return getWebhook(tx, toView(call), id)
         })
@@ -126,9 +130,10 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/rotate',
       async ({ call, params: { webhookId: id }, body: { graceHours = 24 } }) => {
-        const { secret, previousUntil } = await transact(call.pool, tx =>
-          rotateWebhook(tx, call, { id, graceHours }, secrets),
-        )
+        const { secret, previousUntil } = await transact(call.pool, async tx => {
+          await lockOrganization(tx, call, 'webhooks.rotate')
+          return rotateWebhook(tx, call, { id, graceHours }, secrets)
+        })
         const previousSecretUntil = previousUntil?.toISOString() ?? null
         return succeed(call, 200, { id, secret, previousSecretUntil } satisfies RotatedSecret)
       },

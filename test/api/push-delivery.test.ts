@@ -206,6 +206,24 @@ test('delivery: membership and settings are checked when a push is sent, also on
   expect(world.service.of(browser)).toHaveLength(1)
 })
 
+test('case 19: a push that waits for its next attempt is not sent to a member who was removed', async () => {
+  const tenant = await newTenant(world.server, 'owner')
+  const member = await newMember(world.server, tenant.organization, 'member')
+  const browser = await world.subscribe(member)
+  world.service.script(browser, { status: 503 }, { status: 201 })
+  const event = await tenant.send()
+  await world.service.until(browser, 1)
+  await world.untilWaiting(tenant.projectId)
+  const path = `/api/organizations/${tenant.organization.id}/members/${member.id}`
+  // A lower role still reads the events, so only the end of the membership ends the pushes.
+  expect((await tenant.person.patch(path, { role: 'viewer' })).status).toBe(200)
+  expect((await tenant.person.delete(path)).status).toBe(200)
+  await makeDeliveriesDue(world.server.sql, tenant.projectId)
+  const outcomes = await untilOutcomes(event)
+  expect(outcomes[browser.id]).not.toBe('delivered')
+  expect(world.service.of(browser)).toHaveLength(1)
+})
+
 test('case 19: signing out deletes the subscription of that browser, and ends its pushes', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.person)
