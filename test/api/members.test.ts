@@ -211,6 +211,7 @@ describe('contract §12 a deleted account', () => {
       [
         'account.deleted',
         'member.resetLinkWithdrawn',
+        'invite.withdrawn',
         'member.resetLinkCreated',
         'key.created',
         'invite.created',
