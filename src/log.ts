@@ -31,3 +31,29 @@ export function configureLog(level: LogLevel, write: (line: string) => void): vo
 export function logger(part: string): Log {
   return getLogger(['tidings', part])
 }
+
+const LIMIT_MS = 1_000
+/** The number of reasons that are counted apart. */
+const MAX_REASONS = 100
+
+/**
+ * Limits the lines about one reason to two a second. `write` gets the first of a second at once,
+ * with a count of 1, and at its end the count of all if there were more.
+ */
+export function limitLines(
+  write: (reason: string, count: number, requestId: string) => void,
+): (reason: string, requestId: string) => void {
+  const counts = new Map<string, number>()
+  return (given, requestId) => {
+    const reason = counts.size < MAX_REASONS || counts.has(given) ? given : 'several reasons'
+    const count = (counts.get(reason) ?? 0) + 1
+    counts.set(reason, count)
+    if (count > 1) return
+    write(reason, 1, requestId)
+    setTimeout(() => {
+      const all = counts.get(reason) ?? 0
+      counts.delete(reason)
+      if (all > 1) write(reason, all, requestId)
+    }, LIMIT_MS).unref()
+  }
+}

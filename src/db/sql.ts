@@ -106,15 +106,35 @@ const TEMPORARY_STATES = /^(08|53|55|57|58)/
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof Fault) return error.code === 'unavailable'
   const state = sqlState(error)
-  if (state !== undefined) return TEMPORARY_STATES.test(state) || state === '25006'
+  if (state !== undefined) return TEMPORARY_STATES.test(state) || state === READ_ONLY
   const { code = '', syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
   // A Unix socket is absent until Postgres has started.
   if (code === 'ENOENT') return syscall === 'connect'
   return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)
 }
 
+/** Returns why the database did not do its work. It names no detail of the installation. */
+export function describeUnavailable(error: unknown): string {
+  switch (sqlState(error)) {
+    case DISK_FULL:
+      return 'The disk of the database is full'
+    case READ_ONLY:
+      return 'The database is read-only'
+    case TOO_MANY_CONNECTIONS:
+      return 'The database has too many connections'
+    case QUERY_CANCELED:
+    case LOCK_TIMEOUT:
+      return 'The database took too long'
+    default:
+      return 'The database cannot be reached'
+  }
+}
+
 /** A pooler rejects a connection with unknown settings with it. */
 const PROTOCOL_VIOLATION = '08P01'
+const DISK_FULL = '53100'
+const TOO_MANY_CONNECTIONS = '53300'
+const READ_ONLY = '25006'
 export const UNIQUE_VIOLATION = '23505'
 export const FOREIGN_KEY_VIOLATION = '23503'
 export const DEADLOCK = '40P01'

@@ -1,4 +1,5 @@
 import { chmodSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -9,7 +10,7 @@ const held = new Set<DatabaseSync>()
 
 /**
  * Locks the file at `path`. Returns undefined when another process or caller holds a conflicting
- * lock. The kernel releases it when the process ends. Nothing else may open the file, because POSIX
+ * lock. Throws when the disk is full. The kernel releases it when the process ends. Nothing else may open the file, because POSIX
  * releases the locks of a process when it closes any handle of the file.
  */
 export function tryLock(path: string, kind: 'shared' | 'exclusive'): FileLock | undefined {
@@ -19,7 +20,11 @@ export function tryLock(path: string, kind: 'shared' | 'exclusive'): FileLock | 
     file.exec(kind === 'exclusive' ? 'begin exclusive' : 'begin; select 1 from sqlite_schema')
   } catch (error) {
     file.close()
-    if (error instanceof Error && error.message.includes('locked')) return undefined
+    const { message } = error as Error
+    if (message.includes('locked')) return undefined
+    if (message.includes('disk is full')) {
+      throw new Error(`The disk of ${dirname(path)} is full. Free some space, and try again.`)
+    }
     throw error
   }
   held.add(file)

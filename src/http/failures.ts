@@ -1,9 +1,14 @@
-import { DEADLOCK, isUnavailable, sqlState } from '../db/sql.ts'
+import { DEADLOCK, describeUnavailable, isUnavailable, sqlState } from '../db/sql.ts'
 import { Fault, toReason, type FaultCode } from '../errors.ts'
-import { logger } from '../log.ts'
+import { limitLines, logger } from '../log.ts'
 import { InvalidRequest } from './validation.ts'
 
 const log = logger('http')
+/** Logs the first refusal of a second at once, and the number of the others at its end. */
+const warn = limitLines((reason, count, requestId) => {
+  if (count === 1) log.warning('Request refused: {reason}', { requestId, reason })
+  else log.warning('{count} more requests refused: {reason}', { count: count - 1, reason })
+})
 
 const STATUS: Record<FaultCode, number> = {
   unauthorized: 401,
@@ -51,11 +56,11 @@ export function toFailure(error: unknown, requestId: string): ResponseParts {
   const isTemporary = isUnavailable(error) || sqlState(error) === DEADLOCK
   const fault =
     isTemporary && !(error instanceof Fault)
-      ? new Fault('unavailable', 'The database cannot be reached. Try again shortly.')
+      ? new Fault('unavailable', `${describeUnavailable(error)}. Try again shortly.`)
       : error
   if (fault instanceof Fault) {
     if (fault.code === 'unavailable') {
-      log.warning('Request refused: {reason}', { requestId, reason: toReason(error) })
+      warn(toReason(error), requestId)
     }
     return toAnswer(fault, requestId)
   }

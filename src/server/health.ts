@@ -1,12 +1,14 @@
 import { isSchemaCurrent } from '../db/migrate.ts'
 import type { Pool } from '../db/pool.ts'
-import type { Queryable, Sql } from '../db/sql.ts'
+import { describeUnavailable, type Queryable, type Sql } from '../db/sql.ts'
 import type { Appender } from '../events/append.ts'
 import { publicRoutes } from '../http/public-route.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { withTimeout } from '../functions.ts'
 
 const READY_MS = 1_000
+/** A test write reaches the disk, so requests share one for this time. */
+const WRITE_EVERY_MS = 1_000
 const MAX_WAITING = 10_000
 /** A lost LISTEN connection is replaced soon, and the feed works without hints for a while. */
 const MAX_LISTENER_DOWN_MS = 15_000
@@ -33,9 +35,14 @@ export function healthRoutes({ pool, isBootstrapped, ...options }: HealthOptions
   // Concurrent requests share one probe, because anyone can send any number of them.
   let running: Promise<string | undefined> | undefined
   let wasBootstrapped = false
+  let writtenMs = -Infinity
   const findProblem = async (sql: Sql) => {
     if (!(await isSchemaCurrent(sql)))
       return 'The schema of the database does not match this program'
+    if (performance.now() - writtenMs > WRITE_EVERY_MS) {
+      await sql`select check_writes()`
+      writtenMs = performance.now()
+    }
     wasBootstrapped ||= await isBootstrapped(sql)
     return wasBootstrapped ? undefined : 'The first API key or the first owner does not exist yet'
   }
@@ -87,11 +94,11 @@ async function findReasons({
       'LISTEN does not work. Behind a connection pooler, set DATABASE_DIRECT_URL to the database itself.',
     )
   }
-  const database = probe().catch(() => 'The database cannot be reached')
+  const database = probe().catch((error: unknown) => describeUnavailable(error))
   const reason = await withTimeout(
     READY_MS,
     database,
-    () => 'The database did not respond within a second',
+    () => 'The database did not write within a second. A synchronous standby may be missing.',
   )
   if (reason !== undefined) reasons.push(reason)
   return reasons

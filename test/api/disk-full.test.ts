@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 let server: Booted
 beforeAll(async () => {
@@ -35,6 +36,7 @@ test('§13 on a full disk POST is a 503, and retries lose and duplicate no event
     expect(status).toBe(503)
     expect(headers.get('retry-after')).toBe('1')
     expect(body).toMatchObject({ success: false, code: 'unavailable' })
+    expect(body.error).toBe('The disk of the database is full. Try again shortly.')
     expect(text).not.toContain('No space')
   }
   // Reads need no disk space and still work.
@@ -62,3 +64,35 @@ test.each(['identities', 'idempotency_keys'])(
     expect(again.status).toBe(200)
   },
 )
+
+test('§13 a database that became read-only is a 503 with this reason, and /readyz says so', async () => {
+  await using server = await boot()
+  const { post } = await newProject(server)
+  const ready = async () => {
+    const response = await fetch(`${server.url}/readyz`)
+    return { ...((await response.json()) as { reasons?: string[] }), code: response.status }
+  }
+  expect(await ready()).toMatchObject({ code: 200 })
+  await setReadOnly(server, 'on')
+  const reason = 'The database is read-only'
+  await until(async () => (await ready()).reasons?.includes(reason) ?? false)
+  expect(await ready()).toMatchObject({ code: 503, reasons: [reason] })
+  const refused = await post('/v1/events', EVENT)
+  expect(refused.status).toBe(503)
+  expect(refused.body.error).toBe('The database is read-only. Try again shortly.')
+  await setReadOnly(server, 'off')
+  await until(async () => (await ready()).code === 200)
+  expect((await post('/v1/events', EVENT)).status).toBe(201)
+})
+
+/** Changes the default of new transactions, and ends the sessions of the server. */
+async function setReadOnly({ sql }: Booted, value: 'on' | 'off'): Promise<void> {
+  await sql.unsafe('set default_transaction_read_only = off')
+  const [row] = await sql<[{ name: string }]>`select current_database() as name`
+  await sql.unsafe(`alter database ${row.name} set default_transaction_read_only = ${value}`)
+  await sql`
+    select pg_terminate_backend(pid)
+    from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()
+  `
+}

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hasOwner } from '../../accounts/owners.ts'
 import { listMigrations } from '../../db/migrate.ts'
 import { countUnindexed } from '../../events/search-index.ts'
-import { connect, type Sql } from '../../db/sql.ts'
+import { connect, describeUnavailable, type Sql } from '../../db/sql.ts'
 import { toReason } from '../../errors.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 import { findSecretsProblem, type SecretSource } from '../../secrets/open-secrets.ts'
@@ -31,7 +31,9 @@ export async function checkDatabase(
         ? ok('migrations', 'Up to date')
         : warning('migrations', `${names} will be applied at the next start.`),
       await checkClock(sql),
-      ...(isCurrent ? [...(await checkClockJump(sql)), await checkOwner(sql)] : []),
+      ...(isCurrent
+        ? [await checkWrites(sql), ...(await checkClockJump(sql)), await checkOwner(sql)]
+        : []),
     ],
   }
 }
@@ -47,6 +49,16 @@ async function checkClock(sql: Sql): Promise<Finding> {
         'clock',
         `Differs from the clock of the database by ${skew.toFixed(0)} s. Synchronize both with NTP.`,
       )
+}
+
+/** Checks that the database stores and commits rows. */
+async function checkWrites(sql: Sql): Promise<Finding> {
+  try {
+    await sql`select check_writes()`
+    return ok('writes', 'The database stores rows')
+  } catch (error) {
+    return failed('writes', `${describeUnavailable(error)}. Events are refused until this ends.`)
+  }
 }
 
 /** Reports a recent jump of the database's clock. */
