@@ -42,6 +42,12 @@ begin atomic
   ) u;
 end;
 
+-- Returns the UTF-8 bytes of the fields that make an event large. An int, because sums of bigint are
+-- numeric and slow.
+create function bytes_of_event(metadata json, description text) returns int
+language sql immutable parallel safe
+return octet_length(bytes_of_event.metadata::text) + coalesce(octet_length(bytes_of_event.description), 0);
+
 -- Reads a log or one of its channels from start_seq, which is excluded. Returns the texts of the
 -- first `page` matches in that order, with U+0001 between them. The channel is given by its id or
 -- its slug. A match comes from one of `sources` and has all `tags`; null does not filter.
@@ -49,12 +55,15 @@ end;
 -- It reads at most `batch` events. Without a whole page, `candidates` is `batch` if there are more
 -- events, and last_seq is the last one that it read.
 --
+-- A page also ends after the match with which the bytes of metadata and descriptions reach
+-- max_bytes. The texts then have at least as many bytes, and the other results have no meaning.
+--
 -- The settings pin one plan, whatever the statistics say. Planning each time costs more than the
 -- work, and a plan made on small tables would scan them after they have grown. The comparison of
 -- rows keeps the plan from reading other channels by the primary key.
 create function list_events(
   project uuid, by_channel_id uuid, by_channel_slug text, sources text[], tags text[],
-  start_seq bigint, is_newest_first boolean, batch int, page int,
+  start_seq bigint, is_newest_first boolean, batch int, page int, max_bytes int,
   out candidates int, out last_seq bigint, out texts text
 )
 language plpgsql stable
@@ -86,11 +95,17 @@ begin
         select *
         from (
           select
-            e.*, row_number() over (order by e.seq desc) as nth,
-            e.deleted_at is null and (sources is null or e.source = any(sources))
-              and (tags is null or e.tags @> tags) as is_match
-          from events e
-          where e.project_id = project and e.seq < start_seq
+            e.*, row_number() over log as nth,
+            sum(bytes_of_event(e.metadata, e.description)) filter (where e.is_match) over log as bytes_before
+          from (
+            select
+              e.*,
+              e.deleted_at is null and (sources is null or e.source = any(sources))
+                and (tags is null or e.tags @> tags) as is_match
+            from events e
+            where e.project_id = project and e.seq < start_seq
+          ) e
+          window log as (order by e.seq desc rows between unbounded preceding and 1 preceding)
           order by e.seq desc
           limit batch
         ) e
@@ -103,7 +118,8 @@ begin
         cross join lateral event_text(
           project, m.id, m.seq, c.public_id, c.name, m.user_ref, m.occurred_at, m.created_at,
           m.title, m.description, m.icon, m.tags, m.metadata, m.source, m.notify
-        ) t;
+        ) t
+      where coalesce(m.bytes_before, 0) < max_bytes;
   elsif is_log then
     select max(m.nth), max(m.seq), string_agg(t.text, E'\x01') filter (where m.is_match)
       into candidates, last_seq, texts
@@ -111,11 +127,17 @@ begin
         select *
         from (
           select
-            e.*, row_number() over (order by e.seq) as nth,
-            e.deleted_at is null and (sources is null or e.source = any(sources))
-              and (tags is null or e.tags @> tags) as is_match
-          from events e
-          where e.project_id = project and e.seq > start_seq
+            e.*, row_number() over log as nth,
+            sum(bytes_of_event(e.metadata, e.description)) filter (where e.is_match) over log as bytes_before
+          from (
+            select
+              e.*,
+              e.deleted_at is null and (sources is null or e.source = any(sources))
+                and (tags is null or e.tags @> tags) as is_match
+            from events e
+            where e.project_id = project and e.seq > start_seq
+          ) e
+          window log as (order by e.seq rows between unbounded preceding and 1 preceding)
           order by e.seq
           limit batch
         ) e
@@ -128,7 +150,8 @@ begin
         cross join lateral event_text(
           project, m.id, m.seq, c.public_id, c.name, m.user_ref, m.occurred_at, m.created_at,
           m.title, m.description, m.icon, m.tags, m.metadata, m.source, m.notify
-        ) t;
+        ) t
+      where coalesce(m.bytes_before, 0) < max_bytes;
   elsif is_newest_first then
     select max(m.nth), min(m.seq), string_agg(t.text, E'\x01') filter (where m.is_match)
       into candidates, last_seq, texts
@@ -136,12 +159,18 @@ begin
         select *
         from (
           select
-            e.*, row_number() over (order by e.channel_id desc, e.seq desc) as nth,
-            e.deleted_at is null and (sources is null or e.source = any(sources))
-              and (tags is null or e.tags @> tags) as is_match
-          from events e
-          where e.project_id = project
-            and (e.channel_id, e.seq) >= (channel_id, 0) and (e.channel_id, e.seq) < (channel_id, start_seq)
+            e.*, row_number() over log as nth,
+            sum(bytes_of_event(e.metadata, e.description)) filter (where e.is_match) over log as bytes_before
+          from (
+            select
+              e.*,
+              e.deleted_at is null and (sources is null or e.source = any(sources))
+                and (tags is null or e.tags @> tags) as is_match
+            from events e
+            where e.project_id = project
+              and (e.channel_id, e.seq) >= (channel_id, 0) and (e.channel_id, e.seq) < (channel_id, start_seq)
+          ) e
+          window log as (order by e.channel_id desc, e.seq desc rows between unbounded preceding and 1 preceding)
           order by e.channel_id desc, e.seq desc
           limit batch
         ) e
@@ -151,7 +180,8 @@ begin
         cross join lateral event_text(
           project, m.id, m.seq, channel_public_id, channel_name, m.user_ref, m.occurred_at, m.created_at,
           m.title, m.description, m.icon, m.tags, m.metadata, m.source, m.notify
-        ) t;
+        ) t
+      where coalesce(m.bytes_before, 0) < max_bytes;
   else
     select max(m.nth), max(m.seq), string_agg(t.text, E'\x01') filter (where m.is_match)
       into candidates, last_seq, texts
@@ -159,12 +189,18 @@ begin
         select *
         from (
           select
-            e.*, row_number() over (order by e.channel_id, e.seq) as nth,
-            e.deleted_at is null and (sources is null or e.source = any(sources))
-              and (tags is null or e.tags @> tags) as is_match
-          from events e
-          where e.project_id = project
-            and (e.channel_id, e.seq) > (channel_id, start_seq) and (e.channel_id, e.seq) <= (channel_id, max_seq)
+            e.*, row_number() over log as nth,
+            sum(bytes_of_event(e.metadata, e.description)) filter (where e.is_match) over log as bytes_before
+          from (
+            select
+              e.*,
+              e.deleted_at is null and (sources is null or e.source = any(sources))
+                and (tags is null or e.tags @> tags) as is_match
+            from events e
+            where e.project_id = project
+              and (e.channel_id, e.seq) > (channel_id, start_seq) and (e.channel_id, e.seq) <= (channel_id, max_seq)
+          ) e
+          window log as (order by e.channel_id, e.seq rows between unbounded preceding and 1 preceding)
           order by e.channel_id, e.seq
           limit batch
         ) e
@@ -174,14 +210,15 @@ begin
         cross join lateral event_text(
           project, m.id, m.seq, channel_public_id, channel_name, m.user_ref, m.occurred_at, m.created_at,
           m.title, m.description, m.icon, m.tags, m.metadata, m.source, m.notify
-        ) t;
+        ) t
+      where coalesce(m.bytes_before, 0) < max_bytes;
   end if;
 end
 $$;
 
 -- Returns the texts of events of one project in the order of `seqs`, with U+0001 between them. The
--- events must exist. The settings pin one plan, as those of list_events do.
-create function texts_of_events(project uuid, seqs bigint[]) returns text
+-- events must exist. The texts end at max_bytes, and the settings pin one plan, as in list_events.
+create function texts_of_events(project uuid, seqs bigint[], max_bytes int) returns text
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
@@ -189,18 +226,25 @@ set enable_bitmapscan = off
 as $$
 begin
   return (
-    select string_agg(t.text, E'\x01' order by s.ord)
-    from unnest(seqs) with ordinality as s (seq, ord)
-      cross join lateral (
-        select * from events e where e.project_id = project and e.seq = s.seq limit 1
-      ) e
+    select string_agg(t.text, E'\x01' order by m.ord)
+    from (
+        select
+          e.*, s.ord,
+          sum(bytes_of_event(e.metadata, e.description))
+            over (order by s.ord rows between unbounded preceding and 1 preceding) as bytes_before
+        from unnest(seqs) with ordinality as s (seq, ord)
+          cross join lateral (
+            select * from events e where e.project_id = project and e.seq = s.seq limit 1
+          ) e
+      ) m
       left join lateral (
-        select c.public_id, c.name from channels c where c.project_id = project and c.id = e.channel_id limit 1
+        select c.public_id, c.name from channels c where c.project_id = project and c.id = m.channel_id limit 1
       ) c on true
       cross join lateral event_text(
-        project, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at,
-        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify
+        project, m.id, m.seq, c.public_id, c.name, m.user_ref, m.occurred_at, m.created_at,
+        m.title, m.description, m.icon, m.tags, m.metadata, m.source, m.notify
       ) t
+    where coalesce(m.bytes_before, 0) < max_bytes
   );
 end
 $$;

@@ -25,7 +25,7 @@ export type { Me } from '../keys/schema.ts'
 export type PageQuery = {
   /** The `nextCursor` of the previous page. Null or absent for the first page. */
   cursor?: string | null
-  /** Items per page, 1..100. */
+  /** Items per page, 1..100. A page can have fewer, although more follow. */
   limit?: number
 }
 

@@ -20,9 +20,17 @@ export function toEventSeq(text: string): bigint {
   return BigInt(text.slice(start, text.indexOf(',', start)))
 }
 
+/** The texts of several events, and their bytes in UTF-8. */
+export interface EventTexts {
+  texts: string[]
+  bytes: number
+}
+
 /** Splits the texts of several events. JSON never contains the character between them. */
-export function splitEventTexts(texts: string | null): string[] {
-  return texts === null ? [] : texts.split('\u0001')
+export function splitEventTexts(texts: string | null): EventTexts {
+  return texts === null
+    ? { texts: [], bytes: 0 }
+    : { texts: texts.split('\u0001'), bytes: Buffer.byteLength(texts) }
 }
 
 /** The fields of an event that append_events assigns. */

@@ -2,7 +2,7 @@ import { toSlug } from '../channels/name.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import { parseId } from '../ids.ts'
-import { splitEventTexts } from './event-json.ts'
+import { splitEventTexts, type EventTexts } from './event-json.ts'
 import type { SearchFilters, ValueFilter } from './search-query.ts'
 import type { Direction } from './seq-ranges.ts'
 
@@ -17,6 +17,8 @@ export interface PlainBatch {
   size: number
   /** How many matches end the batch early. */
   wanted: number
+  /** The bytes of texts that end the batch early. */
+  maxBytes: number
 }
 
 /**
@@ -37,15 +39,15 @@ export function isPlain(filters: SearchFilters): boolean {
 
 /**
  * Reads a batch with plain filters. Returns the texts of its matches, in its direction. `stopped`
- * is the last seq that it read, or undefined at the end of the log. With `wanted` matches, it has
- * no meaning.
+ * is the last seq that it read, or undefined at the end of the log. With `wanted` matches or
+ * `maxBytes` of texts, it has no meaning.
  */
 export async function readPlainBatch(
   sql: Queryable,
   projectId: string,
   { channels, sources, tags }: SearchFilters,
-  { direction, from, size, wanted }: PlainBatch,
-): Promise<{ texts: string[]; stopped: bigint | undefined }> {
+  { direction, from, size, wanted, maxBytes }: PlainBatch,
+): Promise<EventTexts & { stopped: bigint | undefined }> {
   const isNewestFirst = direction === 'older'
   const start = from ?? (isNewestFirst ? MAX_SEQ : 0n)
   const [channel] = channels.is
@@ -57,12 +59,13 @@ export async function readPlainBatch(
     from list_events(
       ${projectId}, ${channel === undefined ? null : (parseId('chn', channel) ?? null)},
       ${channel === undefined ? null : toSlug(channel)}, ${list(sources.is)}::text[],
-      ${list(tags.is)}::text[], ${String(start)}, ${isNewestFirst}, ${size}, ${wanted}
+      ${list(tags.is)}::text[], ${String(start)}, ${isNewestFirst}, ${size}, ${wanted},
+      ${maxBytes}
     ) l
   `
   const isCut = row.candidates === size && row.last_seq !== null
   return {
-    texts: splitEventTexts(row.texts),
+    ...splitEventTexts(row.texts),
     stopped: isCut ? BigInt(row.last_seq ?? 0) : undefined,
   }
 }

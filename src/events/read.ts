@@ -8,7 +8,7 @@ import {
   type ResolvedFilters,
 } from './resolved-filters.ts'
 import { parseListCursor, toListCursor, type Direction, type LogPosition } from './seq-ranges.ts'
-import { splitEventTexts, toEventJson, toEventSeq } from './event-json.ts'
+import { splitEventTexts, toEventJson, toEventSeq, type EventTexts } from './event-json.ts'
 import { isPlain, readPlainBatch } from './plain-batch.ts'
 import type { SearchFilters } from './search-query.ts'
 import type { Neighbours } from './search-schema.ts'
@@ -29,6 +29,8 @@ export interface PageQuery {
 }
 
 const MIN_FIRST_BATCH = 256
+/** A page ends after the event with which its texts reach this size. */
+const MAX_PAGE_BYTES = 1024 * 1024
 
 /** Returns the JSON of one event. Throws `not_found`. */
 export async function getEventJson(sql: Queryable, projectId: string, id: string): Promise<string> {
@@ -82,9 +84,9 @@ export async function findNeighbours(
 }
 
 /**
- * Returns the JSON of a page of events, newest first, or in the order of the log with `after`. When
- * matches are rare, a page can be short or empty. Its `nextCursor` continues from there. It is null
- * only at the end of the log.
+ * Returns the JSON of a page of events, newest first, or in the order of the log with `after`. A
+ * page can be short when events are large, and short or empty when matches are rare. Its
+ * `nextCursor` continues from there. It is null only at the end of the log.
  */
 export async function listEventsJson(
   sql: Queryable,
@@ -99,16 +101,25 @@ export async function listEventsJson(
   const direction = start?.direction ?? 'older'
   const wanted = limit + 1
   const texts: string[] = []
-  const toPage = (stopped?: bigint): string => toPageJson(texts, { limit, direction, stopped })
+  let bytes = 0
+  /** Returns true if the page has enough events or bytes. */
+  const add = (found: EventTexts): boolean => {
+    texts.push(...found.texts)
+    bytes += found.bytes
+    return texts.length === wanted || bytes >= MAX_PAGE_BYTES
+  }
+  const toPage = (stopped?: bigint): string =>
+    toPageJson(texts, { limit, direction, stopped, isFull: bytes >= MAX_PAGE_BYTES })
 
   let from = start?.seq
   let options = { direction, wanted, firstBatch: Math.max(4 * limit, MIN_FIRST_BATCH), ...limits }
   const { firstBatch, candidatesBeforeIndex = Infinity, maxCandidates = Infinity } = options
   const size = Math.min(firstBatch, candidatesBeforeIndex, maxCandidates)
   if (size > 0 && isPlain(filters)) {
-    const batch = await readPlainBatch(sql, projectId, filters, { direction, from, size, wanted })
-    texts.push(...batch.texts)
-    if (texts.length === wanted || batch.stopped === undefined) return toPage()
+    const batch = await readPlainBatch(sql, projectId, filters, {
+      ...{ direction, from, size, wanted, maxBytes: MAX_PAGE_BYTES },
+    })
+    if (add(batch) || batch.stopped === undefined) return toPage()
     if (size === maxCandidates) return toPage(batch.stopped)
     from = batch.stopped
     options = { candidatesBeforeIndex: size, ...options }
@@ -121,16 +132,16 @@ export async function listEventsJson(
     const { found, ...visited } = await readBatch(sql, projectId, resolved, {
       ...batch,
       limit: wanted - texts.length,
+      maxBytes: MAX_PAGE_BYTES - bytes,
     })
-    texts.push(...found)
-    return { ...visited, isDone: texts.length === wanted }
+    return { ...visited, isDone: add(found) }
   })
   return toPage(stopped)
 }
 
 /**
  * Returns a page of the first `limit` texts. If there are no more texts, the next page continues
- * after `stopped`.
+ * after `stopped`, or after the last text of a full page.
  */
 function toPageJson(
   texts: string[],
@@ -138,10 +149,11 @@ function toPageJson(
     limit,
     direction,
     stopped,
-  }: { limit: number; direction: Direction; stopped: bigint | undefined },
+    isFull,
+  }: { limit: number; direction: Direction; stopped: bigint | undefined; isFull: boolean },
 ): string {
   const page = texts.slice(0, limit)
-  const last = texts.length > limit ? page.at(-1) : undefined
+  const last = texts.length > limit || isFull ? page.at(-1) : undefined
   const seq = last === undefined ? stopped : toEventSeq(last)
   const nextCursor = seq === undefined ? null : toListCursor({ direction, seq })
   return `{"items":[${page.map(toEventJson).join()}],"nextCursor":${JSON.stringify(nextCursor)}}`
@@ -152,8 +164,8 @@ async function readBatch(
   sql: Queryable,
   projectId: string,
   resolved: ResolvedFilters,
-  { limit, ...batch }: ScanBatch & { limit: number },
-): Promise<Omit<BatchResult, 'isDone'> & { found: string[] }> {
+  { limit, maxBytes, ...batch }: ScanBatch & { limit: number; maxBytes: number },
+): Promise<Omit<BatchResult, 'isDone'> & { found: EventTexts }> {
   const order = batch.direction === 'older' ? sql`desc` : sql`asc`
   const last = batch.direction === 'older' ? sql`min` : sql`max`
   const [row] = await sql<[{ candidates: number; last_seq: string | null; texts: string | null }]>`
@@ -176,7 +188,7 @@ async function readBatch(
           ) e
         order by candidates.seq ${order}
         limit ${limit}
-      )) as texts
+      ), ${maxBytes}) as texts
   `
   return {
     candidates: row.candidates,

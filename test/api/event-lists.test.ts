@@ -66,6 +66,27 @@ test('contract §9 a page that ends with the last event has no next cursor', asy
   expect([forward.items.length, forward.nextCursor]).toEqual([4, null])
 })
 
+test('contract §9 a page of large events ends early, and its cursor continues there', async () => {
+  const project = await newProject(server)
+  const metadata = { text: 'é'.repeat(100_000) }
+  for (let n = 1; n <= 12; n++)
+    await project.post('/v1/events', { channelName: 'large', title: `Large ${n}`, metadata })
+  const expected = countDown(12)
+  for (const filter of ['', 'channel=large', 'text=large', 'text=large&from=2020-01-01T00:00:00Z'])
+    for (const start of ['', 'after=0']) {
+      const read: number[][] = []
+      let position: string | null = start
+      while (position !== null) {
+        const { body } = await project.get(`/v1/events?limit=100&${filter}&${position}`)
+        expect(Buffer.byteLength(JSON.stringify(body))).toBeLessThan(1.3 * 1024 * 1024)
+        read.push(body.data.items.map(toSeq))
+        position = body.data.nextCursor && `cursor=${body.data.nextCursor}`
+      }
+      const seqs = start === '' ? expected : expected.toReversed()
+      expect([filter, ...read]).toEqual([filter, seqs.slice(0, 6), seqs.slice(6), []])
+    }
+})
+
 test('contract §9 a cursor is opaque, keeps its direction and is validated', async () => {
   const project = await newProject(server)
   await sendMany(project, 3)
