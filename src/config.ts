@@ -1,5 +1,6 @@
 import {
   toBaseUrl,
+  toBearerToken,
   toContacts,
   toDatabaseUrl,
   toHost,
@@ -47,6 +48,10 @@ export interface Config {
   workers: number
   /** The metrics port of the first worker. The others use the following ports. */
   metricsPort: number | undefined
+  /** The address that serves metrics. */
+  metricsHost: string
+  /** The bearer token that metrics require. Undefined for none. */
+  metricsToken: string | undefined
   /** Networks whose X-Forwarded-For header is trusted. */
   trustedProxies: string[]
   /** Private networks that outgoing requests may reach. */
@@ -87,6 +92,8 @@ const NAMES = [
   'APP_SECRET_OLD',
   'WORKERS',
   'METRICS_PORT',
+  'METRICS_HOST',
+  'METRICS_TOKEN',
   'TRUSTED_PROXIES',
   'EGRESS_ALLOW_CIDRS',
   'PUSH_HOSTS',
@@ -109,6 +116,7 @@ const SECRET_NAMES = new Set<string>([
   'DATABASE_DIRECT_URL',
   'APP_SECRET',
   'APP_SECRET_OLD',
+  'METRICS_TOKEN',
   'OWNER_EMAIL',
   'OWNER_PASSWORD',
 ])
@@ -156,6 +164,12 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       ) ?? [],
     workers: read('WORKERS', 'a whole number from 1 to 16', toWorkers) ?? 1,
     metricsPort: read('METRICS_PORT', 'a port from 0 to 65535', toPort),
+    metricsHost: read('METRICS_HOST', 'an address or a host name', toHost) ?? '127.0.0.1',
+    metricsToken: read(
+      'METRICS_TOKEN',
+      'a text of 16 to 512 visible ASCII characters without spaces',
+      toBearerToken,
+    ),
     trustedProxies:
       read('TRUSTED_PROXIES', 'networks like 10.0.0.0/8, separated by commas', toNetworks) ?? [],
     egressAllowCidrs:

@@ -13,7 +13,8 @@ export interface Socket<Data> {
 export interface ServeOptions<Data> {
   port: number
   host: string
-  /** The setting of the port, for error messages. */
+  /** The settings of host and port, for error messages. */
+  hostSetting?: 'HOST' | 'METRICS_HOST'
   portSetting?: 'PORT' | 'METRICS_PORT'
   /** Shares the port with other processes. The kernel distributes the connections. Linux only. */
   isShared?: boolean | undefined
@@ -62,13 +63,18 @@ export function withRoutableUrl(request: Request): Request {
 /** Converts an error of listening to one for the operator. Returns any other error unchanged. */
 export function toListenError(
   error: unknown,
-  { host, port, portSetting = 'PORT' }: Pick<ServeOptions<never>, 'host' | 'port' | 'portSetting'>,
+  {
+    host,
+    port,
+    hostSetting = 'HOST',
+    portSetting = 'PORT',
+  }: Pick<ServeOptions<never>, 'host' | 'port' | 'hostSetting' | 'portSetting'>,
 ): unknown {
   const { code } = error as { code?: unknown }
   const reason = {
     EADDRINUSE: `is in use. Stop the other program, or set ${portSetting} to another port`,
     EACCES: `requires root. Set ${portSetting} to 1024 or higher`,
-    EADDRNOTAVAIL: `is not available, because this machine does not have that address. Set HOST to one of its addresses`,
+    EADDRNOTAVAIL: `is not available, because this machine does not have that address. Set ${hostSetting} to one of its addresses`,
   }[String(code)]
   return reason === undefined ? error : new Error(`Port ${port} on ${host} ${reason}.`)
 }

@@ -32,7 +32,7 @@ import { createQuotas } from './limits/quotas.ts'
 import { createFailedAuthentications } from './limits/failed-authentications.ts'
 import { logger } from './log.ts'
 import { createSemaphore } from './semaphore.ts'
-import { serveMetrics } from './server/metrics-server.ts'
+import { startMetrics } from './server/metrics-server.ts'
 import { createNotifier } from './feed/notifier.ts'
 import { startFeed, type Feed } from './feed/feed.ts'
 import { once, withTimeout } from './functions.ts'
@@ -225,8 +225,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     })
     port.attach({ fetch: app.fetch, feed: startedFeed })
 
-    const metrics =
-      config.metricsPort === undefined ? undefined : serveMetrics(config.host, config.metricsPort)
+    const metrics = startMetrics(config)
     if (metrics) cleanup.push(() => metrics.stop())
     registerWorkGauges(
       { admission, appender, identityWriter },

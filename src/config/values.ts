@@ -25,6 +25,11 @@ export function toHost(text: string): string | undefined {
   return /^[0-9A-Za-z.:_-]+$/.test(text) ? text : undefined
 }
 
+/** Accepts 16 to 512 visible ASCII characters. */
+export function toBearerToken(text: string): string | undefined {
+  return /^[!-~]{16,512}$/.test(text) ? text : undefined
+}
+
 /** Parses e-mail addresses and mailto:, tel: and https: URIs. Returns URIs. */
 export function toContacts(text: string): string[] | undefined {
   const contacts = toParts(text).map(part => {
