@@ -4,14 +4,9 @@ import { createSemaphore } from '../semaphore.ts'
 import { VERSION } from '../version.ts'
 import { createConnections, type Connection } from './connections.ts'
 import { toEgressError, toEgressMessage, type EgressError } from './failure.ts'
-import { parseEgressUrl, createAddressGuard, NOT_PUBLIC_MESSAGE, type CheckedUrl } from './guard.ts'
-import {
-  createLookup,
-  LOOKUP_REFUSED,
-  resolveAllowed,
-  systemResolver,
-  type Resolver,
-} from './lookup.ts'
+import { parseEgressUrl, createAddressGuard, type CheckedUrl } from './guard.ts'
+import { createLookup, systemResolver, type Resolver } from './lookup.ts'
+import { createOwnAddresses } from './own-addresses.ts'
 import { createResponseParser } from './response-parser.ts'
 
 interface EgressRequest {
@@ -52,8 +47,11 @@ const NOT_PRINTABLE = /[^\t\x20-\x7e]/
 export interface Egress {
   /** Sends one request. It never throws, and does not follow redirects. */
   send(request: EgressRequest): Promise<EgressResult>
-  /** Resolves the host of `url`, and returns why the URL is refused; undefined if it is allowed. */
-  findProblem(url: string): Promise<string | undefined>
+  /**
+   * Returns why a URL is refused; undefined if it may be requested. A host name is not resolved: it
+   * may not exist yet, and the result must not reveal what it resolves to.
+   */
+  findProblem(url: string): string | undefined
   /** Closes idle connections. */
   close(): void
 }
@@ -62,6 +60,8 @@ export interface EgressOptions {
   /** Networks that are allowed in addition to public addresses. */
   allowCidrs?: readonly string[]
   resolve?: Resolver
+  /** Lists the addresses of this machine. */
+  listOwnAddresses?: (() => string[]) | undefined
   /** Certificate authorities to trust instead of those of the system. */
   ca?: string | undefined
   /** The most concurrent requests to one host. */
@@ -85,19 +85,22 @@ const MAX_CHECKED = 1_000
 export function createEgress({
   allowCidrs = [],
   resolve = systemResolver,
+  listOwnAddresses,
   ca,
   perHost = PER_HOST,
 }: EgressOptions = {}): Egress {
-  const isAllowed = createAddressGuard(allowCidrs)
+  const isAllowed = createAddressGuard(allowCidrs, createOwnAddresses(listOwnAddresses))
   const lookup = createLookup(resolve, isAllowed)
   const slots = createSemaphore({ perKey: perHost })
   const connections = createConnections({ lookup, ca, maxIdle: perHost, idleMs: IDLE_MS })
   const checked = new Map<string, ReturnType<typeof parseEgressUrl>>()
 
-  /** Checks a URL before its host name is resolved. The result depends on the URL alone. */
+  /** Checks a URL before its host name is resolved. */
   function check(url: string): ReturnType<typeof parseEgressUrl> {
     const known = checked.get(url)
-    if (known) return known
+    // The addresses of this machine may have changed since.
+    if (known && (!('host' in known) || isIP(known.host) === 0 || isAllowed(known.host)))
+      return known
     const target = parseEgressUrl(url, isAllowed)
     setNewest(checked, url, target, MAX_CHECKED)
     return target
@@ -179,17 +182,9 @@ export function createEgress({
 
   return {
     send,
-    async findProblem(text) {
+    findProblem(text) {
       const target = parseEgressUrl(text, isAllowed)
-      if ('problem' in target) return target.problem
-      if (isIP(target.host) !== 0) return undefined
-      try {
-        await resolveAllowed(target.host, resolve, isAllowed)
-      } catch (error) {
-        // The name may not exist yet. Until it does, each attempt reports the error.
-        return (error as { code?: string }).code === LOOKUP_REFUSED ? NOT_PUBLIC_MESSAGE : undefined
-      }
-      return undefined
+      return 'problem' in target ? target.problem : undefined
     },
     close: connections.close,
   }

@@ -1,4 +1,4 @@
-import { LOOKUP_NOT_FOUND, LOOKUP_REFUSED } from './lookup.ts'
+import { LOOKUP_FAILED } from './lookup.ts'
 import { NOT_PUBLIC_MESSAGE } from './guard.ts'
 
 /**
@@ -11,7 +11,7 @@ export type EgressError =
 /** Fixed texts, because the messages of a runtime contain addresses of the internal network. */
 const MESSAGES: Record<EgressError, string> = {
   refused: NOT_PUBLIC_MESSAGE,
-  dns: 'The host name cannot be resolved',
+  dns: 'The host name does not resolve to public addresses alone',
   connect: 'No connection could be made to this address',
   tls: 'The TLS handshake failed. Check the certificate',
   timeout: 'There was no response in time',
@@ -49,8 +49,7 @@ export function toEgressMessage(error: EgressError): string {
 export function toEgressError(error: unknown): EgressError {
   const { code = '', message = '' } = error as { code?: unknown; message?: string }
   const text = String(code)
-  if (text === LOOKUP_REFUSED) return 'refused'
-  if (text === LOOKUP_NOT_FOUND) return 'dns'
+  if (text === LOOKUP_FAILED) return 'dns'
   if (CONNECT.has(text)) return 'connect'
   if (TLS.test(text)) return 'tls'
   if (text.startsWith('HPE_')) return 'protocol'

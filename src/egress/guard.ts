@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { createOwnAddresses, type OwnAddresses } from './own-addresses.ts'
 
 /** Returns true if a request may be sent to an address. */
 export type AddressGuard = (address: string) => boolean
@@ -8,21 +9,49 @@ export type AddressGuard = (address: string) => boolean
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Creates a guard that allows public addresses, and those in `allowCidrs`. An IPv4-mapped IPv6
- * address is checked as the IPv4 address. IPv6 addresses that a gateway translates to IPv4, such as
- * those of NAT64 and 6to4, are not public.
+ * Prefixes of IPv6 addresses that a gateway translates to IPv4, and the place of the IPv4 address:
+ * NAT64 (RFC 6052, RFC 8215) and 6to4 (RFC 3056).
  */
-export function createAddressGuard(allowCidrs: readonly string[]): AddressGuard {
+const TRANSLATED = [
+  { network: ipaddr.IPv6.parseCIDR('64:ff9b::/96'), at: 12 },
+  { network: ipaddr.IPv6.parseCIDR('64:ff9b:1::/48'), at: 12 },
+  { network: ipaddr.IPv6.parseCIDR('2002::/16'), at: 2 },
+]
+
+/**
+ * Creates a guard that allows public addresses except those of this machine, and the addresses in
+ * `allowCidrs`. An IPv4-mapped IPv6 address is checked as the IPv4 address. IPv6 addresses that a
+ * gateway translates to IPv4 are not public. If `allowCidrs` has one, its IPv4 address must be
+ * allowed, too.
+ */
+export function createAddressGuard(
+  allowCidrs: readonly string[],
+  isOwn: OwnAddresses = createOwnAddresses(),
+): AddressGuard {
   const allowed = allowCidrs.map(cidr => ipaddr.parseCIDR(cidr))
+
+  function isAllowed(address: Address): boolean {
+    if (allowed.some(network => isWithin(address, network))) {
+      const translated = toTranslated(address)
+      return translated === undefined || isAllowed(translated)
+    }
+    return isPublic(address) && !isOwn(address.toString())
+  }
+
   return text => {
     // A zone, as in `fe80::1%eth0`, names an interface of this machine.
     if (isIP(text) === 0 || text.includes('%')) return false
-    const address = ipaddr.process(text)
-    return allowed.some(network => isWithin(address, network)) || isPublic(address)
+    return isAllowed(ipaddr.process(text))
   }
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
+
+/** Returns the IPv4 address that a gateway makes of an address, if it is one of `TRANSLATED`. */
+function toTranslated(address: Address): ipaddr.IPv4 | undefined {
+  const prefix = TRANSLATED.find(({ network }) => isWithin(address, network))
+  return prefix && new ipaddr.IPv4(address.toByteArray().slice(prefix.at, prefix.at + 4))
+}
 
 function isPublic(address: Address): boolean {
   if (address.range() !== 'unicast') return false

@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import { withTimeout } from '../functions.ts'
 import type { AddressGuard } from './guard.ts'
 
-export interface ResolvedAddress {
+interface ResolvedAddress {
   address: string
   family: number
 }
@@ -14,33 +14,29 @@ export type Resolver = (host: string) => Promise<readonly ResolvedAddress[]>
 const DNS_TIMEOUT_MS = 5_000
 
 /** The `code` of a failed lookup. */
-export const LOOKUP_REFUSED = 'EGRESS_REFUSED'
-export const LOOKUP_NOT_FOUND = 'EGRESS_NOT_FOUND'
+export const LOOKUP_FAILED = 'EGRESS_LOOKUP_FAILED'
 
 class LookupError extends Error {
-  readonly code: string
-
-  constructor(code: string) {
-    super(code)
-    this.code = code
-  }
+  readonly code = LOOKUP_FAILED
 }
 
 /** The resolver of the system, which reads /etc/hosts and knows the names of containers. */
 export const systemResolver: Resolver = host => lookUpHost(host, { all: true, verbatim: true })
 
 /**
- * Resolves a host. Rejects with LOOKUP_REFUSED unless every address is allowed, because a name with
- * both public and private addresses is an attack. Rejects with LOOKUP_NOT_FOUND if there is none.
+ * Resolves a host. Rejects unless there are addresses and every one is allowed, because a name with
+ * both public and private addresses is an attack. The error is the same for every reason: it must
+ * not reveal which names exist in a private network.
  */
-export async function resolveAllowed(
+async function resolveAllowed(
   host: string,
   resolve: Resolver,
   isAllowed: AddressGuard,
 ): Promise<ResolvedAddress[]> {
   const found = await withTimeout(DNS_TIMEOUT_MS, resolve(host), () => []).catch(() => [])
-  if (found.length === 0) throw new LookupError(LOOKUP_NOT_FOUND)
-  if (!found.every(({ address }) => isAllowed(address))) throw new LookupError(LOOKUP_REFUSED)
+  if (found.length === 0 || !found.every(({ address }) => isAllowed(address))) {
+    throw new LookupError(LOOKUP_FAILED)
+  }
   return found.map(({ address }) => ({ address, family: isIP(address) }))
 }
 

@@ -14,7 +14,7 @@ import { createWebhookKind } from '../webhooks/kind.ts'
 
 export interface DeliveryOptions {
   /** The DNS resolver and the trusted certificate authorities. */
-  egress?: Pick<EgressOptions, 'resolve' | 'ca'>
+  egress?: Pick<EgressOptions, 'resolve' | 'ca' | 'listOwnAddresses'>
   /** Replaces the default kinds of delivery. */
   kinds?: readonly DeliveryKind[]
   /** Changes each kind, for example its leases. */

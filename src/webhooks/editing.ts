@@ -25,12 +25,9 @@ export interface Editor {
   projectId: string
 }
 
-/**
- * Throws `InvalidRequest` for a URL that the egress guard refuses. It resolves the host name, so
- * call it outside of transactions.
- */
-export async function checkUrl(egress: Egress, url: string): Promise<void> {
-  const problem = await egress.findProblem(url)
+/** Throws `InvalidRequest` for a URL that the egress guard refuses. */
+export function checkUrl(egress: Egress, url: string): void {
+  const problem = egress.findProblem(url)
   if (problem !== undefined) throw invalidField('url', 'invalid_value', problem)
 }
 

@@ -65,7 +65,7 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
     .post(
       '/api/projects/:projectId/webhooks',
       async ({ call, body }) => {
-        await checkUrl(egress, body.url)
+        checkUrl(egress, body.url)
         const created = await transact(call.pool, async tx => {
           // The lock checks the role again: a member who has just lost it receives no events.
           await lockOrganization(tx, call, 'webhooks.create')
@@ -100,7 +100,7 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
     .patch(
       '/api/projects/:projectId/webhooks/:webhookId',
       async ({ call, params: { webhookId: id }, body: changes }) => {
-        if (changes.url !== undefined) await checkUrl(egress, changes.url)
+        if (changes.url !== undefined) checkUrl(egress, changes.url)
         const edited = await transact(call.pool, async tx => {
           await lockOrganization(tx, call, 'webhooks.edit')
           await editWebhook(tx, call, { id, changes }, secrets)

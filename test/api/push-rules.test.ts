@@ -80,12 +80,15 @@ test.each([
 })
 
 test('case 22: a push service that resolves to a private address is refused when sending', async () => {
-  for (const endpoint of ['https://fcm.googleapis.com/send/x', 'https://127.0.0.1:9443/x']) {
+  for (const [endpoint, reason] of [
+    ['https://fcm.googleapis.com/send/x', 'does not resolve to public addresses'],
+    ['https://127.0.0.1:9443/x', 'must lead to a public address'],
+  ]) {
     const someone = await newSignedInAccount(server)
     await someone.post(ALL, { ...newSubscription(), endpoint })
     const tested = await someone.post('/api/push/test', {})
     expect(tested.body.data).toMatchObject({ isAccepted: false, status: null, body: null })
-    expect(tested.body.data.reason).toContain('must lead to a public address')
+    expect(tested.body.data.reason).toContain(reason)
     expect(tested.text).not.toContain('127.0.0.1')
   }
   expect(canary.connections).toBe(0)

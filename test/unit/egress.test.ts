@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { networkInterfaces } from 'node:os'
 import { createAddressGuard, parseEgressUrl } from '../../src/egress/guard.ts'
 import { toEgressError, toEgressMessage } from '../../src/egress/failure.ts'
+import { createOwnAddresses } from '../../src/egress/own-addresses.ts'
 import { createResponseParser } from '../../src/egress/response-parser.ts'
 
 const guard = createAddressGuard([])
@@ -35,6 +37,61 @@ test.each([
   ...['2606:4700:4700::1111', '::ffff:8.8.8.8'],
 ])('%s is public', address => {
   expect(guard(address)).toBe(true)
+})
+
+const OWN = ['8.8.4.4', '2606:4700::9', 'fe80::1%eth0', '::ffff:9.9.9.9']
+
+test.each([
+  ...['8.8.4.4', '::ffff:8.8.4.4', '::ffff:808:404', '2606:4700::9', '2606:4700:0:0::9', '9.9.9.9'],
+  ...['64:ff9b::8.8.4.4', '64:ff9b::808:404', '64:ff9b:1::808:404', '2002:808:404::1'],
+  ...['::8.8.4.4', '::ffff:0:808:404'],
+])('an own public address is refused in every form: %s', address => {
+  expect(
+    createAddressGuard(
+      [],
+      createOwnAddresses(() => OWN),
+    )(address),
+  ).toBe(false)
+})
+
+test('EGRESS_ALLOW_CIDRS opens an own address, and a gateway opens only allowed IPv4 addresses', () => {
+  const isOwn = createOwnAddresses(() => OWN)
+  const open = createAddressGuard(['8.8.4.4/32', '2606:4700::/32'], isOwn)
+  for (const address of ['8.8.4.4', '::ffff:8.8.4.4', '2606:4700::9']) {
+    expect(open(address)).toBe(true)
+  }
+  const gateways = createAddressGuard(['64:ff9b::/96', '64:ff9b:1::/48', '2002::/16'], isOwn)
+  for (const address of ['64:ff9b::1.1.1.1', '64:ff9b:1::1.1.1.1', '2002:101:101::1']) {
+    expect([address, gateways(address)]).toEqual([address, true])
+  }
+  for (const address of ['8.8.4.4', '127.0.0.1', '10.0.0.1', '169.254.169.254']) {
+    const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
+    const sixToFour = `2002:${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}::1`
+    for (const form of [`64:ff9b::${address}`, `64:ff9b:1::${address}`, sixToFour]) {
+      expect([form, gateways(form)]).toEqual([form, false])
+    }
+  }
+  const both = createAddressGuard(['64:ff9b::/96', '10.0.0.0/8'], isOwn)
+  expect(both('64:ff9b::10.0.0.1')).toBe(true)
+})
+
+test('the addresses of this machine are those of its interfaces, read at most every 5 s', () => {
+  const isOwn = createOwnAddresses()
+  const all = Object.values(networkInterfaces()).flatMap(one => one ?? [])
+  expect(all.length).toBeGreaterThan(0)
+  for (const { address } of all) expect(isOwn(address)).toBe(true)
+  expect(isOwn('8.8.8.8')).toBe(false)
+  let reads = 0
+  const counted = createOwnAddresses(() => [`8.8.8.${++reads}`])
+  for (let time = 0; time < 100; time++) counted('1.1.1.1')
+  expect([reads, counted('8.8.8.1')]).toEqual([1, true])
+})
+
+test('addresses that cannot be read refuse nothing else', () => {
+  const isOwn = createOwnAddresses(() => {
+    throw new Error('no netlink')
+  })
+  expect(createAddressGuard([], isOwn)('8.8.8.8')).toBe(true)
 })
 
 test('EGRESS_ALLOW_CIDRS opens its networks in every spelling of an address, and nothing else', () => {
@@ -109,8 +166,7 @@ test.each([
   ['DEPTH_ZERO_SELF_SIGNED_CERT', '', 'tls'],
   ['', 'invalid peer certificate: UnknownIssuer', 'tls'],
   ['HPE_HEADER_OVERFLOW', '', 'protocol'],
-  ['EGRESS_REFUSED', '', 'refused'],
-  ['EGRESS_NOT_FOUND', '', 'dns'],
+  ['EGRESS_LOOKUP_FAILED', '', 'dns'],
   ['', 'socket hang up', 'reset'],
 ] as const)('a failure with the code %p %p is %p', (code, message, kind) => {
   expect(toEgressError(Object.assign(new Error(message), { code }))).toBe(kind)

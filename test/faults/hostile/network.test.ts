@@ -16,6 +16,9 @@ import { boot, type Booted } from '../../support/server.ts'
 
 setDefaultTimeout(60_000)
 
+/** A public address of this machine. */
+const OWN = '8.8.4.4'
+
 let server: Booted
 let canary: Receiver
 let admin: SignedInAccount
@@ -27,7 +30,10 @@ beforeAll(async () => {
     {
       egress: {
         resolve: async host =>
-          host.endsWith('public.test') ? [{ address: '8.8.8.8', family: 4 }] : [],
+          host.endsWith('public.test')
+            ? [{ address: host.startsWith('own') ? OWN : '8.8.8.8', family: 4 }]
+            : [],
+        listOwnAddresses: () => [OWN, '2606:4700::9'],
       },
     },
   )
@@ -119,4 +125,17 @@ test('a webhook changes its preset only if the preset accepts its address', asyn
     url: 'https://public.test/hook',
     preset: 'standard',
   })
+})
+
+test.each([
+  ...[
+    `http://${OWN}:8080/`,
+    'http://0x8080404/',
+    'http://[::ffff:8.8.4.4]/',
+    'http://[2606:4700::9]/',
+  ],
+  ...['http://[64:ff9b::8.8.4.4]/', 'http://[2002:808:404::1]/'],
+])('a webhook to the public address of the server itself is refused: %s', async url => {
+  const answer = await admin.post(all, { url })
+  expect([answer.status, answer.body.details?.[0].path]).toEqual([400, ['url']])
 })
