@@ -34,6 +34,9 @@ create table accounts (
   name text not null,
   email text not null unique check (email = lower(email)),
   password_hash text,
+  -- True for a password that was set from the machine: by a reset link of the command line, or by a
+  -- setting. Only these sign in while passwords are off.
+  is_password_from_machine boolean not null default false,
   -- Operators see the state of the server and create organizations. The first account is one.
   is_operator boolean not null default false,
   created_at timestamptz not null default now()
@@ -44,6 +47,9 @@ create table memberships (
   organization_id uuid not null references organizations on delete cascade,
   account_id uuid not null references accounts on delete cascade,
   role text not null check (role in ('owner', 'admin', 'member', 'viewer')),
+  -- The provider whose sign-in rules gave the membership; null for any other way to join. A sign-in
+  -- there changes or ends it with the rules.
+  provider text,
   created_at timestamptz not null default now(),
   primary key (organization_id, account_id)
 );

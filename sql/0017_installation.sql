@@ -2,7 +2,9 @@
 -- from an earlier state, as after a restore, needs a new epoch.
 create table installation (
   singleton boolean primary key default true check (singleton),
-  epoch uuid not null default gen_random_uuid()
+  epoch uuid not null default gen_random_uuid(),
+  -- The setting PASSWORDS, as the last start found it.
+  are_passwords_off boolean not null default false
 );
 
 insert into installation default values;

@@ -7,14 +7,17 @@ import {
   toHosts,
   toLogLevel,
   toNetworks,
+  toHeaderName,
   toPort,
   toQuota,
+  toSwitch,
   toSecrets,
   toWorkers,
   parseAppSecret,
   parseVapidSubject,
   parseEmail,
 } from './config/values.ts'
+import { listProviderVariables, toProviders, type ProviderSettings } from './config/openid.ts'
 import { LOG_LEVELS } from './log.ts'
 import { findPasswordProblem } from './passwords/policy.ts'
 
@@ -54,6 +57,12 @@ export interface Config {
   metricsToken: string | undefined
   /** Networks whose X-Forwarded-For header is trusted. */
   trustedProxies: string[]
+  /** The header with which a trusted proxy names the e-mail address of the visitor. */
+  authProxyHeader: string | undefined
+  /** The OpenID Connect providers that variables name. Operators can add others. */
+  providers: ProviderSettings[]
+  /** True if only passwords that were set from the machine sign in. */
+  arePasswordsOff: boolean
   /** Private networks that outgoing requests may reach. */
   egressAllowCidrs: string[]
   /** Hosts of additional push services, with the port unless it is 443. */
@@ -95,6 +104,8 @@ const NAMES = [
   'METRICS_HOST',
   'METRICS_TOKEN',
   'TRUSTED_PROXIES',
+  'AUTH_PROXY_HEADER',
+  'PASSWORDS',
   'EGRESS_ALLOW_CIDRS',
   'PUSH_HOSTS',
   'VAPID_SUBJECT',
@@ -172,6 +183,13 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
     ),
     trustedProxies:
       read('TRUSTED_PROXIES', 'networks like 10.0.0.0/8, separated by commas', toNetworks) ?? [],
+    authProxyHeader: read(
+      'AUTH_PROXY_HEADER',
+      'the name of a header like Remote-Email',
+      toHeaderName,
+    ),
+    providers: toProviders(values, problems),
+    arePasswordsOff: read('PASSWORDS', 'on or off', toSwitch) === false,
     egressAllowCidrs:
       read('EGRESS_ALLOW_CIDRS', 'networks like 10.0.0.0/8, separated by commas', toNetworks) ?? [],
     pushHosts:
@@ -196,6 +214,11 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
     logLevel: read('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}`, toLogLevel) ?? 'info',
     owner: readOwner(values, problems),
   }
+  if (config.authProxyHeader !== undefined && config.trustedProxies.length === 0) {
+    problems.push(
+      'AUTH_PROXY_HEADER needs TRUSTED_PROXIES, because everybody could send the header otherwise. Set TRUSTED_PROXIES to the network of your proxy.',
+    )
+  }
   if (problems.length > 0) throw new ConfigError(problems)
   return config
 }
@@ -206,7 +229,7 @@ function readValues(
   problems: string[],
 ): Map<string, string> {
   const values = new Map<string, string>()
-  for (const name of NAMES) {
+  for (const name of [...NAMES, ...listProviderVariables(env)]) {
     const trim = (text: string) =>
       // White space can be part of a password, except for the line end of a file.
       name === 'OWNER_PASSWORD' && text.trim() ? text.replace(/\r?\n$/, '') : text.trim()
@@ -232,7 +255,9 @@ function readValues(
 
 /** Returns the end of a problem: the given text, unless it can contain a password. */
 function toShown(name: string, text: string): string {
-  return SECRET_NAMES.has(name) || text.includes('@') ? '.' : `. It is ${JSON.stringify(text)}.`
+  return SECRET_NAMES.has(name) || /^OIDC_.*_SECRET$/.test(name) || text.includes('@')
+    ? '.'
+    : `. It is ${JSON.stringify(text)}.`
 }
 
 /** Reads OWNER_EMAIL and OWNER_PASSWORD: both or neither. The password must match the policy. */

@@ -12,13 +12,15 @@ import { createAppender } from './events/append.ts'
 import { startIndexer } from './events/indexer.ts'
 import { INDEXER_SETTINGS } from './events/search-index.ts'
 import { createServerApp } from './server/app.ts'
-import { listApiFeatures, listV1Features } from './server/features.ts'
+import { listApiFeatures, listOpenidFeatures, listV1Features } from './server/features.ts'
 import { bindPort } from './server/bound-port.ts'
 import { healthRoutes } from './server/health.ts'
 import { createOrganizationLookup, createProjectReads } from './accounts/projects.ts'
 import { createEraser } from './identities/erasure.ts'
 import { createIdentityWriter } from './identities/identify.ts'
 import { startUserIndexer } from './identities/user-indexer.ts'
+import { createProviderClients } from './openid/provider-client.ts'
+import { storePasswordSwitch } from './accounts/password-switch.ts'
 import { createAdmission } from './keys/admission.ts'
 import {
   bootstrap,
@@ -77,6 +79,8 @@ export interface ServerOptions extends DeliveryOptions {
    * The intervals of heartbeats to sockets and of the LISTEN connection, and the latter's time-out.
    */
   feed?: { heartbeatMs?: number; listenerHeartbeatMs?: number; listenerTimeoutMs?: number }
+  /** How long a token with an unknown key waits until a provider's keys are fetched again. */
+  keyCooldownMs?: number
   /** True for one of several processes that share the port. The parent prints the first secrets. */
   isWorker?: boolean
   /** Aborts a start that is waiting for its database. */
@@ -184,6 +188,17 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     feed = startedFeed
     cleanup.push(() => startedFeed.stop())
 
+    await background.run(sql => storePasswordSwitch(sql, config.arePasswordsOff))
+    const openid = {
+      source: { settings: config.providers, secrets: deliveries.secrets },
+      clients: createProviderClients({
+        egress: deliveries.egress,
+        keyCooldownMs: options.keyCooldownMs,
+      }),
+      hasProxyHeader: config.authProxyHeader !== undefined,
+      findProxyEmail: port.findProxyEmail,
+    }
+
     const findOrganization = createOrganizationLookup(identifies)
     const app = createServerApp({
       site,
@@ -196,8 +211,10 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         isBootstrapped: sql => isBootstrapped(sql, config),
         getListenerDownMs: () => startedFeed.listenerDownMs,
       }),
+      openid: listOpenidFeatures({ ...gate, ...openid, pool: reads, hints: notifier }),
       api: listApiFeatures({
         ...gate,
+        ...openid,
         ...deliveries,
         pool: reads,
         eraser,

@@ -26,6 +26,7 @@ const ORDER = [
   'egress',
   'push',
   'webhooks',
+  'openid',
   'dashboard',
   'client',
   'app',

@@ -54,7 +54,7 @@ async function readCredentials(sql: Queryable, accountId: string): Promise<Accou
     }[]
   >`
     select
-      p.password_hash is not null as has_password,
+      p.password_hash is not null and is_password_usable(p.id) as has_password,
       (
         select count(*)::int from passkeys k where k.account_id = p.id and k.disabled_at is null
       ) as passkeys,

@@ -8,13 +8,14 @@ import { newId, toId } from '../ids.ts'
 import { limitNewAccounts } from './address-tries.ts'
 import { checkPassword, hashPassword } from './credentials.ts'
 import { deleteInvite, findInvite, lockInvite, type LiveInvite } from './invites.ts'
+import { requirePasswords } from './password-switch.ts'
 import { withdrawLinksOfMember } from './reset-links.ts'
 import { toName, type AcceptInviteBody, type JoinedOrganization } from './schema.ts'
 import type { Cookies } from './secret.ts'
 import type { AdmittedSession } from './sessions.ts'
 import { signIn, type SignInRequest } from './sign-in.ts'
 
-const MAX_MEMBERS = 1_000
+export const MAX_MEMBERS = 1_000
 
 /** An account to create when accepting an invite. */
 export interface NewAccount {
@@ -41,14 +42,7 @@ export async function joinWithAccount(
   { account, session }: AdmittedSession,
   { token, actor }: { token: string; actor: Actor },
 ): Promise<JoinedOrganization> {
-  const invite = await lockInvite(tx, token)
-  if (!invite) throw inviteNotFound()
-  if (invite.email !== null && invite.email !== account.email) {
-    throw new Fault('forbidden', `This invite is for another e-mail address than ${account.email}`)
-  }
-  await requireRoom(tx, invite.organizationId)
-  await deleteInvite(tx, token)
-  const joined = await join(tx, invite, account.id, actor)
+  const joined = await acceptInvite(tx, account, { token, actor })
   // A concurrent password reset may have ended the session.
   const [live] = await tx`select from sessions where id = ${session.id}`
   if (!live) throw new Fault('signed_out', 'Sign in first')
@@ -68,6 +62,7 @@ export async function joinWithNewAccount(
   const { name, email, password } = newAccount
   // Hashing is expensive, so an invalid invite is refused first. The invite is checked again below.
   await pool.run(async sql => {
+    await requirePasswords(sql)
     const invite = await findInvite(sql, token)
     if (!invite) throw inviteNotFound()
     checkAddress(invite, email)
@@ -81,19 +76,13 @@ export async function joinWithNewAccount(
     checkAddress(invite, email)
     await requireRoom(tx, organizationId)
     await limitNewAccounts(tx, organizationId)
-    const { uuid: accountId } = newId('per')
     // Nothing before this point depends on other accounts, so only the limited answer tells of one.
-    const inserted = await tx`
-      insert into accounts (id, name, email, password_hash)
-      values (${accountId}, ${name}, ${email}, ${hash})
-      on conflict (email) do nothing
-    `
-    if (inserted.count === 0) {
+    const accountId = await createAccount(tx, visit.actor, { name, email, hash })
+    if (accountId === undefined) {
       await writeAudit(tx, visit.actor, { action: 'invite.addressRefused', organizationId })
       return undefined
     }
     await deleteInvite(tx, token)
-    await writeAudit(tx, visit.actor, { action: 'account.created', target: toId('per', accountId) })
     const joined = await join(tx, invite, accountId, { ...visit.actor, kind: 'account', accountId })
     const signedIn = await signIn(tx, visit, { accountId, method: 'link', cookies })
     return { joined, cookies: signedIn.cookies }
@@ -103,6 +92,45 @@ export async function joinWithNewAccount(
     'conflict',
     'An account with this e-mail address exists. Sign in, then open the link again.',
   )
+}
+
+/**
+ * Creates an account, without a password if `hash` is null. Returns its uuid; undefined if another
+ * account has the e-mail address.
+ */
+export async function createAccount(
+  tx: Tx,
+  actor: Actor,
+  { name, email, hash }: { name: string; email: string; hash: string | null },
+): Promise<string | undefined> {
+  const { uuid, id } = newId('per')
+  const inserted = await tx`
+    insert into accounts (id, name, email, password_hash)
+    values (${uuid}, ${name}, ${email}, ${hash})
+    on conflict (email) do nothing
+  `
+  if (inserted.count === 0) return undefined
+  await writeAudit(tx, actor, { action: 'account.created', target: id })
+  return uuid
+}
+
+/**
+ * Adds an account to the organization of an invite. Throws `not_found` unless the invite is open,
+ * and `forbidden` if it is for another e-mail address.
+ */
+export async function acceptInvite(
+  tx: Tx,
+  { id, email }: { id: string; email: string },
+  { token, actor }: { token: string; actor: Actor },
+): Promise<JoinedOrganization> {
+  const invite = await lockInvite(tx, token)
+  if (!invite) throw inviteNotFound()
+  if (invite.email !== null && invite.email !== email) {
+    throw new Fault('forbidden', `This invite is for another e-mail address than ${email}`)
+  }
+  await requireRoom(tx, invite.organizationId)
+  await deleteInvite(tx, token)
+  return join(tx, invite, id, actor)
 }
 
 export function inviteNotFound(): Fault {

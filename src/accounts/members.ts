@@ -96,12 +96,15 @@ interface EndedMembership {
   accountId: string
   role: Role
   action: 'member.removed' | 'member.left'
+  /** The provider whose rules ended it. */
+  provider?: string | null
 }
 
-async function endMembership(
+/** Ends a membership. The caller has locked the organization. */
+export async function endMembership(
   tx: Tx,
-  call: OrganizationCall,
-  { accountId, role, action }: EndedMembership,
+  call: Pick<OrganizationCall, 'organizationId' | 'actor'>,
+  { accountId, role, action, provider }: EndedMembership,
 ): Promise<void> {
   const { organizationId, actor } = call
   await tx`
@@ -110,7 +113,8 @@ async function endMembership(
   await withdrawDisallowedInvites(tx, call, accountId)
   await withdrawLinksOfMember(tx, actor, accountId)
   const target = toId('per', accountId)
-  await writeAudit(tx, actor, { action, organizationId, target, details: { role } })
+  const details = { role, ...(provider && { provider }) }
+  await writeAudit(tx, actor, { action, organizationId, target, details })
 }
 
 /** Returns the member with a public id. Throws `not_found`. */
@@ -161,15 +165,24 @@ async function selectMembers(
 
 /** Throws `conflict` unless the organization has another owner. */
 async function requireOtherOwner(tx: Tx, organizationId: string, accountId: string): Promise<void> {
+  if (await hasOtherOwner(tx, organizationId, accountId)) return
+  throw new Fault(
+    'conflict',
+    'An organization needs at least one owner. Make another member an owner first.',
+  )
+}
+
+/** Returns whether an organization has another owner than an account. */
+export async function hasOtherOwner(
+  tx: Tx,
+  organizationId: string,
+  accountId: string,
+): Promise<boolean> {
   const [other] = await tx`
     select
     from memberships
     where organization_id = ${organizationId} and role = 'owner' and account_id <> ${accountId}
     limit 1
   `
-  if (other) return
-  throw new Fault(
-    'conflict',
-    'An organization needs at least one owner. Make another member an owner first.',
-  )
+  return other !== undefined
 }

@@ -22,6 +22,7 @@ import {
 } from './credentials.ts'
 import type { CallOn, SessionGuard } from './guard.ts'
 import { requireVerified } from './permissions.ts'
+import { requireUsablePassword } from './password-switch.ts'
 import { withdrawResetLinks } from './reset-links.ts'
 import { Account, EndedSessions, Password } from './schema.ts'
 import { endSessions, rotateSession, toCookieSeconds } from './sessions.ts'
@@ -206,6 +207,7 @@ async function renewSession(
   credentials: Credentials,
 ): Promise<string> {
   await lockCredentials(tx, credentials)
+  await requireUsablePassword(tx, credentials.accountId)
   await clearAttempts(tx, toSessionScope(session.id, credentials))
   return rotateSession(tx, { id: session.id, token })
 }

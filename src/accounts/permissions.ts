@@ -17,6 +17,8 @@ export const ACTIONS = {
   'reset.complete': { on: 'anyone', revokesAccess: true },
   'invite.read': { on: 'anyone' },
   'invite.accept': { on: 'anyone' },
+  'signIn.read': { on: 'anyone' },
+  'openid.visit': { on: 'anyone' },
 
   'account.read': { on: 'account' },
   'account.edit': { on: 'account' },
@@ -38,6 +40,7 @@ export const ACTIONS = {
   'passkeys.remove': { on: 'account', requiresVerification: true, revokesAccess: true },
   'sessions.read': { on: 'account' },
   'sessions.end': { on: 'account', revokesAccess: true },
+  'connections.remove': { on: 'account' },
 
   'push.read': { on: 'account' },
   'push.subscribe': { on: 'account' },
@@ -46,6 +49,12 @@ export const ACTIONS = {
   'push.test': { on: 'account' },
 
   'server.read': { on: 'installation' },
+  'providers.read': { on: 'installation' },
+  // A provider can sign in everybody whom it names.
+  'providers.create': { on: 'installation', requiresVerification: true },
+  'providers.edit': { on: 'installation', requiresVerification: true },
+  'providers.delete': { on: 'installation', requiresVerification: true },
+  'providers.check': { on: 'installation' },
   'organizations.create': { on: 'installation' },
 
   'organization.read': { on: 'organization', role: 'viewer' },
@@ -67,6 +76,9 @@ export const ACTIONS = {
   'invites.create': { on: 'organization', role: 'admin' },
   'invites.withdraw': { on: 'organization', role: 'admin' },
   'audit.read': { on: 'organization', role: 'admin' },
+  'signInRules.read': { on: 'organization', role: 'admin' },
+  // Rules can make anybody an owner.
+  'signInRules.edit': { on: 'organization', role: 'owner', requiresVerification: true },
   'projects.create': { on: 'organization', role: 'admin' },
 
   'project.read': { on: 'project', role: 'viewer' },
@@ -106,8 +118,8 @@ export const ACTIONS = {
 export type Action = keyof typeof ACTIONS
 
 type Rule = (
-  | { on: 'anyone' | 'installation' }
-  | { on: 'account'; requiresVerification?: boolean }
+  | { on: 'anyone' }
+  | { on: 'account' | 'installation'; requiresVerification?: boolean }
   | { on: 'organization' | 'project'; role: Role; requiresVerification?: boolean }
 ) & {
   /** True if the action can take access away. Open sockets are then checked at once. */
@@ -158,6 +170,7 @@ export function authorize(
   }
   if (rule.on === 'installation') {
     if (!account.isOperator) throw new Fault('forbidden', 'Requires the operator of the server')
+    if (rule.requiresVerification) requireVerified(account)
     return
   }
   if (resource?.kind !== rule.on || resource.role === undefined) {

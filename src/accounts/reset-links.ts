@@ -6,6 +6,7 @@ import { parsePageQuery, toPage, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import { lockAccount } from './account.ts'
 import type { OpenResetLink } from './schema.ts'
+import { requirePasswords } from './password-switch.ts'
 import { hashSecret, newSecret } from './secret.ts'
 import { endSessions } from './sessions.ts'
 import { forgetDevices, rememberDevice } from './sign-in.ts'
@@ -75,6 +76,7 @@ export async function createOwnersResetLink(
   actor: Actor,
   { accountId, creator }: { accountId: string; creator: LinkCreator },
 ): Promise<ResetLink> {
+  await requirePasswords(tx)
   await lockMemberships(tx, accountId)
   const [right] = await tx<[{ is_allowed: boolean }]>`
     select ${mayReset(tx, {
@@ -123,8 +125,13 @@ export async function resetPassword(
     returning r.account_id, r.organization_id
   `
   if (!link) return undefined
+  if (link.organization_id !== null) await requirePasswords(tx)
   const [{ email }] = await tx<[{ email: string }]>`
-    update accounts set password_hash = ${passwordHash} where id = ${accountId} returning email
+    update accounts set
+      password_hash = ${passwordHash},
+      is_password_from_machine = ${link.organization_id === null}
+    where id = ${accountId}
+    returning email
   `
   // Somebody else may have added them, or the account may have lost them.
   await removeOtherWaysIn(tx, accountId)

@@ -19,17 +19,22 @@ export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex')
 }
 
+/** A sealed text of src/secrets. */
+const SEALED_SHAPE = /^v1\.[\w.-]{1,3500}$/
+
 /**
  * The cookies of a browser: its session, the mark of a browser known to the accounts that sign in
- * there, the binding of a challenge to a passkey, and the first step of a sign-in with a code.
+ * there, the binding of a challenge to a passkey, the first step of a sign-in with a code, and the
+ * visit to an OpenID Connect provider.
  */
-type CookieName = 'session' | 'device' | 'challenge' | 'step'
+type CookieName = 'session' | 'device' | 'challenge' | 'step' | 'openid'
 
 const PLAIN_NAMES = {
   session: 'tidings',
   device: 'tidings-device',
   challenge: 'tidings-challenge',
   step: 'tidings-step',
+  openid: 'tidings-openid',
 } as const
 /** The longest Max-Age that browsers accept, in seconds. */
 export const MAX_COOKIE_AGE_S = 400 * 86_400
@@ -67,7 +72,11 @@ export function createCookies(isSecure: boolean): Cookies {
     read(headers, name) {
       const found = list(headers, name)
       const [only] = found
-      return only !== undefined && found.length === 1 && COOKIE_SHAPE.test(only) ? only : undefined
+      return only !== undefined &&
+        found.length === 1 &&
+        (name === 'openid' ? SEALED_SHAPE : COOKIE_SHAPE).test(only)
+        ? only
+        : undefined
     },
     has: (headers, name) => list(headers, name).length > 0,
     keep: write,

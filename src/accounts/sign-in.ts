@@ -25,6 +25,8 @@ export interface SignInRequest {
 
 export interface SignedIn {
   account: Account
+  /** The uuid of the session. */
+  sessionId: string
   /** Values of Set-Cookie, for the session and the known browser. */
   cookies: string[]
 }
@@ -75,6 +77,7 @@ export async function signIn(
   if (!admitted) throw new Error('The session that was just created does not exist')
   return {
     account: await getAccount(tx, admitted),
+    sessionId: session.id,
     cookies: [
       cookies.keep('session', session.token, toCookieSeconds(admitted.session)),
       cookies.keep('device', device, MAX_COOKIE_AGE_S),

@@ -9,7 +9,12 @@ import { endSteps } from './sign-in-steps.ts'
 export async function requireWayIn(tx: Tx, accountId: string): Promise<void> {
   const [row] = await tx<[{ has_way_in: boolean }]>`
     select
-      exists (select from accounts where id = ${accountId} and password_hash is not null)
+      exists (
+        select
+        from accounts
+        where id = ${accountId} and password_hash is not null and is_password_usable(id)
+      )
+      or exists (select from openid_connections where account_id = ${accountId})
       or exists (
         select from passkeys where account_id = ${accountId} and disabled_at is null
       ) as has_way_in

@@ -3,6 +3,7 @@ import { resetSecrets } from '../secrets/reset.ts'
 import { rotateSecrets } from '../secrets/rotation.ts'
 import { SUBSCRIPTION_LOSS } from '../push/address.ts'
 import { VAPID_LOSS } from '../push/vapid.ts'
+import { PROVIDER_LOSS, SEALED_PROVIDERS } from '../openid/providers.ts'
 import { SEALED_TOTP_SECRETS, TOTP_LOSS } from '../second-factor/sealing.ts'
 import { WEBHOOK_LOSS } from '../webhooks/sealing.ts'
 import { command, withExamples } from './command.ts'
@@ -13,13 +14,14 @@ import { SEALED_WEBHOOKS } from '../webhooks/sealing.ts'
 
 /** The tables with columns that are encrypted at rest. */
 export const SEALED_TABLES = [
+  SEALED_PROVIDERS,
   SEALED_SUBSCRIPTIONS,
   SEALED_TOTP_SECRETS,
   SEALED_VAPID_KEYS,
   SEALED_WEBHOOKS,
 ]
 /** In order of deletion: subscriptions come before their VAPID key, so that they are counted. */
-const LOSSES = [WEBHOOK_LOSS, SUBSCRIPTION_LOSS, VAPID_LOSS, TOTP_LOSS]
+const LOSSES = [PROVIDER_LOSS, WEBHOOK_LOSS, SUBSCRIPTION_LOSS, VAPID_LOSS, TOTP_LOSS]
 
 const rotate = command({
   name: 'rotate',

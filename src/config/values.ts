@@ -30,6 +30,14 @@ export function toBearerToken(text: string): string | undefined {
   return /^[!-~]{16,512}$/.test(text) ? text : undefined
 }
 
+export function toHeaderName(text: string): string | undefined {
+  return /^[A-Za-z][\w-]{0,99}$/.test(text) ? text.toLowerCase() : undefined
+}
+
+export function toSwitch(text: string): boolean | undefined {
+  return /^on$/i.test(text) ? true : /^off$/i.test(text) ? false : undefined
+}
+
 /** Parses e-mail addresses and mailto:, tel: and https: URIs. Returns URIs. */
 export function toContacts(text: string): string[] | undefined {
   const contacts = toParts(text).map(part => {

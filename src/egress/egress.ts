@@ -17,6 +17,8 @@ interface EgressRequest {
   body?: string | Uint8Array
   /** Limits the whole request, including the wait for other requests to the same host. */
   timeoutMs: number
+  /** How much of the response's body to keep; 16 KiB by default. */
+  maxBodyBytes?: number
   /** Cancels the request. The result is then `cancelled`. */
   signal?: AbortSignal | undefined
 }
@@ -25,7 +27,7 @@ export interface EgressResponse {
   status: number
   /** By lower-case name. */
   headers: Readonly<Record<string, string>>
-  /** At most the first 16 KiB, not decompressed. */
+  /** At most the first `maxBodyBytes`, not decompressed. */
   body: Uint8Array
   /** The time until the headers arrived. */
   latencyMs: number
@@ -41,6 +43,13 @@ interface EgressFailure {
 export type EgressResult = EgressResponse | EgressFailure
 
 type Ending = 'timeout' | 'cancelled'
+
+/** The request of one exchange, the limit of its response, and its end. */
+interface Exchanged {
+  request: string | Uint8Array
+  maxBodyBytes: number
+  isOver: Promise<Ending>
+}
 
 const NOT_PRINTABLE = /[^\t\x20-\x7e]/
 
@@ -121,7 +130,9 @@ export function createEgress({
     try {
       if (!release) return fail(signal?.aborted ? 'cancelled' : 'busy', startMs)
       const bytes = toRequestBytes(target, request)
-      return await exchange(target, bytes, end.promise, connections.take(target))
+      const { maxBodyBytes = MAX_BODY_BYTES } = request
+      const exchanged = { request: bytes, maxBodyBytes, isOver: end.promise }
+      return await exchange(target, exchanged, connections.take(target))
     } finally {
       release?.()
       clearTimeout(timer)
@@ -135,13 +146,13 @@ export function createEgress({
    */
   function exchange(
     target: CheckedUrl,
-    request: string | Uint8Array,
-    isOver: Promise<Ending>,
+    exchanged: Exchanged,
     connection: Connection,
   ): Promise<EgressResult> {
+    const { request, maxBodyBytes, isOver } = exchanged
     const startMs = performance.now()
     const { promise, resolve: settle } = Promise.withResolvers<EgressResult>()
-    const parser = createResponseParser(MAX_BODY_BYTES)
+    const parser = createResponseParser(maxBodyBytes)
     let latencyMs: number | undefined
     let hasBytes = false
     let hasEnded = false
@@ -173,7 +184,7 @@ export function createEgress({
         const kind = toEgressError(error)
         if (connection.isReused && !hasBytes && kind === 'reset') {
           hasEnded = true
-          settle(exchange(target, request, isOver, connections.open(target)))
+          settle(exchange(target, exchanged, connections.open(target)))
         } else end(kind)
       },
     })

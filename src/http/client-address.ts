@@ -21,18 +21,7 @@ export function createClientAddressReader({
   trusted,
   onUntrusted,
 }: ReaderOptions): ClientAddressReader {
-  const networks = trusted.map(network => ipaddr.parseCIDR(network))
-
-  function isTrusted(text: string): boolean {
-    const address = parseAddress(text)
-    return (
-      address !== undefined &&
-      networks.some(
-        ([base, bits]) =>
-          base.kind() === address.kind() && address.match([base, bits] as [never, number]),
-      )
-    )
-  }
+  const isTrusted = createNetworkCheck(trusted)
 
   return (peer, forwardedFor) => {
     if (forwardedFor === null) return peer
@@ -48,6 +37,21 @@ export function createClientAddressReader({
       if (!isTrusted(address)) break
     }
     return believed
+  }
+}
+
+/** Returns a function that tells whether an address is in one of the networks. */
+export function createNetworkCheck(networks: readonly string[]): (address: string) => boolean {
+  const parsed = networks.map(network => ipaddr.parseCIDR(network))
+  return text => {
+    const address = parseAddress(text)
+    return (
+      address !== undefined &&
+      parsed.some(
+        ([base, bits]) =>
+          base.kind() === address.kind() && address.match([base, bits] as [never, number]),
+      )
+    )
   }
 }
 

@@ -14,17 +14,19 @@ interface Parts {
   /** URIs of contacts for security reports. */
   securityContacts: readonly string[]
   health: AnyElysia
+  openid: readonly AnyElysia[]
   api: readonly AnyElysia[]
   v1: readonly AnyElysia[]
 }
 
 /** Composes all features of the server into one function from request to response. */
-export function createServerApp({ site, securityContacts, health, api, v1 }: Parts): App {
+export function createServerApp({ site, securityContacts, health, openid, api, v1 }: Parts): App {
   const documented = { listRoutes: () => app.routes, baseUrl: site.url }
   const app: App = createApp({
     notFoundPage: createNotFoundPage(site),
     features: [
       health,
+      ...openid,
       securityTxtRoutes({ site, contacts: securityContacts }),
       dashboardRoutes({
         site,

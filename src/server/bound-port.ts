@@ -1,9 +1,10 @@
 import type { Config } from '../config.ts'
+import { parseEmail } from '../config/values.ts'
 import { withTimeout } from '../functions.ts'
 import { Fault } from '../errors.ts'
 import { FEED_PATH, type SocketSession } from '../feed/socket-guard.ts'
 import { fail, newCall } from '../http/call.ts'
-import { createClientAddressReader } from '../http/client-address.ts'
+import { createClientAddressReader, createNetworkCheck } from '../http/client-address.ts'
 import { toSite, type Site } from '../http/site.ts'
 import { toPathname } from '../http/url.ts'
 import { serve } from '../platform.ts'
@@ -37,6 +38,11 @@ export interface BoundPort {
   site: Site
   /** Returns the IP address of the client. */
   toAddress(request: Request): string
+  /**
+   * Returns the e-mail address in the header AUTH_PROXY_HEADER, in the form of `parseEmail`.
+   * Undefined unless a trusted proxy has sent the request, with exactly one address.
+   */
+  findProxyEmail(request: Request): string | undefined
   /** Passes all requests to the application, including those that are waiting. */
   attach(application: Application): void
 }
@@ -63,6 +69,7 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     return isDrained(toPathname(request.url)) ? drain.run(() => respond(request)) : respond(request)
   }
 
+  const isProxy = createNetworkCheck(config.trustedProxies)
   const listener = serve<SocketSession>({
     host: config.host,
     port: config.port,
@@ -88,6 +95,14 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     site: toSite(config.baseUrl ?? `http://localhost:${listener.port}`),
     toAddress: request =>
       readClientAddress(peers.get(request)?.() ?? '', request.headers.get('x-forwarded-for')),
+    findProxyEmail(request) {
+      const { authProxyHeader } = config
+      const isProxied = isProxy(peers.get(request)?.() ?? '')
+      if (authProxyHeader === undefined || !isProxied) return undefined
+      const value = request.headers.get(authProxyHeader) ?? ''
+      // Repeated headers arrive joined by commas. The second one may be the client's own.
+      return value.includes(',') ? undefined : parseEmail(value)
+    },
     attach(next) {
       application = next
       attached.resolve()

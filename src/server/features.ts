@@ -33,6 +33,14 @@ import { secondFactorRoutes } from '../second-factor/routes.ts'
 import { codeSignInRoutes } from '../second-factor/sign-in-routes.ts'
 import { notificationRoutes } from '../push/notification-routes.ts'
 import { pushRoutes, type PushRouteParts } from '../push/push-routes.ts'
+import { callbackRoutes } from '../openid/callback-routes.ts'
+import { connectionRoutes } from '../openid/connection-routes.ts'
+import { logoutRoutes } from '../openid/logout-routes.ts'
+import type { OpenidParts } from '../openid/parts.ts'
+import { providerRoutes } from '../openid/provider-routes.ts'
+import { proxyRoutes } from '../openid/proxy-routes.ts'
+import { ruleRoutes } from '../openid/rule-routes.ts'
+import { visitRoutes } from '../openid/visit-routes.ts'
 import { attemptRoutes } from '../webhooks/attempt-routes.ts'
 import { webhookRoutes, type WebhookParts } from '../webhooks/webhook-routes.ts'
 import { serverRoutes, type ServerParts } from './server-routes.ts'
@@ -40,7 +48,13 @@ import { serverRoutes, type ServerParts } from './server-routes.ts'
 /** The dependencies of the features under /api. */
 type ApiParts = SessionGuardOptions &
   Omit<
-    DeliveryParts & PushRouteParts & SearchParts & ServerParts & UserRouteParts & WebhookParts,
+    DeliveryParts &
+      OpenidParts &
+      PushRouteParts &
+      SearchParts &
+      ServerParts &
+      UserRouteParts &
+      WebhookParts,
     'guard'
   >
 
@@ -52,6 +66,7 @@ export function listApiFeatures(gate: ApiParts) {
     accountRoutes(parts),
     attemptRoutes(parts),
     auditRoutes(parts),
+    connectionRoutes(parts),
     deliveryRoutes(parts),
     eventDeletionRoutes(parts),
     inviteRoutes(parts),
@@ -64,9 +79,12 @@ export function listApiFeatures(gate: ApiParts) {
     projectChannelRoutes(parts),
     projectKeyRoutes(parts),
     projectRoutes(parts),
+    providerRoutes(parts),
+    proxyRoutes(parts),
     pushRoutes(parts),
     resetLinkRoutes(parts),
     resetRoutes(parts),
+    ruleRoutes(parts),
     searchRoutes(parts),
     secondFactorRoutes(parts),
     codeSignInRoutes(parts),
@@ -74,8 +92,14 @@ export function listApiFeatures(gate: ApiParts) {
     sessionRoutes(parts),
     setupRoutes(parts),
     userRoutes(parts),
+    visitRoutes(parts),
     webhookRoutes(parts),
   ]
+}
+
+/** Lists the routes that providers and browsers on their way back call. They require no session. */
+export function listOpenidFeatures(parts: Omit<OpenidParts, 'guard'>) {
+  return [callbackRoutes(parts), logoutRoutes(parts)]
 }
 
 /** The dependencies of the features under /v1. */

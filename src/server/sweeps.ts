@@ -39,6 +39,7 @@ export const SWEEPS: readonly Sweep[] = [
     where: sql => sql`s.expires_at < now()`,
     afterDelete: (tx, rows) => auditExpiredLinks(tx, rows as Link[]),
   },
+  { table: 'openid_used', where: sql => sql`s.expires_at < now()`, orderBy: 'expires_at' },
   { table: 'invites', where: sql => sql`s.expires_at < now()` },
   // Browsers delete the cookie of a known device after this time.
   { table: 'known_devices', where: sql => sql`s.last_used_at < now() - interval '400 days'` },

@@ -7,29 +7,31 @@ import { createApi, newSignedInAccount } from '../support/signed-in-account.ts'
 import { BODIES, PASSWORD } from '../support/request-bodies.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { insertPasskey, prepareOwn } from '../support/passkeys.ts'
+import { insertConnection, insertProvider } from '../support/connections.ts'
 import { insertSubscription } from '../support/push.ts'
 import { newFullTenant, toPath, type FullTenant } from '../support/full-tenant.ts'
 
 // Repeats contract §12 on purpose: a change of permissions.ts must be made here, too.
 const LEAST: Partial<Record<Action, Asker>> = {}
 for (const [asker, actions] of Object.entries({
-  anybody:
-    'setup.read setup.complete session.create session.end reset.complete invite.read invite.accept',
+  anybody: `setup.read setup.complete session.create session.end reset.complete invite.read invite.accept
+    signIn.read openid.visit`,
   stranger: `account.read account.edit account.export account.delete account.verify account.changePassword sessions.read sessions.end
     account.verifyByPasskey account.removePassword passkeys.read passkeys.create passkeys.add passkeys.edit
     passkeys.remove account.addSecondFactor secondFactor.create secondFactor.confirm secondFactor.remove
-    secondFactor.createCodes
+    secondFactor.createCodes connections.remove
     push.read push.subscribe push.edit push.remove push.test`,
   viewer: `organization.read organization.leave members.read project.read channels.read events.read
     events.markRead notifications.read notifications.edit users.read webhooks.read`,
   member: 'channels.edit users.editAliases',
-  admin: `members.remove invites.read invites.create invites.withdraw audit.read projects.create project.edit
+  admin: `members.remove invites.read invites.create invites.withdraw audit.read signInRules.read projects.create project.edit
     keys.read keys.create keys.edit keys.rotate keys.revoke events.delete users.erase webhooks.readAttempts
     webhooks.create webhooks.edit webhooks.rotate webhooks.operate webhooks.delete
     deliveries.read deliveries.replay`,
-  owner: `organization.edit organization.delete members.changeRole members.resetPassword resetLinks.read
+  owner: `signInRules.edit organization.edit organization.delete members.changeRole members.resetPassword resetLinks.read
     resetLinks.withdraw project.delete`,
-  operator: 'server.read organizations.create',
+  operator: `server.read organizations.create providers.read providers.create providers.edit
+    providers.delete providers.check`,
 })) {
   for (const action of actions.split(/\s+/)) LEAST[action as Action] = asker as Asker
 }
@@ -43,6 +45,7 @@ const GUARDED = new Set<Action>([
   'secondFactor.createCodes',
   'passkeys.add',
   'passkeys.remove',
+  'signInRules.edit',
   'organization.delete',
   'members.resetPassword',
   'project.delete',
@@ -121,13 +124,15 @@ async function ask(tenant: FullTenant, contract: ApiContract, asker: Asker) {
       ? await newSignedInAccount(server, { isOperator: asker === 'operator' })
       : tenant.people[asker]
   await server.sql`update accounts set password_hash = ${hash} where id = ${person.uuid}`
-  // Every account has its own sessions, devices and passkeys.
+  if (contract.path.includes(':provider')) await insertProvider(server)
+  // Every account has its own sessions, devices, passkeys and connections.
   const params = {
     ...tenant.params,
     sessionId: toId('ses', person.sessionId),
     ...(tenant !== untouched && {
       subscriptionId: await insertSubscription(server, person),
       passkeyId: await insertPasskey(server, person),
+      connectionId: await insertConnection(server, person),
     }),
   }
   const own = await prepareOwn(server, person, contract.action)

@@ -27,7 +27,8 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-const inside = API.filter(({ path }) => path.includes(':'))
+/** Providers belong to the installation, so their paths name no tenant. */
+const inside = API.filter(({ path }) => path.replace(':provider', '').includes(':'))
 
 test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
   "case 20: %s with another tenant's id in any place of its path is 404 and changes nothing",

@@ -3,6 +3,7 @@ import { createSession } from '../../src/accounts/sessions.ts'
 import { hashSecret, newSecret } from '../../src/accounts/secret.ts'
 import { newId, toId } from '../../src/ids.ts'
 import { insertDeadLetter } from './deliveries.ts'
+import { insertConnection } from './connections.ts'
 import { createKey } from './keys.ts'
 import {
   newMember,
@@ -88,6 +89,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
   const { id: eventId, channelId } = event.body.data
   const passkeyId = await insertPasskey(server, people.owner)
   const subscriptionId = await insertSubscription(server, people.owner)
+  const connectionId = await insertConnection(server, people.owner)
   const webhook = await insertWebhook(server, project.uuid, { eventId, mark })
   const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
   return {
@@ -107,6 +109,8 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       alias: `alias-${mark}`,
       passkeyId,
       subscriptionId,
+      connectionId,
+      provider: 'company',
       ...webhook,
       deliveryId,
     },

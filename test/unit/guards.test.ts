@@ -26,6 +26,7 @@ const app = createServerApp({
   site,
   securityContacts: [],
   health: healthRoutes({} as never),
+  openid: [],
   api: listApiFeatures(gate as never),
   v1: listV1Features(gate as never),
 })

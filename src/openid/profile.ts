@@ -1,0 +1,65 @@
+import { parseEmail } from '../config/values.ts'
+
+/** The claims of a provider about a person, verified and normalized. */
+export interface Profile {
+  issuer: string
+  subject: string
+  /** As normalized by `parseEmail`. Undefined unless the provider has verified the address. */
+  email: string | undefined
+  name: string | undefined
+  /** Undefined if the provider lists the groups elsewhere, because there are too many. */
+  groups: readonly string[] | undefined
+  /** The id of the session at the provider. */
+  sid: string | undefined
+  /** When the person last entered a credential at the provider, in Unix seconds. */
+  authTime: number | undefined
+  isMultiFactor: boolean
+}
+
+const MAX_NAME = 100
+const MAX_GROUPS = 1_000
+const MAX_TEXT = 255
+const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu
+
+type Claims = Readonly<Record<string, unknown>>
+
+/** Reads the claims of a verified ID token, with those of the userinfo endpoint behind them. */
+export function toProfile(
+  { iss, sub, ...claims }: Claims & { iss: string; sub: string },
+  groupsClaim: string,
+): Profile {
+  const isVerified = claims['email_verified'] === true
+  const methods = claims['amr']
+  return {
+    issuer: iss,
+    subject: sub,
+    email: isVerified ? parseEmail(toText(claims['email']) ?? '') : undefined,
+    name: toName(claims['name']) ?? toName(claims['preferred_username']),
+    groups: toGroups(claims, groupsClaim),
+    sid: toText(claims['sid']),
+    authTime: typeof claims['auth_time'] === 'number' ? claims['auth_time'] : undefined,
+    isMultiFactor: Array.isArray(methods) && methods.includes('mfa'),
+  }
+}
+
+/** Returns the groups in a claim, which is a list of texts or one text. */
+function toGroups(claims: Claims, name: string): readonly string[] | undefined {
+  const value = claims[name]
+  // Entra ID lists more than 200 groups elsewhere (OpenID Connect Core §5.6.2).
+  if (value === undefined && Object.hasOwn(Object(claims['_claim_names']), name)) return undefined
+  const list: unknown[] = Array.isArray(value) ? value : [value]
+  const groups = list.map(toText).filter(group => group !== undefined)
+  return [...new Set(groups)].slice(0, MAX_GROUPS)
+}
+
+function toText(value: unknown): string | undefined {
+  const isText = typeof value === 'string' && value !== '' && value.length <= MAX_TEXT
+  return isText && value.isWellFormed() && !value.includes('\u0000') ? value : undefined
+}
+
+function toName(value: unknown): string | undefined {
+  const name = toText(value)?.replace(UNSAFE, '').trim().slice(0, MAX_NAME)
+  return name?.isWellFormed() && /[^\p{Default_Ignorable_Code_Point}\s]/u.test(name)
+    ? name
+    : undefined
+}
