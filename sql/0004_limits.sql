@@ -116,8 +116,8 @@ begin
 end
 $$;
 
--- Returns the response to an event without its content. A retry of a request whose event was deleted
--- gets it: the event is not made again, and its text is not shown.
+-- Returns the response to an event without its content. A retry gets it when the event was deleted:
+-- the event is not made again, and its text is not shown.
 create function empty_event_response(response json) returns text
 language sql immutable
 return '{"success":true,"data":{"id":' || (response #> '{data,id}')::text
