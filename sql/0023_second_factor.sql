@@ -30,3 +30,13 @@ create unlogged table sign_in_steps (
 
 -- Serves the removal of an account's steps, and the limit on their number.
 create index sign_in_steps_of_account on sign_in_steps (account_id, expires_at);
+
+-- Members of such an organization reach its data in sessions with more than a password alone.
+alter table organizations add requires_second_factor boolean not null default false;
+
+-- Returns true if a session may not reach an organization, because it began with a password alone.
+create function lacks_second_factor(requires_second_factor boolean, is_multi_factor boolean)
+returns boolean
+language sql immutable as $$
+  select requires_second_factor and not is_multi_factor
+$$;

@@ -19,6 +19,7 @@ export const API_FAILURE_CODES = [
   'forbidden',
   'cross_site',
   'verification_needed',
+  'second_factor_needed',
   'conflict',
   'wrong_host',
 ] as const

@@ -8,28 +8,43 @@ import type { AdmittedSession } from './sessions.ts'
 /** Returns the caller's account with its organizations and projects, oldest first. */
 export async function getAccount(
   sql: Queryable,
-  { account, isVerified }: AdmittedSession,
+  { account, session, isVerified }: AdmittedSession,
 ): Promise<Account> {
   const rows = await sql<
     {
       organization_id: string
       organization: string
       role: Role
+      needs_second_factor: boolean
       project_id: string | null
       project: string | null
     }[]
   >`
-    select o.id as organization_id, o.name as organization, m.role, p.id as project_id, p.name as project
+    select
+      o.id as organization_id, o.name as organization, m.role, n.needs_second_factor,
+      p.id as project_id, p.name as project
     from memberships m
       join organizations o on o.id = m.organization_id and o.deleted_at is null
+      cross join lateral (
+        select lacks_second_factor(o.requires_second_factor, coalesce(
+            (select s.is_multi_factor from sessions s where s.id = ${session.id}), false
+          )) as needs_second_factor
+      ) n
       left join projects p on p.organization_id = o.id and p.deleted_at is null
+        and not n.needs_second_factor
     where m.account_id = ${account.id}
     order by o.id, p.id
   `
   const organizations = new Map<string, Account['organizations'][number]>()
-  for (const { organization_id, organization, role, project_id, project } of rows) {
+  for (const { organization_id, project_id, project, ...row } of rows) {
     const id = toId('org', organization_id)
-    const known = organizations.get(id) ?? { id, name: organization, role, projects: [] }
+    const known = organizations.get(id) ?? {
+      id,
+      name: row.organization,
+      role: row.role,
+      needsSecondFactor: row.needs_second_factor,
+      projects: [],
+    }
     organizations.set(id, known)
     if (project_id !== null) {
       known.projects.push({ id: toId('prj', project_id), name: project ?? '' })

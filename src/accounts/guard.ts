@@ -29,7 +29,7 @@ import {
   type ActionScope,
   type Role,
 } from './permissions.ts'
-import { admitSession, type AdmittedSession } from './sessions.ts'
+import { admitSession, toRequester, type AdmittedSession } from './sessions.ts'
 
 /** The dependencies of the guard of /api. */
 export interface SessionGuardOptions {
@@ -228,7 +228,7 @@ async function admit(
   }
   try {
     authorize(
-      admitted && { isOperator: admitted.account.isOperator, isVerified: admitted.isVerified },
+      admitted && toRequester(admitted),
       action,
       admitted && (scope === 'organization' || scope === 'project')
         ? { kind: scope, role: exists(admitted, scope) ? admitted.role : undefined }

@@ -5,8 +5,8 @@ import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
 import { deleteOrganization } from './deletion.ts'
 import type { SessionGuard } from './guard.ts'
-import { DeletedId, Organization, OrganizationBody, toName } from './schema.ts'
-import { createOwnOrganization, getOrganization, renameOrganization } from './organizations.ts'
+import { DeletedId, Organization, OrganizationBody, OrganizationChange, toName } from './schema.ts'
+import { createOwnOrganization, editOrganization, getOrganization } from './organizations.ts'
 
 const tags = ['Organizations']
 
@@ -45,18 +45,24 @@ export function organizationRoutes({ guard }: { guard: SessionGuard }) {
     )
     .patch(
       '/api/organizations/:organizationId',
-      async ({ call, body: { name } }) => {
+      async ({ call, body }) => {
         const organization = await transact(call.pool, async tx => {
-          const role = await renameOrganization(tx, call, toName(name))
+          const role = await editOrganization(tx, call, body)
           return getOrganization(tx, call.organizationId, role)
         })
         return succeed(call, 200, organization)
       },
       {
         organization: 'organization.edit',
-        body: OrganizationBody,
-        response: { 200: SuccessOf(Organization, 'The organization with its new name.') },
-        detail: { operationId: 'renameOrganization', summary: 'Rename an organization', tags },
+        body: OrganizationChange,
+        response: { 200: SuccessOf(Organization, 'The organization with its changes.') },
+        detail: {
+          operationId: 'editOrganization',
+          summary: 'Rename an organization, or require a second factor',
+          description:
+            'With `requiresSecondFactor`, members reach the organization in sessions with a passkey or a code alone. Changing it requires a verification.',
+          tags,
+        },
       },
     )
     .delete(

@@ -2,10 +2,10 @@ import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { newId, toId } from '../ids.ts'
-import { ACTIONS, authorize, type Action, type Role } from './permissions.ts'
+import { ACTIONS, authorize, requireVerified, type Action, type Role } from './permissions.ts'
 import { withdrawLinksOfMember } from './reset-links.ts'
-import type { Organization } from './schema.ts'
-import type { AdmittedSession } from './sessions.ts'
+import { toName, type Organization, type OrganizationChange } from './schema.ts'
+import { toRequester, type AdmittedSession } from './sessions.ts'
 
 const MAX_ORGANIZATIONS = 1_000
 
@@ -36,8 +36,7 @@ export async function lockOrganization(
     where m.organization_id = ${organizationId} and m.account_id = ${admitted.account.id}
   `
   const kind = ACTIONS[action].on === 'project' ? 'project' : 'organization'
-  const { isVerified, account } = admitted
-  authorize({ isOperator: account.isOperator, isVerified }, action, { kind, role: found?.role })
+  authorize(toRequester(admitted), action, { kind, role: found?.role })
   if (!found) throw organizationNotFound()
   return found.role
 }
@@ -79,10 +78,30 @@ export async function getOrganization(
   organizationId: string,
   role: Role,
 ): Promise<Organization> {
-  const [row] = await sql<{ name: string; created_at: Date; members: number }[]>`
-    select o.name, o.created_at, (
-        select count(*)::int from memberships m where m.organization_id = o.id
-      ) as members
+  const [row] = await sql<
+    {
+      name: string
+      created_at: Date
+      requires_second_factor: boolean
+      members: number
+      members_without: number
+    }[]
+  >`
+    select
+      o.name, o.created_at, o.requires_second_factor,
+      (select count(*)::int from memberships m where m.organization_id = o.id) as members,
+      (
+        select count(*)::int
+        from memberships m
+        where m.organization_id = o.id
+          and not exists (
+            select from passkeys k where k.account_id = m.account_id and k.disabled_at is null
+          )
+          and not exists (
+            select from totp_secrets t
+            where t.account_id = m.account_id and t.confirmed_at is not null
+          )
+      ) as members_without
     from organizations o
     where o.id = ${organizationId} and o.deleted_at is null
   `
@@ -99,23 +118,48 @@ export async function getOrganization(
     role,
     createdAt: row.created_at.toISOString(),
     members: row.members,
+    requiresSecondFactor: row.requires_second_factor,
+    membersWithoutSecondFactor: row.members_without,
     projects: projects.map(({ id, name }) => ({ id: toId('prj', id), name })),
   }
 }
 
-/** Renames an organization. Returns the caller's role. */
-export async function renameOrganization(
+/**
+ * Renames an organization, or changes whether it requires a second factor. Returns the caller's
+ * role. The latter throws `verification_needed`, and `conflict` if it would lock the caller out.
+ */
+export async function editOrganization(
   tx: Tx,
   call: OrganizationCall,
-  name: string,
+  { name, requiresSecondFactor }: OrganizationChange,
 ): Promise<Role> {
   const { organizationId, actor } = call
   const role = await lockOrganization(tx, call, 'organization.edit')
-  await tx`update organizations set name = ${name} where id = ${organizationId}`
   const target = toId('org', organizationId)
-  const action = 'organization.renamed'
-  await writeAudit(tx, actor, { action, organizationId, target, details: { name } })
+  if (name !== undefined) {
+    await tx`update organizations set name = ${toName(name)} where id = ${organizationId}`
+    const action = 'organization.renamed'
+    await writeAudit(tx, actor, { action, organizationId, target, details: { name: toName(name) } })
+  }
+  if (requiresSecondFactor === undefined) return role
+  const changed = await tx`
+    update organizations set requires_second_factor = ${requiresSecondFactor}
+    where id = ${organizationId} and requires_second_factor <> ${requiresSecondFactor}
+  `
+  if (changed.count === 0) return role
+  requireVerified(call.admitted)
+  if (requiresSecondFactor && !call.admitted.session.isMultiFactor) throw wouldLockOut()
+  const action = 'organization.secondFactorChanged'
+  const details = { isRequired: requiresSecondFactor }
+  await writeAudit(tx, actor, { action, organizationId, target, details })
   return role
+}
+
+function wouldLockOut(): Fault {
+  return new Fault(
+    'conflict',
+    'You would lose access yourself. Sign in with a passkey or a code first.',
+  )
 }
 
 function organizationNotFound(): Fault {

@@ -58,8 +58,13 @@ export const ACTIONS = {
   'organizations.create': { on: 'installation' },
 
   'organization.read': { on: 'organization', role: 'viewer' },
-  'organization.leave': { on: 'organization', role: 'viewer', revokesAccess: true },
-  'organization.edit': { on: 'organization', role: 'owner' },
+  'organization.leave': {
+    on: 'organization',
+    role: 'viewer',
+    revokesAccess: true,
+    withoutSecondFactor: true,
+  },
+  'organization.edit': { on: 'organization', role: 'owner', revokesAccess: true },
   'organization.delete': {
     on: 'organization',
     role: 'owner',
@@ -124,6 +129,8 @@ type Rule = (
 ) & {
   /** True if the action can take access away. Open sockets are then checked at once. */
   revokesAccess?: boolean
+  /** True if a session without the second factor that the organization requires may do it. */
+  withoutSecondFactor?: boolean
 }
 
 /**
@@ -141,6 +148,8 @@ export interface Requester {
   isOperator: boolean
   /** True if the account was verified within the last 10 minutes. */
   isVerified: boolean
+  /** True if the organization requires more than the password with which the session began. */
+  needsSecondFactor: boolean
 }
 
 /**
@@ -153,8 +162,8 @@ export interface Resource {
 }
 
 /**
- * Throws `signed_out`, `not_found`, `forbidden` or `verification_needed` unless `account` may do
- * `action` to `resource`.
+ * Throws `signed_out`, `not_found`, `second_factor_needed`, `forbidden` or `verification_needed`
+ * unless `account` may do `action` to `resource`.
  */
 export function authorize(
   account: Requester | undefined,
@@ -175,6 +184,12 @@ export function authorize(
   }
   if (resource?.kind !== rule.on || resource.role === undefined) {
     throw new Fault('not_found', `No ${rule.on} has this id`)
+  }
+  if (account.needsSecondFactor && !rule.withoutSecondFactor) {
+    throw new Fault(
+      'second_factor_needed',
+      'This organization requires a passkey or a code. Add one under Account, or sign in with it.',
+    )
   }
   if (!isAtLeast(resource.role, rule.role)) {
     throw new Fault('forbidden', `Requires the ${rule.role} role. Your role is ${resource.role}.`)

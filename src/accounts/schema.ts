@@ -99,6 +99,9 @@ export const Account = Type.Object(
           id: Type.String(),
           name: Type.String(),
           role: RoleName,
+          /** True if it requires a passkey or a code, and the session has neither. */
+          needsSecondFactor: Type.Boolean(),
+          /** Empty while `needsSecondFactor`. */
           projects: Type.Array(Named),
         },
         closed,
@@ -147,6 +150,10 @@ export const Organization = Type.Object(
     role: RoleName,
     createdAt: Timestamp,
     members: Type.Integer(),
+    /** True if members need a passkey or a code to reach the organization. */
+    requiresSecondFactor: Type.Boolean(),
+    /** The number of members who have neither a passkey nor an authenticator app. */
+    membersWithoutSecondFactor: Type.Integer({ minimum: 0 }),
     projects: Type.Array(Named),
   },
   closed,
@@ -154,6 +161,11 @@ export const Organization = Type.Object(
 export type Organization = Static<typeof Organization>
 
 export const OrganizationBody = Type.Object({ name: Name })
+export const OrganizationChange = Type.Object({
+  name: Type.Optional(Name),
+  requiresSecondFactor: Type.Optional(Type.Boolean()),
+})
+export type OrganizationChange = Static<typeof OrganizationChange>
 
 export const Project = Type.Object(
   {

@@ -4,7 +4,7 @@ import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, toId } from '../ids.ts'
 import { toBrowserName } from '../user-agent.ts'
-import type { Role } from './permissions.ts'
+import type { Requester, Role } from './permissions.ts'
 import type { SessionInfo } from './schema.ts'
 import { hashSecret, newSecret } from './secret.ts'
 import type { SignInMethod } from './sign-in-methods.ts'
@@ -17,12 +17,20 @@ const MAX_SESSIONS = 100
  */
 export interface AdmittedSession {
   /** `leftS` is the longest time that the session can last, in seconds. */
-  session: { id: string; isInstalled: boolean; leftS: number }
+  session: { id: string; isInstalled: boolean; isMultiFactor: boolean; leftS: number }
   account: { id: string; name: string; email: string; isOperator: boolean }
   isVerified: boolean
+  /** True if the organization requires more than the password with which the session began. */
+  needsSecondFactor: boolean
   organizationId: string | undefined
   projectId: string | undefined
   role: Role | undefined
+}
+
+/** Returns the part of a session that permissions depend on. */
+export function toRequester(admitted: AdmittedSession): Requester {
+  const { account, isVerified, needsSecondFactor } = admitted
+  return { isOperator: account.isOperator, isVerified, needsSecondFactor }
 }
 
 export interface SessionLookup {
@@ -51,6 +59,8 @@ export async function admitSession(
       email: string
       is_operator: boolean
       is_verified: boolean
+      is_multi_factor: boolean
+      needs_second_factor: boolean
       organization_id: string | null
       project_id: string | null
       role: Role | null
@@ -68,7 +78,9 @@ export async function admitSession(
         epoch from s.created_at + case when s.is_installed then interval '1 year' else interval '30 days' end - now()
       )::float8 as left_s,
       p.id as account_id, p.name, p.email, p.is_operator,
-      s.verified_at > now() - interval '10 minutes' as is_verified,
+      s.verified_at > now() - interval '10 minutes' as is_verified, s.is_multi_factor,
+      coalesce(lacks_second_factor(o.requires_second_factor, s.is_multi_factor), false)
+        as needs_second_factor,
       o.id as organization_id, r.id as project_id, m.role
     from sessions s
       join accounts p on p.id = s.account_id
@@ -80,9 +92,15 @@ export async function admitSession(
   `
   if (!row) return undefined
   return {
-    session: { id: row.session_id, isInstalled: row.is_installed, leftS: row.left_s },
+    session: {
+      id: row.session_id,
+      isInstalled: row.is_installed,
+      isMultiFactor: row.is_multi_factor,
+      leftS: row.left_s,
+    },
     account: { id: row.account_id, name: row.name, email: row.email, isOperator: row.is_operator },
     isVerified: row.is_verified,
+    needsSecondFactor: row.needs_second_factor,
     organizationId: row.organization_id ?? undefined,
     projectId: row.project_id ?? undefined,
     role: row.role ?? undefined,

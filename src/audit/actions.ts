@@ -37,6 +37,7 @@ const ACTION_TEXTS = {
   'organization.created': 'created the organization',
   'organization.deleted': 'deleted the organization',
   'organization.renamed': 'renamed the organization to',
+  'organization.secondFactorChanged': 'changed the required second factor of',
   'owner.created': 'created an owner account',
   'passkey.created': 'added a passkey',
   'passkey.disabled': 'disabled a copied passkey',

@@ -47,6 +47,7 @@ export async function findLogState(
     from sessions s
       join memberships m on m.account_id = s.account_id
       join organizations o on o.id = m.organization_id and o.deleted_at is null
+        and not lacks_second_factor(o.requires_second_factor, s.is_multi_factor)
       join projects p on p.organization_id = o.id and p.id = ${projectId} and p.deleted_at is null
       join event_logs l on l.project_id = p.id
       cross join installation i
@@ -82,6 +83,7 @@ export async function checkAccess(
           left join sessions s on s.id = g.session_id and not ${isExpired(sql)}
           left join projects p on p.id = g.project_id and p.deleted_at is null
           left join organizations o on o.id = p.organization_id and o.deleted_at is null
+            and not lacks_second_factor(o.requires_second_factor, s.is_multi_factor)
           left join memberships m on m.organization_id = o.id and m.account_id = s.account_id
             and m.role = any(${toArray(READER_ROLES)}::text[])
         where s.id is null or g.project_id is not null and m.account_id is null

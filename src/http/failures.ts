@@ -19,6 +19,7 @@ const STATUS: Record<FaultCode, number> = {
   forbidden: 403,
   cross_site: 403,
   verification_needed: 403,
+  second_factor_needed: 403,
   not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,

@@ -88,6 +88,7 @@ export async function findPushTargets(
               ) as event
             from projects p
               join organizations o on o.id = p.organization_id and o.deleted_at is null
+                and not lacks_second_factor(o.requires_second_factor, s.is_multi_factor)
               join memberships m on m.organization_id = o.id and m.account_id = d.account_id
               join events v on v.project_id = p.id and v.id = t.event_id
               join channels c on c.project_id = v.project_id and c.id = v.channel_id

@@ -40,6 +40,12 @@ const ENDS: [string, (watched: FeedProject) => Promise<unknown>][] = [
     async ({ member }) => expect((await member.delete('/api/me')).status).toBe(200),
   ],
   [
+    'the requirement of a second factor',
+    ({ organizationId }) => server.sql`
+      update organizations set requires_second_factor = true where id = ${organizationId}
+    `,
+  ],
+  [
     'the deletion of the project',
     ({ id }) => server.sql`update projects set deleted_at = now() where id = ${id}`,
   ],

@@ -5,6 +5,7 @@ import { expectFailure } from '../support/answers.ts'
 import { createBrowser, newAccount, newAddress, PASSWORD } from '../support/browser.ts'
 import { insertPasskey } from '../support/passkeys.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { newMember, newOrganization } from '../support/signed-in-account.ts'
 import { insertTotpSecret, toTotpCode } from '../support/totp.ts'
 
 let server: Booted
@@ -185,4 +186,66 @@ test('a reset link removes passkeys and codes, which somebody else may have adde
     hasSecondFactor: false,
     recoveryCodes: 0,
   })
+})
+
+test('an organization that requires a second factor is reached with one alone', async () => {
+  const organization = await newOrganization(server)
+  const path = `/api/organizations/${organization.id}`
+  const [owner, member] = [
+    await newMember(server, organization, 'owner'),
+    await newMember(server, organization, 'member'),
+  ]
+  const require = (requiresSecondFactor: boolean) => owner.patch(path, { requiresSecondFactor })
+  // An owner without a second factor would lose access, too.
+  expectFailure(await require(true), 409, 'conflict')
+  await server.sql`update sessions set is_multi_factor = true where id = ${owner.sessionId}`
+  await server.sql`
+    update sessions set verified_at = now() - interval '1 hour' where id = ${owner.sessionId}
+  `
+  expectFailure(await require(true), 403, 'verification_needed')
+  await server.sql`update sessions set verified_at = now() where id = ${owner.sessionId}`
+  const required = await require(true)
+  expect(required.body.data).toMatchObject({
+    requiresSecondFactor: true,
+    membersWithoutSecondFactor: 2,
+  })
+  expect(await listAudit(organization.id)).toContainEqual([
+    'organization.secondFactorChanged',
+    { isRequired: true },
+  ])
+  const project = `/api/projects/${organization.project.id}`
+  for (const refused of [
+    path,
+    `${path}/members`,
+    project,
+    `${project}/events`,
+    `${project}/channels`,
+  ]) {
+    expectFailure(await member.get(refused), 403, 'second_factor_needed')
+  }
+  const barred = { id: organization.id, needsSecondFactor: true, projects: [] }
+  expect((await member.get('/api/me')).body.data.organizations).toMatchObject([barred])
+  expect((await owner.get(project)).status).toBe(200)
+  // The requirement reveals nothing to an account that is not a member.
+  const stranger = await newMember(server, await newOrganization(server), 'owner')
+  expectFailure(await stranger.get(path), 404, 'not_found')
+
+  const secret = await insertTotpSecret(server, member)
+  const added = await member.post('/api/session/second-factor', { code: toTotpCode(secret) })
+  expect(added.body.data.organizations[0].projects).toHaveLength(1)
+  const [cookie = ''] = added.headers.getSetCookie()
+  const headers = { cookie: cookie.split(';')[0]! }
+  expect((await member.request(project, { headers })).status).toBe(200)
+  expect((await owner.get(path)).body.data.membersWithoutSecondFactor).toBe(1)
+})
+
+test('a member without the required second factor can leave', async () => {
+  const organization = await newOrganization(server)
+  await newMember(server, organization, 'owner')
+  const member = await newMember(server, organization, 'member')
+  await server.sql`
+    update organizations set requires_second_factor = true where id = ${organization.uuid}
+  `
+  const path = `/api/organizations/${organization.id}/membership`
+  expect((await member.delete(path)).status).toBe(200)
 })

@@ -51,6 +51,7 @@ test('design §5 the setup link creates the operator, owner of the first organiz
         id: expect.stringMatching(/^org_/),
         name: 'My organization',
         role: 'owner',
+        needsSecondFactor: false,
         projects: [{ id: expect.stringMatching(/^prj_/), name: 'My project' }],
       },
     ],

@@ -56,6 +56,7 @@ export const ACCOUNT = {
       id: 'org_1',
       name: 'Analytical Engines',
       role: 'owner',
+      needsSecondFactor: false,
       projects: [
         { id: PROJECT, name: 'Web shop' },
         { id: 'prj_2', name: 'Newsletter' },
