@@ -135,8 +135,11 @@ export function createSessionGuard(gate: SessionGuardOptions) {
         async resolve({ exchange, request }: { exchange: Call; request: Request }) {
           checkIssues(exchange)
           const { admitted } = exchange as unknown as ScopeFields['anyone']
-          if (admitted) await acquireSlot(exchange, gate.concurrency, admitted.account.id)
+          const hasWaited =
+            admitted && (await acquireSlot(exchange, gate.concurrency, admitted.account.id))
           const call = toSessionCall(gate, { request, scope }, exchange, admitted)
+          // Permissions may have changed while the request waited.
+          if (hasWaited) await call.checkAccess()
           // Rules beyond the role of a route refuse in its handler.
           call.onFailure = error =>
             countRefusal(gate, { admitted, actor: call.actor, action }, error)

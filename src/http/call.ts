@@ -56,12 +56,20 @@ export function newCall(): Call {
 export const withCall = new Elysia({ name: 'call' }).decorate('exchange', newCall())
 
 /**
- * Takes a concurrency slot of `key` for the rest of the call. Throws `unavailable` if too many
- * callers wait.
+ * Takes a concurrency slot of `key` for the rest of the call. Returns whether the call had to wait
+ * for it. Throws `unavailable` if too many callers wait.
  */
-export async function acquireSlot(call: Call, concurrency: Semaphore, key: string): Promise<void> {
-  call.release = await concurrency.acquire(key)
+export async function acquireSlot(
+  call: Call,
+  concurrency: Semaphore,
+  key: string,
+): Promise<boolean> {
+  const { waiting } = concurrency
+  const acquired = concurrency.acquire(key)
+  const mustWait = concurrency.waiting > waiting
+  call.release = await acquired
   if (!call.release) throw tooManyAtOnce()
+  return mustWait
 }
 
 type Extra = Pick<ResponseParts, 'headers' | 'cookies'>

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hashSecret, newSecret } from '../../../src/accounts/secret.ts'
+import { lockEvents } from '../../support/database-lock.ts'
 import { createBrowser } from '../../support/browser.ts'
 import { newFullTenant, type FullTenant } from '../../support/full-tenant.ts'
 import {
@@ -188,3 +189,17 @@ async function untilWaiting(): Promise<void> {
     return waiting.length > 0
   })
 }
+
+test('requests that wait for a slot of their account read nothing once its membership has ended', async () => {
+  const organization = await newOrganization(server)
+  const member = await newMember(server, organization, 'member')
+  const path = `/api/projects/${organization.project.id}/events`
+  await using hold = await lockEvents(server.sql)
+  const answers = Array.from({ length: 12 }, () => member.get(path))
+  // Four requests of an account run at once.
+  await hold.untilBlocked(4)
+  await server.sql`delete from memberships where account_id = ${member.uuid}`
+  await hold.release()
+  const statuses = (await Promise.all(answers)).map(({ status }) => status).toSorted()
+  expect(statuses).toEqual([...Array(4).fill(200), ...Array(8).fill(404)])
+})
