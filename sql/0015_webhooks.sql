@@ -109,8 +109,9 @@ language sql as $$
 $$;
 
 -- Inserts attempts, in one plan for every call. has_users says whether the body named a user. An
--- attempt whose user or event was erased meanwhile has neither a response nor a hash. With only_free
--- it leaves out webhooks with failures to reset, and webhooks that are locked. Returns the ids of the inserted attempts.
+-- attempt whose user or event was erased meanwhile has neither a response nor a hash. With
+-- only_free it leaves out webhooks with failures to reset, and webhooks that are locked. Returns
+-- the ids of the inserted attempts.
 create function insert_webhook_attempts(
   project_ids uuid[], ids uuid[], webhook_ids uuid[], event_ids uuid[], kinds text[], numbers int[], outcomes text[],
   statuses int[], errors text[], reasons text[], responses text[], latencies_ms int[], starts timestamptz[],

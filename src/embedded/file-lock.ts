@@ -11,8 +11,8 @@ const held = new Set<DatabaseSync>()
 /**
  * Locks the file at `path`. Returns undefined when another process or caller holds a conflicting
  * lock. Throws when the disk is full. The kernel releases the lock when the process ends. Nothing
- * else may open the file, because POSIX releases the locks of a process when it closes any handle of
- * the file.
+ * else may open the file, because POSIX releases the locks of a process when it closes any handle
+ * of the file.
  */
 export function tryLock(path: string, kind: 'shared' | 'exclusive'): FileLock | undefined {
   const file = new DatabaseSync(path)
