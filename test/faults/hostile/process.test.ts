@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { newProject, type TestProject } from '../../support/project.ts'
+import { openRaw, sendRaw, toRequest } from '../../support/raw-http.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
 // Texts that are cheap to send and would cost the process or its database seconds.
@@ -88,4 +89,35 @@ test('an error repeats a long field name in shortened form, however often it occ
   })
   expect(answer.status).toBe(400)
   expect(answer.text.length).toBeLessThan(32_000)
+})
+
+test('pipelined requests get their own answers or none, and are safe to repeat', async () => {
+  const keys = ['first', 'second'].map(name => `pipelined ${name} ${crypto.randomUUID()}`)
+  const toPost = (key: string) => {
+    const body = JSON.stringify({ ...EVENT, title: key })
+    return toRequest(
+      'POST /v1/events HTTP/1.1',
+      [
+        ...['Host: localhost', `Authorization: Bearer ${mine.key}`],
+        ...['Content-Type: application/json', `Content-Length: ${body.length}`],
+        `Idempotency-Key: ${key}`,
+      ],
+      body,
+    )
+  }
+  using connection = openRaw(server.url)
+  connection.write(keys.map(toPost).join(''))
+  const answers = []
+  for (let answer; answers.length < 2 && (answer = await connection.answer());) {
+    answers.push(answer.body.data.title)
+  }
+  // Bun closes the connection without an answer. Other runtimes answer both in order.
+  expect(answers).toEqual(answers.length === 0 ? [] : keys)
+  for (const key of keys) {
+    const repeated = await sendRaw(server.url, toPost(key))
+    expect([repeated?.status, repeated?.body.data.title]).toEqual([201, key])
+  }
+  const { items } = (await mine.get('/v1/events?limit=20')).body.data
+  const titles = (items as { title: string }[]).map(({ title }) => title)
+  expect(titles.filter(title => keys.includes(title))).toEqual(keys.toReversed())
 })
