@@ -42,8 +42,8 @@ begin atomic
   ) u;
 end;
 
--- Returns the UTF-8 bytes of the fields that make an event large. An int, because sums of bigint are
--- numeric and slow.
+-- Returns the UTF-8 bytes of the fields that make an event large. An int, because sums of
+-- bigint are numeric and slow.
 create function bytes_of_event(metadata json, description text) returns int
 language sql immutable parallel safe
 return octet_length(bytes_of_event.metadata::text) + coalesce(octet_length(bytes_of_event.description), 0);

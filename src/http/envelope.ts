@@ -19,7 +19,10 @@ const RequestId = Type.String({
   description: 'The id of this request. The server logs the request under it.',
 })
 
-/** A page of a list. `nextCursor` leads to the next page, also after a short one. It is null on the last page. */
+/**
+ * A page of a list. `nextCursor` leads to the next page, also after a short one. It is null on the
+ * last page.
+ */
 export interface Page<Item> {
   items: Item[]
   nextCursor: string | null
