@@ -198,8 +198,9 @@ begin
 end
 $$;
 
--- Removes the user with these names from up to `max_rows` events up to `last_seq`. Also removes what
--- webhooks responded to these events. Returns their number, and whether there were any, also locked ones.
+-- Removes the user with these names from up to `max_rows` events up to `last_seq`. Also removes
+-- what webhooks responded to these events. Returns their number, and whether there were any, also
+-- locked ones.
 create function erase_events(
   project uuid, names text[], last_seq bigint, max_rows int, out was_found boolean, out erased int
 )
