@@ -1,6 +1,45 @@
+-- The only row is the key of the hashes in erased_names, sealed. It outlives a rotation of
+-- APP_SECRET, and is part of every backup.
+create table erasure_keys (
+  id uuid primary key,
+  singleton boolean not null default true unique check (singleton),
+  sealed text not null
+);
+
+-- One row is an erasure, also after its end.
+create table erased_users (
+  id uuid primary key,
+  project_id uuid not null references projects,
+  erased_at timestamptz not null,
+  -- The API key that asked for it; null for a member.
+  key_id uuid,
+  -- The number of events from which the user was removed so far.
+  events bigint not null default 0
+);
+
+-- Serves the deletion of a project.
+create index erased_users_of_project on erased_users (project_id);
+
+-- One row is a name of an erased user, as an HMAC. A restore of an older backup erases the user
+-- again.
+create table erased_names (
+  project_id uuid not null references projects,
+  hash bytea not null check (octet_length(hash) = 32),
+  erased_user_id uuid not null references erased_users on delete cascade,
+  -- False for an alias.
+  is_user_id boolean not null,
+  -- Serves the question whether a user was erased.
+  primary key (project_id, hash, erased_user_id)
+);
+
+-- Serves the list of an erasure's names.
+create index erased_names_of_user on erased_names (erased_user_id);
+
 -- One row is an erasure in progress. The erasure deletes the identity first, and then works through
 -- all names of the user, in small transactions. Every process can continue it.
 create table erasures (
+  -- The id in erased_users.
+  id uuid not null default gen_random_uuid(),
   project_id uuid not null references projects,
   user_id text not null,
   -- The public id of the identity; null for a user known only from events.
@@ -29,6 +68,8 @@ create table erasure_names (
   project_id uuid not null,
   user_id text not null,
   name text not null,
+  -- True once erased_names has it.
+  is_listed boolean not null default false,
   primary key (project_id, user_id, name),
   foreign key (project_id, user_id) references erasures (project_id, user_id)
 );
@@ -60,7 +101,6 @@ begin
     return;
   end if;
   delete from identities i where i.project_id = project and i.user_id = erase_identity.name;
-  insert into erasure_names (project_id, user_id, name) values (project, name, name) on conflict do nothing;
   update erasures e set
       stage = 'responses',
       last_seq = (select l.last_seq from event_logs l where l.project_id = project),
@@ -79,6 +119,7 @@ set enable_seqscan = off
 as $$
 declare
   identity_id text;
+  erasure_id uuid;
 begin
   perform from event_logs l where l.project_id = project for update;
   if not found then
@@ -100,7 +141,12 @@ begin
   ) then
     return false;
   end if;
-  insert into erasures (project_id, user_id, identity_id, author) values (project, name, identity_id, author);
+  insert into erasures as e (project_id, user_id, identity_id, author)
+    values (project, name, identity_id, author)
+    returning e.id into erasure_id;
+  insert into erased_users (id, project_id, erased_at, key_id)
+    values (erasure_id, project, date_trunc('milliseconds', clock_timestamp()), (author ->> 'keyId')::uuid);
+  insert into erasure_names (project_id, user_id, name) values (project, name, name);
   perform erase_identity(project, name);
   return true;
 end
@@ -339,6 +385,11 @@ begin
       );
     end if;
 
+    -- The names are needed until they are listed.
+    exit when erasure.stage = 'names' and exists (
+      select from erasure_names n
+      where n.project_id = project and n.user_id = erasure.user_id and not n.is_listed
+    );
     if names = '{}' then
       exit when erasure.stage = 'names';
       erasure.stage := stages[array_position(stages, erasure.stage) + 1];
@@ -367,6 +418,7 @@ begin
   is_done := erasure.stage = 'names' and not exists (
     select from erasure_names n where n.project_id = project and n.user_id = erasure.user_id
   );
+  update erased_users u set events = erasure.events where u.id = erasure.id and u.events <> erasure.events;
   if is_done then
     delete from erasures e where e.project_id = project and e.user_id = erasure.user_id;
   else
@@ -378,5 +430,20 @@ begin
   identity_id := erasure.identity_id;
   author := erasure.author;
   return next;
+end
+$$;
+
+-- Begins an erasure again, in a database that is older than it. `name` is the user_id, or else an
+-- alias; `names` has all names that the database contains. The caller then continues the erasure.
+create function repeat_erasure(project uuid, erasure_id uuid, name text, names text[]) returns void
+language plpgsql as $$
+begin
+  perform set_config('tidings.is_erasing', 'on', true);
+  insert into erasures as e (id, project_id, user_id) values (erasure_id, project, name)
+    on conflict (project_id, user_id) do update set stage = 'aliases', done_to = '';
+  insert into erasure_names (project_id, user_id, name, is_listed)
+    select project, repeat_erasure.name, n.name, true from unnest(names) as n (name)
+    on conflict do nothing;
+  delete from aliases a where a.project_id = project and a.alias = any(names);
 end
 $$;

@@ -9,6 +9,7 @@ language sql immutable as $$
     'events', 'event_counts', 'event_segments', 'event_tokens', 'search_parts', 'stale_segments', 'search_cursors',
     'read_marks', 'channels', 'alias_changes', 'aliases',
     'user_words', 'unindexed_users', 'identities', 'erasure_names', 'erasures',
+    'erased_names', 'erased_users',
     'idempotency_keys', 'event_logs', 'key_usage', 'rate_windows', 'api_keys'
   ]
 $$;

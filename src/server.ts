@@ -16,6 +16,8 @@ import { listApiFeatures, listOpenidFeatures, listV1Features } from './server/fe
 import { bindPort } from './server/bound-port.ts'
 import { healthRoutes } from './server/health.ts'
 import { createOrganizationLookup, createProjectReads } from './accounts/projects.ts'
+import { toErasedFile } from './identities/erased-file.ts'
+import { ensureErasureKey } from './identities/erased-users.ts'
 import { createEraser } from './identities/erasure.ts'
 import { createIdentityWriter } from './identities/identify.ts'
 import { startUserIndexer } from './identities/user-indexer.ts'
@@ -145,7 +147,12 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       inflight,
       onIdentified: userIndexer.wake,
     })
-    const eraser = createEraser({ pool: userWork, waitMs: options.erasureWaitMs })
+    const eraser = createEraser({
+      pool: userWork,
+      key: await userWork.run(sql => ensureErasureKey(sql, deliveries.secrets)),
+      file: toErasedFile(database.dataDir),
+      waitMs: options.erasureWaitMs,
+    })
     const quotas = createQuotas({ limits: config.quotas, pool: background })
     const maintenance = startMaintenance(background)
     const refusals = createRefusals(background)

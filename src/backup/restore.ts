@@ -4,6 +4,9 @@ import { listMigrations, migrate, MIGRATIONS, type Migration } from '../db/migra
 import { connect, LOCK_TIMEOUT, sqlState, type Sql, type Tx } from '../db/sql.ts'
 import { listTables, type Table } from '../db/tables.ts'
 import { toReason } from '../errors.ts'
+import { readErasedFile } from '../identities/erased-file.ts'
+import { findErasureKey } from '../identities/erased-users.ts'
+import { repeatErasures, type RepeatedErasures } from '../identities/repeat-erasures.ts'
 import { openSecrets } from '../secrets/open-secrets.ts'
 import type { BackupOptions } from './backup.ts'
 import {
@@ -26,6 +29,12 @@ export interface RestoreResult {
   createdAt: string
   /** The number of rows by table. */
   rows: Record<string, number>
+  erased: RepeatedErasures
+}
+
+export interface RestoreOptions extends Omit<BackupOptions, 'signal'> {
+  /** The file with the list of erased users. A missing file is an empty list. */
+  erasedFile: string
 }
 
 /** The maximum wait for locks of other programs. */
@@ -34,13 +43,13 @@ const LOCK_MS = 10_000
 /**
  * Restores a backup into the empty database at `url`. It is one transaction, which commits only
  * after the MAC of the whole backup was verified. Secrets are encrypted with the APP_SECRET of
- * `source`. The feed starts a new epoch, and sessions and links end. When it throws, nothing was
- * restored.
+ * `source`. Users that were erased after the backup are erased again. The feed starts a new epoch,
+ * and sessions and links end. When it throws, nothing was restored.
  */
 export async function restoreBackup(
   url: string,
   file: string,
-  { source, sealedTables, passphrase }: Omit<BackupOptions, 'signal'>,
+  { source, sealedTables, passphrase, erasedFile }: RestoreOptions,
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<RestoreResult> {
   const reader = openBackupReader(file)
@@ -55,20 +64,27 @@ export async function restoreBackup(
     reader.setMacKey(keys.macKey)
     await ensureSchema(sql, url, { header, migrations })
     const secrets = await openSecrets(sql, source)
-    const rows = await sql.begin(async tx => {
+    const { rows, erased } = await sql.begin(async tx => {
       const tables = await listTables(tx)
       await clearTables(tx, tables)
-      const counts = await readTables(tx, reader, {
+      const rows = await readTables(tx, reader, {
         tables,
         sealedTables,
         keyChange: { from: keys.secrets, to: secrets },
       })
-      await finish(tx, tables)
-      return counts
+      // An erasure ends at the next id of these changes.
+      await tx`
+        select setval(pg_get_serial_sequence('alias_changes', 'id'), coalesce(max(id), 0) + 1, false)
+        from alias_changes
+      `
+      const key = await findErasureKey(tx, secrets)
+      const erased = await repeatErasures(tx, key, readErasedFile(erasedFile))
+      await finish(tx, tables, erased)
+      return { rows, erased }
     })
     // Later migrations run on the restored rows, as in any upgrade.
     await migrate(url, migrations)
-    return { version: header.version, createdAt: header.createdAt, rows }
+    return { version: header.version, createdAt: header.createdAt, rows, erased }
   } catch (error) {
     if (sqlState(error) !== LOCK_TIMEOUT) throw error
     throw new Error(
@@ -194,7 +210,11 @@ async function* toCounted(
 }
 
 /** Ends the sessions, starts a new epoch and enables the triggers again. */
-async function finish(tx: Tx, tables: readonly Table[]): Promise<void> {
+async function finish(
+  tx: Tx,
+  tables: readonly Table[],
+  { erased }: RepeatedErasures,
+): Promise<void> {
   // A session that ended after the backup would be valid again, so every cookie becomes invalid.
   // The sessions of push subscriptions stay, because deleting them would delete the subscriptions.
   await tx`
@@ -205,10 +225,10 @@ async function finish(tx: Tx, tables: readonly Table[]): Promise<void> {
     update sessions set hash = sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
   `
   await tx`select renew_epoch()`
-  await tx`
-    select setval(pg_get_serial_sequence('alias_changes', 'id'), coalesce(max(id), 0) + 1, false) from alias_changes
-  `
-  await writeAudit(tx, COMMAND_LINE, { action: 'server.restored' })
+  await writeAudit(tx, COMMAND_LINE, {
+    action: 'server.restored',
+    details: { usersErasedAgain: erased || null },
+  })
   for (const { name } of tables) {
     if (name !== 'sealed_canary')
       await tx.unsafe(`alter table ${quoteIdentifier(name)} enable trigger user`)

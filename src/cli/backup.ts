@@ -4,7 +4,9 @@ import { command, UsageError } from './command.ts'
 import { withInstallation } from './environment.ts'
 import { SEALED_TABLES } from './secrets.ts'
 import { restoreBackup } from '../backup/restore.ts'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { toErasedFile } from '../identities/erased-file.ts'
+import type { RepeatedErasures } from '../identities/repeat-erasures.ts'
 import { MIN_PASSPHRASE } from '../backup/passphrase.ts'
 
 export const backup = command({
@@ -51,23 +53,45 @@ export const restore = command({
   ],
   args: {
     file: { type: 'positional', required: true, description: 'A file that `tidings backup` wrote' },
+    erased: {
+      type: 'string',
+      description:
+        'The list of erased users: the file `erased-users` in the DATA_DIR of the installation that made the backup. Default: the one in DATA_DIR',
+    },
   },
-  async run({ file }) {
+  async run({ file, erased: list }) {
+    if (list !== undefined && !existsSync(list)) {
+      throw new UsageError(`--erased must be the path of a file. ${list} does not exist.`)
+    }
     const passphrase = await readPassphrase({ isNew: false })
-    const restored = await withInstallation(({ url, source }) =>
-      restoreBackup(url, file, { source, sealedTables: SEALED_TABLES, passphrase }),
-    )
-    const { rows, version, createdAt } = restored
+    const { erasedFile, ...restored } = await withInstallation(async ({ url, source }) => {
+      const erasedFile = list ?? toErasedFile(source.dataDir)
+      const options = { source, sealedTables: SEALED_TABLES, passphrase, erasedFile }
+      return { erasedFile, ...(await restoreBackup(url, file, options)) }
+    })
+    const { rows, version, createdAt, erased } = restored
     return {
       json: restored,
       text: [
         `Restored ${rows['events'] ?? 0} events from the backup of ${createdAt} (Tidings ${version}).`,
+        describeErased(erasedFile, erased),
         'Everyone must sign in again. Open invites and links no longer work. API keys and passwords are those of the backup.',
         'Deliveries that were pending are sent again, with the same webhook-id. Restart servers that ran during the restore.',
       ].join('\n'),
     }
   },
 })
+
+function describeErased(file: string, { listed, erased, unknown }: RepeatedErasures): string {
+  if (!existsSync(file)) {
+    return `There is no list of erased users at ${file}. Users that were erased after the backup are back. Restore again with --erased, or erase them again.`
+  }
+  const problem =
+    unknown > 0
+      ? ` ${unknown} names in the list are of another installation, and could not be compared.`
+      : ''
+  return `Of ${listed} users that were erased after the backup, ${erased} were in it. They are erased again.${problem}`
+}
 
 const PASSPHRASE_VARIABLE = 'BACKUP_PASSPHRASE'
 const LINE_END = /\r?\n$/

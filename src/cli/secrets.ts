@@ -2,6 +2,7 @@ import { defineCommand } from 'citty'
 import { resetSecrets } from '../secrets/reset.ts'
 import { rotateSecrets } from '../secrets/rotation.ts'
 import { SUBSCRIPTION_LOSS } from '../push/address.ts'
+import { ERASURE_KEY_LOSS, SEALED_ERASURE_KEYS } from '../identities/erased-users.ts'
 import { VAPID_LOSS } from '../push/vapid.ts'
 import { PROVIDER_LOSS, SEALED_PROVIDERS } from '../openid/providers.ts'
 import { SEALED_TOTP_SECRETS, TOTP_LOSS } from '../second-factor/sealing.ts'
@@ -14,6 +15,7 @@ import { SEALED_WEBHOOKS } from '../webhooks/sealing.ts'
 
 /** The tables with columns that are encrypted at rest. */
 export const SEALED_TABLES = [
+  SEALED_ERASURE_KEYS,
   SEALED_PROVIDERS,
   SEALED_SUBSCRIPTIONS,
   SEALED_TOTP_SECRETS,
@@ -21,7 +23,14 @@ export const SEALED_TABLES = [
   SEALED_WEBHOOKS,
 ]
 /** In order of deletion: subscriptions come before their VAPID key, so that they are counted. */
-const LOSSES = [PROVIDER_LOSS, WEBHOOK_LOSS, SUBSCRIPTION_LOSS, VAPID_LOSS, TOTP_LOSS]
+const LOSSES = [
+  PROVIDER_LOSS,
+  WEBHOOK_LOSS,
+  SUBSCRIPTION_LOSS,
+  VAPID_LOSS,
+  TOTP_LOSS,
+  ERASURE_KEY_LOSS,
+]
 
 const rotate = command({
   name: 'rotate',

@@ -2,8 +2,17 @@ import { writeAudit, type Actor } from '../audit/audit.ts'
 import { transact, type Pool } from '../db/pool.ts'
 import { Fault, toReason } from '../errors.ts'
 import { pause, withTimeout } from '../functions.ts'
+import { toId } from '../ids.ts'
 import { logger } from '../log.ts'
 import { createSemaphore } from '../semaphore.ts'
+import { appendErasedNames, completeErasedFile } from './erased-file.ts'
+import {
+  findErasedUser,
+  listErasedNames,
+  type ErasedUser,
+  type ErasureKey,
+} from './erased-users.ts'
+import type { Erased } from './schema.ts'
 
 const log = logger('identities')
 const STEP_MS = 25
@@ -14,6 +23,8 @@ const MAX_PER_ORGANIZATION = 200
 /** The interval of the search for erasures that another process has left unfinished. */
 const SWEEP_EVERY_MS = 5_000
 const SWEEP_PAGE_SIZE = 100
+/** The interval at which the file gets the erasures of other servers. */
+const FILE_EVERY_MS = 10 * 60_000
 
 /** A user to erase, by the exact user_id; the other ids are uuids. */
 interface ErasureTarget {
@@ -22,20 +33,26 @@ interface ErasureTarget {
   userId: string
 }
 
-/** The state of an erasure. */
+/** The progress of an erasure in this process. */
 interface ErasureProgress {
   isDone: boolean
   /** The number of events so far from which the user was removed. */
   events: number
 }
 
+/** The state of an erasure. */
+export interface ErasureState extends ErasedUser {
+  isDone: boolean
+}
+
 export interface Eraser {
   /**
    * Erases a user. Resolves after 5 s at the latest; unless `isDone`, the rest follows in the
-   * background. With `author`, the end is written to the audit log. Throws `not_found`, and
-   * `unavailable` when too many erasures of the organization wait.
+   * background. The end is written to the audit log. For a user who was erased before, it returns
+   * that erasure. Throws `not_found`. Throws `unavailable` when too many erasures of the
+   * organization wait.
    */
-  erase(target: ErasureTarget, author?: Actor): Promise<ErasureProgress>
+  erase(target: ErasureTarget, author: Actor): Promise<ErasureState>
   /** Resolves after the current step. Another start continues what is left. */
   stop(): Promise<void>
 }
@@ -57,6 +74,9 @@ interface StepRow {
 
 interface EraserOptions {
   pool: Pool
+  key: ErasureKey
+  /** The file with the list of erased users. */
+  file: string
   waitMs?: number | undefined
 }
 
@@ -65,7 +85,7 @@ interface EraserOptions {
  * at a time, in steps. Erasures of several organizations take turns. After each step an erasure
  * pauses for as long as the step took, so that other work gets at least half of the time.
  */
-export function createEraser({ pool, waitMs = WAIT_MS }: EraserOptions): Eraser {
+export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOptions): Eraser {
   const turns = createSemaphore({ perKey: 1 })
   const steps = createSemaphore({ total: 1 })
   const stopped = new AbortController()
@@ -79,7 +99,10 @@ export function createEraser({ pool, waitMs = WAIT_MS }: EraserOptions): Eraser 
     const progress = { isDone: false, events: 0 }
     const begun = hasBegun
       ? Promise.resolve()
-      : steps.run(target.organizationId, () => begin(pool, target, author))
+      : steps.run(target.organizationId, async () => {
+          await begin(pool, target, author)
+          await list(target)
+        })
     const ended = begun
       .then(() => turns.run(target.organizationId, () => proceed(target, progress)))
       .finally(() => running.delete(name))
@@ -95,15 +118,23 @@ export function createEraser({ pool, waitMs = WAIT_MS }: EraserOptions): Eraser 
     return own.toArray().length >= MAX_PER_ORGANIZATION
   }
 
+  /** Adds the names of an erasure to the list, in the database and in the file. */
+  async function list(target: ErasureTarget): Promise<void> {
+    const names = await pool.run(sql => listErasedNames(sql, key, target))
+    await appendErasedNames(file, names).catch(warnOfFile)
+  }
+
   async function proceed(target: ErasureTarget, progress: ErasureProgress): Promise<void> {
     while (!signal.aborted) {
       const startedMs = performance.now()
-      const row = await steps.run(target.organizationId, () => runStep(pool, target))
+      const row = await steps.run(target.organizationId, async () => {
+        await list(target)
+        return runStep(pool, target)
+      })
       // Without a row, another process has ended it.
       if (row) progress.events = Number(row.events)
       if (!row || row.is_done) {
         progress.isDone = true
-        if (row && row.identity_id === null && progress.events === 0) throw userNotFound()
         return
       }
       await pause(performance.now() - startedMs, signal)
@@ -132,8 +163,18 @@ export function createEraser({ pool, waitMs = WAIT_MS }: EraserOptions): Eraser 
     }
   }
 
+  let completedMs = -Infinity
+
+  /** Adds to the file what the database alone has. */
+  async function completeFile(): Promise<void> {
+    if (performance.now() < completedMs + FILE_EVERY_MS) return
+    completedMs = performance.now()
+    await pool.run(sql => completeErasedFile(sql, key, file)).catch(warnOfFile)
+  }
+
   const sweeping = (async () => {
     do {
+      await completeFile()
       await sweep().catch((error: unknown) => {
         log.warning('Continuing erasures failed, and will be retried: {reason}', {
           reason: toReason(error),
@@ -150,15 +191,34 @@ export function createEraser({ pool, waitMs = WAIT_MS }: EraserOptions): Eraser 
         throw new Fault('unavailable', 'Too many users are being erased. Try again shortly.')
       }
       const { progress, begun, ended } = known ?? start(target, author)
-      await begun
-      await withTimeout(Math.max(untilMs - performance.now(), 0), ended, () => {})
-      return { ...progress }
+      const isFound = await begun
+        .then(() => withTimeout(Math.max(untilMs - performance.now(), 0), ended, () => {}))
+        .then(
+          () => true,
+          (error: unknown) => {
+            if (!(error instanceof Fault) || error.code !== 'not_found') throw error
+            return false
+          },
+        )
+      const erased = await pool.run(sql => findErasedUser(sql, key, target))
+      if (!erased) throw userNotFound()
+      return isFound ? { ...erased, ...progress } : { ...erased, isDone: true }
     },
     async stop() {
       stopped.abort()
       await sweeping
       await Promise.allSettled(running.values().map(({ ended }) => ended))
     },
+  }
+}
+
+/** Returns the state of an erasure as responses show it. */
+export function toErased(userId: string, { events, erasedAt, key }: ErasureState): Erased {
+  return {
+    userId,
+    events,
+    erasedAt: erasedAt.toISOString(),
+    erasedBy: key && { id: toId('key', key.id), name: key.name },
   }
 }
 
@@ -188,7 +248,7 @@ function runStep(
       select is_done, events, identity_id, author
       from continue_erasure(${projectId}, ${userId}, ${STEP_MS})
     `
-    if (row?.is_done && row.author && (row.identity_id !== null || row.events !== '0')) {
+    if (row?.is_done && row.author) {
       // Without the user_id, because the audit log outlives the erasure.
       await writeAudit(tx, row.author, {
         action: 'user.erased',
@@ -199,6 +259,12 @@ function runStep(
       })
     }
     return row
+  })
+}
+
+function warnOfFile(error: unknown): void {
+  log.warning('The list of erased users could not be written, and will be retried: {reason}', {
+    reason: toReason(error),
   })
 }
 

@@ -6,7 +6,7 @@ import { succeed, succeedJson } from '../http/call.ts'
 import { Failure, SuccessOf } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'
 import { canReadUsers, respondToWrite, toKeyActor, type KeyGuard } from '../keys/guard.ts'
-import type { Eraser } from './erasure.ts'
+import { toErased, type Eraser } from './erasure.ts'
 import { hideStored } from './hide-stored.ts'
 import type { IdentityWriter } from './identify.ts'
 import { Erased, Identified, IdentifyInput, User } from './schema.ts'
@@ -92,8 +92,8 @@ export function identityRoutes(parts: Parts) {
         const { projectId } = call.key
         const organizationId = await toOrganization(projectId)
         const actor = toKeyActor(call.key, request, toAddress)
-        const { isDone, events } = await eraser.erase({ organizationId, projectId, userId }, actor)
-        return succeed(call, isDone ? 200 : 202, { userId, events })
+        const state = await eraser.erase({ organizationId, projectId, userId }, actor)
+        return succeed(call, state.isDone ? 200 : 202, toErased(userId, state))
       },
       {
         scope: 'identities:erase',

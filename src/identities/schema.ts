@@ -72,6 +72,14 @@ export const Erased = Type.Object(
   {
     userId: Type.String(),
     events: Type.Integer({ description: 'The number of events from which the user was removed.' }),
+    erasedAt: Type.String({
+      format: 'date-time',
+      description: 'When the identity was deleted. A repeated request gets the time of the first.',
+    }),
+    erasedBy: Nullable(
+      Type.Object({ id: Type.String(), name: Type.String() }, closed),
+      'The API key that erased the user; null if a member did.',
+    ),
   },
   { $id: 'Erased', additionalProperties: false },
 )

@@ -5,7 +5,7 @@ import { succeed, succeedJson } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
 import { addAlias, listAliasChanges, removeAlias } from './aliases.ts'
-import type { Eraser } from './erasure.ts'
+import { toErased, type Eraser } from './erasure.ts'
 import { Erased } from './schema.ts'
 import {
   AliasChange,
@@ -63,8 +63,8 @@ export function userRoutes({ guard, eraser }: UserRouteParts) {
       async ({ call, params: { userId } }) => {
         const { actor, organizationId, projectId } = call
         const target = { organizationId, projectId, userId }
-        const { isDone, events } = await eraser.erase(target, actor)
-        return succeed(call, isDone ? 200 : 202, { userId, events })
+        const state = await eraser.erase(target, actor)
+        return succeed(call, state.isDone ? 200 : 202, toErased(userId, state))
       },
       {
         project: 'users.erase',

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { expectFailure } from '../support/answers.ts'
-import { newProject, type TestProject } from '../support/project.ts'
+import { createKey } from '../support/keys.ts'
+import { createRequests, newProject, type TestProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -18,7 +19,12 @@ test('contract §9 erasure removes identity, properties and aliases, and returns
 
   const erased = await erase(project, 'ada')
   expect(erased.status).toBe(200)
-  expect(erased.body.data).toEqual({ userId: 'ada', events: 3 })
+  expect(erased.body.data).toEqual({
+    userId: 'ada',
+    events: 3,
+    erasedAt: expect.any(String),
+    erasedBy: { id: project.keyId, name: 'test' },
+  })
   for (const name of ['ada', '@ada', 'ada@example.com']) {
     expectFailure(await project.get(`/v1/users/${name}`), 404, 'not_found')
     expect((await project.get(`/v1/events?userId=${name}`)).body.data.items).toEqual([])
@@ -113,8 +119,36 @@ test('contract §9 erasure takes the exact user_id: an alias is 404 and changes 
 test('contract §9 erasure removes a user that only events name', async () => {
   const project = await newProject(server)
   await send(project, 'stranger')
-  expect((await erase(project, 'stranger')).body.data).toEqual({ userId: 'stranger', events: 1 })
-  expectFailure(await erase(project, 'stranger'), 404, 'not_found')
+  expect((await erase(project, 'stranger')).body.data).toMatchObject({
+    userId: 'stranger',
+    events: 1,
+  })
+})
+
+test('contract §9 a repeated erasure says when and by which key the user was erased', async () => {
+  const project = await newProject(server)
+  const { token, id } = await createKey(server.sql, {
+    projectId: project.id,
+    name: 'eraser',
+    scopes: ['identities:erase'],
+  })
+  await identify(project, 'ada', ['@ada'])
+  await send(project, '@ada')
+  const eraser = { ...project, ...createRequests(server.url, token) }
+  const first = await erase(eraser, 'ada')
+  expect(first.body.data.erasedBy).toEqual({ id, name: 'eraser' })
+  expect(Date.now() - Date.parse(first.body.data.erasedAt)).toBeWithin(-5_000, 30_000)
+  const again = await erase(project, 'ada')
+  expect([again.status, again.body.data]).toEqual([200, first.body.data])
+  for (const name of ['@ada', 'ADA']) expectFailure(await erase(project, name), 404, 'not_found')
+  const other = await newProject(server)
+  expectFailure(await erase(other, 'ada'), 404, 'not_found')
+
+  // A later user with the same name has an erasure of their own.
+  await identify(project, 'ada', [])
+  const second = await erase(project, 'ada')
+  expect(second.body.data).toMatchObject({ events: 0, erasedBy: { id: project.keyId } })
+  expect(second.body.data.erasedAt > first.body.data.erasedAt).toBe(true)
 })
 
 test("contract §9 erasure keeps an alias that is another user's user_id", async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { expectFailure } from '../support/answers.ts'
 import { newMember } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { listTraces } from '../support/traces.ts'
 import { newTenant } from '../support/tenant.ts'
 
 let server: Booted
@@ -35,11 +36,14 @@ test('contract §9 erasure leaves no user_id or alias of the user in any table',
   await person.post(at('zqx-user'), { alias: 'stays', from: 'other-user' })
   await person.post(at('other-user'), { alias: 'stays', from: 'zqx-user' })
   await person.delete(`${at('zqx-user')}/zqx-gone`)
-  expect((await listTraces('zqx')).length).toBeGreaterThan(3)
+  expect((await listTraces(server.sql, 'zqx')).length).toBeGreaterThan(3)
 
   const erased = await person.delete(`${path}/users/zqx-user`)
-  expect([erased.status, erased.body.data]).toEqual([200, { userId: 'zqx-user', events: 5 }])
-  expect(await listTraces('zqx')).toEqual([])
+  expect([erased.status, erased.body.data]).toEqual([
+    200,
+    { userId: 'zqx-user', events: 5, erasedAt: expect.any(String), erasedBy: null },
+  ])
+  expect(await listTraces(server.sql, 'zqx')).toEqual([])
   const [entry] = await server.sql<{ target: string; details: object }[]>`
     select target, details from audit_log where project_id = ${projectId} and action = 'user.erased'
   `
@@ -131,20 +135,3 @@ test('contract §9 concurrent erasure and alias changes end in one of their two 
     await person.delete(`${path}/users/bob`)
   }
 })
-
-/** Returns the tables of the database in which `text` occurs. */
-async function listTraces(text: string): Promise<string[]> {
-  const tables = await server.sql<{ name: string }[]>`
-    select table_name as name
-    from information_schema.tables
-    where table_schema = 'public' and table_type = 'BASE TABLE'
-  `
-  const found: string[] = []
-  for (const { name } of tables) {
-    const rows = await server.sql`
-      select from ${server.sql(name)} as t where strpos(t::text, ${text}) > 0 limit 1
-    `
-    if (rows.length > 0) found.push(name)
-  }
-  return found
-}

@@ -7,6 +7,8 @@ import { isBackedUp } from '../../src/backup/rows.ts'
 import { migrate, MIGRATIONS } from '../../src/db/migrate.ts'
 import { connect } from '../../src/db/sql.ts'
 import { listTables } from '../../src/db/tables.ts'
+import { toErasedFile } from '../../src/identities/erased-file.ts'
+import { toId } from '../../src/ids.ts'
 import {
   backUp,
   countRows,
@@ -21,8 +23,10 @@ import { openFeed } from '../support/feed.ts'
 import { createKey } from '../support/keys.ts'
 import { newMember, newOrganization } from '../support/signed-in-account.ts'
 import { createEmptyDatabase } from '../support/postgres.ts'
-import { createRequests } from '../support/project.ts'
+import { createRequests, newProject } from '../support/project.ts'
 import { insertSubscription } from '../support/push.ts'
+import { makeFolder } from '../support/scratch.ts'
+import { listTraces } from '../support/traces.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -336,4 +340,79 @@ test('a cancelled backup, or one without disk space, leaves no file, and the pre
     'ENOENT',
   )
   expect(existsSync(join(place.folder, 'no'))).toBe(false)
+})
+
+test('contract §9 a user who was erased after the backup stays erased in a restore', async () => {
+  using place = makeBackupFolder()
+  const [before, after] = [makeFolder(), makeFolder()]
+  await using own = await boot({ dataDir: before })
+  const project = await newProject(own)
+  const { post, get, request } = project
+  let n = 0
+  const keyed = () => ({ 'idempotency-key': `key ${n++}` })
+  const identify = (user_id: string, aliases: string[], properties?: object) =>
+    post('/v1/identify', { user_id, aliases, properties }, keyed())
+  const send = (userId: string) => post('/v1/events', { ...EVENT, userId }, keyed())
+  const erase = async (userId: string, from = request) =>
+    (await from(`/v1/users/${userId}`, { method: 'DELETE' })).body.data
+  await identify('carl', ['@carl'])
+  await erase('carl')
+  for (const [user, alias] of [
+    ['zqx-ada', 'zqx-@ada'],
+    ['bob', '@bob'],
+    ['carl', '@carl2'],
+  ] as const) {
+    await identify(user, [alias], { about: user })
+  }
+  await identify('bob', ['zqx-ada', 'zqx-moved'])
+  for (const user of ['zqx-ada', 'zqx-@ada', 'zqx-late', 'zqx-moved', '@bob', 'carl'])
+    await send(user)
+  await backUp(own.databaseUrl, place.file)
+
+  // The erasure also covers an alias that belonged to somebody else at the backup.
+  await identify('zqx-ada', ['zqx-late'])
+  const at = `/api/projects/${toId('prj', project.id)}/users/zqx-ada/aliases`
+  const [{ organization_id: uuid }] = await own.sql<[{ organization_id: string }]>`
+    select organization_id from projects where id = ${project.id}
+  `
+  const admin = await newMember(own, { uuid }, 'admin')
+  await admin.post(at, { alias: 'zqx-moved', from: 'bob' })
+  const erased = await erase('zqx-ada')
+  const erasedFile = toErasedFile(before)
+  const list = readFileSync(erasedFile, 'utf8')
+  expect([statSync(erasedFile).mode & 0o777, list.includes('zqx')]).toEqual([0o600, false])
+
+  const databaseUrl = await createEmptyDatabase()
+  const { erased: repeated } = await restore(databaseUrl, place.file, { erasedFile })
+  expect(repeated).toEqual({ listed: 1, erased: 1, unknown: 0 })
+  await using again = await boot({ databaseUrl, appSecret: OTHER_SECRET, dataDir: after })
+  expect(await listTraces(again.sql, 'zqx')).toEqual([])
+  const v1 = createRequests(again.url, project.key)
+  const { items } = (await v1.get('/v1/events')).body.data
+  expect(items.map(({ userId }: { userId: string | null }) => userId)).toEqual([
+    ...['carl', 'bob'],
+    ...[null, null, null, null],
+  ])
+  expect((await v1.get('/v1/users/@bob')).body.data.properties).toEqual({ about: 'bob' })
+  expect((await v1.get('/v1/users/carl')).body.data.aliases).toEqual(['@carl2'])
+  expect(await erase('zqx-ada', v1.request)).toEqual(erased)
+  // The list of the new installation is complete.
+  await until(() => existsSync(toErasedFile(after)))
+  const lines = (text: string) =>
+    text
+      .split('\n')
+      .filter(line => line !== '')
+      .sort()
+  expect(lines(readFileSync(toErasedFile(after), 'utf8'))).toEqual(lines(list))
+
+  // Without the list, the user is back. A list of another installation is noticed.
+  const plain = await createEmptyDatabase()
+  const other = join(place.folder, 'other')
+  writeFileSync(other, list.replaceAll(/^[0-9a-f-]{36}/gm, crypto.randomUUID()))
+  const unlisted = await restore(plain, place.file, { erasedFile: other })
+  expect(unlisted.erased).toEqual({ listed: 0, erased: 0, unknown: 4 })
+  const sql = connect(plain, { name: 'test', max: 1 })
+  expect(await listTraces(sql, 'zqx-ada')).toContain('identities')
+  await sql.end()
+  expect((await get('/v1/users/bob')).status).toBe(200)
 })

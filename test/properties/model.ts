@@ -8,6 +8,8 @@ export interface Model {
   users: Map<string, { id: string; properties: unknown; aliases: Set<string> }>
   /** The owner of each alias. */
   owners: Map<string, string>
+  /** The number of events of each erased user_id, at its last erasure. */
+  erased: Map<string, number>
   /** The request of each Idempotency-Key, and the answer while it is still the first one. */
   keys: Map<string, { print: string; text: string | undefined }>
 }
@@ -38,6 +40,7 @@ export function createModel(): Model {
     channels: new Map(),
     users: new Map(),
     owners: new Map(),
+    erased: new Map(),
     keys: new Map(),
   }
 }
@@ -108,10 +111,13 @@ export function addUser(
   expectSame('the failed aliases', reported, failed.length > 0 ? failed : undefined)
 }
 
-/** Erases a user; returns how many events named them, or undefined for an unknown name. */
+/**
+ * Erases a user; returns how many events named them, or undefined for an unknown name. A user who
+ * is already erased has the number of then.
+ */
 export function eraseUser(model: Model, name: string): number | undefined {
-  const { users, owners, events, keys } = model
-  if (!users.has(name) && owners.has(name)) return undefined
+  const { users, owners, events, keys, erased } = model
+  if (!users.has(name) && owners.has(name)) return erased.get(name)
   let forgotten = 0
   for (const event of events.values()) {
     if (event.ref === null || resolveUser(model, event.ref) !== name) continue
@@ -122,7 +128,8 @@ export function eraseUser(model: Model, name: string): number | undefined {
   for (const [alias, owner] of owners) if (owner === name) owners.delete(alias)
   // Stored answers may have contained the name.
   for (const known of keys.values()) known.text = undefined
-  return isKnown || forgotten > 0 ? forgotten : undefined
+  if (isKnown || forgotten > 0) erased.set(name, forgotten)
+  return erased.get(name)
 }
 
 /** Returns the seqs of the events that a query must list, in order and ignoring its limit. */

@@ -35,10 +35,19 @@ export function backUp(url: string, file: string, signal?: AbortSignal) {
 export function restore(
   url: string,
   file: string,
-  { passphrase = PASSPHRASE, migrations = MIGRATIONS } = {},
+  {
+    passphrase = PASSPHRASE,
+    migrations = MIGRATIONS,
+    erasedFile = '/nonexistent/erased-users',
+  } = {},
 ) {
   const source = { appSecret: OTHER_SECRET, oldAppSecrets: [], dataDir: '/nonexistent' }
-  return restoreBackup(url, file, { source, sealedTables: SEALED_TABLES, passphrase }, migrations)
+  return restoreBackup(
+    url,
+    file,
+    { source, sealedTables: SEALED_TABLES, passphrase, erasedFile },
+    migrations,
+  )
 }
 
 /** Writes a copy with changed text, as valid gzip. */

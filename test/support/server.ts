@@ -2,6 +2,7 @@ import { parseConfig, type Config } from '../../src/config.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { startServer, type Server, type ServerOptions } from '../../src/server.ts'
 import { cloneDatabase } from './postgres.ts'
+import { SCRATCH } from './scratch.ts'
 import { APP_SECRET } from './secret.ts'
 
 /** A real server on its own database. */
@@ -20,7 +21,13 @@ export async function boot(
 ): Promise<Booted> {
   const databaseUrl = overrides.databaseUrl ?? (await cloneDatabase())
   const server = await startServer(
-    { ...parseConfig({ PORT: '0' }, String), appSecret: APP_SECRET, ...overrides, databaseUrl },
+    {
+      ...parseConfig({ PORT: '0' }, String),
+      appSecret: APP_SECRET,
+      dataDir: SCRATCH,
+      ...overrides,
+      databaseUrl,
+    },
     options,
   )
   const sql = connect(databaseUrl, { name: 'test', max: 2 })

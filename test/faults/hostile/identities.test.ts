@@ -175,7 +175,7 @@ test('an erasure leaves a user who is identified meanwhile, with later events', 
   const again = await identify()
   expect(again.body.data.aliases).toEqual({ created: ['@ada'] })
   for (const userId of ['ada', '@ada']) await project.post('/v1/events', { ...EVENT, userId })
-  expect((await erase(project, 'ada')).body.data).toEqual({ userId: 'ada', events: 2 })
+  expect((await erase(project, 'ada')).body.data).toMatchObject({ userId: 'ada', events: 2 })
   const { items } = (await project.get('/v1/events')).body.data
   expect(items.map(({ userId }: { userId: string | null }) => userId)).toEqual([
     'ada',
