@@ -16,6 +16,8 @@ export interface Grant {
 
 /** The state of a project's log, and the account's role in the project. */
 export interface LogState {
+  /** The uuid of the organization of the project. */
+  organizationId: string
   role: Role
   epoch: string
   head: number
@@ -37,9 +39,17 @@ export async function findLogState(
   sql: Queryable,
   { sessionId, projectId }: { sessionId: string; projectId: string },
 ): Promise<LogState | undefined> {
-  const [row] = await sql<{ role: Role; epoch: string; head: string; expired_seq: string }[]>`
+  const [row] = await sql<
+    {
+      organization_id: string
+      role: Role
+      epoch: string
+      head: string
+      expired_seq: string
+    }[]
+  >`
     select
-      m.role, i.epoch, l.last_seq as head,
+      o.id as organization_id, m.role, i.epoch, l.last_seq as head,
       greatest(
         l.expired_seq,
         coalesce((select min(e.seq) from events e where e.project_id = l.project_id), l.last_seq + 1) - 1
@@ -55,6 +65,7 @@ export async function findLogState(
   `
   return (
     row && {
+      organizationId: row.organization_id,
       role: row.role,
       epoch: row.epoch,
       head: Number(row.head),

@@ -5,9 +5,10 @@ import { logFailure, readSlices } from './read-events.ts'
 
 const POLL_MS = 1_000
 const POLL_WITHOUT_HINTS_MS = 250
-// Limits of one round: an event may have 256 KiB, and all events of a round are in memory.
+// Limits of one round, because all of its events are in memory.
 const MAX_EVENTS = 500
 const MAX_EVENTS_PER_LOG = 200
+const MAX_BYTES = 4 * 1024 * 1024
 const MAX_LOGS = 1_000
 /** Characters to publish before the event loop may write to sockets. */
 const YIELD_CHARACTERS = 128 * 1024
@@ -76,8 +77,8 @@ export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerO
         wantsLexemes,
       }),
     )
-    const bounds = { each: MAX_EVENTS_PER_LOG, most: MAX_EVENTS }
-    const events = await pool.run(sql => readSlices(sql, slices, bounds))
+    const bounds = { each: MAX_EVENTS_PER_LOG, most: MAX_EVENTS, maxBytes: MAX_BYTES }
+    const { events, isCut } = await pool.run(sql => readSlices(sql, slices, bounds))
     const needsVersions = new Map(followed.map(one => [one.projectId, one.needsVersion]))
     const counts = new Map<string, number>()
     let characters = 0
@@ -95,7 +96,7 @@ export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerO
         await new Promise<void>(resolve => setImmediate(resolve))
       }
     }
-    if (events.length >= MAX_EVENTS) for (const { projectId } of followed) hinted.add(projectId)
+    if (isCut) for (const { projectId } of followed) hinted.add(projectId)
   }
 
   const timer = setInterval(() => {

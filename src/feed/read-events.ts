@@ -43,15 +43,25 @@ interface Row {
   lexemes: string | null
 }
 
+/** How many events to read. */
+export interface SliceBounds {
+  /** The largest number from one slice, and from all together. */
+  each: number
+  most: number
+  /** The reading ends with the event with which metadata and descriptions reach these bytes. */
+  maxBytes: number
+}
+
 /**
- * Reads the first events of each slice in order: at most `each` from one slice, and `most` in all.
- * One statement reads them, so events and aliases come from one snapshot.
+ * Reads the first events of each slice in order, within `bounds`. `isCut` is true if `most` or
+ * `maxBytes` may have ended the reading. One statement reads them, so events and aliases come from
+ * one snapshot.
  */
 export async function readSlices(
   sql: Queryable,
   slices: readonly LogSlice[],
-  { each, most }: { each: number; most: number },
-): Promise<FeedEvent[]> {
+  { each, most, maxBytes }: SliceBounds,
+): Promise<{ events: FeedEvent[]; isCut: boolean }> {
   const names = slices.flatMap(({ projectId, userNames }) =>
     userNames.map(name => ({ projectId, name })),
   )
@@ -68,7 +78,7 @@ export async function readSlices(
         left join lateral (
           select a.user_id from aliases a where a.project_id = n.project_id and a.alias = n.name limit 1
         ) a on true
-    ), fresh as materialized (
+    ), bounded as materialized (
       select ${storedColumns(sql)}, s.wants_lexemes
       from unnest(
           ${toArray(slices.map(({ projectId }) => projectId))}::uuid[],
@@ -89,6 +99,12 @@ export async function readSlices(
         ) e
       -- Drops only the ends of slices, because each slice is read in order.
       limit ${most}
+    ), fresh as (
+      select
+        *,
+        sum(bytes_of_event(metadata, description))
+          over (rows between unbounded preceding and 1 preceding) as bytes_before
+      from bounded
     )
     select
       e.project_id, e.seq, e.created_at, to_json(e.tags)::text as tags, e.source, t.text,
@@ -103,9 +119,12 @@ export async function readSlices(
       end as lexemes
     from fresh e
       ${eventTextJoins(sql)}
+    where coalesce(e.bytes_before, 0) < ${maxBytes}
     order by e.project_id, e.seq
   `
-  return rows.map(toFeedEvent)
+  const events = rows.map(toFeedEvent)
+  const bytes = events.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
+  return { events, isCut: events.length >= most || bytes >= maxBytes }
 }
 
 /** Returns the lexemes of a filter's text, as search splits it. */

@@ -7,7 +7,11 @@ import { logFailure, readSlices } from './read-events.ts'
 
 const PAGE = 200
 const MIN_PAGE = 8
-const CONCURRENCY = 2
+/** The pages that are read at a time: of one organization, and of all together. */
+const PAGES_PER_ORGANIZATION = 1
+const PAGES = 2
+/** The bytes of metadata and descriptions with which a page ends. */
+const PAGE_BYTES = 256 * 1024
 /**
  * Above FULL_BYTES of unsent data, a socket gets no more until at most DRAINED_BYTES are unsent.
  */
@@ -32,19 +36,19 @@ export type Replay = ReturnType<typeof createReplay>
 
 /**
  * Sends subscriptions the events after their cursors, page by page, until they are live. Two pages
- * are read at a time, and accounts take turns. The next page is read only after the client has
+ * are read at a time, of two organizations. The next page is read only after the client has
  * received the last one, so slow clients cost no memory.
  */
 export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions) {
-  const slots = createSemaphore({ total: CONCURRENCY })
+  const slots = createSemaphore({ total: PAGES, perKey: PAGES_PER_ORGANIZATION })
 
-  async function replay(subscription: Subscription, accountId: string): Promise<void> {
+  async function replay(subscription: Subscription, organizationId: string): Promise<void> {
     let page = PAGE
     while (hub.has(subscription)) {
       if (!(await untilDrained(subscription))) return
       if (hub.goLiveIfNear(subscription)) return
       try {
-        await slots.run(accountId, async () => {
+        await slots.run(organizationId, async () => {
           // A page of long events can exceed what the socket takes. Then the next page is shorter.
           const taken = await sendPage(subscription, page)
           page = taken < page ? Math.max(2 * taken, MIN_PAGE) : Math.min(2 * page, PAGE)
@@ -72,7 +76,8 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
       userNames: filter.userId === undefined ? [] : [filter.userId],
       wantsLexemes: filter.lexemes !== undefined,
     }
-    const events = await pool.run(sql => readSlices(sql, [slice], { each: page, most: page }))
+    const bounds = { each: page, most: page, maxBytes: PAGE_BYTES }
+    const { events, isCut } = await pool.run(sql => readSlices(sql, [slice], bounds))
     feedReplayRows.inc(events.length)
     let taken = 0
     for (const event of events) {
@@ -84,7 +89,7 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
       subscription.cursor = event.seq
       taken++
     }
-    if (taken < page) subscription.cursor = Math.max(subscription.cursor, until)
+    if (!isCut) subscription.cursor = Math.max(subscription.cursor, until)
     return page
   }
 

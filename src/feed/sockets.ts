@@ -139,7 +139,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
     socket.send(toMessage({ type: 'subscribed', project, head, recovered: gap === undefined }))
     if (gap) socket.send(toMessage({ type: 'gap', project, reason: gap, head }))
     onSubscribed(projectId)
-    await replay(subscription, socket.data.accountId)
+    await replay(subscription, state.organizationId)
   }
 
   /** Reads what a subscription needs to start. Retries while the client waits for it. */

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readSlices } from '../../src/feed/read-events.ts'
+import { parseId } from '../../src/ids.ts'
 import { registry } from '../../src/metrics.ts'
 import { openFeed } from '../support/feed.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -96,6 +98,25 @@ test('design §6 a second subscribe replaces the first; after unsubscribe nothin
   expect((await client.subscribe(watched.project, { after: 4 })).head).toBe(5)
   expect(await client.seqs(1)).toEqual([5])
   expect(client.all.filter(({ seq }) => seq === 4)).toHaveLength(1)
+  client.close()
+})
+
+test('design §6 a replay reads large events a few at a time, and sends all of them', async () => {
+  const watched = await newFeedProject(server)
+  const metadata = { text: 'x'.repeat(200_000) }
+  for (let n = 1; n <= 9; n++) await watched.postEvent(`Large ${n}`, { metadata })
+  const projectId = parseId('prj', watched.project) ?? ''
+  const read = (after: number, maxBytes: number) => {
+    const slice = { projectId, after, until: 9, userNames: [], wantsLexemes: false }
+    return readSlices(server.sql, [slice], { each: 200, most: 200, maxBytes })
+  }
+  const few = await read(0, 256 * 1024)
+  expect([few.events.map(({ seq }) => seq), few.isCut]).toEqual([[1, 2], true])
+  const rest = await read(7, 2 ** 30)
+  expect([rest.events.map(({ seq }) => seq), rest.isCut]).toEqual([[8, 9], false])
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project, { after: 0 })
+  expect(await client.seqs(9)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
   client.close()
 })
 

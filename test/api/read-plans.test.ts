@@ -76,7 +76,8 @@ const READS = [
         ...{ projectId: PROJECT, after: COUNT - LIMIT, until: COUNT },
         ...{ userNames: ['@user-1'], wantsLexemes: true },
       }
-      return (await readSlices(sql, [slice], { each: 200, most: 500 })).length
+      const bounds = { each: 200, most: 500, maxBytes: 1024 * 1024 }
+      return (await readSlices(sql, [slice], bounds)).events.length
     },
   },
 ]
