@@ -1,6 +1,9 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
+/** More proxies than any request passes. A long list would take milliseconds. */
+const MAX_HOPS = 32
+
 /** Returns the address of a client from that of the peer and the header X-Forwarded-For. */
 export type ClientAddressReader = (peer: string, forwardedFor: string | null) => string
 
@@ -30,7 +33,7 @@ export function createClientAddressReader({
       return peer
     }
     let believed = peer
-    for (const hop of forwardedFor.split(',').reverse()) {
+    for (const hop of forwardedFor.split(',').slice(-MAX_HOPS).reverse()) {
       const address = parseHop(hop)
       if (address === undefined) break
       believed = address

@@ -106,6 +106,12 @@ test('a hop that cannot be read hides everything before it', () => {
   )
 })
 
+test('at most 32 hops are read', () => {
+  const proxies = (length: number) => Array<string>(length).fill('10.1.2.3').join()
+  expect(read('10.0.0.1', `192.0.2.1,${proxies(31)}`)).toBe('192.0.2.1')
+  expect(read('10.0.0.1', `192.0.2.1,${proxies(32)}`)).toBe('10.1.2.3')
+})
+
 test('any header from an untrusted peer is ignored', () => {
   fc.assert(
     fc.property(fc.string(), header => {

@@ -6,6 +6,7 @@ import {
   PASSWORD,
   WRONG_PASSWORD,
 } from '../../support/browser.ts'
+import { openRaw, sendRaw, toRequest } from '../../support/raw-http.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
 // Attacks on sign-in by clients without an account: guesses, lock-outs and forged addresses.
@@ -85,3 +86,67 @@ test.each([
     expect((await browser.get('/api/sessions')).body.data.items[0].address).toBe(client)
   },
 )
+
+/** Returns a sign-in as text, and sends it with these header lines. */
+async function signInRaw(email: string, lines: readonly string[], body?: string) {
+  const json = JSON.stringify({ email, password: PASSWORD })
+  const site = [`Host: ${new URL(server.url).host}`, `Origin: ${server.url}`]
+  const head = [...site, 'Content-Type: application/json', ...lines]
+  const request = toRequest('POST /api/session HTTP/1.1', head, body ?? json)
+  return sendRaw(server.url, request.replaceAll('LENGTH', String(json.length)))
+}
+
+const LENGTH = 'Content-Length: LENGTH'
+const CLIENT = 'X-Forwarded-For: 192.0.2.8'
+
+test('of two X-Forwarded-For headers, the one that the proxy appends counts', async () => {
+  const { email, uuid } = await newAccount(server)
+  const forged = 'x-forwarded-for: 6.6.6.6'
+  const underscore = 'X_Forwarded_For: 6.6.6.6'
+  const answer = await signInRaw(email, [LENGTH, underscore, forged, CLIENT])
+  expect(answer?.status).toBe(200)
+  const [session] = await server.sql`select address from sessions where account_id = ${uuid}`
+  expect(session).toEqual({ address: '192.0.2.8' })
+})
+
+test.each([
+  ['two lengths', [LENGTH, 'Content-Length: 1', CLIENT]],
+  ['a length and chunks', [LENGTH, 'Transfer-Encoding: chunked', CLIENT]],
+  ['an unknown coding', [LENGTH, 'Transfer-Encoding: xchunked', CLIENT]],
+  ['chunks that are not the last coding', ['Transfer-Encoding: chunked, identity', CLIENT]],
+  ['a space before the colon', [LENGTH, 'X-Forwarded-For : 6.6.6.6', CLIENT]],
+  ['a folded line', [LENGTH, CLIENT, ' 6.6.6.6']],
+  ['two hosts', [LENGTH, 'Host: evil.example', CLIENT]],
+  ['a NUL', [LENGTH, 'X-Forwarded-For: 6.6.6.6\0, 192.0.2.8']],
+  ['17 KiB', [LENGTH, `a: ${'x'.repeat(17 * 1024)}`, CLIENT]],
+  ['300 fields', [LENGTH, ...Array.from({ length: 300 }, (_, at) => `a${at}: x`), CLIENT]],
+])('a head with %s signs nobody in', async (_, lines) => {
+  const { email, uuid } = await newAccount(server)
+  const answer = await signInRaw(email, lines)
+  expect([400, 431]).toContain(answer?.status ?? 0)
+  expect(await server.sql`select from sessions where account_id = ${uuid}`).toHaveLength(0)
+})
+
+test('a trailer cannot change the address of a client', async () => {
+  const { email, uuid } = await newAccount(server)
+  const json = JSON.stringify({ email, password: PASSWORD })
+  const body = `${json.length.toString(16)}\r\n${json}\r\n0\r\nX-Forwarded-For: 6.6.6.6\r\n\r\n`
+  await signInRaw(email, ['Transfer-Encoding: chunked', CLIENT], body)
+  const sessions = await server.sql`select address from sessions where account_id = ${uuid}`
+  expect(sessions.filter(({ address }) => address !== '192.0.2.8')).toEqual([])
+})
+
+test('1,000 cookies, and 100 sign-ins whose bodies never arrive, delay no sign-in', async () => {
+  const { email } = await newAccount(server)
+  const start = ['Host: localhost', 'Content-Type: application/json', 'Content-Length: 100', CLIENT]
+  const slow = Array.from({ length: 100 }, () => openRaw(server.url))
+  for (const one of slow) one.write(toRequest('POST /api/session HTTP/1.1', start, '{'))
+  try {
+    const cookies = Array.from({ length: 1_000 }, (_, at) => `c${at}=x`).join('; ')
+    const startedMs = performance.now()
+    expect((await signInRaw(email, [LENGTH, `Cookie: ${cookies}`, CLIENT]))?.status).toBe(200)
+    expect(performance.now() - startedMs).toBeLessThan(5_000)
+  } finally {
+    for (const one of slow) one[Symbol.dispose]()
+  }
+})
