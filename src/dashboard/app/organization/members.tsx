@@ -115,7 +115,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
                         Remove <bdi>{person.name}</bdi>?
                       </>
                     }
-                    lead="They lose access immediately. Their account stays."
+                    lead="They lose access immediately. API keys and webhooks that they made keep working: rotate those that they know."
                     yes="Remove"
                     isQuiet
                     send={() => removeMember(own.id, person.id)}
