@@ -75,6 +75,19 @@ const SECTIONS: readonly Section[] = [
     toItem: ({ key: _, ...item }: Row) => item,
   },
   {
+    name: 'connections',
+    read: (sql, accountId, [after]) => sql`
+      select
+        c.id as key, c.provider, c.issuer, c.subject, c.created_at as "createdAt",
+        c.last_used_at as "lastUsedAt"
+      from openid_connections c
+      where c.account_id = ${accountId} and c.id > ${after}
+      order by c.id
+      limit ${PAGE}
+    `,
+    toItem: ({ key, ...item }: Row) => ({ id: toId('con', key), ...item }),
+  },
+  {
     name: 'invites',
     read: (sql, accountId, [after]) => sql`
       select

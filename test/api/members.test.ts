@@ -281,6 +281,10 @@ test('contract §12 the export of an account has its own data, without secrets',
   await person.post(`/api/organizations/${organization.id}/invites`, { role: 'viewer' })
   await person.put(`/api/projects/${organization.project.id}/notifications`, { state: 'mute' })
   await insertSubscription(server, person)
+  await server.sql`
+    insert into openid_connections (id, issuer, subject, account_id, provider)
+    values (gen_random_uuid(), 'https://id.example.com', ${person.uuid}, ${person.uuid}, 'example')
+  `
   // More than one page.
   await server.sql`
     insert into audit_log (id, actor, account_id, action, details)
@@ -297,6 +301,7 @@ test('contract §12 the export of an account has its own data, without secrets',
   expect(memberships).toMatchObject([{ organization: { id: organization.id }, role: 'admin' }])
   expect(lists).toMatchObject({
     sessions: [{ address: '127.0.0.1', userAgent: 'test' }],
+    connections: [{ provider: 'example', issuer: 'https://id.example.com', subject: person.uuid }],
     invites: [{ role: 'viewer' }],
     pushSubscriptions: [{ isOn: true }],
     notificationSettings: [{ projectId: organization.project.id, channelId: null, state: 'mute' }],
@@ -315,7 +320,7 @@ test('contract §12 every table with rows of accounts is exported, or has a reas
     // They belong to a project, and name the account as their author.
     ...['api_keys', 'alias_changes'],
     // They hold nothing but secrets.
-    ...['reset_links', 'recovery_codes', 'totp_secrets'],
+    ...['reset_links', 'recovery_codes', 'totp_secrets', 'sign_in_steps'],
   ]
   const source = await Bun.file('src/accounts/account-export.ts').text()
   const tables = await server.sql<{ name: string }[]>`

@@ -45,6 +45,7 @@ test('design §6 GET /api/me returns the account, its organizations and projects
     {
       id: organization.id,
       name: 'Test organization',
+      needsSecondFactor: false,
       role: 'member',
       projects: [{ id: organization.project.id, name: 'Test project' }],
     },
