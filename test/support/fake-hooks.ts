@@ -45,6 +45,13 @@ export function fillKeys(api: FakeApi): void {
   const keys = [
     toFakeKey(),
     toFakeKey({
+      id: 'key_5',
+      name: 'First key',
+      lastFour: 'b7Lm',
+      createdBy: null,
+      isPrinted: true,
+    }),
+    toFakeKey({
       ...{ id: 'key_2', name: 'Nightly backup', lastFour: 'p03d', limit: 100 },
       ...{ scopes: ['events:write'], expiresAt: ago(-9 * DAY_MINUTES), lastUsedAt: ago(700) },
       requestsPerHour: Array.from({ length: 24 }, (_, at) => (at === 12 ? 1 : 0)),
@@ -55,13 +62,6 @@ export function fillKeys(api: FakeApi): void {
       requestsPerHour: Array.from({ length: 24 }, () => 0),
     }),
     toFakeKey({ id: 'key_4', name: HOSTILE, lastFour: '0000', createdBy: HOSTILE }),
-    toFakeKey({
-      id: 'key_5',
-      name: 'First key',
-      lastFour: 'b7Lm',
-      createdBy: null,
-      isPrinted: true,
-    }),
   ]
   api.on('GET /api/projects/:id/keys', listOf(keys))
   api.on('POST /api/projects/:id/keys', ({ name }) => {

@@ -30,17 +30,6 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
   return (
     <li>
       <About {...apiKey} />
-      {apiKey.isPrinted && !isInactive(apiKey) && (
-        <div class="notice printed-key">
-          <p>
-            The first start of the server printed this key in its log. Anyone who can read the log
-            can use the key.
-          </p>
-          <button type="button" class="quiet-button" onClick={() => setOpen('rotate')}>
-            Rotate this key
-          </button>
-        </div>
-      )}
       <div class="item-actions" role="group" aria-label={name}>
         <DisclosureButton name="requests" {...unfold}>
           Requests
@@ -73,6 +62,17 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
           </>
         )}
       </div>
+      {apiKey.isPrinted && !isInactive(apiKey) && (
+        <div class="notice printed-key">
+          <p>
+            The first start of the server printed this key in its log. Anyone who can read the log
+            can use the key.
+          </p>
+          <button type="button" class="quiet-button" onClick={() => setOpen('rotate')}>
+            Rotate this key
+          </button>
+        </div>
+      )}
       {open !== undefined && (
         <div class="item-expanded">
           {open === 'requests' && <RequestsChart counts={apiKey.requestsPerHour} />}
