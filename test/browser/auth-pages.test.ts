@@ -93,7 +93,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     await it.button('Create a key').click()
     await it.page.getByRole('dialog').waitFor()
     await it.page.keyboard.press('Escape')
-    await it.page.getByText('requires your password').waitFor()
+    await it.page.getByText('requires that you confirm that it is you').waitFor()
     await it.button('Try again').click()
     for (const password of ['wrong', 'right']) {
       await it.field('Password').fill(password)
@@ -160,7 +160,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
   test('inputs are recognized by password managers, and a password can be shown', async () => {
     await using it = await arrive('/sign-in')
     const autocomplete = (label: string) => it.field(label).getAttribute('autocomplete')
-    expect(await autocomplete('E-mail')).toBe('username')
+    expect(await autocomplete('E-mail')).toBe('username webauthn')
     expect(await autocomplete('Password')).toBe('current-password')
     expect(await it.field('Password').getAttribute('type')).toBe('password')
     await it.button('Show password').click()

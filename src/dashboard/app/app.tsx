@@ -14,7 +14,7 @@ import {
   toSignInPath,
 } from './paths.ts'
 import type { AccountPageProps, ProjectPageProps } from './pages/props.ts'
-import { findProject, loadSession, session, type Session } from './session.ts'
+import { findBarred, findProject, loadSession, session, type Session } from './session.ts'
 import { UpdateNotice } from './worker/update-notice.tsx'
 
 const signedInPage = lazyPages(() => import('./pages/signed-in-pages.ts'))
@@ -89,7 +89,9 @@ function ProjectRoute({
 } & Omit<ProjectPageProps, 'account'>) {
   const { value } = session
   if (value.kind !== 'signed_in') return <SignInGate session={value} />
-  if (!findProject(value.account, project)) return <NotFoundPage />
+  if (!findProject(value.account, project)) {
+    return findBarred(value.account) ? <HomeRedirect /> : <NotFoundPage />
+  }
   return (
     <ErrorBoundary>
       <Inside {...rest} account={value.account} project={project} />
@@ -123,9 +125,12 @@ function HomeRedirect() {
     kept !== undefined && account && findProject(account, kept)
       ? kept
       : account?.organizations.flatMap(({ projects }) => projects)[0]?.id
+  // Its page explains what is missing.
+  const barred = account && findBarred(account)?.id
   useEffect(() => {
     if (project !== undefined) route(toFeedPath(project), true)
-  }, [project])
+    else if (barred !== undefined) route(toOrganizationPath(barred), true)
+  }, [project, barred])
   if (value.kind !== 'signed_in') return <SignInGate session={value} />
   if (project !== undefined) return <LoadingPage />
   return (

@@ -25,10 +25,16 @@ const INVALID_RESPONSE =
 const DEFAULT_WAIT_S = 30
 
 let onSignedOut = () => {}
+let onRequired = () => {}
 
 /** Calls `listener` when the server reports that the session has ended. */
 export function onSessionEnd(listener: () => void): void {
   onSignedOut = listener
+}
+
+/** Calls `listener` when an organization requires a second factor, which the session lacks. */
+export function onSecondFactorNeeded(listener: () => void): void {
+  onRequired = listener
 }
 
 /** Sends a request to /api. Never throws. `Data` is the type in the server's schema. */
@@ -56,6 +62,7 @@ export async function request<Data>(
   if (response.ok && body?.success === true) return { ok: true, data: body.data as Data }
   const failure = readFailure(response, body)
   if (failure.code === 'signed_out') onSignedOut()
+  if (failure.code === 'second_factor_needed') onRequired()
   return { ok: false, failure }
 }
 

@@ -3,7 +3,7 @@ import type { Role } from '../../accounts/permissions.ts'
 import type { Account } from '../../accounts/schema.ts'
 import type { SessionStatus } from './live/connection.ts'
 import { unsubscribe } from './push/unsubscribe.ts'
-import { request, onSessionEnd, type Failure } from './request.ts'
+import { request, onSecondFactorNeeded, onSessionEnd, type Failure } from './request.ts'
 import { chooseTheme, theme } from './theme.ts'
 
 export type Session =
@@ -20,6 +20,8 @@ export const hasJustSetUp = signal(false)
 onSessionEnd(() => {
   session.value = { kind: 'signed_out' }
 })
+
+onSecondFactorNeeded(() => void loadSession())
 
 /** Loads the signed-in account. */
 export async function loadSession(): Promise<void> {
@@ -71,6 +73,11 @@ export function findProject(account: Account, id: string) {
     if (project) return { project, organization }
   }
   return undefined
+}
+
+/** The organization that requires a second factor, which the session does not have. */
+export function findBarred(account: Account) {
+  return account.organizations.find(({ needsSecondFactor }) => needsSecondFactor)
 }
 
 /** Returns whether the account has at least the role `needed`. The server enforces roles. */

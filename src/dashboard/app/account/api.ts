@@ -1,16 +1,18 @@
 import type { Static } from '@sinclair/typebox'
 import type { Account, EndedSessions, SessionInfo } from '../../../accounts/schema.ts'
 import type { Page } from '../../../http/envelope.ts'
+import type { RecoveryCodes, TotpSecret as NewTotpSecret } from '../../../second-factor/schema.ts'
 import { request, type Result } from '../request.ts'
 
 export type Session = Static<typeof SessionInfo>
+export type TotpSecret = Static<typeof NewTotpSecret>
 
 export function editAccount(change: { name: string; email: string }): Promise<Result<Account>> {
   return request('PATCH', '/api/me', change)
 }
 
 export function changePassword(change: {
-  currentPassword: string
+  currentPassword?: string
   newPassword: string
 }): Promise<Result<Static<typeof EndedSessions>>> {
   return request('PUT', '/api/me/password', change)
@@ -27,4 +29,29 @@ export function endSession(id: string): Promise<Result<unknown>> {
 
 export function endSessions(): Promise<Result<unknown>> {
   return request('DELETE', '/api/sessions')
+}
+
+export function removePassword(): Promise<Result<Account>> {
+  return request('DELETE', '/api/me/password')
+}
+
+export function createSecondFactor(): Promise<Result<TotpSecret>> {
+  return request('POST', '/api/second-factor')
+}
+
+export function confirmSecondFactor(code: string): Promise<Result<Account>> {
+  return request('POST', '/api/second-factor/confirm', { code })
+}
+
+export function removeSecondFactor(): Promise<Result<Account>> {
+  return request('DELETE', '/api/second-factor')
+}
+
+export function createRecoveryCodes(): Promise<Result<Static<typeof RecoveryCodes>>> {
+  return request('POST', '/api/second-factor/recovery-codes')
+}
+
+/** Adds the second factor to a session that began without it. */
+export function addSecondFactor(code: string): Promise<Result<Account>> {
+  return request('POST', '/api/session/second-factor', { code })
 }

@@ -1,18 +1,33 @@
+import type { Account } from '../../../accounts/schema.ts'
+import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { showToast } from '../components/toast.tsx'
-import { changePassword } from './api.ts'
+import { withVerification } from '../components/verification-prompt.tsx'
+import { loadSession, setAccount } from '../session.ts'
+import { changePassword, removePassword } from './api.ts'
 
-/** The password of the account. `onChange` is called after a change, which ends other sessions. */
-export function Password({ onChange }: { onChange(): void }) {
+interface PasswordOptions {
+  account: Account
+  /** Called after a change, which ends other sessions. */
+  onChange(): void
+}
+
+/** The password of the account, if it has one. */
+export function Password({ account: { credentials }, onChange }: PasswordOptions) {
+  const { hasPassword, passkeys } = credentials
+  const action = hasPassword ? 'Change password' : 'Set a password'
   return (
     <section class="section" aria-labelledby="password">
       <h2 id="password">Password</h2>
+      {!hasPassword && <p class="note">Your account has no password.</p>}
       <div class="actions">
-        <InlineForm action="Change password">
+        <InlineForm key={action} action={action}>
           {close => (
             <PasswordForm
+              action={action}
+              hasPassword={hasPassword}
               onDone={() => {
                 onChange()
                 close()
@@ -20,33 +35,58 @@ export function Password({ onChange }: { onChange(): void }) {
             />
           )}
         </InlineForm>
+        {hasPassword && passkeys > 0 && (
+          <ConfirmButton
+            isQuiet
+            action="Remove password"
+            title="Remove the password?"
+            lead="You sign in with your passkeys alone. If you lose all of them, an owner of your organization can create a reset link."
+            yes="Remove password"
+            send={removePassword}
+            onDone={account => {
+              setAccount(account)
+              showToast({ message: 'Password removed.' })
+            }}
+          />
+        )}
       </div>
     </section>
   )
 }
 
-function PasswordForm({ onDone }: { onDone(): void }) {
+interface PasswordFormOptions {
+  action: string
+  hasPassword: boolean
+  onDone(): void
+}
+
+function PasswordForm({ action, hasPassword, onDone }: PasswordFormOptions) {
   return (
     <Form
-      action="Change password"
+      action={action}
       send={value =>
-        changePassword({
-          currentPassword: value('currentPassword'),
-          newPassword: value('newPassword'),
-        })
+        withVerification(() =>
+          changePassword({
+            ...(hasPassword && { currentPassword: value('currentPassword') }),
+            newPassword: value('newPassword'),
+          }),
+        )
       }
       onDone={({ sessionsEnded }) => {
         showToast({ message: `Password changed. Other sessions ended: ${sessionsEnded}.` })
+        void loadSession()
         onDone()
       }}
     >
       <p class="hint">You are signed out in all other browsers and stay signed in here.</p>
-      <Field
-        name="currentPassword"
-        label="Current password"
-        type="password"
-        autocomplete="current-password"
-      />
+      {hasPassword && (
+        <Field
+          name="currentPassword"
+          label="Current password"
+          type="password"
+          autocomplete="current-password"
+        />
+      )}
       <NewPasswordField name="newPassword" label="New password" />
     </Form>
   )

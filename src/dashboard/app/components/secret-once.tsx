@@ -7,18 +7,27 @@ interface SecretOnceOptions {
   /** The label of the secret. */
   label: string
   secret: string
+  /** How to keep the secret, in full sentences. */
+  advice?: string
   onDone(): void
   children?: ComponentChildren
 }
 
 /** A new secret, which is shown only once. */
-export function SecretOnce({ title, label, secret, onDone, children }: SecretOnceOptions) {
+export function SecretOnce({
+  title,
+  label,
+  secret,
+  advice = 'Copy it now: it is shown only once. Store it where only your application can read it.',
+  onDone,
+  children,
+}: SecretOnceOptions) {
   const place = useRef<HTMLElement>(null)
   useEffect(() => place.current?.focus(), [secret])
   return (
     <section ref={place} class="secret-once" tabIndex={-1} aria-labelledby="secret">
       <h2 id="secret">{title}</h2>
-      <p>Copy it now: it is shown only once. Store it where only your application can read it.</p>
+      <p>{advice}</p>
       <CodeBlock label={label} text={secret} />
       {children}
       <button type="button" class="quiet-button" onClick={onDone}>

@@ -1,5 +1,7 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import type { Account } from '../../../accounts/schema.ts'
+import { canUsePasskeys, verifyWithPasskey } from '../passkeys/api.ts'
 import { request, toFailure, type Result } from '../request.ts'
 import { session } from '../session.ts'
 import { Field, Form } from './form.tsx'
@@ -42,11 +44,7 @@ export function VerificationPrompt() {
       {respond && (
         <>
           <h2 id="confirm">Confirm that it is you</h2>
-          {account?.credentials.hasPassword ? (
-            <PasswordForm email={account.person.email} onDone={() => respond(true)} />
-          ) : (
-            <SignInAgain />
-          )}
+          {account && <Ways account={account} onDone={() => respond(true)} />}
           <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
             Cancel
           </button>
@@ -56,10 +54,30 @@ export function VerificationPrompt() {
   )
 }
 
-function PasswordForm({ email, onDone }: { email: string; onDone(): void }) {
+interface WaysOptions {
+  account: Account
+  onDone(): void
+}
+
+function Ways({ account: { credentials, person }, onDone }: WaysOptions) {
+  const hasPasskey = credentials.passkeys > 0 && canUsePasskeys()
+  if (!hasPasskey && !credentials.hasPassword) return <SignInAgain />
   return (
     <>
       <p>You will not be asked again for ten minutes.</p>
+      {hasPasskey && (
+        <Form action="Use a passkey" send={verifyWithPasskey} onDone={onDone}>
+          {null}
+        </Form>
+      )}
+      {credentials.hasPassword && <PasswordForm email={person.email} onDone={onDone} />}
+    </>
+  )
+}
+
+function PasswordForm({ email, onDone }: { email: string; onDone(): void }) {
+  return (
+    <>
       <Form
         action="Confirm"
         send={value => request('POST', '/api/session/verify', { password: value('password') })}
@@ -77,7 +95,7 @@ function PasswordForm({ email, onDone }: { email: string; onDone(): void }) {
 function SignInAgain() {
   return (
     <>
-      <p>Your account has no password. Sign out and sign in again, then repeat this.</p>
+      <p>Sign out and sign in again, then repeat this.</p>
       <SignOutButton />
     </>
   )

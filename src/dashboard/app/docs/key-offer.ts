@@ -13,8 +13,13 @@ interface Project {
 /** Offers an API key to an admin who is signed in, and puts it into the samples of the page. */
 export async function offerKey(place: HTMLElement): Promise<void> {
   const answer = await request<Account>('GET', '/api/me')
-  const projects = answer.ok ? listProjects(answer.data) : []
+  const projects = answer.ok && canConfirm(answer.data) ? listProjects(answer.data) : []
   if (projects.length > 0) ask(place, projects)
+}
+
+/** Returns whether this page can ask for a confirmation. It knows passwords alone. */
+function canConfirm({ isVerified, credentials }: Account): boolean {
+  return isVerified || credentials.hasPassword
 }
 
 /** The projects in which the account may create keys. The server decides. */

@@ -26,6 +26,17 @@ export function renameOrganization(
   return request('PATCH', toPath(organization), { name })
 }
 
+export function readOrganization(organization: string): Promise<Result<Organization>> {
+  return request('GET', toPath(organization))
+}
+
+export function requireSecondFactor(
+  organization: string,
+  requiresSecondFactor: boolean,
+): Promise<Result<Organization>> {
+  return request('PATCH', toPath(organization), { requiresSecondFactor })
+}
+
 export function deleteOrganization(organization: string): Promise<Result<unknown>> {
   return request('DELETE', toPath(organization))
 }

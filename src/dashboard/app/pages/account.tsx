@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks'
 import { AccountData } from '../account/account-data.tsx'
 import { Organizations } from '../account/organizations.tsx'
+import { Passkeys } from '../account/passkeys.tsx'
 import { Password } from '../account/password.tsx'
 import { Profile } from '../account/profile.tsx'
+import { SecondFactor } from '../account/second-factor.tsx'
 import { Sessions } from '../account/sessions.tsx'
 import { SettingsLayout } from '../components/layout.tsx'
 import { PATHS } from '../paths.ts'
@@ -17,7 +19,9 @@ export default function AccountPage({ account }: AccountPageProps) {
     <SettingsLayout account={account} path={PATHS.account} title="Account">
       <div class="settings">
         <Profile account={account} />
-        <Password onChange={reloadSessions} />
+        <Passkeys onChange={reloadSessions} />
+        <Password account={account} onChange={reloadSessions} />
+        <SecondFactor account={account} />
         <Sessions key={changes} />
         <Organizations account={account} />
         <AccountData />

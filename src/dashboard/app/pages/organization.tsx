@@ -9,6 +9,8 @@ import { CreateOrganization } from '../organization/create-organization.tsx'
 import { Projects } from '../organization/projects.tsx'
 import { ResetLinks } from '../organization/reset-links.tsx'
 import { RenameOrganization } from '../organization/rename-organization.tsx'
+import { SecondFactorRequired } from '../organization/second-factor-required.tsx'
+import { SecondFactorSetting } from '../organization/second-factor-setting.tsx'
 import { SettingsLayout } from '../components/layout.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
@@ -26,7 +28,9 @@ export default function OrganizationPage({ account, organization = '' }: Account
       organization={own?.id}
       title={own?.name ?? 'Organization'}
     >
-      {own ? (
+      {own?.needsSecondFactor ? (
+        <SecondFactorRequired account={account} name={own.name} />
+      ) : own ? (
         <Inside key={own.id} account={account} own={own} />
       ) : (
         <div class="empty-state">
@@ -73,6 +77,7 @@ function Inside({ account, own }: InsideOptions) {
         />
       )}
       {isAdmin && <Invites account={account} own={own} />}
+      {isOwner && <SecondFactorSetting organization={own.id} />}
       {isAdmin && (
         <AuditLog
           organization={own.id}

@@ -4,6 +4,7 @@ import { StandalonePage } from '../components/standalone-page.tsx'
 import { PATHS, toSafeNext } from '../paths.ts'
 import { request } from '../request.ts'
 import { session } from '../session.ts'
+import { PasskeyButton } from '../sign-in/passkey-button.tsx'
 import { PasswordForm } from '../sign-in/password-form.tsx'
 
 /** Signs in and redirects to the requested page. */
@@ -36,6 +37,7 @@ export default function SignIn() {
   return (
     <StandalonePage title="Sign in">
       <PasswordForm />
+      <PasskeyButton />
       <p class="note">Forgot your password? Ask an owner of your organization for a reset link.</p>
     </StandalonePage>
   )

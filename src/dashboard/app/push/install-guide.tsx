@@ -1,9 +1,7 @@
 import type { PhoneLink } from '../../../push/schema.ts'
+import { QrCode } from '../components/qr-code.tsx'
 import { promptInstall } from '../worker/install.ts'
 import type { Browser } from './state.ts'
-
-/** The light margin around the QR code, in modules. */
-const MARGIN = 4
 
 interface InstallGuideOptions {
   browser: Browser
@@ -38,15 +36,12 @@ export function InstallGuide({
 }
 
 function Phone({ link: { url, qr } }: { link: PhoneLink }) {
-  const side = qr.size + 2 * MARGIN
   return (
     <section class="section phone" aria-labelledby="phone">
       <h2 id="phone">On your phone</h2>
       {url.startsWith('https:') ? (
         <div class="phone-way">
-          <svg viewBox={`${-MARGIN} ${-MARGIN} ${side} ${side}`} role="img" aria-label="QR code">
-            <path d={qr.path} />
-          </svg>
+          <QrCode qr={qr} />
           <p class="page-lead">
             Scan this code, or open <bdi>{url}</bdi>. Then sign in and turn on notifications.
           </p>

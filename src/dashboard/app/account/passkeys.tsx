@@ -1,0 +1,136 @@
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { showToast } from '../components/toast.tsx'
+import { useQuery } from '../components/use-query.ts'
+import { withVerification } from '../components/verification-prompt.tsx'
+import {
+  addPasskey,
+  canUsePasskeys,
+  readPasskeys,
+  removePasskey,
+  renamePasskey,
+  type Passkey,
+} from '../passkeys/api.ts'
+import { loadSession } from '../session.ts'
+
+/** The passkeys of the account. `onChange` is called after a removal, which ends sessions. */
+export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
+  const passkeys = useQuery('', readPasskeys)
+
+  function reload(message: string) {
+    showToast({ message })
+    void passkeys.refetch()
+    void loadSession()
+  }
+
+  return (
+    <section class="section" aria-labelledby="passkeys">
+      <h2 id="passkeys">Passkeys</h2>
+      <p class="note">
+        Sign in with your fingerprint, face or PIN. Add one on each device, or one that your
+        password manager syncs.
+      </p>
+      <Loaded query={passkeys}>
+        {({ items }) => (
+          <>
+            <ul class="items">
+              {items.map(passkey => (
+                <li key={passkey.id}>
+                  <About passkey={passkey} />
+                  <span class="item-actions">
+                    <InlineForm action="Rename" label={`Rename ${passkey.name}`}>
+                      {close => (
+                        <Form
+                          action="Save"
+                          send={value => renamePasskey(passkey.id, value('name'))}
+                          onDone={() => {
+                            close()
+                            reload('Passkey renamed.')
+                          }}
+                        >
+                          <Field name="name" label="Name" autocomplete="off" value={passkey.name} />
+                        </Form>
+                      )}
+                    </InlineForm>
+                    <ConfirmButton
+                      isQuiet
+                      action="Remove"
+                      title={
+                        <>
+                          Remove <bdi>{passkey.name}</bdi>?
+                        </>
+                      }
+                      lead="It no longer signs you in, and other sessions that it made end. Delete it in your password manager, too."
+                      yes="Remove passkey"
+                      send={() => removePasskey(passkey.id)}
+                      onDone={() => {
+                        reload('Passkey removed.')
+                        onChange()
+                      }}
+                    />
+                  </span>
+                </li>
+              ))}
+            </ul>
+            {canUsePasskeys() ? (
+              <div class="actions">
+                <InlineForm action="Add a passkey">
+                  {close => (
+                    <Form
+                      action="Continue"
+                      send={value => withVerification(() => addPasskey(value('name')))}
+                      onDone={() => {
+                        close()
+                        reload('Passkey added. You can sign in with it from now on.')
+                      }}
+                    >
+                      <Field
+                        name="name"
+                        label="Name"
+                        autocomplete="off"
+                        hint="To tell it from others, such as “Phone” or “Security key”."
+                        value={`Passkey ${items.length + 1}`}
+                      />
+                    </Form>
+                  )}
+                </InlineForm>
+              </div>
+            ) : (
+              <p class="note">
+                This browser has no passkeys here. They require HTTPS and a recent browser.
+              </p>
+            )}
+          </>
+        )}
+      </Loaded>
+    </section>
+  )
+}
+
+function About({ passkey }: { passkey: Passkey }) {
+  const { name, isSynced, isDisabled, createdAt, lastUsedAt } = passkey
+  return (
+    <div class="item-main">
+      <bdi>{name}</bdi> {isSynced && <span class="badge">Synced</span>}{' '}
+      {isDisabled && <span class="badge badge-bad">Disabled</span>}
+      {isDisabled && (
+        <p class="item-details">
+          A copy of this passkey was used, so it is no longer accepted. Remove it and add a new one.
+        </p>
+      )}
+      <p class="item-details">
+        {lastUsedAt === null ? (
+          'Never used'
+        ) : (
+          <>
+            Last used <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
+          </>
+        )}{' '}
+        · added <Timestamp atMs={Date.parse(createdAt)} hasDate />
+      </p>
+    </div>
+  )
+}

@@ -1,0 +1,113 @@
+import { useState } from 'preact/hooks'
+import type { Account } from '../../../accounts/schema.ts'
+import { ActionButton } from '../components/action-button.tsx'
+import { CodeBlock } from '../components/code-block.tsx'
+import { CodeField } from '../components/code-field.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { Form } from '../components/form.tsx'
+import { QrCode } from '../components/qr-code.tsx'
+import { SecretOnce } from '../components/secret-once.tsx'
+import { showToast } from '../components/toast.tsx'
+import { loadSession, setAccount } from '../session.ts'
+import {
+  confirmSecondFactor,
+  createRecoveryCodes,
+  createSecondFactor,
+  removeSecondFactor,
+  type TotpSecret,
+} from './api.ts'
+
+/** The authenticator app of the account, and its recovery codes. */
+export function SecondFactor({ account: { credentials } }: { account: Account }) {
+  const [secret, setSecret] = useState<TotpSecret>()
+  const [codes, setCodes] = useState<readonly string[]>()
+  if (!credentials.hasPassword) return null
+  return (
+    <section class="section" aria-labelledby="second-factor">
+      <h2 id="second-factor">Authenticator app</h2>
+      {codes && (
+        <SecretOnce
+          title="Recovery codes"
+          label="Each works once, if you lose your phone"
+          secret={codes.join('\n')}
+          advice="Copy them now: they are shown only once. Print them, or store them in your password manager."
+          onDone={() => setCodes(undefined)}
+        />
+      )}
+      {credentials.hasSecondFactor ? (
+        <>
+          <p class="note">
+            <span class="badge badge-good">On</span> Your password requires a code. Recovery codes
+            left: {credentials.recoveryCodes}.
+          </p>
+          <div class="actions">
+            <ActionButton
+              action={
+                credentials.recoveryCodes > 0 ? 'Replace recovery codes' : 'Create recovery codes'
+              }
+              send={createRecoveryCodes}
+              onDone={created => {
+                setCodes(created.codes)
+                void loadSession()
+              }}
+            />
+            <ConfirmButton
+              isQuiet
+              action="Remove"
+              title="Remove the authenticator app?"
+              lead="Your password alone signs you in again. The recovery codes are deleted."
+              yes="Remove app"
+              send={removeSecondFactor}
+              onDone={setAccount}
+            />
+          </div>
+        </>
+      ) : secret ? (
+        <SetUp
+          secret={secret}
+          onDone={account => {
+            setSecret(undefined)
+            setAccount(account)
+            showToast({ message: 'Your password requires a code from now on.' })
+          }}
+          onCancel={() => setSecret(undefined)}
+        />
+      ) : (
+        <>
+          <p class="note">
+            Require a code of an app on your phone after your password. A passkey needs no code.
+          </p>
+          <div class="actions">
+            <ActionButton action="Set up" send={createSecondFactor} onDone={setSecret} />
+          </div>
+        </>
+      )}
+    </section>
+  )
+}
+
+interface SetUpOptions {
+  secret: TotpSecret
+  onDone(account: Account): void
+  onCancel(): void
+}
+
+function SetUp({ secret: { secret, qr }, onDone, onCancel }: SetUpOptions) {
+  return (
+    <>
+      <div class="phone-way">
+        <QrCode qr={qr} />
+        <p class="page-lead">
+          Scan this code with an authenticator app. Then enter the six digits that the app shows.
+        </p>
+      </div>
+      <CodeBlock label="Or type this key into the app" text={secret} />
+      <Form action="Turn on" send={value => confirmSecondFactor(value('code'))} onDone={onDone}>
+        <CodeField label="Code" />
+      </Form>
+      <button type="button" class="quiet-button" onClick={onCancel}>
+        Cancel
+      </button>
+    </>
+  )
+}

@@ -1,0 +1,65 @@
+import type { Organization } from '../../../accounts/schema.ts'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { showToast } from '../components/toast.tsx'
+import { useQuery } from '../components/use-query.ts'
+import { readOrganization, requireSecondFactor } from './api.ts'
+
+/** Lets an owner require a passkey or an authenticator app of every member. */
+export function SecondFactorSetting({ organization: id }: { organization: string }) {
+  const organization = useQuery(id, () => readOrganization(id))
+  return (
+    <section class="section" aria-labelledby="second-factor">
+      <h2 id="second-factor">Second factor</h2>
+      <Loaded query={organization}>
+        {data => <Setting organization={data} onChange={organization.setData} />}
+      </Loaded>
+    </section>
+  )
+}
+
+interface SettingOptions {
+  organization: Organization
+  onChange(organization: Organization): void
+}
+
+function Setting({ organization, onChange }: SettingOptions) {
+  const { id, requiresSecondFactor, membersWithoutSecondFactor: without } = organization
+  const lead =
+    without === 0
+      ? 'All members have a passkey or an authenticator app.'
+      : `Members without a passkey or an authenticator app: ${without}.`
+  return (
+    <>
+      <p class="note">
+        {requiresSecondFactor && <span class="badge badge-good">Required</span>} {lead}
+      </p>
+      <div class="actions">
+        {requiresSecondFactor ? (
+          <ConfirmButton
+            isQuiet
+            action="Stop requiring it"
+            title="Stop requiring a second factor?"
+            lead="Members reach the organization with a password alone again."
+            yes="Stop requiring it"
+            send={() => requireSecondFactor(id, false)}
+            onDone={onChange}
+          />
+        ) : (
+          <ConfirmButton
+            isQuiet
+            action="Require a second factor"
+            title="Require a second factor?"
+            lead="Members who signed in with a password alone lose access until they use a passkey or a code. Their devices receive no notifications until then."
+            yes="Require it"
+            send={() => requireSecondFactor(id, true)}
+            onDone={edited => {
+              onChange(edited)
+              showToast({ message: 'Members need a passkey or a code from now on.' })
+            }}
+          />
+        )}
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,86 @@
+import type { Static } from '@sinclair/typebox'
+import type { Account } from '../../../accounts/schema.ts'
+import type { PasskeyInfo, PasskeyList } from '../../../passkeys/schema.ts'
+import { request, toFailure, type Result } from '../request.ts'
+import { isInstalled } from '../session.ts'
+
+export type Passkey = PasskeyInfo
+
+/** Returns whether the browser has passkeys on this page, which requires HTTPS. */
+export function canUsePasskeys(): boolean {
+  return (
+    typeof PublicKeyCredential === 'function' &&
+    'parseRequestOptionsFromJSON' in PublicKeyCredential
+  )
+}
+
+export function readPasskeys(): Promise<Result<Static<typeof PasskeyList>>> {
+  return request('GET', '/api/passkeys')
+}
+
+/** Asks the browser for a new passkey, and adds it to the account. */
+export async function addPasskey(name: string): Promise<Result<Passkey>> {
+  const options = await request<PublicKeyCredentialCreationOptionsJSON>(
+    'POST',
+    '/api/passkeys/options',
+  )
+  if (!options.ok) return options
+  const credential = await askBrowser(() =>
+    navigator.credentials.create({
+      publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options.data),
+    }),
+  )
+  return credential.ok ? request('POST', '/api/passkeys', { name, ...credential.data }) : credential
+}
+
+export function renamePasskey(id: string, name: string): Promise<Result<Passkey>> {
+  return request('PATCH', `/api/passkeys/${encodeURIComponent(id)}`, { name })
+}
+
+export function removePasskey(id: string): Promise<Result<unknown>> {
+  return request('DELETE', `/api/passkeys/${encodeURIComponent(id)}`)
+}
+
+/** Signs in with a passkey. With `mediation`, the browser offers them in the e-mail field. */
+export function signInWithPasskey(
+  choice: Pick<CredentialRequestOptions, 'signal' | 'mediation'> = {},
+): Promise<Result<Account>> {
+  return sign('/api/session/passkey', choice, { isInstalled: isInstalled() })
+}
+
+/** Confirms with a passkey that the account is present. */
+export function verifyWithPasskey(): Promise<Result<Account>> {
+  return sign('/api/session/verify/passkey', {}, {})
+}
+
+async function sign(
+  path: '/api/session/passkey' | '/api/session/verify/passkey',
+  choice: Pick<CredentialRequestOptions, 'signal' | 'mediation'>,
+  more: object,
+): Promise<Result<Account>> {
+  const options = await request<PublicKeyCredentialRequestOptionsJSON>('POST', `${path}/options`)
+  if (!options.ok) return options
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options.data)
+  const credential = await askBrowser(() => navigator.credentials.get({ ...choice, publicKey }))
+  return credential.ok ? request('POST', path, { ...credential.data, ...more }) : credential
+}
+
+async function askBrowser(
+  ask: () => Promise<Credential | null>,
+): Promise<Result<{ credential: unknown }>> {
+  try {
+    const credential = await ask()
+    if (credential instanceof PublicKeyCredential) {
+      return { ok: true, data: { credential: credential.toJSON() } }
+    }
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'InvalidStateError') {
+      return fail('This device has a passkey of your account already.')
+    }
+  }
+  return fail('The passkey was not used. Try again, and confirm it in the dialog of your browser.')
+}
+
+function fail(message: string): { ok: false; failure: ReturnType<typeof toFailure> } {
+  return { ok: false, failure: toFailure({ code: 'not_confirmed', message }) }
+}

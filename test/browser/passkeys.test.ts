@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { CDPSession } from 'playwright-core'
+import { newAccount, PASSWORD } from '../support/browser.ts'
+import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
+import { toOrigin } from '../support/passkeys.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newOrganization } from '../support/signed-in-account.ts'
+import { toTotpCode } from '../support/totp.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(120_000)
+
+describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
+  let server: Booted
+  let browser: TestBrowser
+  let it: TestPage
+  let devices: CDPSession
+  let authenticatorId: string
+  beforeAll(async () => {
+    ;[browser, server] = await Promise.all([launch(), boot({}, { kinds: [] })])
+    it = await browser.open()
+    devices = await it.context.newCDPSession(it.page)
+    await devices.send('WebAuthn.enable', { enableUI: false })
+    const options = {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: false,
+    } as const
+    const added = await devices.send('WebAuthn.addVirtualAuthenticator', { options })
+    authenticatorId = added.authenticatorId
+  })
+  afterAll(async () => {
+    await it[Symbol.asyncDispose]()
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  const button = (name: string) => it.page.getByRole('button', { name, exact: true })
+  const field = (label: string) => it.page.getByLabel(label, { exact: true })
+  const says = (text: string) => it.page.getByText(text).filter({ visible: true }).first().waitFor()
+  const go = (path: string) => it.page.goto(toOrigin(server) + path)
+  const touch = (enabled: boolean) =>
+    devices.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled })
+  const isSignedIn = () => button('Account').waitFor()
+
+  async function enterPassword(email: string) {
+    await field('E-mail').fill(email)
+    await field('Password').fill(PASSWORD)
+    await button('Sign in').click()
+  }
+
+  async function signOut() {
+    await touch(false)
+    await it.context.clearCookies()
+    await go('/sign-in?next=/account')
+  }
+
+  test('a passkey and an app are added, sign in, and stop when they are copied or removed', async () => {
+    const account = await newAccount(server)
+    await go('/sign-in?next=/account')
+    await enterPassword(account.email)
+    await isSignedIn()
+
+    await touch(true)
+    await button('Add a passkey').click()
+    await field('Name').fill('Laptop')
+    await button('Continue').click()
+    await says('Passkey added. You can sign in with it from now on.')
+
+    await server.sql`
+      update sessions set verified_at = now() - interval '1 hour' where account_id = ${account.uuid}
+    `
+    await button('Set up').click()
+    await it.picture('verify-passkey')
+    await button('Use a passkey').click()
+    const secret = await it.page
+      .getByLabel('Or type this key into the app')
+      .locator('code')
+      .textContent()
+    await it.picture('account-totp')
+    await field('Code').fill(toTotpCode(secret ?? ''))
+    await button('Turn on').click()
+    await says('Recovery codes left: 0.')
+    await button('Create recovery codes').click()
+    const codes = await it.page.locator('.secret-once code').textContent()
+    await it.picture('account-recovery-codes')
+    await button('I have saved it').click()
+    await it.picture('account-passkeys')
+
+    await signOut()
+    await it.picture('sign-in-passkey')
+    await enterPassword(account.email)
+    await field('Code').waitFor()
+    await it.picture('sign-in-code')
+    await field('Code').fill(codes?.split('\n')[0] ?? '')
+    await button('Sign in').click()
+    await isSignedIn()
+
+    await signOut()
+    await touch(true)
+    await button('Sign in with a passkey').click()
+    await isSignedIn()
+
+    // The browser offers passkeys by itself, and the virtual authenticator accepts at once.
+    await it.context.clearCookies()
+    await go('/sign-in?next=/account')
+    await isSignedIn()
+
+    // A page of another origin gets a signature, which this server does not accept.
+    await signOut()
+    const options = await it.page.evaluate(async () => {
+      const response = await fetch('/api/session/passkey/options', { method: 'POST' })
+      return (await response.json()).data
+    })
+    await it.page.route('http://localhost:9/', route =>
+      route.fulfill({ contentType: 'text/html', body: '<p>Elsewhere</p>' }),
+    )
+    await it.page.goto('http://localhost:9/')
+    await touch(true)
+    const stolen = await it.page.evaluate(async given => {
+      const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(given)
+      const credential = await navigator.credentials.get({ publicKey })
+      return (credential as PublicKeyCredential).toJSON()
+    }, options)
+    await touch(false)
+    await go('/sign-in?next=/account')
+    const refused = await it.page.evaluate(async credential => {
+      const response = await fetch('/api/session/passkey', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ credential }),
+      })
+      return response.status
+    }, stolen)
+    expect(refused).toBe(409)
+
+    // A copy of the passkey has signed less often than the server has seen.
+    const { credentials } = await devices.send('WebAuthn.getCredentials', { authenticatorId })
+    const [credential] = credentials
+    const { credentialId } = credential!
+    await devices.send('WebAuthn.removeCredential', { authenticatorId, credentialId })
+    const copy = { ...credential!, signCount: 0 }
+    await devices.send('WebAuthn.addCredential', { authenticatorId, credential: copy })
+    await touch(true)
+    await button('Sign in with a passkey').click()
+    await says('A copy of this passkey exists')
+    await touch(false)
+    await it.picture('sign-in-copied-passkey')
+    await enterPassword(account.email)
+    await field('Code').fill(codes?.split('\n')[1] ?? '')
+    await button('Sign in').click()
+    await isSignedIn()
+    await go('/account')
+    await says('A copy of this passkey was used, so it is no longer accepted.')
+    await it.picture('account-copied-passkey')
+    await button('Remove').first().click()
+    await button('Remove passkey').click()
+    await says('Passkey removed.')
+    expect(it.problems).toEqual([])
+  })
+
+  test('a member without the required second factor is led to one', async () => {
+    const organization = await newOrganization(server)
+    const account = await newAccount(server)
+    await server.sql`
+      insert into memberships (organization_id, account_id, role)
+      values (${organization.uuid}, ${account.uuid}, 'member')
+    `
+    await server.sql`
+      update organizations set requires_second_factor = true where id = ${organization.uuid}
+    `
+    await signOut()
+    await enterPassword(account.email)
+    await isSignedIn()
+    await go('/')
+    await says('One more step')
+    await it.picture('second-factor-required')
+    await touch(true)
+    await button('Add a passkey').click()
+    await button('Continue').click()
+    await until(async () => !(await it.page.getByText('One more step').isVisible()))
+    await go('/')
+    await it.page.waitForURL(`**/p/${organization.project.id}**`)
+    expect(it.problems).toEqual([])
+  })
+})
