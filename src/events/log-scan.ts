@@ -52,6 +52,8 @@ const TIME_LIMIT_MS = 80
 /** The time that one batch should take. */
 const BATCH_MS = 25
 const FIRST_BATCH = 256
+/** The same for filters that parse metadata, of which each event may have 256 KiB. */
+const FIRST_METADATA_BATCH = 16
 const MAX_BATCH = 4_096
 /** The number of seqs of a segment, as in sql/0007_events.sql. */
 const SEGMENT_SEQS = 4_096n
@@ -75,7 +77,8 @@ export async function scanLog(
     : Infinity
   let ranges = direction === 'older' ? resolved.ranges.toReversed() : resolved.ranges
   if (from !== undefined) ranges = clipRanges(ranges, direction, from)
-  let size = limits.firstBatch ?? FIRST_BATCH
+  const maxFirst = readsMetadata(resolved) ? FIRST_METADATA_BATCH : Infinity
+  let size = Math.min(limits.firstBatch ?? FIRST_BATCH, maxFirst)
   let spent = 0
   let reached: bigint | undefined
   for (let [range] = ranges; range; [range] = ranges) {
@@ -110,6 +113,10 @@ export async function scanLog(
     if (isOver && ranges.length > 0) return seen
   }
   return undefined
+}
+
+function readsMetadata({ metadata }: ResolvedFilters): boolean {
+  return metadata.is.length + metadata.not.length > 0
 }
 
 /** Returns the size of the next batch, so that it takes about `BATCH_MS`. */

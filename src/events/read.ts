@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/sql.ts'
+import { QUERY_CANCELED, sqlState, type Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { parseId, toId } from '../ids.ts'
 import {
@@ -116,13 +116,17 @@ export async function listEventsJson(
   const { firstBatch, candidatesBeforeIndex = Infinity, maxCandidates = Infinity } = options
   const size = Math.min(firstBatch, candidatesBeforeIndex, maxCandidates)
   if (size > 0 && isPlain(filters)) {
-    const batch = await readPlainBatch(sql, projectId, filters, {
-      ...{ direction, from, size, wanted, maxBytes: MAX_PAGE_BYTES },
+    const plain = { direction, from, size, wanted, maxBytes: MAX_PAGE_BYTES }
+    const batch = await readPlainBatch(sql, projectId, filters, plain).catch((error: unknown) => {
+      if (sqlState(error) !== QUERY_CANCELED) throw error
     })
-    if (add(batch) || batch.stopped === undefined) return toPage()
-    if (size === maxCandidates) return toPage(batch.stopped)
-    from = batch.stopped
-    options = { candidatesBeforeIndex: size, ...options }
+    if (!batch) options = { ...options, firstBatch: Math.ceil(size / 16) }
+    else {
+      if (add(batch) || batch.stopped === undefined) return toPage()
+      if (size === maxCandidates) return toPage(batch.stopped)
+      from = batch.stopped
+      options = { candidatesBeforeIndex: size, ...options }
+    }
   }
 
   const resolved = await resolveFilters(sql, projectId, filters)

@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import postgres from 'postgres'
+import { listEventsJson } from '../../src/events/read.ts'
+import { toListFilters } from '../../src/events/search-schema.ts'
+import { parseId } from '../../src/ids.ts'
 import { newMember, newOrganization, type SignedInAccount } from '../support/signed-in-account.ts'
 import { createKey } from '../support/keys.ts'
 import { createRequests } from '../support/project.ts'
@@ -82,6 +86,24 @@ test('dashboard §5 an event has a page with its neighbours', async () => {
   })
   const last = await viewer.get(`${base}/events/${ids[11]}/neighbours`)
   expect(last.body.data.newer).toBeNull()
+})
+
+test('a page whose first statement is canceled is read in smaller batches', async () => {
+  const projectId = parseId('prj', base.split('/').at(-1) ?? '') ?? ''
+  let canceled = 0
+  const sql = new Proxy(server.sql, {
+    apply(target, self, args: [TemplateStringsArray]) {
+      if (!args[0].join('').includes('list_events')) return Reflect.apply(target, self, args)
+      canceled++
+      return Promise.reject(
+        Object.assign(new postgres.PostgresError('canceled' as never), { code: '57014' }),
+      )
+    },
+  })
+  const filters = toListFilters({ tag: 'vip' })
+  const page = JSON.parse(await listEventsJson(sql, projectId, filters, { limit: 2 }))
+  expect(page.items.map(({ seq }: any) => seq)).toEqual([12, 8])
+  expect([canceled, page.nextCursor]).toEqual([1, expect.any(String)])
 })
 
 test.each([

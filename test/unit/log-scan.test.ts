@@ -9,6 +9,7 @@ const resolved = {
   references: undefined,
   sources: none,
   tags: none,
+  metadata: none,
   lexemes: [],
   ranges: [{ first: 1n, last: 10_000n }],
 } as unknown as ResolvedFilters
@@ -17,10 +18,10 @@ const canceled = () =>
   Object.assign(new postgres.PostgresError('canceled' as never), { code: '57014' })
 
 /** Scans a log whose batches of more than `most` candidates end by a statement timeout. */
-async function scan(most: (batch: ScanBatch) => number) {
+async function scan(most: (batch: ScanBatch) => number, filters = resolved) {
   const sizes: number[] = []
   const options = { direction: 'older', from: undefined, wanted: 50, timeLimitMs: 10_000 } as const
-  const reached = await scanLog(resolved, options, async batch => {
+  const reached = await scanLog(filters, options, async batch => {
     sizes.push(batch.size)
     if (batch.size > most(batch)) throw canceled()
     const lastSeq =
@@ -44,4 +45,11 @@ test('a statement timeout during a later batch is the end of the page', async ()
 
 test('a statement timeout with a single candidate is an error', async () => {
   await expect(scan(() => 0)).rejects.toMatchObject({ code: '57014' })
+})
+
+test('a scan that parses metadata begins with few candidates', async () => {
+  const filters = { ...resolved, metadata: { is: [], not: ['plan=free'] } }
+  const { sizes, reached } = await scan(() => 1_000_000, filters)
+  expect(sizes.slice(0, 3)).toEqual([16, 64, 256])
+  expect(reached).toBeUndefined()
 })
