@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { createResetLink } from '../../src/accounts/reset-links.ts'
+import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import type { ProviderSettings } from '../../src/config/openid.ts'
-import { createBrowser, type TestBrowser } from '../support/browser.ts'
+import { createBrowser, newAccount, PASSWORD, type TestBrowser } from '../support/browser.ts'
 import {
   CLIENT_ID,
   CLIENT_SECRET,
@@ -9,7 +11,7 @@ import {
   type Claims,
   type OpenidProvider,
 } from '../support/openid-provider.ts'
-import { newMember, newOrganization } from '../support/signed-in-account.ts'
+import { newMember, newOrganization, newSignedInAccount } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { findFreePort } from '../support/loopback.ts'
 
@@ -47,8 +49,8 @@ beforeEach(() => {
   provider.failure = undefined
 })
 
-describe('signing-in §openid a sign-in', () => {
-  test('of a person with a rule creates an account with a role, and returns to the page', async () => {
+describe('contract §12 a sign-in at a provider', () => {
+  test('creates an account with the role of a rule, and returns to the page', async () => {
     const { organization } = await newRules([['group', 'staff', 'member']])
     const person = newPerson({ groups: ['staff'] })
     const browser = createBrowser(url)
@@ -64,7 +66,426 @@ describe('signing-in §openid a sign-in', () => {
     expect((await visit(again, person.login)).location).toBe('/')
     expect((await again.get('/api/me')).body.data.person.id).toBe(me.person.id)
   })
+
+  test.each([
+    ['//evil.example', '/'],
+    ['https://evil.example', '/'],
+    ['/\\evil.example', '/'],
+    ['/api/me', '/'],
+    ['/p/a?channel=b', '/p/a?channel=b'],
+  ])('with the next page %s ends at %s', async (next, expected) => {
+    const person = await newKnownPerson()
+    expect((await visit(createBrowser(url), person.login, { next })).location).toBe(expected)
+  })
+
+  test('of an unknown person, or with an unverified address, is refused', async () => {
+    const stranger = newPerson()
+    expect((await visit(createBrowser(url), stranger.login)).problem).toBe('unknown')
+    await newRules([['group', 'staff', 'member']])
+    for (const email_verified of [false, 'true', undefined]) {
+      const person = newPerson({ email_verified, groups: ['staff'] })
+      expect((await visit(createBrowser(url), person.login)).problem).toBe('unverified')
+    }
+  })
+
+  test('accepts an invite for the verified address, and only for it', async () => {
+    const { organization, owner } = await newRules([])
+    const person = newPerson()
+    const token = async (email: string) => {
+      const path = `/api/organizations/${organization.id}/invites`
+      const { body } = await owner.post(path, { role: 'admin', email })
+      return body.data.url.split('#')[1]
+    }
+    const other = await token('other@people.example')
+    const refused = await visit(createBrowser(url), person.login, { invite: other })
+    expect(refused.problem).toBe('invite')
+    const browser = createBrowser(url)
+    const own = await token(person.email)
+    expect((await visit(browser, person.login, { invite: own })).problem).toBeNull()
+    const { organizations } = (await browser.get('/api/me')).body.data
+    expect(organizations).toMatchObject([{ id: organization.id, role: 'admin' }])
+  })
 })
+
+describe('contract §12 an existing account', () => {
+  test('is connected only once it is signed in with its own credential', async () => {
+    const account = await newAccount(server)
+    const person = newPerson({ email: account.email })
+    const browser = createBrowser(url)
+    const first = await visit(browser, person.login)
+    expect(first.location).toBe('/sign-in?next=%2F')
+    expect((await browser.get('/api/me')).status).toBe(401)
+    const { confirmation } = (await browser.get('/api/sign-in')).body.data
+    expect(confirmation).toEqual({ label: 'company', email: account.email })
+    // Another account in this browser gets nothing.
+    const stranger = await newAccount(server)
+    await browser.signIn(stranger.email)
+    expect((await browser.post('/api/openid/confirmation')).status).toBe(409)
+    await browser.signIn(account.email)
+    expect((await browser.post('/api/openid/confirmation')).status).toBe(200)
+    const again = createBrowser(url)
+    expect((await visit(again, person.login)).location).toBe('/')
+    expect((await again.get('/api/me')).body.data.person.id).toBe(account.id)
+  })
+
+  test('is connected at once by a trusted provider, unless it is an operator or has another identity', async () => {
+    const account = await newAccount(server)
+    const person = newPerson({ email: account.email })
+    const options = { name: 'trusted' }
+    const browser = createBrowser(url)
+    expect((await visit(browser, person.login, options)).location).toBe('/')
+    expect((await browser.get('/api/me')).body.data.person.id).toBe(account.id)
+    const successor = newPerson({ email: account.email })
+    const refused = await visit(createBrowser(url), successor.login, options)
+    expect(refused.problem).toBe('otherIdentity')
+    const operator = await newSignedInAccount(server, { isOperator: true })
+    const impostor = newPerson({ email: operator.email })
+    const asked = await visit(createBrowser(url), impostor.login, options)
+    expect(asked.location).toBe('/sign-in?next=%2F')
+  })
+
+  test('connects itself, verifies at the provider, and disconnects while another way in is left', async () => {
+    const account = await newAccount(server)
+    const browser = createBrowser(url)
+    await browser.signIn(account.email)
+    const stranger = newPerson()
+    const wrong = await visit(browser, stranger.login, { purpose: 'connect', next: '/account' })
+    expect([wrong.problem, wrong.location.split('?')[0]]).toEqual(['address', '/account'])
+    const person = newPerson({ email: account.email })
+    const done = await visit(browser, person.login, { purpose: 'connect', next: '/account' })
+    expect(done.location).toBe('/account')
+    await server.sql`
+      update sessions set verified_at = now() - interval '1 hour' where account_id = ${account.uuid}
+    `
+    expect((await browser.get('/api/me')).body.data.isVerified).toBe(false)
+    const verified = await visit(browser, person.login, { purpose: 'verify', next: '/account' })
+    expect(verified.location).toBe('/account')
+    expect((await browser.get('/api/me')).body.data.isVerified).toBe(true)
+    const { items } = (await browser.get('/api/me/connections')).body.data
+    expect(items).toMatchObject([{ provider: 'company', label: 'company' }])
+    await server.sql`update accounts set password_hash = null where id = ${account.uuid}`
+    const path = `/api/me/connections/${items[0].id}`
+    expect((await browser.delete(path)).status).toBe(409)
+    await server.sql`update accounts set password_hash = 'x' where id = ${account.uuid}`
+    expect((await browser.delete(path)).status).toBe(200)
+  })
+})
+
+describe('contract §12 rules of an organization', () => {
+  test('change and end only memberships that they gave', async () => {
+    const { organization } = await newRules([
+      ['group', 'staff', 'viewer'],
+      ['group', 'leads', 'admin'],
+      ['domain', 'people.example', 'viewer'],
+    ])
+    const person = newPerson({ groups: ['staff', 'leads'] })
+    expect((await visit(createBrowser(url), person.login)).problem).toBeNull()
+    expect(await readRole(organization.uuid, person.email)).toBe('admin')
+    person.set({ groups: [] })
+    await visit(createBrowser(url), person.login)
+    expect(await readRole(organization.uuid, person.email)).toBe('viewer')
+    person.set({ groups: [], email_verified: false })
+    const browser = createBrowser(url)
+    expect((await visit(browser, person.login)).problem).toBeNull()
+    expect(await readRole(organization.uuid, person.email)).toBeUndefined()
+    expect((await browser.get(`/api/organizations/${organization.id}`)).status).toBe(404)
+    const [entry] = await server.sql<{ details: object; actor: string }[]>`
+      select details, actor from audit_log
+      where organization_id = ${organization.uuid} and action = 'member.removed'
+    `
+    expect(entry).toEqual({ actor: 'server', details: { role: 'viewer', provider: 'company' } })
+  })
+
+  test('keep the last owner of an organization', async () => {
+    const { organization, owner } = await newRules([['group', 'owners', 'owner']])
+    const person = newPerson({ groups: ['owners'] })
+    await visit(createBrowser(url), person.login)
+    await server.sql`
+      delete from memberships
+      where organization_id = ${organization.uuid} and account_id = ${owner.uuid}
+    `
+    person.set({ groups: [] })
+    await visit(createBrowser(url), person.login)
+    expect(await readRole(organization.uuid, person.email)).toBe('owner')
+  })
+
+  test('never draw in a member of another organization', async () => {
+    const person = await newKnownPerson()
+    const [{ id }] = await server.sql<[{ id: string }]>`
+      select id from accounts where email = ${person.email}
+    `
+    const { organization } = await newRules([['group', 'everyone', 'viewer']])
+    const foreign = await newOrganization(server)
+    await server.sql`
+      insert into memberships (organization_id, account_id, role) values (${foreign.uuid}, ${id}, 'viewer')
+    `
+    person.set({ groups: ['everyone'] })
+    await visit(createBrowser(url), person.login)
+    expect(await readRole(organization.uuid, person.email)).toBeUndefined()
+    expect(await readRole(foreign.uuid, person.email)).toBe('viewer')
+  })
+
+  test('are refused with an unknown provider or an invalid domain', async () => {
+    const { organization, owner } = await newRules([])
+    const answered = await owner.put(`/api/organizations/${organization.id}/sign-in-rules`, {
+      rules: [
+        { provider: 'nowhere', kind: 'group', value: 'a', role: 'viewer' },
+        { provider: 'company', kind: 'domain', value: 'no domain', role: 'viewer' },
+        { provider: 'proxy', kind: 'group', value: 'a', role: 'viewer' },
+      ],
+    })
+    const paths = answered.body.details.map(({ path }: { path: string[] }) => path.join('.'))
+    expect([answered.status, paths]).toEqual([
+      400,
+      ['rules.0.provider', 'rules.1.value', 'rules.2.kind'],
+    ])
+  })
+})
+
+describe('contract §12 a callback is refused', () => {
+  test('with another state, in another browser, and a second time', async () => {
+    const person = await newKnownPerson()
+    const browser = createBrowser(url)
+    const callback = await begin(browser, person.login)
+    const changed = new URL(callback)
+    changed.searchParams.set('state', 'another')
+    expect((await finish(createBrowser(url), callback)).problem).toBe('expired')
+    const kept = browser.cookies.get('tidings-openid') ?? ''
+    expect((await finish(browser, changed)).problem).toBe('expired')
+    browser.cookies.set('tidings-openid', kept)
+    expect((await finish(browser, callback)).location).toBe('/')
+    browser.cookies.set('tidings-openid', kept)
+    expect((await finish(browser, callback)).problem).toBe('expired')
+  })
+
+  test('of another provider, or with the issuer of another one', async () => {
+    const person = await newKnownPerson()
+    const browser = createBrowser(url)
+    const callback = await begin(browser, person.login)
+    const mixed = new URL(callback)
+    mixed.pathname = '/openid/other/callback'
+    const kept = browser.cookies.get('tidings-openid') ?? ''
+    expect((await finish(browser, mixed)).problem).toBe('expired')
+    browser.cookies.set('tidings-openid', kept)
+    callback.searchParams.set('iss', other.issuer)
+    expect((await finish(browser, callback)).problem).toBe('invalid')
+  })
+
+  test.each([
+    ['another nonce', { nonce: 'another' }, 'invalid'],
+    ['another audience', { aud: 'another' }, 'invalid'],
+    ['another issuer', { iss: 'https://evil.example' }, 'invalid'],
+    ['an ID token that ended 11 minutes ago', { exp: -660, iat: -4000 }, 'clock'],
+    ['an ID token that ended 290 s ago', { exp: -290, iat: -4000 }, null],
+    ['a clock 290 s ahead', { iat: 290, nbf: 290, exp: 4000 }, null],
+    ['a clock 11 minutes ahead', { iat: 660, nbf: 660, exp: 4000 }, 'clock'],
+  ])('with %s', async (_, changed, problem) => {
+    const person = await newKnownPerson()
+    const now = Math.floor(Date.now() / 1000)
+    provider.forge = claims => ({
+      ...claims,
+      ...Object.fromEntries(
+        Object.entries(changed).map(([name, value]) => [
+          name,
+          typeof value === 'number' ? now + value : value,
+        ]),
+      ),
+    })
+    expect((await visit(createBrowser(url), person.login)).problem).toBe(problem)
+  })
+
+  test('with an unknown key; a key that the provider has published since is fetched', async () => {
+    const person = await newKnownPerson()
+    await provider.rotateKey(false)
+    expect((await visit(createBrowser(url), person.login)).problem).toBe('invalid')
+    await provider.rotateKey(true)
+    expect((await visit(createBrowser(url), person.login)).problem).toBeNull()
+  })
+})
+
+describe('contract §12 a provider that is away', () => {
+  test('leaves sessions and passwords alone, and the sign-in page names it', async () => {
+    const person = await newKnownPerson()
+    const browser = createBrowser(url)
+    await visit(browser, person.login)
+    const callback = await begin(createBrowser(url), person.login)
+    const waiting = createBrowser(url)
+    const late = await begin(waiting, person.login)
+    provider.failure = 503
+    expect((await finish(waiting, late)).problem).toBe('unavailable')
+    expect((await browser.get('/api/me')).status).toBe(200)
+    const { providers } = (await createBrowser(url).get('/api/sign-in')).body.data
+    expect(providers).toContainEqual({ name: 'company', label: 'company', isFailing: true })
+    expect(providers).toContainEqual({ name: 'other', label: 'other', isFailing: false })
+    const operator = await newSignedInAccount({ ...server, url }, { isOperator: true })
+    const check = () => operator.post('/api/server/providers/company/check')
+    expect((await check()).body.data.problem).toContain('no OpenID Connect metadata')
+    const refused = await createBrowser(url).post('/api/openid/company/visits', {
+      purpose: 'signIn',
+    })
+    expect([refused.status, refused.body.code]).toEqual([503, 'unavailable'])
+    provider.failure = undefined
+    expect((await check()).body.data.problem).toBeNull()
+    expect(callback.pathname).toBe('/openid/company/callback')
+    expect((await visit(createBrowser(url), person.login)).problem).toBeNull()
+  })
+})
+
+describe('contract §12 back-channel logout', () => {
+  test('ends the sessions of a token of the provider, and forged tokens end none', async () => {
+    const person = await newKnownPerson()
+    const browser = createBrowser(url)
+    const sid = await visitWithSid(browser, person.login)
+    const elsewhere = createBrowser(url)
+    await visitWithSid(elsewhere, person.login)
+    const now = Math.floor(Date.now() / 1000)
+    const claims = {
+      iss: provider.issuer,
+      aud: CLIENT_ID,
+      iat: now,
+      exp: now + 120,
+      jti: crypto.randomUUID(),
+      sub: person.login,
+      events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+    }
+    const { sub: _, ...anonymous } = claims
+    const forged = [
+      await other.sign(claims),
+      await provider.sign({ ...claims, aud: 'another' }),
+      await provider.sign({ ...claims, iss: other.issuer }),
+      await provider.sign({ ...claims, nonce: 'x' }),
+      await provider.sign({ ...claims, events: {} }),
+      await provider.sign({ ...claims, iat: now - 3600, exp: now + 60 }),
+      await provider.sign(anonymous),
+      `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.`,
+      'nonsense',
+    ]
+    for (const token of forged) expect(await logOut(token)).toBe(400)
+    expect((await browser.get('/api/me')).status).toBe(200)
+    // The provider's own token names the session.
+    await provider.endSession(person.login, sid)
+    expect((await browser.get('/api/me')).status).toBe(401)
+    expect((await elsewhere.get('/api/me')).status).toBe(200)
+    const genuine = await provider.sign(claims)
+    expect(await logOut(genuine)).toBe(200)
+    expect((await elsewhere.get('/api/me')).status).toBe(401)
+    expect(await logOut(genuine)).toBe(400)
+  })
+})
+
+describe('contract §12 the proxy header', () => {
+  const signIn = (headers: Record<string, string>, at = url) =>
+    createBrowser(at).request('/api/session/proxy', { method: 'POST', json: {}, headers })
+
+  test('signs in an existing account by one request of the own page', async () => {
+    const account = await newAccount(server)
+    const headers = { 'Remote-Email': account.email.toUpperCase() }
+    const browser = createBrowser(server.url)
+    const options = await browser.request('/api/sign-in', { headers })
+    expect(options.body.data.proxyEmail).toBe(account.email)
+    const post = { method: 'POST', json: {}, headers }
+    expect((await browser.request('/api/session/proxy', post)).status).toBe(200)
+    const { items } = (await browser.get('/api/sessions')).body.data
+    expect(items[0].method).toBe('proxy')
+    const cross = { ...headers, 'sec-fetch-site': 'cross-site' }
+    expect((await signIn(cross, server.url)).status).toBe(403)
+  })
+
+  test('is ignored without a value, with two, and from other peers', async () => {
+    const { email } = await newAccount(server)
+    for (const value of ['', `evil@x.example, ${email}`, `${email},${email}`, 'nobody']) {
+      expect((await signIn({ 'Remote-Email': value }, server.url)).status).toBe(403)
+    }
+    await using untrusting = await boot(
+      { trustedProxies: ['192.0.2.0/24'], authProxyHeader: 'remote-email' },
+      { kinds: [] },
+    )
+    const account = await newAccount(untrusting)
+    const answered = await signIn({ 'Remote-Email': account.email }, untrusting.url)
+    expect(answered.status).toBe(403)
+  })
+
+  test('creates an account only with an invite or a rule for the domain', async () => {
+    const email = `${crypto.randomUUID()}@proxied.example`
+    expect((await signIn({ 'Remote-Email': email }, server.url)).status).toBe(403)
+    const { organization } = await newRules([['domain', 'proxied.example', 'viewer', 'proxy']])
+    expect((await signIn({ 'Remote-Email': email }, server.url)).status).toBe(200)
+    expect(await readRole(organization.uuid, email)).toBe('viewer')
+  })
+})
+
+describe('contract §12 with passwords off', () => {
+  test('only owners sign in with a password, if it was set from the machine', async () => {
+    await using strict = await boot({ arePasswordsOff: true }, { kinds: [] })
+    const account = await newAccount(strict)
+    const organization = await newOrganization(strict)
+    const owner = await newMember(strict, organization, 'owner')
+    const browser = createBrowser(strict.url)
+    expect((await browser.get('/api/sign-in')).body.data.hasPasswords).toBe(false)
+    expect((await browser.signIn(account.email)).status).toBe(403)
+    const link = `/api/organizations/${organization.id}/members/${account.id}/reset-link`
+    await strict.sql`
+      insert into memberships (organization_id, account_id, role)
+      values (${organization.uuid}, ${account.uuid}, 'owner')
+    `
+    expect((await owner.post(link)).status).toBe(403)
+    const invite = await owner.post(`/api/organizations/${organization.id}/invites`, {
+      role: 'viewer',
+    })
+    const token = invite.body.data.url.split('#')[1]
+    const joined = await createBrowser(strict.url).post('/api/invites/accept', {
+      token,
+      name: 'Eve',
+      email: 'eve@people.example',
+      password: PASSWORD,
+    })
+    expect(joined.status).toBe(403)
+    const reset = await strict.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
+    const password = 'crimson lighthouse forty'
+    expect((await browser.post('/api/reset', { token: reset.token, password })).status).toBe(200)
+    expect((await browser.signIn(account.email, password)).status).toBe(200)
+    await strict.sql`update memberships set role = 'admin' where account_id = ${account.uuid}`
+    expect((await createBrowser(strict.url).signIn(account.email, password)).status).toBe(403)
+  })
+})
+
+/** A person who already has an account, by a rule of an organization. */
+async function newKnownPerson() {
+  const group = crypto.randomUUID()
+  await newRules([['group', group, 'viewer']])
+  const person = newPerson({ groups: [group] })
+  expect((await visit(createBrowser(url), person.login)).problem).toBeNull()
+  return person
+}
+
+async function readRole(organizationId: string, email: string): Promise<string | undefined> {
+  const [row] = await server.sql<{ role: string }[]>`
+    select m.role
+    from memberships m
+      join accounts a on a.id = m.account_id
+    where m.organization_id = ${organizationId} and a.email = ${email}
+  `
+  return row?.role
+}
+
+async function visitWithSid(browser: TestBrowser, login: string): Promise<string> {
+  let sid = ''
+  provider.forge = claims => {
+    sid = String(claims['sid'])
+    return claims
+  }
+  expect((await visit(browser, login)).problem).toBeNull()
+  provider.forge = undefined
+  return sid
+}
+
+async function logOut(token: string): Promise<number> {
+  const { status } = await fetch(`${url}/openid/company/backchannel-logout`, {
+    method: 'POST',
+    body: new URLSearchParams({ logout_token: token }),
+  })
+  return status
+}
 
 type Rule = ['group' | 'domain', string, string, string?]
 

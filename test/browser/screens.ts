@@ -1,5 +1,6 @@
 import type { TestPage } from '../support/chromium.ts'
 import { PROJECT, type FakeApi } from '../support/fake-api.ts'
+import { offerProviders } from '../support/fake-openid.ts'
 import { fillShop, fillUsers, noUsers, REFUND } from '../support/fake-shop.ts'
 import { NOTIFICATION_SCREENS } from './screens-notifications.ts'
 import { CHANNEL_SCREENS } from './screens-channels.ts'
@@ -43,6 +44,20 @@ export const SCREENS: Screen[] = [
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByText('Too many attempts').waitFor()
     },
+  },
+  {
+    name: 'sign-in-providers',
+    path: '/sign-in?provider=keycloak&problem=unavailable',
+    isSignedIn: false,
+    prepare: api => offerProviders(api, { proxyEmail: 'ada@example.com' }),
+    until: 'text=Continue with Analytical Engines',
+  },
+  {
+    name: 'sign-in-passwords-off',
+    path: '/sign-in',
+    isSignedIn: false,
+    prepare: api => offerProviders(api, { hasPasswords: false }),
+    until: 'text=Continue with Analytical Engines',
   },
   {
     name: 'invite',

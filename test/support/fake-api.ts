@@ -108,6 +108,10 @@ export async function fakeApi(
   }
 
   api.on('GET /api/me', () => (hasSession ? { data: ACCOUNT } : signedOut))
+  api.on('GET /api/sign-in', () => ({
+    data: { hasPasswords: true, providers: [], proxyEmail: null, confirmation: null },
+  }))
+  api.on('GET /api/me/connections', () => ({ data: { items: [], providers: [] } }))
   api.on('GET /api/setup', () => ({ status: 404, code: 'not_found', error: 'Set up already' }))
   api.on('POST /api/session', signIn)
   api.on('POST /api/setup', () => ({ ...signIn({}, new URL('http://a')), status: 201 }))

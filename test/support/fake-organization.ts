@@ -1,5 +1,6 @@
 import type { OrganizationUsage } from '../../src/accounts/schema.ts'
 import { ACCOUNT, type FakeApi } from './fake-api.ts'
+import { fillProviders } from './fake-openid.ts'
 
 const AT = '2026-11-01T10:00:00.000Z'
 /** A hostile name of an account. */
@@ -132,6 +133,7 @@ const page =
 
 /** Adds the data for the pages of the account, the organization and the server. */
 export function fillOrganization(api: FakeApi): void {
+  fillProviders(api)
   const organization = '/api/organizations/org_1'
   api.on(
     'GET /api/sessions',

@@ -32,6 +32,7 @@ export interface OpenidProvider extends AsyncDisposable {
 interface Key {
   kid: string
   privateKey: CryptoKey
+  privateJwk: object
   jwk: object
 }
 
@@ -96,7 +97,7 @@ export async function startOpenidProvider(): Promise<OpenidProvider> {
             backchannel_logout_session_required: true,
           },
         ],
-        jwks: { keys: [{ ...keys[0]!.jwk, ...privateJwks.get(keys[0]!.kid), use: 'sig' }] },
+        jwks: { keys: [{ ...keys[0]!.jwk, ...keys[0]!.privateJwk, use: 'sig' }] },
         cookies: { keys: ['test'] },
         claims: {
           openid: ['sub', 'sid', 'auth_time'],
@@ -129,7 +130,7 @@ export async function startOpenidProvider(): Promise<OpenidProvider> {
     async rotateKey(isPublished) {
       const fresh = await newKey(`key ${keys.length}`)
       keys.unshift(fresh)
-      if (isPublished) published = [fresh]
+      if (isPublished) published = [fresh, ...published]
     },
     sign(claims, header = {}) {
       const [{ kid, privateKey }] = keys as [Key]
@@ -149,13 +150,10 @@ export async function startOpenidProvider(): Promise<OpenidProvider> {
   return self
 }
 
-const privateJwks = new Map<string, object>()
-
 async function newKey(kid: string): Promise<Key> {
   const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true })
-  privateJwks.set(kid, await exportJWK(privateKey))
   const jwk = { ...(await exportJWK(publicKey)), kid, alg: 'RS256', use: 'sig' }
-  return { kid, privateKey, jwk }
+  return { kid, privateKey, privateJwk: await exportJWK(privateKey), jwk }
 }
 
 /**

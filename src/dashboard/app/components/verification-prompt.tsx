@@ -5,7 +5,7 @@ import { canUsePasskeys, verifyWithPasskey } from '../passkeys/api.ts'
 import { request, toFailure, type Result } from '../request.ts'
 import { session } from '../session.ts'
 import { Field, Form } from './form.tsx'
-import { SignOutButton } from './sign-out-button.tsx'
+import { VerifyAtProvider } from '../openid/verify-at-provider.tsx'
 
 /** Resolves the request that waits for a verification; undefined when none waits. */
 const waiting = signal<((isVerified: boolean) => void) | undefined>(undefined)
@@ -61,7 +61,7 @@ interface WaysOptions {
 
 function Ways({ account: { credentials, person }, onDone }: WaysOptions) {
   const hasPasskey = credentials.passkeys > 0 && canUsePasskeys()
-  if (!hasPasskey && !credentials.hasPassword) return <SignInAgain />
+  if (!hasPasskey && !credentials.hasPassword) return <VerifyAtProvider />
   return (
     <>
       <p>You will not be asked again for ten minutes.</p>
@@ -87,16 +87,6 @@ function PasswordForm({ email, onDone }: { email: string; onDone(): void }) {
         <input hidden name="username" autocomplete="username" readOnly value={email} />
         <Field name="password" label="Password" type="password" autocomplete="current-password" />
       </Form>
-    </>
-  )
-}
-
-/** For accounts that have nothing to confirm with: a new session counts as a verification. */
-function SignInAgain() {
-  return (
-    <>
-      <p>Sign out and sign in again, then repeat this.</p>
-      <SignOutButton />
     </>
   )
 }

@@ -7,6 +7,7 @@ import { Profile } from '../account/profile.tsx'
 import { SecondFactor } from '../account/second-factor.tsx'
 import { Sessions } from '../account/sessions.tsx'
 import { SettingsLayout } from '../components/layout.tsx'
+import { Connections } from '../openid/connections.tsx'
 import { PATHS } from '../paths.ts'
 import type { AccountPageProps } from './props.ts'
 
@@ -22,6 +23,7 @@ export default function AccountPage({ account }: AccountPageProps) {
         <Passkeys onChange={reloadSessions} />
         <Password account={account} onChange={reloadSessions} />
         <SecondFactor account={account} />
+        <Connections />
         <Sessions key={changes} />
         <Organizations account={account} />
         <AccountData />

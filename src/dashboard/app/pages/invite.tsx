@@ -4,6 +4,8 @@ import type { InvitePreview } from '../../../accounts/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
+import { ProviderButtons } from '../openid/provider-buttons.tsx'
+import { useSignInOptions } from '../openid/use-sign-in-options.ts'
 import { PATHS, toSignInPath } from '../paths.ts'
 import { request, type Result } from '../request.ts'
 import { linkSecret, parseLinkSecret } from '../link-secret.ts'
@@ -13,6 +15,7 @@ import { loadSession, session } from '../session.ts'
 export default function InvitePage() {
   const { route } = useLocation()
   const [invite, look] = useInvite(linkSecret.value)
+  const options = useSignInOptions()
 
   async function goOn() {
     linkSecret.value = ''
@@ -53,27 +56,35 @@ export default function InvitePage() {
   }
   return (
     <StandalonePage title={`Join ${organization.name}`} lead={lead}>
-      <Form
-        action="Create account and join"
-        send={value =>
-          accept({
-            name: value('name'),
-            email: value('email'),
-            password: value('password'),
-          })
-        }
-        onDone={goOn}
-      >
-        <Field name="name" label="Your name" autocomplete="name" />
-        <Field
-          name="email"
-          label="E-mail"
-          type="email"
-          autocomplete="username"
-          value={email ?? ''}
-        />
-        <NewPasswordField />
-      </Form>
+      {options.hasPasswords && (
+        <Form
+          action="Create account and join"
+          send={value =>
+            accept({
+              name: value('name'),
+              email: value('email'),
+              password: value('password'),
+            })
+          }
+          onDone={goOn}
+        >
+          <Field name="name" label="Your name" autocomplete="name" />
+          <Field
+            name="email"
+            label="E-mail"
+            type="email"
+            autocomplete="username"
+            value={email ?? ''}
+          />
+          <NewPasswordField />
+        </Form>
+      )}
+      <ProviderButtons
+        options={options}
+        next={PATHS.home}
+        invite={linkSecret.value}
+        onDone={() => void goOn()}
+      />
       <p class="note">
         Already have an account? <a href={toSignInPath(PATHS.invite)}>Sign in first</a>, then join.
       </p>

@@ -14,6 +14,7 @@ import { SecondFactorSetting } from '../organization/second-factor-setting.tsx'
 import { SettingsLayout } from '../components/layout.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
+import { SignInRules } from '../openid/sign-in-rules.tsx'
 import { PATHS, toOrganizationPath } from '../paths.ts'
 import { isAtLeast, loadSession } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
@@ -77,6 +78,7 @@ function Inside({ account, own }: InsideOptions) {
         />
       )}
       {isAdmin && <Invites account={account} own={own} />}
+      {isAdmin && <SignInRules organization={own.id} role={own.role} />}
       {isOwner && <SecondFactorSetting organization={own.id} />}
       {isAdmin && (
         <AuditLog

@@ -6,6 +6,7 @@ import { SettingsLayout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { useQuery } from '../components/use-query.ts'
+import { Providers } from '../openid/providers.tsx'
 import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
 import { OrganizationQuotas, readOrganizationUsage } from '../server/organization-quotas.tsx'
@@ -37,6 +38,7 @@ export default function ServerPage({ account }: AccountPageProps) {
             >
               Refresh
             </button>
+            <Providers />
             <AuditLog />
           </>
         ) : (

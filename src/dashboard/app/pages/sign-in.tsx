@@ -1,6 +1,11 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import { StandalonePage } from '../components/standalone-page.tsx'
+import { confirmConnection } from '../openid/api.ts'
+import { ProviderButtons } from '../openid/provider-buttons.tsx'
+import { useSignInOptions } from '../openid/use-sign-in-options.ts'
+import { VisitProblem } from '../openid/visit-problem.tsx'
+import { showToast } from '../components/toast.tsx'
 import { PATHS, toSafeNext } from '../paths.ts'
 import { request } from '../request.ts'
 import { session } from '../session.ts'
@@ -11,11 +16,14 @@ import { PasswordForm } from '../sign-in/password-form.tsx'
 export default function SignIn() {
   const { query, route } = useLocation()
   const hasNoOwner = useHasNoOwner()
+  const options = useSignInOptions()
   const next = toSafeNext(query['next'])
   const isSignedIn = session.value.kind === 'signed_in'
 
   useEffect(() => {
-    if (isSignedIn) route(next, true)
+    if (!isSignedIn) return
+    if (options.confirmation) void connect()
+    route(next, true)
   }, [isSignedIn, next])
 
   if (hasNoOwner) {
@@ -36,11 +44,46 @@ export default function SignIn() {
   }
   return (
     <StandalonePage title="Sign in">
-      <PasswordForm />
-      <PasskeyButton />
-      <p class="note">Forgot your password? Ask an owner of your organization for a reset link.</p>
+      <VisitProblem query={query} providers={options.providers} />
+      {options.confirmation && (
+        <p class="notice notice-info" role="status">
+          An account has the e-mail address <bdi>{options.confirmation.email}</bdi>. Sign in to it
+          once more in your usual way, and it is connected to{' '}
+          <bdi>{options.confirmation.label}</bdi>.
+        </p>
+      )}
+      {options.hasPasswords && (
+        <>
+          <PasswordForm />
+          <PasskeyButton />
+          <p class="note">
+            Forgot your password? Ask an owner of your organization for a reset link.
+          </p>
+        </>
+      )}
+      {!options.hasPasswords && <PasskeyButton />}
+      <ProviderButtons options={options} next={next} />
+      {!options.hasPasswords && (
+        <details>
+          <summary>Sign in with an owner’s password</summary>
+          <p class="note">
+            Passwords are off on this server. Only those that were set on its machine work.
+          </p>
+          <PasswordForm />
+        </details>
+      )}
     </StandalonePage>
   )
+}
+
+/** Connects the account that has just signed in with the identity that waits in this browser. */
+async function connect(): Promise<void> {
+  const result = await confirmConnection()
+  showToast({
+    message: result.ok
+      ? `Your account is connected to ${result.data.label}.`
+      : result.failure.message,
+  })
 }
 
 /** Returns whether the server has no account yet. */

@@ -1,0 +1,73 @@
+import { useLocation } from 'preact-iso'
+import { ActionButton } from '../components/action-button.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { showToast } from '../components/toast.tsx'
+import { useQuery } from '../components/use-query.ts'
+import { PATHS } from '../paths.ts'
+import { readConnections, removeConnection, startVisit } from './api.ts'
+import { VisitProblem } from './visit-problem.tsx'
+
+/** The account's connections to providers. Nothing is shown on a server without providers. */
+export function Connections() {
+  const { query } = useLocation()
+  const connections = useQuery('', readConnections)
+  const { data } = connections
+  if (data && data.items.length === 0 && data.providers.length === 0) return null
+  return (
+    <section class="section" aria-labelledby="connections">
+      <h2 id="connections">Sign-in providers</h2>
+      <Loaded query={connections}>
+        {({ items, providers }) => (
+          <>
+            <VisitProblem query={query} providers={providers} />
+            <ul class="items">
+              {items.map(({ id, label, createdAt, lastUsedAt }) => (
+                <li key={id}>
+                  <div class="item-main">
+                    <bdi>{label}</bdi>
+                    <p class="item-details">
+                      connected <Timestamp atMs={Date.parse(createdAt)} hasDate /> · last used{' '}
+                      <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
+                    </p>
+                  </div>
+                  <span class="item-actions">
+                    <ConfirmButton
+                      action="Disconnect"
+                      title={
+                        <>
+                          Disconnect <bdi>{label}</bdi>?
+                        </>
+                      }
+                      lead="You can no longer sign in there. Open sessions stay."
+                      yes="Disconnect"
+                      isQuiet
+                      send={() => removeConnection(id)}
+                      onDone={() => {
+                        showToast({ message: `${label} disconnected.` })
+                        void connections.refetch()
+                      }}
+                    />
+                  </span>
+                </li>
+              ))}
+            </ul>
+            <div class="actions">
+              {providers
+                .filter(({ name }) => !items.some(({ provider }) => provider === name))
+                .map(({ name, label }) => (
+                  <ActionButton
+                    key={name}
+                    action={`Connect ${label}`}
+                    send={() => startVisit(name, { purpose: 'connect', next: PATHS.account })}
+                    onDone={() => {}}
+                  />
+                ))}
+            </div>
+          </>
+        )}
+      </Loaded>
+    </section>
+  )
+}

@@ -1,0 +1,68 @@
+import { useState } from 'preact/hooks'
+import type { Failure } from '../request.ts'
+import { loadSession } from '../session.ts'
+import { signInWithProxy, startVisit, type SignInOptions, type VisitOptions } from './api.ts'
+
+interface ProviderButtonsOptions extends Pick<VisitOptions, 'next' | 'invite'> {
+  options: SignInOptions
+  /** Called when the proxy has signed in. */
+  onDone?(): void
+}
+
+/** The buttons to sign in at each provider, or as the visitor whom the proxy names. */
+export function ProviderButtons({ options, next, invite, onDone }: ProviderButtonsOptions) {
+  const { providers, proxyEmail, hasPasswords } = options
+  const [busy, setBusy] = useState<string>()
+  const [failure, setFailure] = useState<Failure>()
+  if (providers.length === 0 && proxyEmail === null) return null
+
+  async function act(name: string, send: () => ReturnType<typeof startVisit>) {
+    if (busy !== undefined) return
+    setBusy(name)
+    setFailure(undefined)
+    const result = await send()
+    // A visit that has started leaves the page.
+    if (result.ok && name !== '') return
+    setBusy(undefined)
+    if (!result.ok) return setFailure(result.failure)
+    await loadSession()
+    onDone?.()
+  }
+
+  return (
+    <div class="ways-in">
+      {hasPasswords && <p class="ways-in-or">or</p>}
+      {failure && (
+        <p class="notice" role="alert">
+          {failure.message}
+        </p>
+      )}
+      {proxyEmail !== null && (
+        <button
+          type="button"
+          class="button"
+          aria-disabled={busy !== undefined}
+          onClick={() => act('', () => signInWithProxy(invite))}
+        >
+          <span>
+            Continue as <bdi>{proxyEmail}</bdi>
+          </span>
+        </button>
+      )}
+      {providers.map(({ name, label, isFailing }) => (
+        <button
+          key={name}
+          type="button"
+          class="button button-plain"
+          aria-disabled={busy !== undefined}
+          onClick={() => act(name, () => startVisit(name, { purpose: 'signIn', next, invite }))}
+        >
+          <span>
+            {busy === name ? 'Opening' : 'Continue with'} <bdi>{label}</bdi>
+          </span>
+          {isFailing && <span class="badge badge-bad">Did not respond</span>}
+        </button>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,126 @@
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { Select } from '../components/fields.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { showToast } from '../components/toast.tsx'
+import { useQuery } from '../components/use-query.ts'
+import { withVerification } from '../components/verification-prompt.tsx'
+import type { Role } from '../../../accounts/permissions.ts'
+import { isAtLeast, ROLES } from '../session.ts'
+import { readRules, replaceRules, type SignInRule } from './api.ts'
+
+/** The rules that give roles to groups and domains. Nothing is shown without a provider. */
+export function SignInRules({ organization, role }: { organization: string; role: Role }) {
+  const query = useQuery(organization, () => readRules(organization))
+  const mayEdit = isAtLeast(role, 'owner')
+  if (query.data && query.data.providers.length === 0 && query.data.rules.length === 0) return null
+
+  const isSame = (one: SignInRule, other: SignInRule) =>
+    one.provider === other.provider && one.kind === other.kind && one.value === other.value
+
+  return (
+    <section class="section" aria-labelledby="sign-in-rules">
+      <h2 id="sign-in-rules">Sign-in rules</h2>
+      <p class="note">
+        A rule gives a role when a person signs in. A membership that rules gave ends at a sign-in
+        without a rule.
+      </p>
+      <Loaded query={query}>
+        {({ rules, providers }) => {
+          const toLabel = (name: string) =>
+            providers.find(provider => provider.name === name)?.label ?? name
+          return (
+            <>
+              <ul class="items">
+                {rules.map(rule => (
+                  <li key={`${rule.provider} ${rule.kind} ${rule.value}`}>
+                    <div class="item-main">
+                      {rule.kind === 'group' ? 'Group ' : 'Addresses in '}
+                      <bdi>{rule.value}</bdi>
+                      <p class="item-details">
+                        at <bdi>{toLabel(rule.provider)}</bdi>
+                      </p>
+                    </div>
+                    <span class="badge">{rule.role}</span>
+                    {mayEdit && (
+                      <span class="item-actions">
+                        <ConfirmButton
+                          action="Remove"
+                          title={
+                            <>
+                              Remove the rule for <bdi>{rule.value}</bdi>?
+                            </>
+                          }
+                          lead="Memberships that only this rule gave end at the next sign-in of their accounts."
+                          yes="Remove"
+                          isQuiet
+                          send={() =>
+                            replaceRules(
+                              organization,
+                              rules.filter(other => !isSame(other, rule)),
+                            )
+                          }
+                          onDone={() => void query.refetch()}
+                        />
+                      </span>
+                    )}
+                  </li>
+                ))}
+              </ul>
+              {rules.length === 0 && <p class="note">No sign-in rules yet</p>}
+              {mayEdit && providers.length > 0 && (
+                <InlineForm action="Add a rule">
+                  {close => (
+                    <Form
+                      action="Add"
+                      send={value =>
+                        withVerification(() =>
+                          replaceRules(organization, [
+                            ...rules,
+                            {
+                              provider: value('provider'),
+                              kind: value('kind') as SignInRule['kind'],
+                              value: value('value'),
+                              role: value('role') as SignInRule['role'],
+                            },
+                          ]),
+                        )
+                      }
+                      onDone={() => {
+                        close()
+                        showToast({ message: 'Rule added. It applies at the next sign-in.' })
+                        void query.refetch()
+                      }}
+                    >
+                      <Select
+                        name="provider"
+                        label="Provider"
+                        options={providers.map(({ name, label }) => ({ value: name, text: label }))}
+                      />
+                      <Select
+                        name="kind"
+                        label="Applies to"
+                        options={[
+                          { value: 'group', text: 'Members of a group at the provider' },
+                          { value: 'domain', text: 'Verified e-mail addresses of a domain' },
+                        ]}
+                      />
+                      <Field name="value" label="Group or domain" autocomplete="off" />
+                      <Select
+                        name="role"
+                        label="Role"
+                        value="viewer"
+                        options={ROLES.map(one => ({ value: one, text: one }))}
+                      />
+                    </Form>
+                  )}
+                </InlineForm>
+              )}
+            </>
+          )
+        }}
+      </Loaded>
+    </section>
+  )
+}
