@@ -96,7 +96,7 @@ export async function tryPassword(
     if (!hashing.hasRoom('')) throw tooManyAtOnce()
     return attempt(pool, scope, () => hashing.run('', check))
   }
-  const network = toNetwork(scope.lane.address)
+  const network = toNetwork(scope.lane.address, 48)
   return takeTurn(network, () =>
     attempt(pool, scope, () => hashingForStrangers.run(network, check)),
   )

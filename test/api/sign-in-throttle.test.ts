@@ -243,3 +243,15 @@ test('reliability §6 a try that could not be hashed in time is a 503, and does 
     expect((await browser.signIn(email, WRONG_PASSWORD, address)).status).toBe(401)
   }
 }, 90_000)
+
+test('reliability §6 a site with many IPv6 networks makes one attempt at a time', async () => {
+  const { email } = await newAccount(server)
+  const crowd = Array.from({ length: 40 }, (_, at) =>
+    trySignIn(`${at}-${email}`, WRONG_PASSWORD, `2001:db8:9:${at}::1`),
+  )
+  // One attempt of the site runs, 16 wait, and the others get a 503.
+  expect((await trySignIn(email)).status).toBe(401)
+  const statuses = (await Promise.all(crowd)).map(({ status }) => status)
+  expect(statuses.filter(status => status === 503).length).toBeGreaterThan(0)
+  expect((await trySignIn(email, PASSWORD)).status).toBe(200)
+}, 90_000)
