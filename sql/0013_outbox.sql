@@ -32,7 +32,8 @@ return encode(
   'hex'
 )::uuid;
 
--- One row is a pending delivery: one event for one target. A finished delivery is removed, so the
+-- One row is a pending delivery: one event, or one audit entry, for one target. Of an entry,
+-- event_id is the id. A finished delivery is removed, so the
 -- indexes need no condition.
 create table outbox (
   id uuid primary key default new_delivery_id(),
@@ -200,8 +201,8 @@ begin
     )
     select
       t.id, t.project_id, t.event_id, t.target_id, t.claim_count, t.attempts,
-      e.id is null or p.deleted_at is not null,
-      coalesce(extract(epoch from clock_timestamp() - e.created_at) * 1000, 0)::float8,
+      coalesce(e.id, s.id) is null or p.deleted_at is not null,
+      coalesce(extract(epoch from clock_timestamp() - coalesce(e.created_at, s.at)) * 1000, 0)::float8,
       (extract(epoch from clock_timestamp() - t.requested_at) * 1000)::float8,
       (extract(epoch from clock_timestamp() - e.deleted_at) * 1000)::float8
     from taken t
@@ -214,7 +215,8 @@ begin
         where e.project_id = t.project_id and e.id >= t.event_id and e.id <= t.event_id
         order by e.id
         limit 1
-      ) e on true;
+      ) e on true
+      left join audit_log s on s.id = t.event_id and e.id is null;
 end
 $$;
 

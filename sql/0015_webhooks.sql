@@ -1,5 +1,6 @@
--- One row is a URL that receives the events of a project. url, secret and previous_secret are
--- sealed. Deleting a webhook clears them; its row is removed after its last attempt.
+-- One row is a URL that receives the events of a project, or the audit entries of its organization.
+-- url, secret and previous_secret are sealed. Deleting a webhook clears them; its row is removed
+-- after its last attempt.
 create table webhooks (
   project_id uuid not null references projects on delete cascade,
   id uuid not null,
@@ -8,6 +9,7 @@ create table webhooks (
   -- The host of the URL. It is all that members below admin can see of the URL.
   host text not null,
   preset text not null check (preset in ('standard', 'slack', 'discord', 'telegram', 'ntfy')),
+  type text not null default 'event.created' check (type in ('event.created', 'audit.entry')),
   -- True if it receives the events of every channel, false if only those of webhook_channels.
   has_all_channels boolean not null,
   secret text,
@@ -36,8 +38,12 @@ create table webhooks (
   unique (id),
   check (deleted_at is not null or url is not null and secret is not null),
   check ((previous_secret is null) = (previous_until is null)),
-  check ((disabled_at is null) = (disabled_reason is null))
+  check ((disabled_at is null) = (disabled_reason is null)),
+  check (type = 'event.created' or has_all_channels)
 );
+
+-- Serves the delivery of audit entries.
+create index webhooks_of_audit_log on webhooks (project_id) where type = 'audit.entry' and deleted_at is null;
 
 -- Serves the removal of deleted webhooks.
 create index webhooks_deleted on webhooks (deleted_at) where deleted_at is not null;
@@ -58,13 +64,14 @@ create table webhook_channels (
 -- Serves the deletion of a channel.
 create index webhook_channels_of_channel on webhook_channels (project_id, channel_id);
 
--- One row is an attempt to deliver to a webhook, kept for 30 days. event_id is null for a test.
+-- One row is an attempt to deliver to a webhook, kept for 30 days. event_id is null for a test, and
+-- the id of an audit entry for the kind 'audit.entry'.
 create table webhook_attempts (
   project_id uuid not null,
   id uuid not null,
   webhook_id uuid not null,
   event_id uuid,
-  kind text not null check (kind in ('event.created', 'webhook.test')),
+  kind text not null check (kind in ('event.created', 'audit.entry', 'webhook.test')),
   -- The number of the attempt among those of its delivery, from 1.
   number int not null check (number > 0),
   outcome text not null check (outcome in ('delivered', 'failed')),
@@ -145,9 +152,17 @@ begin
         latency_ms, started_at, host, preset, body_hash, has_user
       )
       cross join lateral (
-        select a.event_id is null or exists (
-            select from events e
-            where e.project_id = a.project_id and e.id = a.event_id and (e.user_ref is not null or not a.has_user)
+        select a.event_id is null or a.kind = 'audit.entry' or exists (
+            select
+            from (
+              select e.user_ref
+              from events e
+              -- Needs a sort with any index but that of (project_id, id).
+              where e.project_id = a.project_id and e.id >= a.event_id and e.id <= a.event_id
+              order by e.id
+              limit 1
+            ) f
+            where f.user_ref is not null or not a.has_user
           ) as is_same
       ) s
     where not only_free or exists (
@@ -168,7 +183,7 @@ create function read_webhook_attempts(
   project_ids uuid[], webhook_ids uuid[], event_ids uuid[], may_probe boolean, failures_to_pause int, probe_s float8
 ) returns table (
   ord int, url text, preset text, secret text, previous_secret text, disabled_at timestamptz, paused_until timestamptz,
-  is_probe boolean, project text, organization_id uuid, organization text, now timestamptz,
+  is_probe boolean, type text, project text, organization_id uuid, organization text, now timestamptz,
   event_text text
 )
 language plpgsql
@@ -210,7 +225,7 @@ begin
       t.ord::int, w.url, w.preset, w.secret,
       case when w.previous_until > now() then w.previous_secret end,
       w.disabled_at, w.paused_until, exists (select from probes p where p.ord = t.ord),
-      p.name, o.id, o.name, clock_timestamp(),
+      w.type, p.name, o.id, o.name, clock_timestamp(),
       x.text
     from wanted t
       join webhooks w on w.project_id = t.project_id and w.id = t.id and w.deleted_at is null
@@ -232,3 +247,33 @@ begin
       ) x on e.id is not null;
 end
 $$;
+
+-- Writes the deliveries of an audit entry, in the transaction of the entry. A webhook with a full
+-- backlog gets a record instead.
+create function enqueue_audit_entry() returns trigger
+language plpgsql as $$
+begin
+  with matching as materialized (
+    select w.project_id, w.id, w.backlog_full_at is not null as is_full
+    from projects p
+      join webhooks w on w.project_id = p.id
+    where p.organization_id = new.organization_id and p.deleted_at is null
+      and w.type = 'audit.entry' and w.deleted_at is null and w.disabled_at is null
+  ), refused as (
+    insert into deliveries (project_id, event_id, kind, target_id, state, reason)
+    select
+      m.project_id, new.id, 'webhook', m.id, 'failed',
+      'backlog_full: This webhook already has 100,000 pending deliveries. Recover the time range once it works again'
+    from matching m
+    where m.is_full
+  )
+  insert into outbox (project_id, event_id, kind, target_id)
+  select m.project_id, new.id, 'webhook', m.id
+  from matching m
+  where not m.is_full;
+  return null;
+end
+$$;
+
+create trigger audit_log_is_delivered after insert on audit_log
+  for each row when (new.organization_id is not null) execute function enqueue_audit_entry();

@@ -3,7 +3,7 @@ import { writeAudit } from '../audit/audit.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Tx } from '../db/sql.ts'
-import { toReason } from '../errors.ts'
+import { Fault, toReason } from '../errors.ts'
 import { toId } from '../ids.ts'
 import { logger } from '../log.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
@@ -26,6 +26,7 @@ export async function deleteProject(
 ): Promise<void> {
   const { organizationId, projectId, actor } = call
   await lockOrganization(tx, call, 'project.delete')
+  await requireNoAuditWebhook(tx, projectId)
   const [found] = await markProjectsDeleted(tx, organizationId, projectId)
   if (!found) throw projectNotFound()
   await writeAudit(tx, actor, {
@@ -35,6 +36,21 @@ export async function deleteProject(
     target: toId('prj', projectId),
     details: { name: found.name },
   })
+}
+
+/** Throws `conflict` if a webhook of the project receives the audit entries of its organization. */
+async function requireNoAuditWebhook(tx: Tx, projectId: string): Promise<void> {
+  const [found] = await tx<{ name: string }[]>`
+    select name
+    from webhooks
+    where project_id = ${projectId} and type = 'audit.entry' and deleted_at is null
+    limit 1
+  `
+  if (!found) return
+  throw new Fault(
+    'conflict',
+    `The webhook "${found.name}" of this project receives the audit log. Create one in another project, and delete this one first.`,
+  )
 }
 
 /** Deletes an organization with its projects, invites and memberships. */

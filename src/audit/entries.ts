@@ -97,6 +97,40 @@ export async function listAuditEntries(
 ): Promise<Page<AuditEntry>> {
   const { after, rows: limit } = parsePageQuery('aud', query)
   const accountId = parsePerson(query)
+  const rows = await selectEntries(
+    sql,
+    sql`
+      ${organizationId === null ? sql`a.organization_id is null` : sql`a.organization_id = ${organizationId}`}
+      ${after ? sql`and a.id < ${after}` : sql``}
+      ${accountId ? sql`and a.account_id = ${accountId}` : sql``}
+      ${query.action === undefined ? sql`` : sql`and a.action = ${query.action}`}
+      ${query.about === undefined ? sql`` : sql`and a.action = any(${toArray(listActionsOn(query.about))}::text[])`}
+    `,
+    limit,
+  )
+  return toPage(
+    rows.map(({ entry }) => entry),
+    query,
+    ({ id }) => id,
+  )
+}
+
+/** Returns the entries of an organization with these uuids, by uuid. */
+export async function findAuditEntries(
+  sql: Queryable,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, AuditEntry>> {
+  const where = sql`a.organization_id = ${organizationId} and a.id = any(${toArray(ids)}::uuid[])`
+  const rows = await selectEntries(sql, where, ids.length)
+  return new Map(rows.map(({ uuid, entry }) => [uuid, entry]))
+}
+
+async function selectEntries(
+  sql: Queryable,
+  where: Fragment,
+  limit: number,
+): Promise<{ uuid: string; entry: AuditEntry }[]> {
   const rows = await sql<Row[]>`
     select
       a.id, a.at, a.actor, a.account_id, coalesce(p.name, ${nameOfDeletedAccount(sql)}) as person,
@@ -106,20 +140,12 @@ export async function listAuditEntries(
       left join accounts p on p.id = a.account_id
       left join api_keys k on k.id = a.key_id
       left join projects r on r.id = a.project_id
-    where ${organizationId === null ? sql`a.organization_id is null` : sql`a.organization_id = ${organizationId}`}
-      ${after ? sql`and a.id < ${after}` : sql``}
-      ${accountId ? sql`and a.account_id = ${accountId}` : sql``}
-      ${query.action === undefined ? sql`` : sql`and a.action = ${query.action}`}
-      ${query.about === undefined ? sql`` : sql`and a.action = any(${toArray(listActionsOn(query.about))}::text[])`}
+    where ${where}
     order by a.id desc
     limit ${limit}
   `
   const names = await readNames(sql, rows)
-  return toPage(
-    rows.map(row => toEntry(row, names)),
-    query,
-    ({ id }) => id,
-  )
+  return rows.map(row => ({ uuid: row.id, entry: toEntry(row, names) }))
 }
 
 /** Returns the uuid of the account to filter by. Throws `InvalidRequest`. */

@@ -1,3 +1,4 @@
+import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
@@ -131,9 +132,14 @@ export async function toDeliveries(
     const found = await kind.getTargetNames(sql, { projectId, targetIds: [...new Set(targetIds)] })
     for (const [targetId, name] of found) names.set(`${kind.name} ${targetId}`, name)
   }
+  const entryIds = await findEntryIds(
+    sql,
+    rows.filter(({ kind }) => kind === 'webhook').map(row => row.event_id),
+  )
   return rows.map(row => ({
     id: toId('dlv', row.id),
-    eventId: toId('evt', row.event_id),
+    eventId: entryIds.has(row.event_id) ? null : toId('evt', row.event_id),
+    entryId: entryIds.has(row.event_id) ? toId('aud', row.event_id) : null,
     kind: row.kind,
     target:
       row.target_id === null
@@ -149,6 +155,15 @@ export async function toDeliveries(
     at: row.at?.toISOString() ?? null,
     nextAttemptAt: row.next_attempt_at?.toISOString() ?? null,
   }))
+}
+
+/** Returns which of these uuids belong to audit entries. Entries outlive their deliveries. */
+async function findEntryIds(sql: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await sql<{ id: string }[]>`
+    select id from audit_log where id = any(${toArray(ids)}::uuid[])
+  `
+  return new Set(rows.map(({ id }) => id))
 }
 
 /**

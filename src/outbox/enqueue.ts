@@ -14,11 +14,11 @@ export interface DeliveryTarget {
 }
 
 /**
- * Enqueues events for a target, also those that it has received before, with all attempts of the
- * schedule. A pending delivery becomes due, a dead letter is removed, and a delivery in flight
- * stays as it is. It skips events that the project does not have, and returns the number of the
- * others. Call `Outbox.wakeWorkers` after the commit; otherwise the poll finds the deliveries
- * within a second.
+ * Enqueues events, or audit entries, for a target, also those that it has received before, with
+ * all attempts of the schedule. A pending delivery becomes due, a dead letter is removed, and a
+ * delivery in flight stays as it is. It skips events that the project does not have, and returns
+ * the number of the others. Call `Outbox.wakeWorkers` after the commit; otherwise the poll finds
+ * the deliveries within a second.
  */
 export async function enqueueDeliveries(
   tx: Tx,
@@ -34,6 +34,11 @@ export async function enqueueDeliveries(
         where e.project_id = ${projectId}
           and e.id = any(${toArray(eventIds.slice(at, at + MAX_ROWS))}::uuid[])
           and e.deleted_at is null
+        union all
+        select a.id
+        from projects p
+          join audit_log a on a.organization_id = p.organization_id
+        where p.id = ${projectId} and a.id = any(${toArray(eventIds.slice(at, at + MAX_ROWS))}::uuid[])
       ), revived as (
         delete from dead_letters d
         using wanted w
@@ -102,7 +107,7 @@ export async function replayDeadLetter(
             select
             from events e
             where e.project_id = ${projectId} and e.id = t.event_id and e.deleted_at is null
-          ) as has_event
+          ) or exists (select from audit_log a where a.id = t.event_id) as has_event
         from taken t
       `
     : []

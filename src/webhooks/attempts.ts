@@ -1,3 +1,4 @@
+import { findAuditEntries } from '../audit/entries.ts'
 import type { Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { findEventJson } from '../events/read.ts'
@@ -5,7 +6,16 @@ import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { hashBody, toEventRequest, toMessageId, toTestMessageId, toTestRequest } from './message.ts'
+import {
+  hashBody,
+  toEntryRequest,
+  toEventRequest,
+  toMessageId,
+  toTestMessageId,
+  toTestRequest,
+  type Endpoint,
+  type ProjectContext,
+} from './message.ts'
 import type { Preset } from './presets.ts'
 import type { Attempt, AttemptDetail, AttemptRequest } from './schema.ts'
 import { toSealedCell } from './sealing.ts'
@@ -18,7 +28,7 @@ const BODY_CHANGED =
   'The event or the names in it have changed since. This is the body as it would be sent today'
 
 /** A stored attempt. Ids are uuids. */
-export type AttemptRow = Omit<Attempt, 'startedAt'> & { startedAt: Date }
+export type AttemptRow = Omit<Attempt, 'startedAt' | 'entryId'> & { startedAt: Date }
 
 /** The stored part of an attempt's request. */
 interface StoredRequest {
@@ -83,7 +93,8 @@ export function toAttempt(row: AttemptRow): Attempt {
   return {
     ...row,
     id: toId('att', row.id),
-    eventId: row.eventId === null ? null : toId('evt', row.eventId),
+    eventId: row.eventId && row.kind === 'event.created' ? toId('evt', row.eventId) : null,
+    entryId: row.eventId && row.kind === 'audit.entry' ? toId('aud', row.eventId) : null,
     startedAt: row.startedAt.toISOString(),
   }
 }
@@ -115,19 +126,15 @@ async function findRequest(
     where w.project_id = ${projectId} and w.id = ${targetId} and w.deleted_at is null
   `
   if (!row) return null
-  const { id, eventId, startedAt, stored } = attempt
+  const { id, kind, eventId, startedAt, stored } = attempt
   const url = secrets.open(row.url, toSealedCell('url', targetId))
   const endpoint = { url, preset: stored.preset }
   const context = {
     project: { id: projectId, name: row.project },
     organization: { id: row.organization_id, name: row.organization },
   }
-  const eventJson =
-    eventId === null ? undefined : await findEventJson(sql, projectId, toId('evt', eventId))
-  const body =
-    eventId === null
-      ? toTestRequest(endpoint, context, startedAt.getTime()).body
-      : eventJson && toEventRequest(endpoint, eventJson, context).body
+  const content = { projectId, kind, eventId, startedAt }
+  const body = await rebuildBody(sql, content, { endpoint, context })
   return {
     method: 'POST',
     headers: {
@@ -140,4 +147,25 @@ async function findRequest(
     note:
       body === undefined ? BODY_GONE : hashBody(body).equals(stored.bodyHash) ? null : BODY_CHANGED,
   }
+}
+
+/** Returns the body of an attempt as it would be sent now; undefined if its content was deleted. */
+async function rebuildBody(
+  sql: Queryable,
+  {
+    projectId,
+    kind,
+    eventId,
+    startedAt,
+  }: Pick<AttemptRow, 'kind' | 'eventId' | 'startedAt'> & { projectId: string },
+  { endpoint, context }: { endpoint: Endpoint; context: ProjectContext },
+): Promise<string | undefined> {
+  if (eventId === null) return toTestRequest(endpoint, context, startedAt.getTime()).body
+  if (kind === 'audit.entry') {
+    const entries = await findAuditEntries(sql, context.organization.id, [eventId])
+    const entry = entries.get(eventId)
+    return entry && toEntryRequest(endpoint, entry, context).body
+  }
+  const eventJson = await findEventJson(sql, projectId, toId('evt', eventId))
+  return eventJson && toEventRequest(endpoint, eventJson, context).body
 }

@@ -45,7 +45,7 @@ export async function dispatchWebhooks(
       from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
           as r (project_id, from_seq, to_seq)
         join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
-        join webhooks w on w.project_id = e.project_id
+        join webhooks w on w.project_id = e.project_id and w.type = 'event.created'
           and w.deleted_at is null and w.disabled_at is null
           -- Events store milliseconds. A created_at in the future means that the clock was set
           -- back.
@@ -97,7 +97,7 @@ export async function explainNoWebhookDelivery(
     where e.project_id = ${projectId} and e.id = ${eventId} and e.deleted_at is null
       -- Records are kept for 30 days.
       and e.created_at > now() - interval '29 days'
-      and exists (select from webhooks w where w.project_id = e.project_id and w.deleted_at is null)
+      and exists (select from webhooks w where w.project_id = e.project_id and w.type = 'event.created' and w.deleted_at is null)
   `
   return row && { reason: NO_MATCHING_WEBHOOK, at: row.created_at }
 }

@@ -38,10 +38,11 @@ export function checkUrl(egress: Egress, url: string): void {
 export async function createWebhook(
   tx: Tx,
   editor: Editor,
-  { url, name, channels = null, preset = 'standard' }: NewWebhook,
+  { url, name, channels = null, preset = 'standard', type = 'event.created' }: NewWebhook,
   secrets: Secrets,
 ): Promise<{ id: string; secret: string }> {
   const { projectId } = editor
+  if (type === 'audit.entry' && channels !== null) throw noChannels()
   const address = toAddress(url, preset)
   await lockProject(tx, projectId)
   const [{ count }] = await tx<[{ count: number }]>`
@@ -56,15 +57,15 @@ export async function createWebhook(
   const { id, uuid } = newId('whk')
   const secret = newSigningSecret()
   await tx`
-    insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
+    insert into webhooks (project_id, id, name, url, host, type, preset, has_all_channels, secret)
     values (
       ${projectId}, ${uuid}, ${name === undefined ? address.host : toName(name)},
-      ${secrets.seal(address.href, toSealedCell('url', uuid))}, ${address.host}, ${preset},
+      ${secrets.seal(address.href, toSealedCell('url', uuid))}, ${address.host}, ${type}, ${preset},
       ${channels === null}, ${secrets.seal(secret, toSealedCell('secret', uuid))}
     )
   `
   await setChannels(tx, projectId, uuid, channels)
-  await auditWebhook(tx, editor, 'webhook.created', uuid, { host: address.host, preset })
+  await auditWebhook(tx, editor, 'webhook.created', uuid, { host: address.host, preset, type })
   return { id, secret }
 }
 
@@ -77,6 +78,7 @@ export async function editWebhook(
 ): Promise<void> {
   const { projectId } = editor
   const locked = await lockWebhook(tx, projectId, id)
+  if (locked.type === 'audit.entry' && (changes.channels ?? null) !== null) throw noChannels()
   const place = toSealedCell('url', locked.id)
   const preset = changes.preset ?? locked.preset
   const address = toAddress(changes.url ?? secrets.open(locked.url, place), preset)
@@ -224,6 +226,11 @@ async function setChannels(
       message: 'No channel of this project has this id',
     })),
   )
+}
+
+/** Returns the error for channels of a webhook that receives audit entries. */
+function noChannels(): InvalidRequest {
+  return invalidField('channels', 'invalid_value', 'Audit entries have no channel. Send null')
 }
 
 /** Converts a checked URL to the form in which it is stored. */

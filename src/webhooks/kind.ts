@@ -32,7 +32,8 @@ export function createWebhookKind(parts: SenderParts): DeliveryKind {
     name: 'webhook',
     hasTargets: sql => sql`exists (
       select from webhooks w
-      where w.project_id = c.project_id and w.deleted_at is null and w.disabled_at is null
+      where w.project_id = c.project_id and w.type = 'event.created'
+        and w.deleted_at is null and w.disabled_at is null
     )`,
     dispatch: dispatchWebhooks,
     leasesNew: true,

@@ -22,7 +22,8 @@ export interface CompletedAttempt {
   id: string
   projectId: string
   webhookId: string
-  /** Null for a test. */
+  kind: Attempt['kind']
+  /** The uuid of the event or the audit entry; null for a test. */
   eventId: string | null
   /** True if the request named a user. */
   hasUser: boolean
@@ -153,11 +154,19 @@ async function insertAttempts(
   return new Set(inserted.map(({ id }) => id))
 }
 
-function toRow({ id, eventId, number, startedAt, result, outcome }: CompletedAttempt): AttemptRow {
+function toRow({
+  id,
+  kind,
+  eventId,
+  number,
+  startedAt,
+  result,
+  outcome,
+}: CompletedAttempt): AttemptRow {
   const isAnswer = !('error' in result)
   return {
     id,
-    kind: eventId === null ? 'webhook.test' : 'event.created',
+    kind,
     eventId,
     number,
     outcome: outcome.kind === 'delivered' ? 'delivered' : 'failed',

@@ -1,18 +1,19 @@
 import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { parseIsoTimestamp } from '../events/timestamp.ts'
-import { parseCursor, toCursor } from '../http/paging.ts'
+import { parseCursor, toCursor, UUID_PATTERN } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
-import { newId, parseId } from '../ids.ts'
+import { newId, NIL_UUID, parseId } from '../ids.ts'
 import { enqueueDeliveries } from '../outbox/enqueue.ts'
 import { attemptNotFound } from './attempts.ts'
 import { auditWebhook, type Editor } from './editing.ts'
 import { matchesChannel } from './dispatch.ts'
 import type { QueuedEvents, RecoverInput } from './schema.ts'
-import { lockWebhook } from './webhooks.ts'
+import { lockWebhook, type LockedWebhook } from './webhooks.ts'
 
 /** Attempts are kept for 30 days. It is unknown which older events were delivered. */
 const MAX_DAYS = 30
+const DAY_MS = 86_400_000
 /** The number of events that one call reads. */
 const MAX_EVENTS = 5_000
 
@@ -26,9 +27,11 @@ export async function resendAttempt(
   { id, attemptId }: { id: string; attemptId: string },
 ): Promise<QueuedEvents> {
   const { projectId } = editor
-  const targetId = await lockEnabled(tx, projectId, id)
+  const { id: targetId } = await lockEnabled(tx, projectId, id)
   const [attempt] = await tx<{ event_id: string | null; is_there: boolean }[]>`
-    select a.event_id, e.id is not null as is_there
+    select
+      a.event_id,
+      e.id is not null or exists (select from audit_log s where s.id = a.event_id) as is_there
     from webhook_attempts a
       left join events e on e.project_id = a.project_id and e.id = a.event_id and e.deleted_at is null
     where a.project_id = ${projectId} and a.webhook_id = ${targetId}
@@ -44,25 +47,50 @@ export async function resendAttempt(
 }
 
 /**
- * Enqueues the events of a time range that match the webhook and were not delivered to it. These
- * are failed events, and events from before it was created or while it was disabled. One call reads
- * 5,000 events; pass its `nextCursor` to continue. Throws `not_found`, or `conflict` if the webhook
- * is disabled.
+ * Enqueues the events, or audit entries, of a time range that match the webhook and were not
+ * delivered to it. These are failed ones, and those from before it was created or while it was
+ * disabled. One call reads 5,000 of them; pass its `nextCursor` to continue. Throws `not_found`, or
+ * `conflict` if the webhook is disabled.
  */
 export async function recoverEvents(
   tx: Tx,
   editor: Editor,
-  { id, since, until, cursor }: RecoverInput & { id: string },
+  { id, ...input }: RecoverInput & { id: string },
 ): Promise<QueuedEvents> {
   const { projectId } = editor
-  const targetId = await lockEnabled(tx, projectId, id)
-  const [fromMs, fromSeq = '0'] = parseCursor(cursor, [/^\d{1,14}$/, /^\d{1,18}$/]) ?? []
+  const { id: targetId, type } = await lockEnabled(tx, projectId, id)
   const [bounds] = await tx<[{ is_known: boolean }]>`
-    select ${toDate(since)} >= now() - make_interval(days => ${MAX_DAYS}, mins => 5) as is_known
+    select ${toDate(input.since)} >= now() - make_interval(days => ${MAX_DAYS}, mins => 5) as is_known
   `
   if (!bounds.is_known) {
     throw invalidField('since', 'out_of_range', `Must be within the last ${MAX_DAYS} days`)
   }
+  const range = { targetId, ...input }
+  const { ids, nextCursor } =
+    type === 'audit.entry'
+      ? await findMissedEntries(tx, editor, range)
+      : await findMissedEvents(tx, editor, range)
+  await enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, ids)
+  await auditWebhook(tx, editor, 'webhook.recovered', targetId, { events: ids.length })
+  return { events: ids.length, nextCursor }
+}
+
+interface RecoveryRange extends RecoverInput {
+  targetId: string
+}
+
+/** The uuids of missed events or entries, and the cursor to continue. */
+interface Missed {
+  ids: string[]
+  nextCursor: string | null
+}
+
+async function findMissedEvents(
+  tx: Tx,
+  { projectId }: Editor,
+  { targetId, since, until, cursor }: RecoveryRange,
+): Promise<Missed> {
+  const [fromMs, fromSeq = '0'] = parseCursor(cursor, [/^\d{1,14}$/, /^\d{1,18}$/]) ?? []
   const from = fromMs === undefined ? toDate(since) : new Date(Number(fromMs))
   const rows = await tx<{ id: string; seq: string; occurred_at: Date; is_missing: boolean }[]>`
     select
@@ -81,21 +109,54 @@ export async function recoverEvents(
     order by e.occurred_at, e.seq
     limit ${MAX_EVENTS}
   `
-  const eventIds = rows.filter(row => row.is_missing).map(row => row.id)
-  await enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, eventIds)
-  await auditWebhook(tx, editor, 'webhook.recovered', targetId, { events: eventIds.length })
   const last = rows.length === MAX_EVENTS ? rows.at(-1) : undefined
   return {
-    events: eventIds.length,
+    ids: rows.filter(row => row.is_missing).map(row => row.id),
     nextCursor: last ? toCursor([last.occurred_at.getTime(), last.seq]) : null,
   }
 }
 
-/** Locks a webhook and returns its uuid. Throws `not_found`, or `conflict` if it is disabled. */
-async function lockEnabled(tx: Tx, projectId: string, id: string): Promise<string> {
-  const { id: uuid, isEnabled } = await lockWebhook(tx, projectId, id)
-  if (!isEnabled) throw new Fault('conflict', 'The webhook is disabled. Enable it first')
-  return uuid
+async function findMissedEntries(
+  tx: Tx,
+  { projectId, organizationId }: Editor,
+  { targetId, since, until, cursor }: RecoveryRange,
+): Promise<Missed> {
+  const [after] = parseCursor(cursor, [UUID_PATTERN]) ?? [toFirstUuid(toDate(since))]
+  const rows = await tx<{ id: string; is_missing: boolean }[]>`
+    select
+      a.id,
+      not exists (
+        select from webhook_attempts t
+        where t.project_id = ${projectId} and t.webhook_id = ${targetId} and t.event_id = a.id
+          and t.outcome = 'delivered'
+      ) as is_missing
+    from audit_log a
+    where a.organization_id = ${organizationId} and a.id > ${after ?? NIL_UUID}
+      and a.at >= ${toDate(since)}
+      and a.at < ${until === undefined ? tx`now()` : toDate(until)}
+    order by a.id
+    limit ${MAX_EVENTS}
+  `
+  const last = rows.length === MAX_EVENTS ? rows.at(-1) : undefined
+  return {
+    ids: rows.filter(row => row.is_missing).map(row => row.id),
+    nextCursor: last ? toCursor([last.id]) : null,
+  }
+}
+
+/** Returns a uuid before those of entries since `date`. Clocks of processes may differ by a day. */
+function toFirstUuid(date: Date): string {
+  const digits = Math.max(0, date.getTime() - DAY_MS)
+    .toString(16)
+    .padStart(12, '0')
+  return `${digits.slice(0, 8)}-${digits.slice(8)}${NIL_UUID.slice(13)}`
+}
+
+/** Locks a webhook and returns it. Throws `not_found`, or `conflict` if it is disabled. */
+async function lockEnabled(tx: Tx, projectId: string, id: string): Promise<LockedWebhook> {
+  const webhook = await lockWebhook(tx, projectId, id)
+  if (!webhook.isEnabled) throw new Fault('conflict', 'The webhook is disabled. Enable it first')
+  return webhook
 }
 
 function toDate(text: string): Date {

@@ -10,6 +10,10 @@ const Url = Text({
   maxLength: 2048,
   description: 'The URL that receives events: https or http, at a public address.',
 })
+/** The types of webhooks, by the messages that they receive. */
+const WEBHOOK_TYPES = ['event.created', 'audit.entry'] as const
+export type WebhookType = (typeof WEBHOOK_TYPES)[number]
+
 const ChannelIds = Nullable(
   Type.Array(Text({ minLength: 1, maxLength: 50 }), {
     maxItems: 100,
@@ -17,15 +21,25 @@ const ChannelIds = Nullable(
   }),
 )
 
-export const NewWebhook = Type.Object({
+const WebhookFields = Type.Object({
   url: Url,
   name: Type.Optional(Name),
   channels: Type.Optional(ChannelIds),
   preset: Type.Optional(OneOf(PRESETS, 'The format of the body.')),
 })
+
+export const NewWebhook = Type.Object({
+  ...WebhookFields.properties,
+  type: Type.Optional(
+    OneOf(
+      WEBHOOK_TYPES,
+      'The events of the project, by default, or the audit entries of its organization.',
+    ),
+  ),
+})
 export type NewWebhook = Static<typeof NewWebhook>
 
-export const WebhookChanges = Type.Partial(NewWebhook)
+export const WebhookChanges = Type.Partial(WebhookFields)
 export type WebhookChanges = Static<typeof WebhookChanges>
 
 /** A webhook as the API shows it. Only admins see the URL, and nobody sees the secret. */
@@ -35,6 +49,7 @@ export const Webhook = Type.Object(
     name: Type.String({ description: 'The host, if no name was given.' }),
     host: Type.String(),
     url: Nullable(Type.String({ description: 'Null unless you are an admin.' })),
+    type: OneOf(WEBHOOK_TYPES),
     preset: OneOf(PRESETS),
     channels: Nullable(Type.Array(Type.String())),
     isEnabled: Type.Boolean(),
@@ -91,8 +106,9 @@ export const DeletedWebhook = Type.Object({ id: Type.String() }, closed)
 export const Attempt = Type.Object(
   {
     id: Type.String(),
-    kind: OneOf(['event.created', 'webhook.test']),
-    eventId: Nullable(Type.String()),
+    kind: OneOf([...WEBHOOK_TYPES, 'webhook.test']),
+    eventId: Nullable(Type.String(), 'Null for an audit entry or a test.'),
+    entryId: Nullable(Type.String(), 'The id of an audit entry.'),
     number: Type.Integer(),
     outcome: OneOf(['delivered', 'failed']),
     status: Nullable(Type.Integer()),
@@ -114,7 +130,7 @@ export const AttemptRequest = Type.Object(
       description: 'host, content-type, webhook-id and webhook-timestamp.',
     }),
     body: Nullable(
-      Type.String({ description: 'Rebuilt from the event; null if the event was deleted.' }),
+      Type.String({ description: 'Rebuilt from the event or the entry; null if it was deleted.' }),
     ),
     note: Nullable(
       Type.String({

@@ -1,3 +1,4 @@
+import type { AuditEntry } from '../audit/entries.ts'
 import { createBatcher, type Batcher } from '../db/batch.ts'
 import { type Pool, transact } from '../db/pool.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
@@ -8,7 +9,14 @@ import { newId } from '../ids.ts'
 import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/kind.ts'
 import { rememberOpened, type Secrets } from '../secrets/secrets.ts'
 import { auditWebhook, type Editor } from './editing.ts'
-import { hasUser, toEventRequest, toMessageId, toTestMessageId, toTestRequest } from './message.ts'
+import {
+  hasUser,
+  toEntryRequest,
+  toEventRequest,
+  toMessageId,
+  toTestMessageId,
+  toTestRequest,
+} from './message.ts'
 import {
   findEarlyWebhookOutcome,
   postpone,
@@ -57,10 +65,11 @@ export type WebhookSender = (
   signal?: AbortSignal,
 ) => Promise<DeliveryOutcome>
 
-/** The target and the event of one attempt; undefined if deleted. */
+/** The target and the event, or the audit entry, of one attempt; undefined if deleted. */
 interface Content {
   target: WebhookTarget | undefined
   eventJson: string | undefined
+  entry: AuditEntry | undefined
 }
 
 interface Batches {
@@ -82,6 +91,7 @@ export function createWebhookSender(parts: SenderParts): WebhookSender {
     toResult: (found, attempt) => ({
       target: found && openWebhookTarget(found.row, attempt, secrets),
       eventJson: found?.eventJson,
+      entry: found?.entry,
     }),
     maxJobs: MAX_READ,
     maxWaiting: MAX_WAITING,
@@ -103,11 +113,11 @@ async function sendEvent(
   attempt: WebhookAttempt,
   signal?: AbortSignal,
 ): Promise<DeliveryOutcome> {
-  const { target, eventJson } = await reads.add(attempt)
+  const { target, eventJson, entry } = await reads.add(attempt)
   if (!target) return { kind: 'cancelled', reason: 'The webhook was deleted' }
   const earlyOutcome = findEarlyWebhookOutcome(target, attempt)
   if (earlyOutcome) return earlyOutcome
-  if (eventJson === undefined) {
+  if (eventJson === undefined && entry === undefined) {
     const canBeRestored = await pool.run(sql => isRestorable(sql, attempt))
     return canBeRestored
       ? postpone(UNDO_GRACE_S * 1000, 'The event was deleted and can still be restored')
@@ -120,9 +130,12 @@ async function sendEvent(
       id: newId('att').uuid,
       messageId: toMessageId(attempt.eventId, attempt.targetId),
       eventId: attempt.eventId,
-      hasUser: hasUser(eventJson),
+      kind: entry ? 'audit.entry' : 'event.created',
+      hasUser: eventJson !== undefined && hasUser(eventJson),
       number: attempt.attempt,
-      request: toEventRequest(target, eventJson, target.context),
+      request: entry
+        ? toEntryRequest(target, entry, target.context)
+        : toEventRequest(target, eventJson ?? '', target.context),
     },
     signal,
   )
@@ -157,6 +170,7 @@ export async function testWebhook(
   const made = await makeAttempt(egress, target, {
     id: attemptId,
     messageId: toTestMessageId(attemptId),
+    kind: 'webhook.test',
     eventId: null,
     hasUser: false,
     number: 1,
@@ -194,7 +208,7 @@ async function makeAttempt(
   {
     messageId,
     ...attempt
-  }: Pick<CompletedAttempt, 'id' | 'eventId' | 'hasUser' | 'number' | 'request'> & {
+  }: Pick<CompletedAttempt, 'id' | 'kind' | 'eventId' | 'hasUser' | 'number' | 'request'> & {
     messageId: string
   },
   signal?: AbortSignal,

@@ -1,3 +1,4 @@
+import { findAuditEntries, type AuditEntry } from '../audit/entries.ts'
 import { toArray, alignRows } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import { toEventJson } from '../events/event-json.ts'
@@ -5,6 +6,7 @@ import type { Secrets } from '../secrets/secrets.ts'
 import { FAILURES_TO_PAUSE } from './circuit-breaker.ts'
 import type { ProjectContext } from './message.ts'
 import type { Preset } from './presets.ts'
+import type { WebhookType } from './schema.ts'
 import { toSealedCell } from './sealing.ts'
 
 /** A webhook as the sender needs it. Ids are uuids. */
@@ -39,6 +41,7 @@ export interface SealedWebhookTarget {
   disabled_at: Date | null
   paused_until: Date | null
   is_probe: boolean
+  type: WebhookType
   project: string
   organization_id: string
   organization: string
@@ -48,10 +51,11 @@ export interface SealedWebhookTarget {
 /** How long other deliveries wait for the outcome of a probe. */
 const PROBE_S = 30
 
-/** A webhook with the event of an attempt; undefined for a deleted event, or for none. */
+/** A webhook with the event, or the audit entry, of an attempt. Both are undefined if deleted. */
 interface FoundWebhook {
   row: SealedWebhookTarget
   eventJson: string | undefined
+  entry: AuditEntry | undefined
 }
 
 /**
@@ -72,13 +76,36 @@ export async function findWebhookTargets(
       ${mayProbe}, ${FAILURES_TO_PAUSE}, ${PROBE_S}
     )
   `
-  return alignRows(rows, ids.length).map(
-    row =>
+  const found = alignRows(rows, ids.length)
+  const entries = await findEntries(sql, found, ids)
+  return found.map(
+    (row, nth) =>
       row && {
         row,
         eventJson: row.event_text === null ? undefined : toEventJson(row.event_text),
+        entry: entries.get(ids[nth]?.eventId ?? ''),
       },
   )
+}
+
+/** Returns the audit entries of attempts by uuid, each for a webhook of its own organization. */
+async function findEntries(
+  sql: Queryable,
+  rows: readonly (SealedWebhookTarget | undefined)[],
+  ids: readonly { eventId?: string }[],
+): Promise<ReadonlyMap<string, AuditEntry>> {
+  const wanted = new Map<string, string[]>()
+  for (const [nth, row] of rows.entries()) {
+    const id = ids[nth]?.eventId
+    if (row?.type !== 'audit.entry' || id === undefined) continue
+    wanted.set(row.organization_id, [...(wanted.get(row.organization_id) ?? []), id])
+  }
+  const entries = new Map<string, AuditEntry>()
+  for (const [organizationId, entryIds] of wanted) {
+    const found = await findAuditEntries(sql, organizationId, entryIds)
+    for (const [id, entry] of found) entries.set(id, entry)
+  }
+  return entries
 }
 
 /**

@@ -7,7 +7,7 @@ import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { toBreakerState } from './circuit-breaker.ts'
 import type { Preset } from './presets.ts'
-import type { Webhook } from './schema.ts'
+import type { Webhook, WebhookType } from './schema.ts'
 import { toSealedCell } from './sealing.ts'
 
 /** The project whose webhooks are read, and who reads them. */
@@ -23,6 +23,7 @@ interface Row {
   name: string
   url: string
   host: string
+  type: WebhookType
   preset: Preset
   has_all_channels: boolean
   channels: string | null
@@ -74,12 +75,13 @@ export function webhookNotFound(): Fault {
 }
 
 /** A webhook whose row is locked, with sealed secrets. */
-interface LockedWebhook {
+export interface LockedWebhook {
   /** The uuid. */
   id: string
   name: string
   host: string
   url: string
+  type: WebhookType
   preset: Preset
   secret: string
   isEnabled: boolean
@@ -91,7 +93,7 @@ interface LockedWebhook {
 export async function lockWebhook(tx: Tx, projectId: string, id: string): Promise<LockedWebhook> {
   const [row] = await tx<LockedWebhook[]>`
     select
-      id, name, host, url, preset, secret, disabled_at is null as "isEnabled", tested_at as "testedAt",
+      id, name, host, url, type, preset, secret, disabled_at is null as "isEnabled", tested_at as "testedAt",
       now() as now
     from webhooks
     where project_id = ${projectId} and id = ${toWebhookUuid(id)} and deleted_at is null
@@ -117,7 +119,7 @@ export async function getWebhookNames(
 async function selectWebhooks(sql: Queryable, projectId: string, tail: Fragment): Promise<Row[]> {
   return await sql<Row[]>`
     select
-      w.id, w.name, w.url, w.host, w.preset, w.has_all_channels,
+      w.id, w.name, w.url, w.host, w.type, w.preset, w.has_all_channels,
       (
         select string_agg(c.public_id, ' ' order by c.id)
         from webhook_channels wc
@@ -144,6 +146,7 @@ function toWebhook(row: Row, { isAdmin, secrets }: WebhookView): Webhook {
     name: row.name,
     host: row.host,
     url: isAdmin ? secrets.open(row.url, toSealedCell('url', row.id)) : null,
+    type: row.type,
     preset: row.preset,
     channels: row.has_all_channels ? null : (row.channels?.split(' ') ?? []),
     isEnabled: row.disabled_at === null,

@@ -58,6 +58,7 @@ test('delivery: a posted event is delivered to its targets, and its page shows t
       {
         id: expect.stringMatching(/^dlv_/),
         eventId: id,
+        entryId: null,
         kind: 'webhook',
         target: { id: toId('whk', targetId), name: 'hooks.example.com' },
         state: 'delivered',

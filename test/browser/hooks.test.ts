@@ -171,7 +171,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await it.click('Enable')
     await it.click('Recover missed events')
     await it.click('Recover')
-    await page.getByText('1 event queued.').waitFor()
+    await page.getByText('1 message queued.').waitFor()
     await receiver.until(4)
     expect(receiver.received[3]?.body).toContain('Missed')
     expect(it.problems).toEqual([])

@@ -119,7 +119,7 @@ export const HOOK_SCREENS: Screen[] = [
     until: 'text=A device',
     act: async page => {
       await page.getByRole('button', { name: 'Add a webhook' }).click()
-      await page.getByLabel('Events').selectOption('some')
+      await page.getByLabel('Sends').selectOption('some')
       await page.getByRole('checkbox', { name: 'payments' }).waitFor()
     },
   },

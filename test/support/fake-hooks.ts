@@ -87,6 +87,7 @@ function toFakeWebhook(fields: Record<string, unknown> = {}) {
     name: 'Fulfilment',
     host: 'orders.shop.example',
     url: 'https://orders.shop.example/hooks/tidings?token=9f2c41',
+    type: 'event.created',
     preset: 'standard',
     channels: ['chn_payments'],
     isEnabled: true,
@@ -131,6 +132,7 @@ function toFakeAttempt(fields: Record<string, unknown>) {
   return {
     kind: 'event.created',
     eventId: 'evt_01kadz5p6vf2w8y3m4n5q6r7s8',
+    entryId: null,
     number: 1,
     outcome: 'delivered',
     status: 200,

@@ -68,7 +68,9 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
                 </h2>
                 <p class="item-details">
                   <bdi>{webhook.host}</bdi> · {PRESETS[webhook.preset].text} ·{' '}
-                  {toChannelSummary(webhook.channels)}
+                  {webhook.type === 'audit.entry'
+                    ? 'audit log'
+                    : toChannelSummary(webhook.channels)}
                 </p>
                 <StatusLine webhook={webhook} />
               </div>

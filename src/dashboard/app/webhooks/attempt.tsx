@@ -20,7 +20,7 @@ interface AttemptOptions {
 /** An attempt as a line that opens to show the request and the response. */
 export function AttemptDetails({ place, attempt, isOpen = false, children }: AttemptOptions) {
   const [isShown, setShown] = useState(isOpen)
-  const { eventId, number, outcome, status, reason, latencyMs, startedAt } = attempt
+  const { eventId, entryId, number, outcome, status, reason, latencyMs, startedAt } = attempt
   return (
     <details
       class="attempt"
@@ -34,7 +34,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
         <span class="attempt-what">
           <bdi>{reason}</bdi>
           <span class="item-details">
-            {eventId === null ? 'Test' : `Event …${eventId.slice(-6)}`}
+            {toSubject(eventId, entryId)}
             {number > 1 && `, attempt ${number}`} · {toDuration(latencyMs)} ·{' '}
             <Timestamp atMs={Date.parse(startedAt)} hasDate />
           </span>
@@ -53,6 +53,11 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
       )}
     </details>
   )
+}
+
+function toSubject(eventId: string | null, entryId: string | null): string {
+  if (eventId !== null) return `Event …${eventId.slice(-6)}`
+  return entryId === null ? 'Test' : `Audit entry …${entryId.slice(-6)}`
 }
 
 function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) {

@@ -30,8 +30,8 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
     showToast({
       message:
         events === 0
-          ? 'No events were missed.'
-          : `${events.toLocaleString()} ${events === 1 ? 'event' : 'events'} queued.`,
+          ? 'Nothing was missed.'
+          : `${events.toLocaleString()} ${events === 1 ? 'message' : 'messages'} queued.`,
     })
     setTimeout(refresh, SOON_MS)
   }
@@ -62,7 +62,7 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
         {attempt => (
           <li key={attempt.id}>
             <AttemptDetails place={place} attempt={attempt}>
-              {isEnabled && attempt.eventId !== null && (
+              {isEnabled && attempt.kind !== 'webhook.test' && (
                 <ActionButton
                   action="Resend"
                   send={() => resendAttempt(place, attempt.id)}

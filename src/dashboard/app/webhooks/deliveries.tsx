@@ -44,9 +44,11 @@ export function Deliveries({ project }: { project: string }) {
           <li key={`${delivery.id} ${delivery.state}`}>
             <About project={project} delivery={delivery} />
             <div class="item-actions">
-              <a class="action-link" href={toEventPath(project, delivery.eventId)}>
-                Open event
-              </a>
+              {delivery.eventId !== null && (
+                <a class="action-link" href={toEventPath(project, delivery.eventId)}>
+                  Open event
+                </a>
+              )}
               {state === 'dead' && (
                 <ActionButton
                   action="Retry"

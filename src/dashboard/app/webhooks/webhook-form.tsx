@@ -25,6 +25,7 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
   const [preset, setPreset] = useState(webhook?.preset ?? 'standard')
   const chosen = webhook?.channels ?? null
   const [isFiltered, setFiltered] = useState(chosen !== null)
+  const [type, setType] = useState(webhook?.type ?? 'event.created')
   return (
     <Loaded query={channels}>
       {({ items: known }) => {
@@ -40,6 +41,7 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
                   url: value('url'),
                   ...(value('name') && { name: value('name') }),
                   preset,
+                  ...(!webhook && { type }),
                   channels: isFiltered ? listed.map(({ id }) => id).filter(value) : null,
                 }),
               )
@@ -69,16 +71,24 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
               hint="Shown in lists. Leave empty to show the host."
               value={webhook?.name}
             />
-            <Select
-              name="which"
-              label="Events"
-              value={isFiltered ? 'some' : 'all'}
-              options={[
-                { value: 'all', text: 'From all channels' },
-                { value: 'some', text: 'From selected channels' },
-              ]}
-              onChange={value => setFiltered(value === 'some')}
-            />
+            {!(webhook && type === 'audit.entry') && (
+              <Select
+                name="which"
+                label="Sends"
+                value={type === 'audit.entry' ? 'audit' : isFiltered ? 'some' : 'all'}
+                options={[
+                  { value: 'all', text: 'Events from all channels' },
+                  { value: 'some', text: 'Events from selected channels' },
+                  ...(webhook
+                    ? []
+                    : [{ value: 'audit', text: 'The audit log of the organization' }]),
+                ]}
+                onChange={value => {
+                  setFiltered(value === 'some')
+                  setType(value === 'audit' ? 'audit.entry' : 'event.created')
+                }}
+              />
+            )}
             {isFiltered && (
               <Fieldset legend="Channels" name="channels">
                 {listed.map(({ id, name }) => (
