@@ -32,7 +32,9 @@ beforeAll(async () => {
         resolve: async host =>
           host.endsWith('public.test')
             ? [{ address: host.startsWith('own') ? OWN : '8.8.8.8', family: 4 }]
-            : [],
+            : host === 'inner.test'
+              ? [{ address: '10.1.2.3', family: 4 }]
+              : [],
         listOwnAddresses: () => [OWN, '2606:4700::9'],
       },
     },
@@ -138,4 +140,27 @@ test.each([
 ])('a webhook to the public address of the server itself is refused: %s', async url => {
   const answer = await admin.post(all, { url })
   expect([answer.status, answer.body.details?.[0].path]).toEqual([400, ['url']])
+})
+
+test('a name of the private network looks like one that does not exist, in every response', async () => {
+  const texts = await Promise.all(
+    ['inner.test', 'other.test'].map(async host => {
+      const made = await admin.post(all, { url: `https://${host}/hook`, name: 'x' })
+      expect(made.status).toBe(201)
+      const path = `${all}/${made.body.data.id}`
+      const tested = await admin.post(`${path}/test`)
+      const attempts = await admin.get(`${path}/attempts`)
+      const shown = await admin.get(path)
+      await admin.delete(path)
+      const text = [tested, attempts, shown].map(answer => answer.text).join()
+      expect(text).not.toContain('10.1.2.3')
+      return text
+        .replaceAll(host, 'HOST')
+        .replace(/"[a-z]{3}_\w+"/g, '"ID"')
+        .replace(/"(\d{4}-\d\d-\d\dT[^"]+|[0-9a-f]{8}-[^"]+)"/g, '"AT"')
+        .replace(/"(latencyMs|bytes)":\d+/g, '"N":0')
+    }),
+  )
+  expect(texts[0]).toContain('"dns"')
+  expect(texts[0]).toBe(texts[1]!)
 })
