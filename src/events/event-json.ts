@@ -75,14 +75,16 @@ export function toEventResponse(
 }
 
 // Quotes in texts before the field are escaped, so the first match is the field.
-const USER = /"userId":"(?:[^"\\]|\\.)*"/
+const USER = /"userId":(null|"(?:[^"\\]|\\.)*")/
 
 /**
  * Returns the response to an event with the reference that the request sent, in place of the
  * user_id that it resolved to. An erased user stays null.
  */
 export function toUserAsSent(body: string, { userRef }: NewEvent): string {
-  return body.replace(USER, () => `"userId":${JSON.stringify(userRef)}`)
+  return body.replace(USER, (field, user) =>
+    user === 'null' ? field : `"userId":${JSON.stringify(userRef)}`,
+  )
 }
 
 function toContentJson(event: NewEvent): string {

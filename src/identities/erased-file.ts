@@ -41,6 +41,7 @@ export async function* readErasedFile(file: string): AsyncGenerator<ErasedName> 
     const [, erasureKeyId, erasedUserId, projectId, kind, hash, erasedAt, keyId] =
       LINE.exec(line) ?? []
     if (!erasureKeyId || !erasedUserId || !projectId || !hash || !erasedAt || !keyId) continue
+    if (Number.isNaN(Date.parse(erasedAt))) continue
     yield {
       erasureKeyId,
       erasedUserId,

@@ -85,6 +85,12 @@ test('an event does not tell a key that may not read users whose alias it names'
     expect([status, body.data.userId]).toEqual([201, 'ada@example.com'])
     expect(body.data.channelName).toBe('"userId":"x"')
   }
+  // An event without a user keeps a field of that name in its metadata.
+  const plain = { channelName: 'c', title: 't', metadata: { userId: 'mine' } }
+  expect((await sender.post('/v1/events', plain)).body.data).toMatchObject({
+    userId: null,
+    metadata: { userId: 'mine' },
+  })
   const full = await project.post('/v1/events', event, keyed)
   expect([full.headers.get('x-idempotent-replay'), full.body.data.userId]).toEqual([
     'true',
