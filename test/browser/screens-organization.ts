@@ -1,3 +1,5 @@
+import { toQrCode } from '../../src/http/qr-code.ts'
+import { toTotpUri } from '../../src/second-factor/totp.ts'
 import { ACCOUNT, type FakeApi } from '../support/fake-api.ts'
 import { BAD_SERVER, fillOrganization, setRole } from '../support/fake-organization.ts'
 import type { Screen } from './screens.ts'
@@ -21,6 +23,21 @@ const withNothing = (api: FakeApi) => {
   api.on('GET /api/organizations/org_1/audit', none)
 }
 
+const withSecret = (api: FakeApi) => {
+  fillOrganization(api)
+  const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
+  const uri = toTotpUri(secret, 'ada@example.com')
+  api.on('POST /api/second-factor', () => ({ data: { secret, uri, qr: toQrCode(uri) } }))
+}
+
+const withRequirement = (api: FakeApi) => {
+  fillOrganization(api)
+  const [organization] = ACCOUNT.organizations
+  const credentials = { ...ACCOUNT.credentials, passkeys: 1, hasSecondFactor: true }
+  const organizations = [{ ...organization, needsSecondFactor: true, projects: [] }]
+  api.on('GET /api/me', () => ({ data: { ...ACCOUNT, credentials, organizations } }))
+}
+
 /** The account, the organization and the server. */
 export const ORGANIZATION_SCREENS: Screen[] = [
   {
@@ -35,6 +52,22 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     prepare: fillOrganization,
     until: 'text=Safari on iPhone',
     act: page => page.getByRole('button', { name: 'Change password' }).click(),
+  },
+  {
+    name: 'account-authenticator',
+    path: '/account',
+    prepare: withSecret,
+    until: 'text=Safari on iPhone',
+    async act(page) {
+      await page.getByRole('button', { name: 'Set up' }).click()
+      await page.getByText('Scan this code').waitFor()
+    },
+  },
+  {
+    name: 'second-factor-required',
+    path: ORGANIZATION,
+    prepare: withRequirement,
+    until: 'text=Use it here to continue.',
   },
   {
     name: 'account-broken',

@@ -41,7 +41,7 @@ export const SCREENS: Screen[] = [
     until: 'text=Forgot your password?',
     act: async page => {
       await page.getByLabel('E-mail').fill('ada@example.com')
-      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
       await page.getByText('Too many attempts').waitFor()
     },
   },

@@ -71,6 +71,17 @@ const ENTRIES = [
   }),
 ]
 
+const PASSKEYS = [
+  {
+    ...{ id: 'pky_1', name: 'Phone', isSynced: true, isDisabled: false },
+    ...{ createdAt: AT, lastUsedAt: AT },
+  },
+  {
+    ...{ id: 'pky_2', name: HOSTILE, isSynced: false, isDisabled: true },
+    ...{ createdAt: AT, lastUsedAt: null },
+  },
+]
+
 const USAGE: OrganizationUsage[] = [
   {
     id: 'org_1',
@@ -143,6 +154,13 @@ export function fillOrganization(api: FakeApi): void {
       { ...SESSION, id: 'ses_3', browser: 'A browser', userAgent: HOSTILE, isCurrent: false },
     ]),
   )
+  api.on('GET /api/passkeys', () => ({ data: { items: PASSKEYS } }))
+  api.on(`GET ${organization}`, () => ({
+    data: {
+      ...{ id: 'org_1', name: 'Analytical Engines', role: 'owner', createdAt: AT, members: 3 },
+      ...{ requiresSecondFactor: true, membersWithoutSecondFactor: 2, projects: [] },
+    },
+  }))
   api.on(`GET ${organization}/members`, page(MEMBERS))
   api.on(
     `GET ${organization}/invites`,
