@@ -10,7 +10,11 @@ const log = logger('passkeys')
 export const ALGORITHMS = [-8, -7, -257]
 
 /** Loads the library on first use, because that takes as long as the rest of the server's start. */
-const loadLibrary = () => import('@simplewebauthn/server')
+async function loadLibrary() {
+  // A dependency of the library needs it first. The executable does not keep the order of imports.
+  await import('reflect-metadata')
+  return import('@simplewebauthn/server')
+}
 
 /** The parts of a credential that are stored. */
 export interface RegisteredCredential {
