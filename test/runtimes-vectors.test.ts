@@ -24,7 +24,7 @@ const run = {
 }
 
 test.each(Object.entries(run))(
-  'RFC 8188, 8291, 8292 and Standard Webhooks: the official vectors match on %s',
+  'RFC 8188, 8291, 8292 and Standard Webhooks: the official vectors match, and passkeys verify, on %s',
   (_, start) => {
     const { plaintext, ecdh, ikm, cek, nonce, body, server } = RFC8291
     expect(JSON.parse(String(start()))).toEqual({
@@ -35,6 +35,7 @@ test.each(Object.entries(run))(
         intermediates: { ecdh, ikm, cek, nonce },
         encrypted: body,
       },
+      passkey: 1,
       rfc8292: [
         { key: RFC8292.key, claims: RFC8292.claims },
         { key: server.publicKey, claims: RFC8292.claims },

@@ -1,8 +1,11 @@
 import crypto, { createECDH } from 'node:crypto'
 import { encryptPush } from '../../src/push/push-client.ts'
+import type { Assertion, NewCredential } from '../../src/passkeys/schema.ts'
+import { verifyAssertion, verifyNewCredential } from '../../src/passkeys/webauthn.ts'
 import { createVapidTokenCache } from '../../src/push/vapid.ts'
 import { signMessage } from '../../src/webhooks/signing.ts'
 import { findSignatureProblem } from '../../src/webhooks/signing.ts'
+import { createAuthenticator } from './authenticator.ts'
 import { decryptPush, decryptRecords, toBytes, verifyVapid } from './push-crypto.ts'
 import { RFC8188, RFC8291, RFC8292, STANDARD_WEBHOOKS } from './vectors.ts'
 
@@ -28,10 +31,22 @@ console.log(
           timestamp * 1000,
         ) === undefined,
     })),
+    passkey: await verifyPasskey(),
     // Last, because it replaces the randomness.
     rfc8291: { text, records, intermediates, encrypted: encryptAsInRfc() },
   }),
 )
+
+/** Registers a passkey and signs with it. Returns its counter. */
+async function verifyPasskey(): Promise<number> {
+  const site = { id: 'localhost', origin: 'http://localhost:3000' }
+  const authenticator = createAuthenticator(site.origin)
+  const created = authenticator.create({ rp: site, challenge: 'AAAA' }) as NewCredential
+  const { publicKey } = await verifyNewCredential(site, created, 'AAAA')
+  const signed = authenticator.get({ rpId: site.id, challenge: 'BBBB' }) as Assertion
+  const stored = { credentialId: authenticator.id, publicKey, challenge: 'BBBB' }
+  return (await verifyAssertion(site, signed, stored)).counter
+}
 
 /** Signatures are random: ours is verified like the one in the RFC. */
 function makeToken(): string {
