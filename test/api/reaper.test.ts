@@ -72,6 +72,8 @@ async function newTenant() {
   const keyId = parseId('key', id) ?? ''
   await server.sql`
     insert into key_usage (key_id, hour, requests) values (${keyId}, date_trunc('hour', now()), 1)
+    -- The server may have stored the usage of the requests above already.
+    on conflict do nothing
   `
   return { organization, owner, keyId }
 }
