@@ -1,5 +1,7 @@
-/** The pages before sign-in, bundled as one script. */
+/** The pages without navigation: before sign-in, the quick start, and links of events. */
 export { default as Invitation } from './invite.tsx'
 export { default as Reset } from './reset.tsx'
 export { default as Setup } from './setup.tsx'
 export { default as SignIn } from './sign-in.tsx'
+export { default as EventAlone } from './event-redirect.tsx'
+export { default as Start } from './start.tsx'
