@@ -37,6 +37,9 @@ create table accounts (
   -- True for a password that was set from the machine: by a reset link of the command line, or by a
   -- setting. Only these sign in while passwords are off.
   is_password_from_machine boolean not null default false,
+  -- True once a trusted provider, the proxy or the machine has given the e-mail address. Otherwise
+  -- somebody entered it, perhaps that of another person.
+  is_email_proven boolean not null default false,
   -- Operators see the state of the server and create organizations. The first account is one.
   is_operator boolean not null default false,
   created_at timestamptz not null default now()

@@ -127,7 +127,8 @@ async function editAccount(
     const [edited] = await tx<[{ name: string; email: string }]>`
       update accounts set
         name = coalesce(${name}, name),
-        email = coalesce(${email}, email)
+        email = coalesce(${email}, email),
+        is_email_proven = is_email_proven and not ${isNewAddress}
       where id = ${account.id}
       returning name, email
     `

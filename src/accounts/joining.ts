@@ -101,12 +101,17 @@ export async function joinWithNewAccount(
 export async function createAccount(
   tx: Tx,
   actor: Actor,
-  { name, email, hash }: { name: string; email: string; hash: string | null },
+  {
+    name,
+    email,
+    hash,
+    isProven = false,
+  }: { name: string; email: string; hash: string | null; isProven?: boolean },
 ): Promise<string | undefined> {
   const { uuid, id } = newId('per')
   const inserted = await tx`
-    insert into accounts (id, name, email, password_hash)
-    values (${uuid}, ${name}, ${email}, ${hash})
+    insert into accounts (id, name, email, password_hash, is_email_proven)
+    values (${uuid}, ${name}, ${email}, ${hash}, ${isProven})
     on conflict (email) do nothing
   `
   if (inserted.count === 0) return undefined

@@ -110,8 +110,10 @@ async function insertOwner(
 ): Promise<string> {
   const { uuid } = newId('per')
   await tx`
-    insert into accounts (id, name, email, password_hash, is_password_from_machine, is_operator)
-    values (${uuid}, ${name}, ${email}, ${passwordHash}, ${passwordHash !== null}, true)
+    insert into accounts (
+      id, name, email, password_hash, is_password_from_machine, is_email_proven, is_operator
+    )
+    values (${uuid}, ${name}, ${email}, ${passwordHash}, ${passwordHash !== null}, true, true)
   `
   await writeAudit(tx, actor, { action: 'owner.created', target: toId('per', uuid) })
   return uuid

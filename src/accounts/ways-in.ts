@@ -37,4 +37,5 @@ export async function removeSecondFactor(tx: Tx, accountId: string): Promise<voi
 export async function removeOtherWaysIn(tx: Tx, accountId: string): Promise<void> {
   await removeSecondFactor(tx, accountId)
   await tx`delete from passkeys where account_id = ${accountId}`
+  await tx`delete from openid_connections where account_id = ${accountId}`
 }

@@ -7,6 +7,7 @@ const ACTION_TEXTS = {
   'account.created': 'created the account',
   'account.deleted': 'deleted the account',
   'account.edited': 'changed the account',
+  'account.proven': 'proved the e-mail address, which removed the earlier ways to sign in',
   'account.exported': 'exported the data of the account',
   'alias.added': 'added an alias',
   'alias.moved': 'moved an alias',

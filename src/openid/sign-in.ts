@@ -1,7 +1,8 @@
 import type { Actor } from '../audit/audit.ts'
 import type { Tx } from '../db/sql.ts'
-import { findAccountByEmail } from '../accounts/account.ts'
+import { findAccountByEmail, lockAccount } from '../accounts/account.ts'
 import { acceptInvite, createAccount } from '../accounts/joining.ts'
+import { proveEmail } from '../accounts/proven-email.ts'
 import type { Cookies } from '../accounts/secret.ts'
 import { signIn, type SignInRequest } from '../accounts/sign-in.ts'
 import type { ProviderSettings } from '../config/openid.ts'
@@ -28,7 +29,8 @@ export interface VisitorSignIn {
  * 1. Issuer and subject identify a connected account, whatever its e-mail address is.
  * 2. Otherwise only an e-mail address that the provider has verified counts. An account with this
  *    address is connected at once by a trusted provider, unless it belongs to an operator or has
- *    another identity at the issuer. With any other provider it must be signed in first.
+ *    another identity at the issuer. Its earlier ways in are removed. With any other provider it
+ *    must be signed in first.
  * 3. A new account needs an invite, or a sign-in rule of an organization for the person.
  */
 export async function signInAtProvider(
@@ -48,8 +50,16 @@ export async function signInAtProvider(
   if (existing) {
     if (await isConnectedTo(tx, existing.id, issuer)) throw new VisitProblem('otherIdentity')
     if (!provider.isTrusted || existing.isOperator) return 'confirm'
+    await lockAccount(tx, existing.id)
+    await proveEmail(tx, toAccountActor(actor, existing.id), existing.id)
   }
-  const entered = existing?.id ?? (await admitNewcomer(tx, { ...visitor, email }, profile, options))
+  const entered =
+    existing?.id ??
+    (await admitNewcomer(
+      tx,
+      { visitor: { ...visitor, email }, profile, isProven: provider.isTrusted },
+      options,
+    ))
   await connect(tx, toAccountActor(actor, entered), entered, {
     issuer,
     subject,
@@ -60,7 +70,8 @@ export async function signInAtProvider(
 
 /**
  * Signs in the person whose e-mail address the proxy has sent. Returns Set-Cookie values. The proxy
- * authenticates for the whole installation, so an existing account needs no confirmation. Throws
+ * authenticates for the whole installation, so an existing account needs no confirmation. The first
+ * time removes its earlier ways in. Throws
  * `VisitProblem`.
  */
 export async function signInAtProxy(
@@ -69,7 +80,12 @@ export async function signInAtProxy(
   options: VisitorSignIn,
 ): Promise<string[]> {
   const existing = await findAccountByEmail(tx, visitor.email)
-  const accountId = existing ?? (await admitNewcomer(tx, visitor, undefined, options))
+  if (existing !== undefined) {
+    await lockAccount(tx, existing)
+    await proveEmail(tx, toAccountActor(options.visit.actor, existing), existing)
+  }
+  const accountId =
+    existing ?? (await admitNewcomer(tx, { visitor, profile: undefined, isProven: true }, options))
   return enter(
     tx,
     { accountId, isNew: existing === undefined, visitor, profile: undefined },
@@ -119,18 +135,24 @@ async function enter(
   return kept
 }
 
+/** A person without an account. `isProven` is the `is_email_proven` of the account to create. */
+interface Newcomer {
+  visitor: Visitor & { email: string }
+  profile: Profile | undefined
+  isProven: boolean
+}
+
 /** Creates the account of a person who has an invite, or for whom an organization has a rule. */
 async function admitNewcomer(
   tx: Tx,
-  visitor: Visitor & { email: string },
-  profile: Profile | undefined,
+  { visitor, profile, isProven }: Newcomer,
   { visit: { actor }, invite }: VisitorSignIn,
 ): Promise<string> {
   const { email } = visitor
   if (invite === null && (await findRoles(tx, visitor)).size === 0)
     throw new VisitProblem('unknown')
   const name = profile?.name ?? email.split('@')[0] ?? email
-  const accountId = await createAccount(tx, actor, { name, email, hash: null })
+  const accountId = await createAccount(tx, actor, { name, email, hash: null, isProven })
   // Another request has just created it.
   if (accountId === undefined) throw new VisitProblem('expired')
   if (invite !== null)
