@@ -165,7 +165,9 @@ test('a backup has every row of every table, except for those that are excluded 
     'search_parts',
     'setup_links',
     'sign_in_failures',
+    'sign_in_steps',
     'stale_segments',
+    'used_challenges',
   ])
   const { rows } = await backUp(server.databaseUrl, place.file)
   const databaseUrl = await createEmptyDatabase()
