@@ -19,6 +19,11 @@ describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
   beforeAll(async () => {
     ;[browser, server] = await Promise.all([launch(), boot({}, { kinds: [] })])
     it = await browser.open()
+    // The virtual authenticator accepts at once what the browser offers in the e-mail field.
+    await it.context.addInitScript(() => {
+      PublicKeyCredential.isConditionalMediationAvailable = async () =>
+        localStorage.getItem('offer') !== null
+    })
     devices = await it.context.newCDPSession(it.page)
     await devices.send('WebAuthn.enable', { enableUI: false })
     const options = {
@@ -27,7 +32,7 @@ describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
       hasResidentKey: true,
       hasUserVerification: true,
       isUserVerified: true,
-      automaticPresenceSimulation: false,
+      automaticPresenceSimulation: true,
     } as const
     const added = await devices.send('WebAuthn.addVirtualAuthenticator', { options })
     authenticatorId = added.authenticatorId
@@ -42,8 +47,6 @@ describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
   const field = (label: string) => it.page.getByLabel(label, { exact: true })
   const says = (text: string) => it.page.getByText(text).filter({ visible: true }).first().waitFor()
   const go = (path: string) => it.page.goto(toOrigin(server) + path)
-  const touch = (enabled: boolean) =>
-    devices.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled })
   const isSignedIn = () => button('Account').waitFor()
 
   async function enterPassword(email: string) {
@@ -53,7 +56,6 @@ describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
   }
 
   async function signOut() {
-    await touch(false)
     await it.context.clearCookies()
     await go('/sign-in?next=/account')
   }
@@ -64,7 +66,6 @@ describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
     await enterPassword(account.email)
     await isSignedIn()
 
-    await touch(true)
     await button('Add a passkey').click()
     await field('Name').fill('Laptop')
     await button('Continue').click()
@@ -100,14 +101,14 @@ describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
     await isSignedIn()
 
     await signOut()
-    await touch(true)
     await button('Sign in with a passkey').click()
     await isSignedIn()
 
-    // The browser offers passkeys by itself, and the virtual authenticator accepts at once.
-    await it.context.clearCookies()
-    await go('/sign-in?next=/account')
+    // The browser offers passkeys by itself.
+    await it.page.evaluate(() => localStorage.setItem('offer', 'yes'))
+    await signOut()
     await isSignedIn()
+    await it.page.evaluate(() => localStorage.removeItem('offer'))
 
     // A page of another origin gets a signature, which this server does not accept.
     await signOut()
@@ -119,13 +120,11 @@ describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
       route.fulfill({ contentType: 'text/html', body: '<p>Elsewhere</p>' }),
     )
     await it.page.goto('http://localhost:9/')
-    await touch(true)
     const stolen = await it.page.evaluate(async given => {
       const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(given)
       const credential = await navigator.credentials.get({ publicKey })
       return (credential as PublicKeyCredential).toJSON()
     }, options)
-    await touch(false)
     await go('/sign-in?next=/account')
     const refused = await it.page.evaluate(async credential => {
       const response = await fetch('/api/session/passkey', {
@@ -144,10 +143,8 @@ describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
     await devices.send('WebAuthn.removeCredential', { authenticatorId, credentialId })
     const copy = { ...credential!, signCount: 0 }
     await devices.send('WebAuthn.addCredential', { authenticatorId, credential: copy })
-    await touch(true)
     await button('Sign in with a passkey').click()
     await says('A copy of this passkey exists')
-    await touch(false)
     await it.picture('sign-in-copied-passkey')
     await enterPassword(account.email)
     await field('Code').fill(codes?.split('\n')[1] ?? '')
@@ -178,7 +175,6 @@ describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
     await go('/')
     await says('One more step')
     await it.picture('second-factor-required')
-    await touch(true)
     await button('Add a passkey').click()
     await button('Continue').click()
     await until(async () => !(await it.page.getByText('One more step').isVisible()))
