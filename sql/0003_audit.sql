@@ -1,15 +1,20 @@
 -- One row is an action, written in the transaction that performed it. It has no foreign keys,
--- because it outlives the rows that it refers to. account_id is set if the actor is an account,
--- key_id if it is an API key.
+-- because it outlives the rows that it refers to. account_id is set if the actor is an account, or
+-- a token that it created; key_id if it is an API key.
 -- organization_id is null for actions on the whole installation.
 create table audit_log (
   id uuid primary key,
   organization_id uuid,
   project_id uuid,
   at timestamptz not null default now(),
-  actor text not null check (actor in ('account', 'API key', 'command line', 'server', 'anonymous')),
+  actor text not null check (
+    actor in ('account', 'token', 'API key', 'command line', 'server', 'anonymous')
+  ),
   account_id uuid,
   session_id uuid,
+  token_id uuid,
+  -- The name outlives the token.
+  token_name text,
   key_id uuid,
   action text not null,
   -- The public id of the object. It never contains a secret or the id of a user.
@@ -17,7 +22,8 @@ create table audit_log (
   details json not null,
   address text,
   user_agent text,
-  check ((actor = 'account') = (account_id is not null)),
+  check ((actor in ('account', 'token')) = (account_id is not null)),
+  check ((actor = 'token') = (token_id is not null and token_name is not null)),
   check ((actor = 'API key') = (key_id is not null))
 );
 

@@ -60,6 +60,8 @@ begin
     where s.last_seen_at > now() or s.verified_at > now() or s.created_at > now();
   update reset_links l set expires_at = now() + interval '1 hour' where l.expires_at > now() + interval '1 hour';
   update setup_links l set expires_at = now() + interval '30 minutes' where l.expires_at > now() + interval '30 minutes';
+  update management_tokens t set expires_at = t.expires_at - jump_back
+    where t.created_at > now();
   update invites i set expires_at = now() + interval '7 days' where i.expires_at > now() + interval '7 days';
 end
 $$;

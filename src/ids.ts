@@ -3,7 +3,7 @@ import { toUUID, type TypeId } from 'typeid-js'
 /**
  * The kind of object that an id names. In this order: organization, project, channel, event,
  * identity, API key, webhook, push subscription, account, session, invite, reset link, audit entry,
- * attempt, delivery, VAPID key, passkey, TOTP secret, connection to a provider.
+ * attempt, delivery, VAPID key, passkey, TOTP secret, connection to a provider, management token.
  */
 export type IdPrefix =
   | 'org'
@@ -25,6 +25,7 @@ export type IdPrefix =
   | 'pky'
   | 'otp'
   | 'con'
+  | 'tok'
 
 /**
  * One identifier in its two forms: the public `id` (`evt_01k…`), and the `uuid` (version 7) in

@@ -35,6 +35,7 @@ import { createInFlightRequests } from './limits/idempotency.ts'
 import { createQuotas } from './limits/quotas.ts'
 import { createFailedAuthentications } from './limits/failed-authentications.ts'
 import { logger } from './log.ts'
+import { tokenAdmission } from './tokens/admission.ts'
 import { createSemaphore } from './semaphore.ts'
 import { startMetrics } from './server/metrics-server.ts'
 import { createNotifier } from './feed/notifier.ts'
@@ -176,6 +177,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       failedAuthentications: createFailedAuthentications(),
       refusals,
       concurrency: createSemaphore(READS_PER_CALLER),
+      tokens: tokenAdmission,
       bodyLimits: { timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS },
       toAddress: port.toAddress,
     }

@@ -16,6 +16,7 @@ const ORDER = [
   'accounts',
   'passkeys',
   'second-factor',
+  'tokens',
   'keys',
   'channels',
   'identities',

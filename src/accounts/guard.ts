@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import type { Actor } from '../audit/audit.ts'
 import type { Refusals } from '../audit/refusals.ts'
 import type { Pool } from '../db/pool.ts'
+import type { Queryable } from '../db/sql.ts'
 import type { Hints } from '../hints.ts'
 import type { BodyLimits } from '../http/body.ts'
 import { acquireSlot, withCall, type Call, type GuardedCall } from '../http/call.ts'
@@ -19,17 +20,21 @@ import { checkHost, checkSameOrigin, type Site } from '../http/site.ts'
 import { Fault } from '../errors.ts'
 import { parseId } from '../ids.ts'
 import { toNetwork, type FailedAuthentications } from '../limits/failed-authentications.ts'
+import { toRateLimitHeaders, tooManyRequests, type RateLimitResult } from '../limits/rate-limit.ts'
 import type { Semaphore } from '../semaphore.ts'
+import { API_KEY, hashToken, MANAGEMENT_TOKEN, readBearer } from '../token-form.ts'
+import { toRequester, type Admitted, type AdmittedToken } from './admitted.ts'
 import { type Cookies, hashSecret } from './secret.ts'
 import {
   authorize,
+  listCredentials,
   revokesAccess,
   type Action,
   type ActionOn,
   type ActionScope,
   type Role,
 } from './permissions.ts'
-import { admitSession, toRequester, type AdmittedSession } from './sessions.ts'
+import { admitSession, type AdmittedCaller, type AdmittedSession } from './sessions.ts'
 
 /** The dependencies of the guard of /api. */
 export interface SessionGuardOptions {
@@ -45,8 +50,29 @@ export interface SessionGuardOptions {
   hints: Hints
   /** Counts refused requests for the audit log. */
   refusals: Pick<Refusals, 'count'>
+  tokens: TokenAdmission
   bodyLimits: BodyLimits
   toAddress(request: Request): string
+}
+
+/** Finds the management tokens of requests. */
+export interface TokenAdmission {
+  /**
+   * Finds the live token that has the hash, and counts one request of it if `isCounting`. Nothing
+   * is cached, so the next request of a withdrawn token is refused.
+   */
+  admit(sql: Queryable, lookup: TokenLookup): Promise<CountedToken | undefined>
+}
+
+interface TokenLookup extends Partial<Ids> {
+  hash: string
+  isCounting: boolean
+}
+
+/** A token, and the effect of its request on the rate limit, if it was counted. */
+export interface CountedToken {
+  admitted: AdmittedToken
+  rateLimit: RateLimitResult | undefined
 }
 
 /** A request that the permissions of its route allow. */
@@ -68,15 +94,16 @@ export interface SessionCall extends GuardedCall {
 /** The fields that each scope adds to a call. Ids are uuids. */
 interface ScopeFields {
   anyone: { readonly admitted: AdmittedSession | undefined }
+  token: { readonly admitted: AdmittedToken }
   account: { readonly admitted: AdmittedSession }
   installation: { readonly admitted: AdmittedSession }
   organization: {
-    readonly admitted: AdmittedSession
+    readonly admitted: AdmittedCaller
     readonly organizationId: string
     readonly role: Role
   }
   project: {
-    readonly admitted: AdmittedSession
+    readonly admitted: AdmittedCaller
     readonly organizationId: string
     readonly projectId: string
     readonly role: Role
@@ -88,7 +115,7 @@ const HEADERS = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
-  Vary: 'Cookie',
+  Vary: 'Cookie, Authorization',
 }
 
 /** The part of Elysia's context that the transform step reads. */
@@ -102,7 +129,10 @@ export type SessionGuard = ReturnType<typeof createSessionGuard>
 
 /**
  * The guard of /api, as one route option per scope. Its value is an action of permissions.ts. It
- * checks in this order: origin, session, permission, content type, body.
+ * checks in this order: origin, session or token, permission, content type, body.
+ *
+ * A request with an `Authorization: Bearer` header is one of a token, whatever its cookies. It
+ * needs no origin, because no page of another site can send that header.
  */
 export function createSessionGuard(gate: SessionGuardOptions) {
   const on =
@@ -112,7 +142,7 @@ export function createSessionGuard(gate: SessionGuardOptions) {
       return {
         introspect(options: RouteOptions) {
           route = prepareRoute(options, given =>
-            toSessionOperation(given, action, scope === 'anyone'),
+            toSessionOperation(given, { action, credentials: listCredentials(action) }),
           )
         },
         parse: deferBody,
@@ -121,14 +151,20 @@ export function createSessionGuard(gate: SessionGuardOptions) {
           const incoming = { request, call, route }
           const params = readPath(incoming, path)
           checkHost(request.headers, gate.site)
-          if (request.method !== 'GET') checkSameOrigin(request.headers, gate.site)
-          const entry = { scope, action, ids: toIds(params) }
-          const admitted = await admit(gate, request, entry)
+          const bearer = readBearer(request.headers.get('authorization'))
+          if (request.method !== 'GET' && bearer === undefined) {
+            checkSameOrigin(request.headers, gate.site)
+          }
+          const entry = { call, scope, action, ids: toIds(params), bearer }
+          const admitted = await admit(gate, request, { ...entry, isCounting: true })
           const input = await readInput(incoming, { ...gate.bodyLimits, isTypeRequired: true })
           // Permissions may have changed while the body arrived.
           Object.assign(call, {
-            admitted: route.body ? await admit(gate, request, entry) : admitted,
-            checkAccess: async () => void (await admit(gate, request, entry)),
+            admitted: route.body
+              ? await admit(gate, request, { ...entry, isCounting: false })
+              : admitted,
+            checkAccess: async () =>
+              void (await admit(gate, request, { ...entry, isCounting: false })),
           })
           return toContext({ params, ...input })
         },
@@ -136,7 +172,7 @@ export function createSessionGuard(gate: SessionGuardOptions) {
           checkIssues(exchange)
           const { admitted } = exchange as unknown as ScopeFields['anyone']
           const hasWaited =
-            admitted && (await acquireSlot(exchange, gate.concurrency, admitted.account.id))
+            admitted && (await acquireSlot(exchange, gate.concurrency, toLane(admitted)))
           const call = toSessionCall(gate, { request, scope }, exchange, admitted)
           // Permissions may have changed while the request waited.
           if (hasWaited) await call.checkAccess()
@@ -151,6 +187,7 @@ export function createSessionGuard(gate: SessionGuardOptions) {
     }
   return new Elysia({ name: 'accounts.guard' }).use(withCall).macro({
     anyone: on('anyone'),
+    token: on('token'),
     account: on('account'),
     installation: on('installation'),
     organization: on('organization'),
@@ -162,7 +199,7 @@ function toSessionCall(
   gate: SessionGuardOptions,
   { request, scope }: { request: Request; scope: ActionScope },
   call: Call,
-  admitted: AdmittedSession | undefined,
+  admitted: AdmittedCaller | undefined,
 ): SessionCall {
   const { headers } = request
   const actor = toActor(gate, request, admitted)
@@ -186,24 +223,33 @@ function toSessionCall(
 function toActor(
   { toAddress }: Pick<SessionGuardOptions, 'toAddress'>,
   request: Request,
-  admitted: AdmittedSession | undefined,
+  admitted: AdmittedCaller | undefined,
 ): Actor & { address: string; userAgent: string } {
-  const address = toAddress(request)
-  const userAgent = request.headers.get('user-agent') ?? ''
-  if (!admitted) return { kind: 'anonymous', address, userAgent }
-  const { account, session } = admitted
-  return { kind: 'account', accountId: account.id, sessionId: session.id, address, userAgent }
+  const client = {
+    address: toAddress(request),
+    userAgent: request.headers.get('user-agent') ?? '',
+  }
+  if (!admitted) return { kind: 'anonymous', ...client }
+  const { account, token } = admitted
+  if (token) return { kind: 'token', accountId: account.id, token, ...client }
+  return { kind: 'account', accountId: account.id, sessionId: admitted.session.id, ...client }
+}
+
+/** Returns the key of a request's concurrency limit. Tokens do not delay sessions. */
+function toLane({ account, token }: Admitted): string {
+  return token ? `tokens of ${account.id}` : account.id
 }
 
 /** Returns the connections for a request, and for the share that its cost belongs to. */
 function choosePool(
   { pool, sessions }: SessionGuardOptions,
   scope: ActionScope,
-  admitted: AdmittedSession | undefined,
+  admitted: Admitted | undefined,
   address: string,
 ): Pool {
   if (admitted === undefined) return sessions.of(toNetwork(address))
-  if (scope === 'anyone' || scope === 'account') return sessions.of(admitted.account.id)
+  if (scope === 'anyone' || scope === 'account' || scope === 'token')
+    return sessions.of(admitted.account.id)
   return pool.of(admitted.organizationId ?? admitted.account.id)
 }
 
@@ -213,22 +259,27 @@ interface Ids {
 }
 
 interface Entry {
+  call: Call
   scope: ActionScope
   action: Action
   ids: Ids
+  /** The bearer token of the request, of whatever form. */
+  bearer: string | undefined
+  /** False if the request was counted before. */
+  isCounting: boolean
 }
 
-/** Returns the session of a request if its account may do the action. Throws like `authorize`. */
+/** Returns the account of a request if it may do the action. Throws like `authorize`. */
 async function admit(
   gate: SessionGuardOptions,
   request: Request,
-  { scope, action, ids }: Entry,
-): Promise<AdmittedSession | undefined> {
-  const admitted = await findSession(gate, request, ids)
-  // Actions open to anyone stay available with an expired cookie, even after many failures.
-  if (!admitted && scope !== 'anyone' && gate.cookies.has(request.headers, 'session')) {
-    await gate.failedAuthentications.countFailure(gate.toAddress(request))
-  }
+  entry: Entry,
+): Promise<AdmittedCaller | undefined> {
+  const { scope, action } = entry
+  const admitted =
+    entry.bearer === undefined
+      ? await admitCookie(gate, request, entry)
+      : await admitBearer(gate, request, { ...entry, bearer: entry.bearer })
   try {
     authorize(
       admitted && toRequester(admitted),
@@ -247,9 +298,58 @@ async function admit(
   return admitted
 }
 
+async function admitCookie(
+  gate: SessionGuardOptions,
+  request: Request,
+  { scope, ids }: Entry,
+): Promise<AdmittedSession | undefined> {
+  const admitted = await findSession(gate, request, ids)
+  // Actions open to anyone stay available with an expired cookie, even after many failures.
+  if (admitted || scope === 'anyone') return admitted
+  if (gate.cookies.has(request.headers, 'session')) {
+    await gate.failedAuthentications.countFailure(gate.toAddress(request))
+  }
+  if (MANAGEMENT_TOKEN.isIn(request.url)) {
+    throw new Fault(
+      'signed_out',
+      'Send the token in the Authorization header. Withdraw this one, because URLs end up in logs.',
+    )
+  }
+  return undefined
+}
+
+/** Throws `signed_out` for an invalid token, and `rate_limited`. */
+async function admitBearer(
+  gate: SessionGuardOptions,
+  request: Request,
+  { call, ids, bearer, isCounting }: Entry & { bearer: string },
+): Promise<AdmittedToken> {
+  const found = await gate.failedAuthentications.lookUp(
+    MANAGEMENT_TOKEN.isWellFormed(bearer) ? hashToken(bearer) : undefined,
+    (hash, share) =>
+      gate.sessions.of(share).run(sql => gate.tokens.admit(sql, { hash, isCounting, ...ids })),
+    () => gate.toAddress(request),
+  )
+  if (!found) throw invalidToken(bearer)
+  const { admitted, rateLimit } = found
+  if (rateLimit) {
+    call.headers = { ...HEADERS, ...toRateLimitHeaders(rateLimit) }
+    if (!rateLimit.isAllowed) throw tooManyRequests(rateLimit.retryAfter)
+  }
+  return admitted
+}
+
+/** Returns the error for a token that is not accepted. An API key gets a hint by its form. */
+function invalidToken(bearer: string): Fault {
+  const message = API_KEY.isWellFormed(bearer)
+    ? 'This is an API key, which opens /v1. Use a management token for /api.'
+    : 'The management token is invalid, expired or withdrawn'
+  return new Fault('signed_out', message, { 'WWW-Authenticate': 'Bearer' })
+}
+
 /** A request that may be refused. */
 interface Refusable {
-  admitted: AdmittedSession | undefined
+  admitted: Admitted | undefined
   actor: Actor
   action: Action
 }
@@ -299,6 +399,6 @@ function toIds(params: unknown): Ids {
   }
 }
 
-function exists(admitted: AdmittedSession, scope: 'organization' | 'project'): boolean {
+function exists(admitted: Admitted, scope: 'organization' | 'project'): boolean {
   return (scope === 'project' ? admitted.projectId : admitted.organizationId) !== undefined
 }

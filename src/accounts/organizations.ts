@@ -2,10 +2,11 @@ import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { newId, toId } from '../ids.ts'
+import { toEffectiveRole, toRequester } from './admitted.ts'
 import { ACTIONS, authorize, requireVerified, type Action, type Role } from './permissions.ts'
 import { withdrawLinksOfMember } from './reset-links.ts'
 import { toName, type Organization, type OrganizationChange } from './schema.ts'
-import { toRequester, type AdmittedSession } from './sessions.ts'
+import type { AdmittedCaller } from './sessions.ts'
 
 const MAX_ORGANIZATIONS = 1_000
 
@@ -13,7 +14,7 @@ const MAX_ORGANIZATIONS = 1_000
  * The account that acts, and the organization on which it acts. A `SessionCall` has these fields.
  */
 export interface OrganizationCall {
-  admitted: AdmittedSession
+  admitted: AdmittedCaller
   actor: Actor
   organizationId: string
 }
@@ -36,9 +37,10 @@ export async function lockOrganization(
     where m.organization_id = ${organizationId} and m.account_id = ${admitted.account.id}
   `
   const kind = ACTIONS[action].on === 'project' ? 'project' : 'organization'
-  authorize(toRequester(admitted), action, { kind, role: found?.role })
-  if (!found) throw organizationNotFound()
-  return found.role
+  const role = found && toEffectiveRole(found.role, admitted.token)
+  authorize(toRequester(admitted), action, { kind, role })
+  if (!role) throw organizationNotFound()
+  return role
 }
 
 /** Creates an organization without members. Returns its uuid. */
@@ -142,6 +144,9 @@ export async function editOrganization(
     await writeAudit(tx, actor, { action, organizationId, target, details: { name: toName(name) } })
   }
   if (requiresSecondFactor === undefined) return role
+  if (call.admitted.token) {
+    throw new Fault('forbidden', 'Tokens cannot change this. Sign in to the dashboard.')
+  }
   const changed = await tx`
     update organizations set requires_second_factor = ${requiresSecondFactor}
     where id = ${organizationId} and requires_second_factor <> ${requiresSecondFactor}

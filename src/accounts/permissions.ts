@@ -4,10 +4,19 @@ import { Fault } from '../errors.ts'
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
+/** The kinds of management tokens. */
+export const TOKEN_KINDS = ['personal', 'organization'] as const
+export type TokenKind = (typeof TOKEN_KINDS)[number]
+
 /**
  * Every action of /api, with its scope and the lowest role that may do it. Actions that reveal a
  * secret or destroy something also require a verification within the last 10 minutes: a password or
  * a passkey (contract.md §12).
+ *
+ * By default, tokens may do every action on organizations and projects, and nothing else. `tokens`
+ * names the exceptions. A token never creates a credential, such as a key or a reset link, and
+ * never deletes a project, an organization or a user. It needs no verification: its creation
+ * required one.
  */
 export const ACTIONS = {
   'setup.read': { on: 'anyone' },
@@ -19,6 +28,8 @@ export const ACTIONS = {
   'invite.accept': { on: 'anyone' },
   'signIn.read': { on: 'anyone' },
   'openid.visit': { on: 'anyone' },
+
+  'currentToken.read': { on: 'token', tokens: 'all' },
 
   'account.read': { on: 'account' },
   'account.edit': { on: 'account' },
@@ -41,6 +52,9 @@ export const ACTIONS = {
   'sessions.read': { on: 'account' },
   'sessions.end': { on: 'account', revokesAccess: true },
   'connections.remove': { on: 'account' },
+  'tokens.read': { on: 'account' },
+  'tokens.create': { on: 'account', requiresVerification: true },
+  'tokens.withdraw': { on: 'account' },
 
   'push.read': { on: 'account' },
   'push.subscribe': { on: 'account' },
@@ -61,6 +75,7 @@ export const ACTIONS = {
   'organization.leave': {
     on: 'organization',
     role: 'viewer',
+    tokens: 'none',
     revokesAccess: true,
     withoutSecondFactor: true,
   },
@@ -69,12 +84,18 @@ export const ACTIONS = {
     on: 'organization',
     role: 'owner',
     requiresVerification: true,
+    tokens: 'none',
     revokesAccess: true,
   },
   'members.read': { on: 'organization', role: 'viewer' },
   'members.remove': { on: 'organization', role: 'admin', revokesAccess: true },
   'members.changeRole': { on: 'organization', role: 'owner' },
-  'members.resetPassword': { on: 'organization', role: 'owner', requiresVerification: true },
+  'members.resetPassword': {
+    on: 'organization',
+    role: 'owner',
+    requiresVerification: true,
+    tokens: 'none',
+  },
   'resetLinks.read': { on: 'organization', role: 'owner' },
   'resetLinks.withdraw': { on: 'organization', role: 'owner' },
   'invites.read': { on: 'organization', role: 'admin' },
@@ -83,8 +104,21 @@ export const ACTIONS = {
   'audit.read': { on: 'organization', role: 'admin' },
   'signInRules.read': { on: 'organization', role: 'admin' },
   // Rules can make anybody an owner.
-  'signInRules.edit': { on: 'organization', role: 'owner', requiresVerification: true },
+  'signInRules.edit': {
+    on: 'organization',
+    role: 'owner',
+    requiresVerification: true,
+    tokens: 'none',
+  },
   'projects.create': { on: 'organization', role: 'admin' },
+  'organizationTokens.read': { on: 'organization', role: 'admin', tokens: 'none' },
+  'organizationTokens.create': {
+    on: 'organization',
+    role: 'admin',
+    requiresVerification: true,
+    tokens: 'none',
+  },
+  'organizationTokens.withdraw': { on: 'organization', role: 'admin', tokens: 'none' },
 
   'project.read': { on: 'project', role: 'viewer' },
   'project.edit': { on: 'project', role: 'admin' },
@@ -92,25 +126,26 @@ export const ACTIONS = {
     on: 'project',
     role: 'owner',
     requiresVerification: true,
+    tokens: 'none',
     revokesAccess: true,
   },
   'keys.read': { on: 'project', role: 'admin' },
-  'keys.create': { on: 'project', role: 'admin', requiresVerification: true },
+  'keys.create': { on: 'project', role: 'admin', requiresVerification: true, tokens: 'none' },
   'keys.edit': { on: 'project', role: 'admin' },
-  'keys.rotate': { on: 'project', role: 'admin', requiresVerification: true },
+  'keys.rotate': { on: 'project', role: 'admin', requiresVerification: true, tokens: 'none' },
   'keys.revoke': { on: 'project', role: 'admin' },
   'channels.read': { on: 'project', role: 'viewer' },
   'channels.edit': { on: 'project', role: 'member' },
-  'notifications.read': { on: 'project', role: 'viewer' },
-  'notifications.edit': { on: 'project', role: 'viewer' },
+  'notifications.read': { on: 'project', role: 'viewer', tokens: 'personal' },
+  'notifications.edit': { on: 'project', role: 'viewer', tokens: 'personal' },
   'events.read': { on: 'project', role: 'viewer' },
-  'events.markRead': { on: 'project', role: 'viewer' },
+  'events.markRead': { on: 'project', role: 'viewer', tokens: 'personal' },
   'events.delete': { on: 'project', role: 'admin' },
   'deliveries.read': { on: 'project', role: 'admin' },
   'deliveries.replay': { on: 'project', role: 'admin' },
   'users.read': { on: 'project', role: 'viewer' },
   'users.editAliases': { on: 'project', role: 'member' },
-  'users.erase': { on: 'project', role: 'admin', requiresVerification: true },
+  'users.erase': { on: 'project', role: 'admin', requiresVerification: true, tokens: 'none' },
   'webhooks.read': { on: 'project', role: 'viewer' },
   'webhooks.readAttempts': { on: 'project', role: 'admin' },
   'webhooks.create': { on: 'project', role: 'admin', requiresVerification: true },
@@ -123,10 +158,12 @@ export const ACTIONS = {
 export type Action = keyof typeof ACTIONS
 
 type Rule = (
-  | { on: 'anyone' }
+  | { on: 'anyone' | 'token' }
   | { on: 'account' | 'installation'; requiresVerification?: boolean }
   | { on: 'organization' | 'project'; role: Role; requiresVerification?: boolean }
 ) & {
+  /** The tokens that may do the action. */
+  tokens?: 'all' | 'personal' | 'none'
   /** True if the action can take access away. Open sockets are then checked at once. */
   revokesAccess?: boolean
   /** True if a session without the second factor that the organization requires may do it. */
@@ -134,7 +171,8 @@ type Rule = (
 }
 
 /**
- * The scope of an action: anyone, the own account, the installation, an organization or a project.
+ * The scope of an action: anyone, the own token, the own account, the installation, an organization
+ * or a project.
  */
 export type ActionScope<A extends Action = Action> = (typeof ACTIONS)[A]['on']
 
@@ -150,6 +188,8 @@ export interface Requester {
   isVerified: boolean
   /** True if the organization requires more than the password with which the session began. */
   needsSecondFactor: boolean
+  /** The token of the request, if it has one. */
+  token?: { kind: TokenKind; isLimited: boolean } | undefined
 }
 
 /**
@@ -171,8 +211,15 @@ export function authorize(
   resource: Resource | undefined,
 ): void {
   const rule: Rule = ACTIONS[action]
+  if (account?.token && !allowsToken(rule, account.token.kind)) {
+    throw new Fault('forbidden', toTokenRefusal(rule))
+  }
   if (rule.on === 'anyone') return
   if (!account) throw new Fault('signed_out', 'Sign in first')
+  if (rule.on === 'token') {
+    if (!account.token) throw new Fault('forbidden', 'Requires a management token')
+    return
+  }
   if (rule.on === 'account') {
     if (rule.requiresVerification) requireVerified(account)
     return
@@ -192,12 +239,41 @@ export function authorize(
     )
   }
   if (!isAtLeast(resource.role, rule.role)) {
-    throw new Fault('forbidden', `Requires the ${rule.role} role. Your role is ${resource.role}.`)
+    const whose = account.token ? "The token's" : 'Your'
+    throw new Fault(
+      'forbidden',
+      `Requires the ${rule.role} role. ${whose} role is ${resource.role}.`,
+    )
+  }
+  if (rule.on === 'organization' && account.token?.isLimited) {
+    throw new Fault('forbidden', 'This token is limited to projects. Use one without that limit.')
   }
   if (rule.requiresVerification) requireVerified(account)
 }
 
-/** Throws `verification_needed` unless the account was verified within the last 10 minutes. */
+/** Returns the credentials with which an action can be done. Actions open to anyone need none. */
+export function listCredentials(action: Action): ('session' | 'token')[] {
+  const rule: Rule = ACTIONS[action]
+  if (rule.on === 'anyone') return []
+  const isForTokens = TOKEN_KINDS.some(kind => allowsToken(rule, kind))
+  return [
+    ...(rule.on === 'token' ? [] : ['session' as const]),
+    ...(isForTokens ? ['token' as const] : []),
+  ]
+}
+
+function allowsToken({ on, tokens }: Rule, kind: TokenKind): boolean {
+  const allowed = tokens ?? (on === 'organization' || on === 'project' ? 'all' : 'none')
+  return allowed === 'all' || allowed === kind
+}
+
+function toTokenRefusal({ tokens }: Rule): string {
+  return tokens === 'personal'
+    ? 'Organization tokens cannot do this. Use a personal token.'
+    : 'Tokens cannot do this. Sign in to the dashboard.'
+}
+
+/** Throws `verification_needed` unless the password was entered within the last 10 minutes. */
 export function requireVerified({ isVerified }: Pick<Requester, 'isVerified'>): void {
   if (isVerified) return
   throw new Fault(

@@ -4,34 +4,23 @@ import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, toId } from '../ids.ts'
 import { toBrowserName } from '../user-agent.ts'
-import type { Requester, Role } from './permissions.ts'
+import type { Admitted, AdmittedToken } from './admitted.ts'
+import type { Role } from './permissions.ts'
 import type { SessionInfo } from './schema.ts'
 import { hashSecret, newSecret } from './secret.ts'
 import type { SignInMethod } from './sign-in-methods.ts'
 
 const MAX_SESSIONS = 100
 
-/**
- * The session and account of a request. `organizationId` and `projectId` are those of the request,
- * if they exist. `role` is undefined unless the account is a member of the organization.
- */
-export interface AdmittedSession {
+/** A request with a session. */
+export interface AdmittedSession extends Admitted {
   /** `leftS` is the longest time that the session can last, in seconds. */
   session: { id: string; isInstalled: boolean; isMultiFactor: boolean; leftS: number }
-  account: { id: string; name: string; email: string; isOperator: boolean }
-  isVerified: boolean
-  /** True if the organization requires more than the password with which the session began. */
-  needsSecondFactor: boolean
-  organizationId: string | undefined
-  projectId: string | undefined
-  role: Role | undefined
+  token?: undefined
 }
 
-/** Returns the part of a session that permissions depend on. */
-export function toRequester(admitted: AdmittedSession): Requester {
-  const { account, isVerified, needsSecondFactor } = admitted
-  return { isOperator: account.isOperator, isVerified, needsSecondFactor }
-}
+/** A request with a session or a token. */
+export type AdmittedCaller = AdmittedSession | AdmittedToken
 
 export interface SessionLookup {
   hash: string

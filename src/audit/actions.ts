@@ -78,6 +78,8 @@ const ACTION_TEXTS = {
   'session.verified': 'confirmed that it is them',
   'sessions.ended': 'signed out everywhere',
   'signInRules.edited': 'changed the sign-in rules',
+  'token.created': 'created the token',
+  'token.withdrawn': 'withdrew the token',
   'user.erased': 'erased a user',
   'webhook.created': 'created the webhook',
   'webhook.deleted': 'deleted the webhook',

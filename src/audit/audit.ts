@@ -3,14 +3,16 @@ import { newId } from '../ids.ts'
 import type { AuditAction } from './actions.ts'
 
 /**
- * The author of an action: an account in a session, an API key, an anonymous client, the command
- * line, or the server itself.
+ * The author of an action: an account in a session, a management token, an API key, an anonymous
+ * client, the command line, or the server itself.
  */
 export interface Actor {
-  kind: 'account' | 'API key' | 'anonymous' | 'command line' | 'server'
-  /** The uuids of the account and its session. */
+  kind: 'account' | 'token' | 'API key' | 'anonymous' | 'command line' | 'server'
+  /** The uuids of the account and its session. A token acts for the account that created it. */
   accountId?: string | undefined
   sessionId?: string | undefined
+  /** The uuid and name of the token. */
+  token?: { id: string; name: string } | undefined
   /** The uuid of the API key. */
   keyId?: string | undefined
   address?: string | undefined
@@ -35,13 +37,13 @@ export async function writeAudit(tx: Tx, actor: Actor, record: AuditRecord): Pro
   const { uuid } = newId('aud')
   await tx`
     insert into audit_log (
-      id, organization_id, project_id, actor, account_id, session_id, key_id, action, target, details,
-      address, user_agent
+      id, organization_id, project_id, actor, account_id, session_id, token_id, token_name, key_id,
+      action, target, details, address, user_agent
     )
     values (
       ${uuid}, ${record.organizationId ?? null}, ${record.projectId ?? null}, ${actor.kind},
-      ${actor.accountId ?? null}, ${actor.sessionId ?? null}, ${actor.keyId ?? null}, ${record.action},
-      ${record.target ?? null},
+      ${actor.accountId ?? null}, ${actor.sessionId ?? null}, ${actor.token?.id ?? null},
+      ${actor.token?.name ?? null}, ${actor.keyId ?? null}, ${record.action}, ${record.target ?? null},
       ${JSON.stringify(record.details ?? {})}::text::json, ${actor.address ?? null},
       ${actor.userAgent?.slice(0, 500) ?? null}
     )

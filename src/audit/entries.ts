@@ -17,9 +17,12 @@ export const AuditEntry = Type.Object(
     id: Type.String(),
     at: Timestamp,
     actor: Type.String({
-      description: '`account`, `API key`, `anonymous`, `command line` or `server`.',
+      description: '`account`, `token`, `API key`, `anonymous`, `command line` or `server`.',
     }),
+    /** The account that acted, or that created the token. */
     person: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
+    /** The management token that acted. */
+    token: Nullable(Type.Object({ id: Type.String(), name: Type.String() }, closed)),
     /** The API key that acted. */
     key: Nullable(Type.Object({ id: Type.String(), name: Nullable(Type.String()) }, closed)),
     action: Type.String({ examples: ['key.created'] }),
@@ -77,6 +80,8 @@ interface Row {
   person: string | null
   key_id: string | null
   key: string | null
+  token_id: string | null
+  token_name: string | null
   action: string
   project_id: string | null
   project: string | null
@@ -134,7 +139,7 @@ async function selectEntries(
   const rows = await sql<Row[]>`
     select
       a.id, a.at, a.actor, a.account_id, coalesce(p.name, ${nameOfDeletedAccount(sql)}) as person,
-      a.key_id, k.name as key, a.action, a.project_id, r.name as project,
+      a.token_id, a.token_name, a.key_id, k.name as key, a.action, a.project_id, r.name as project,
       a.target, a.details, a.address, a.user_agent
     from audit_log a
       left join accounts p on p.id = a.account_id
@@ -246,6 +251,10 @@ function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
     actor: row.actor,
     person: row.account_id === null ? null : { id: toId('per', row.account_id), name: row.person },
     key: row.key_id === null ? null : { id: toId('key', row.key_id), name: row.key },
+    token:
+      row.token_id && row.token_name !== null
+        ? { id: toId('tok', row.token_id), name: row.token_name }
+        : null,
     action: row.action,
     actionText: toActionText(row.action),
     project:

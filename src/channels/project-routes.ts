@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { toReaderId } from '../accounts/admitted.ts'
 import type { CallOn, SessionGuard } from '../accounts/guard.ts'
 import { isAtLeast, requireVerified, type Role } from '../accounts/permissions.ts'
 import { transact } from '../db/pool.ts'
@@ -105,7 +106,7 @@ export function projectChannelRoutes({ guard, hints }: Parts) {
 }
 
 function toReader({ projectId, admitted }: CallOn<'project'>): Reader {
-  return { projectId, accountId: admitted.account.id }
+  return { projectId, accountId: toReaderId(admitted) }
 }
 
 /**

@@ -19,6 +19,7 @@ import clock from '../../sql/0018_clock.sql' with { type: 'text' }
 import reading from '../../sql/0019_reading.sql' with { type: 'text' }
 import passkeys from '../../sql/0020_passkeys.sql' with { type: 'text' }
 import openid from '../../sql/0021_openid.sql' with { type: 'text' }
+import tokens from '../../sql/0022_tokens.sql' with { type: 'text' }
 import secondFactor from '../../sql/0023_second_factor.sql' with { type: 'text' }
 import { createHash } from 'node:crypto'
 import { logger } from '../log.ts'
@@ -54,6 +55,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0019_reading', text: reading },
   { name: '0020_passkeys', text: passkeys },
   { name: '0021_openid', text: openid },
+  { name: '0022_tokens', text: tokens },
   { name: '0023_second_factor', text: secondFactor },
 ]
 

@@ -6,6 +6,7 @@ import { fail, newCall } from '../http/call.ts'
 import { checkSameOrigin, type Site } from '../http/site.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import { requests } from '../metrics.ts'
+import { readBearer } from '../token-form.ts'
 
 export const FEED_PATH = '/api/feed'
 const HEADERS = { 'Referrer-Policy': 'no-referrer', Vary: 'Cookie' }
@@ -48,6 +49,8 @@ export function createSocketGuard(
         'Only pages of this server may open the live feed. Send its URL as Origin.',
       )
     checkSameOrigin(headers, site)
+    if (readBearer(headers.get('authorization')) !== undefined)
+      throw new Fault('forbidden', 'Tokens cannot open the live feed. Sign in to the dashboard.')
     const refusal = options.findRefusal()
     if (refusal) throw refusal
     const admitted = await findSession(options, request)

@@ -26,9 +26,11 @@ ${toList(FAILURE_CODES)}.
 
 const MANAGEMENT_DESCRIPTION = `The API of the dashboard, for your own scripts.
 
-Sign in with \`POST /api/session\`, and send the cookie that it sets with every request. Requests other than GET also
-carry \`Origin\` with the address of the server. In the OpenAPI document, \`x-action\` names the permission that a
-request requires.
+Every request carries \`Authorization: Bearer <MANAGEMENT_TOKEN>\`. A token may make 300 requests in 60 seconds.
+
+A few routes require a session instead. Sign in with \`POST /api/session\`, and send the cookie that it sets with every
+request. Requests other than GET also carry \`Origin\` with the address of the server. In the OpenAPI document,
+\`x-action\` names the permission that a request requires.
 
 Every failure has a \`code\`, one of ${toList([...FAILURE_CODES, ...API_FAILURE_CODES])}.
 \`details[].code\` of a 400 is one of ${toList(ISSUE_CODES)}.`
@@ -44,6 +46,7 @@ const MANAGEMENT_TAGS = {
   Account: 'Signing in, and your own account.',
   Organizations: 'Organizations, their members, invites and audit logs.',
   Projects: 'Projects and their settings.',
+  Tokens: 'Management tokens, with which programs call /api.',
   'API keys': 'Keys with which applications call /v1.',
   Channels: 'Channels and their settings.',
   Events: 'Searching and deleting events.',
@@ -138,6 +141,11 @@ export function toManagementDocument({ listRoutes, baseUrl }: Options): object {
         in: 'cookie',
         name: 'tidings',
         description: 'The session cookie. Over https its name is `__Host-tidings`.',
+      },
+      token: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'A management token: `tdm_…`. Routes without it require a session.',
       },
     },
   })

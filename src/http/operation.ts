@@ -44,6 +44,9 @@ const challenge = {
   },
 }
 
+/** The security schemes of /api. */
+export type ApiCredential = 'session' | 'token'
+
 const INVALID = 'The request is invalid. `details` lists every failing field.'
 
 /** Returns the OpenAPI 3.1 operation of a route that requires an API key with `scope`. */
@@ -84,20 +87,26 @@ export function toKeyOperation(route: RouteOptions, scope: string): object {
 
 /**
  * Returns the OpenAPI 3.1 operation of a route of /api. `action` is the permission that it
- * requires.
+ * requires. Without credentials, the route is open to anyone.
  */
-export function toSessionOperation(route: RouteOptions, action: string, isOpen: boolean): object {
+export function toSessionOperation(
+  route: RouteOptions,
+  { action, credentials }: { action: string; credentials: readonly ApiCredential[] },
+): object {
   const { body, query, response = {} } = route
+  const mayHave = credentials.includes('token') ? rate : {}
+  const failure = (description: string, schema: TSchema = ApiFailure) =>
+    toResponse(description, schema, { mayHave })
   return {
     ...route.detail,
     'x-action': action,
-    security: isOpen ? [] : [{ session: [] }],
+    security: credentials.map(name => ({ [name]: [] })),
     parameters: toParameters(route),
     ...(body && { requestBody: toRequestBody(body) }),
     responses: {
-      ...toSuccesses(response, {}),
+      ...toSuccesses(response, { mayHave }),
       ...((body || query) && { 400: failure(INVALID, ValidationFailure) }),
-      401: failure('The request has no valid session, or the password is wrong.'),
+      401: failure('The request has no valid session or token, or the password is wrong.'),
       403: failure(
         'The role is too low, the password must be entered again, or the request is cross-site.',
       ),
@@ -109,9 +118,15 @@ export function toSessionOperation(route: RouteOptions, action: string, isOpen: 
         415: failure('The Content-Type is not supported.'),
       }),
       421: failure('The Host header names another server.'),
-      429: toResponse('There were too many failed attempts.', RateLimited, { has: retry }),
+      429: toResponse('There were too many failed attempts or requests.', RateLimited, {
+        has: retry,
+        mayHave,
+      }),
       500: failure('An internal error.', InternalFailure),
-      503: toResponse('The database cannot be reached in time.', ApiFailure, { has: retry }),
+      503: toResponse('The database cannot be reached in time.', ApiFailure, {
+        has: retry,
+        mayHave,
+      }),
     },
   }
 }

@@ -25,6 +25,7 @@ import {
 import { toRateLimitHeaders, tooManyRequests } from '../limits/rate-limit.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import type { Semaphore } from '../semaphore.ts'
+import { MANAGEMENT_TOKEN, readBearer } from '../token-form.ts'
 import type { Admission, AdmittedRequest, Key } from './admission.ts'
 import { createRecentKeys, deferAdmission, type DeferredAdmission } from './deferred-admission.ts'
 import type { Scope } from './schema.ts'
@@ -194,7 +195,10 @@ export function toKeyActor(
   return { kind: 'API key', keyId: id, address: toAddress(request), userAgent }
 }
 
-/** Counts one request of the key. Throws the same `unauthorized` for every cause. */
+/**
+ * Counts one request of the key. Throws the same `unauthorized` for every cause, except for a
+ * management token.
+ */
 async function authenticate(
   gate: KeyGuardOptions,
   request: Request,
@@ -202,8 +206,16 @@ async function authenticate(
 ): Promise<AdmittedRequest> {
   const { lookUp } = gate.failedAuthentications
   const admitted = await lookUp(hash, gate.admission.admit, () => gate.toAddress(request))
-  if (!admitted) throw invalidKey()
-  return admitted
+  if (admitted) return admitted
+  // The form alone tells what it is, so this reveals nothing about existing tokens.
+  if (MANAGEMENT_TOKEN.isWellFormed(readBearer(request.headers.get('authorization')) ?? '')) {
+    throw new Fault(
+      'unauthorized',
+      'This is a management token, which opens /api. Use an API key for /v1.',
+      { 'WWW-Authenticate': 'Bearer' },
+    )
+  }
+  throw invalidKey()
 }
 
 /**

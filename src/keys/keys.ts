@@ -6,8 +6,9 @@ import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
+import { hashToken } from '../token-form.ts'
 import { DEFAULT_SCOPES, parseScopes, type ApiKey, type KeyChange, type Scope } from './schema.ts'
-import { hashToken, newToken, KEY_PREFIX } from './token.ts'
+import { newToken, KEY_PREFIX } from './token.ts'
 
 export const DEFAULT_RATE_LIMIT = 100
 const MAX_LIVE = 100

@@ -41,6 +41,7 @@ import { providerRoutes } from '../openid/provider-routes.ts'
 import { proxyRoutes } from '../openid/proxy-routes.ts'
 import { ruleRoutes } from '../openid/rule-routes.ts'
 import { visitRoutes } from '../openid/visit-routes.ts'
+import { tokenRoutes } from '../tokens/token-routes.ts'
 import { attemptRoutes } from '../webhooks/attempt-routes.ts'
 import { webhookRoutes, type WebhookParts } from '../webhooks/webhook-routes.ts'
 import { serverRoutes, type ServerParts } from './server-routes.ts'
@@ -58,10 +59,14 @@ type ApiParts = SessionGuardOptions &
     'guard'
   >
 
-/** Lists the features under /api, for the dashboard. They require a session. */
+/**
+ * Lists the features under /api, for the dashboard and for programs. They require a session or a
+ * management token.
+ */
 export function listApiFeatures(gate: ApiParts) {
   const challenges = createChallenges(gate.secrets)
-  const parts = { ...gate, challenges, guard: createSessionGuard(gate) }
+  const guard = createSessionGuard(gate)
+  const parts = { ...gate, challenges, guard }
   return [
     accountRoutes(parts),
     attemptRoutes(parts),
@@ -91,6 +96,7 @@ export function listApiFeatures(gate: ApiParts) {
     serverRoutes(parts),
     sessionRoutes(parts),
     setupRoutes(parts),
+    tokenRoutes(parts),
     userRoutes(parts),
     visitRoutes(parts),
     webhookRoutes(parts),

@@ -41,6 +41,8 @@ export const SWEEPS: readonly Sweep[] = [
   },
   { table: 'openid_used', where: sql => sql`s.expires_at < now()`, orderBy: 'expires_at' },
   { table: 'invites', where: sql => sql`s.expires_at < now()` },
+  // The list shows an expired token for a while.
+  { table: 'management_tokens', where: sql => sql`s.expires_at < now() - interval '30 days'` },
   // Browsers delete the cookie of a known device after this time.
   { table: 'known_devices', where: sql => sql`s.last_used_at < now() - interval '400 days'` },
   // Older failures no longer delay a sign-in.

@@ -10,6 +10,7 @@ import { FAILURE_CODES } from '../../src/errors.ts'
 import { PASSWORD } from '../support/browser.ts'
 import { listCodeBlocks, listMarkdown, ROOT, type CodeBlock } from '../support/docs.ts'
 import { createKey } from '../support/keys.ts'
+import { newManagementToken } from '../support/management-token.ts'
 import { newMember, newOrganization } from '../support/signed-in-account.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -60,6 +61,10 @@ async function newReader(): Promise<Reader> {
     projectId: organization.project.uuid,
     name: 'docs',
   })
+  const management = await newManagementToken(server, {
+    accountId: owner.uuid,
+    organizationId: organization.uuid,
+  })
   const cwd = makeFolder()
   mkdirSync(join(cwd, 'node_modules'))
   symlinkSync(ROOT, join(cwd, 'node_modules/tidings'))
@@ -78,6 +83,7 @@ async function newReader(): Promise<Reader> {
       PATH: `${cwd}:${process.env['PATH']}`,
       TIDINGS_URL: server.url,
       TIDINGS_API_KEY: token,
+      TIDINGS_TOKEN: management.secret,
       TIDINGS_EMAIL: owner.email,
       TIDINGS_PASSWORD: PASSWORD,
       WEBHOOK_SECRET: SECRET,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createProject } from '../../src/accounts/projects.ts'
 import { newId, toId } from '../../src/ids.ts'
 import { openFeed } from '../support/feed.ts'
+import { newManagementToken } from '../support/management-token.ts'
 import { newSignedInAccount, type SignedInAccount } from '../support/signed-in-account.ts'
 import { sendRaw, toRequest } from '../support/raw-http.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -46,6 +47,15 @@ test.each([
     expect(answer?.status).toBe(403)
     expect(answer?.body.code).toBe('cross_site')
   }
+})
+
+test('a management token opens no socket, even beside a cookie', async () => {
+  const person = await newSignedInAccount(server)
+  const { secret } = await newManagementToken(server, { accountId: person.uuid })
+  const own = `localhost:${server.server.port}`
+  const lines = [`Host: ${own}`, `Cookie: ${person.cookie}`, `Origin: http://${own}`]
+  const answer = await shake([...lines, `Authorization: Bearer ${secret}`])
+  expect([answer?.status, answer?.body.code]).toEqual([403, 'forbidden'])
 })
 
 test('case 21: our own Origin is refused when the browser reports a foreign site', async () => {

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { randomInt } from 'node:crypto'
 import { toArray } from '../../src/db/arrays.ts'
 import { BACKGROUND_TABLES } from '../support/background-tables.ts'
 import { ACTIONS } from '../../src/accounts/permissions.ts'
 import { API, type ApiContract } from '../support/contracts.ts'
-import { type SignedInAccount } from '../support/signed-in-account.ts'
+import { newMember, type SignedInAccount } from '../support/signed-in-account.ts'
+import { createTokenApi, newManagementToken, type TestToken } from '../support/management-token.ts'
 import type { Answered } from '../support/project.ts'
 import { BODIES } from '../support/request-bodies.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -18,11 +20,29 @@ let other: FullTenant
 let checksum: string
 /** The tenant that makes all requests; it never changes either. */
 let own: FullTenant
+/** Tokens of the own tenant. */
+let tokens: Record<'organization' | 'limited', TestToken>
 
 beforeAll(async () => {
-  server = await boot({}, { kinds: [] })
+  server = await boot({ trustedProxies: ['127.0.0.0/8'] }, { kinds: [] })
   own = await newFullTenant(server)
   other = await newFullTenant(server)
+  // An owner of both tenants, whose token is limited to the project of one.
+  const owner = await newMember(server, own.organization, 'owner')
+  await server.sql`
+    insert into memberships (organization_id, account_id, role)
+    values (${other.organization.uuid}, ${owner.uuid}, 'owner')
+  `
+  tokens = {
+    organization: await newManagementToken(server, {
+      accountId: owner.uuid,
+      organizationId: own.organization.uuid,
+    }),
+    limited: await newManagementToken(server, {
+      accountId: owner.uuid,
+      projectIds: [own.organization.project.uuid],
+    }),
+  }
   checksum = await toChecksum(other)
 })
 afterAll(() => server[Symbol.asyncDispose]())
@@ -52,6 +72,59 @@ test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
     expect(await toChecksum(other)).toBe(checksum)
   },
 )
+
+test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
+  'case 20: %s with an id outside of a token is refused and changes nothing',
+  async (_, contract) => {
+    const names = [...contract.path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+    const everyId = Object.fromEntries(names.map(name => [name, other.params[name] ?? '']))
+    await resetRateLimits()
+    for (const [kind, token] of Object.entries(tokens)) {
+      for (const ids of [...names.map(name => ({ [name]: everyId[name] ?? '' })), everyId]) {
+        const answer = await ask(token, contract, toPath(contract, { ...own.params, ...ids }), own)
+        // Some actions are refused to every token, and organizations to a limited one.
+        const isRefused = [403, 404].includes(answer.status)
+        expect([kind, ids, answer.status, isRefused]).toEqual([kind, ids, answer.status, true])
+        expectNoLeak(answer, Object.values(ids).join())
+      }
+    }
+    expect(await toChecksum(other)).toBe(checksum)
+  },
+)
+
+test('case 20: no query and no body reaches data outside of a token through its ids', async () => {
+  for (const contract of inside) {
+    await resetRateLimits()
+    const path = toPath(contract, own.params)
+    const fields = Object.entries(contract.query?.properties ?? {})
+    for (const [name] of fields.filter(([, schema]) => schema['type'] === 'string')) {
+      for (const value of Object.values({ ...other.names, ...other.params })) {
+        const query = `${name}=${encodeURIComponent(value)}`
+        expectNoLeak(await tokens.limited.request(`${path}?${query}`), value)
+      }
+    }
+  }
+  const webhook = await tokens.limited.post(toPath(WEBHOOKS, own.params), {
+    url: 'https://93.184.216.34/hook',
+    channels: [other.params['channelId']],
+  })
+  expectNoLeak(webhook, other.params['channelId'])
+  expect(webhook.status).toBe(400)
+  expect(await toChecksum(other)).toBe(checksum)
+})
+
+test('case 20: a token sees its own organizations and projects, and no others', async () => {
+  await resetRateLimits()
+  const { organization, limited } = tokens
+  const projects = [{ id: own.organization.project.id, name: 'Test project' }]
+  for (const token of [organization, limited]) {
+    const answer = await token.get('/api/token')
+    expect(answer.body.data.organizations).toEqual([
+      { id: own.organization.id, name: 'Test organization', role: 'owner', projects },
+    ])
+    expectNoLeak(answer)
+  }
+})
 
 test('case 20: no query of any list finds data of another tenant', async () => {
   for (const contract of API) {
@@ -97,17 +170,41 @@ test('case 20: an invite opens its own organization alone, and reveals nothing e
 
 test('case 20: API keys of one tenant open nothing of /api, and sessions nothing of /v1', async () => {
   for (const contract of API.filter(({ action }) => ACTIONS[action].on !== 'anyone')) {
-    const answer = await fetch(server.url + toPath(contract, own.params), {
-      method: contract.method,
-      headers: { authorization: `Bearer ${own.key}`, 'sec-fetch-site': 'same-origin' },
-    })
-    expect([contract.path, answer.status]).toEqual([contract.path, 401])
+    const headers = { 'x-forwarded-for': `198.51.100.${randomInt(256)}` }
+    const api = createTokenApi(server.url, own.key, headers)
+    const { method } = contract
+    const { status, body } = await api.request(toPath(contract, own.params), { method })
+    expect([contract.path, status, body.error]).toEqual([
+      contract.path,
+      401,
+      'This is an API key, which opens /v1. Use a management token for /api.',
+    ])
   }
   const events = await own.people.owner.request('/v1/events')
   expect(events.status).toBe(401)
+  const wrongly = await tokens.organization.get('/v1/events')
+  expect([wrongly.status, wrongly.body]).toEqual([
+    401,
+    {
+      error: 'Unauthorized',
+      message: 'This is a management token, which opens /api. Use an API key for /v1.',
+    },
+  ])
 })
 
-function ask(person: SignedInAccount, contract: ApiContract, path: string, own: FullTenant) {
+const WEBHOOKS = API.find(({ action }) => action === 'webhooks.create')!
+
+/** Lets each test make 300 requests with a token. */
+async function resetRateLimits(): Promise<void> {
+  await server.sql`delete from rate_windows`
+}
+
+function ask(
+  person: Pick<SignedInAccount, 'request'>,
+  contract: ApiContract,
+  path: string,
+  own: FullTenant,
+) {
   const json = BODIES[contract.action]?.(own)
   if (contract.body && !json) throw new Error(`No test knows a body for ${contract.action}`)
   return person.request(path, { method: contract.method, ...(contract.body && { json }) })

@@ -31,6 +31,7 @@ const SESSION = {
 
 const entry = (id: number, more: object) => ({
   ...{ id: `aud_${id}`, at: AT, actor: 'account', person: { id: 'per_1', name: 'Ada Lovelace' } },
+  token: null,
   ...{ project: null, target: null, targetName: null, details: {}, detailsText: '' },
   ...{ address: '198.51.100.7', browser: 'Chrome on Linux', ...more },
 })

@@ -5,6 +5,7 @@ import { newId, toId } from '../../src/ids.ts'
 import { insertDeadLetter } from './deliveries.ts'
 import { insertConnection } from './connections.ts'
 import { createKey } from './keys.ts'
+import { newManagementToken } from './management-token.ts'
 import {
   newMember,
   newOrganization,
@@ -92,6 +93,11 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
   const connectionId = await insertConnection(server, people.owner)
   const webhook = await insertWebhook(server, project.uuid, { eventId, mark })
   const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
+  const { id: tokenId } = await newManagementToken(server, {
+    accountId: people.owner.uuid,
+    organizationId: organization.uuid,
+    name: `token ${mark}`,
+  })
   return {
     organization,
     people,
@@ -113,6 +119,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       provider: 'company',
       ...webhook,
       deliveryId,
+      tokenId,
     },
     names: {
       channel: `channel ${mark}`,

@@ -24,6 +24,8 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
     credential: createAuthenticator('').create({ rp: { id: '' }, challenge: '' }),
   }),
   'passkeys.edit': () => ({ name: 'Renamed' }),
+  'tokens.create': () => ({ name: 'Deploy', role: 'viewer' }),
+  'organizationTokens.create': () => ({ name: 'Deploy', role: 'admin', expiresInDays: 30 }),
   'organizations.create': () => ({ name: 'Another' }),
   'organization.edit': () => ({ name: 'Renamed' }),
   'members.changeRole': () => ({ role: 'admin' }),

@@ -44,6 +44,14 @@ export async function newSignedInAccount(
   await sql`
     insert into accounts (id, name, email, is_operator) values (${uuid}, 'Test person', ${email}, ${isOperator})
   `
+  return newSession({ sql, url }, { uuid, id, email })
+}
+
+/** Inserts one more session of an account. */
+export async function newSession(
+  { sql, url }: Pick<Booted, 'sql' | 'url'>,
+  { uuid, id, email }: Pick<SignedInAccount, 'uuid' | 'id' | 'email'>,
+): Promise<SignedInAccount> {
   const session = await createSession(sql, {
     accountId: uuid,
     method: 'password',
@@ -89,9 +97,17 @@ export async function newMember(
   return person
 }
 
-/** Returns functions that request /api with a cookie, like a page of the server. */
-export function createApi(url: string, cookie?: string) {
-  const request = (path: string, options: ApiRequest = {}) => send(url, path, cookie, options)
+/**
+ * Returns functions that request /api with a cookie, like a page of the server. `own` are headers
+ * in place of those that a page sends.
+ */
+export function createApi(url: string, cookie?: string, own?: Record<string, string>) {
+  const page = {
+    'sec-fetch-site': 'same-origin',
+    origin: url,
+    ...(cookie !== undefined && { cookie }),
+  }
+  const request = (path: string, options: ApiRequest = {}) => send(url, path, own ?? page, options)
   const withBody = (method: string) => (path: string, json?: unknown) =>
     request(path, { method, json })
   return {
@@ -107,7 +123,7 @@ export function createApi(url: string, cookie?: string) {
 async function send(
   url: string,
   path: string,
-  cookie: string | undefined,
+  sender: Record<string, string>,
   { method = 'GET', json, body, headers = {} }: ApiRequest,
 ): Promise<Answered> {
   const text = json === undefined ? body : JSON.stringify(json)
@@ -115,9 +131,7 @@ async function send(
     method,
     redirect: 'manual',
     headers: {
-      'sec-fetch-site': 'same-origin',
-      origin: url,
-      ...(cookie !== undefined && { cookie }),
+      ...sender,
       ...(text !== undefined && { 'content-type': 'application/json' }),
       ...headers,
     },

@@ -1,13 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import {
-  createHashCache,
-  hashToken,
-  hasKeyInQuery,
-  isWellFormedToken,
-  newToken,
-  readToken,
-} from '../../src/keys/token.ts'
+import { createHashCache, hasKeyInQuery, newToken, readToken } from '../../src/keys/token.ts'
+import { API_KEY, hashToken, MANAGEMENT_TOKEN, readBearer } from '../../src/token-form.ts'
 
 // Computed once and kept: a change of the format would invalidate every key in use.
 const TOKEN = 'tdg_0123456789ABCDEFGHIJKLMNOPQRSTUV1ggZdL'
@@ -17,12 +11,12 @@ describe('contract §7 the format of a key:', () => {
     for (let n = 0; n < 1_000; n++) {
       const token = newToken()
       expect(token).toMatch(/^tdg_[0-9A-Za-z]{38}$/)
-      expect(isWellFormedToken(token)).toBe(true)
+      expect(API_KEY.isWellFormed(token)).toBe(true)
     }
   })
 
   test('the checksum is the base62 of the CRC32 of the random part', () => {
-    expect(isWellFormedToken(TOKEN)).toBe(true)
+    expect(API_KEY.isWellFormed(TOKEN)).toBe(true)
   })
 
   test('keys are unique, and every character occurs in every place', () => {
@@ -36,13 +30,47 @@ describe('contract §7 the format of a key:', () => {
   test('a changed, missing or added character is detected', () => {
     for (let place = 0; place < TOKEN.length; place++) {
       const other = TOKEN[place] === 'x' ? 'y' : 'x'
-      expect(isWellFormedToken(TOKEN.slice(0, place) + other + TOKEN.slice(place + 1))).toBe(false)
-      expect(isWellFormedToken(TOKEN.slice(0, place) + TOKEN.slice(place + 1))).toBe(false)
-      expect(isWellFormedToken(`${TOKEN.slice(0, place)}0${TOKEN.slice(place)}`)).toBe(false)
+      expect(API_KEY.isWellFormed(TOKEN.slice(0, place) + other + TOKEN.slice(place + 1))).toBe(
+        false,
+      )
+      expect(API_KEY.isWellFormed(TOKEN.slice(0, place) + TOKEN.slice(place + 1))).toBe(false)
+      expect(API_KEY.isWellFormed(`${TOKEN.slice(0, place)}0${TOKEN.slice(place)}`)).toBe(false)
     }
-    expect(isWellFormedToken(`${TOKEN}\n`)).toBe(false)
-    expect(isWellFormedToken(TOKEN.toLowerCase())).toBe(false)
+    expect(API_KEY.isWellFormed(`${TOKEN}\n`)).toBe(false)
+    expect(API_KEY.isWellFormed(TOKEN.toLowerCase())).toBe(false)
   })
+})
+
+describe('a management token', () => {
+  const token = MANAGEMENT_TOKEN.newToken()
+
+  test('has a prefix of its own and the same checksum', () => {
+    expect(token).toMatch(/^tdm_[0-9A-Za-z]{38}$/)
+    expect(MANAGEMENT_TOKEN.isWellFormed(token)).toBe(true)
+    expect(MANAGEMENT_TOKEN.isWellFormed(TOKEN)).toBe(false)
+    expect(API_KEY.isWellFormed(token)).toBe(false)
+    // The checksum covers the random part alone, so the prefix tells the two apart.
+    expect(API_KEY.isWellFormed(token.replace('tdm_', 'tdg_'))).toBe(true)
+  })
+
+  test('is found in a URL, so that it can be refused there', () => {
+    expect(MANAGEMENT_TOKEN.isIn(`http://a/api/token?token=${token}`)).toBe(true)
+    expect(MANAGEMENT_TOKEN.isIn(`http://a/api/token?token=${TOKEN}`)).toBe(false)
+  })
+})
+
+test.each([
+  [null, undefined],
+  ['', undefined],
+  ['Basic YTpi', undefined],
+  ['Bearers x', undefined],
+  ['Bearer', ''],
+  ['Bearer ', ''],
+  ['Bearer x y', ''],
+  ['Bearer x, Bearer y', ''],
+  ['bearer x', 'x'],
+])('Authorization: %p has the bearer token %p', (header, token) => {
+  expect(readBearer(header)).toBe(token)
 })
 
 test('contract §7 a key is kept as its SHA-256', () => {

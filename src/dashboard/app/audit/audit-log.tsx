@@ -100,6 +100,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
     actor,
     person,
     key,
+    token,
     actionText,
     target,
     targetName,
@@ -113,7 +114,13 @@ function Entry({ entry }: { entry: AuditEntry }) {
     <li>
       <div class="item-main" title={target ?? undefined}>
         <p>
-          <bdi>{person?.name ?? toKeyText(key?.name) ?? ACTORS[actor] ?? actor}</bdi> {actionText}
+          <bdi>{person?.name ?? toKeyText(key?.name) ?? ACTORS[actor] ?? actor}</bdi>{' '}
+          {token !== null && (
+            <>
+              with the token <bdi>{token.name}</bdi>{' '}
+            </>
+          )}
+          {actionText}
           {!isOwn && targetName !== null && (
             <>
               {' '}
