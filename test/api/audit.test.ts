@@ -39,6 +39,7 @@ test('dashboard §11 the audit log lists actor, action, object, time and address
     actor: 'account',
     person: { id: admin.id, name: 'Test person' },
     key: null,
+    token: null,
     action: 'key.created',
     actionText: 'created the API key',
     project: { id: organization.project.id, name: 'Test project' },
