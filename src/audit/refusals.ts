@@ -61,7 +61,7 @@ export function createRefusals(pool: Pool): Refusals {
     if (!tenants.has(id) && tenants.size >= MAX_TENANTS) return
     const tenant = tenants.get(id) ?? { callers: new Map<string, Counted>(), others: 0 }
     tenants.set(id, tenant)
-    const caller = `${actor.keyId ?? actor.accountId} ${isStranger}`
+    const caller = `${actor.token?.id ?? actor.keyId ?? actor.accountId} ${isStranger}`
     const known = tenant.callers.get(caller)
     if (!known && tenant.callers.size >= MAX_CALLERS) {
       tenant.others++
