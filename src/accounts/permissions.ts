@@ -51,7 +51,7 @@ export const ACTIONS = {
   'passkeys.remove': { on: 'account', requiresVerification: true, revokesAccess: true },
   'sessions.read': { on: 'account' },
   'sessions.end': { on: 'account', revokesAccess: true },
-  'connections.remove': { on: 'account' },
+  'connections.remove': { on: 'account', requiresVerification: true },
   'tokens.read': { on: 'account' },
   'tokens.create': { on: 'account', requiresVerification: true },
   'tokens.withdraw': { on: 'account' },

@@ -3,7 +3,7 @@ import { arePasswordsOff } from '../accounts/password-switch.ts'
 import { transact } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
 import { succeed } from '../http/call.ts'
-import { SuccessOf } from '../http/envelope.ts'
+import { ApiFailure, SuccessOf } from '../http/envelope.ts'
 import { createFlows } from './flow.ts'
 import { connect } from './connections.ts'
 import type { OpenidParts } from './parts.ts'
@@ -124,7 +124,7 @@ export function visitRoutes(parts: OpenidParts) {
       },
       {
         anyone: 'openid.visit',
-        response: { 200: SuccessOf(Connected, 'The account is connected.') },
+        response: { 200: SuccessOf(Connected, 'The account is connected.'), 404: ApiFailure },
         detail: {
           operationId: 'confirmConnection',
           summary: 'Connect your account with the identity that waits in this browser',
