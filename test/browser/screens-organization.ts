@@ -54,6 +54,16 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     act: page => page.getByRole('button', { name: 'Change password' }).click(),
   },
   {
+    name: 'account-tokens',
+    path: '/account',
+    prepare: fillOrganization,
+    until: 'text=Deployment',
+    act: async page => {
+      await page.getByRole('button', { name: 'Create token' }).click()
+      await page.getByLabel('Name').last().fill('Nightly')
+    },
+  },
+  {
     name: 'account-authenticator',
     path: '/account',
     prepare: withSecret,

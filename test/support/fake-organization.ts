@@ -72,6 +72,19 @@ const ENTRIES = [
   }),
 ]
 
+const TOKEN = {
+  ...{ id: 'tok_1', name: 'Deployment', prefix: 'tdm_', lastFour: 'x7Qz', role: 'admin' },
+  ...{ projects: null, createdBy: { id: 'per_1', name: 'Ada Lovelace' }, createdAt: AT },
+  ...{ lastUsedAt: AT, expiresAt: AT, isExpired: false },
+}
+const TOKENS = [
+  TOKEN,
+  {
+    ...{ ...TOKEN, id: 'tok_2', name: HOSTILE, role: 'viewer', lastUsedAt: null, isExpired: true },
+    projects: [{ id: 'prj_2', name: 'Newsletter' }],
+  },
+]
+
 const PASSKEYS = [
   {
     ...{ id: 'pky_1', name: 'Phone', isSynced: true, isDisabled: false },
@@ -155,6 +168,13 @@ export function fillOrganization(api: FakeApi): void {
       { ...SESSION, id: 'ses_3', browser: 'A browser', userAgent: HOSTILE, isCurrent: false },
     ]),
   )
+  for (const path of ['/api/tokens', `${organization}/tokens`]) {
+    api.on(`GET ${path}`, page(TOKENS))
+    api.on(`POST ${path}`, ({ name, role }) => ({
+      status: 201,
+      data: { ...TOKEN, id: 'tok_3', name, role, token: `tdm_${'0aZ'.repeat(13).slice(1)}` },
+    }))
+  }
   api.on('GET /api/passkeys', () => ({ data: { items: PASSKEYS } }))
   api.on(`GET ${organization}`, () => ({
     data: {

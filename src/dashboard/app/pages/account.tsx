@@ -9,6 +9,7 @@ import { Sessions } from '../account/sessions.tsx'
 import { SettingsLayout } from '../components/layout.tsx'
 import { Connections } from '../openid/connections.tsx'
 import { PATHS } from '../paths.ts'
+import { Tokens } from '../tokens/tokens.tsx'
 import type { AccountPageProps } from './props.ts'
 
 /** The account: its profile, ways to sign in, sessions and organizations. */
@@ -25,6 +26,11 @@ export default function AccountPage({ account }: AccountPageProps) {
         <SecondFactor account={account} />
         <Connections />
         <Sessions key={changes} />
+        <Tokens
+          owner="account"
+          lead="Programs use a personal token to manage your organizations with the API."
+          organizations={account.organizations}
+        />
         <Organizations account={account} />
         <AccountData />
       </div>

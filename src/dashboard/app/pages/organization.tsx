@@ -17,6 +17,7 @@ import { showToast } from '../components/toast.tsx'
 import { SignInRules } from '../openid/sign-in-rules.tsx'
 import { PATHS, toOrganizationPath } from '../paths.ts'
 import { isAtLeast, loadSession } from '../session.ts'
+import { Tokens } from '../tokens/tokens.tsx'
 import { usePages } from '../components/use-pages.ts'
 
 /** An organization: its projects, members, reset links, invitations and audit log. */
@@ -78,6 +79,13 @@ function Inside({ account, own }: InsideOptions) {
         />
       )}
       {isAdmin && <Invites account={account} own={own} />}
+      {isAdmin && (
+        <Tokens
+          owner={{ organization: own.id }}
+          lead="Programs use a token to manage this organization with the API. It ends when its creator leaves."
+          organizations={[own]}
+        />
+      )}
       {isAdmin && <SignInRules organization={own.id} role={own.role} />}
       {isOwner && <SecondFactorSetting organization={own.id} />}
       {isAdmin && (

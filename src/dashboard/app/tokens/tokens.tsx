@@ -1,0 +1,201 @@
+import { useState } from 'preact/hooks'
+import type { Account } from '../../../accounts/schema.ts'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { Checkbox, Fieldset, Select } from '../components/fields.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
+import { PagedList } from '../components/paged-list.tsx'
+import { SecretOnce } from '../components/secret-once.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { showToast } from '../components/toast.tsx'
+import { usePages } from '../components/use-pages.ts'
+import { withVerification } from '../components/verification-prompt.tsx'
+import { isAtLeast, ROLES } from '../session.ts'
+import {
+  createToken,
+  readTokens,
+  withdrawToken,
+  type ManagementToken,
+  type NewManagementToken,
+  type TokenOwner,
+} from './api.ts'
+
+type Organization = Account['organizations'][number]
+
+interface TokensOptions {
+  owner: TokenOwner
+  /** What a token is for, in full sentences. */
+  lead: string
+  /** The organizations that a token can reach. */
+  organizations: readonly Organization[]
+}
+
+/** The management tokens of an account or an organization, with actions to create and end them. */
+export function Tokens({ owner, lead, organizations }: TokensOptions) {
+  const tokens = usePages(JSON.stringify(owner), cursor => readTokens(owner, cursor))
+  const [made, setMade] = useState<NewManagementToken>()
+  return (
+    <section class="section" aria-labelledby="tokens">
+      <h2 id="tokens">Tokens</h2>
+      <p class="note">{lead}</p>
+      {made && (
+        <SecretOnce
+          title={
+            <>
+              Token <bdi>{made.name}</bdi> created
+            </>
+          }
+          label="Token"
+          secret={made.token}
+          onDone={() => setMade(undefined)}
+        />
+      )}
+      <PagedList pages={tokens} empty={<p class="note">No tokens</p>}>
+        {token => (
+          <Item
+            key={token.id}
+            token={token}
+            owner={owner}
+            onWithdrawn={() => {
+              tokens.change(items => items.filter(({ id }) => id !== token.id))
+              if (made?.id === token.id) setMade(undefined)
+              showToast({ message: 'Token withdrawn. Its next request is refused.' })
+            }}
+          />
+        )}
+      </PagedList>
+      <InlineForm action="Create token">
+        {close => (
+          <CreateForm
+            owner={owner}
+            organizations={organizations}
+            onCreated={({ token: secret, ...token }) => {
+              close()
+              setMade({ ...token, token: secret })
+              tokens.change(items => [token, ...items])
+            }}
+          />
+        )}
+      </InlineForm>
+    </section>
+  )
+}
+
+interface ItemOptions {
+  token: ManagementToken
+  owner: TokenOwner
+  onWithdrawn(): void
+}
+
+function Item({ token, owner, onWithdrawn }: ItemOptions) {
+  const { id, name, prefix, lastFour, role, projects, createdBy, lastUsedAt, expiresAt } = token
+  return (
+    <li>
+      <div class="item-main">
+        <bdi>{name}</bdi>
+        <p class="item-details">
+          <code>
+            {prefix}…{lastFour}
+          </code>
+          {owner !== 'account' && (
+            <>
+              {' · by '}
+              <bdi>{createdBy.name}</bdi>
+            </>
+          )}
+          {projects !== null && (
+            <>
+              {' · only '}
+              <bdi>{projects.map(project => project.name).join(', ') || 'deleted projects'}</bdi>
+            </>
+          )}
+          {' · '}
+          {lastUsedAt === null ? (
+            'never used'
+          ) : (
+            <>
+              last used <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
+            </>
+          )}
+          {token.isExpired ? ' · expired ' : ' · expires '}
+          <Timestamp atMs={Date.parse(expiresAt)} hasDate />
+        </p>
+      </div>
+      <span class="badge">{role}</span>
+      <span class="item-actions">
+        <ConfirmButton
+          action="Withdraw"
+          title={
+            <>
+              Withdraw <bdi>{name}</bdi>?
+            </>
+          }
+          lead="Programs that use this token are refused from their next request on."
+          yes="Withdraw"
+          isQuiet
+          send={() => withdrawToken(owner, id)}
+          onDone={onWithdrawn}
+        />
+      </span>
+    </li>
+  )
+}
+
+interface CreateFormOptions extends Pick<TokensOptions, 'owner' | 'organizations'> {
+  onCreated(token: NewManagementToken): void
+}
+
+function CreateForm({ owner, organizations, onCreated }: CreateFormOptions) {
+  const roles = ROLES.filter(
+    (role, rank) => rank === 0 || organizations.some(own => isAtLeast(own.role, role)),
+  )
+  const projects = organizations.flatMap(own => own.projects)
+  return (
+    <Form
+      action="Create token"
+      send={value => {
+        const chosen = projects.filter(({ id }) => value(id) !== '')
+        return withVerification(() =>
+          createToken(owner, {
+            name: value('name'),
+            role: ROLES.find(role => role === value('role')) ?? 'viewer',
+            projects: chosen.length === 0 ? null : chosen.map(({ id }) => id),
+            expiresInDays: Number(value('expiresInDays')),
+          }),
+        )
+      }}
+      onDone={onCreated}
+    >
+      <Field
+        name="name"
+        label="Name"
+        autocomplete="off"
+        hint="The program that uses it, such as “Deployment”."
+      />
+      <Select
+        name="role"
+        label="Role"
+        value="viewer"
+        hint="The token never does more than your own role allows."
+        options={roles.map(role => ({ value: role, text: role }))}
+      />
+      <Field
+        name="expiresInDays"
+        label="Expires after days"
+        type="number"
+        autocomplete="off"
+        value="90"
+        hint="1 to 365 days."
+      />
+      {projects.length > 0 && (
+        <Fieldset legend="Limit to projects (optional)" name="projects">
+          {projects.map(({ id, name }) => (
+            <Checkbox key={id} name={id}>
+              <bdi>{name}</bdi>
+            </Checkbox>
+          ))}
+        </Fieldset>
+      )}
+    </Form>
+  )
+}
