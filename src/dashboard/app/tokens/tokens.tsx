@@ -24,7 +24,7 @@ type Organization = Account['organizations'][number]
 
 interface TokensOptions {
   owner: TokenOwner
-  /** What a token is for, in full sentences. */
+  /** The purpose of a token, in full sentences. */
   lead: string
   /** The organizations that a token can reach. */
   organizations: readonly Organization[]
