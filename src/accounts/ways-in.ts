@@ -33,9 +33,10 @@ export async function removeSecondFactor(tx: Tx, accountId: string): Promise<voi
   await endSteps(tx, accountId)
 }
 
-/** Removes everything but the password that signs an account in. */
+/** Removes everything but the password that gives access to an account, and its tokens. */
 export async function removeOtherWaysIn(tx: Tx, accountId: string): Promise<void> {
   await removeSecondFactor(tx, accountId)
   await tx`delete from passkeys where account_id = ${accountId}`
   await tx`delete from openid_connections where account_id = ${accountId}`
+  await tx`delete from management_tokens where account_id = ${accountId}`
 }
