@@ -104,6 +104,23 @@ const SECTIONS: readonly Section[] = [
     }),
   },
   {
+    name: 'managementTokens',
+    read: (sql, accountId, [after]) => sql`
+      select
+        t.id as key, t.organization_id, t.name, t.role, t.last_four as "lastFour", t.created_at as "createdAt",
+        t.last_used_at as "lastUsedAt", t.expires_at as "expiresAt"
+      from management_tokens t
+      where t.account_id = ${accountId} and t.id > ${after}
+      order by t.id
+      limit ${PAGE}
+    `,
+    toItem: ({ key, organization_id, ...item }: Row & { organization_id: string | null }) => ({
+      id: toId('tok', key),
+      organizationId: organization_id && toId('org', organization_id),
+      ...item,
+    }),
+  },
+  {
     name: 'pushSubscriptions',
     read: (sql, accountId, [after]) => sql`
       select

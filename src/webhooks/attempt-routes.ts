@@ -3,6 +3,7 @@ import { transact } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
+import { requireWebhookAccess } from './audit-access.ts'
 import { getAttempt, listAttempts } from './attempts.ts'
 import { recoverEvents, resendAttempt } from './recovery.ts'
 import { Attempt, AttemptDetail, QueuedEvents, RecoverInput } from './schema.ts'
@@ -22,6 +23,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     .get(
       '/api/projects/:projectId/webhooks/:webhookId/attempts',
       async ({ call, params: { webhookId: id }, query }) => {
+        await requireWebhookAccess(call, id)
         const place = { projectId: call.projectId, id }
         return succeed(call, 200, await call.pool.run(sql => listAttempts(sql, place, query)))
       },
@@ -35,6 +37,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     .get(
       '/api/projects/:projectId/webhooks/:webhookId/attempts/:attemptId',
       async ({ call, params: { webhookId: id, attemptId } }) => {
+        await requireWebhookAccess(call, id)
         const attempt = { projectId: call.projectId, id, attemptId }
         return succeed(call, 200, await call.pool.run(sql => getAttempt(sql, attempt, secrets)))
       },
@@ -50,8 +53,10 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     )
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/test',
-      async ({ call, params: { webhookId: id } }) =>
-        succeed(call, 200, await testWebhook({ ...parts, pool: call.pool }, call, id)),
+      async ({ call, params: { webhookId: id } }) => {
+        await requireWebhookAccess(call, id)
+        return succeed(call, 200, await testWebhook({ ...parts, pool: call.pool }, call, id))
+      },
       {
         project: 'webhooks.operate',
         response: { 200: SuccessOf(Attempt) },
@@ -61,6 +66,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/recover',
       async ({ call, params: { webhookId: id }, body }) => {
+        await requireWebhookAccess(call, id)
         const queued = await transact(call.pool, tx => recoverEvents(tx, call, { ...body, id }))
         return succeed(call, 200, queued)
       },
@@ -74,6 +80,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/attempts/:attemptId/resend',
       async ({ call, params: { webhookId: id, attemptId } }) => {
+        await requireWebhookAccess(call, id)
         const queued = await transact(call.pool, tx => resendAttempt(tx, call, { id, attemptId }))
         return succeed(call, 200, queued)
       },
