@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { rotateSecrets } from '../../src/secrets/rotation.ts'
-import { SEALED_SUBSCRIPTIONS } from '../../src/push/address.ts'
-import { SEALED_VAPID_KEYS } from '../../src/push/vapid.ts'
+import { SEALED_TABLES } from '../../src/cli/secrets.ts'
 import { createApi, newSignedInAccount } from '../support/signed-in-account.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { APP_SECRET } from '../support/secret.ts'
@@ -40,8 +39,9 @@ test('reliability §11 the key and endpoints are sealed again with a new APP_SEC
   const fresh = Buffer.alloc(32, 'fresh')
   const source = { appSecret: fresh, oldAppSecrets: [APP_SECRET], dataDir: '' }
   const { sql, databaseUrl } = world.server
-  const { resealed } = await rotateSecrets(sql, source, [SEALED_SUBSCRIPTIONS, SEALED_VAPID_KEYS])
-  expect(resealed).toBe(3)
+  const { resealed } = await rotateSecrets(sql, source, SEALED_TABLES)
+  // The VAPID key, the endpoint, the erasure key and the canary.
+  expect(resealed).toBe(4)
   await using other = await openPushWorld({
     databaseUrl,
     appSecret: fresh,

@@ -45,6 +45,7 @@ test('dashboard §11 an action has a description, or is shown as it is', () => {
     'session.created',
     'session.ended',
     'session.refused',
+    'session.strengthened',
     'session.verified',
   ])
   expect(listActionsOn('key')).not.toContain('keys.created')
