@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
 import { createSessionGuard } from '../../src/accounts/guard.ts'
-import { ACTIONS, type Action } from '../../src/accounts/permissions.ts'
+import { ACTIONS, listCredentials, type Action } from '../../src/accounts/permissions.ts'
 import { createCookies } from '../../src/accounts/secret.ts'
 import { succeed } from '../../src/http/call.ts'
 import { toSite } from '../../src/http/site.ts'
@@ -66,11 +66,13 @@ describe.each(V1)('contract §1 %s', (_, route) => {
 })
 
 describe.each(API)('contract §12 %s', (_, route) => {
-  test('needs a session, and the permissions decide on its action', async () => {
+  test('needs a session or a token, and the permissions decide on its action', async () => {
     const action = route['x-action'] as Action
     expect([action, action in ACTIONS, route.hide]).toEqual([action, true, undefined])
     const isOpen = ACTIONS[action].on === 'anyone'
-    expect(route.security).toEqual(isOpen ? [] : [{ session: [] }])
+    const credentials = listCredentials(action)
+    expect(credentials.length > 0).toBe(!isOpen)
+    expect(route.security).toEqual(credentials.map(credential => ({ [credential]: [] })))
     if (!isOpen) expect(await ask(route)).toMatchObject({ status: 401 })
   })
 })
