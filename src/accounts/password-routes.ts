@@ -22,7 +22,7 @@ import {
 } from './credentials.ts'
 import type { CallOn, SessionGuard } from './guard.ts'
 import { requireVerified } from './permissions.ts'
-import { requireUsablePassword } from './password-switch.ts'
+import { requirePasswords, requireUsablePassword } from './password-switch.ts'
 import { withdrawResetLinks } from './reset-links.ts'
 import { Account, EndedSessions, Password } from './schema.ts'
 import { endSessions, rotateSession, toCookieSeconds } from './sessions.ts'
@@ -128,6 +128,8 @@ async function changePassword(
 ): Promise<{ fresh: string; sessionsEnded: number }> {
   const { actor, admitted } = call
   const { account, session } = admitted
+  // A password that is set here would not work.
+  await call.pool.run(requirePasswords)
   checkPassword(newPassword, account, 'newPassword')
   const stored = await call.pool.run(sql => getCredentials(sql, account.id))
   const credentials =
@@ -137,7 +139,10 @@ async function changePassword(
   const hash = await hashPassword(newPassword)
   return transact(call.pool, async tx => {
     const fresh = await renewSession(tx, call, credentials)
-    await tx`update accounts set password_hash = ${hash} where id = ${account.id}`
+    await tx`
+      update accounts set password_hash = ${hash}, is_password_from_machine = false
+      where id = ${account.id}
+    `
     const sessionsEnded = await endSessions(tx, account.id, session.id)
     await withdrawResetLinks(tx, actor, account.id)
     await endSteps(tx, account.id)

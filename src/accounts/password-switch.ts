@@ -23,12 +23,17 @@ export async function requirePasswords(sql: Queryable): Promise<void> {
   if (await arePasswordsOff(sql)) throw passwordsOff()
 }
 
-/** Throws `forbidden` unless the password of an account can be used. */
-export async function requireUsablePassword(sql: Queryable, accountId: string): Promise<void> {
+/** Returns whether the password of an account can be used. */
+export async function isPasswordUsable(sql: Queryable, accountId: string): Promise<boolean> {
   const [row] = await sql<[{ is_usable: boolean }]>`
     select is_password_usable(${accountId}) as is_usable
   `
-  if (!row.is_usable) throw passwordsOff()
+  return row.is_usable
+}
+
+/** Throws `forbidden` unless the password of an account can be used. */
+export async function requireUsablePassword(sql: Queryable, accountId: string): Promise<void> {
+  if (!(await isPasswordUsable(sql, accountId))) throw passwordsOff()
 }
 
 function passwordsOff(): Fault {

@@ -103,10 +103,12 @@ export const ACTIONS = {
   'invites.withdraw': { on: 'organization', role: 'admin' },
   'audit.read': { on: 'organization', role: 'admin' },
   'signInRules.read': { on: 'organization', role: 'admin' },
-  // Rules can make anybody an owner.
+  // Rules can make anybody an owner, and draw in the accounts of a whole provider. The provider
+  // belongs to the installation.
   'signInRules.edit': {
     on: 'organization',
     role: 'owner',
+    requiresOperator: true,
     requiresVerification: true,
     tokens: 'none',
   },
@@ -160,7 +162,13 @@ export type Action = keyof typeof ACTIONS
 type Rule = (
   | { on: 'anyone' | 'token' }
   | { on: 'account' | 'installation'; requiresVerification?: boolean }
-  | { on: 'organization' | 'project'; role: Role; requiresVerification?: boolean }
+  | {
+      on: 'organization' | 'project'
+      role: Role
+      /** True if the account must also be an operator of the server. */
+      requiresOperator?: boolean
+      requiresVerification?: boolean
+    }
 ) & {
   /** The tokens that may do the action. */
   tokens?: 'all' | 'personal' | 'none'
@@ -244,6 +252,9 @@ export function authorize(
       'forbidden',
       `Requires the ${rule.role} role. ${whose} role is ${resource.role}.`,
     )
+  }
+  if (rule.requiresOperator && !account.isOperator) {
+    throw new Fault('forbidden', 'Requires an owner who is an operator of the server')
   }
   if (rule.on === 'organization' && account.token?.isLimited) {
     throw new Fault('forbidden', 'This token is limited to projects. Use one without that limit.')

@@ -12,7 +12,7 @@ import { toSignedOut, type Cookies } from './secret.ts'
 import { findCredentials, lockCredentials, tryPassword, wrongCredentials } from './credentials.ts'
 import type { CallOn, SessionGuard } from './guard.ts'
 import { lockAccount } from './account.ts'
-import { requireUsablePassword } from './password-switch.ts'
+import { isPasswordUsable } from './password-switch.ts'
 import { Account, Email, EndedSessions, NoData, Password, SessionInfo } from './schema.ts'
 import { endSession, endSessions, listSessions } from './sessions.ts'
 import { endOwnSession, signIn, type SignedIn } from './sign-in.ts'
@@ -148,7 +148,8 @@ async function signInByPassword(
   return transact(call.pool, async tx => {
     await lockCredentials(tx, found)
     await clearAttempts(tx, scope)
-    await requireUsablePassword(tx, found.accountId)
+    // Another error would tell strangers that the password is right.
+    if (!(await isPasswordUsable(tx, found.accountId))) throw wrongCredentials()
     const { accountId } = found
     if (await hasSecondFactor(tx, accountId)) {
       return { step: await createStep(tx, { accountId, isInstalled: isInstalled ?? false }) }

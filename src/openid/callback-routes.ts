@@ -135,10 +135,11 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
       throw new VisitProblem('otherAccount')
     }
     const { authTime, isMultiFactor } = profile
-    // Not every provider says when it asked for a credential.
-    if (authTime !== undefined && authTime < visit.startedAtMs / 1000 - CLOCK_TOLERANCE_S) {
+    // The visit asks with `max_age`, so the provider must say when it asked for a credential.
+    if (authTime === undefined || authTime < visit.startedAtMs / 1000 - CLOCK_TOLERANCE_S) {
       throw new VisitProblem('stale')
     }
+    if (authTime > Date.now() / 1000 + CLOCK_TOLERANCE_S) throw new VisitProblem('clock')
     const fresh = await rotateSession(tx, { id: session.id, token, isMultiFactor })
     await writeAudit(tx, actor, { action: 'session.verified', target: toId('ses', session.id) })
     return [cookies.keep('session', fresh, toCookieSeconds(session))]

@@ -230,6 +230,18 @@ describe('contract §12 rules of an organization', () => {
     expect(await readRole(foreign.uuid, person.email)).toBe('viewer')
   })
 
+  test('take an operator, because they could draw in the accounts of others', async () => {
+    const { organization } = await newRules([])
+    const owner = await newMember({ ...server, url }, organization, 'owner')
+    const answered = await owner.put(`/api/organizations/${organization.id}/sign-in-rules`, {
+      rules: [{ provider: 'company', kind: 'domain', value: 'victim.example', role: 'viewer' }],
+    })
+    expect([answered.status, answered.body.error]).toEqual([
+      403,
+      'Requires an owner who is an operator of the server',
+    ])
+  })
+
   test('are refused with an unknown provider or an invalid domain', async () => {
     const { organization, owner } = await newRules([])
     const answered = await owner.put(`/api/organizations/${organization.id}/sign-in-rules`, {
@@ -433,7 +445,7 @@ describe('contract §12 with passwords off', () => {
     const owner = await newMember(strict, organization, 'owner')
     const browser = createBrowser(strict.url)
     expect((await browser.get('/api/sign-in')).body.data.hasPasswords).toBe(false)
-    expect((await browser.signIn(account.email)).status).toBe(403)
+    expect((await browser.signIn(account.email)).status).toBe(401)
     const link = `/api/organizations/${organization.id}/members/${account.id}/reset-link`
     await strict.sql`
       insert into memberships (organization_id, account_id, role)
@@ -455,8 +467,10 @@ describe('contract §12 with passwords off', () => {
     const password = 'crimson lighthouse forty'
     expect((await browser.post('/api/reset', { token: reset.token, password })).status).toBe(200)
     expect((await browser.signIn(account.email, password)).status).toBe(200)
+    const change = { currentPassword: password, newPassword: 'amber windmill thirty' }
+    expect((await browser.put('/api/me/password', change)).status).toBe(403)
     await strict.sql`update memberships set role = 'admin' where account_id = ${account.uuid}`
-    expect((await createBrowser(strict.url).signIn(account.email, password)).status).toBe(403)
+    expect((await createBrowser(strict.url).signIn(account.email, password)).status).toBe(401)
   })
 })
 
@@ -503,6 +517,7 @@ type Rule = ['group' | 'domain', string, string, string?]
 async function newRules(rules: readonly Rule[]) {
   const organization = await newOrganization(server)
   const owner = await newMember({ ...server, url }, organization, 'owner')
+  await server.sql`update accounts set is_operator = true where id = ${owner.uuid}`
   const answered = await owner.put(`/api/organizations/${organization.id}/sign-in-rules`, {
     rules: rules.map(([kind, value, role, name = 'company']) => ({
       provider: name,

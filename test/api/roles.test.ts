@@ -74,6 +74,8 @@ const GUARDED = new Set<Action>([
   'webhooks.rotate',
   'webhooks.delete',
 ])
+/** Actions that an owner may do who is also an operator. */
+const OPERATORS_ONLY = new Set<Action>(['signInRules.edit'])
 /** Actions on organizations and projects that no token may do. */
 const SESSION_ONLY = new Set<Action>([
   'organization.leave',
@@ -226,6 +228,7 @@ function toExpected(credential: Credential, contract: ApiContract): Outcome {
     if (!isAllowed(asker, least)) {
       return on === 'installation' || !isOutside ? '403 forbidden' : '404 hidden'
     }
+    if (OPERATORS_ONLY.has(action)) return '403 forbidden'
     return credential.isUnverified && GUARDED.has(action) ? '403 verification_needed' : 'passes'
   }
   if (on === 'token') return 'passes'
@@ -295,6 +298,9 @@ async function ask(tenant: FullTenant, contract: ApiContract, { name, bearers, i
   }
   if (contract.path.includes(':provider') && !isBroken) await insertProvider(server)
   const person = await findPerson(tenant, credential)
+  if (person && OPERATORS_ONLY.has(contract.action) && !isBroken) {
+    await server.sql`update accounts set is_operator = true where id = ${person.uuid}`
+  }
   if (!person) return createApi(server.url).request(toPath(contract, tenant.params), options)
   // Every account has its own sessions, devices, passkeys, connections and tokens.
   const isOwn = ACTIONS[contract.action].on === 'account' && !isBroken

@@ -88,7 +88,7 @@ const INJECTIONS = [
   "'mine':*",
   '(mine)',
   '<->',
-  '$1',
+  '$1::text',
   '{u0}',
   '","u0',
   '\u{10ffff}',

@@ -11,9 +11,17 @@ import { isAtLeast, ROLES } from '../session.ts'
 import { readRules, replaceRules, type SignInRule } from './api.ts'
 
 /** The rules that give roles to groups and domains. Nothing is shown without a provider. */
-export function SignInRules({ organization, role }: { organization: string; role: Role }) {
+export function SignInRules({
+  organization,
+  role,
+  isOperator,
+}: {
+  organization: string
+  role: Role
+  isOperator: boolean
+}) {
   const query = useQuery(organization, () => readRules(organization))
-  const mayEdit = isAtLeast(role, 'owner')
+  const mayEdit = isOperator && isAtLeast(role, 'owner')
   if (query.data && query.data.providers.length === 0 && query.data.rules.length === 0) return null
 
   const isSame = (one: SignInRule, other: SignInRule) =>
@@ -24,7 +32,7 @@ export function SignInRules({ organization, role }: { organization: string; role
       <h2 id="sign-in-rules">Sign-in rules</h2>
       <p class="note">
         A rule gives a role when a person signs in. A membership that rules gave ends at a sign-in
-        without a rule.
+        without a rule.{!mayEdit && ' An owner who is an operator of the server edits the rules.'}
       </p>
       <Loaded query={query}>
         {({ rules, providers }) => {

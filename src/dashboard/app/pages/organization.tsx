@@ -86,7 +86,9 @@ function Inside({ account, own }: InsideOptions) {
           organizations={[own]}
         />
       )}
-      {isAdmin && <SignInRules organization={own.id} role={own.role} />}
+      {isAdmin && (
+        <SignInRules organization={own.id} role={own.role} isOperator={account.person.isOperator} />
+      )}
       {isOwner && <SecondFactorSetting organization={own.id} />}
       {isAdmin && (
         <AuditLog
