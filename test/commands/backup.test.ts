@@ -156,6 +156,7 @@ test('a backup has every row of every table, except for those that are excluded 
     'clock',
     'event_tokens',
     'invites',
+    'management_tokens',
     'organization_usage',
     'push_bursts',
     'rate_windows',

@@ -65,8 +65,11 @@ export function createTester(lane: Lane): Tester {
         const expected = listSeqs(model, query)
         const limit = Number(query['limit'] ?? 50)
         if (query['text'] === undefined) {
-          expectSame(`the places of ${JSON.stringify(query)}`, seqs, expected.slice(0, limit))
-          expectSame('whether there is more', nextCursor !== null, expected.length > limit)
+          // A page ends early when its events are large, or when its time is over.
+          const isShort = nextCursor !== null && seqs.length < limit
+          const page = expected.slice(0, isShort ? seqs.length : limit)
+          expectSame(`the places of ${JSON.stringify(query)}`, seqs, page)
+          expectSame('whether there is more', nextCursor !== null, expected.length > page.length)
         } else if (!seqs.every(seq => expected.includes(seq)))
           throw new Error('An item was not requested')
         for (const item of items) expectKept(item)
