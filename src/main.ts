@@ -1,6 +1,7 @@
 #!/usr/bin/env bun
 import { stripVTControlCharacters } from 'node:util'
 import { defineCommand, renderUsage, runCommand, type CommandDef } from 'citty'
+import { apply } from './cli/apply.ts'
 import { backup, restore } from './cli/backup.ts'
 import { toExamples, UsageError, withExamples } from './cli/command.ts'
 import { doctor } from './cli/doctor.ts'
@@ -27,6 +28,7 @@ const root = withExamples(
       serve,
       send,
       identify,
+      apply,
       keys,
       owner,
       secrets,

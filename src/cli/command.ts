@@ -67,7 +67,14 @@ export function toExamples(def: CommandDef): string {
 }
 
 function refuseUnknown(given: Record<string, unknown>, known: ArgsDef): void {
-  const names = new Set(Object.keys(known).flatMap(name => [name, toKebab(name), toCamel(name)]))
+  const names = new Set(
+    Object.entries(known).flatMap(([name, definition]) => [
+      name,
+      toKebab(name),
+      toCamel(name),
+      ...('alias' in definition ? [definition.alias ?? []].flat() : []),
+    ]),
+  )
   const unknown = Object.keys(given).find(name => name !== '_' && !names.has(name))
   if (unknown !== undefined) throw new UsageError(`Unknown option --${unknown}.`)
   const positionals = Object.values(known).filter(({ type }) => type === 'positional').length

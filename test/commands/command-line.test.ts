@@ -29,6 +29,7 @@ const COMMANDS = [
   ['serve'],
   ['send'],
   ['identify'],
+  ['apply'],
   ['keys', 'create'],
   ['keys', 'list'],
   ['keys', 'rotate'],

@@ -49,7 +49,7 @@ function listNames(output: string, part: string): string[] {
 function listOptions(output: string): Record<string, string | undefined> {
   const options: Record<string, string | undefined> = {}
   for (const [, name = '', rest = ''] of readPart(output, 'OPTIONS').matchAll(
-    /^ *--([\w-]+)(.*)$/gm,
+    /^ *(?:-\w, )?--([\w-]+)(.*)$/gm,
   )) {
     if (name === 'json' || name === 'notify') continue
     const [, value] = /\(Default: (.*)\)/.exec(rest) ?? []

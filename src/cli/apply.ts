@@ -1,0 +1,157 @@
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline/promises'
+import { toBaseUrl } from '../config/values.ts'
+import { toReason } from '../errors.ts'
+import { createManagementApi, type ManagementApi } from './apply/api.ts'
+import { parseStateFile, type StateFile } from './apply/file.ts'
+import { perform, type Done, type Performed } from './apply/perform.ts'
+import { describeStep, toPlan, type Plan, type Step } from './apply/plan.ts'
+import { readState, type State } from './apply/state.ts'
+import { command, UsageError } from './command.ts'
+
+/** The exit code of --plan when something would change. */
+const WOULD_CHANGE = 2
+
+export const apply = command({
+  name: 'apply',
+  description:
+    'Apply a file of projects, channels, webhooks and members. Requires TIDINGS_TOKEN. TIDINGS_URL is http://localhost:3000 by default.',
+  examples: [
+    'tidings apply --file tidings.yaml --plan',
+    'tidings apply -f tidings.yaml',
+    'tidings apply -f tidings.yaml --yes --json',
+  ],
+  args: {
+    file: { type: 'string', alias: 'f', required: true, description: 'The file, in YAML' },
+    plan: {
+      type: 'boolean',
+      default: false,
+      description: 'Print the plan alone. The exit code is 2 if something would change',
+    },
+    yes: { type: 'boolean', default: false, description: 'Apply the plan without a question' },
+  },
+  async run({ file: path, plan: isPlanOnly, yes, json }) {
+    if (isPlanOnly && yes) throw new UsageError('Use either --plan or --yes.')
+    if (!isPlanOnly && !yes && !process.stdin.isTTY) {
+      throw new UsageError(
+        'Without a terminal nobody can be asked. Add --yes to apply the plan, or --plan to print it.',
+      )
+    }
+    const print = json ? () => {} : (text: string) => console.log(text)
+    const file = readFile(path)
+    const api = connectApi()
+    const state = await readState(api, file)
+    const plan = toPlan(file, state)
+    print(describePlan(plan, state))
+    const { steps, refused, waiting } = plan
+    if (refused.length > 0) {
+      process.exitCode = 1
+      const text = 'Nothing was changed, because the token cannot do all of this.'
+      return { json: toJson(state, plan), text }
+    }
+    if (isPlanOnly || steps.length === 0) {
+      process.exitCode = isPlanOnly && steps.length > 0 ? WOULD_CHANGE : waiting.length > 0 ? 1 : 0
+      return { json: toJson(state, plan), text: describeCount(steps.length) }
+    }
+    if (!yes && !(await askToApply(steps.length))) throw new Error('Nothing was changed.')
+    const onDone = (done: Done) => print(describeDone(done))
+    const performed = await perform(api, plan, { projects: state.projects, onDone })
+    return {
+      json: toJson(state, plan, performed),
+      text: describeEnd(performed),
+      hasFailed: performed.failed !== undefined || waiting.length > 0,
+    }
+  },
+})
+
+/** Creates the API from TIDINGS_URL and TIDINGS_TOKEN. */
+function connectApi(): ManagementApi {
+  const { TIDINGS_URL: given = 'http://localhost:3000', TIDINGS_TOKEN: token = '' } = process.env
+  if (!/^[!-~]+$/.test(token)) {
+    throw new UsageError(
+      'Set TIDINGS_TOKEN to a management token. Create one in the dashboard under Account or Organization.',
+    )
+  }
+  const url = toBaseUrl(given)
+  if (url === undefined) {
+    throw new UsageError(`TIDINGS_URL must be a URL like http://localhost:3000. It is ${given}.`)
+  }
+  return createManagementApi(url, token)
+}
+
+function readFile(path: string): StateFile {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    // No usage error: with --plan, its exit code would mean that something would change.
+    throw new Error(`The file cannot be read: ${toReason(error)}`, { cause: error })
+  }
+  return parseStateFile(text, path)
+}
+
+/** Asks at the terminal. Anything but `y` and `yes` is a no. */
+async function askToApply(count: number): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const closed = new Promise<string>(resolve => terminal.once('close', () => resolve('')))
+  try {
+    const answer = terminal.question(`Apply ${toChangeCount(count)}? [y/N] `)
+    return /^y(es)?$/i.test((await Promise.race([answer, closed])).trim())
+  } finally {
+    terminal.close()
+  }
+}
+
+function describePlan({ steps, refused, waiting }: Plan, { organization }: State): string {
+  return [
+    `Plan for the organization ${organization.name}:`,
+    ...steps.map(step => `  ${step.change === 'update' ? '~' : '+'} ${describeStep(step)}`),
+    ...waiting.map(text => `  ? ${text}`),
+    ...refused.map(text => `  ! ${text}`),
+  ].join('\n')
+}
+
+function describeCount(count: number): string {
+  return count === 0 ? 'Nothing would change.' : `${toChangeCount(count)} would be made.`
+}
+
+function toChangeCount(count: number): string {
+  return count === 1 ? '1 change' : `${count} changes`
+}
+
+function describeDone({ step, secret, url }: Done): string {
+  const lines = [`Done: ${describeStep(step)}`]
+  if (secret !== undefined) lines.push(`  Its secret is shown only once: ${secret}`)
+  if (url !== undefined) lines.push(`  Its link is shown only once: ${url}`)
+  return lines.join('\n')
+}
+
+function describeEnd({ done, failed, notDone }: Performed): string {
+  if (!failed) return `Made ${toChangeCount(done.length)}.`
+  return [
+    `Failed: ${describeStep(failed.step)}`,
+    `  ${failed.reason}`,
+    ...notDone.map(step => `Not done: ${describeStep(step)}`),
+    `Made ${done.length} of ${toChangeCount(done.length + 1 + notDone.length)}. Run the command again to continue.`,
+  ].join('\n')
+}
+
+/** Returns the result for --json. The status of a step is `planned` unless it was to be done. */
+function toJson({ organization }: State, { steps, refused, waiting }: Plan, end?: Performed) {
+  const toStatus = (step: Step) => {
+    if (!end) return { status: 'planned' }
+    const done = end.done.find(one => one.step === step)
+    if (done) {
+      const { step: _, ...shown } = done
+      return { status: 'done', ...shown }
+    }
+    return end.failed?.step === step
+      ? { status: 'failed', error: end.failed.reason }
+      : { status: 'notDone' }
+  }
+  const changes = steps.map(step => {
+    const { change, kind, name, project = null, details } = step
+    return { change, kind, name, project, details, ...toStatus(step) }
+  })
+  return { organization, changes, waiting, refused }
+}

@@ -1,0 +1,59 @@
+import { TidingsError } from '../../client/errors.ts'
+import type { ManagementApi } from './api.ts'
+import type { Plan, Step } from './plan.ts'
+import type { State } from './state.ts'
+
+/** A step that was done. */
+export interface Done {
+  step: Step
+  /** The signing secret of a new webhook. It cannot be read again. */
+  secret?: string
+  /** The link of an invite. It cannot be read again. */
+  url?: string
+}
+
+/** The outcome of a plan. */
+export interface Performed {
+  done: readonly Done[]
+  /** The step that failed. The steps after it were not tried. */
+  failed?: { step: Step; reason: string }
+  notDone: readonly Step[]
+}
+
+/**
+ * Does the steps in order, and stops at the first that fails. Calls `onDone` after each, so that no
+ * secret is lost.
+ */
+export async function perform(
+  api: ManagementApi,
+  { steps }: Pick<Plan, 'steps'>,
+  { projects, onDone }: Pick<State, 'projects'> & { onDone: (done: Done) => void },
+): Promise<Performed> {
+  const ids = new Map(projects.map(({ name, id }) => [name, id]))
+  const done: Done[] = []
+  for (const [index, step] of steps.entries()) {
+    const { method, path, body } = step.request
+    const full = path.replace('{project}', ids.get(step.project ?? '') ?? '')
+    try {
+      const data = await api.request<{ id: string; secret?: string; url?: string }>(
+        method,
+        full,
+        body,
+      )
+      if (step.kind === 'project') ids.set(step.name, data.id)
+      const isNewWebhook = step.kind === 'webhook' && step.change === 'create'
+      const one: Done = {
+        step,
+        ...(isNewWebhook && data.secret !== undefined && { secret: data.secret }),
+        ...(step.change === 'invite' && data.url !== undefined && { url: data.url }),
+      }
+      done.push(one)
+      onDone(one)
+    } catch (error) {
+      if (!(error instanceof TidingsError)) throw error
+      const failed = { step, reason: error.message }
+      return { done, failed, notDone: steps.slice(index + 1) }
+    }
+  }
+  return { done, notDone: [] }
+}

@@ -1,0 +1,317 @@
+import { ACTIONS, isAtLeast, type ActionOn, type Role } from '../../accounts/permissions.ts'
+import { toEmoji } from '../../channels/icon.ts'
+import { toSlug } from '../../channels/name.ts'
+import { parseEmail } from '../../config/values.ts'
+import type { ChannelEntry, MemberEntry, ProjectEntry, StateFile, WebhookEntry } from './file.ts'
+import { findOnly, type ProjectState, type State } from './state.ts'
+
+/** One request that changes the server. */
+export interface Step {
+  change: 'create' | 'update' | 'invite'
+  kind: 'project' | 'channel' | 'webhook' | 'member'
+  /** The name of the object. The e-mail address of a member. */
+  name: string
+  /** The name of the project that it belongs to, or that it is. */
+  project?: string
+  /** The new value of each field in words, such as `keepDays none -> 30`. */
+  details: readonly string[]
+  request: {
+    method: 'POST' | 'PATCH'
+    /** `{project}` stands for the id of the step's project, which an earlier step may create. */
+    path: string
+    body: object
+  }
+}
+
+/** How the server becomes what a file says. */
+export interface Plan {
+  steps: readonly Step[]
+  /** Sentences about changes that are not allowed. With any, nothing is applied. */
+  refused: readonly string[]
+  /** Sentences about objects that wait for the first event of a channel. */
+  waiting: readonly string[]
+}
+
+type Action = ActionOn<'organization' | 'project'>
+
+/** Collects the parts of a plan. */
+interface Draft {
+  steps: Step[]
+  refused: string[]
+  waiting: string[]
+  /** Adds the step if the token may do all of the actions. Notes the refusal otherwise. */
+  add(step: Step, ...actions: Action[]): void
+}
+
+/**
+ * Plans the steps from `state` to `file`. Objects and fields that the file does not name stay as
+ * they are.
+ */
+export function toPlan(file: StateFile, state: State): Plan {
+  const draft = startDraft(state)
+  for (const entry of file.projects ?? []) planProject(draft, entry, state)
+  // Members come last: a change of the own role ends what the other steps need.
+  for (const entry of file.members ?? []) planMember(draft, entry, state)
+  const { steps, refused, waiting } = draft
+  return { steps, refused, waiting }
+}
+
+function startDraft({ role, organizationRefusal }: State): Draft {
+  const draft: Draft = {
+    steps: [],
+    refused: [],
+    waiting: [],
+    add(step, ...actions) {
+      const problems = actions.flatMap(action => {
+        const { on, role: needed } = ACTIONS[action]
+        if (!isAtLeast(role, needed)) {
+          return [`It requires the ${needed} role. The token's role is ${role}.`]
+        }
+        return on === 'organization' && organizationRefusal !== undefined
+          ? [organizationRefusal]
+          : []
+      })
+      if (problems.length === 0) draft.steps.push(step)
+      else draft.refused.push(`${describeStep(step)}. ${problems[0]}`)
+    },
+  }
+  return draft
+}
+
+/** Returns the step in plain words: `create webhook Ops in Web shop: url https://…`. */
+export function describeStep({ change, kind, name, project, details }: Step): string {
+  const place = project !== undefined && kind !== 'project' ? ` in ${project}` : ''
+  const verb = change === 'update' ? '' : `${change} `
+  const rest = details.length > 0 ? `: ${details.join(', ')}` : ''
+  return `${verb}${kind} ${name}${place}${rest}`
+}
+
+function planProject(draft: Draft, entry: ProjectEntry, state: State): void {
+  const name = entry.name.trim()
+  const found = findOnly(state.projects, name, 'project')
+  const step = { kind: 'project', name, project: name } as const
+  if (!found) {
+    const path = `/api/organizations/${state.organization.id}/projects`
+    const request = { method: 'POST', path, body: { name } } as const
+    draft.add({ ...step, change: 'create', details: [], request }, 'projects.create')
+  }
+  const project: ProjectState = found ?? {
+    id: '',
+    name,
+    keepDays: null,
+    channels: [],
+    webhooks: [],
+  }
+  const { keepDays } = entry
+  if (keepDays !== undefined && keepDays !== project.keepDays) {
+    const request = {
+      method: 'PATCH',
+      path: '/api/projects/{project}',
+      body: { keepDays },
+    } as const
+    const details = [toDetail('keepDays', project.keepDays, keepDays)]
+    draft.add({ ...step, change: 'update', details, request }, 'project.edit')
+  }
+  for (const channel of entry.channels ?? []) planChannel(draft, channel, project)
+  for (const webhook of entry.webhooks ?? []) planWebhook(draft, webhook, project, state.role)
+}
+
+function planChannel(draft: Draft, entry: ChannelEntry, { name: project, channels }: ProjectState) {
+  const found = findOnly(channels, entry.name, 'channel', toSlug)
+  if (!found) {
+    draft.waiting.push(
+      `channel ${entry.name.trim()} in ${project} does not exist. Its first event creates it. Apply the file again then.`,
+    )
+    return
+  }
+  const { icon, description, isArchived, keepDays } = entry
+  const changes = toChanges(found, {
+    ...(icon !== undefined && { icon: icon === null ? null : (toEmoji(icon) ?? icon) }),
+    // The server stores an empty description as null.
+    ...(description !== undefined && { description: description || null }),
+    ...(isArchived !== undefined && { isArchived }),
+    ...(keepDays !== undefined && { keepDays }),
+  })
+  if (changes.details.length === 0) return
+  const request = {
+    method: 'PATCH',
+    path: `/api/projects/{project}/channels/${found.id}`,
+    body: changes.body,
+  } as const
+  draft.add(
+    {
+      change: 'update',
+      kind: 'channel',
+      name: found.name,
+      project,
+      details: changes.details,
+      request,
+    },
+    'channels.edit',
+    // Retention requires the role that changes it for the project.
+    ...('keepDays' in changes.body ? (['project.edit'] as const) : []),
+  )
+}
+
+function planWebhook(
+  draft: Draft,
+  entry: WebhookEntry,
+  { name: project, channels, webhooks }: ProjectState,
+  role: Role,
+): void {
+  const name = entry.name.trim()
+  const what = `webhook ${name} in ${project}`
+  if (entry.type === 'audit.entry' && entry.channels) {
+    draft.refused.push(`${what}. One of the type audit.entry has no channels.`)
+    return
+  }
+  const filter = entry.channels?.map(channel => ({
+    name: channel.trim(),
+    id: findOnly(channels, channel, 'channel', toSlug)?.id,
+  }))
+  const missing = filter?.filter(({ id }) => id === undefined) ?? []
+  if (missing.length > 0) {
+    const names = missing.map(channel => channel.name).join(', ')
+    draft.waiting.push(
+      `${what} names channels that do not exist: ${names}. Their first events create them. Apply the file again then.`,
+    )
+    return
+  }
+  const ids = entry.channels === undefined ? undefined : (filter?.map(({ id }) => id ?? '') ?? null)
+  const url = toHref(entry.url)
+  const found = findOnly(webhooks, name, 'webhook')
+  const step = { kind: 'webhook', name, project } as const
+  const place = '/api/projects/{project}/webhooks'
+  if (!found) {
+    const { type, preset } = entry
+    const body = {
+      name,
+      url,
+      ...(type !== undefined && { type }),
+      ...(preset !== undefined && { preset }),
+      ...(ids !== undefined && { channels: ids }),
+    }
+    const request = { method: 'POST', path: place, body } as const
+    const details = [`url ${toShownUrl(url)}`]
+    draft.add({ ...step, change: 'create', details, request }, 'webhooks.create')
+    return
+  }
+  if (found.url === null) {
+    draft.refused.push(
+      `${what}. Comparing it requires the admin role. The token's role is ${role}.`,
+    )
+    return
+  }
+  if (entry.type !== undefined && entry.type !== found.type) {
+    draft.refused.push(
+      `${what}. Its type is ${found.type}, and cannot be changed. Give the new webhook another name.`,
+    )
+    return
+  }
+  const toNames = (list: readonly string[] | null) =>
+    list?.map(id => channels.find(channel => channel.id === id)?.name ?? id).sort() ?? null
+  const changes = toChanges(
+    { url: found.url, preset: found.preset, channels: toNames(found.channels) },
+    {
+      url,
+      ...(entry.preset !== undefined && { preset: entry.preset }),
+      ...(ids !== undefined && { channels: toNames(ids) }),
+    },
+  )
+  if (changes.details.length === 0) return
+  const body = { ...changes.body, ...('channels' in changes.body && { channels: ids }) }
+  const request = { method: 'PATCH', path: `${place}/${found.id}`, body } as const
+  draft.add({ ...step, change: 'update', details: changes.details, request }, 'webhooks.edit')
+}
+
+function planMember(draft: Draft, entry: MemberEntry, state: State): void {
+  const email = parseEmail(entry.email) ?? entry.email
+  const { role } = entry
+  const path = `/api/organizations/${state.organization.id}`
+  const step = { kind: 'member', name: email } as const
+  const invitation = {
+    ...step,
+    change: 'invite',
+    details: [`role ${role}`],
+    request: { method: 'POST', path: `${path}/invites`, body: { email, role } },
+  } as const
+  if (state.organizationRefusal !== undefined) {
+    draft.refused.push(`member ${email}. ${state.organizationRefusal}`)
+    return
+  }
+  const member = state.members.find(one => one.email === email)
+  if (member) {
+    if (member.role === role) return
+    const request = {
+      method: 'PATCH',
+      path: `${path}/members/${member.id}`,
+      body: { role },
+    } as const
+    const details = [toDetail('role', member.role, role)]
+    draft.add({ ...step, change: 'update', details, request }, 'members.changeRole')
+    return
+  }
+  const invites = state.invites.filter(invite => invite.email === email)
+  if (invites.some(invite => invite.role === role)) return
+  if (invites.length > 0) {
+    draft.refused.push(
+      `member ${email}. An open invite has the role ${invites[0]?.role}. Withdraw it first.`,
+    )
+  } else if (isAtLeast(state.role, 'admin') && !isAtLeast(state.role, role)) {
+    draft.refused.push(
+      `${describeStep(invitation)}. It is above the role of the token, which is ${state.role}.`,
+    )
+  } else {
+    draft.add(invitation, 'invites.create')
+  }
+}
+
+/** Returns the fields of `wanted` that differ from `present`, as a body and in words. */
+function toChanges<Fields extends object>(
+  present: Readonly<Fields>,
+  wanted: Partial<Fields>,
+): { body: Partial<Fields>; details: string[] } {
+  const names = (Object.keys(wanted) as (keyof Fields & string)[]).filter(
+    name => JSON.stringify(wanted[name]) !== JSON.stringify(present[name]),
+  )
+  const body: Partial<Fields> = {}
+  for (const name of names) body[name] = wanted[name]
+  return { body, details: names.map(name => toDetail(name, present[name], wanted[name])) }
+}
+
+function toDetail(field: string, from: unknown, to: unknown): string {
+  // Without a filter, a webhook receives the events of all channels.
+  if (field === 'channels') return `${field} ${toShown(from ?? 'all')} -> ${toShown(to ?? 'all')}`
+  if (field !== 'url') return `${field} ${toShown(from)} -> ${toShown(to)}`
+  const [before, after] = [toShownUrl(String(from)), toShownUrl(String(to))]
+  return before === after ? `url ${before} -> another path` : `url ${before} -> ${after}`
+}
+
+/** Returns the stored form of a URL. Text that is no URL is for the server to refuse. */
+function toHref(text: string): string {
+  if (!URL.canParse(text)) return text
+  const url = new URL(text)
+  url.hash = ''
+  return url.href
+}
+
+/** Hides path and query, which are a secret with Slack, Discord and Telegram. */
+function toShownUrl(href: string): string {
+  if (!URL.canParse(href)) return toShown(href)
+  const { origin, pathname, search } = new URL(href)
+  return pathname === '/' && search === '' ? origin : `${origin}/…`
+}
+
+const MAX_SHOWN = 60
+// These move a terminal's cursor, break lines, or change the direction of text.
+const DISRUPTIVE = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu
+
+/** Returns a value for display in one line. */
+function toShown(value: unknown): string {
+  if (value === null || value === undefined) return 'none'
+  if (Array.isArray(value)) return value.length === 0 ? 'no channel' : value.join(' + ')
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  const text = String(value).replace(DISRUPTIVE, ' ')
+  const short = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
+  return /\s/.test(short) ? `"${short}"` : short
+}
