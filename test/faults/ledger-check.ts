@@ -44,7 +44,7 @@ interface Stored {
 }
 
 interface Answered {
-  data: { id: string; seq: number; metadata: { intent: string } }
+  data: { id: string; seq: number; title: string; metadata: { intent: string } }
 }
 
 /** Compares the answers to clients with the database. The ledger's load must have ended. */
@@ -72,7 +72,9 @@ export async function checkLedger(
   }
   const bodies = await readAnswers(sql)
   for (const intent of intents.values()) {
-    problems.push(...checkIntent(intent, stored.get(intent.name) ?? [], bodies))
+    const rows = stored.get(intent.name) ?? []
+    const isRemoved = rows.some(({ id }) => leavers.has(id))
+    problems.push(...checkIntent(intent, rows, { bodies, isRemoved }))
   }
   const all = [...intents.values()]
   const unknown = all.filter(({ acknowledged }) => acknowledged.length === 0)
@@ -102,12 +104,22 @@ async function checkSearchIndex(sql: Sql, projectId: string): Promise<string[]> 
   ]
 }
 
+/** Returns whether an answer is the other one without the content of its event. */
+function isEmptied(emptied: string, text: string): boolean {
+  const [one, other] = [JSON.parse(emptied), JSON.parse(text)] as [Answered, Answered]
+  const isSame = one.data.id === other.data.id && one.data.seq === other.data.seq
+  return isSame && one.data.title === '' && Object.keys(one.data.metadata).length === 0
+}
+
 function checkIntent(
   { name, key, sent, acknowledged, replays }: Intent,
   rows: Stored[],
-  bodies: ReadonlyMap<string, string>,
+  { bodies, isRemoved }: { bodies: ReadonlyMap<string, string>; isRemoved: boolean },
 ): string[] {
   const problems: string[] = []
+  // The answer to an event that was deleted loses its content.
+  const isAnswer = (other: string | undefined, text: string) =>
+    other === text || (isRemoved && other !== undefined && isEmptied(other, text))
   const [text] = acknowledged
   if (rows.length > 1) problems.push(`${name} made ${rows.length} events in ${sent} requests`)
   if (text === undefined) return problems
@@ -116,9 +128,10 @@ function checkIntent(
   const { data } = JSON.parse(text) as Answered
   const isSame = data.id === toId('evt', row.id) && data.seq === row.seq
   if (!isSame || data.metadata.intent !== name) problems.push(`${name} is not what was answered`)
-  if (acknowledged.some(other => other !== text)) problems.push(`${name} got different answers`)
+  if (acknowledged.some(other => !isAnswer(other, text)))
+    problems.push(`${name} got different answers`)
   if (key === undefined) return problems
-  if (bodies.get(key) !== text) problems.push(`${name}'s stored answer is another one`)
+  if (!isAnswer(bodies.get(key), text)) problems.push(`${name}'s stored answer is another one`)
   if (acknowledged.length - replays > 1) problems.push(`${name} was done more than once`)
   return problems
 }
