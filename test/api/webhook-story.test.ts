@@ -113,7 +113,10 @@ describe('contract §12 a webhook of the audit log', () => {
     expect([request.note, JSON.parse(request.body).data]).toEqual([null, data(items[0])])
     await owner.post(`${hook}/attempts/${attempt.id}/resend`)
     await until(() => receiver.received.some(({ body }) => body.includes('webhook.resent')))
-    const twice = receiver.received.filter(({ body }) => body.includes('"organization.renamed"'))
+    const listRenamed = () =>
+      receiver.received.filter(({ body }) => body.includes('"organization.renamed"'))
+    await until(() => listRenamed().length === 2)
+    const twice = listRenamed()
     expect(twice.map(({ headers }) => headers['webhook-id'])).toEqual([
       request.headers['webhook-id'],
       request.headers['webhook-id'],
