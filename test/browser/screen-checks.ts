@@ -4,9 +4,15 @@ import { fakeApi } from '../support/fake-api.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { SCREENS } from './screens.ts'
 
-/** Declares a test per screen on one device. Devices have separate files, to run at once. */
-export function describeScreens(device: 'wide' | 'phone'): void {
+/**
+ * Declares a test per screen on one device. Devices and halves of the screens have separate files,
+ * to run at once.
+ */
+export function describeScreens(device: 'wide' | 'phone', half: 'first' | 'second'): void {
   setDefaultTimeout(90_000)
+
+  const middle = Math.ceil(SCREENS.length / 2)
+  const screens = half === 'first' ? SCREENS.slice(0, middle) : SCREENS.slice(middle)
 
   describe.skipIf(!HAS_BROWSER)(`dashboard.md: every screen (${device})`, () => {
     let server: Booted
@@ -20,7 +26,7 @@ export function describeScreens(device: 'wide' | 'phone'): void {
       await server[Symbol.asyncDispose]()
     })
 
-    test.each(SCREENS)(
+    test.each(screens)(
       '$name keeps to the policy, fits, and axe finds nothing, light or dark',
       async screen => {
         await using opened = await browser.open({
