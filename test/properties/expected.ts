@@ -65,8 +65,8 @@ export function createTester(lane: Lane): Tester {
         const expected = listSeqs(model, query)
         const limit = Number(query['limit'] ?? 50)
         if (query['text'] === undefined) {
-          // A page ends early when its events are large, or when its time is over. An empty page may
-          // follow.
+          // A page ends early when its events are large, or when its time is over. An empty page
+          // may follow.
           const isShort = nextCursor !== null && seqs.length < limit
           const page = expected.slice(0, isShort ? seqs.length : limit)
           expectSame(`the places of ${JSON.stringify(query)}`, seqs, page)
