@@ -144,8 +144,9 @@ export async function listEventsJson(
 }
 
 /**
- * Returns a page of the first `limit` texts. If there are no more texts, the next page continues
- * after `stopped`, or after the last text of a full page.
+ * Returns a page of the first `limit` texts. The last text of a full page begins the next one, so
+ * that a cursor always leads to an event. If there are no more texts, the next page continues after
+ * `stopped`.
  */
 function toPageJson(
   texts: string[],
@@ -156,8 +157,8 @@ function toPageJson(
     isFull,
   }: { limit: number; direction: Direction; stopped: bigint | undefined; isFull: boolean },
 ): string {
-  const page = texts.slice(0, limit)
-  const last = texts.length > limit || isFull ? page.at(-1) : undefined
+  const page = texts.slice(0, isFull ? Math.min(limit, texts.length - 1) : limit)
+  const last = texts.length > page.length ? page.at(-1) : undefined
   const seq = last === undefined ? stopped : toEventSeq(last)
   const nextCursor = seq === undefined ? null : toListCursor({ direction, seq })
   return `{"items":[${page.map(toEventJson).join()}],"nextCursor":${JSON.stringify(nextCursor)}}`

@@ -106,7 +106,7 @@ export function eventRoutes({ guard, appender, quotas, findOrganization, reads }
           operationId: 'listEvents',
           summary: 'List events',
           description:
-            'Newest first, or with `after` in the order of the log. A page may hold fewer items than its limit, or none: it ends once its events reach 1 MiB, or when matches are rare. Continue until `nextCursor` is null.',
+            'Newest first, or with `after` in the order of the log. A page may hold fewer items than its limit, or none: it ends before its events reach 1 MiB, or when matches are rare. Continue until `nextCursor` is null.',
           tags,
         },
       },

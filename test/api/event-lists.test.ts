@@ -78,12 +78,13 @@ test('contract §9 a page of large events ends early, and its cursor continues t
       let position: string | null = start
       while (position !== null) {
         const { body } = await project.get(`/v1/events?limit=100&${filter}&${position}`)
-        expect(Buffer.byteLength(JSON.stringify(body))).toBeLessThan(1.3 * 1024 * 1024)
+        expect(Buffer.byteLength(JSON.stringify(body))).toBeLessThan(1.1 * 1024 * 1024)
         read.push(body.data.items.map(toSeq))
         position = body.data.nextCursor && `cursor=${body.data.nextCursor}`
       }
       const seqs = start === '' ? expected : expected.toReversed()
-      expect([filter, ...read]).toEqual([filter, seqs.slice(0, 6), seqs.slice(6), []])
+      const pages = [seqs.slice(0, 5), seqs.slice(5, 10), seqs.slice(10)]
+      expect([filter, ...read]).toEqual([filter, ...pages])
     }
 })
 
