@@ -12,7 +12,10 @@ import {
 } from '../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 import { ROLES } from './permissions.ts'
-import { SIGN_IN_METHODS } from './sign-in-methods.ts'
+
+/** The ways to sign in. A link is a setup link or an invite. */
+const SIGN_IN_METHODS = ['password', 'passkey', 'openid', 'proxy', 'link'] as const
+export type SignInMethod = (typeof SIGN_IN_METHODS)[number]
 
 const MAX_LENGTH = 100
 const INVISIBLE = /^[\p{Default_Ignorable_Code_Point}\s]*$/u

@@ -6,9 +6,8 @@ import { newId, toId } from '../ids.ts'
 import { toBrowserName } from '../user-agent.ts'
 import type { Admitted, AdmittedToken } from './admitted.ts'
 import type { Role } from './permissions.ts'
-import type { SessionInfo } from './schema.ts'
+import type { SessionInfo, SignInMethod } from './schema.ts'
 import { hashSecret, newSecret } from './secret.ts'
-import type { SignInMethod } from './sign-in-methods.ts'
 
 const MAX_SESSIONS = 100
 

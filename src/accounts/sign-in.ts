@@ -2,7 +2,7 @@ import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Tx } from '../db/sql.ts'
 import { toId } from '../ids.ts'
 import { getAccount, lockAccount } from './account.ts'
-import type { Account } from './schema.ts'
+import type { Account, SignInMethod } from './schema.ts'
 import { hashSecret, MAX_COOKIE_AGE_S, newSecret, type Cookies } from './secret.ts'
 import {
   admitSession,
@@ -11,7 +11,6 @@ import {
   toCookieSeconds,
   type AdmittedSession,
 } from './sessions.ts'
-import type { SignInMethod } from './sign-in-methods.ts'
 
 const MAX_DEVICES = 20
 

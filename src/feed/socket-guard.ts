@@ -1,4 +1,4 @@
-import { findSession } from '../accounts/guard.ts'
+import { findSession } from '../accounts/admission.ts'
 import type { Cookies } from '../accounts/secret.ts'
 import type { Pool } from '../db/pool.ts'
 import { Fault } from '../errors.ts'

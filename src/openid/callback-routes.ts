@@ -1,4 +1,4 @@
-import { findSession } from '../accounts/guard.ts'
+import { findSession } from '../accounts/admission.ts'
 import { rotateSession, toCookieSeconds, type AdmittedSession } from '../accounts/sessions.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { ProviderSettings } from '../config/openid.ts'

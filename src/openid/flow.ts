@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { Cookies } from '../accounts/secret.ts'
-import { PURPOSES } from './purposes.ts'
+import { PURPOSES } from './schema.ts'
 import type { ProviderSource } from './providers.ts'
 
 const FLOW_S = 600

@@ -12,7 +12,9 @@ import {
   TrimmedText,
 } from '../http/rules.ts'
 import { closed, Nullable, Timestamp } from '../http/schema-parts.ts'
-import { PURPOSES } from './purposes.ts'
+
+/** The purposes of a visit to a provider. */
+export const PURPOSES = ['signIn', 'connect', 'verify'] as const
 
 const PROVIDER_NAME = defineRule('ProviderName', value => {
   if (typeof value !== 'string') return invalidType('string', value)

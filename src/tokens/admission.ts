@@ -1,5 +1,5 @@
 import { toEffectiveRole } from '../accounts/admitted.ts'
-import type { CountedToken, TokenAdmission } from '../accounts/guard.ts'
+import type { CountedToken, TokenAdmission } from '../accounts/admission.ts'
 import type { Role } from '../accounts/permissions.ts'
 import type { Queryable } from '../db/sql.ts'
 import { toRateLimitResult } from '../limits/rate-limit.ts'
