@@ -37,11 +37,12 @@ const LIMIT_MS = 1_000
 const MAX_REASONS = 100
 
 /**
- * Limits the lines about one reason to two a second. `write` gets the first of a second at once,
- * with a count of 1, and at its end the count of all if there were more.
+ * Limits the lines about one reason to two in `limitMs`. `write` gets the first one at once, with a
+ * count of 1. At the end of that time it gets the count of all, if there were more.
  */
 export function limitLines(
   write: (reason: string, count: number, requestId: string) => void,
+  limitMs = LIMIT_MS,
 ): (reason: string, requestId: string) => void {
   const counts = new Map<string, number>()
   return (given, requestId) => {
@@ -54,6 +55,6 @@ export function limitLines(
       const all = counts.get(reason) ?? 0
       counts.delete(reason)
       if (all > 1) write(reason, all, requestId)
-    }, LIMIT_MS).unref()
+    }, limitMs).unref()
   }
 }
