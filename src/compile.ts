@@ -6,10 +6,11 @@ import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { packPostgres } from './embedded/postgres-package.ts'
 import { SBOM_EXTENSION } from './sbom/document.ts'
-import { toSbom } from './sbom/sbom.ts'
+import { NOTICES_EXTENSION, toNotices } from './sbom/notices.ts'
+import { listParts, toSbom } from './sbom/sbom.ts'
 
-// Compiles the program to one executable that contains the pages, the migrations, Postgres and its
-// own SBOM, which is also written beside it:
+// Compiles the program to one executable that contains the pages, the migrations, Postgres, its own
+// SBOM and the licences of its parts. Both texts are also written beside it:
 //   bun run compile [--target linux-arm64] [--outfile dist/tidings] [--without-postgres]
 // The same sources give the same bytes, in any folder and at any time.
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -34,12 +35,14 @@ mkdirSync(dirname(outfile), { recursive: true })
 const work = mkdtempSync(join(dirname(outfile), '.compile-'))
 try {
   const native = values['without-postgres'] ? undefined : findNative()
-  const sbom = toSbom({
+  const parts = listParts({
     root,
     postgres: native === undefined ? undefined : { name: POSTGRES_PACKAGE, native },
   })
+  const [sbom, notices] = [toSbom(parts), toNotices(root, parts.nodes)]
   const assets = [
     writeAsset({ name: `tidings${SBOM_EXTENSION}`, bytes: Buffer.from(sbom) }),
+    writeAsset({ name: `tidings${NOTICES_EXTENSION}`, bytes: Buffer.from(notices) }),
     ...(native === undefined ? [] : [writeAsset(packPostgres(native))]),
   ]
   // The executable contains its own name, so that every outfile begins with the same one.
@@ -54,6 +57,7 @@ try {
   ])
   renameSync(executable, outfile)
   writeFileSync(`${outfile}${SBOM_EXTENSION}`, sbom)
+  writeFileSync(`${outfile}${NOTICES_EXTENSION}`, notices)
 } finally {
   rmSync(work, { recursive: true })
 }

@@ -12,6 +12,7 @@ import {
   toQuota,
   toSwitch,
   toSecrets,
+  toWebUrl,
   toWorkers,
   parseAppSecret,
   parseVapidSubject,
@@ -71,6 +72,8 @@ export interface Config {
   vapidSubject: string | undefined
   /** URIs of contacts for security reports, the preferred one first. */
   securityContacts: string[]
+  /** The URL of the source code of this server. Undefined for the repository of Tidings. */
+  sourceUrl: string | undefined
   quotas: QuotaLimits
   logLevel: (typeof LOG_LEVELS)[number]
   /** The first owner. Undefined when the setup page creates the owner. */
@@ -110,6 +113,7 @@ const NAMES = [
   'PUSH_HOSTS',
   'VAPID_SUBJECT',
   'SECURITY_CONTACT',
+  'SOURCE_URL',
   'QUOTA_EVENTS_PER_MINUTE',
   'QUOTA_BYTES_PER_DAY',
   'QUOTA_CHANNELS',
@@ -205,6 +209,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
         'an e-mail address or an https: URL, or a list of them separated by commas',
         toContacts,
       ) ?? [],
+    sourceUrl: read('SOURCE_URL', 'a URL like https://git.example.com/tidings', toWebUrl),
     quotas: {
       eventsPerMinute: read('QUOTA_EVENTS_PER_MINUTE', QUOTA, toQuota) ?? 1_000_000,
       bytesPerDay: read('QUOTA_BYTES_PER_DAY', QUOTA, toQuota) ?? 50_000_000_000,

@@ -9,6 +9,7 @@ import { health } from './cli/health.ts'
 import { identify, send } from './cli/send.ts'
 import { keys } from './cli/keys.ts'
 import { migrate, serve } from './cli/serve.ts'
+import { licences } from './cli/licences.ts'
 import { owner } from './cli/owner.ts'
 import { reindex } from './cli/reindex.ts'
 import { secrets } from './cli/secrets.ts'
@@ -40,6 +41,7 @@ const root = withExamples(
       doctor,
       health,
       version,
+      licences,
     },
   }),
   [

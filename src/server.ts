@@ -42,7 +42,7 @@ import { createNotifier } from './feed/notifier.ts'
 import { startFeed, type Feed } from './feed/feed.ts'
 import { once, withTimeout } from './functions.ts'
 import { RUNTIME } from './platform.ts'
-import { VERSION } from './version.ts'
+import { SOURCE_URL, VERSION } from './version.ts'
 
 const log = logger('server')
 const BODY_TIMEOUT_MS = 20_000
@@ -212,6 +212,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const app = createServerApp({
       site,
       securityContacts: config.securityContacts,
+      sourceUrl: config.sourceUrl ?? SOURCE_URL,
       health: healthRoutes({
         pool: sessions.of('readiness'),
         appender,

@@ -14,10 +14,14 @@ const LIBRARY = fileURLToPath(import.meta.resolve('@cyclonedx/cyclonedx-library/
 const SCHEMAS = join(dirname(LIBRARY), 'res/schema')
 /** Dependencies that the executable does not contain, because only Deno uses them. */
 const NOT_COMPILED = ['@node-rs/argon2']
-/** Packages that the bundler must find, and of which it takes nothing. */
-const RESOLVED_ONLY = ['preact-render-to-string']
+/**
+ * Packages that the build reads without compiling them in: the bundler looks for one, and the
+ * others have licences.
+ */
+const READ_ONLY = ['preact-render-to-string', 'bun-types', 'spdx-license-list']
 
 interface Component {
+  type: string
   'bom-ref': string
   group?: string
   name: string
@@ -108,6 +112,35 @@ test('the SBOM names the runtime, and Postgres with the libraries that come with
   expect(libraries.map(({ name }) => name)).toContainEqual(expect.stringContaining('lib/libssl'))
 })
 
+test('the executable prints its licence, and those of all parts that the SBOM names', async () => {
+  const { code, output } = await runProgram({ runtime: 'binary', args: ['licences'], env: {} })
+  expect(code).toBe(0)
+  expect(output).toBe(readFileSync(`${BINARY}.licences.txt`, 'utf8'))
+  expect(output).toContain(readFileSync(join(ROOT, 'LICENSE'), 'utf8').trim())
+  expect(output).toContain(manifest.homepage)
+  const lines = new Set(output.split('\n'))
+  const inside = sbom.components.flatMap(({ type, components = [] }) =>
+    type === 'platform' ? [] : components,
+  )
+  for (const part of [...sbom.components, ...inside]) {
+    const named = [...lines].some(line =>
+      line.startsWith([toName(part), part.version].filter(Boolean).join(' ')),
+    )
+    expect([toName(part), named]).toEqual([toName(part), true])
+    for (const { license } of part.licenses)
+      if (license?.text) expect(output).toContain(license.text.content.trim())
+  }
+  // The package has no file with its licence.
+  expect(output).toContain('Copyright (c) Martin Thomson\n\nMIT License\n\nPermission is hereby')
+  // The parts of Bun and of the embedded Postgres.
+  for (const text of [
+    'The OpenSSL Project',
+    'PostgreSQL Global Development Group',
+    'JavaScriptCore',
+  ])
+    expect(output).toContain(text)
+})
+
 test('each dependency in the SBOM is one of its components, and every component is reached', () => {
   const refs = new Set(sbom.components.map(component => component['bom-ref']))
   expect(refs.size).toBe(sbom.components.length)
@@ -122,8 +155,9 @@ test('another folder with only the components of the SBOM compiles to the same b
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     cpSync(join(ROOT, path), join(folder, path), { recursive: true, verbatimSymlinks: true })
   }
-  for (const path of ['package.json', 'bun.lock', 'tsconfig.json', 'sql', 'src']) copy(path)
-  const packages = [...sbom.components.map(toName), ...RESOLVED_ONLY]
+  for (const path of ['package.json', 'bun.lock', 'tsconfig.json', 'LICENSE', 'sql', 'src'])
+    copy(path)
+  const packages = [...sbom.components.map(toName), ...READ_ONLY]
   for (const path of packages.map(name => `node_modules/${name}`))
     if (existsSync(join(ROOT, path))) copy(path)
   const { status, stderr } = spawnSync(

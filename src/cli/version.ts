@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { findEmbeddedFile, RUNTIME } from '../platform.ts'
+import { RUNTIME } from '../platform.ts'
 import { VERSION } from '../version.ts'
+import { readBuiltText } from './built-text.ts'
 import { command } from './command.ts'
 
 export const version = command({
@@ -24,18 +23,7 @@ export const version = command({
   },
 })
 
-/** The SBOM that `bun run compile` leaves beside the executable in a checkout. */
-const BESIDE = join(import.meta.dirname, '../../dist/tidings.cdx.json')
-
 async function readSbom(): Promise<{ json: unknown; text: string }> {
-  const text = (await findEmbeddedFile('.cdx.json')?.text()) ?? readBuilt()
+  const text = await readBuiltText('.cdx.json')
   return { json: JSON.parse(text), text: text.trimEnd() }
-}
-
-function readBuilt(): string {
-  try {
-    return readFileSync(BESIDE, 'utf8')
-  } catch {
-    throw new Error('This checkout has no SBOM. Make one with `bun run compile`.')
-  }
 }

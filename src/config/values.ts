@@ -57,6 +57,13 @@ export function toBaseUrl(text: string): string | undefined {
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
 }
 
+/** Returns an http or https URL without a password. */
+export function toWebUrl(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined
+  const url = new URL(text)
+  return /^https?:$/.test(url.protocol) && !url.username && !url.password ? url.href : undefined
+}
+
 export function toDatabaseUrl(text: string): string | undefined {
   // With a Unix socket, libpq accepts an empty host after the password. `URL` does not.
   const url = text.replace(/^(\w+:\/\/[^/@]*@)\//, '$1localhost/')

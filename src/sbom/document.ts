@@ -17,6 +17,7 @@ export interface Component {
   description?: string
   hashes?: Hash[]
   licenses?: Licence[]
+  copyright?: string
   purl?: string
   externalReferences?: { type: 'license'; url: string }[]
   pedigree?: { patches: { type: 'unofficial' }[]; notes: string }
@@ -30,10 +31,10 @@ export interface Hash {
   content: string
 }
 
-/** An SPDX id, another name of a licence, or an SPDX expression. */
-export type Licence =
-  | { license: ({ id: string } | { name: string }) & { text?: { content: string } } }
-  | { expression: string }
+/** An SPDX id, or another name of a licence. */
+export interface Licence {
+  license: ({ id: string } | { name: string }) & { text?: { content: string } }
+}
 
 /** A component, and the `bom-ref` of each component that it depends on. */
 export interface ComponentNode {

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { REFERENCE_PACKAGE } from '../dashboard/entries.ts'
-import type { Component, ComponentNode, Licence } from './document.ts'
+import type { Component, ComponentNode } from './document.ts'
+import { checkLicence } from './licence-texts.ts'
 import { resolvePlace, takePackage, type LockedPackage, type Lockfile } from './lockfile.ts'
 
 const PATCHES: Readonly<Record<string, string>> = manifest.patchedDependencies
@@ -10,7 +11,8 @@ const LICENCE_FILE = /^(licen[cs]e|copying)(\.(md|txt))?$/i
 
 /**
  * Returns the components of the packages in `folders`, such as `node_modules/elysia`, with the
- * dependencies among them. Throws when bun.lock lacks a package, or a package names no licence.
+ * dependencies among them. Throws when bun.lock lacks a package, or a
+ * package has no licence, none with a text, or one that does not go with AGPL-3.0-only.
  */
 export function toNpmNodes(
   root: string,
@@ -49,7 +51,7 @@ export function toComponent(locked: LockedPackage, folder: string): Component {
     name: rest,
     version,
     hashes: [hash],
-    licenses: [readLicence(folder)],
+    ...readLicence(name, folder),
     purl,
     ...(patch !== undefined && {
       pedigree: { patches: [{ type: 'unofficial' }], notes: `Changed by ${patch}.` },
@@ -66,14 +68,25 @@ function toPurl({ name, version }: LockedPackage): string {
   return `pkg:npm/${name.replace('@', '%40')}@${version}`
 }
 
-/** Reads the licence of a package, with its text if the package has the file. */
-function readLicence(folder: string): Licence {
-  const { license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
-    license?: string
+/**
+ * Reads the licence of a package, with its text. A package without the file gets the standard text
+ * of its licence later, and its author as the copyright.
+ */
+function readLicence(name: string, folder: string): Pick<Component, 'licenses' | 'copyright'> {
+  const { license: id, author } = JSON.parse(
+    readFileSync(join(folder, 'package.json'), 'utf8'),
+  ) as { license?: string; author?: string | { name: string } }
+  if (id === undefined) throw new Error(`${folder}/package.json names no licence.`)
+  checkLicence(name, id)
+  const license = / (OR|AND) /.test(id) ? { name: id } : { id }
+  const file = readdirSync(folder).find(one => LICENCE_FILE.test(one))
+  if (file !== undefined) {
+    const text = { content: readFileSync(join(folder, file), 'utf8') }
+    return { licenses: [{ license: { ...license, text } }] }
   }
-  if (license === undefined) throw new Error(`${folder}/package.json names no licence.`)
-  if (/ (OR|AND|WITH) /.test(license)) return { expression: license }
-  const file = readdirSync(folder).find(name => LICENCE_FILE.test(name))
-  if (file === undefined) return { license: { id: license } }
-  return { license: { id: license, text: { content: readFileSync(join(folder, file), 'utf8') } } }
+  const holder = typeof author === 'object' ? author.name : author
+  if (holder === undefined || 'name' in license) {
+    throw new Error(`${name} has no file with its licence, and names no author.`)
+  }
+  return { licenses: [{ license }], copyright: `Copyright (c) ${holder}` }
 }

@@ -5,6 +5,7 @@ import { swaggerRoutes } from '../dashboard/docs/swagger.ts'
 import { dashboardRoutes } from '../dashboard/routes.ts'
 import { createNotFoundPage } from '../dashboard/shell.ts'
 import { securityTxtRoutes } from './security-txt.ts'
+import { sourceRoutes } from './source.ts'
 import { openapiPlugin, V1_OPENAPI_PATHS, toManagementDocument } from '../http/openapi.ts'
 import type { Site } from '../http/site.ts'
 import { once } from '../functions.ts'
@@ -13,6 +14,7 @@ interface Parts {
   site: Site
   /** URIs of contacts for security reports. */
   securityContacts: readonly string[]
+  sourceUrl: string
   health: AnyElysia
   openid: readonly AnyElysia[]
   api: readonly AnyElysia[]
@@ -20,14 +22,15 @@ interface Parts {
 }
 
 /** Composes all features of the server into one function from request to response. */
-export function createServerApp({ site, securityContacts, health, openid, api, v1 }: Parts): App {
+export function createServerApp({ site, health, openid, api, v1, ...parts }: Parts): App {
   const documented = { listRoutes: () => app.routes, baseUrl: site.url }
   const app: App = createApp({
     notFoundPage: createNotFoundPage(site),
     features: [
       health,
       ...openid,
-      securityTxtRoutes({ site, contacts: securityContacts }),
+      securityTxtRoutes({ site, contacts: parts.securityContacts }),
+      sourceRoutes(parts.sourceUrl),
       dashboardRoutes({
         site,
         getOpenapi: once(() => readOpenapi(app, site)),

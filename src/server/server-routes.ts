@@ -12,7 +12,7 @@ import type { Site } from '../http/site.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { RUNTIME } from '../platform.ts'
 import { chooseVapidSubject, toVapidKeyId } from '../push/vapid.ts'
-import { SOURCE_URL, VERSION } from '../version.ts'
+import { VERSION } from '../version.ts'
 
 /** Pending deliveries are counted up to this number. */
 const MAX_COUNTED = 100_000
@@ -162,7 +162,6 @@ function toInfo(parts: Omit<ServerParts, 'guard'>, row: Row, disk: ServerInfo['d
   return {
     version: VERSION,
     runtime: RUNTIME,
-    ...(SOURCE_URL !== undefined && { source: SOURCE_URL }),
     url,
     isUrlSet: parts.isUrlSet,
     isHttps: isSecure,

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import manifest from '../../package.json' with { type: 'json' }
 import { parseId } from '../../src/ids.ts'
 import { expectFailure } from '../support/answers.ts'
 import { newMember, newOrganization, newSignedInAccount } from '../support/signed-in-account.ts'
@@ -13,7 +14,7 @@ test('dashboard §11 the operator sees version, database, disk, deliveries and p
   const { status, body } = await operator.get('/api/server')
   expect(status).toBe(200)
   expect(body.data).toEqual({
-    version: '0.1.0',
+    version: manifest.version,
     runtime: expect.stringContaining('Bun'),
     url: `http://localhost:${server.server.port}`,
     isUrlSet: false,

@@ -25,6 +25,7 @@ const gate = {
 const app = createServerApp({
   site,
   securityContacts: [],
+  sourceUrl: 'https://git.example.com/tidings',
   health: healthRoutes({} as never),
   openid: [],
   api: listApiFeatures(gate as never),

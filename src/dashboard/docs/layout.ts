@@ -30,6 +30,7 @@ const REFERENCE_LINKS = [
   [REFERENCE_PATH, 'API reference'],
   ['/swagger', 'Interactive reference'],
   ['/openapi.json', 'OpenAPI document'],
+  ['/source', 'Source code'],
 ] as const
 
 /** A page of the documentation. It can be read without script. */

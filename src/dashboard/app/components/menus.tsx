@@ -54,6 +54,9 @@ export function AccountMenu({ account, project }: MenuOptions) {
         <a class="menu-item" href="/docs">
           Documentation
         </a>
+        <a class="menu-item" href="/source">
+          Source code
+        </a>
         <SignOutButton className="menu-item" />
       </div>
     </>

@@ -18,6 +18,7 @@ export function StandalonePage({ title, lead, children }: StandalonePageOptions)
       <header class="standalone-top">
         <Logo />
         <span class="name">Tidings</span>
+        <a href="/source">Source code</a>
       </header>
       <main>
         <h1>{title}</h1>

@@ -50,7 +50,7 @@ export default function ServerPage({ account }: AccountPageProps) {
 }
 
 function Facts({ info }: { info: ServerInfo }) {
-  const { version, runtime, source, startedAt, database, disk, deliveries, push } = info
+  const { version, runtime, startedAt, database, disk, deliveries, push } = info
   const { pending, oldestMs, running } = deliveries
   const isFull = disk !== null && disk.freeBytes < disk.totalBytes * MIN_FREE_SHARE
   return (
@@ -60,13 +60,8 @@ function Facts({ info }: { info: ServerInfo }) {
         value={`Tidings ${version} on ${runtime}`}
         about={
           <>
-            started <Timestamp atMs={Date.parse(startedAt)} hasDate /> · AGPL-3.0
-            {source !== undefined && (
-              <>
-                {' '}
-                · <a href={source}>source code</a>
-              </>
-            )}
+            started <Timestamp atMs={Date.parse(startedAt)} hasDate /> · AGPL-3.0 ·{' '}
+            <a href="/source">source code</a>
           </>
         }
       />
