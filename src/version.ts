@@ -5,3 +5,9 @@ export const VERSION = manifest.version
 
 /** The URL of the source repository. */
 export const SOURCE_URL = manifest.homepage
+
+/** Compares versions of releases, such as `0.10.0`. Negative if `a` is older than `b`. */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [a, b].map(version => version.split('.').map(Number))
+  return [0, 1, 2].map(at => left![at]! - right![at]!).find(difference => difference !== 0) ?? 0
+}

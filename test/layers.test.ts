@@ -37,6 +37,7 @@ const ORDER = [
   'main',
   'sbom',
   'compile',
+  'release',
 ]
 const BROWSER_PACKAGES = new Set([
   'preact',

@@ -4,16 +4,28 @@ import { join } from 'node:path'
 import { listEventsJson } from '../src/events/read.ts'
 import { indexNextEvents } from '../src/events/search-index.ts'
 import { parseSearch } from '../src/events/search-query.ts'
-import { listMigrations, migrate, MIGRATIONS, type Migration } from '../src/db/migrate.ts'
+import {
+  findOldestServer,
+  findSchemaProblem,
+  listMigrations,
+  migrate,
+  MIGRATIONS,
+  refuseNewerSchema,
+  type Migration,
+} from '../src/db/migrate.ts'
+import { addRelease, listBrokenReleases, type ReleaseIndex } from '../src/db/releases.ts'
 import { connect, type Sql } from '../src/db/sql.ts'
 import { appendEvents } from './support/deliveries.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
+import index from '../releases.json' with { type: 'json' }
 import { spawnProgram, startProgram } from './support/process.ts'
 import { newProject } from './support/project.ts'
+import { until } from './support/until.ts'
 import { listHourlyCounts } from './support/counts.ts'
 
 setDefaultTimeout(90_000)
 
+const RELEASED: ReleaseIndex = index
 const FOLDER = join(import.meta.dirname, '../sql')
 const NAMES = MIGRATIONS.map(({ name }) => name)
 const MORE: Migration = { name: '9000_more', text: 'create table more (id int primary key);' }
@@ -30,6 +42,53 @@ test('the program contains every file of /sql as a migration, in order and uncha
 
 test('the files in /sql are numbered without gaps', () => {
   expect(NAMES.map(name => Number(name.slice(0, 4)))).toEqual(NAMES.map((_, n) => n + 1))
+})
+
+test('the migrations of released versions never change', () => {
+  expect(listBrokenReleases(RELEASED, MIGRATIONS)).toEqual([])
+})
+
+test('a release has the checksums of its own migrations, which may not change or vanish', () => {
+  const [first, second] = MIGRATIONS as [Migration, Migration]
+  const release = { version: '0.9.0', date: '2026-11-22' }
+  const index = addRelease({ releases: [] }, release, [first])
+  const next = { version: '0.10.0', date: '2026-12-01' }
+  const { releases } = addRelease(index, next, [first, second])
+  expect(releases.map(one => Object.keys(one.migrations))).toEqual([[first.name], [second.name]])
+  expect(listBrokenReleases({ releases }, MIGRATIONS)).toEqual([])
+
+  const edited = [{ ...first, text: `${first.text}\n` }]
+  expect(listBrokenReleases({ releases }, edited)).toEqual([
+    '0001_accounts of 0.9.0 was changed',
+    '0002_keys of 0.10.0 is missing',
+  ])
+  expect(() => addRelease(index, next, edited)).toThrow('0001_accounts of 0.9.0 was changed')
+  expect(() => addRelease(index, release, [first])).toThrow('0.9.0 is not newer than 0.9.0')
+})
+
+/** Statements that can break a running server of the version before. */
+const BREAKING =
+  /\b(drop|rename|truncate|revoke)\b|\balter column\b|\badd (constraint|check|unique|foreign)\b|\badd column (?!.*\bdefault\b).*\bnot null\b/i
+
+test('a migration of a later release that is not additive names the oldest server', () => {
+  const isWrong = (one: Migration) =>
+    BREAKING.test(one.text.replace(/--.*/g, '')) && findOldestServer(one) === undefined
+  const first = new Set(Object.keys(RELEASED.releases.at(0)?.migrations ?? {}))
+  const later = RELEASED.releases.length === 0 ? [] : MIGRATIONS.filter(one => !first.has(one.name))
+  expect(later.filter(isWrong).map(({ name }) => name)).toEqual([])
+  for (const text of [
+    'alter table events drop column icon;',
+    'alter table events add column a int not null;',
+    'alter table events alter column title type varchar;',
+  ]) {
+    expect(isWrong({ name: '9000', text })).toBe(true)
+    expect(isWrong({ name: '9000', text: `-- Oldest server: 0.3.0\n${text}` })).toBe(false)
+  }
+  for (const text of [
+    'create table more (id int not null); -- Do not drop it.',
+    'alter table events add column a int not null default 0;',
+  ])
+    expect(isWrong({ name: '9000', text })).toBe(false)
 })
 
 test('every table, index and function has a comment in its own form', () => {
@@ -100,19 +159,57 @@ test('a migration that was edited after it was applied is refused', async () => 
   await expect(listMigrations(database.sql, changed)).rejects.toThrow(message)
 })
 
-test('a schema newer than the program is refused by name, with instructions', async () => {
+test('a schema that breaks the program is refused by name, with instructions', async () => {
   await using database = await open()
-  await migrate(database.url, [...MIGRATIONS, MORE])
+  const breaking = { name: '9000_more', text: `-- Oldest server: 900.0.0\n${MORE.text}` }
+  await migrate(database.url, [...MIGRATIONS, breaking])
   const message =
     'The database has migrations of a newer Tidings: 9000_more. ' +
     'Run that newer version, or restore a backup from before the upgrade.'
   await expect(migrate(database.url)).rejects.toThrow(message)
+  expect(await findSchemaProblem(database.sql)).toBe(
+    'The schema of the database requires Tidings 900.0.0 or newer',
+  )
 
   await using program = spawnProgram({ env: { DATABASE_URL: database.url } })
   await expect(program.listening).rejects.toThrow('before it listened')
   expect(await program.exited).toEqual({ code: 1, signal: null })
   expect(program.output()).toContain(message)
   expect(await database.stored()).toEqual([...NAMES, '9000_more'])
+})
+
+test('a schema with additive migrations of a newer program is accepted, one without our own is not', async () => {
+  await using database = await open()
+  await migrate(database.url, [...MIGRATIONS, MORE])
+  expect(await migrate(database.url)).toEqual([])
+  expect(await findSchemaProblem(database.sql)).toBeUndefined()
+  await expect(refuseNewerSchema(database.sql)).rejects.toThrow('a newer Tidings: 9000_more.')
+  await database.sql`delete from migrations where name = ${NAMES.at(-1)!}`
+  expect(await findSchemaProblem(database.sql)).toBe(
+    'The schema of the database is older than this program',
+  )
+})
+
+test('a migration that waits for a long transaction does not hold up statements', async () => {
+  await using database = await open()
+  await migrate(database.url, [MORE])
+  const reader = connect(database.url, { name: 'test', max: 1 })
+  const alter = { name: '9001_alter', text: 'alter table more add column a int;' }
+  const { migrated } = await reader.begin(async tx => {
+    await tx`select from more`
+    const migrated = migrate(database.url, [MORE, alter])
+    await until(async () => {
+      const waiting = await database.sql`
+        select from pg_locks where not granted and relation = 'more'::regclass
+      `
+      return waiting.length > 0
+    })
+    // Queues behind the migration, and would time out after 2 s.
+    await database.sql`select from more`
+    return { migrated }
+  })
+  expect(await migrated).toEqual(['9001_alter'])
+  await reader.end()
 })
 
 test('a failed migration leaves nothing behind, and the earlier ones stay', async () => {

@@ -7,6 +7,7 @@ import { createGzip } from 'node:zlib'
 import { COMMAND_LINE, writeAudit } from '../audit/audit.ts'
 import { COPY_SETTINGS, copyOut, readSnapshot, toBlocks, toCopyTarget } from '../db/copy.ts'
 import { connect, type Tx } from '../db/sql.ts'
+import { refuseNewerSchema } from '../db/migrate.ts'
 import { listTables } from '../db/tables.ts'
 import { openSecrets, type SecretSource } from '../secrets/open-secrets.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
@@ -53,6 +54,7 @@ export async function writeBackup(
     const keyChange = { from: secrets, to: keys.secrets }
 
     async function* toText(tx: Tx): AsyncGenerator<Buffer> {
+      await refuseNewerSchema(tx)
       const migrations = await tx<{ name: string }[]>`select name from migrations order by name`
       yield toLine({
         tidings: 'backup',

@@ -1,6 +1,12 @@
 import { COMMAND_LINE, writeAudit } from '../audit/audit.ts'
 import { COPY_SETTINGS, copyIn, quoteIdentifier, toCopyTarget } from '../db/copy.ts'
-import { listMigrations, migrate, MIGRATIONS, type Migration } from '../db/migrate.ts'
+import {
+  listMigrations,
+  migrate,
+  MIGRATIONS,
+  refuseNewerSchema,
+  type Migration,
+} from '../db/migrate.ts'
 import { connect, LOCK_TIMEOUT, sqlState, type Sql, type Tx } from '../db/sql.ts'
 import { listTables, type Table } from '../db/tables.ts'
 import { toReason } from '../errors.ts'
@@ -110,6 +116,7 @@ async function ensureSchema(
         `restored. Restore it with version ${header.version}.`,
     )
   }
+  await refuseNewerSchema(sql, migrations)
   const wanted = new Set(header.migrations)
   const later = (await listMigrations(sql, migrations)).filter(
     one => one.isApplied && !wanted.has(one.name),

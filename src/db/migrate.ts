@@ -22,16 +22,23 @@ import openid from '../../sql/0021_openid.sql' with { type: 'text' }
 import tokens from '../../sql/0022_tokens.sql' with { type: 'text' }
 import secondFactor from '../../sql/0023_second_factor.sql' with { type: 'text' }
 import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { logger } from '../log.ts'
-import { connect, type Queryable, type Sql, type Tx } from './sql.ts'
+import { compareVersions, VERSION } from '../version.ts'
+import { connect, sqlState, type Queryable, type Sql, type Tx } from './sql.ts'
 
+/**
+ * A file of /sql. It is additive: servers of earlier versions keep working while it runs and
+ * afterwards. A breaking one has a line `-- Oldest server: 0.3.0`, the oldest version that still
+ * works.
+ */
 export interface Migration {
   name: string
   text: string
 }
 
 /**
- * All files of /sql in order, bundled as text. From 0.2.0 on, a released migration is never edited.
+ * All files of /sql in order, bundled as text. The files of a release are never edited.
  */
 export const MIGRATIONS: readonly Migration[] = [
   { name: '0001_accounts', text: accounts },
@@ -65,16 +72,29 @@ export const MIGRATIONS_TABLE = 'migrations'
 /** The advisory lock of migrations, held by one server at a time. The number is arbitrary. */
 const LOCK = 7_134_203_961
 const OLDEST_POSTGRES = 150_000
+/**
+ * How long a migration waits for a lock on a table. Statements of running servers queue behind it,
+ * and give up after a second.
+ */
+const LOCK_MS = 400
+const LOCK_TIMEOUT = '55P03'
+const RETRY_MS = 200
 
 export interface MigrationState extends Migration {
   checksum: string
   isApplied: boolean
 }
 
+interface StoredMigration {
+  name: string
+  checksum: string
+  oldest_server: string | null
+}
+
 /**
  * Applies the pending migrations to the database at `url`, each in its own transaction. Concurrent
- * programs take turns. Returns the names of the applied migrations. Throws when the schema is newer
- * than the program, or when a migration was edited after it was applied.
+ * programs take turns. Returns the names of the applied migrations. Throws when a newer program has
+ * applied a migration that breaks this one, or when a migration was edited after it was applied.
  */
 export async function migrate(url: string, migrations = MIGRATIONS): Promise<string[]> {
   const sql = connect(url, {
@@ -86,7 +106,7 @@ export async function migrate(url: string, migrations = MIGRATIONS): Promise<str
     await checkPostgres(sql)
     const applied: string[] = []
     for (;;) {
-      const name = await sql.begin(tx => applyNext(tx, migrations))
+      const name = await applyWhenFree(sql, migrations)
       if (name === undefined) return applied
       log.info('Applied migration {name}', { name })
       applied.push(name)
@@ -97,53 +117,13 @@ export async function migrate(url: string, migrations = MIGRATIONS): Promise<str
 }
 
 /** Lists the migrations of this program and their state in the database. Throws like `migrate`. */
-export async function listMigrations(sql: Sql, migrations = MIGRATIONS): Promise<MigrationState[]> {
-  const [found] = await sql<
-    [{ name: string | null }]
-  >`select to_regclass('migrations')::text as name`
-  if (found.name) return readState(sql, migrations)
-  return migrations.map(one => ({ ...one, checksum: toChecksum(one), isApplied: false }))
-}
-
-/** Returns true when the database has exactly the migrations of this program. */
-export async function isSchemaCurrent(sql: Sql): Promise<boolean> {
-  const [row] = await sql<[{ names: string }]>`
-    select coalesce(string_agg(name, ' ' order by name), '') as names from migrations
-  `
-  return row.names === MIGRATIONS.map(one => one.name).join(' ')
-}
-
-/** Applies the first pending migration under the lock. Returns its name, or undefined if none. */
-async function applyNext(tx: Tx, migrations: readonly Migration[]): Promise<string | undefined> {
-  await tx`select pg_advisory_xact_lock(${LOCK}::bigint)`
-  await tx`
-    create table if not exists migrations (
-      name text primary key, checksum text not null, applied_at timestamptz not null default now()
-    )
-  `
-  const next = (await readState(tx, migrations)).find(one => !one.isApplied)
-  if (!next) return undefined
-  await tx.unsafe(next.text)
-  await tx`insert into migrations (name, checksum) values (${next.name}, ${next.checksum})`
-  return next.name
-}
-
-async function readState(
+export async function listMigrations(
   sql: Queryable,
-  migrations: readonly Migration[],
+  migrations = MIGRATIONS,
 ): Promise<MigrationState[]> {
-  const rows = await sql<{ name: string; checksum: string }[]>`
-    select name, checksum from migrations order by name
-  `
+  const rows = await readStored(sql)
   const stored = new Map(rows.map(row => [row.name, row.checksum]))
-  const own = new Set(migrations.map(one => one.name))
-  const unknown = rows.map(row => row.name).filter(name => !own.has(name))
-  if (unknown.length > 0) {
-    throw new Error(
-      `The database has migrations of a newer Tidings: ${unknown.join(', ')}. ` +
-        'Run that newer version, or restore a backup from before the upgrade.',
-    )
-  }
+  if (findBreaking(rows, migrations)) throw toNewerError(listUnknown(rows, migrations))
   return migrations.map(one => {
     const checksum = toChecksum(one)
     const before = stored.get(one.name)
@@ -155,6 +135,108 @@ async function readState(
     }
     return { ...one, checksum, isApplied: before !== undefined }
   })
+}
+
+/**
+ * Returns why this program cannot work on the schema of the database. Undefined if it can: all its
+ * migrations are applied, and those of newer versions are additive.
+ */
+export async function findSchemaProblem(sql: Sql): Promise<string | undefined> {
+  const rows = await readStored(sql)
+  const stored = new Set(rows.map(({ name }) => name))
+  if (!MIGRATIONS.every(({ name }) => stored.has(name)))
+    return 'The schema of the database is older than this program'
+  const breaking = findBreaking(rows, MIGRATIONS)
+  return (
+    breaking && `The schema of the database requires Tidings ${breaking.oldest_server} or newer`
+  )
+}
+
+/**
+ * Throws when the schema has a migration that this program does not contain. For work on all
+ * tables, because this program does not know all of them then.
+ */
+export async function refuseNewerSchema(sql: Queryable, migrations = MIGRATIONS): Promise<void> {
+  const newer = listUnknown(await readStored(sql), migrations)
+  if (newer.length > 0) throw toNewerError(newer)
+}
+
+/** Applies the next migration, once no long transaction uses its tables. */
+async function applyWhenFree(
+  sql: Sql,
+  migrations: readonly Migration[],
+): Promise<string | undefined> {
+  for (;;) {
+    try {
+      return await sql.begin(tx => applyNext(tx, migrations))
+    } catch (error) {
+      if (sqlState(error) !== LOCK_TIMEOUT) throw error
+      log.info('A migration waits for the end of a transaction')
+      await sleep(RETRY_MS)
+    }
+  }
+}
+
+/** Applies the first pending migration under the lock. Returns its name, or undefined if none. */
+async function applyNext(tx: Tx, migrations: readonly Migration[]): Promise<string | undefined> {
+  await tx`select pg_advisory_xact_lock(${LOCK}::bigint)`
+  await tx`
+    create table if not exists migrations (
+      name text primary key, checksum text not null, oldest_server text,
+      applied_at timestamptz not null default now()
+    )
+  `
+  const next = (await listMigrations(tx, migrations)).find(one => !one.isApplied)
+  if (!next) return undefined
+  await tx.unsafe(`set local lock_timeout = ${LOCK_MS}`)
+  await tx.unsafe(next.text)
+  await tx`
+    insert into migrations (name, checksum, oldest_server)
+    values (${next.name}, ${next.checksum}, ${findOldestServer(next) ?? null})
+  `
+  return next.name
+}
+
+/** Returns the oldest version that works with the migration. Undefined if it is additive. */
+export function findOldestServer({ text }: Migration): string | undefined {
+  return /^-- Oldest server: (\d+\.\d+\.\d+)$/m.exec(text)?.[1]
+}
+
+/** Reads the applied migrations. An empty database has none. */
+async function readStored(sql: Queryable): Promise<StoredMigration[]> {
+  const [found] = await sql<[{ name: string | null }]>`
+    select to_regclass('migrations')::text as name
+  `
+  if (!found.name) return []
+  return sql<StoredMigration[]>`
+    select name, checksum, oldest_server from migrations order by name
+  `
+}
+
+/** Returns the migrations of the database that this program does not contain. */
+function listUnknown<Row extends { name: string }>(
+  rows: readonly Row[],
+  migrations: readonly Migration[],
+): Row[] {
+  const own = new Set(migrations.map(({ name }) => name))
+  return rows.filter(({ name }) => !own.has(name))
+}
+
+/** Returns a migration of a newer program with which this one does not work. */
+function findBreaking(
+  rows: readonly StoredMigration[],
+  migrations: readonly Migration[],
+): StoredMigration | undefined {
+  return listUnknown(rows, migrations).find(
+    one => one.oldest_server !== null && compareVersions(one.oldest_server, VERSION) > 0,
+  )
+}
+
+function toNewerError(newer: readonly { name: string }[]): Error {
+  return new Error(
+    `The database has migrations of a newer Tidings: ${newer.map(({ name }) => name).join(', ')}. ` +
+      'Run that newer version, or restore a backup from before the upgrade.',
+  )
 }
 
 async function checkPostgres(sql: Sql): Promise<void> {
@@ -173,6 +255,7 @@ async function checkPostgres(sql: Sql): Promise<void> {
   }
 }
 
-function toChecksum({ text }: Migration): string {
+/** Returns the SHA-256 of the text in hex. */
+export function toChecksum({ text }: Migration): string {
   return createHash('sha256').update(text).digest('hex')
 }

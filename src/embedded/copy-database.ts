@@ -8,7 +8,7 @@ import {
   toBlocks,
   toCopyTarget,
 } from '../db/copy.ts'
-import { listMigrations, migrate, MIGRATIONS_TABLE } from '../db/migrate.ts'
+import { listMigrations, migrate, MIGRATIONS_TABLE, refuseNewerSchema } from '../db/migrate.ts'
 import { connect, type Queryable, type Tx } from '../db/sql.ts'
 import { listTables } from '../db/tables.ts'
 
@@ -35,6 +35,7 @@ export async function copyDatabase(
   const source = connect(from, { name: 'upgrade', max: 1, settings: COPY_SETTINGS })
   const target = connect(to, { name: 'upgrade', max: 1, settings: LOAD_SETTINGS })
   try {
+    await refuseNewerSchema(source)
     const applied = (await listMigrations(source)).filter(one => one.isApplied)
     await migrate(to, applied)
     const rows = await readSnapshot(source, old =>

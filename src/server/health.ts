@@ -1,4 +1,4 @@
-import { isSchemaCurrent } from '../db/migrate.ts'
+import { findSchemaProblem } from '../db/migrate.ts'
 import type { Pool } from '../db/pool.ts'
 import { describeUnavailable, type Queryable, type Sql } from '../db/sql.ts'
 import type { Appender } from '../events/append.ts'
@@ -37,8 +37,8 @@ export function healthRoutes({ pool, isBootstrapped, ...options }: HealthOptions
   let wasBootstrapped = false
   let writtenMs = -Infinity
   const findProblem = async (sql: Sql) => {
-    if (!(await isSchemaCurrent(sql)))
-      return 'The schema of the database does not match this program'
+    const schemaProblem = await findSchemaProblem(sql)
+    if (schemaProblem !== undefined) return schemaProblem
     if (performance.now() - writtenMs > WRITE_EVERY_MS) {
       await sql`select check_writes()`
       writtenMs = performance.now()

@@ -72,7 +72,8 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
   for (const name of ['db', 'embedded', 'log.ts', 'errors.ts', 'platform.ts', 'listener.ts']) {
     cpSync(join(ROOT, 'src', name), join(root, 'src', name), { recursive: true })
   }
-  cpSync(join(ROOT, 'sql'), join(root, 'sql'), { recursive: true })
+  for (const name of ['src/version.ts', 'package.json', 'sql'])
+    cpSync(join(ROOT, name), join(root, name), { recursive: true })
   for (const name of ['@logtape', 'postgres']) {
     symlinkSync(join(ROOT, 'node_modules', name), join(root, 'node_modules', name))
   }
