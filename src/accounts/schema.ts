@@ -7,6 +7,7 @@ import {
   invalidType,
   issue,
   NO_ISSUES,
+  NOT_BLANK,
   OneOf,
   Text,
 } from '../http/rules.ts'
@@ -45,7 +46,10 @@ export const Name = Type.Unsafe<string>({
   type: 'string',
   minLength: 1,
   maxLength: MAX_LENGTH,
-  pattern: '\\S',
+  pattern: NOT_BLANK,
+  description:
+    'White space around it is removed, and does not count. It must contain a visible character. Control characters ' +
+    'and characters that change the direction of text are rejected.',
 })
 
 /** Returns the stored form of a valid name. */

@@ -6,16 +6,18 @@ import {
   invalidType,
   issue,
   NO_ISSUES,
+  NOT_BLANK,
 } from '../http/rules.ts'
 
 // Two names that look the same must be the same. So invisible characters, and those that change the
 // direction of text, are not allowed. Joiners and selectors are allowed inside an emoji.
-const PATTERN =
+/** Every name matches, once it is trimmed and composed. Needs the flag `u`. */
+export const NAME_PATTERN =
   '^(?=[^]*\\S)(?:[^\\p{Cc}\\p{Default_Ignorable_Code_Point}\\p{Bidi_Control}\\p{Zl}\\p{Zp}]' +
   '|(?<=\\p{Extended_Pictographic})\\uFE0F|(?<=[0-9#*])\\uFE0F(?=\\u20E3)' +
   '|(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\uFE0F])\\u200D(?=\\p{Extended_Pictographic})' +
   '|(?<=\\u{1F3F4}[\\u{E0020}-\\u{E007F}]*)[\\u{E0020}-\\u{E007F}])*$'
-const VISIBLE = new RegExp(PATTERN, 'u')
+const VISIBLE = new RegExp(NAME_PATTERN, 'u')
 const PLAIN = /^[\x20-\x7e]*$/
 // A composed character consists of at most four others, of two UTF-16 units each.
 const MAX_UNITS = 8 * 255
@@ -40,9 +42,11 @@ export const ChannelName = Type.Unsafe<string>({
   type: 'string',
   minLength: 1,
   maxLength: 255,
-  pattern: PATTERN,
+  pattern: NOT_BLANK,
   description:
-    'Name of the channel, which is created if it does not exist. Names that differ only in case or in runs of white space are equal. The length is that of the composed form (NFC).',
+    'Name of the channel, which is created if it does not exist. Names that differ only in case or in runs of white ' +
+    'space are equal. White space around a name is removed. The length is that of the composed form (NFC). Control, ' +
+    'bidirectional and zero-width characters are rejected, except inside an emoji.',
   examples: ['payments'],
 })
 

@@ -3,12 +3,21 @@ import { Icon } from '../channels/icon.ts'
 import { ChannelName } from '../channels/name.ts'
 import { JsonObject } from '../http/json-object.ts'
 import { PageQuery } from '../http/paging.ts'
-import { defineRule, invalidType, issue, NO_ISSUES, Text, TrimmedText } from '../http/rules.ts'
+import {
+  defineRule,
+  invalidType,
+  issue,
+  NO_ISSUES,
+  NOT_BLANK,
+  Text,
+  TrimmedText,
+} from '../http/rules.ts'
 import { Nullable } from '../http/schema-parts.ts'
 import { parseIsoTimestamp, parseTimestamp } from './timestamp.ts'
 
 const MAX_AHEAD_MS = 5 * 60_000
-const YEAR = '^(?!00)\\d{4}-'
+const YEAR = '^[0-9]{4}-'
+const YEARS = 'Years 0100 to 9999.'
 const NOT_ISO = issue(
   'invalid_format',
   'Must be ISO 8601 with a time zone, like 2026-11-20T09:30:00Z',
@@ -39,7 +48,7 @@ export function IsoTimestamp(description: string) {
     type: 'string',
     format: 'date-time',
     pattern: YEAR,
-    description,
+    description: `${description} ${YEARS}`,
   })
 }
 
@@ -51,8 +60,8 @@ const Timestamp = Type.Unsafe<string | number>({
   pattern: YEAR,
   minimum: 0,
   description:
-    'When it happened, at most 5 minutes in the future. Default: the time of creation. Text is ISO 8601. A number ' +
-    'is Unix seconds, or Unix milliseconds from 100,000,000,000 on.',
+    'When it happened, at most 5 minutes in the future. Default: the time of creation. Text is ISO 8601. A number is ' +
+    `Unix seconds, or Unix milliseconds from 100,000,000,000 on. ${YEARS}`,
   examples: ['2026-11-20T09:30:00Z', 1795167000],
 })
 
@@ -119,16 +128,14 @@ export const LogInput = Type.Object(
 )
 export type LogInput = Static<typeof LogInput>
 
-// Matches a character that is neither white space nor part of an emoji.
-const PLAIN = '[^\\s\\p{Extended_Pictographic}\\p{Emoji_Component}]|[0-9#*](?!\\uFE0F)'
-
-/** An event as plain text. This pattern only documents it: `EventInput` validates the fields. */
+/** An event as plain text. This schema only documents it: `EventInput` validates the fields. */
 export const TextInput = Type.String({
   examples: ['💾 Backup failed\nThe disk is full.'],
   minLength: 1,
-  pattern: `^\\s*(?=\\S)(?=[^\\n]*(?:${PLAIN}))[^\\n]{1,500}(?:\\n[^]{0,5000})?$`,
+  pattern: NOT_BLANK,
   description:
-    'The first line is the title, up to 500 characters. An emoji at its start is the icon. The other lines are the description, up to 5,000 characters.',
+    'The first line that is not blank is the title, up to 500 characters. An emoji at its start is the icon, and other ' +
+    'text must follow. The other lines are the description, up to 5,000 characters.',
 })
 
 /** A stored event. */

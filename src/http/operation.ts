@@ -47,6 +47,7 @@ const challenge = {
 /** The security schemes of /api. */
 export type ApiCredential = 'session' | 'token'
 
+const TEXT_BODY = 'Plain text. A form, as `curl -d` sends it, is read as plain text too.'
 const INVALID = 'The request is invalid. `details` lists every failing field.'
 
 /** Returns the OpenAPI 3.1 operation of a route that requires an API key with `scope`. */
@@ -147,23 +148,27 @@ function toParameters({ params, query }: RouteOptions): object[] {
   return [...all('path', params), ...all('query', query)]
 }
 
-/** A text body may also have the content type that `curl -d` sends. */
+/**
+ * A text body may also have the content type that `curl -d` sends. It has no schema there, because
+ * a proxy that validates would parse the text as a form.
+ */
 function toRequestBody(body: TSchema): object {
   const { examples: [example] = [], ...schema } = body
+  const isText = body.type === 'string'
   return {
     required: true,
-    content:
-      body.type === 'string'
-        ? {
-            'text/plain': { schema: toJsonSchema(schema), example },
-            'application/x-www-form-urlencoded': { schema: toJsonSchema(schema) },
-          }
-        : {
-            'application/json': {
-              schema: toJsonSchema(body),
-              ...(example !== undefined && { example }),
-            },
+    ...(isText && { description: TEXT_BODY }),
+    content: isText
+      ? {
+          'text/plain': { schema: toJsonSchema(schema), example },
+          'application/x-www-form-urlencoded': {},
+        }
+      : {
+          'application/json': {
+            schema: toJsonSchema(body),
+            ...(example !== undefined && { example }),
           },
+        },
   }
 }
 
@@ -179,14 +184,14 @@ function toSuccesses(response: Readonly<Record<number, TSchema>>, headers: Respo
   )
 }
 
-// Excludes surrounding white space, which is not part of a header, and an empty quoted string.
-const KEY_PATTERN = '^(?!""$)[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$'
+// Excludes surrounding white space, which is not part of a header.
+const KEY_PATTERN = '^[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$'
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
   description:
-    'Makes the request safe to retry. For 24 hours, requests with the same key return the stored response and have no other effect.',
+    'Makes the request safe to retry. For 24 hours, requests with the same key return the stored response and have no other effect. Quotes around a key are removed, and it must not be empty.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: KEY_PATTERN },
 }
 

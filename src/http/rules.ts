@@ -140,16 +140,25 @@ export function OneOf<const Value extends string>(values: readonly Value[], desc
 }
 
 /**
+ * The documented pattern of text that is not blank. JavaScript, Python and RE2 read it alike. Blank
+ * text of other white space matches too, so that every accepted text matches.
+ */
+export const NOT_BLANK = '[^ \\t\\n\\v\\f\\r]'
+/** Describes how `TrimmedText` treats white space. */
+const TRIMMING = 'White space around it is removed, and does not count. It must not be blank.'
+
+/**
  * The schema of text that is not blank. The trimmed text is what counts for its length, in code
  * points.
  */
-export function TrimmedText(options: TextOptions) {
+export function TrimmedText({ description, ...options }: TextOptions) {
   return Type.Unsafe<string>({
     ...options,
     [Kind]: TRIMMED,
     type: 'string',
     minLength: 1,
-    pattern: '\\S',
+    pattern: NOT_BLANK,
+    description: description === undefined ? TRIMMING : `${description} ${TRIMMING}`,
   })
 }
 

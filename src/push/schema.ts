@@ -29,7 +29,7 @@ const P256DH = ruleOf(
   "Must be the browser's key: an uncompressed point of P-256 in base64url",
 )
 const AUTH = ruleOf('Auth', text => toBytes(text).length === 16, 'Must be 16 bytes in base64url')
-const TIME_OF_DAY = '^([01]\\d|2[0-3]):[0-5]\\d$'
+const TIME_OF_DAY = '^([01][0-9]|2[0-3]):[0-5][0-9]$'
 const QUIET_HOURS = defineRule('QuietHours', value => {
   if (value === null) return NO_ISSUES
   if (typeof value !== 'object' || Array.isArray(value)) return invalidType('object', value)

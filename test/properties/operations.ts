@@ -1,3 +1,6 @@
+import { NAME_PATTERN } from '../../src/channels/name.ts'
+import { NOT_BLANK } from '../../src/http/rules.ts'
+
 /** A JSON Schema of the document, with its references resolved. */
 export interface Schema {
   type?: string | string[]
@@ -23,6 +26,32 @@ export interface Parameter {
   schema: Schema
 }
 
+/**
+ * Patterns of rules that the document states in words. Portable patterns cannot express them, so
+ * the document has looser ones. The keys begin descriptions or patterns of the document.
+ */
+const RULES: readonly [beginning: string, pattern: string][] = [
+  ['Name of the channel', NAME_PATTERN],
+  ['The first line', toTextPattern()],
+  [NOT_BLANK, '\\S'],
+  ['^[\\x21-', '^(?!""$)[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$'],
+]
+
+/** The pattern of a text whose first line has a title beside its emoji. Needs the flag `u`. */
+function toTextPattern(): string {
+  const plain = '[^\\s\\p{Extended_Pictographic}\\p{Emoji_Component}]|[0-9#*](?!\\uFE0F)'
+  return `^\\s*(?=\\S)(?=[^\\n]*(?:${plain}))[^\\n]{1,500}(?:\\n[^]{0,5000})?$`
+}
+
+/** Returns a schema with the pattern of its rule. */
+function toStrict(schema: Schema & { description?: string }): Schema {
+  const { description = '', pattern } = schema
+  // The names of fields can be those of keywords.
+  if (typeof pattern !== 'string') return schema
+  const rule = RULES.find(([start]) => description.startsWith(start) || pattern.startsWith(start))
+  return rule ? { ...schema, pattern: rule[1] } : schema
+}
+
 /** An operation of the served document, with all that the generators need. */
 export interface Operation {
   id: string
@@ -32,6 +61,8 @@ export interface Operation {
   /** The schemas of the body by content type; empty without a body. */
   bodies: [type: string, schema: Schema][]
 }
+
+type Described = Parameter & { description?: string }
 
 interface Document {
   paths: Record<string, Record<string, any>>
@@ -46,9 +77,16 @@ export async function readOperations(url: string): Promise<Operation[]> {
       id: operation.operationId,
       method: method.toUpperCase(),
       path,
-      parameters: resolve(document, operation.parameters ?? []) as Parameter[],
-      bodies: Object.entries<{ schema: Schema }>(operation.requestBody?.content ?? {}).map(
-        ([type, { schema }]) => [type, resolve(document, schema) as Schema],
+      parameters: (operation.parameters ?? []).map((one: Described) => ({
+        ...one,
+        schema: resolve(document, { ...one.schema, description: one.description }),
+      })),
+      bodies: Object.entries<{ schema?: Schema }>(operation.requestBody?.content ?? {}).map(
+        // A form has no schema. It is read as plain text, the first type.
+        ([type, { schema }], _, all) => [
+          type,
+          resolve(document, schema ?? all[0]?.[1].schema) as Schema,
+        ],
       ),
     })),
   )
@@ -61,8 +99,8 @@ function resolve(document: Document, value: unknown): unknown {
     const name = String(value.$ref).replace('#/components/schemas/', '')
     return resolve(document, document.components.schemas[name])
   }
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, resolve(document, item)]),
+  return toStrict(
+    Object.fromEntries(Object.entries(value).map(([key, item]) => [key, resolve(document, item)])),
   )
 }
 

@@ -1,3 +1,4 @@
+import { NOT_BLANK } from '../../http/rules.ts'
 import { resolve, toName, type Document, type Parameter, type Schema } from './document.ts'
 import type { Examples } from './example.ts'
 import { inline, join, markup, toAnchor, type Markup, type Piece } from './html.ts'
@@ -56,7 +57,7 @@ function schemaLink(name: string): Markup {
 /** Returns the bounds of a value in words. */
 export function toBounds(schema: Schema): string[] {
   const { format, pattern, items, enum: values, default: standard } = schema
-  const isShort = pattern !== undefined && pattern.length <= MAX_PATTERN && pattern !== '\\S'
+  const isShort = pattern !== undefined && pattern.length <= MAX_PATTERN && pattern !== NOT_BLANK
   const each =
     items && items.$ref === undefined ? toBounds(items).map(bound => `each ${bound}`) : []
   return [
@@ -66,7 +67,7 @@ export function toBounds(schema: Schema): string[] {
     range(undefined, schema.maxProperties, 'key'),
     format !== undefined && FORMATS[format],
     isShort && `matches \`${pattern}\``,
-    pattern === '\\S' && 'not blank',
+    pattern === NOT_BLANK && 'not blank',
     values !== undefined && `one of ${values.map(value => `\`${value}\``).join(', ')}`,
     ...each,
     standard !== undefined && `default \`${JSON.stringify(standard)}\``,
