@@ -223,6 +223,8 @@ create table invites (
   role text not null check (role in ('owner', 'admin', 'member', 'viewer')),
   email text,
   invited_by uuid not null references accounts on delete cascade,
+  -- The management token that made it, without which it admits nobody. Null for a session.
+  token_id uuid,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null
 );

@@ -4,7 +4,7 @@ import type { Pool } from '../db/pool.ts'
 import type { Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Call } from '../http/call.ts'
-import type { FailedAuthentications } from '../limits/failed-authentications.ts'
+import { toNetwork, type FailedAuthentications } from '../limits/failed-authentications.ts'
 import { toRateLimitHeaders, tooManyRequests, type RateLimitResult } from '../limits/rate-limit.ts'
 import { API_KEY, hashToken, MANAGEMENT_TOKEN } from '../token-form.ts'
 import { toRequester, type Admitted, type AdmittedToken } from './admitted.ts'
@@ -160,6 +160,15 @@ export function countRefusal(
   const isStranger = role === undefined
   if (error.code !== (isStranger ? 'not_found' : 'forbidden')) return
   refusals.count({ tenant: { organizationId }, actor, isStranger, action })
+}
+
+/** Counts a refused sign-in of no known account. `way` contains no text of the client. */
+export function countRefusedSignIn(
+  refusals: Pick<Refusals, 'count'>,
+  actor: Actor & { address: string },
+  way: string,
+): void {
+  refusals.count({ tenant: { network: toNetwork(actor.address, 48) }, actor, action: way })
 }
 
 /** Returns the session in a request's cookie. A cookie of a wrong form costs no query. */

@@ -6,7 +6,7 @@ import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, parseId, toId } from '../ids.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
-import { ACTIONS, isAtLeast, ROLES, type Role } from './permissions.ts'
+import { ACTIONS, isAtLeast, requireVerifiedFor, ROLES, type Role } from './permissions.ts'
 import type { InvitePreview, Invite } from './schema.ts'
 import { hashSecret, isSecret, newSecret } from './secret.ts'
 
@@ -19,8 +19,8 @@ export interface LiveInvite extends InvitePreview {
 }
 
 /**
- * Creates an invite that is valid for 7 days. Its role cannot be higher than the caller's. The
- * token is not stored.
+ * Creates an invite that is valid for 7 days, and ends with the management token that makes it. Its
+ * role cannot be higher than the caller's. The secret of its link is not stored.
  */
 export async function createInvite(
   tx: Tx,
@@ -32,6 +32,7 @@ export async function createInvite(
   if (!isAtLeast(ownRole, role)) {
     throw new Fault('forbidden', `You cannot invite as ${role}. Your own role is ${ownRole}.`)
   }
+  requireVerifiedFor(role, admitted)
   const [found] = await tx<[{ open: number; is_member: boolean }]>`
     select
       (
@@ -57,11 +58,17 @@ export async function createInvite(
   }
   const { id, uuid } = newId('inv')
   const token = newSecret(256)
+  const tokenId = admitted.token?.id ?? null
   const [created] = await tx<[{ expires_at: Date }]>`
-    insert into invites (id, organization_id, hash, role, email, invited_by, expires_at)
+    insert into invites (
+      id, organization_id, hash, role, email, invited_by, token_id, expires_at
+    )
     values (
       ${uuid}, ${organizationId}, decode(${hashSecret(token)}, 'hex'), ${role}, ${email},
-      ${admitted.account.id}, now() + interval '7 days'
+      ${admitted.account.id}, ${tokenId},
+      least(
+        now() + interval '7 days', (select expires_at from management_tokens where id = ${tokenId})
+      )
     )
     returning expires_at
   `
@@ -131,7 +138,7 @@ export async function withdrawDisallowedInvites(
 
 /**
  * Returns the open invite with this token. An invite ends when it is used, withdrawn or expired, or
- * when its creator may no longer invite.
+ * when its creator may no longer invite. It also ends with the management token that made it.
  */
 export async function findInvite(sql: Queryable, token: string): Promise<LiveInvite | undefined> {
   if (!isSecret(token)) return undefined
@@ -190,10 +197,11 @@ async function selectLive(sql: Queryable, where: Fragment, limit: number) {
   `
 }
 
-/** The SQL condition that the membership `m` may create the invite `i`. */
+/** The SQL condition that the membership `m` may create the invite `i`, with the same token. */
 function mayInvite(sql: Queryable): Fragment {
   return sql`
-    array_position(${RANKS}::text[], m.role) >= greatest(
+    (i.token_id is null or exists (select from management_tokens t where t.id = i.token_id))
+    and array_position(${RANKS}::text[], m.role) >= greatest(
       array_position(${RANKS}::text[], i.role),
       array_position(${RANKS}::text[], ${ACTIONS['invites.create'].role})
     )

@@ -7,7 +7,7 @@ import { parseId, toId } from '../ids.ts'
 import { toAccountInfo } from './account.ts'
 import { withdrawDisallowedInvites } from './invites.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
-import type { Role } from './permissions.ts'
+import { requireVerifiedFor, type Role } from './permissions.ts'
 import { createOwnersResetLink, withdrawLinksOfMember, type ResetLink } from './reset-links.ts'
 import type { Member } from './schema.ts'
 
@@ -23,16 +23,20 @@ export async function listMembers(
   return toPage(members, query, ({ person }) => person.id)
 }
 
-/** Changes the role of a member. Throws `conflict` for the last owner. */
+/**
+ * Changes the role of a member. Throws `conflict` for the last owner, and `verification_needed` for
+ * a new admin or owner.
+ */
 export async function changeRole(
   tx: Tx,
   call: OrganizationCall,
   { id, role }: { id: string; role: Role },
 ): Promise<Member> {
   await lockOrganization(tx, call, 'members.changeRole')
-  const { organizationId, actor } = call
+  const { organizationId, actor, admitted } = call
   const { accountId, member } = await getMember(tx, organizationId, id)
   if (member.role === role) return member
+  requireVerifiedFor(role, admitted)
   if (member.role === 'owner') await requireOtherOwner(tx, organizationId, accountId)
   await tx`
     update memberships set role = ${role}

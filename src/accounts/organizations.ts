@@ -21,8 +21,8 @@ export interface OrganizationCall {
 
 /**
  * Locks an organization until the transaction ends. Authorizes `action` again, because the role may
- * have changed since admission. Returns the caller's role. Every change of an organization's
- * members, roles or projects takes this lock first.
+ * have changed since admission, and a token may have ended. Returns the caller's role. Every change
+ * of an organization's members, roles or projects takes this lock first.
  */
 export async function lockOrganization(
   tx: Tx,
@@ -30,6 +30,7 @@ export async function lockOrganization(
   action: Action,
 ): Promise<Role> {
   await tx`select from organizations where id = ${organizationId} for no key update`
+  if (admitted.token) await lockToken(tx, admitted.token.id)
   const [found] = await tx<{ role: Role }[]>`
     select m.role
     from memberships m
@@ -41,6 +42,15 @@ export async function lockOrganization(
   authorize(toRequester(admitted), action, { kind, role })
   if (!role) throw organizationNotFound()
   return role
+}
+
+/** Keeps a management token until the transaction ends. Throws `signed_out` if it has ended. */
+async function lockToken(tx: Tx, id: string): Promise<void> {
+  // The transaction may have waited, so its start is not the present time.
+  const locked = await tx`
+    select from management_tokens where id = ${id} and expires_at > clock_timestamp() for key share
+  `
+  if (locked.count === 0) throw new Fault('signed_out', 'The management token has ended')
 }
 
 /** Creates an organization without members. Returns its uuid. */

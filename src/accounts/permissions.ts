@@ -11,7 +11,7 @@ export type TokenKind = (typeof TOKEN_KINDS)[number]
 /**
  * Every action of /api, with its scope and the lowest role that may do it. Actions that reveal a
  * secret or destroy something also require a verification within the last 10 minutes: a password or
- * a passkey (contract.md §12).
+ * a passkey (contract.md §12). So does an invite or a role change that makes an admin or an owner.
  *
  * By default, tokens may do every action on organizations and projects, and nothing else. `tokens`
  * names the exceptions. A token never creates a credential, such as a key or a reset link, and
@@ -291,6 +291,14 @@ export function requireVerified({ isVerified }: Pick<Requester, 'isVerified'>): 
     'verification_needed',
     'Confirm that it is you. The last confirmation was more than 10 minutes ago.',
   )
+}
+
+/**
+ * Throws `verification_needed` like `requireVerified` if `role` manages members: an admin
+ * or owner who was made in an unattended browser would keep the access.
+ */
+export function requireVerifiedFor(role: Role, account: Pick<Requester, 'isVerified'>): void {
+  if (isAtLeast(role, 'admin')) requireVerified(account)
 }
 
 /** Returns whether `role` has all permissions of `needed`. */

@@ -17,7 +17,7 @@ export async function proveEmail(tx: Tx, actor: Actor, accountId: string): Promi
     where id = ${accountId} and not is_email_proven
   `
   if (proven.count === 0) return
-  await removeOtherWaysIn(tx, accountId)
+  await removeOtherWaysIn(tx, actor, accountId)
   await forgetDevices(tx, accountId)
   await withdrawResetLinks(tx, actor, accountId)
   const sessionsEnded = await endSessions(tx, accountId)

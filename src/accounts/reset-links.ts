@@ -134,7 +134,7 @@ export async function resetPassword(
     returning email
   `
   // Somebody else may have added them, or the account may have lost them.
-  await removeOtherWaysIn(tx, accountId)
+  await removeOtherWaysIn(tx, actor, accountId)
   const sessionsEnded = await endSessions(tx, accountId)
   await withdrawResetLinks(tx, actor, accountId)
   // The requesting browser becomes a known one, so that failures elsewhere do not delay it.

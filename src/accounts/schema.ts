@@ -1,5 +1,6 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
 import { parseEmail } from '../config/values.ts'
+import { isDisruptive } from '../disruptive-text.ts'
 import {
   checkCharacters,
   checkLength,
@@ -20,8 +21,6 @@ export type SignInMethod = (typeof SIGN_IN_METHODS)[number]
 
 const MAX_LENGTH = 100
 const INVISIBLE = /^[\p{Default_Ignorable_Code_Point}\s]*$/u
-// Characters that move a terminal's cursor, break lines, or change the direction of text.
-const DISRUPTIVE = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/u
 
 const NAME = defineRule('Name', (value, schema) => {
   if (typeof value !== 'string') return invalidType('string', value)
@@ -30,7 +29,7 @@ const NAME = defineRule('Name', (value, schema) => {
   const characters = checkCharacters(value)
   if (characters.length > 0) return characters
   if (INVISIBLE.test(value)) return issue('invalid_value', 'Must contain a visible character')
-  return DISRUPTIVE.test(value.trim())
+  return isDisruptive(value.trim())
     ? issue(
         'invalid_value',
         'Must not contain control characters or characters that change the direction of text',

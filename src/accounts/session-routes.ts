@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { writeAudit } from '../audit/audit.ts'
+import type { Refusals } from '../audit/refusals.ts'
 import { transact } from '../db/pool.ts'
 import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
@@ -12,12 +13,13 @@ import { toSignedOut, type Cookies } from './secret.ts'
 import { findCredentials, lockCredentials, tryPassword, wrongCredentials } from './credentials.ts'
 import type { CallOn, SessionGuard } from './guard.ts'
 import { lockAccount } from './account.ts'
+import { countRefusedSignIn } from './admission.ts'
 import { isPasswordUsable } from './password-switch.ts'
 import { Account, Email, EndedSessions, NoData, Password, SessionInfo } from './schema.ts'
 import { endSession, endSessions, listSessions } from './sessions.ts'
 import { endOwnSession, signIn, type SignedIn } from './sign-in.ts'
 import { createStep, hasSecondFactor, STEP_AGE_S } from './sign-in-steps.ts'
-import { clearAttempts } from './throttle.ts'
+import { clearAttempts, repeatAttempt } from './throttle.ts'
 
 const tags = ['Account']
 
@@ -37,16 +39,18 @@ const NeedsCode = Type.Object({ needs: Type.Literal('code') }, { additionalPrope
 interface Parts {
   guard: SessionGuard
   cookies: Cookies
+  refusals: Pick<Refusals, 'count'>
 }
 
 /** Routes to sign in and out, and to manage sessions. */
-export function sessionRoutes({ guard, cookies }: Parts) {
+export function sessionRoutes(parts: Parts) {
+  const { guard, cookies } = parts
   return new Elysia({ name: 'accounts.sessions' })
     .use(guard)
     .post(
       '/api/session',
       async ({ call, body }) => {
-        const signedIn = await signInByPassword(cookies, call, body)
+        const signedIn = await signInByPassword(parts, call, body)
         if (signedIn.step === undefined) {
           return succeed(call, 200, signedIn.account, { cookies: signedIn.cookies })
         }
@@ -128,7 +132,7 @@ export function sessionRoutes({ guard, cookies }: Parts) {
 }
 
 async function signInByPassword(
-  cookies: Cookies,
+  { cookies, refusals }: Parts,
   call: CallOn<'anyone'>,
   { email: typed, password, isInstalled }: Static<typeof SignInBody>,
 ): Promise<(SignedIn & { step?: undefined }) | { step: string }> {
@@ -139,10 +143,14 @@ async function signInByPassword(
     findCredentials(sql, { email, address, device }),
   )
   if (!(await tryPassword(call.pool, scope, { password, credentials: found })) || !found) {
-    // The entered address is not recorded, because people sometimes enter their password there.
-    const target = found && toId('per', found.accountId)
     const actor = { kind: 'anonymous', address, userAgent } as const
-    await transact(call.pool, tx => writeAudit(tx, actor, { action: 'session.refused', target }))
+    // The entered address is not recorded, because people sometimes enter their password there.
+    if (!found) countRefusedSignIn(refusals, actor, 'password')
+    await transact(call.pool, tx =>
+      found
+        ? writeAudit(tx, actor, { action: 'session.refused', target: toId('per', found.accountId) })
+        : repeatAttempt(tx, scope),
+    )
     throw wrongCredentials()
   }
   return transact(call.pool, async tx => {

@@ -63,6 +63,17 @@ export async function clearAttempts(tx: Tx, scope: ThrottleScope): Promise<void>
   await tx`delete from sign_in_failures where account = ${account} and lane = ${lane}`
 }
 
+/**
+ * Writes an attempt again, without a change. It takes as long as an entry of the audit log, so that
+ * the time of an answer does not tell whether an account exists.
+ */
+export async function repeatAttempt(tx: Tx, scope: ThrottleScope): Promise<void> {
+  const { account, lane } = toKeys(scope)
+  await tx`
+    update sign_in_failures set last_at = last_at where account = ${account} and lane = ${lane}
+  `
+}
+
 /** Deletes all failures of an account. */
 export async function clearAccountFailures(tx: Tx, email: string): Promise<void> {
   const account = toHash(email)

@@ -1,6 +1,8 @@
+import type { Actor } from '../audit/audit.ts'
 import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { endSteps } from './sign-in-steps.ts'
+import { withdrawInvitesOfEndedTokens } from './token-invites.ts'
 
 /**
  * Throws `conflict` if an account can no longer sign in. Call it after a removal, in the same
@@ -33,10 +35,14 @@ export async function removeSecondFactor(tx: Tx, accountId: string): Promise<voi
   await endSteps(tx, accountId)
 }
 
-/** Removes everything but the password that gives access to an account, and its tokens. */
-export async function removeOtherWaysIn(tx: Tx, accountId: string): Promise<void> {
+/**
+ * Removes everything but the password that gives access to an account, and its tokens with the
+ * invites that they made.
+ */
+export async function removeOtherWaysIn(tx: Tx, actor: Actor, accountId: string): Promise<void> {
   await removeSecondFactor(tx, accountId)
   await tx`delete from passkeys where account_id = ${accountId}`
   await tx`delete from openid_connections where account_id = ${accountId}`
   await tx`delete from management_tokens where account_id = ${accountId}`
+  await withdrawInvitesOfEndedTokens(tx, actor, accountId)
 }

@@ -15,18 +15,21 @@ const MAX_ACTIONS = 5
 
 const log = logger('audit')
 
-/** A request that a role or a scope did not allow. Ids are uuids. */
+/** A request that a role or a scope did not allow, or a refused sign-in. Ids are uuids. */
 interface Refusal {
-  /** The resource. For a request of an API key, the organization is looked up later. */
-  tenant: { organizationId: string } | { projectId: string }
+  /**
+   * The resource. For a request of an API key, the organization is looked up later. A sign-in
+   * belongs to the installation, and counts for the network of its client.
+   */
+  tenant: { organizationId: string } | { projectId: string } | { network: string }
   actor: Actor
   /** True for an account that is not a member of the organization. */
   isStranger?: boolean
-  /** The action of /api, or the scope of /v1. */
+  /** The action of /api, the scope of /v1, or the way to sign in. */
   action: string
 }
 
-/** Counts refused requests, and writes them to the audit logs once a minute. */
+/** Counts refused requests and sign-ins, and writes them to the audit logs once a minute. */
 export interface Refusals {
   /** Counts a refusal. It only takes memory, up to a limit. */
   count(refusal: Refusal): void
@@ -34,7 +37,7 @@ export interface Refusals {
   stop(): Promise<void>
 }
 
-/** The refusals of one caller in one organization or project. */
+/** The refusals of one caller in one organization, project or installation. */
 interface Counted {
   refusal: Refusal
   actions: Set<string>
@@ -49,7 +52,7 @@ interface Tenant {
 
 /**
  * Creates the counter. A caller gets one entry a minute for each organization, and an organization
- * 21 entries at most.
+ * 21 entries at most. The installation gets as many for refused sign-ins.
  */
 export function createRefusals(pool: Pool): Refusals {
   let tenants = new Map<string, Tenant>()
@@ -57,11 +60,14 @@ export function createRefusals(pool: Pool): Refusals {
 
   function count(refusal: Refusal): void {
     const { tenant: of, actor, isStranger, action } = refusal
-    const id = 'organizationId' in of ? `org ${of.organizationId}` : `prj ${of.projectId}`
+    const id = toTenantId(of)
     if (!tenants.has(id) && tenants.size >= MAX_TENANTS) return
     const tenant = tenants.get(id) ?? { callers: new Map<string, Counted>(), others: 0 }
     tenants.set(id, tenant)
-    const caller = `${actor.token?.id ?? actor.keyId ?? actor.accountId} ${isStranger}`
+    const caller =
+      'network' in of
+        ? of.network
+        : `${actor.token?.id ?? actor.keyId ?? actor.accountId} ${isStranger}`
     const known = tenant.callers.get(caller)
     if (!known && tenant.callers.size >= MAX_CALLERS) {
       tenant.others++
@@ -89,15 +95,15 @@ export function createRefusals(pool: Pool): Refusals {
       const organizations = new Map(owners.map(row => [row.id, row.organization_id]))
       const merged = new Map<string, Tenant>()
       for (const [id, tenant] of counted) {
-        const organizationId = id.startsWith('org ') ? id.slice(4) : organizations.get(id.slice(4))
+        const place = id.startsWith('prj ') ? organizations.get(id.slice(4)) : id.slice(4)
         // The project was deleted meanwhile.
-        if (organizationId === undefined) continue
-        merged.set(organizationId, merge(merged.get(organizationId), tenant))
+        if (place === undefined) continue
+        merged.set(place, merge(merged.get(place), tenant))
       }
-      for (const [organizationId, tenant] of merged) {
+      for (const [place, tenant] of merged) {
         await transact(pool, async tx => {
           for (const [actor, record] of toRecords(tenant)) {
-            await writeAudit(tx, actor, { ...record, organizationId })
+            await writeAudit(tx, actor, { ...record, organizationId: place || undefined })
           }
         })
       }
@@ -115,6 +121,12 @@ export function createRefusals(pool: Pool): Refusals {
       await (writing = writing.then(write))
     },
   }
+}
+
+/** Returns the kind of a tenant and its uuid. The installation has none. */
+function toTenantId(tenant: Refusal['tenant']): string {
+  if ('organizationId' in tenant) return `org ${tenant.organizationId}`
+  return 'projectId' in tenant ? `prj ${tenant.projectId}` : 'all '
 }
 
 /** Returns the refusals of two projects of an organization. */
@@ -136,6 +148,9 @@ function toRecords({ callers, others }: Tenant): [Actor, AuditRecord][] {
 
 function toRecord({ refusal, actions, count }: Counted): [Actor, AuditRecord] {
   const { tenant, actor, isStranger } = refusal
+  if ('network' in tenant) {
+    return [actor, { action: 'session.refused', details: { ways: [...actions].join(', '), count } }]
+  }
   const details = { actions: [...actions].join(' '), count }
   const projectId = 'projectId' in tenant ? tenant.projectId : undefined
   if (!isStranger) return [actor, { action: 'access.refused', projectId, details }]

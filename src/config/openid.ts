@@ -1,3 +1,5 @@
+import { isDisruptive } from '../disruptive-text.ts'
+
 /** An OpenID Connect provider, as an operator has set it up. */
 export interface ProviderSettings {
   /** Lower-case letters, digits and hyphens. It is a part of the provider's URLs here. */
@@ -65,6 +67,11 @@ export function toProviders(
     if (!isProviderName(name)) {
       problems.push(
         `${prefix}_ISSUER names the provider ${name}. Choose a name of at most ${MAX_NAME} characters other than ${PROXY_NAME}.`,
+      )
+    }
+    if (isDisruptive(read('LABEL') ?? '')) {
+      problems.push(
+        `${prefix}_LABEL must not contain control characters or characters that change the direction of text.`,
       )
     }
     const trusted = read('TRUSTED')?.toLowerCase() ?? 'false'

@@ -1,4 +1,4 @@
-import { findSession } from '../accounts/admission.ts'
+import { countRefusedSignIn, findSession } from '../accounts/admission.ts'
 import { rotateSession, toCookieSeconds, type AdmittedSession } from '../accounts/sessions.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { ProviderSettings } from '../config/openid.ts'
@@ -56,9 +56,12 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
     } catch (error) {
       const code = toCode(error)
       if (code === undefined) throw error
-      if (code === 'expired' || code === 'invalid') {
-        await failedAuthentications.countFailure(address)
+      if (visit?.purpose === 'signIn' && code !== 'cancelled') {
+        const from = { address, userAgent: request.headers.get('user-agent') ?? '' }
+        countRefusedSignIn(parts.refusals, toActor(from), `${visit.provider} ${code}`)
       }
+      // Each one costs a request to the provider, also while it fails.
+      await failedAuthentications.countFailure(address)
       return redirect(toProblemPath(visit, name, code), visit ? [flows.clear()] : [])
     }
   }
@@ -162,7 +165,7 @@ async function connectOwn(
   return []
 }
 
-function toActor(from: { address: string; userAgent: string }): Actor {
+function toActor(from: { address: string; userAgent: string }): Actor & { address: string } {
   return { kind: 'anonymous', ...from }
 }
 

@@ -1,4 +1,5 @@
 import { parseEmail } from '../config/values.ts'
+import { replaceDisruptive } from '../disruptive-text.ts'
 
 /** The claims of a provider about a person, verified and normalized. */
 export interface Profile {
@@ -19,7 +20,6 @@ export interface Profile {
 const MAX_NAME = 100
 const MAX_GROUPS = 1_000
 const MAX_TEXT = 255
-const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu
 
 type Claims = Readonly<Record<string, unknown>>
 
@@ -58,8 +58,10 @@ function toText(value: unknown): string | undefined {
 }
 
 function toName(value: unknown): string | undefined {
-  const name = toText(value)?.replace(UNSAFE, '').trim().slice(0, MAX_NAME)
-  return name?.isWellFormed() && /[^\p{Default_Ignorable_Code_Point}\s]/u.test(name)
+  const name = replaceDisruptive(toText(value) ?? '', '')
+    .trim()
+    .slice(0, MAX_NAME)
+  return name.isWellFormed() && /[^\p{Default_Ignorable_Code_Point}\s]/u.test(name)
     ? name
     : undefined
 }

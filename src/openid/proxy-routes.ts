@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { countRefusedSignIn } from '../accounts/admission.ts'
 import { transact } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
 import { PROXY_NAME } from '../config/openid.ts'
@@ -11,7 +12,7 @@ import { ProxyBody } from './schema.ts'
 import { signInAtProxy } from './sign-in.ts'
 
 /** The route that signs in with the e-mail address that a trusted proxy has sent. */
-export function proxyRoutes({ guard, cookies, findProxyEmail }: OpenidParts) {
+export function proxyRoutes({ guard, cookies, refusals, findProxyEmail }: OpenidParts) {
   return new Elysia({ name: 'openid.proxy' }).use(guard).post(
     '/api/session/proxy',
     async ({ call, body: { invite = null, isInstalled = false }, request }) => {
@@ -27,6 +28,8 @@ export function proxyRoutes({ guard, cookies, findProxyEmail }: OpenidParts) {
         return succeed(call, 200, {}, { cookies: kept })
       } catch (error) {
         if (!(error instanceof VisitProblem)) throw error
+        const { actor, address } = call
+        countRefusedSignIn(refusals, { ...actor, address }, `${PROXY_NAME} ${error.code}`)
         throw new Fault('forbidden', toMessage(error, email))
       }
     },

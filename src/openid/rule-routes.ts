@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { toName } from '../accounts/schema.ts'
 import { PROXY_NAME } from '../config/openid.ts'
 import { parseEmail } from '../config/values.ts'
 import { transact } from '../db/pool.ts'
@@ -75,7 +76,7 @@ function toRules(rules: readonly SignInRule[], providers: ReadonlySet<string>): 
     if (!providers.has(rule.provider)) report('provider', 'No provider has this name')
     if (rule.kind === 'group') {
       if (rule.provider === PROXY_NAME) report('kind', 'The proxy header has no groups')
-      return rule
+      return { ...rule, value: toName(rule.value) }
     }
     const value = parseEmail(`a@${rule.value.trim().replace(/^@/, '')}`)?.slice(2)
     if (value === undefined) report('value', 'Must be a domain, such as example.com')

@@ -170,8 +170,8 @@ export const SignInRule = Type.Object(
   {
     provider: Text({ ...Short, description: 'The name of a provider, or `proxy`.' }),
     kind: OneOf(['group', 'domain']),
-    value: Text({
-      minLength: 1,
+    value: Type.Unsafe<string>({
+      ...Name,
       maxLength: 255,
       description: 'A group, or a domain of addresses.',
     }),

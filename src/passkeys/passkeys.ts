@@ -24,6 +24,11 @@ export interface StoredPasskey {
   isDisabled: boolean
 }
 
+/** Returns the user handle of an account's passkeys, in base64url. */
+export function toUserHandle(accountId: string): string {
+  return Buffer.from(accountId.replaceAll('-', ''), 'hex').toString('base64url')
+}
+
 /** Returns the passkeys of an account, oldest first. */
 export async function listPasskeys(sql: Queryable, accountId: string): Promise<PasskeyInfo[]> {
   const rows = await sql<

@@ -16,6 +16,7 @@ import {
   listPasskeys,
   removePasskey,
   renamePasskey,
+  toUserHandle,
 } from './passkeys.ts'
 import { toRelyingParty } from './relying-party.ts'
 import { PasskeyBody, PasskeyChange, PasskeyInfo, PasskeyList, WebAuthnOptions } from './schema.ts'
@@ -58,7 +59,7 @@ export function passkeyRoutes({ guard, site, cookies, challenges }: PasskeyParts
           challenge: challenges.create('register', session.id),
           rp: { id: rp.id, name: 'Tidings' },
           user: {
-            id: Buffer.from(account.id.replaceAll('-', ''), 'hex').toString('base64url'),
+            id: toUserHandle(account.id),
             name: account.email,
             displayName: account.name,
           },

@@ -14,7 +14,13 @@ import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 import { CHALLENGE_AGE_S, useChallenge, type ChallengePurpose } from './challenges.ts'
-import { findPasskey, listCredentials, recordUse, type StoredPasskey } from './passkeys.ts'
+import {
+  findPasskey,
+  listCredentials,
+  recordUse,
+  toUserHandle,
+  type StoredPasskey,
+} from './passkeys.ts'
 import { toRelyingParty } from './relying-party.ts'
 import type { PasskeyParts } from './routes.ts'
 import { SignInBody, VerifyBody, WebAuthnOptions, type Assertion } from './schema.ts'
@@ -47,7 +53,10 @@ export function passkeySignInRoutes(parts: Parts) {
     challenges.check(challenge, expected.purpose, expected.binding)
     const passkey = await pool.run(sql => findPasskey(sql, credential.id))
     const isExpected = expected.accountId === undefined || passkey?.accountId === expected.accountId
-    if (!passkey || !isExpected) {
+    // The handle is empty if the request named the passkeys. It is not signed.
+    const { userHandle } = credential.response
+    const isOwnHandle = !userHandle || userHandle === toUserHandle(passkey?.accountId ?? '')
+    if (!passkey || !isExpected || !isOwnHandle) {
       await failedAuthentications.countFailure(address)
       throw unknownPasskey()
     }

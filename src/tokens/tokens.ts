@@ -1,6 +1,7 @@
 import type { AdmittedToken } from '../accounts/admitted.ts'
 import { toEffectiveRole } from '../accounts/admitted.ts'
 import { isAtLeast, ROLES, type Role } from '../accounts/permissions.ts'
+import { withdrawInvitesOfEndedTokens } from '../accounts/token-invites.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
@@ -110,18 +111,22 @@ export async function checkPersonalRole(tx: Tx, accountId: string, role: Role): 
   throw new Fault('forbidden', `You have the ${role} role in none of your organizations`)
 }
 
-/** Withdraws a token. Its next request is refused by every process. Throws `not_found`. */
+/**
+ * Withdraws a token, with the open invites that it made. Its next request is refused by every
+ * process. Throws `not_found`.
+ */
 export async function withdrawToken(
   tx: Tx,
   actor: Actor,
   { owner, id }: { owner: TokenOwner; id: string },
 ): Promise<void> {
-  const [gone] = await tx<{ name: string }[]>`
+  const [gone] = await tx<{ name: string; account_id: string }[]>`
     delete from management_tokens t
     where ${isOf(tx, owner)} and t.id = ${parseId('tok', id) ?? null}
-    returning t.name
+    returning t.name, t.account_id
   `
   if (!gone) throw tokenNotFound()
+  await withdrawInvitesOfEndedTokens(tx, actor, gone.account_id)
   await writeAudit(tx, actor, {
     action: 'token.withdrawn',
     ...('organizationId' in owner && owner),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { ageInvite } from '../support/ageing.ts'
+import { ageInvite, ageVerification } from '../support/ageing.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { listAuditEntries } from '../support/audit.ts'
 import {
@@ -94,6 +94,17 @@ test('reliability §6 members cannot invite above their own role', async () => {
   }
   const known = await owner.post(path, { role: 'viewer', email: admin.email.toUpperCase() })
   expectFailure(known, 409, 'conflict')
+})
+
+test('contract §12 inviting an admin or an owner requires a verification', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  await ageVerification(server.sql, owner.sessionId)
+  const path = `/api/organizations/${organization.id}/invites`
+  for (const role of ['admin', 'owner']) {
+    expectFailure(await owner.post(path, { role }), 403, 'verification_needed')
+  }
+  for (const role of ['member', 'viewer']) await invite(owner, organization, { role })
 })
 
 test('dashboard §11 open invites are listed newest first, without their links, and can be withdrawn', async () => {

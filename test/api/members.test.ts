@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { ageVerification } from '../support/ageing.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { listAuditEntries } from '../support/audit.ts'
 import {
@@ -72,6 +73,25 @@ describe('contract §12 roles:', () => {
       await owner.patch(toPath(organization, member), { role: 'operator' }),
       'role invalid_value',
     )
+  })
+
+  test('making a member an admin or an owner requires a verification', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const admin = await newMember(server, organization, 'admin')
+    const member = await newMember(server, organization, 'member')
+    await ageVerification(server.sql, owner.sessionId)
+    for (const role of ['admin', 'owner']) {
+      const answer = await owner.patch(toPath(organization, member), { role })
+      expectFailure(answer, 403, 'verification_needed')
+    }
+    for (const [person, role] of [
+      [member, 'viewer'],
+      [admin, 'admin'],
+      [admin, 'member'],
+    ] as const) {
+      expect((await owner.patch(toPath(organization, person), { role })).status).toBe(200)
+    }
   })
 
   test('case 20: members of other organizations are not found', async () => {

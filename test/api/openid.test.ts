@@ -257,6 +257,25 @@ describe('contract §12 rules of an organization', () => {
       ['rules.0.provider', 'rules.1.value', 'rules.2.kind'],
     ])
   })
+
+  test.each([
+    ['\u202E', 'changes the direction of text'],
+    ['\u0007', 'is a control character'],
+  ])('and names of providers are refused with %j, which %s', async character => {
+    const { organization, owner } = await newRules([])
+    const rules = ['domain', 'group'].map(kind => ({
+      ...{ provider: 'company', kind, value: `moc${character}.example`, role: 'viewer' },
+    }))
+    const path = `/api/organizations/${organization.id}/sign-in-rules`
+    const refused = await owner.put(path, { rules })
+    const added = await owner.post('/api/server/providers', {
+      ...{ name: `com${character}pany`, label: `Com${character}pany`, clientId: 'a' },
+      ...{ issuer: 'https://login.example.com', clientSecret: 'a client secret' },
+    })
+    const toFields = (one: typeof refused) => one.body.details.map((at: any) => at.path.join('.'))
+    expect([refused.status, toFields(refused)]).toEqual([400, ['rules.0.value', 'rules.1.value']])
+    expect([added.status, toFields(added)]).toEqual([400, ['name', 'label']])
+  })
 })
 
 describe('contract §12 a callback is refused', () => {
@@ -472,6 +491,35 @@ describe('contract §12 with passwords off', () => {
     await strict.sql`update memberships set role = 'admin' where account_id = ${account.uuid}`
     expect((await createBrowser(strict.url).signIn(account.email, password)).status).toBe(401)
   })
+})
+
+// The last test, because the server writes what it has counted when it stops.
+test('contract §12 failed callbacks are limited while the provider fails, and are in the audit log', async () => {
+  const from = { headers: { 'x-forwarded-for': '198.51.100.9' } }
+  const visits = await Promise.all(
+    Array.from({ length: 61 }, async () => {
+      const browser = createBrowser(server.url)
+      const json = { purpose: 'signIn' }
+      const path = '/api/openid/company/visits'
+      const started = await browser.request(path, { method: 'POST', json, ...from })
+      const state = new URL(started.body.data.url).searchParams.get('state')
+      return { browser, state }
+    }),
+  )
+  provider.failure = 503
+  const answers: number[] = []
+  for (const { browser, state } of visits) {
+    const query = new URLSearchParams({ code: 'x', state: state ?? '', iss: provider.issuer })
+    answers.push((await browser.request(`/openid/company/callback?${query}`, from)).status)
+  }
+  expect(answers).toEqual([...Array<number>(60).fill(303), 429])
+  await server.server.stop()
+  const [row] = await server.sql`
+    select string_agg(distinct details ->> 'ways', ' ') as ways, sum((details ->> 'count')::int)::int as count
+    from audit_log
+    where action = 'session.refused' and organization_id is null and address = '198.51.100.9'
+  `
+  expect(row).toEqual({ ways: 'company unavailable', count: 61 })
 })
 
 /** A person who already has an account, by a rule of an organization. */

@@ -87,6 +87,21 @@ test.each([
   expect((await signIn(browser, person.passkey)).status).toBe(200)
 })
 
+test('the user handle, if it is sent, is that of the account', async () => {
+  const [person, other] = [await newPerson(), await newPerson()]
+  const readHandle = async ({ browser }: Person) =>
+    (await browser.post('/api/passkeys/options')).body.data.user.id
+  for (const [userHandle, status] of [
+    [await readHandle(other), 401],
+    ['AAAA', 401],
+    [await readHandle(person), 200],
+    ['', 200],
+  ] as const) {
+    const answered = await signIn(createBrowser(server.url), person.passkey, { userHandle })
+    expect([userHandle, answered.status]).toEqual([userHandle, status])
+  }
+})
+
 test('a response is accepted once, in the browser and for the purpose of its challenge', async () => {
   const person = await newPerson()
   const browser = createBrowser(server.url)

@@ -12,6 +12,8 @@ interface Oddities {
   type?: string
   isVerified?: boolean
   counter?: number
+  /** Base64url. */
+  userHandle?: string
   /** Adds a byte to the signed data after the signature is made. */
   isForged?: boolean
 }
@@ -96,7 +98,7 @@ export function createAuthenticator(origin: string): Authenticator {
           clientDataJSON: clientData.toString('base64url'),
           authenticatorData: data.toString('base64url'),
           signature: signature.toString('base64url'),
-          userHandle: null,
+          userHandle: odd.userHandle ?? null,
         },
       }
     },

@@ -145,6 +145,32 @@ test.each([
   expect(problem).toEndWith(`. It is ${JSON.stringify(text)}.`)
 })
 
+const COMPANY = {
+  OIDC_COMPANY_ISSUER: 'https://login.example.com',
+  OIDC_COMPANY_CLIENT_ID: 'tidings',
+  OIDC_COMPANY_CLIENT_SECRET: 'a client secret',
+}
+
+test('OIDC variables become providers', () => {
+  const env = { ...COMPANY, OIDC_COMPANY_LABEL: 'Acme', OIDC_COMPANY_TRUSTED: 'True' }
+  expect(parseConfig(env, noFile).providers).toMatchObject([
+    {
+      ...{ name: 'company', label: 'Acme', issuer: 'https://login.example.com', isTrusted: true },
+      ...{ scopes: 'openid email profile', groupsClaim: 'groups', clientId: 'tidings' },
+    },
+  ])
+})
+
+test.each<[string, Record<string, string>, string]>([
+  ['a part', { OIDC_OTHER_ISSUER: 'https://a.example' }, 'OIDC_OTHER_CLIENT_ID is missing.'],
+  ['TLS', { OIDC_COMPANY_ISSUER: 'http://a.example' }, 'It must begin with https://.'],
+  ['a name', { OIDC_PROXY_LABEL: 'A' }, 'a name of at most 40 characters other than proxy'],
+  ['a switch', { OIDC_COMPANY_TRUSTED: 'on' }, 'OIDC_COMPANY_TRUSTED must be true or false.'],
+  ['a readable label', { OIDC_COMPANY_LABEL: 'moc\u202E.example' }, 'OIDC_COMPANY_LABEL must not'],
+])('a provider without %s is a problem', (_, env, problem) => {
+  expect(listProblems({ ...COMPANY, ...env }).join('\n')).toContain(problem)
+})
+
 test('all problems are reported at once, in one message', () => {
   const env = {
     PORT: 'x',

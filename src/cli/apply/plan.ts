@@ -2,6 +2,7 @@ import { ACTIONS, isAtLeast, type ActionOn, type Role } from '../../accounts/per
 import { toEmoji } from '../../channels/icon.ts'
 import { toSlug } from '../../channels/name.ts'
 import { parseEmail } from '../../config/values.ts'
+import { replaceDisruptive } from '../../disruptive-text.ts'
 import type { ChannelEntry, MemberEntry, ProjectEntry, StateFile, WebhookEntry } from './file.ts'
 import { findOnly, type ProjectState, type State } from './state.ts'
 
@@ -303,15 +304,13 @@ function toShownUrl(href: string): string {
 }
 
 const MAX_SHOWN = 60
-// These move a terminal's cursor, break lines, or change the direction of text.
-const DISRUPTIVE = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu
 
 /** Returns a value for display in one line. */
 function toShown(value: unknown): string {
   if (value === null || value === undefined) return 'none'
   if (Array.isArray(value)) return value.length === 0 ? 'no channel' : value.join(' + ')
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  const text = String(value).replace(DISRUPTIVE, ' ')
+  const text = replaceDisruptive(String(value), ' ')
   const short = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
   return /\s/.test(short) ? `"${short}"` : short
 }

@@ -150,3 +150,25 @@ test('1,000 cookies, and 100 sign-ins whose bodies never arrive, delay no sign-i
     for (const one of slow) one[Symbol.dispose]()
   }
 })
+
+// The last test, because the server writes what it has counted when it stops.
+test('guesses at unknown addresses write an entry for each network and minute, for 20 networks', async () => {
+  let guesses = 0
+  const guess = async (from: string) =>
+    (await trySignIn(`unknown-${guesses++}@example.com`, WRONG_PASSWORD, from)).status
+  const address = newAddress()
+  for (let nth = 0; nth < 3; nth++) expect(await guess(address)).toBe(401)
+  const networks = Array.from({ length: 21 }, newAddress)
+  expect(await Promise.all(networks.map(guess))).toEqual(networks.map(() => 401))
+  await server.server.stop()
+  const [row] = await server.sql`
+    select
+      count(*) filter (where details ->> 'count' is null)::int as single,
+      sum((details ->> 'count')::int) filter (where address = ${address})::int as guesses,
+      count(*)::int as entries, count(distinct at)::int as times
+    from audit_log
+    where action = 'session.refused' and target is null
+  `
+  expect(row).toMatchObject({ single: 0, guesses: 3 })
+  expect(row?.['entries']).toBeLessThanOrEqual(20 * row?.['times'])
+})

@@ -9,6 +9,7 @@ import { InlineForm } from '../components/inline-form.tsx'
 import { showToast } from '../components/toast.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
+import { withVerification } from '../components/verification-prompt.tsx'
 import { createInvite, readInvites, withdrawInvite, type NewInvite } from './api.ts'
 
 interface InvitesOptions {
@@ -71,7 +72,9 @@ export function Invites({ account, own }: InvitesOptions) {
           <Form
             action="Create link"
             send={value =>
-              createInvite(own.id, { role: value('role'), email: value('email') || null })
+              withVerification(() =>
+                createInvite(own.id, { role: value('role'), email: value('email') || null }),
+              )
             }
             onDone={invite => {
               close()

@@ -32,7 +32,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
 
   /** Changes a role and returns whether it worked. */
   async function choose({ person, role: before }: Member, role: Role): Promise<boolean> {
-    const result = await changeRole(own.id, person.id, role)
+    const result = await withVerification(() => changeRole(own.id, person.id, role))
     if (!result.ok) {
       showToast({ message: result.failure.message })
       return false
@@ -41,7 +41,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
     showToast({
       message: `${person.name} now has the role ${role}.`,
       async undo() {
-        const undone = await changeRole(own.id, person.id, before)
+        const undone = await withVerification(() => changeRole(own.id, person.id, before))
         if (undone.ok) show(undone.data)
         return undone
       },

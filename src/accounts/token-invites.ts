@@ -1,0 +1,23 @@
+import { writeAudit, type Actor } from '../audit/audit.ts'
+import type { Tx } from '../db/sql.ts'
+import { toId } from '../ids.ts'
+
+/** Withdraws the invites that management tokens of an account made which no longer exist. */
+export async function withdrawInvitesOfEndedTokens(
+  tx: Tx,
+  actor: Actor,
+  accountId: string,
+): Promise<void> {
+  const withdrawn = await tx<{ id: string; organization_id: string; is_open: boolean }[]>`
+    delete from invites i
+    where i.invited_by = ${accountId} and i.token_id is not null and not exists (
+      select from management_tokens t where t.id = i.token_id
+    )
+    returning i.id, i.organization_id, i.expires_at > now() as is_open
+  `
+  for (const { id, organization_id: organizationId, is_open } of withdrawn) {
+    if (!is_open) continue
+    const target = toId('inv', id)
+    await writeAudit(tx, actor, { action: 'invite.withdrawn', organizationId, target })
+  }
+}
